@@ -1,0 +1,54 @@
+"""The command line: one command a step of the pipeline, each of which also works by hand.
+
+Only the command that runs is imported, so that `train` needs torch, numpy, pyyaml and rich alone, and a light command
+starts at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from reprise import __version__
+from reprise.errors import EXIT_INTERRUPTED, EXIT_USAGE, Interrupted, UserError
+
+COMMANDS = {
+    "fetch": "download the raw files of datasets, checksums checked",
+    "prepare": "make a corpus from raw files",
+    "resolve": "check the configuration and write what training reads",
+    "train": "train one replica of one experiment and leave its run record",
+    "collect": "gather the run records into metrics, curves and samples",
+    "render": "draw figures, tables and the report from what was collected",
+    "schemas": "write the JSON Schemas of the configuration",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command; returns its exit status (0; 2 after bad input; 75 where the work was put off)."""
+    parser = argparse.ArgumentParser(prog="reprise", description=__doc__.splitlines()[0])
+    parser.add_argument("--version", action="version", version=f"reprise {__version__}")
+    parser.add_argument(
+        "command",
+        choices=COMMANDS,
+        metavar="command",
+        help="; ".join(f"{k}: {v}" for k, v in COMMANDS.items()),
+    )
+    parser.add_argument(
+        "rest", nargs=argparse.REMAINDER, help="what the command takes: see `reprise <command> --help`"
+    )
+    given = parser.parse_args(arguments)
+    module = import_module(f"reprise.cli.{given.command}")
+    options = argparse.ArgumentParser(prog=f"reprise {given.command}", description=module.__doc__)
+    module.add_arguments(options)
+    try:
+        return module.run(options.parse_args(given.rest)) or 0
+    except UserError as error:
+        print(f"reprise: error: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except Interrupted as error:
+        print(f"reprise: {error}", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        return 1

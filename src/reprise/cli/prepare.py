@@ -1,0 +1,28 @@
+"""Make the corpus that an experiment reads, from its dataset's raw files."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from reprise.cli.common import add_tier, find_experiment, project_and_experiments
+from reprise.errors import UserError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("experiment", help="<paper>/<experiment> whose corpus is wanted")
+    parser.add_argument("--output", type=Path, help="default: where the pipeline puts it")
+    add_tier(parser)
+
+
+def run(given: argparse.Namespace) -> None:
+    project, experiments = project_and_experiments(given.tier)
+    experiment = find_experiment(experiments, given.experiment)
+    if experiment.corpus is None:
+        raise UserError(f"{experiment.id} needs no corpus; train it")
+    from reprise.data import prepare_corpus
+
+    data = experiment.config["data"]
+    spec = project.config.datasets[data["dataset"]].spec(data["dataset"])
+    corpus = prepare_corpus(spec, data["options"], Path("data/raw"), given.output or Path(experiment.corpus))
+    print(f"{corpus.name}: " + ", ".join(f"{k} {v}" for k, v in sorted(corpus.facts.items())))

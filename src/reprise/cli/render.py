@@ -1,0 +1,40 @@
+"""Draw the figures, write the tables and the page of a tier from what `reprise collect` gathered.
+
+Without names and without --report everything is written. Names are those of the files: <paper>-<figure or table>.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from reprise.cli.common import add_tier, project_and_experiments
+from reprise.errors import UserError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", nargs="*", help="figures and tables, for example palindromes-figure-1")
+    parser.add_argument(
+        "--report", action="store_true", help="write report.html from the figures and tables that are there"
+    )
+    add_tier(parser)
+
+
+def run(given: argparse.Namespace) -> None:
+    project, experiments = project_and_experiments(given.tier)
+    try:
+        from reprise.report.context import load_contexts
+        from reprise.report.page import write_page
+        from reprise.report.render import render
+    except ModuleNotFoundError as error:
+        raise UserError(
+            f"render needs the package {error.name}; install what envs/report.yaml lists"
+        ) from None
+    contexts = load_contexts(project, experiments)
+    written = []
+    if given.name or not given.report:
+        written += render(project, contexts, given.name)
+    if given.report or not given.name:
+        written.append(write_page(project, contexts))
+    for path in written:
+        print(path, file=sys.stdout)

@@ -1,0 +1,89 @@
+"""Train one replica of one experiment (or run a check) and leave its run record.
+
+A run that is stopped (SIGTERM, SIGINT) saves its state and exits 75; the same command goes on from there to the same
+numbers. A replica that another process trains exits 75 too, and names that process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from reprise.config.resolved import Resolved, read_resolved
+from reprise.config.tiers import TIERS
+from reprise.errors import UserError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("experiment", help="<paper>/<experiment>, as in config/papers/<paper>.yaml")
+    parser.add_argument("--replica", type=int, required=True, help="which replica, from 0")
+    parser.add_argument("--tier", choices=TIERS, help="default: the tier of config/config.yaml")
+    parser.add_argument(
+        "--config", type=Path, help="a resolved configuration; default: worked out from config/"
+    )
+    parser.add_argument("--corpus", type=Path, help="default: where the pipeline puts it")
+    parser.add_argument("--output", type=Path, help="the run record; default: where the pipeline puts it")
+    parser.add_argument(
+        "--engine", help="auto, reference or another engine of the model; default: the configured one"
+    )
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), help="default: the configured one")
+    parser.add_argument(
+        "--threads", type=int, default=1, help="CPU threads (default 1: a job a core is faster)"
+    )
+    parser.add_argument(
+        "--wait", action="store_true", help="wait for another process that trains this replica"
+    )
+
+
+def run(given: argparse.Namespace) -> int | None:
+    if os.environ.get("REPRISE_WARM"):
+        from reprise.training.warm import run_warm
+
+        # Unset for the process that does the work, which would look for another one otherwise.
+        del os.environ["REPRISE_WARM"]
+        status = run_warm(sys.argv[1:])
+        if status is not None:
+            return status
+    resolved = _resolved(given)
+    if given.replica < 0:
+        raise UserError(f"--replica {given.replica}: replicas count from 0")
+    corpus = given.corpus or (Path(resolved.corpus) if resolved.corpus else None)
+    if corpus is not None and not corpus.is_file():
+        dataset = resolved.config["data"]["dataset"]
+        raise UserError(
+            f"{corpus}: no such corpus; run `python -m reprise prepare {resolved.id}` ({dataset})"
+        )
+    # torch takes seconds to import: only once the input is known to be good.
+    from reprise.training.loop import Job, run_job
+
+    job = Job(
+        resolved=resolved,
+        replica=given.replica,
+        output=given.output or Path(resolved.record_path(given.replica)),
+        corpus=corpus,
+        engine=given.engine or resolved.engine,
+        device=given.device or resolved.device,
+        wait=given.wait,
+        threads=given.threads,
+    )
+    run_job(job)
+    return None
+
+
+def _resolved(given: argparse.Namespace) -> Resolved:
+    if given.config is not None:
+        resolved = read_resolved(given.config)
+        if resolved.id != given.experiment:
+            raise UserError(
+                f"{given.config}: is of '{resolved.id}', not of '{given.experiment}'; name its experiment"
+            )
+        return resolved
+    try:
+        from reprise.cli.common import find_experiment, project_and_experiments
+    except ModuleNotFoundError as error:
+        raise UserError(
+            f"--config is needed where {error.name} is not installed: name a file that `reprise resolve` wrote"
+        ) from None
+    return find_experiment(project_and_experiments(given.tier)[1], given.experiment)

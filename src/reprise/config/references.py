@@ -1,0 +1,43 @@
+"""Names inside a paper's file have to lead somewhere: citations, checks, assumptions, deviations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from reprise.config.schema import Experiment, Paper
+from reprise.errors import UserError, known
+
+
+def check_references(paper: Paper, file: str) -> None:
+    """Raises `UserError` at the first name in `paper` that stands for nothing."""
+    displays = {**paper.figures, **paper.tables}
+    for key, experiment in paper.experiments.items():
+        where = f"{file}: key experiments.{key}"
+        _all_known(experiment.cited_by, displays, f"{where}.cited_by", "figure or table")
+        for place, origin in _origins(experiment):
+            kind, _, name = origin.partition(" ")
+            if kind == "assumption":
+                _all_known([name], paper.assumptions, f"{where}.{place}.from", "assumption")
+            if kind == "deviation":
+                _all_known([name], paper.deviations, f"{where}.{place}.from", "deviation")
+    for key, claim in paper.claims.items():
+        _all_known(claim.checks, paper.experiments, f"{file}: key claims.{key}.checks", "experiment")
+    for key, assumption in paper.assumptions.items():
+        for name, alternative in assumption.alternatives.items():
+            where = f"{file}: key assumptions.{key}.alternatives.{name}.experiments"
+            _all_known(alternative.experiments, paper.experiments, where, "experiment")
+
+
+def _all_known(names: Iterable[str], there: Iterable[str], where: str, what: str) -> None:
+    for name in names:
+        if name not in there:
+            raise UserError(f"{where}: no {what} '{name}'; {known(name, there)}")
+
+
+def _origins(experiment: Experiment) -> Iterator[tuple[str, str]]:
+    for section in ("model", "data", "training"):
+        content = getattr(experiment, section)
+        for name, setting in content.settings.items() if content else ():
+            yield f"{section}.{name}", setting.origin
+    if experiment.precision:
+        yield "precision", experiment.precision.origin

@@ -1,0 +1,89 @@
+"""The resolved configuration of one experiment: all that training reads, in plain dataclasses.
+
+`config_hash` is taken over what decides the numbers (model, hyperparameters, protocol, precision, preparation options,
+raw-file checksums) and over nothing else: neither engine, device nor threads, nor how often or in which tier it runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from reprise.errors import UserError
+from reprise.files import canonical_json
+
+
+def hash_of(value: Any) -> str:
+    """The first 12 hex digits of SHA-256 over canonical JSON."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """One experiment (or variant) of one tier.
+
+    `config` holds what is hashed: {model: {name, options}, data: {dataset, options, raw}, training: {protocol, options},
+    precision}, or {check, tolerance} for a check. `origins` says where each setting comes from, by dotted name.
+    """
+
+    paper: str
+    experiment: str
+    tier: str
+    title: str
+    replicas: int
+    config: dict[str, Any]
+    origins: dict[str, str]
+    corpus: str | None
+    engine: str = "auto"
+    device: str = "auto"
+    assumption: str | None = None
+    alternative: str | None = None
+
+    @property
+    def config_hash(self) -> str:
+        return hash_of(self.config)
+
+    @property
+    def id(self) -> str:
+        return f"{self.paper}/{self.experiment}"
+
+    @property
+    def is_check(self) -> bool:
+        return "check" in self.config
+
+    @property
+    def base(self) -> str:
+        """The experiment that this one is, or is a variant of."""
+        return self.experiment.split("@")[0]
+
+    def config_path(self) -> str:
+        return f"results/{self.tier}/config/{self.id}.json"
+
+    def record_path(self, replica: int) -> str:
+        return f"results/{self.tier}/runs/{self.id}/{replica}-{self.config_hash}.json"
+
+    def record_paths(self) -> list[str]:
+        return [self.record_path(replica) for replica in range(self.replicas)]
+
+    def to_json(self) -> str:
+        content = asdict(self) | {"config_hash": self.config_hash}
+        return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read_resolved(path: Path | str) -> Resolved:
+    """The resolved configuration that the graph (or `reprise resolve`) wrote to `path`."""
+    remedy = "run `python -m reprise resolve` to write it anew"
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        stated = content.pop("config_hash")
+        resolved = Resolved(**content)
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file; {remedy}") from None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        raise UserError(f"{path}: not a resolved configuration; {remedy}") from None
+    if stated != resolved.config_hash:
+        raise UserError(f"{path}: key config_hash is not the hash of 'config'; {remedy}")
+    return resolved

@@ -1,0 +1,200 @@
+"""What may stand in config/config.yaml and config/papers/*.yaml, as typed models.
+
+The JSON Schemas in workflow/schemas/ are written from these classes (`python -m reprise schemas`); a test holds them equal.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from reprise.data.spec import DatasetSpec
+
+Tier = Literal["quick", "reduced", "paper"]
+Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+Origin = Annotated[
+    str,
+    StringConstraints(
+        pattern=r"^(paper .+|author's (code|log).*|assumption [a-z0-9-]+|deviation [a-z0-9-]+|ours: .+)$"
+    ),
+]
+Scalar = bool | int | float | str
+Hex = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")]
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
+
+
+class Setting(Strict):
+    """A hyperparameter: its value and where it comes from."""
+
+    value: Scalar
+    origin: Origin = Field(alias="from")
+
+
+class Section(BaseModel):
+    """A named thing (model, dataset, protocol) and its settings; the registry knows which settings it takes."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+    __pydantic_extra__: dict[str, Setting]
+
+    @property
+    def settings(self) -> dict[str, Setting]:
+        return dict(self.__pydantic_extra__ or {})
+
+
+class ModelSection(Section):
+    name: str
+
+
+class DataSection(Section):
+    dataset: str
+
+
+class TrainingSection(Section):
+    protocol: str
+
+
+class CheckSection(Strict):
+    name: str
+    tolerance: float
+
+
+class TierEntry(BaseModel):
+    """A tier of an experiment: how many replicas, and what is reduced (any setting by its name, or the dataset)."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+    __pydantic_extra__: dict[str, Scalar]
+    replicas: int = Field(ge=1)
+    dataset: str | None = None
+
+    @property
+    def reductions(self) -> dict[str, Scalar]:
+        return dict(self.__pydantic_extra__ or {})
+
+
+class Reported(Strict):
+    """A number that the paper prints, or that its author's logs hold, for one experiment."""
+
+    metric: str
+    split: str
+    value: float | int | None
+    origin: Origin = Field(alias="from")
+    note: str | None = None
+
+
+class Experiment(Strict):
+    title: str
+    model: ModelSection | None = None
+    data: DataSection | None = None
+    training: TrainingSection | None = None
+    check: CheckSection | None = None
+    precision: Setting | None = None
+    tiers: dict[Tier, TierEntry]
+    cited_by: list[Id] = []
+    reported: list[Reported] = []
+    note: str | None = None
+
+
+class Display(Strict):
+    """A figure or table: what the paper calls it, the function that draws it, and that function's options."""
+
+    title: str
+    place: str
+    function: str
+    caption: str
+    options: dict[str, Any] = {}
+
+
+class Alternative(Strict):
+    """Another choice of an assumption: the settings it changes, on which experiments, in which tiers."""
+
+    settings: dict[str, Scalar] = Field(min_length=1)
+    experiments: list[Id]
+    tiers: dict[Tier, TierEntry]
+
+
+class Assumption(Strict):
+    title: str
+    choice: str
+    why: str
+    source: str
+    alternatives: dict[Id, Alternative] = {}
+
+
+class Deviation(Strict):
+    title: str
+    why: str
+
+
+class Claim(Strict):
+    text: str
+    place: str
+    checks: list[Id] = []
+
+
+class Paper(Strict):
+    paper: Id
+    document: Annotated[str, StringConstraints(pattern=r"^00[0-4]$")]
+    title: str
+    authors: str
+    year: int
+    link: str | None = None
+    summary: str
+    experiments: dict[Id, Experiment]
+    figures: dict[Id, Display] = {}
+    tables: dict[Id, Display] = {}
+    assumptions: dict[Id, Assumption] = {}
+    deviations: dict[Id, Deviation] = {}
+    claims: dict[str, Claim] = {}
+
+
+class RawFile(Strict):
+    """A raw file, or the archive it is a `member` of; see `reprise.data.spec.FileSpec`."""
+
+    name: str
+    url: str | None = None
+    algorithm: Literal["sha256", "sha1", "git-blob"]
+    digest: Hex
+    size: int | None = None
+    member: str | None = None
+    member_digest: list[str] | None = None
+    prefix: int | None = None
+
+
+class Dataset(Strict):
+    """A dataset; see `reprise.data.spec.DatasetSpec`. `expected` holds facts that its corpus must show."""
+
+    title: str
+    licence: str
+    homepage: str
+    prepare: str
+    mirror: str | None = None
+    files: list[RawFile] = []
+    expected: dict[str, Any] = {}
+
+    def spec(self, name: str) -> DatasetSpec:
+        return DatasetSpec.from_dict({"name": name, **self.model_dump()})
+
+
+class RuleResources(Strict):
+    mem_mb: int = Field(ge=1)
+    runtime: int = Field(ge=1, description="minutes")
+
+
+class Resources(Strict):
+    fetch: RuleResources
+    prepare: RuleResources
+    train: RuleResources
+    report: RuleResources
+
+
+class Config(Strict):
+    tier: Tier
+    papers: list[Id] = Field(min_length=1)
+    engine: str
+    device: Literal["auto", "cpu", "cuda"]
+    datasets: dict[Id, Dataset]
+    resources: Resources

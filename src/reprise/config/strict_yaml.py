@@ -1,0 +1,88 @@
+"""YAML without its traps: what a reader sees is what the program gets.
+
+PyYAML keeps the last of two equal keys, reads `1e-3` as a string, `010` as 8 and `no` as False, each without a word.
+Here each of them is an error that names the file, the line, the key and what to write instead.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from reprise.errors import UserError
+
+_EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
+_LEADING_ZERO = re.compile(r"[-+]?0\d+")
+_BASE_60 = re.compile(r"[-+]?\d+(:[0-5]?\d)+(\.\d*)?")
+_WORDY_BOOLEANS = {"yes", "no", "on", "off", "y", "n"}
+
+
+def load_yaml(path: Path | str) -> Any:
+    """The content of a YAML file.
+
+    Errors: `UserError` (file, line, key, remedy) for a missing file, bad syntax, a duplicate key, a number that YAML
+    would read as something else, or a tag that would build a Python object.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UserError(
+            f"{path}: no such file; run from the root of the clone, or name the right file"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: cannot be read ({error}); it must be a readable UTF-8 text") from None
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        return None if root is None else _build(root, path, "")
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise UserError(f"{path}:{line}: not valid YAML: {error.problem}; mend the line") from None
+    except yaml.YAMLError as error:
+        raise UserError(f"{path}: not valid YAML: {' '.join(str(error).split())}; mend the file") from None
+
+
+def _build(node: yaml.Node, path: Path, key: str) -> Any:
+    where = f"{path}:{node.start_mark.line + 1}: key {key or '(top)'}"
+    if isinstance(node, yaml.MappingNode):
+        return _build_mapping(node, path, key)
+    if isinstance(node, yaml.SequenceNode):
+        return [_build(item, path, f"{key}[{i}]") for i, item in enumerate(node.value)]
+    tag = node.tag.removeprefix("tag:yaml.org,2002:")
+    if tag not in {"str", "int", "float", "bool", "null"}:
+        raise UserError(f"{where}: the value '{node.value}' is read as a {tag}; put it in quotes")
+    plain = node.style is None
+    if plain and tag == "str" and _EXPONENT.fullmatch(node.value):
+        number = f"{float(node.value):f}".rstrip("0")
+        raise UserError(
+            f"{where}: YAML reads '{node.value}' as a string; write {number} or with a point, as 1.0e-3"
+        )
+    if plain and tag == "int" and (_LEADING_ZERO.fullmatch(node.value) or _BASE_60.fullmatch(node.value)):
+        raise UserError(
+            f"{where}: YAML reads '{node.value}' in another base; write the decimal number, or quote it"
+        )
+    if plain and tag == "bool" and node.value.lower() in _WORDY_BOOLEANS:
+        raise UserError(f"{where}: YAML reads '{node.value}' as a boolean; write true or false, or quote it")
+    return yaml.SafeLoader("").construct_object(node)
+
+
+def _build_mapping(node: yaml.MappingNode, path: Path, key: str) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for name_node, value_node in node.value:
+        name = name_node.value
+        line = name_node.start_mark.line + 1
+        if not isinstance(name, str) or name == "<<":
+            raise UserError(
+                f"{path}:{line}: key {key or '(top)'}: keys are plain words here; merge keys are not read"
+            )
+        if name in result:
+            raise UserError(f"{path}:{line}: key {_join(key, name)} stands twice; keep one of the two")
+        result[name] = _build(value_node, path, _join(key, name))
+    return result
+
+
+def _join(key: str, name: str) -> str:
+    return f"{key}.{name}" if key else name

@@ -1,0 +1,27 @@
+"""What goes wrong in a way that the user can mend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+EXIT_USAGE = 2
+"""Exit status after bad input: nothing was changed."""
+
+EXIT_INTERRUPTED = 75
+"""Exit status (EX_TEMPFAIL) of a training that saved its state, or found its replica busy: run it again."""
+
+
+class UserError(Exception):
+    """Bad input: one line that names the file, the key and the remedy. The command line prints it and exits 2."""
+
+
+class Interrupted(Exception):
+    """The work was put off, not lost: the same command goes on where it stopped. Exits 75."""
+
+
+def known(name: str, names: Iterable[str]) -> str:
+    """The remedy for an unknown name: the one that was probably meant, or all there are."""
+    names = sorted(names)
+    close = get_close_matches(name, names, n=1)
+    return f"did you mean '{close[0]}'?" if close else f"known are {', '.join(names) or 'none'}"

@@ -1,0 +1,76 @@
+"""Nothing is half there: every output is written beside its place, synced and renamed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+
+@contextlib.contextmanager
+def atomic_path(path: Path | str) -> Iterator[Path]:
+    """Yields a temporary path beside `path`; on a clean exit it is synced and renamed to `path`.
+
+    On an exception the temporary file is removed and what stood at `path` before is untouched.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+
+
+def write_atomically(path: Path | str, content: str | bytes) -> None:
+    """Writes text (UTF-8) or bytes to `path`, whole or not at all."""
+    data = content.encode() if isinstance(content, str) else content
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def canonical_json(value: Any) -> str:
+    """The one spelling of `value` in JSON: sorted keys, no blanks, ASCII; refuses NaN and infinity (ValueError)."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def write_json(path: Path | str, value: Any) -> None:
+    """Writes `value` as readable JSON with sorted keys, whole or not at all; refuses NaN (ValueError)."""
+    text = json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
+    write_atomically(path, text + "\n")
+
+
+def write_if_changed(path: Path | str, content: str) -> bool:
+    """Writes `content` unless `path` holds it already, so that modification times mean something."""
+    path = Path(path)
+    if path.is_file() and path.read_text(encoding="utf-8") == content:
+        return False
+    write_atomically(path, content)
+    return True
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+def _sync_folder(folder: Path) -> None:
+    # Without this a power cut can undo the rename. Some file systems refuse to sync a folder: then there is no more to do.
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

