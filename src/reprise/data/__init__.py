@@ -1,0 +1,101 @@
+"""Data: raw files become corpora of integer tokens. One dataset is one module with `prepare`."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from reprise.data.checksums import mismatch
+from reprise.data.corpus import Corpus
+from reprise.data.options import resolve
+from reprise.data.spec import DatasetSpec
+from reprise.errors import UserError
+from reprise.files import canonical_json
+
+
+def prepare_corpus(dataset: DatasetSpec, options: Mapping[str, Any], raw_root: Path, path: Path) -> Corpus:
+    """Prepares the dataset from `raw_root/<dataset>/`, saves it at `path` and returns it.
+
+    Fills `provenance` with the dataset's name, the options given, the defaults that fill them up,
+    and the raw files' checksums, which are verified first. Raises UserError for an unknown module
+    or option, a missing or altered raw file, and facts that differ from the dataset's `expected`;
+    nothing is then written to `path`.
+    """
+    module = preparation(dataset)
+    resolved = resolve(options, module.OPTIONS, dataset.name)
+    raw = raw_root / dataset.name
+    for file in dataset.files:
+        place = raw / file.name
+        if not place.is_file():
+            raise UserError(f"{place}: no such raw file; run `reprise fetch`")
+        if file.member and not file.member_digest:
+            continue  # only its archive has a checksum, which `fetch` verified
+        algorithm, digest = file.checksum.split(":")
+        if problem := mismatch(place, algorithm, digest):
+            raise UserError(f"{place}: {problem}; run `reprise fetch`")
+    prepared = module.prepare(raw, resolved)
+    difference = _difference(dataset.expected, prepared.facts)
+    if difference:
+        raise UserError(
+            f"datasets.{dataset.name}.expected.{difference}; correct the entry"
+            f" or reprise.data.{dataset.prepare}"
+        )
+    corpus = Corpus(
+        name=dataset.name,
+        splits=prepared.splits,
+        vocabulary=prepared.vocabulary,
+        counts=prepared.counts,
+        facts=prepared.facts,
+        provenance={
+            "dataset": dataset.name,
+            "options": dict(options),
+            "defaults": {k: v for k, v in resolved.items() if k not in options},
+            "raw": dataset.checksums(),
+        },
+        extra=prepared.extra,
+    )
+    corpus.save(path)
+    return corpus
+
+
+def corpus_hash(dataset: str, options: Mapping[str, Any], raw: Mapping[str, str]) -> str:
+    """12 hexadecimal digits that name a preparation; computable without the corpus.
+
+    `raw` holds file name -> checksum, as `DatasetSpec.checksums` gives. Options are hashed as
+    given, without defaults. Raises ValueError for NaN.
+    """
+    text = canonical_json({"dataset": dataset, "options": dict(options), "raw": dict(raw)})
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def preparation(dataset: DatasetSpec) -> ModuleType:
+    """The module with the dataset's `OPTIONS` and `prepare`; UserError if there is none."""
+    name = f"reprise.data.{dataset.prepare}"
+    place = f"config/config.yaml: key datasets.{dataset.name}.prepare: {dataset.prepare!r}"
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", dataset.prepare):
+        raise UserError(f"{place} is not the name of a module")
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name == name:
+            raise UserError(f"{place}: there is no module {name}") from None
+        raise UserError(f"{place} needs the package {error.name}, which is not installed") from None
+    if not callable(getattr(module, "prepare", None)) or not hasattr(module, "OPTIONS"):
+        raise UserError(f"{place}: {name} does not prepare a corpus")
+    return module
+
+
+def _difference(expected: Mapping[str, Any], facts: Mapping[str, Any]) -> str | None:
+    """The first key, dotted, whose fact differs from what is expected, and both values."""
+    for key, value in expected.items():
+        if isinstance(value, Mapping) and isinstance(facts.get(key), Mapping):
+            if inner := _difference(value, facts[key]):
+                return f"{key}.{inner}"
+        elif key not in facts or facts[key] != value:
+            return f"{key}: expected {value}, got {facts.get(key, 'nothing')}"
+    return None

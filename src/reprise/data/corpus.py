@@ -1,0 +1,163 @@
+"""A corpus: integer tokens with sentence bounds for every split, and the vocabulary."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reprise.errors import UserError
+from reprise.files import atomic_path, canonical_json
+
+SENTENCE_END = "</s>"
+UNKNOWN = "<unk>"
+_FORMAT = "reprise-corpus-1"
+
+
+@dataclass(frozen=True)
+class Split:
+    """Sentence i is `tokens[offsets[i]:offsets[i + 1]]`; its `</s>`, if there is one, is last."""
+
+    tokens: np.ndarray  # (n,) int32
+    offsets: np.ndarray  # (s + 1,) int64, from 0 to n
+
+    @property
+    def sentences(self) -> int:
+        """Number of sentences s."""
+        return len(self.offsets) - 1
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A prepared dataset.
+
+    Word corpora sort `vocabulary` by decreasing training frequency, ties by first appearance, so
+    that a token id is the word's rank minus 1. `facts` are numbers known or counted (tokens,
+    sentences and characters a split, vocabulary size, entropies in nats); `provenance` says what
+    the corpus was made from (dataset, options, raw = {file: checksum}).
+    """
+
+    name: str
+    splits: dict[str, Split]
+    vocabulary: list[str]
+    counts: np.ndarray  # (V,) int64, training counts
+    facts: dict[str, Any] = field(default_factory=dict)
+    provenance: dict[str, Any] = field(default_factory=dict)
+    extra: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Raises ValueError where the parts do not fit together."""
+        size = len(self.vocabulary)
+        _require(len(set(self.vocabulary)) == size, "a word stands twice in the vocabulary")
+        _require_array(self.counts, np.int64, "counts")
+        _require(len(self.counts) == size, "counts and vocabulary differ in length")
+        for name, split in self.splits.items():
+            tokens, offsets = split.tokens, split.offsets
+            _require_array(tokens, np.int32, f"tokens of {name}")
+            _require_array(offsets, np.int64, f"offsets of {name}")
+            bounds = len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == len(tokens)
+            _require(bounds, f"offsets of {name} do not run from 0 to its number of tokens")
+            _require(bool(np.all(np.diff(offsets) >= 0)), f"offsets of {name} decrease")
+            inside = len(tokens) == 0 or (tokens.min() >= 0 and tokens.max() < size)
+            _require(bool(inside), f"tokens of {name} lie outside the vocabulary")
+
+    def save(self, path: Path | str) -> None:
+        """Writes one `.npz` without pickles, whole or not at all; equal corpora give equal bytes.
+
+        Raises ValueError where the parts do not fit together or facts hold NaN.
+        """
+        self.check()
+        header = {
+            "format": _FORMAT,
+            "name": self.name,
+            "splits": list(self.splits),
+            "vocabulary": self.vocabulary,
+            "facts": self.facts,
+            "provenance": self.provenance,
+            "extra": list(self.extra),
+        }
+        arrays = {"header": np.frombuffer(canonical_json(header).encode(), np.uint8)}
+        arrays["counts"] = self.counts
+        for name, split in self.splits.items():
+            arrays[f"tokens.{name}"] = split.tokens
+            arrays[f"offsets.{name}"] = split.offsets
+        for name, array in self.extra.items():
+            _require(array.dtype != object, f"extra {name} holds Python objects")
+            arrays[f"extra.{name}"] = array
+        with atomic_path(path) as temporary, temporary.open("wb") as file:
+            np.savez(file, **arrays)
+
+    @classmethod
+    def load(cls, path: Path | str) -> Corpus:
+        """Reads what `save` wrote; raises UserError for a missing, damaged or foreign file."""
+        path = Path(path)
+        if not path.is_file():
+            raise UserError(f"{path}: no such corpus; run `reprise prepare` for its dataset")
+        try:
+            corpus = _read(path)
+            corpus.check()
+        except _Foreign:
+            raise UserError(
+                f"{path}: not a corpus written by this version of Reprise;"
+                " remove it and run `reprise prepare`"
+            ) from None
+        except (
+            OSError,
+            EOFError,
+            ValueError,
+            KeyError,
+            TypeError,
+            AttributeError,
+            NotImplementedError,
+            RuntimeError,
+            OverflowError,
+            SyntaxError,
+            zlib.error,
+            zipfile.BadZipFile,
+        ) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise UserError(
+                f"{path}: damaged corpus ({reason}); remove it and run `reprise prepare`"
+            ) from None
+        return corpus
+
+
+class _Foreign(Exception):
+    pass
+
+
+def _read(path: Path) -> Corpus:
+    if not zipfile.is_zipfile(path):
+        raise ValueError("not a complete .npz file")
+    # Opened here, since numpy leaves a file open that it cannot read.
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        if "header" not in arrays.files:
+            raise _Foreign
+        header = json.loads(arrays["header"].tobytes().decode())
+        if not isinstance(header, dict) or header.get("format") != _FORMAT:
+            raise _Foreign
+        return Corpus(
+            name=header["name"],
+            splits={
+                name: Split(arrays[f"tokens.{name}"], arrays[f"offsets.{name}"]) for name in header["splits"]
+            },
+            vocabulary=header["vocabulary"],
+            counts=arrays["counts"],
+            facts=header["facts"],
+            provenance=header["provenance"],
+            extra={name: arrays[f"extra.{name}"] for name in header["extra"]},
+        )
+
+
+def _require(condition: bool, problem: str) -> None:
+    if not condition:
+        raise ValueError(problem)
+
+
+def _require_array(array: np.ndarray, dtype: type, name: str) -> None:
+    _require(array.ndim == 1 and array.dtype == dtype, f"{name}: not a row of {dtype.__name__}")

@@ -1,0 +1,162 @@
+"""A source of pseudo-words whose entropy is known exactly: a first-order Markov chain.
+
+A row of the transition matrix is an end weight, for `</s>`, and one of about V / 20 lists of
+successors, with weights 1 / rank: a sparse matrix that is of low rank but for rounding, so a small
+network can learn it, and word frequencies that fall about as Zipf's law says. Weights are integers
+of sum 2**16 and random numbers come from a counter, so a text is the same on every machine; only
+probabilities and entropies are floating-point numbers.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+import numpy as np
+
+from reprise.data.corpus import SENTENCE_END
+
+TOTAL = 1 << 16  # sum of a row's weights
+
+_HOME = 20  # words that stand in one list only, a list
+_SHARED = 20  # frequent words that stand in many lists, as function words do
+_PLACES = (0, 3)  # their places in a list, counted from its likeliest word
+_SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou"]
+_STEP = 1237  # prime to the number of syllables: scatters neighbouring words over the alphabet
+
+# Streams of random numbers: 2 + k for the head of list k, -3 - i for the text of split i.
+_MEMBERS, _FOLLOWERS, _ENDS, _TEXTS = 1, -1, -2, -3
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Words (number 0 is `</s>`) and sparse transition rows.
+
+    P(successors[i][k] | i) = weights[i][k] / 2**16.
+    """
+
+    words: list[str]
+    successors: list[list[int]]
+    weights: list[list[int]]
+
+    def transitions(self) -> np.ndarray:
+        """P, (V, V) float64: row i holds P(next word | word i)."""
+        matrix = np.zeros((len(self.words), len(self.words)))
+        for i, (successors, weights) in enumerate(zip(self.successors, self.weights, strict=True)):
+            matrix[i, successors] = np.array(weights) / TOTAL
+        return matrix
+
+    def stationary(self) -> np.ndarray:
+        """pi, (V,) float64: share of each word in endlessly concatenated sentences; pi P = pi.
+
+        Every word may be followed by `</s>`, so there is one recurrent class and pi is unique.
+        """
+        system = self.transitions().T - np.eye(len(self.words))
+        system[-1] = 1.0  # balance equations are dependent: sum(pi) = 1 replaces the last one
+        target = np.zeros(len(self.words))
+        target[-1] = 1.0
+        return np.maximum(np.linalg.solve(system, target), 0.0)
+
+    def entropy_rate(self) -> float:
+        """sum_i pi_i H(P_i) in nats per token, `</s>` counted."""
+        return float(self.stationary() @ entropy(self.transitions()))
+
+    def sample(self, sentences: int, seed: int, split: int) -> list[int]:
+        """Word numbers of so many sentences, each closed by 0; splits are independent samples."""
+        cumulative = [np.cumsum(row).tolist() for row in self.weights]
+        drawn: list[int] = []
+        ended, state, start, block = 0, 0, 0, 4096
+        while True:
+            numbers = _numbers(seed, _TEXTS - split, block, start) >> np.uint64(48)
+            for number in numbers.tolist():
+                state = self.successors[state][bisect_right(cumulative[state], number)]
+                drawn.append(state)
+                if state == 0:
+                    ended += 1
+                    if ended == sentences:
+                        return drawn
+            start += block
+
+    def text(self, drawn: list[int]) -> str:
+        """Sentences in PTB's format: one a line, words separated by a blank."""
+        line = " ".join("\n" if j == 0 else self.words[j] for j in drawn)
+        return line.replace(" \n ", "\n").replace(" \n", "\n")
+
+    def cross_entropy(self, drawn: list[int]) -> float:
+        """Mean of -ln P(word | word before) over a sample; `</s>` precedes its first word."""
+        return float(-np.mean(np.log(self.transitions()[[0, *drawn[:-1]], drawn])))
+
+
+def make_chain(size: int, seed: int) -> Chain:
+    """A source of `size` words, at least 16, `</s>` included; seeds give other sources.
+
+    Its sentences have 12 to 13 words in the mean; none is empty.
+    """
+    count = size - 1  # words other than </s>: numbers 1 to count, short and frequent ones first
+    lists = max(2, round(count / _HOME))
+    shared = min(_SHARED, count // 4)
+    home = _shuffled(np.arange(shared + 1, count + 1), seed, _MEMBERS)
+    followers = []  # words of each list, the likeliest first
+    for k in range(lists):
+        words = sorted(home[k::lists].tolist())
+        heads = _shuffled(np.arange(1, shared + 1), seed, _MEMBERS + 1 + k).tolist()
+        for place, word in zip(_PLACES, heads, strict=False):
+            words.insert(place, word)
+        followers.append(words)
+    starts = [words[-1] for words in followers]  # a start for every list, so all words occur
+    successors, weights = [starts], [_zipf(len(starts), TOTAL)]
+    chosen = _shuffled(np.arange(count) % lists, seed, _FOLLOWERS)  # the list that follows a word
+    ends = _numbers(seed, _ENDS, count) % np.uint64(TOTAL // 12) + np.uint64(TOTAL // 24)
+    for k, end in zip(chosen.tolist(), ends.tolist(), strict=True):  # P(</s>) is 1/24 to 1/8
+        successors.append([0, *followers[k]])
+        weights.append([end, *_zipf(len(followers[k]), TOTAL - end)])
+    return Chain([SENTENCE_END, *map(_spelled, range(count))], successors, weights)
+
+
+def entropy(p: np.ndarray) -> np.ndarray:
+    """Entropy in nats along the last axis; 0 ln 0 = 0."""
+    return -np.sum(p * np.log(np.where(p > 0, p, 1.0)), axis=-1)
+
+
+def _zipf(count: int, total: int) -> list[int]:
+    """Integer weights of the given sum that fall as 1 / rank."""
+    shares = [(1 << 20) // (rank + 1) for rank in range(count)]
+    whole = sum(shares)
+    weights = [total * share // whole for share in shares]
+    weights[0] += total - sum(weights)
+    return weights
+
+
+def _numbers(seed: int, stream: int, count: int, start: int = 0) -> np.ndarray:
+    """`count` 64-bit numbers of a stream, from position `start` on: SplitMix64 as a counter."""
+    key = _mixed(_mixed(_uint64(seed)) ^ _uint64(stream))
+    place = np.arange(start + 1, start + count + 1, dtype=np.uint64)
+    return _mixed(key + place * np.uint64(0x9E3779B97F4A7C15))
+
+
+def _mixed(z: np.ndarray) -> np.ndarray:
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def _uint64(value: int) -> np.ndarray:
+    return np.array([value % (1 << 64)], np.uint64)  # an array: overflow wraps without a warning
+
+
+def _shuffled(values: np.ndarray, seed: int, stream: int) -> np.ndarray:
+    return values[np.argsort(_numbers(seed, stream, len(values)), kind="stable")]
+
+
+def _spelled(number: int) -> str:
+    """A pronounceable word for each number, short ones first: 70 of one syllable, 4,900 of two."""
+    syllables, size = 1, len(_SYLLABLES)
+    while number >= size**syllables:
+        number -= size**syllables
+        syllables += 1
+    number = number * _STEP % size**syllables
+    parts = []
+    for _ in range(syllables):
+        number, part = divmod(number, size)
+        parts.append(_SYLLABLES[part])
+    return "".join(parts)

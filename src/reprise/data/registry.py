@@ -1,0 +1,25 @@
+"""The datasets' preparations and their options: what the configuration may name under `prepare` and `data`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from reprise.config.options import Options
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """A module under `reprise.data`, the options an experiment gives it, and whether it leaves a corpus file.
+
+    `corpus=False` is for data made while training, batch by batch: then the options go to the protocol.
+    """
+
+    options: Options = field(default_factory=dict)
+    corpus: bool = True
+
+
+PREPARATIONS: dict[str, Preparation] = {
+    "palindromes": Preparation({"length": int}, corpus=False),
+    "ptb": Preparation(),
+    "synthetic": Preparation({"vocabulary_size": int, "training_sentences": int, "seed": int}),
+}

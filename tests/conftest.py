@@ -1,0 +1,19 @@
+"""Fixtures that several test files share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def mirror() -> Path:
+    """The folder of real raw files that REPRISE_MIRROR names; without it the test is skipped."""
+    folder = os.environ.get("REPRISE_MIRROR")
+    if not folder:
+        pytest.skip("REPRISE_MIRROR does not name a folder of raw files")
+    if not Path(folder).is_dir():
+        pytest.skip(f"REPRISE_MIRROR names {folder}, which is no folder")
+    return Path(folder)
