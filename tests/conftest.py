@@ -5,7 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
+# One thread a process, as in the pipeline: threads that wait for a busy core make small models many times slower.
+os.environ["OMP_NUM_THREADS"] = "1"
+
+import pytest  # noqa: E402
+import torch  # noqa: E402
+
+torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")

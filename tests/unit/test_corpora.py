@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reprise.data import corpus_hash, prepare_corpus
+from reprise.data import prepare_corpus
 from reprise.data.corpus import Corpus, Split
 from reprise.data.spec import DatasetSpec, FileSpec
 from reprise.errors import UserError
@@ -180,19 +180,6 @@ def test_prepare_corpus_without_files(tmp_path: Path) -> None:
     assert corpus.provenance["options"] == options
     assert corpus.provenance["raw"] == {}
     assert corpus.provenance["defaults"]["vocabulary_size"] == 1000
-
-
-def test_corpus_hash() -> None:
-    raw = {"b": "sha256:1", "a": "sha1:2"}
-    first = corpus_hash("toy", {"x": 1, "é": "ü"}, raw)
-    text = (
-        r'{"dataset":"toy","options":{"x":1,"\u00e9":"\u00fc"},"raw":{"a":"sha1:2","b":"sha256:1"}}'
-    )
-    assert first == hashlib.sha256(text.encode()).hexdigest()[:12]
-    assert first == corpus_hash("toy", {"é": "ü", "x": 1}, dict(reversed(raw.items())))
-    assert first != corpus_hash("toy", {"x": 2, "é": "ü"}, raw)
-    with pytest.raises(ValueError, match="JSON"):
-        corpus_hash("toy", {"x": float("nan")}, raw)
 
 
 def test_imports_stay_light() -> None:

@@ -152,9 +152,7 @@ def test_404_is_not_tried_again(server: Server, tmp_path: Path, said: list[str])
 @pytest.mark.parametrize(
     ("path", "size"), [("truncated", None), ("truncated", len(RIGHT)), ("unsized", len(RIGHT))]
 )
-def test_truncated_body(
-    server: Server, tmp_path: Path, said: list[str], path: str, size: int | None
-) -> None:
+def test_truncated_body(server: Server, tmp_path: Path, said: list[str], path: str, size: int | None) -> None:
     message = refused(dataset(server.url(path), size=size), tmp_path, said)
     assert "truncated" in message
     assert server.asked == {f"/{path}": 4}

@@ -94,9 +94,7 @@ def test_synthetic_is_the_same_everywhere(tmp_path: Path) -> None:
     assert fewer.splits["train"].sentences == 10
     assert (fewer.counts == 0).any()
     assert (other / "synthetic.train.txt").read_bytes() == b"".join(text.splitlines(True)[:10])
-    assert (other / "synthetic.test.txt").read_bytes() == (
-        tmp_path / "synthetic.test.txt"
-    ).read_bytes()
+    assert (other / "synthetic.test.txt").read_bytes() == (tmp_path / "synthetic.test.txt").read_bytes()
     assert corpus.splits["valid"].tokens.tolist() != corpus.splits["test"].tokens.tolist()
 
 

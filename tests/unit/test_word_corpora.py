@@ -66,9 +66,7 @@ def test_ptb_facts(mirror: Path) -> None:
     lines = (mirror / "ptb" / "ptb.test.txt").read_text().splitlines()
     split = corpus.splits["test"]
     for i in (0, 1, 1000, 3760):
-        words = [
-            corpus.vocabulary[t] for t in split.tokens[split.offsets[i] : split.offsets[i + 1]]
-        ]
+        words = [corpus.vocabulary[t] for t in split.tokens[split.offsets[i] : split.offsets[i + 1]]]
         assert words == [*lines[i].split(), "</s>"]
 
 

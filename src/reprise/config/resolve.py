@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from reprise.config.options import Options, check_options
+from reprise.config.options import check_options
 from reprise.config.project import CONFIG, PAPERS, Project
 from reprise.config.references import check_references
 from reprise.config.resolved import Resolved, hash_of
-from reprise.config.schema import Dataset, Experiment, Paper, Setting, TierEntry
+from reprise.config.schema import Dataset, Experiment, Paper, TierEntry
 from reprise.data.registry import PREPARATIONS
 from reprise.errors import UserError, known
 from reprise.evaluation.checks import CHECKS
@@ -17,6 +18,24 @@ from reprise.models import MODELS
 from reprise.training import PROTOCOLS
 
 SECTIONS = ("model", "data", "training")
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One experiment, or variant of one, in one tier, before it is resolved."""
+
+    key: str
+    experiment: Experiment
+    tier: str
+    in_tier: TierEntry
+    where: str  # "file: key experiments.<key>", the beginning of every error
+    assumption: str | None = None
+    alternative: str | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return f"{self.key}@{self.assumption}={self.alternative}" if self.assumption else self.key
 
 
 def resolve_tier(project: Project, tier: str | None = None) -> list[Resolved]:
@@ -27,99 +46,118 @@ def resolve_tier(project: Project, tier: str | None = None) -> list[Resolved]:
     """
     tier = tier or project.config.tier
     found = []
-    for name, paper in project.papers.items():
-        file = str(project.root / PAPERS / f"{name}.yaml")
+    for paper in project.papers.values():
+        file = str(project.root / PAPERS / f"{paper.paper}.yaml")
         check_references(paper, file)
-        for key, experiment in paper.experiments.items():
-            # All tiers are resolved, so that a mistake in one that is not run now is told now.
-            for entry_tier, entry in experiment.tiers.items():
-                resolved = _resolve(project, paper, key, experiment, entry_tier, entry, file)
-                if entry_tier == tier:
-                    found.append(resolved)
-        found += [v for v in _variants(project, paper, file) if v.tier == tier]
+        # All tiers are resolved, so that a mistake in one that is not run now is told now.
+        resolved = [_resolve(project, paper, entry) for entry in _entries(paper, file)]
+        found += [experiment for experiment in resolved if experiment.tier == tier]
     return found
-
-
-def _resolve(
-    project: Project,
-    paper: Paper,
-    key: str,
-    experiment: Experiment,
-    tier: str,
-    entry: TierEntry,
-    file: str,
-    changed: Mapping[str, Any] | None = None,
-    variant: tuple[str, str] | None = None,
-) -> Resolved:
-    where = f"{file}: key experiments.{key}"
-    name = key if variant is None else f"{key}@{variant[0]}={variant[1]}"
-    common = {
-        "paper": paper.paper,
-        "experiment": name,
-        "tier": tier,
-        "title": experiment.title,
-        "replicas": entry.replicas,
-        "engine": project.config.engine,
-        "device": project.config.device,
-        "assumption": variant and variant[0],
-        "alternative": variant and variant[1],
-    }
-    if experiment.check is not None:
-        if experiment.check.name not in CHECKS:
-            name = experiment.check.name
-            raise UserError(f"{where}.check.name: no check '{name}'; {known(name, CHECKS)}")
-        config = {"check": experiment.check.name, "tolerance": experiment.check.tolerance}
-        return Resolved(config=config, origins={}, corpus=None, **common)
-    for section in (*SECTIONS, "precision"):
-        if getattr(experiment, section) is None:
-            raise UserError(f"{where}.{section}: missing; add it, or name a family that has it with 'like'")
-    settings = {s: getattr(experiment, s).settings for s in SECTIONS}
-    dataset = entry.dataset or experiment.data.dataset
-    origins = {f"{s}.{k}": v.origin for s in SECTIONS for k, v in settings[s].items()}
-    values = {s: {k: v.value for k, v in settings[s].items()} for s in SECTIONS}
-    origins["precision"] = experiment.precision.origin
-    for label, changes in ((f"tiers.{tier}", entry.reductions), ("variant", changed or {})):
-        if entry.dataset and label != "variant":
-            values["data"] = {}
-            origins = {k: v for k, v in origins.items() if not k.startswith("data.")}
-        for option, value in changes.items():
-            section = _section_of(option, settings, entry, f"{where}.{label}.{option}")
-            values[section][option] = value
-            origins[f"{section}.{option}"] = (
-                label.replace("tiers.", "tier ") if label != "variant" else f"variant {name}"
-            )
-    model, data, protocol = (
-        experiment.model.name,
-        _dataset(project, dataset, where),
-        experiment.training.protocol,
-    )
-    if model not in MODELS:
-        raise UserError(f"{where}.model.name: no model '{model}'; {known(model, MODELS)}")
-    if protocol not in PROTOCOLS:
-        raise UserError(f"{where}.training.protocol: no protocol '{protocol}'; {known(protocol, PROTOCOLS)}")
-    preparation = PREPARATIONS[data.prepare]
-    checks: list[tuple[str, Options, str]] = [
-        ("model", MODELS[model].options, f"model {model}"),
-        ("data", preparation.options, f"dataset {dataset}"),
-        ("training", PROTOCOLS[protocol].options, f"protocol {protocol}"),
-    ]
-    options = {s: check_options(values[s], kinds, f"{where}.{s}", owner) for s, kinds, owner in checks}
-    raw = data.spec(dataset).checksums()
-    config = {
-        "model": {"name": model, "options": options["model"]},
-        "data": {"dataset": dataset, "options": options["data"], "raw": raw},
-        "training": {"protocol": protocol, "options": options["training"]},
-        "precision": experiment.precision.value,
-    }
-    corpus = None
-    if preparation.corpus:
-        corpus = corpus_path(dataset, options["data"], raw)
-    return Resolved(config=config, origins=origins, corpus=corpus, **common)
 
 
 def corpus_path(dataset: str, options: Mapping[str, Any], raw: Mapping[str, str]) -> str:
     """Where a corpus lies: the name holds the hash of all that its content depends on."""
-    return f"data/corpora/{dataset}-{hash_of({'dataset': dataset, 'options': dict(options), 'raw': dict(raw)})}.npz"
+    digest = hash_of({"dataset": dataset, "options": dict(options), "raw": dict(raw)})
+    return f"data/corpora/{dataset}-{digest}.npz"
+
+
+def _entries(paper: Paper, file: str) -> Iterator[_Entry]:
+    for key, experiment in paper.experiments.items():
+        for tier, in_tier in experiment.tiers.items():
+            yield _Entry(key, experiment, tier, in_tier, f"{file}: key experiments.{key}")
+    for assumption, entry in paper.assumptions.items():
+        for alternative, choice in entry.alternatives.items():
+            where = f"{file}: key assumptions.{assumption}.alternatives.{alternative}"
+            for key in choice.experiments:
+                for tier, in_tier in choice.tiers.items():
+                    experiment = paper.experiments[key]
+                    yield _Entry(key, experiment, tier, in_tier, where, assumption, alternative, choice.settings)
+
+
+def _resolve(project: Project, paper: Paper, entry: _Entry) -> Resolved:
+    if entry.experiment.check is not None:
+        config, origins, corpus = _check_config(entry), {}, None
+    else:
+        config, origins, corpus = _training_config(project, entry)
+    return Resolved(
+        paper=paper.paper,
+        experiment=entry.name,
+        tier=entry.tier,
+        title=entry.experiment.title,
+        replicas=entry.in_tier.replicas,
+        config=config,
+        origins=origins,
+        corpus=corpus,
+        engine=project.config.engine,
+        device=project.config.device,
+        assumption=entry.assumption,
+        alternative=entry.alternative,
+    )
+
+
+def _check_config(entry: _Entry) -> dict[str, Any]:
+    check = entry.experiment.check
+    if check.name not in CHECKS:
+        raise UserError(f"{entry.where}.check.name: no check '{check.name}'; {known(check.name, CHECKS)}")
+    return {"check": check.name, "tolerance": check.tolerance}
+
+
+def _training_config(project: Project, entry: _Entry) -> tuple[dict[str, Any], dict[str, str], str | None]:
+    """What is hashed, the origin of each setting, and the path of the corpus if there is one."""
+    experiment, where = entry.experiment, entry.where
+    for section in (*SECTIONS, "precision"):
+        if getattr(experiment, section) is None:
+            remedy = "add it, or name a family that has it with 'like'"
+            raise UserError(f"{where}.{section}: missing; {remedy}")
+    name = entry.in_tier.dataset or experiment.data.dataset
+    dataset = _dataset(project, name, where)
+    model, protocol = experiment.model.name, experiment.training.protocol
+    if model not in MODELS:
+        raise UserError(f"{where}.model.name: no model '{model}'; {known(model, MODELS)}")
+    if protocol not in PROTOCOLS:
+        raise UserError(f"{where}.training.protocol: no protocol '{protocol}'; {known(protocol, PROTOCOLS)}")
+    values, origins = _settings(entry)
+    takes = {
+        "model": (MODELS[model].options, f"model {model}"),
+        "data": (PREPARATIONS[dataset.prepare].options, f"dataset {name}"),
+        "training": (PROTOCOLS[protocol].options, f"protocol {protocol}"),
+    }
+    options = {s: check_options(values[s], kinds, f"{where}.{s}", owner) for s, (kinds, owner) in takes.items()}
+    raw = dataset.spec(name).checksums()
+    config = {
+        "model": {"name": model, "options": options["model"]},
+        "data": {"dataset": name, "options": options["data"], "raw": raw},
+        "training": {"protocol": protocol, "options": options["training"]},
+        "precision": experiment.precision.value,
+    }
+    has_corpus = PREPARATIONS[dataset.prepare].corpus
+    return config, origins, corpus_path(name, options["data"], raw) if has_corpus else None
+
+
+def _settings(entry: _Entry) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    """Values by section and origins by "section.option", with what the tier reduces and the variant changes."""
+    settings = {section: getattr(entry.experiment, section).settings for section in SECTIONS}
+    if entry.in_tier.dataset:
+        # Another dataset has options of its own, which the tier's entry gives.
+        settings["data"] = {}
+    values = {s: {k: setting.value for k, setting in settings[s].items()} for s in SECTIONS}
+    origins = {f"{s}.{k}": setting.origin for s in SECTIONS for k, setting in settings[s].items()}
+    origins["precision"] = entry.experiment.precision.origin
+    changes = [(option, value, f"tier {entry.tier}") for option, value in entry.in_tier.reductions.items()]
+    changes += [(option, value, f"assumption {entry.assumption}") for option, value in entry.changes.items()]
+    for option, value, origin in changes:
+        section = next((s for s in ("training", "model", "data") if option in values[s]), None)
+        if section is None and entry.in_tier.dataset:
+            section = "data"
+        if section is None:
+            every = [k for s in SECTIONS for k in values[s]]
+            place = f"tiers.{entry.tier}" if origin.startswith("tier") else "settings"
+            raise UserError(
+                f"{entry.where}.{place}.{option}: the experiment has no setting '{option}'; {known(option, every)}"
+            )
+        values[section][option] = value
+        origins[f"{section}.{option}"] = origin
+    return values, origins
 
 
 def _dataset(project: Project, name: str, where: str) -> Dataset:
@@ -132,37 +170,3 @@ def _dataset(project: Project, name: str, where: str) -> Dataset:
             f"{known(dataset.prepare, PREPARATIONS)}"
         )
     return dataset
-
-
-def _section_of(
-    option: str, settings: Mapping[str, Mapping[str, Setting]], entry: TierEntry, where: str
-) -> str:
-    for section in ("training", "model", "data"):
-        if option in settings[section]:
-            return section
-    if entry.dataset:
-        return "data"
-    every = {k: v for s in settings.values() for k, v in s.items()}
-    raise UserError(f"{where}: the experiment has no setting '{option}'; {known(option, every)}")
-
-
-def _variants(project: Project, paper: Paper, file: str) -> list[Resolved]:
-    found = []
-    for assumption, entry in paper.assumptions.items():
-        for alternative, choice in entry.alternatives.items():
-            for key in choice.experiments:
-                for tier, tier_entry in choice.tiers.items():
-                    found.append(
-                        _resolve(
-                            project,
-                            paper,
-                            key,
-                            paper.experiments[key],
-                            tier,
-                            tier_entry,
-                            file,
-                            changed=choice.settings,
-                            variant=(assumption, alternative),
-                        )
-                    )
-    return found

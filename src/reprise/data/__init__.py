@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import re
 from collections.abc import Mapping
@@ -15,7 +14,6 @@ from reprise.data.corpus import Corpus
 from reprise.data.options import resolve
 from reprise.data.spec import DatasetSpec
 from reprise.errors import UserError
-from reprise.files import canonical_json
 
 
 def prepare_corpus(dataset: DatasetSpec, options: Mapping[str, Any], raw_root: Path, path: Path) -> Corpus:
@@ -61,16 +59,6 @@ def prepare_corpus(dataset: DatasetSpec, options: Mapping[str, Any], raw_root: P
     )
     corpus.save(path)
     return corpus
-
-
-def corpus_hash(dataset: str, options: Mapping[str, Any], raw: Mapping[str, str]) -> str:
-    """12 hexadecimal digits that name a preparation; computable without the corpus.
-
-    `raw` holds file name -> checksum, as `DatasetSpec.checksums` gives. Options are hashed as
-    given, without defaults. Raises ValueError for NaN.
-    """
-    text = canonical_json({"dataset": dataset, "options": dict(options), "raw": dict(raw)})
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def preparation(dataset: DatasetSpec) -> ModuleType:

@@ -1,4 +1,4 @@
-"""The datasets' preparations and their options: what the configuration may name under `prepare` and `data`."""
+"""Preparations of the datasets and their options: what the configuration may name under `prepare`."""
 
 from __future__ import annotations
 

@@ -1,0 +1,136 @@
+"""A small project as a newcomer has it, and its pipeline run from the outside, for the tests of workflow and faults."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+TOY = Path(__file__).resolve().parent / "workflow" / "toy"
+PYTHON = sys.executable
+SECONDS = 300
+"""No command of these tests takes as long; one that does is stopped."""
+
+# What the profile makes Snakemake say; everything else on stderr is a message.
+PROFILE_LINE = "Using workflow specific profile profiles/default for setting default command line arguments."
+_TRAINING = re.compile(r"^Job \d+: training (\S+), replica (\d+)$", re.MULTILINE)
+_STATISTICS = re.compile(r"^(\w+) +(\d+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished `snakemake` and what it planned: jobs a rule, and the replicas it trained ("paper/experiment n")."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def jobs(self) -> dict[str, int]:
+        """Jobs a rule, `all` left out; empty where there was nothing to do."""
+        table = self.out.partition("Job stats:\n")[2].partition("\n\n")[0]
+        counts = {rule: int(n) for rule, n in _STATISTICS.findall(table)}
+        assert counts or "Nothing to be done" in self.out, self.out + self.err
+        return {rule: n for rule, n in counts.items() if rule not in {"all", "total"}}
+
+    @property
+    def trained(self) -> list[str]:
+        return sorted({f"{name} {replica}" for name, replica in _TRAINING.findall(self.out)})
+
+    @property
+    def messages(self) -> list[str]:
+        """The lines on stderr, without the one that Snakemake's profile brings."""
+        return [line for line in self.err.splitlines() if line and line != PROFILE_LINE]
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project in a folder of its own. `variables` are laid over the environment of every command."""
+
+    root: Path
+    variables: Mapping[str, str]
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """The environment without what would lead a command out of the project, this Python's programs first."""
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("REPRISE_", "PYTHONPATH", "SLURM_"))}
+        kept["PATH"] = f"{Path(PYTHON).parent}{os.pathsep}{kept.get('PATH', '')}"
+        return {**kept, "OMP_NUM_THREADS": "1", **self.variables, **more}
+
+    def run(self, *command: str, **more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command,
+            cwd=self.root,
+            env=self.environment(**more),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+
+    def snakemake(self, *arguments: str, tier: str = "quick", **more: str) -> Run:
+        """`snakemake --config tier=… <arguments> -- all` on one core."""
+        command = (PYTHON, "-m", "snakemake", "--cores", "1", "--config", f"tier={tier}", *arguments)
+        done = self.run(*command, "--", "all", **more)
+        return Run(done.returncode, done.stdout, done.stderr)
+
+    def plan(self, **more: str) -> Run:
+        """A dry run that was free of errors."""
+        run = self.snakemake("--dry-run", **more)
+        assert run.status == 0, run.out + run.err
+        return run
+
+    def reprise(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+        return self.run(PYTHON, "-m", "reprise", *arguments, PYTHONPATH="src", **more)
+
+    def edit(self, file: str, old: str, new: str) -> None:
+        """Replaces the first `old` in a file; there has to be one."""
+        path = self.root / file
+        text = path.read_text(encoding="utf-8")
+        assert old in text, f"{file} does not hold {old!r}"
+        path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+    def copy(self, folder: Path) -> Project:
+        """Everything, with its modification times."""
+        shutil.copytree(self.root, folder, symlinks=True)
+        return Project(folder, self.variables)
+
+    def records(self, pattern: str = "**/*.json", tier: str = "quick") -> list[Path]:
+        return sorted((self.root / "results" / tier / "runs").glob(pattern))
+
+
+def new_project(folder: Path, variables: Mapping[str, str]) -> Project:
+    """The code and workflow of this working tree with the tests' own small papers."""
+    folder.mkdir(parents=True)
+    for name in ("src", "workflow", "profiles", "envs"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", ".*_cache"))
+    for name in ("Snakefile", ".gitignore"):
+        shutil.copy2(ROOT / name, folder / name)
+    shutil.copytree(TOY, folder / "config")
+    shutil.copytree(ROOT / "config" / "reference", folder / "config" / "reference")
+    return Project(folder, variables)
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """A record as strict JSON: no NaN, no infinity."""
+
+    def refuse(word: str) -> Any:
+        raise AssertionError(f"{path} holds {word}")
+
+    return json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
+
+
+def result_bytes(path: Path) -> bytes:
+    """The bytes of a record without the key `run`, which says how it was made."""
+    text = path.read_text(encoding="utf-8")
+    start = text.index('\n "run": {')
+    end = text.index("\n }", start) + len("\n },")
+    return (text[:start] + text[end:]).encode()

@@ -1,0 +1,134 @@
+"""Collecting: current records alone, checked, the same bytes from the same records."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import math
+
+import pytest
+
+from reprise.config.resolved import Resolved
+from reprise.errors import UserError
+from reprise.evidence.collect import collect
+from reprise.training.protocol import Outcome
+from reprise.training.record import make_record, read_record, write_record
+
+RUN = {"engine": "reference", "device": "cpu", "wall_seconds": 1.5}
+
+
+def experiment(name="e", value=1, replicas=2, **more):
+    return Resolved("p", name, "quick", "t", replicas, {"x": value}, {}, None, **more)
+
+
+def outcome(loss):
+    metric = {"split": "test", "metric": "cross_entropy", "value": loss, "unit": "nats/token", "n": 10}
+    curve = {"split": "valid", "metric": "cross_entropy", "unit": "nats/token", "axis": "epoch", "x": [1, 2]}
+    return Outcome([metric], [curve | {"y": [loss + 1, loss]}], [{"step": 3, "text": "é|a"}])
+
+
+def leave(tmp_path, which, replica, loss, diverged=None):
+    record = make_record(which, replica, outcome(loss), 7, diverged, RUN)
+    write_record(tmp_path / which.record_path(replica), record)
+
+
+def rows(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_files_hold_what_the_records_say(tmp_path):
+    one = experiment()
+    leave(tmp_path, one, 0, 1.0)
+    leave(tmp_path, one, 1, 3.0)
+    assert collect([one], tmp_path, tmp_path / "out") == (2, 2)
+    metrics = rows((tmp_path / "out/metrics.csv").read_text())
+    assert [(r["replica"], r["metric"], float(r["value"])) for r in metrics] == [
+        ("0", "cross_entropy", 1.0),
+        ("0", "perplexity", math.e),
+        ("1", "cross_entropy", 3.0),
+        ("1", "perplexity", math.exp(3)),
+    ]
+    assert metrics[0]["parameters"] == "7"
+    assert metrics[0]["config_hash"] == one.config_hash
+    curves = rows(gzip.decompress((tmp_path / "out/curves.csv.gz").read_bytes()).decode())
+    assert [(r["axis"], r["x"], r["value"]) for r in curves[:2]] == [
+        ("epoch", "1", "2.0"),
+        ("epoch", "2", "1.0"),
+    ]
+    summary = json.loads((tmp_path / "out/metrics.json").read_text())["p"]["e"]["test.cross_entropy"]
+    assert summary == {"mean": 2.0, "std": math.sqrt(2), "n": 2}
+    samples = [json.loads(line) for line in (tmp_path / "out/samples.jsonl").read_text().splitlines()]
+    assert samples[0]["text"] == "é|a"
+
+
+def test_the_same_records_give_the_same_bytes(tmp_path):
+    one = experiment()
+    leave(tmp_path, one, 0, 1.0)
+    names = ("metrics.csv", "curves.csv.gz", "samples.jsonl", "metrics.json")
+    collect([one], tmp_path, tmp_path / "a")
+    collect([one], tmp_path, tmp_path / "b")
+    for name in names:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_records_of_another_configuration_are_left_out(tmp_path):
+    leave(tmp_path, experiment(value=1), 0, 1.0)
+    assert collect([experiment(value=2)], tmp_path, tmp_path / "out") == (0, 2)
+    assert rows((tmp_path / "out/metrics.csv").read_text()) == []
+
+
+def test_a_record_renamed_to_the_current_hash_is_refused(tmp_path):
+    old, new = experiment(value=1), experiment(value=2)
+    leave(tmp_path, old, 0, 1.0)
+    (tmp_path / old.record_path(0)).rename(tmp_path / new.record_path(0))
+    with pytest.raises(UserError, match="config_hash"):
+        collect([new], tmp_path, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (lambda text: text[: len(text) // 2], "not a whole run record"),
+        (lambda text: text.replace('"value": 1.0', '"value": 0.9'), "result_sha256"),
+        (lambda text: "[]", "not a whole run record"),
+    ],
+)
+def test_a_damaged_record_is_one_line_and_nothing_is_written(tmp_path, damage, says):
+    one = experiment()
+    leave(tmp_path, one, 0, 1.0)
+    path = tmp_path / one.record_path(0)
+    path.write_text(damage(path.read_text()))
+    with pytest.raises(UserError, match=says) as caught:
+        collect([one], tmp_path, tmp_path / "out")
+    assert str(path) in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_diverged_replica_is_a_row_without_a_number(tmp_path):
+    one = experiment(replicas=1)
+    leave(tmp_path, one, 0, 1.0, diverged={"step": 5, "quantity": "training loss"})
+    collect([one], tmp_path, tmp_path / "out")
+    (row,) = rows((tmp_path / "out/metrics.csv").read_text())
+    assert (row["status"], row["metric"], row["value"]) == ("diverged", "", "")
+
+
+def test_variants_are_named_apart(tmp_path):
+    variant = experiment("e@law=other", replicas=1, assumption="law", alternative="other")
+    leave(tmp_path, variant, 0, 1.0)
+    collect([variant], tmp_path, tmp_path / "out")
+    row = rows((tmp_path / "out/metrics.csv").read_text())[0]
+    assert (row["experiment"], row["variant"]) == ("e", "law=other")
+
+
+def test_records_refuse_nan(tmp_path):
+    one = experiment()
+    with pytest.raises(ValueError, match="JSON"):
+        leave(tmp_path, one, 0, float("nan"))
+    assert not (tmp_path / one.record_path(0)).exists()
+
+
+def test_reading_a_missing_record_says_what_to_do(tmp_path):
+    with pytest.raises(UserError, match="run the pipeline"):
+        read_record(tmp_path / "none.json")

@@ -1,0 +1,69 @@
+"""The counter-based random numbers: published values, twins, independence of slicing."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from reprise.training import counters
+
+KEYS = (0, 1, counters.key(7, 3), 2**64 - 1)
+
+
+def test_stream_of_key_zero_is_splitmix64_with_seed_zero():
+    # First outputs of splitmix64 seeded with 0, as public implementations list them; the upper halves count.
+    published = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F, 0xF88BB8A8724C81EC]
+    np.testing.assert_array_equal(counters.uniform32(0, 0, 4), [word >> 32 for word in published])
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("start", [0, 5, 2**33 + 1])
+def test_torch_twin_gives_the_same_numbers(key, start):
+    ours, twin = counters.uniform32(key, start, 1000), counters.uniform32_torch(key, start, 1000)
+    np.testing.assert_array_equal(twin.numpy(), ours.astype(np.int64))
+
+
+def test_a_slice_of_the_stream_is_the_stream():
+    whole = counters.uniform32(42, 0, 300)
+    np.testing.assert_array_equal(counters.uniform32(42, 100, 50), whole[100:150])
+
+
+def test_keys_depend_on_every_integer_and_on_their_order():
+    keys = {counters.key(*stream) for stream in [(1,), (2,), (1, 2), (2, 1), (1, 2, 0), (-1,), (1, 0)]}
+    assert len(keys) == 7
+    assert all(0 <= key < 2**64 for key in keys)
+
+
+def test_numbers_are_uniform_and_uncorrelated():
+    x = counters.uniform32(counters.key(11), 0, 200_000) / 2.0**32
+    y = counters.uniform32(counters.key(12), 0, 200_000) / 2.0**32
+    assert abs(x.mean() - 0.5) < 5 / math.sqrt(12 * len(x))
+    assert abs(np.corrcoef(x, y)[0, 1]) < 5 / math.sqrt(len(x))
+    assert abs(np.corrcoef(x[1:], x[:-1])[0, 1]) < 5 / math.sqrt(len(x))
+    counts = np.histogram(x, bins=64, range=(0, 1))[0]
+    expected = len(x) / 64
+    assert ((counts - expected) ** 2 / expected).sum() < 130  # chi-squared, 63 degrees: above with p < 1e-6
+
+
+@pytest.mark.parametrize("p", [0.0, 0.1, 0.5, 0.75])
+def test_dropout_mask_keeps_the_stated_share_and_scales_it(p):
+    mask = counters.dropout_mask(3, 0, 400, 100, p)
+    kept = mask != 0
+    assert set(np.unique(mask)) <= {np.float32(0), np.float32(1 / (1 - p))}
+    assert abs(kept.mean() - (1 - p)) <= 5 * math.sqrt(p * (1 - p) / mask.size)
+
+
+def test_dropout_mask_does_not_depend_on_the_cut_of_the_epoch():
+    whole = counters.dropout_mask(9, 0, 30, 7, 0.5)
+    np.testing.assert_array_equal(counters.dropout_mask(9, 10, 5, 7, 0.5), whole[10:15])
+    twin = counters.dropout_mask_torch(9, 10, 5, 7, 0.5, dtype=torch.float64)
+    np.testing.assert_array_equal(twin.numpy(), whole[10:15])
+
+
+@pytest.mark.parametrize("p", [-0.1, 1.0])
+def test_dropout_outside_its_range_is_refused(p):
+    with pytest.raises(ValueError, match="dropout"):
+        counters.dropout_mask(0, 0, 1, 1, p)

@@ -1,0 +1,125 @@
+"""Tables: their numbers against ones worked out by hand, and their three ways of being written."""
+
+from __future__ import annotations
+
+import io
+import math
+
+import pandas as pd
+import pytest
+from test_report_case import METRICS, make_context, metric
+
+from reprise.errors import UserError
+from reprise.report import rounding, tables
+from reprise.report.tables import Column, Table
+from reprise.report.tables.checks import errors
+from reprise.report.tables.language_models import perplexity
+from reprise.report.tables.palindromes import convergence
+
+
+def by(table: Table, column: str) -> dict[str, dict[str, str]]:
+    """The table as it is read, a row by its value in the CSV's `column`."""
+    return dict(zip(table.rows[column], table.reading().to_dict("records"), strict=True))
+
+
+def test_convergence_counts_a_replica_that_reached_100_percent_before_it_diverged(tmp_path):
+    table = convergence(make_context(tmp_path), "convergence", {})
+    raw = table.rows.set_index("experiment").loc["rnn-t10"]
+    # Replica 0 at step 10, replica 2 at step 5 before it diverged; replica 1 never.
+    assert (raw.first_median, raw.first_lowest, raw.first_highest, raw.reached) == (7.5, 5, 10, 2)
+    assert (raw.finished, raw.diverged, raw.run) == (2, 1, 3)
+    assert raw.last_mean == pytest.approx(0.65)
+    assert raw.last_std == pytest.approx(0.7 / math.sqrt(2))
+    read = by(table, "experiment")["rnn-t10"]
+    assert read["First at 100\u00a0%: paper"] == "90"
+    assert read["First at 100\u00a0%: ours"] == "7.5 (5–10)"
+    assert read["Reached by"] == "2 of 3"
+    assert read["Last ten: ours"] == "0.650 ± 0.495"
+    assert read["Diverged"] == "1"
+    assert any("diverged replica" in note for note in table.notes)
+
+
+def test_convergence_tells_not_run_from_never_reached(tmp_path):
+    read = by(convergence(make_context(tmp_path), "convergence", {}), "experiment")
+    assert read["rnn-t20"]["First at 100\u00a0%: paper"] == "never"
+    assert read["rnn-t20"]["First at 100\u00a0%: ours"] == "not run at this tier"
+    assert read["rnn-t20"]["Replicas"] == "0 of 3"
+    assert read["lstm-t30"]["First at 100\u00a0%: paper"] == "–"
+    stuck = [metric("rnn-t20", 0, "last_ten_accuracy", 0.5, "train")]
+    read = by(convergence(make_context(tmp_path, metrics=stuck), "convergence", {}), "experiment")
+    assert read["rnn-t20"]["First at 100\u00a0%: ours"] == "never"
+    assert read["rnn-t20"]["Last ten: ours"] == "0.500"
+
+
+def test_checks_are_held_to_their_tolerance_and_name_their_claims(tmp_path):
+    table = errors(make_context(tmp_path), "checks", {})
+    read = by(table, "check")
+    assert read["identity"] == {
+        "Check": "An identity",
+        "Comparison": "left = right",
+        "Largest error": "1e−09",
+        "Tolerance": "1e−06",
+        "Held": "yes",
+        "Claims": "C1, C2",
+    }
+    assert (read["erratum"]["Held"], read["erratum"]["Largest error"]) == ("no", "0.25 parameters")
+    assert read["waiting"]["Comparison"] == "not run at this tier"
+    assert (read["waiting"]["Held"], read["waiting"]["Claims"]) == ("–", "–")
+
+
+def test_perplexity_gap_is_absolute_and_in_our_deviations(tmp_path):
+    table = perplexity(make_context(tmp_path), "perplexity", {})
+    raw = table.rows.set_index("experiment").loc["ptb-a"]
+    assert raw["mean"] == 141.0
+    assert raw["std"] == pytest.approx(math.sqrt(2))
+    assert raw.gap == pytest.approx(-5.7)
+    assert raw.gap_in_std == pytest.approx(-5.7 / math.sqrt(2))
+    read = by(table, "experiment")["ptb-a"]
+    assert read["Test perplexity: ours"] == "141.00 ± 1.41"
+    assert (read["Gap"], read["Gap in our ±"]) == ("−5.70", "−4.0")
+    assert (read["Parameters"], read["Replicas"]) == ("1,000", "2 of 3")
+    assert "A: reduced at this tier to max_epochs = 6." in table.notes
+    assert by(table, "experiment")["ptb-c"]["Test perplexity: ours"] == "not run at this tier"
+
+
+def test_perplexity_on_another_corpus_is_not_set_beside_the_papers(tmp_path):
+    entropy = metric("ptb-b", 0, "entropy_rate", math.log(20), "test", "nats/token")
+    table = perplexity(make_context(tmp_path, metrics=[*METRICS, entropy]), "perplexity", {})
+    raw = table.rows.set_index("experiment").loc["ptb-b"]
+    assert pd.isna(raw.paper)
+    assert pd.isna(raw.gap)
+    read = by(table, "experiment")["ptb-b"]
+    assert (read["Corpus"], read["Test perplexity: paper"], read["Gap"]) == ("Markov text", "other corpus", "–")
+    assert (read["Test perplexity: ours"], read["Least possible"]) == ("30.00", "20.00")
+    assert any("“Markov text”" in n and "“The treebank”" in n and "133.7" in n for n in table.notes)
+    without = perplexity(make_context(tmp_path), "perplexity", {})
+    assert "Least possible" not in without.reading()
+
+
+def test_a_table_takes_no_unknown_option(tmp_path):
+    with pytest.raises(UserError, match=r"key tables\.checks\.options\.digits"):
+        errors(make_context(tmp_path), "checks", {"digits": 3})
+
+
+def test_csv_keeps_every_digit_and_the_others_are_escaped(tmp_path):
+    rows = pd.DataFrame({"name": ["a | b", "<b>"], "value": [1 / 3, None]})
+    columns = [Column("Name", lambda r: r["name"], words=True), Column("x", lambda r: rounding.fixed(r["value"], 2))]
+    table = Table(columns, rows, ["1 < 2"])
+    paths = tables.write(table, tmp_path / "toy-table")
+    assert [p.name for p in paths] == ["toy-table.csv", "toy-table.md", "toy-table.html"]
+    csv, markdown, html = (p.read_text(encoding="utf-8") for p in paths)
+    assert pd.read_csv(io.StringIO(csv)).value[0] == 1 / 3
+    assert csv.splitlines()[2] == "<b>,"
+    assert r"a \| b" in markdown
+    assert "0.33" in markdown
+    assert "<td>&lt;b&gt;</td>" in html
+    assert "<li>1 &lt; 2</li>" in html
+
+
+def test_numbers_are_rounded_in_one_place():
+    assert rounding.fixed(-1234.56, 1) == "−1,234.6"
+    assert rounding.fixed(float("nan"), 1) == "–"
+    assert (rounding.integer(7.5), rounding.integer(7.0)) == ("7.5", "7")
+    assert rounding.spread(1.0, None, 2) == "1.00"
+    assert rounding.deviation([1.0]) is None
+    assert rounding.deviation([1.0, 3.0]) == pytest.approx(math.sqrt(2))

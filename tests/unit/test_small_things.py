@@ -1,0 +1,75 @@
+"""Files, devices, units, the command line."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reprise import cli
+from reprise.devices import visible_gpus
+from reprise.evaluation.units import bits, per_character, perplexity
+from reprise.files import atomic_path, write_if_changed, write_json
+
+
+def test_a_failed_write_leaves_what_was_there(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with pytest.raises(RuntimeError), atomic_path(path) as temporary:
+        temporary.write_text("half")
+        raise RuntimeError
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_write_if_changed_keeps_the_time(tmp_path):
+    path = tmp_path / "a.txt"
+    assert write_if_changed(path, "x")
+    stamp = path.stat().st_mtime_ns
+    assert not write_if_changed(path, "x")
+    assert path.stat().st_mtime_ns == stamp
+    assert write_if_changed(path, "y")
+
+
+def test_json_refuses_nan(tmp_path):
+    with pytest.raises(ValueError, match="JSON"):
+        write_json(tmp_path / "a.json", {"a": math.inf})
+
+
+@pytest.mark.parametrize(("value", "count"), [("", 0), ("-1", 0), ("0", 1), ("0,2", 2), ("GPU-8f2,MIG-1", 2)])
+def test_gpus_named_by_the_environment(monkeypatch, value, count):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
+    assert visible_gpus() == count
+
+
+def test_gpus_are_found_without_torch():
+    code = "import sys, reprise.devices as d; d.visible_gpus(); sys.exit('torch' in sys.modules)"
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
+
+
+def test_units():
+    assert bits(math.log(2)) == pytest.approx(1)
+    assert perplexity(math.log(50)) == pytest.approx(50)
+    assert perplexity(1e9) == math.inf
+    assert per_character(2.0, tokens=10, characters=40) == 0.5
+
+
+def test_errors_are_one_line_and_exit_2(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["resolve"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("reprise: error: config/config.yaml: no such file")
+    assert err.count("\n") == 1
+
+
+def test_every_command_explains_itself(capsys):
+    for command in cli.COMMANDS:
+        with pytest.raises(SystemExit) as caught:
+            cli.main([command, "--help"])
+        assert caught.value.code == 0
+        assert len(capsys.readouterr().out) > 100
