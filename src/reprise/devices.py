@@ -1,0 +1,28 @@
+"""Which GPUs a job could use, found without importing torch."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+
+def visible_gpus() -> int:
+    """How many NVIDIA GPUs this process may use: CUDA_VISIBLE_DEVICES if set, else what the driver shows."""
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if chosen is not None:
+        return len([d for d in chosen.split(",") if d.strip() and not d.strip().startswith("-")])
+    shown = list(Path("/proc/driver/nvidia/gpus").glob("*"))
+    if shown:
+        return len(shown)
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return 0
+    try:
+        answer = subprocess.run([tool, "-L"], capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+    return (
+        sum(line.startswith("GPU ") for line in answer.stdout.splitlines()) if answer.returncode == 0 else 0
+    )

@@ -1,0 +1,117 @@
+"""Gathers the run records of a tier: only those of the current configuration, every one of them checked.
+
+metrics.csv     a row a metric; a replica that diverged or failed has one row without a value
+curves.csv.gz   the same keys plus axis and x; a row a point
+samples.jsonl   a line a text that a model wrote
+metrics.json    {paper: {experiment: {split.metric: {mean, std, n}}}}, for `dvc metrics`
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import math
+import statistics
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from reprise.config.resolved import Resolved
+from reprise.evaluation.units import perplexity
+from reprise.files import write_atomically, write_json
+from reprise.training.record import read_record
+
+KEYS = ("paper", "experiment", "variant", "replica", "seed", "fold", "split", "metric", "value", "unit", "n")
+KEYS += ("parameters", "device", "engine", "seconds", "status", "config_hash")
+
+
+def collect(experiments: Iterable[Resolved], root: Path, folder: Path) -> tuple[int, int]:
+    """Writes the four files into `folder` (results/<tier>); returns how many records were found, of how many.
+
+    A record that is missing is left out: what stands on it is shown as not run. One that is damaged, altered or of
+    another configuration under the current one's name is a `UserError`.
+    """
+    records, wanted = [], 0
+    for experiment in experiments:
+        for path in experiment.record_paths():
+            wanted += 1
+            if (root / path).exists():
+                records.append((experiment, read_record(root / path, experiment)))
+    rows = [row for experiment, record in records for row in _metric_rows(experiment, record)]
+    curves = (row for experiment, record in records for row in _curve_rows(experiment, record))
+    write_atomically(folder / "metrics.csv", _csv(rows, KEYS))
+    # A fixed time and no name in the header: the same records give the same bytes.
+    packed = gzip.compress(_csv(curves, (*KEYS, "axis", "x")).encode(), compresslevel=9, mtime=0)
+    write_atomically(folder / "curves.csv.gz", packed)
+    samples = [{**_keys(e, r), **sample} for e, r in records for sample in r["samples"]]
+    lines = [json.dumps(s, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n" for s in samples]
+    write_atomically(folder / "samples.jsonl", "".join(lines))
+    write_json(folder / "metrics.json", _summary(rows))
+    return len(records), wanted
+
+
+def _keys(experiment: Resolved, record: dict[str, Any]) -> dict[str, Any]:
+    variant = f"{experiment.assumption}={experiment.alternative}" if experiment.assumption else ""
+    return {
+        "paper": record["paper"],
+        "experiment": experiment.base,
+        "variant": variant,
+        "replica": record["replica"],
+        "seed": record["seed"],
+        "fold": record["fold"],
+        "parameters": record["parameters"],
+        "device": record["run"]["device"],
+        "engine": record["run"]["engine"],
+        "seconds": record["run"]["wall_seconds"],
+        "status": record["status"],
+        "config_hash": record["config_hash"],
+    }
+
+
+def _metric_rows(experiment: Resolved, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    keys = _keys(experiment, record)
+    for metric in record["metrics"] or [{}]:
+        yield keys | metric
+        yield from _derived(keys | metric)
+
+
+def _curve_rows(experiment: Resolved, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    keys = _keys(experiment, record)
+    for curve in record["curves"]:
+        fixed = {k: curve[k] for k in ("split", "metric", "unit", "axis")}
+        for x, y in zip(curve["x"], curve["y"], strict=True):
+            yield keys | fixed | {"x": x, "value": y}
+
+
+def _derived(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Perplexity beside every cross-entropy per token."""
+    if row.get("metric") == "cross_entropy" and row["unit"] == "nats/token":
+        value = perplexity(row["value"])
+        if math.isfinite(value):
+            yield row | {"metric": "perplexity", "value": value, "unit": "1"}
+
+
+def _csv(rows: Iterable[dict[str, Any]], columns: tuple[str, ...]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    groups: dict[tuple[str, str, str], list[float]] = {}
+    for row in rows:
+        if row.get("metric"):
+            name = row["experiment"] + (f"@{row['variant']}" if row["variant"] else "")
+            groups.setdefault((row["paper"], name, f"{row['split']}.{row['metric']}"), []).append(
+                row["value"]
+            )
+    tree: dict[str, Any] = {}
+    for (paper, experiment, metric), values in groups.items():
+        std = statistics.stdev(values) if len(values) > 1 else None
+        entry = {"mean": statistics.fmean(values), "std": std, "n": len(values)}
+        tree.setdefault(paper, {}).setdefault(experiment, {})[metric] = entry
+    return tree

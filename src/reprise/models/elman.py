@@ -1,0 +1,36 @@
+"""The vanilla RNN of document 002, question 1.1: a tanh state and a softmax over the last one."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+class Elman(nn.Module):
+    """h(t) = tanh(W_hx x(t) + W_hh h(t-1) + b_h),  p(t) = W_oh h(t) + b_o   (document 002, section 1.1)
+
+    `input_size` d symbols in, `hidden_size` n units, `output_size` k classes out.
+    """
+
+    def __init__(self, input_size: int, hidden_size: int, output_size: int, weight_law: str = ""):
+        super().__init__()
+        self.weight_law = weight_law
+        self.W_hx = nn.Parameter(torch.empty(hidden_size, input_size))
+        self.W_hh = nn.Parameter(torch.empty(hidden_size, hidden_size))
+        self.b_h = nn.Parameter(torch.empty(hidden_size))
+        self.W_oh = nn.Parameter(torch.empty(output_size, hidden_size))
+        self.b_o = nn.Parameter(torch.empty(output_size))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Symbols x (T, B) -> logits p(T) (B, k) after the last symbol; h(0) = 0."""
+        # W_hx x(t) with a one-hot x(t) is a column of W_hx: all T of them are looked up at once.
+        Wx = self.W_hx.t()[x] + self.b_h  # (T, B, n)
+        h = Wx.new_zeros(Wx.shape[1:])  # (B, n)
+        for Wx_t in Wx.unbind():
+            h = torch.tanh(torch.addmm(Wx_t, h, self.W_hh.t()))
+        return h @ self.W_oh.t() + self.b_o
+
+    def fan_in(self) -> dict[str, int | None]:
+        """Inputs of one unit by parameter, which the initialisation scales by; None: starts at zero."""
+        n, d = self.W_hx.shape
+        return {"W_hx": d, "W_hh": n, "b_h": None, "W_oh": n, "b_o": None}

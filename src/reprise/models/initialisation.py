@@ -1,0 +1,48 @@
+"""Initial weights, by the laws that the papers and their code name."""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+# Standard deviation of a standard normal cut at two: later TensorFlow divides by it, that of 2017 did not.
+_STD_CUT_AT_TWO = 0.87962566103423978
+
+
+class HasFanIn(Protocol):
+    weight_law: str
+
+    def fan_in(self) -> dict[str, int | None]: ...
+    def get_parameter(self, target: str) -> nn.Parameter: ...
+
+
+@torch.no_grad()
+def initialise_by_fan_in(model: HasFanIn, generator: torch.Generator) -> None:
+    """Draws each parameter from a normal law of deviation 1/sqrt(fan-in), cut at two deviations; None means zero.
+
+    Source: TensorFlow's `variance_scaling_initializer()` with its defaults (scale 1, fan-in, normal), which the author
+    of document 002 used in December 2017. `weight_law` ending in "-corrected" widens the law so that the cut one has
+    deviation 1/sqrt(fan-in), as TensorFlow has done since 2018.
+    """
+    for name, fan_in in model.fan_in().items():
+        parameter = model.get_parameter(name)
+        if fan_in is None:
+            parameter.zero_()
+            continue
+        std = 1 / math.sqrt(fan_in)
+        if model.weight_law.endswith("-corrected"):
+            std /= _STD_CUT_AT_TWO
+        parameter.copy_(std * truncated_normal(parameter.shape, generator))
+
+
+def truncated_normal(shape: torch.Size, generator: torch.Generator) -> Tensor:
+    """Standard normal numbers, each drawn again until it lies within (-2, 2)."""
+    numbers = torch.randn(shape, generator=generator)
+    while True:
+        outside = numbers.abs() >= 2
+        if not outside.any():
+            return numbers
+        numbers[outside] = torch.randn(int(outside.sum()), generator=generator)

@@ -1,0 +1,52 @@
+"""The LSTM of document 002, question 1.5: gates g, i, f, o and a softmax over the last state.
+
+The document names the gates and counts their parameters (1.5b) but never prints the equations; they are those of its
+reference, Zaremba et al. 2014, without peepholes.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+class LSTM(nn.Module):
+    """One weight matrix and bias a gate, on the symbol x(t) and the state h(t-1):
+
+    g = tanh(W_gx x + W_gh h + b_g)      i = sigma(W_ix x + W_ih h + b_i)
+    f = sigma(W_fx x + W_fh h + b_f)     o = sigma(W_ox x + W_oh h + b_o)
+    c(t) = g * i + c(t-1) * f            h(t) = tanh(c(t)) * o
+    p(t) = W_out h(t) + b_out
+
+    The four gates are stacked in the order g, i, f, o: W_x (4n, d), W_h (4n, n), b (4n,).
+    """
+
+    def __init__(self, input_size: int, hidden_size: int, output_size: int, weight_law: str = ""):
+        super().__init__()
+        self.weight_law = weight_law
+        self.W_x = nn.Parameter(torch.empty(4 * hidden_size, input_size))
+        self.W_h = nn.Parameter(torch.empty(4 * hidden_size, hidden_size))
+        self.b = nn.Parameter(torch.empty(4 * hidden_size))
+        self.W_out = nn.Parameter(torch.empty(output_size, hidden_size))
+        self.b_out = nn.Parameter(torch.empty(output_size))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Symbols x (T, B) -> logits p(T) (B, k) after the last symbol; h(0) = c(0) = 0."""
+        # W_x x(t) with a one-hot x(t) is a column of W_x: all T of them are looked up at once.
+        Wx = self.W_x.t()[x] + self.b  # (T, B, 4n)
+        h = Wx.new_zeros(x.shape[1], self.W_h.shape[1])  # (B, n)
+        c = torch.zeros_like(h)
+        for Wx_t in Wx.unbind():
+            g, i, f, o = torch.addmm(Wx_t, h, self.W_h.t()).chunk(4, dim=1)
+            c = torch.tanh(g) * torch.sigmoid(i) + c * torch.sigmoid(f)
+            h = torch.tanh(c) * torch.sigmoid(o)
+        return h @ self.W_out.t() + self.b_out
+
+    def fan_in(self) -> dict[str, int | None]:
+        """Inputs of one unit by parameter, which the initialisation scales by; None: starts at zero.
+
+        The author's code keeps W_x and W_h of a gate in one matrix of d + n inputs, and draws the gates' biases,
+        vectors of n, from the weights' law (which takes a vector's length for its fan-in).
+        """
+        d, n = self.W_x.shape[1], self.W_h.shape[1]
+        return {"W_x": d + n, "W_h": d + n, "b": n, "W_out": n, "b_out": None}

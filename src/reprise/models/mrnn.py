@@ -1,0 +1,45 @@
+"""m-RNN: the factored tensor network of Sutskever et al. (2011), as Salle and Villavicencio (ACL 2018)
+give it in section 2.
+
+    h_t = sigma(W_h x_t + U_l diag(v_{x_t}) U_r h_{t-1} + b_h)    (3) with U_h^{i(x)} = U_l diag(v_x) U_r
+    P(x_{t+1} | x_1 .. x_t) = Softmax(W_o h_t + b_o)              (2)
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from reprise.models.rntn import softmax_input
+
+
+class MRNN(nn.Module):
+    """The m-RNN over V words with H hidden units and M factors; `h_0` as in `RNTN`."""
+
+    def __init__(self, vocabulary: int, hidden: int, factors: int, h_0: float = 0.0) -> None:
+        super().__init__()
+        V, H, M = vocabulary, hidden, factors
+        self.vocabulary, self.hidden, self.factors, self.h_0 = V, H, M, h_0
+        self.W_h = nn.Parameter(torch.zeros(V, H))  # row x is W_h x
+        self.v = nn.Parameter(torch.zeros(V, M))  # row x is v_x
+        self.U_l = nn.Parameter(torch.zeros(H, M))
+        self.U_r = nn.Parameter(torch.zeros(M, H))
+        self.b_h = nn.Parameter(torch.zeros(H))
+        self.W_o = nn.Parameter(torch.zeros(V, H))
+        self.b_o = nn.Parameter(torch.zeros(V))
+
+    def initial_state(self) -> Tensor:
+        """h_0, (H,)."""
+        return torch.full((self.hidden,), self.h_0, dtype=self.W_h.dtype, device=self.W_h.device)
+
+    def forward(self, x: Tensor, h: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Reads words x (T,) from state h (H,): logits of the next words (T, V), last state (H,).
+
+        `mask` (T, H) multiplies the softmax input.
+        """
+        states = []
+        for W_h_x, v_x in zip(self.W_h[x].unbind(), self.v[x].unbind(), strict=True):
+            U_h = self.U_l @ (v_x * (self.U_r @ h))  # U_l diag(v_x) U_r h   (H,)
+            h = torch.sigmoid(W_h_x + U_h + self.b_h)  # (H,)   (3)
+            states.append(h)
+        return softmax_input(states, mask) @ self.W_o.T + self.b_o, h  # (T, V)   (2)

@@ -1,0 +1,114 @@
+"""s-RNN, RNTN and r-RNTN: Salle and Villavicencio, "Restricted Recurrent Neural Tensor Networks"
+(ACL 2018), section 3.
+
+    h_t = sigma(W_h x_t + U_h^{f(x_t)} h_{t-1} + b_h^{f(x_t)})    (4); K = 1: s-RNN (1), K = V: RNTN
+    P(x_{t+1} | x_1 .. x_t) = Softmax(W_o h_t + b_o)              (2), of the next word: h_t has read x_t
+
+The recurrence matrix is chosen by the rank of the input word (token id + 1) when the vocabulary is
+sorted by decreasing frequency:
+
+    f(w)     = min(rank(w), K)       (5)
+    f_mod(w) = rank(w) mod K         (16)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+
+class RNTN(nn.Module):
+    """The r-RNTN over V words with H hidden units and K recurrence matrices.
+
+    `mapping` is "f" (5) or "f_mod" (16). `bias` is "matrix" for a bias b_h^k beside every matrix (4) or
+    "shared" for one b_h (1, 3); Table 1 counts the former, for the RNTN as well. `h_0` is the value of
+    all components of the state before a sentence, which the paper does not state.
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        hidden: int,
+        matrices: int = 1,
+        mapping: str = "f",
+        bias: str = "matrix",
+        h_0: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if not 1 <= matrices <= vocabulary:
+            raise ValueError(f"matrices must be in 1 .. {vocabulary}, the vocabulary, not {matrices}")
+        if mapping not in ("f", "f_mod"):
+            raise ValueError(f"mapping must be f or f_mod, not {mapping}")
+        if bias not in ("matrix", "shared"):
+            raise ValueError(f"bias must be matrix or shared, not {bias}")
+        V, H, K = vocabulary, hidden, matrices
+        self.vocabulary, self.hidden, self.matrices = V, H, K
+        self.mapping, self.bias, self.h_0 = mapping, bias, h_0
+        self.W_h = nn.Parameter(torch.zeros(V, H))  # row x is W_h x, a column of the paper's
+        self.U_h = nn.Parameter(torch.zeros(K, H, H))
+        self.b_h = nn.Parameter(torch.zeros(K if bias == "matrix" else 1, H))
+        self.W_o = nn.Parameter(torch.zeros(V, H))
+        self.b_o = nn.Parameter(torch.zeros(V))
+
+    def matrix_index(self, x: Tensor) -> Tensor:
+        """Which matrix each word uses, counted from 0: f(w) - 1 (5), or f_mod(w) (16)."""
+        if self.mapping == "f":
+            return x.clamp(max=self.matrices - 1)
+        return (x + 1) % self.matrices
+
+    def bias_index(self, x: Tensor) -> Tensor:
+        """Which row of b_h each word uses, counted from 0."""
+        return self.matrix_index(x) if self.bias == "matrix" else torch.zeros_like(x)
+
+    def initial_state(self) -> Tensor:
+        """h_0, (H,)."""
+        return torch.full((self.hidden,), self.h_0, dtype=self.W_h.dtype, device=self.W_h.device)
+
+    def forward(self, x: Tensor, h: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Reads words x (T,) from state h (H,): logits of the next words (T, V), last state (H,).
+
+        `mask` (T, H) multiplies the softmax input: dropout with its scale in it (section 4).
+        """
+        W_h, U_h, b_h = self.W_h[x], self.U_h[self.matrix_index(x)], self.b_h[self.bias_index(x)]
+        states = []
+        # unbind, not W_h[t]: the gradient of an index is a whole tensor of zeros at every step
+        for W_h_x, U, b in zip(W_h.unbind(), U_h.unbind(), b_h.unbind(), strict=True):
+            h = torch.sigmoid(W_h_x + U @ h + b)  # (H,)   (4)
+            states.append(h)
+        return softmax_input(states, mask) @ self.W_o.T + self.b_o, h  # (T, V)   (2)
+
+
+def softmax_input(states: list[Tensor], mask: Tensor | None) -> Tensor:
+    """h_1 .. h_T as (T, H), with dropout if there is a mask."""
+    h = torch.stack(states)
+    return h if mask is None else h * mask
+
+
+def initialise(
+    model: nn.Module,
+    std: float,
+    generator: torch.Generator,
+    biases: str = "normal",
+    constants: Mapping[str, float] | None = None,
+) -> None:
+    """Draws all parameters from N(0, std^2), in the order of their registration (section 4).
+
+    `biases` "zero" sets b_h and b_o to 0 instead. `constants` names parameters that start at a number:
+    {"v": 1.0} starts an m-RNN as an s-RNN whose matrix is U_l U_r. Raises ValueError for a name that the
+    model does not have.
+    """
+    if biases not in ("normal", "zero"):
+        raise ValueError(f"biases must be normal or zero, not {biases}")
+    constants = dict(constants or {})
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name in constants:
+                parameter.fill_(constants.pop(name))
+            elif name.startswith("b_") and biases == "zero":
+                parameter.zero_()
+            else:
+                parameter.normal_(0.0, std, generator=generator)
+    if constants:
+        raise ValueError(f"no parameter is called {', '.join(sorted(constants))}")

@@ -1,0 +1,98 @@
+"""Checkpoints: written whole or not at all, checked bit for bit before they are believed.
+
+File: 8 bytes of magic, 32 bytes of SHA-256 over the rest, then what `torch.save` wrote. It is read with
+`weights_only=True`, so that a file from elsewhere cannot run code. Two are kept, the newest and the one before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from reprise.errors import UserError
+from reprise.files import atomic_path
+
+MAGIC = b"REPRISE1"
+
+
+class DamagedCheckpoint(Exception):
+    """The file is not a whole checkpoint: cut short, altered, or not one at all."""
+
+
+def encode(content: dict[str, Any]) -> bytes:
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    payload = buffer.getvalue()
+    return MAGIC + hashlib.sha256(payload).digest() + payload
+
+
+def decode(data: bytes) -> dict[str, Any]:
+    """The content of a checkpoint; raises `DamagedCheckpoint`."""
+    head, payload = data[: len(MAGIC) + 32], data[len(MAGIC) + 32 :]
+    if not head.startswith(MAGIC) or hashlib.sha256(payload).digest() != head[len(MAGIC) :]:
+        raise DamagedCheckpoint("cut short or altered")
+    # Where the checksum fits, somebody made the file so: an object that weights_only refuses, say.
+    try:
+        content = torch.load(io.BytesIO(payload), weights_only=True, map_location="cpu")
+    except (RuntimeError, pickle.UnpicklingError, EOFError, ValueError) as error:
+        raise DamagedCheckpoint((str(error) or type(error).__name__).splitlines()[0]) from None
+    if not isinstance(content, dict) or not {"identity", "state"} <= content.keys():
+        raise DamagedCheckpoint("not made by Reprise")
+    return content
+
+
+class CheckpointFile:
+    """The checkpoint of one replica: `<path>` and, one save older, `<path>.previous`."""
+
+    def __init__(self, path: Path, config_hash: str, engine: str, replica: int):
+        self.path = path
+        self.previous = path.with_name(path.name + ".previous")
+        self.identity = {"config_hash": config_hash, "engine": engine, "replica": replica}
+
+    def save(self, state: dict[str, Any]) -> None:
+        data = encode({"identity": self.identity, "state": state})
+        with atomic_path(self.path) as temporary:
+            temporary.write_bytes(data)
+            # Only once the new one is written: on a full disk both old ones stay as they are.
+            if self.path.exists():
+                self.path.replace(self.previous)
+
+    def load(self, say: Callable[[str], None]) -> dict[str, Any] | None:
+        """The newest state that is whole, or None where there is no file.
+
+        A damaged file is reported and the one before it taken. Raises `UserError` where every file is damaged (so that
+        hours of work are never thrown away in silence) or belongs to another configuration, engine or replica.
+        """
+        there = [path for path in (self.path, self.previous) if path.exists()]
+        for path in there:
+            try:
+                content = decode(path.read_bytes())
+            except (DamagedCheckpoint, OSError) as error:
+                say(f"{path}: damaged checkpoint ({error}); trying the one before it")
+                continue
+            self._check_identity(path, content["identity"])
+            return content["state"]
+        if there:
+            raise UserError(
+                f"{self.path}: damaged, and no older one is whole; remove it to train from the start"
+            )
+        return None
+
+    def _check_identity(self, path: Path, found: Any) -> None:
+        for key, expected in self.identity.items():
+            value = found.get(key) if isinstance(found, dict) else None
+            if value != expected:
+                raise UserError(
+                    f"{path}: key {key}: made with {value!r}, not {expected!r}; "
+                    "remove the file to train from the start, or restore what it was made with"
+                )
+
+    def remove(self) -> None:
+        self.path.unlink(missing_ok=True)
+        self.previous.unlink(missing_ok=True)

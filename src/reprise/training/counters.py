@@ -1,0 +1,94 @@
+"""Counter-based random numbers: number i of a stream is a function of (key, i) and of nothing else.
+
+A generator with a state would tie a replica's numbers to how many were drawn before, so to the
+engine, to the slicing of the data and to who trains beside it. Here every engine computes the numbers
+it needs, in any order. The mixing function is the finaliser of splitmix64 (Steele, Lea and Flood,
+"Fast splittable pseudorandom number generators", OOPSLA 2014); the C++ twin is `kernels/dropout.h`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+
+GOLDEN = 0x9E3779B97F4A7C15  # 2**64 / golden ratio, odd: successive counters land far apart
+FIRST = 0xBF58476D1CE4E5B9
+SECOND = 0x94D049BB133111EB
+WORD = (1 << 64) - 1
+
+
+def key(seed: int, *stream: int) -> int:
+    """The key of a stream, 0 <= key < 2**64: `key(seed, purpose, epoch)` and so on, in this order."""
+    value = 0
+    for number in (seed, *stream):
+        value = _mix(((value ^ (int(number) & WORD)) + GOLDEN) & WORD)
+    return value
+
+
+def uniform32(key: int, start: int, count: int) -> np.ndarray:
+    """Numbers start .. start+count-1 of the stream: (count,) uint32, uniform over 0 .. 2**32-1."""
+    counters = np.arange(start + 1, start + 1 + count, dtype=np.uint64)
+    # an array of one key, not a scalar: arrays wrap around silently, scalars warn
+    z = counters * np.uint64(GOLDEN) + np.array([key], dtype=np.uint64)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(FIRST)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(SECOND)
+    return ((z ^ (z >> np.uint64(31))) >> np.uint64(32)).astype(np.uint32)
+
+
+def uniform32_torch(key: int, start: int, count: int, device: torch.device | str = "cpu") -> torch.Tensor:
+    """The numbers of `uniform32` as (count,) int64 on `device`: torch hardly computes in uint32."""
+    counters = torch.arange(start + 1, start + 1 + count, dtype=torch.int64, device=device)
+    z = counters * _signed(GOLDEN) + _signed(key)
+    z = (z ^ _shifted(z, 30)) * _signed(FIRST)
+    z = (z ^ _shifted(z, 27)) * _signed(SECOND)
+    return _shifted(z ^ _shifted(z, 31), 32)
+
+
+def dropout_threshold(p: float) -> int:
+    """ceil(p * 2**32): a unit is kept iff its number reaches it. ValueError unless 0 <= p < 1."""
+    if not 0.0 <= p < 1.0:
+        raise ValueError(f"dropout must be in [0, 1), not {p}")
+    return math.ceil(p * 2**32)
+
+
+def dropout_mask(key: int, first_token: int, tokens: int, hidden: int, p: float) -> np.ndarray:
+    """Inverted dropout, (tokens, hidden) float32: 0 with probability p, else 1/(1-p).
+
+    Unit j of token t of the epoch takes number t*hidden + j: a mask does not depend on how the epoch
+    was cut.
+    """
+    kept = uniform32(key, first_token * hidden, tokens * hidden) >= dropout_threshold(p)
+    return (kept.astype(np.float32) * np.float32(1.0 / (1.0 - p))).reshape(tokens, hidden)
+
+
+def dropout_mask_torch(
+    key: int,
+    first_token: int,
+    tokens: int,
+    hidden: int,
+    p: float,
+    device: torch.device | str = "cpu",
+    dtype: torch.dtype = torch.float32,
+) -> torch.Tensor:
+    """The same mask as `dropout_mask`, (tokens, hidden), made on `device`."""
+    numbers = uniform32_torch(key, first_token * hidden, tokens * hidden, device)
+    scale = float(np.float32(1.0 / (1.0 - p)))
+    return ((numbers >= dropout_threshold(p)).to(dtype) * scale).view(tokens, hidden)
+
+
+def _mix(z: int) -> int:
+    z = ((z ^ (z >> 30)) * FIRST) & WORD
+    z = ((z ^ (z >> 27)) * SECOND) & WORD
+    return z ^ (z >> 31)
+
+
+def _signed(value: int) -> int:
+    """The int64 with the bits of the uint64 `value`."""
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+def _shifted(z: torch.Tensor, bits: int) -> torch.Tensor:
+    """A logical shift to the right: torch's `>>` on int64 repeats the sign bit."""
+    return (z >> bits) & ((1 << (64 - bits)) - 1)

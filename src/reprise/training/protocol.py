@@ -1,0 +1,76 @@
+"""What the training loop asks of a protocol: units of work that can be saved between, and an outcome at the end."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+from reprise.config.resolved import Resolved
+from reprise.training import PROTOCOLS
+
+
+@dataclass
+class Outcome:
+    """What one replica measured.
+
+    metrics: {split, metric, value, unit, n} each; n counts what `value` is a mean over.
+    curves: {split, metric, unit, axis, x, y} each, x and y lists of equal length.
+    samples: texts that the model wrote, each with the step and the way it was drawn.
+    """
+
+    metrics: list[dict[str, Any]] = field(default_factory=list)
+    curves: list[dict[str, Any]] = field(default_factory=list)
+    samples: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Diverged(Exception):
+    """A loss or a parameter is no longer finite. `where` says at which step or epoch, and of what."""
+
+    def __init__(self, **where: Any):
+        super().__init__(", ".join(f"{k} {v}" for k, v in where.items()))
+        self.where = where
+
+
+class Training(Protocol):
+    """One replica's training. Everything that decides its numbers is in `state()`."""
+
+    unit: str
+    total: int | None
+    parameters: int
+    engine: str
+
+    @property
+    def finished(self) -> bool: ...
+    @property
+    def done(self) -> float: ...
+    def advance(self) -> str:
+        """Does one piece of work, of about a second at most; returns a note on it. Raises `Diverged`."""
+        ...
+
+    def state(self) -> dict[str, Any]: ...
+    def restore(self, state: dict[str, Any]) -> None: ...
+    def outcome(self) -> Outcome: ...
+
+
+def build_training(
+    resolved: Resolved, replica: int, corpus: Path | None, engine: str, device: torch.device
+) -> Training:
+    """The training that `resolved.config` names, before its first step."""
+    entry = PROTOCOLS[resolved.config["training"]["protocol"]]
+    module, name = entry.target.split(":")
+    return getattr(import_module(module), name)(resolved.config, replica, corpus, engine, device)
+
+
+def generator_for(seed: int, stream: str) -> torch.Generator:
+    """A CPU generator for one purpose ("weights", "data", …) of one replica; streams do not touch one another."""
+    digest = hashlib.sha256(f"{seed}/{stream}".encode()).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
+
+
+def dtype_of(config: dict[str, Any]) -> torch.dtype:
+    return {"float32": torch.float32, "float64": torch.float64}[config["precision"]]

@@ -1,0 +1,104 @@
+"""The run record: the JSON that one replica leaves, and all that tables, figures and claims are made from.
+
+Records are read where torch is not installed, so nothing here imports it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reprise.config.resolved import Resolved, hash_of
+from reprise.errors import UserError
+from reprise.files import canonical_json, write_json
+
+if TYPE_CHECKING:
+    from reprise.training.protocol import Outcome
+
+SCHEMA = 1
+RESULT_KEYS = (
+    "schema",
+    "paper",
+    "experiment",
+    "replica",
+    "seed",
+    "fold",
+    "config",
+    "config_hash",
+    "status",
+    "diverged",
+    "parameters",
+    "metrics",
+    "curves",
+    "samples",
+)
+"""What must come out the same when a replica is trained again on the same machine; `run` says how it was made."""
+
+
+def make_record(
+    resolved: Resolved,
+    replica: int,
+    outcome: Outcome,
+    parameters: int | None,
+    diverged: dict[str, Any] | None,
+    run: dict[str, Any],
+) -> dict[str, Any]:
+    """The record of a finished or diverged replica; a diverged one keeps its curves and has no metrics."""
+    record = {
+        "schema": SCHEMA,
+        "paper": resolved.paper,
+        "experiment": resolved.experiment,
+        "replica": replica,
+        "seed": replica,
+        "fold": None,
+        "config": resolved.config,
+        "config_hash": resolved.config_hash,
+        "status": "diverged" if diverged else "finished",
+        "diverged": diverged,
+        "parameters": parameters,
+        "metrics": [] if diverged else outcome.metrics,
+        "curves": outcome.curves,
+        "samples": outcome.samples,
+    }
+    return {**record, "result_sha256": result_digest(record), "run": run}
+
+
+def result_digest(record: dict[str, Any]) -> str:
+    """SHA-256 over the result part of a record: equal where two trainings gave the same numbers."""
+    return hashlib.sha256(canonical_json({k: record[k] for k in RESULT_KEYS}).encode()).hexdigest()
+
+
+def write_record(path: Path, record: dict[str, Any]) -> None:
+    write_json(path, record)
+
+
+def read_record(path: Path, expected: Resolved | None = None) -> dict[str, Any]:
+    """A whole, unaltered record; with `expected`, one of that experiment and configuration.
+
+    Errors: `UserError` naming the file and the remedy for a truncated or altered record, or one of another config.
+    """
+    remedy = "remove the file and run the pipeline again"
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        stated, found = record["result_sha256"], result_digest(record)
+        config_hash = hash_of(record["config"])
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such record; run the pipeline to train it") from None
+    except (OSError, ValueError, KeyError, TypeError):
+        raise UserError(f"{path}: not a whole run record; {remedy}") from None
+    if stated != found:
+        raise UserError(f"{path}: key result_sha256 does not fit the content, which was altered; {remedy}")
+    if config_hash != record["config_hash"]:
+        raise UserError(f"{path}: key config_hash is not the hash of the key config; {remedy}")
+    if expected and (record["paper"], record["experiment"], record["config_hash"]) != (
+        expected.paper,
+        expected.experiment,
+        expected.config_hash,
+    ):
+        raise UserError(
+            f"{path}: key config_hash: the record is of {record['paper']}/{record['experiment']} with "
+            f"{record['config_hash']}, not of {expected.id} with {expected.config_hash}; {remedy}"
+        )
+    return record

@@ -1,0 +1,182 @@
+"""Starts small trainings without paying for `import torch` each time.
+
+Importing torch takes seconds, as long as a small experiment trains. With REPRISE_WARM set, the first `reprise train`
+leaves a process behind that has imported torch and nothing of Reprise; later ones have it fork a child that works in
+their folder, with their environment and their output. It ends when nobody has asked for a minute (for REPRISE_WARM_IDLE
+seconds, if that is set). Whatever goes wrong on the way to the child, the command trains by itself: warm or cold, the
+numbers are the same.
+
+This file is run as a script too (the process left behind), so it imports the standard library alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+IDLE_SECONDS = float(os.environ.get("REPRISE_WARM_IDLE", "60"))
+START_SECONDS = 60.0
+PRELOAD = ("numpy", "torch", "rich.progress")
+
+
+def run_warm(arguments: Sequence[str]) -> int | None:
+    """Exit status of `reprise <arguments>` run by a warm process, or None where there is none to be had."""
+    try:
+        path = _socket_path()
+        connection = _connect(path) or _start(path)
+        if connection is None:
+            return None
+        request = {"arguments": list(arguments), "folder": os.getcwd(), "environment": dict(os.environ)}
+        payload = json.dumps(request).encode()
+        socket.send_fds(connection, [len(payload).to_bytes(8, "big")], [0, 1, 2])
+        connection.sendall(payload)
+        first = _line(connection)
+    except OSError:
+        return None
+    if not first:
+        return None
+    child = int(first)
+    # The child was not started by this process, so a signal meant for the training has to be passed on.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda n, _: _pass_on(child, n))
+    status = _line(connection)
+    # No status: the child was killed before it could tell.
+    return int(status) if status else 128 + signal.SIGKILL
+
+
+def _pass_on(child: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(child, number)
+
+
+def _socket_path() -> Path:
+    folder = Path(tempfile.gettempdir()) / f"reprise-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_uid != os.getuid() or folder.stat().st_mode & 0o077:
+        raise PermissionError(f"{folder} is open to others")
+    key = "\0".join((sys.executable, sys.prefix, os.environ.get("PYTHONPATH", ""), os.getcwd()))
+    return folder / f"{hashlib.sha256(key.encode()).hexdigest()[:12]}.sock"
+
+
+def _connect(path: Path) -> socket.socket | None:
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(str(path))
+    except OSError:
+        connection.close()
+        return None
+    return connection
+
+
+def _start(path: Path) -> socket.socket | None:
+    """Starts the process, once however many ask at the same time, and waits until it answers."""
+    with path.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        connection = _connect(path)
+        if connection is not None:
+            return connection
+        server = subprocess.Popen(
+            [sys.executable, __file__, str(path)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd="/",
+        )
+        limit = time.monotonic() + START_SECONDS
+        while time.monotonic() < limit and server.poll() is None:
+            connection = _connect(path)
+            if connection is not None:
+                # It lives longer than this process and is nobody's to wait for.
+                server.returncode = 0
+                return connection
+            time.sleep(0.02)
+    return None
+
+
+def _line(connection: socket.socket) -> str:
+    received = b""
+    while not received.endswith(b"\n"):
+        try:
+            part = connection.recv(64)
+        except OSError:
+            break
+        if not part:
+            break
+        received += part
+        if received.count(b"\n"):
+            break
+    return received.decode().strip()
+
+
+def serve(path: Path) -> None:
+    """The process left behind: imports, then forks a child for every request."""
+    sys.path.pop(0)  # this file's folder, which only stands there because the file was run as a script
+    for name in PRELOAD:
+        __import__(name)
+    listener = socket.socket(socket.AF_UNIX)
+    path.unlink(missing_ok=True)
+    listener.bind(str(path))
+    listener.listen(64)
+    listener.settimeout(IDLE_SECONDS)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except TimeoutError:
+            path.unlink(missing_ok=True)
+            return
+        if os.fork() == 0:
+            listener.close()
+            _work(connection)
+        connection.close()
+
+
+def _work(connection: socket.socket) -> None:
+    """A child: takes over the request's folder, environment and output, works, and reports its exit status."""
+    status = 1
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        size, files, _, _ = socket.recv_fds(connection, 8, 3)
+        if len(size) < 8:
+            os._exit(1)  # somebody only tried whether the process answers
+        payload = b""
+        while len(payload) < int.from_bytes(size, "big"):
+            payload += connection.recv(1 << 16)
+        request = json.loads(payload)
+        for target, source in enumerate(files):
+            os.dup2(source, target)
+            os.close(source)
+        os.chdir(request["folder"])
+        os.environ.clear()
+        os.environ.update(request["environment"])
+        paths = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
+        sys.path[:0] = [os.path.abspath(p) for p in paths]
+        connection.sendall(f"{os.getpid()}\n".encode())
+        from reprise.cli import main
+
+        status = main(request["arguments"])
+    except BaseException as error:
+        if not isinstance(error, SystemExit):
+            sys.excepthook(type(error), error, error.__traceback__)
+    finally:
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+            connection.sendall(f"{status}\n".encode())
+        os._exit(status)
+
+
+if __name__ == "__main__":
+    serve(Path(sys.argv[1]))
