@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pytest
 
 from reprise.config.project import Project
 from reprise.config.resolved import Resolved
 from reprise.config.schema import Config, Paper
-from reprise.errors import UserError
-from reprise.report.context import COLUMNS, CURVE_COLUMNS, Context, Status, load_contexts
+from reprise.report.collected import COLUMNS, CURVE_COLUMNS
+from reprise.report.context import Context, load_contexts
 
 TIER = "paper"
 SMALL_LIMITS = {"mem_mb": 1000, "runtime": 5}
@@ -63,7 +62,13 @@ def check(title: str, tolerance: float) -> dict[str, Any]:
 
 
 def display(function: str, **more: Any) -> dict[str, Any]:
-    return {"title": f"Title of <{function}>", "place": "Table 1", "function": function, "caption": "Caption.", **more}
+    return {
+        "title": f"Title of <{function}>",
+        "place": "Table 1",
+        "function": function,
+        "caption": "Caption.",
+        **more,
+    }
 
 
 ALTERNATIVE = {"settings": {"hidden_size": 9}, "experiments": ["rnn-t10"], "tiers": {TIER: {"replicas": 1}}}
@@ -97,7 +102,13 @@ PAPER = Paper.model_validate(
         },
         "assumptions": {
             "epochs": {"title": "Epochs", "choice": "sixty", "why": "Guess.", "source": "ours"},
-            "width": {"title": "W", "choice": "8", "why": "W.", "source": "s", "alternatives": {"nine": ALTERNATIVE}},
+            "width": {
+                "title": "W",
+                "choice": "8",
+                "why": "W.",
+                "source": "s",
+                "alternatives": {"nine": ALTERNATIVE},
+            },
         },
         "deviations": {"corpus": {"title": "Another corpus", "why": "Licence."}},
         "claims": {
@@ -143,22 +154,37 @@ def resolve(paper: Paper = PAPER) -> list[Resolved]:
             config["data"]["dataset"] = tier.dataset or config["data"]["dataset"]
         found.append(Resolved("toy", name, TIER, entry.title, tier.replicas, config, origins, None))
     base = next(e for e in found if e.experiment == "rnn-t10")
-    variant = {"experiment": "rnn-t10@width=nine", "assumption": "width", "alternative": "nine", "replicas": 1}
+    variant = {
+        "experiment": "rnn-t10@width=nine",
+        "assumption": "width",
+        "alternative": "nine",
+        "replicas": 1,
+    }
     return [*found, Resolved(**{**vars(base), **variant})]
 
 
 def row(experiment: str, replica: int, **values: Any) -> dict[str, Any]:
     """A row of metrics.csv or curves.csv.gz; "" where nothing is given."""
-    fixed = {"paper": "toy", "experiment": experiment, "replica": replica, "seed": replica, "status": "finished"}
+    fixed = {
+        "paper": "toy",
+        "experiment": experiment,
+        "replica": replica,
+        "seed": replica,
+        "status": "finished",
+    }
     made = {"device": "cpu (a chip)", "engine": "reference", "seconds": 1.5, "config_hash": "0" * 12}
     return dict.fromkeys(CURVE_COLUMNS, "") | fixed | made | values
 
 
-def metric(experiment: str, replica: int, name: str, value: float, split: str, unit: str = "1") -> dict[str, Any]:
+def metric(
+    experiment: str, replica: int, name: str, value: float, split: str, unit: str = "1"
+) -> dict[str, Any]:
     return row(experiment, replica, metric=name, value=value, split=split, unit=unit, n=64, parameters=1000)
 
 
-def curve(experiment: str, replica: int, accuracy: list[float], status: str = "finished") -> list[dict[str, Any]]:
+def curve(
+    experiment: str, replica: int, accuracy: list[float], status: str = "finished"
+) -> list[dict[str, Any]]:
     """Accuracy and a loss of 1 - accuracy + 0.01 at the steps 0, 5, 10, …"""
     common = {"split": "train", "axis": "step", "status": status}
     made = []
@@ -208,58 +234,3 @@ def make_project(root: Path, metrics: Any = METRICS, curves: Any = CURVES, paper
 
 def make_context(root: Path, **given: Any) -> Context:
     return load_contexts(make_project(root, **given), resolve(given.get("paper", PAPER)))["toy"]
-
-
-def test_values_are_those_of_finished_replicas_to_the_last_digit(tmp_path):
-    context = make_context(tmp_path)
-    assert context.values("rnn-t10", "last_ten_accuracy", "train").tolist() == [1.0, 0.1 + 0.2]
-    assert context.values("rnn-t10@width=nine", "last_ten_accuracy", "train").tolist() == [0.25]
-    assert context.values("rnn-t20", "last_ten_accuracy", "train").tolist() == []
-
-
-def test_status_counts_finished_diverged_and_missing_replicas(tmp_path):
-    context = make_context(tmp_path)
-    assert context.status("rnn-t10") == Status(finished=2, diverged=1, missing=0)
-    assert context.status("rnn-t10@width=nine") == Status(1, 0, 0)
-    assert context.status("ptb-a") == Status(2, 0, 1)
-    assert context.status("lstm-t30") == Status(0, 0, 0)
-    assert context.total(["rnn-t10", "ptb-a", "rnn-t20"]) == Status(4, 1, 4)
-
-
-def test_citations_hold_whether_or_not_the_tier_runs_the_experiment(tmp_path):
-    context = make_context(tmp_path)
-    assert context.cited_by("figure-1") == ["rnn-t10", "rnn-t20", "lstm-t30"]
-    assert context.setting("lstm-t30", "data.length") == 30
-    assert context.replaced_dataset("ptb-b") == "synthetic"
-    assert context.replaced_dataset("ptb-a") is None
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "expected"),
-    [
-        ("metrics.csv", None, "no such file"),
-        ("metrics.csv", b"", "is empty"),
-        ("metrics.csv", b"paper,experiment\n", "no column variant, replica"),
-        ("metrics.csv", ",".join(COLUMNS).encode() + b"\ntoy,a,,zero" + b"," * 13 + b"\n", "zero"),
-        ("curves.csv.gz", b"not packed", "gzip"),
-        ("curves.csv.gz", gzip.compress(b"x" * 999)[:-9], "end"),
-    ],
-)
-def test_a_collected_file_that_cannot_be_read_is_told_in_one_line(tmp_path, name, content, expected):
-    project = make_project(tmp_path)
-    path = tmp_path / "results" / TIER / name
-    path.unlink()
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(UserError) as caught:
-        load_contexts(project, resolve())
-    line = str(caught.value)
-    assert line.startswith(f"{path}: ")
-    assert expected in line
-    assert line.endswith("run `python -m reprise collect --tier paper`")
-    assert "\n" not in line
-
-
-def test_an_unknown_option_of_a_display_names_the_file_and_the_key(tmp_path):
-    with pytest.raises(UserError, match=r"toy\.yaml: key figures\.figure-1\.options\.smoth: .*did you mean 'smooth'"):
-        make_context(tmp_path).options("figure-1", {"smoth": 3}, smooth=1)

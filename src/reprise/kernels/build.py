@@ -1,0 +1,81 @@
+"""Compiles the C++ engines on first use, for the machine at hand.
+
+The file of the compiled library is named by a hash of the source, the compiler's version, the options
+and this CPU's flags: on a file system that several kinds of machine share, each finds its own and none
+runs another's instructions.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+from reprise.files import atomic_path
+
+SOURCES = Path(__file__).parent
+OPTIONS = ("-std=c++17", "-O3", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
+NATIVE = "-march=native"
+
+
+class NoCompiler(RuntimeError):
+    """There is no C++ compiler, or it refused the source; the message is one line."""
+
+
+@functools.cache
+def library(name: str) -> Path:
+    """The shared library made of `<name>.cpp` and the headers beside it, compiled if need be.
+
+    It lies in $REPRISE_BUILD, or in build/kernels/ of the current folder. Raises NoCompiler.
+    """
+    compiler = _compiler()
+    folder = Path(os.environ.get("REPRISE_BUILD") or "build/kernels").absolute()
+    path = folder / f"{name}-{_fingerprint(compiler, name)}.so"
+    if not path.is_file():
+        with atomic_path(path) as temporary:
+            _compile(compiler, SOURCES / f"{name}.cpp", temporary)
+    return path
+
+
+def _compiler() -> list[str]:
+    chosen = os.environ.get("CXX", "").split()
+    candidates = [chosen] if chosen else [["c++"], ["g++"], ["clang++"]]
+    for command in candidates:
+        if shutil.which(command[0]):
+            return command
+    raise NoCompiler(f"no C++ compiler ({', '.join(c[0] for c in candidates)}) on the path")
+
+
+def _compile(compiler: list[str], source: Path, target: Path) -> None:
+    for native in ([NATIVE], []):  # some compilers know no "native": the baseline is right, if slow
+        command = [*compiler, *OPTIONS, *native, str(source), "-o", str(target)]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if result.returncode == 0:
+            return
+    lines = [line.strip() for line in result.stderr.splitlines() if "error" in line]
+    reason = lines[0] if lines else f"status {result.returncode}"
+    raise NoCompiler(f"{compiler[0]} refused {source.name}: {reason}")
+
+
+def _fingerprint(compiler: list[str], name: str) -> str:
+    command = [*compiler, "--version"]
+    version = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    sources = (SOURCES / f"{name}.cpp", *sorted(SOURCES.glob("*.h")))
+    parts = [version, *compiler, *OPTIONS, NATIVE, platform.machine(), _cpu()]
+    parts += [path.read_text(encoding="utf-8") for path in sources]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def _cpu() -> str:
+    """What tells this CPU's instruction set from another's."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    keys = ("model name", "cpu family", "flags", "Features", "CPU part")
+    first = {line.split(":")[0].strip(): line for line in reversed(lines) if ":" in line}
+    return "\n".join(first[key] for key in keys if key in first)

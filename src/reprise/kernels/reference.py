@@ -1,0 +1,68 @@
+"""The readable model itself with autograd and plain SGD: what the fast engines are held to."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from reprise.kernels.subsequences import Subsequences
+from reprise.training.counters import dropout_mask_torch
+
+
+class ReferenceEngine:
+    """A `SubsequenceEngine` for any readable model, on its device and in its dtype."""
+
+    name = "reference"
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = copy.deepcopy(model)
+        self.hidden: Tensor = self.model.initial_state()
+
+    def train(
+        self, data: Subsequences, *, learning_rate: float, reduction: str, dropout: float, key: int
+    ) -> float:
+        """One SGD step a subsequence; the summed loss in nats. See `SubsequenceEngine`."""
+        if reduction not in ("sum", "mean"):
+            raise ValueError(f"reduction must be sum or mean, not {reduction}")
+        parameters = list(self.model.parameters())
+        total = 0.0
+        for i in range(len(data)):
+            loss = self._loss(data, i, dropout, key)  # sum over the words
+            total += loss.item()
+            if reduction == "mean":
+                loss = loss / int(data.offsets[i + 1] - data.offsets[i])
+            gradients = torch.autograd.grad(loss, parameters)
+            with torch.no_grad():
+                for parameter, gradient in zip(parameters, gradients, strict=True):
+                    parameter.sub_(gradient, alpha=learning_rate)
+        return total
+
+    @torch.no_grad()
+    def evaluate(self, data: Subsequences) -> float:
+        """The summed loss in nats, without dropout and without steps."""
+        return sum(self._loss(data, i, 0.0, 0).item() for i in range(len(data)))
+
+    def export(self) -> dict[str, Tensor]:
+        """The state_dict of the readable model, as copies."""
+        return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+
+    def load(self, state: dict[str, Tensor]) -> None:
+        """Takes the values of a state_dict of the readable model."""
+        self.model.load_state_dict(state)
+
+    def _loss(self, data: Subsequences, i: int, dropout: float, key: int) -> Tensor:
+        begin, end = int(data.offsets[i]), int(data.offsets[i + 1])
+        h = self.model.initial_state() if data.reset[i] else self.hidden.to(self.model.W_h)
+        x = torch.from_numpy(data.inputs[begin:end]).to(h.device, torch.int64)
+        y = torch.from_numpy(data.targets[begin:end]).to(h.device, torch.int64)
+        mask = None
+        if dropout:
+            mask = dropout_mask_torch(
+                key, data.first_token + begin, end - begin, len(h), dropout, h.device, h.dtype
+            )
+        logits, h = self.model(x, h, mask)
+        self.hidden = h.detach()
+        return functional.cross_entropy(logits, y, reduction="sum")

@@ -1,0 +1,112 @@
+"""The stretches of text that one update reads, and what every batch-1 language-model engine offers.
+
+Salle and Villavicencio (ACL 2018), section 4: sentences are split into subsequences of 20 words, each
+one step of stochastic gradient descent; the state is carried from one to the next and reset between
+sentences only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import torch
+
+if TYPE_CHECKING:
+    from reprise.data.corpus import Split
+
+MAX_LENGTH = 64
+"""The longest subsequence, in words: the fused engine sizes its buffers by it."""
+
+
+@dataclass(frozen=True)
+class Subsequences:
+    """Subsequence i reads inputs[offsets[i]:offsets[i+1]] and predicts the targets in these places."""
+
+    inputs: np.ndarray  # int32 (n,)
+    targets: np.ndarray  # int32 (n,)
+    offsets: np.ndarray  # int64 (s+1,)
+    reset: np.ndarray  # bool (s,): the state goes back to h_0 before the subsequence
+    first_token: int = 0  # place of inputs[0] in the epoch; dropout masks are numbered by it
+
+    def __post_init__(self) -> None:
+        lengths = np.diff(self.offsets)
+        if len(self.offsets) != len(self.reset) + 1 or len(self.inputs) != len(self.targets):
+            raise ValueError("offsets must be one longer than reset, inputs as long as targets")
+        if self.offsets[0] != 0 or self.offsets[-1] != len(self.inputs):
+            raise ValueError("offsets must run from 0 to the number of inputs")
+        if len(lengths) and not 1 <= lengths.min() <= lengths.max() <= MAX_LENGTH:
+            raise ValueError(f"a subsequence must have 1 .. {MAX_LENGTH} words")
+
+    def __len__(self) -> int:
+        return len(self.reset)
+
+    @property
+    def tokens(self) -> int:
+        """The number of predicted words."""
+        return len(self.targets)
+
+    def slice(self, first: int, last: int) -> Subsequences:
+        """Subsequences first .. last-1; the arrays are views."""
+        begin, end = int(self.offsets[first]), int(self.offsets[last])
+        return Subsequences(
+            self.inputs[begin:end],
+            self.targets[begin:end],
+            self.offsets[first : last + 1] - begin,
+            self.reset[first:last],
+            self.first_token + begin,
+        )
+
+
+class SubsequenceEngine(Protocol):
+    """What trains and evaluates a batch-1 language model.
+
+    It is built from a readable model and keeps its own copy of the parameters. `train` and `evaluate`
+    start from `hidden` and leave the last state in it.
+    """
+
+    name: str
+    hidden: torch.Tensor  # (H,): readable and assignable
+
+    def train(
+        self, data: Subsequences, *, learning_rate: float, reduction: str, dropout: float, key: int
+    ) -> float:
+        """One SGD step a subsequence, on the "sum" or "mean" of its losses.
+
+        Returns the sum of all losses in nats, each word's under the weights before its step.
+        """
+
+    def evaluate(self, data: Subsequences) -> float:
+        """The summed loss in nats, without dropout and without steps."""
+
+    def export(self) -> dict[str, torch.Tensor]:
+        """The state_dict of the readable model, as copies."""
+
+    def load(self, state: dict[str, torch.Tensor]) -> None:
+        """Takes the values of a state_dict of the readable model."""
+
+
+def cut(split: Split, start: int | None, length: int = 20, carry: bool = False) -> Subsequences:
+    """Cuts the sentences of a corpus split into subsequences of at most `length` words.
+
+    `start`, the id of </s>, is the input before the first word of a sentence; </s> ends each sentence
+    in `split.tokens`, so it is predicted and counted. `carry` is for running text: sentence ends are
+    ignored and the state is reset before the first subsequence alone; there `start` may be None, and
+    the first word is only read.
+    """
+    if start is None and not carry:
+        raise ValueError("sentences need a start symbol; only running text (carry) goes without")
+    tokens = np.ascontiguousarray(split.tokens, dtype=np.int32)
+    bounds = np.asarray([0, len(tokens)] if carry else split.offsets, dtype=np.int64)
+    inputs, targets = np.empty_like(tokens), tokens
+    inputs[1:] = tokens[:-1]
+    if start is None:
+        inputs, targets = inputs[1:], targets[1:]
+        bounds = np.array([0, len(targets)])
+    else:
+        inputs[bounds[:-1][np.diff(bounds) > 0]] = start
+    pieces = -(-np.diff(bounds) // length)  # subsequences a sentence
+    within = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    offsets = np.r_[np.repeat(bounds[:-1], pieces) + within * length, bounds[-1]].astype(np.int64)
+    return Subsequences(inputs, targets, offsets, within == 0)

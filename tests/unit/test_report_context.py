@@ -1,0 +1,69 @@
+"""What figures and tables may read: values, counts and citations; and what is said of files that cannot be read."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+from test_report_case import TIER, make_context, make_project, resolve
+
+from reprise.errors import UserError
+from reprise.report.collected import COLUMNS
+from reprise.report.context import Status, load_contexts
+
+
+def test_values_are_those_of_finished_replicas_to_the_last_digit(tmp_path):
+    context = make_context(tmp_path)
+    assert context.values("rnn-t10", "last_ten_accuracy", "train").tolist() == [1.0, 0.1 + 0.2]
+    assert context.values("rnn-t10@width=nine", "last_ten_accuracy", "train").tolist() == [0.25]
+    assert context.values("rnn-t20", "last_ten_accuracy", "train").tolist() == []
+
+
+def test_status_counts_finished_diverged_and_missing_replicas(tmp_path):
+    context = make_context(tmp_path)
+    assert context.status("rnn-t10") == Status(finished=2, diverged=1, missing=0)
+    assert context.status("rnn-t10@width=nine") == Status(1, 0, 0)
+    assert context.status("ptb-a") == Status(2, 0, 1)
+    assert context.status("lstm-t30") == Status(0, 0, 0)
+    assert context.total(["rnn-t10", "ptb-a", "rnn-t20"]) == Status(4, 1, 4)
+
+
+def test_citations_hold_whether_or_not_the_tier_runs_the_experiment(tmp_path):
+    context = make_context(tmp_path)
+    assert context.cited_by("figure-1") == ["rnn-t10", "rnn-t20", "lstm-t30"]
+    assert context.setting("lstm-t30", "data.length") == 30
+    assert context.replaced_dataset("ptb-b") == "synthetic"
+    assert context.replaced_dataset("ptb-a") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("metrics.csv", None, "no such file"),
+        ("metrics.csv", b"", "is empty"),
+        ("metrics.csv", b"paper,experiment\n", "no column variant, replica"),
+        ("metrics.csv", ",".join(COLUMNS).encode() + b"\ntoy,a,,zero" + b"," * 13 + b"\n", "zero"),
+        ("curves.csv.gz", b"not packed", "gzip"),
+        ("curves.csv.gz", gzip.compress(b"x" * 999)[:-9], "end"),
+    ],
+)
+def test_a_collected_file_that_cannot_be_read_is_told_in_one_line(tmp_path, name, content, expected):
+    project = make_project(tmp_path)
+    path = tmp_path / "results" / TIER / name
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(UserError) as caught:
+        load_contexts(project, resolve())
+    line = str(caught.value)
+    assert line.startswith(f"{path}: ")
+    assert expected in line
+    assert line.endswith("run `python -m reprise collect --tier paper`")
+    assert "\n" not in line
+
+
+def test_an_unknown_option_of_a_display_names_the_file_and_the_key(tmp_path):
+    with pytest.raises(
+        UserError, match=r"toy\.yaml: key figures\.figure-1\.options\.smoth: .*did you mean 'smooth'"
+    ):
+        make_context(tmp_path).options("figure-1", {"smoth": 3}, smooth=1)

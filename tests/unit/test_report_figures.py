@@ -1,0 +1,186 @@
+"""Figures: what is drawn against numbers worked out by hand, and the same bytes from run to run."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.colors import same_color
+from matplotlib.figure import Figure
+from test_report_case import CURVES, METRICS, curve, make_context, metric, row
+
+import reprise
+from reprise.config.project import PAPERS, load_paper
+from reprise.errors import UserError
+from reprise.report import style
+from reprise.report.figures.palindromes import training_curves
+from reprise.report.figures.rrntn import perplexity_against_matrices
+from reprise.report.render import KINDS, find_function, functions
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def lines(axes: Axes, look: dict) -> list[np.ndarray]:
+    """The points (n, 2) of every line of a panel that has this look's colour and width."""
+    return [
+        line.get_xydata()
+        for line in axes.lines
+        if same_color(line.get_color(), look["color"]) and line.get_linewidth() == look["linewidth"]
+    ]
+
+
+def panel(figure: Figure, title: str) -> tuple[Axes, Axes]:
+    """The accuracy and the loss panel under a title."""
+    titles = [axes.get_title(loc="left") or axes.get_title() for axes in figure.axes]
+    columns = sum(1 for axes in figure.axes if axes.get_subplotspec().rowspan.start == 0)
+    index = titles.index(title)
+    return figure.axes[index], figure.axes[index + columns]
+
+
+def draw(context, **options) -> Figure:
+    with style.applied():
+        return training_curves(context, "figure-1", options)
+
+
+def texts(figure: Figure) -> str:
+    found = [text.get_text() for axes in figure.axes for text in axes.texts]
+    return " | ".join(found + [axes.get_title(loc="right") for axes in figure.axes])
+
+
+def test_mean_and_band_are_over_the_replicas_that_finished(tmp_path):
+    accuracy, loss = panel(draw(make_context(tmp_path)), "T = 10")
+    (mean,) = lines(accuracy, style.OURS)
+    assert mean.tolist() == [[0, 0.125], [5, 0.5], [10, 0.625], [15, 0.875]]
+    (mean,) = lines(loss, style.OURS)
+    assert mean[:, 1] == pytest.approx([0.885, 0.51, 0.385, 0.135])
+    corners = accuracy.collections[0].get_paths()[0].vertices
+    assert {(0, 0), (0, 0.25), (10, 0.25), (10, 1), (15, 0.75)} <= {tuple(c) for c in corners}
+    assert len(lines(accuracy, style.ONE_OF_OURS)) == 2
+
+
+def test_the_original_is_drawn_and_where_it_ends_is_marked(tmp_path):
+    accuracy, loss = panel(draw(make_context(tmp_path)), "T = 10")
+    assert [points.tolist() for points in lines(accuracy, style.ORIGINAL)] == [[[0, 0], [5, 0.25]]]
+    assert [points.tolist() for points in lines(loss, style.ORIGINAL)] == [[[0, 2], [5, 1]]]
+    assert [points[:, 0].tolist() for points in lines(accuracy, style.DOTTED)] == [[5, 5]]
+    as_long = [*curve("rnn-t10", 0, [0.5, 0.5])]
+    accuracy, _ = panel(draw(make_context(tmp_path, curves=as_long)), "T = 10")
+    assert lines(accuracy, style.DOTTED) == []
+
+
+def test_a_diverged_replica_is_counted_and_drawn_to_its_end(tmp_path):
+    figure = draw(make_context(tmp_path))
+    accuracy, _ = panel(figure, "T = 10")
+    assert lines(accuracy, style.DIVERGED)[0].tolist() == [[0, 0.5], [5, 1.0]]
+    assert accuracy.get_title(loc="right") == "1 of 3 diverged"
+    marked = [line.get_xydata().tolist() for line in accuracy.lines if line.get_marker() == "X"]
+    assert marked == [[[5, 1.0]]]
+    assert panel(figure, "T = 20")[0].get_title(loc="right") == "0 of 3 run"
+    assert panel(figure, "T = 30")[0].get_title(loc="right") == "not run at this tier"
+
+
+def test_an_experiment_whose_replicas_all_diverged_is_drawn(tmp_path):
+    metrics = [row("rnn-t10", i, status="diverged") for i in range(3)]
+    curves = [point for i in range(3) for point in curve("rnn-t10", i, [0.5, 0.25], status="diverged")]
+    accuracy, _ = panel(draw(make_context(tmp_path, metrics=metrics, curves=curves)), "T = 10")
+    assert len(lines(accuracy, style.DIVERGED)) == 3
+    assert accuracy.get_title(loc="right") == "3 of 3 diverged"
+
+
+def test_smoothing_is_the_mean_of_the_last_points(tmp_path):
+    accuracy, _ = panel(draw(make_context(tmp_path), smooth=2), "T = 10")
+    (mean,) = lines(accuracy, style.OURS)
+    assert mean.tolist() == [[0, 0.125], [5, 0.3125], [10, 0.5625], [15, 0.75]]
+    assert lines(accuracy, style.ORIGINAL)[0].tolist() == [[0, 0], [5, 0.125]]
+    with pytest.raises(UserError, match=r"toy\.yaml: key figures\.figure-1\.options\.smooth: 0 is not"):
+        draw(make_context(tmp_path), smooth=0)
+
+
+def test_a_figure_without_data_is_an_empty_frame_that_says_so(tmp_path):
+    context = make_context(tmp_path, metrics=[], curves=[])
+    assert "not run at this tier" in texts(draw(context))
+    with style.applied():
+        assert "not run at this tier" in texts(perplexity_against_matrices(context, "figure-2", {}))
+
+
+def test_perplexity_over_matrices_leaves_other_corpora_out(tmp_path):
+    context = make_context(tmp_path)
+    with style.applied():
+        (axes,) = perplexity_against_matrices(context, "figure-2", {}).axes
+    heights = {y for line in axes.lines for y in line.get_ydata()}
+    assert {141.0, 146.7, 131.2} <= heights
+    assert not heights & {30.0, 133.7}
+    only_other = make_context(tmp_path, metrics=[metric("ptb-b", 0, "perplexity", 30.0, "test")])
+    with style.applied():
+        assert "another corpus" in texts(perplexity_against_matrices(only_other, "figure-2", {}))
+
+
+def test_drawing_leaves_matplotlib_as_it_was(tmp_path):
+    before = dict(mpl.rcParams)
+    style.save(draw(make_context(tmp_path)), tmp_path / "figure")
+    assert dict(mpl.rcParams) == before
+
+
+@pytest.mark.parametrize("paper", sorted((REPOSITORY / PAPERS).glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_function_that_a_paper_names_exists(paper):
+    content = load_paper(paper)
+    for kind in KINDS:
+        for key, display in getattr(content, kind).items():
+            assert callable(find_function(kind, display.function, f"{paper}: key {kind}.{key}.function"))
+
+
+def test_an_unknown_function_names_the_file_and_the_key():
+    where = "config/papers/toy.yaml: key figures.figure-1.function"
+    with pytest.raises(UserError) as caught:
+        find_function("figures", "palindromes.training_curve", where)
+    assert str(caught.value).startswith(where)
+    assert "did you mean 'palindromes.training_curves'" in str(caught.value)
+    assert "palindromes._curves" not in functions("figures")
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from test_report_case import make_project, resolve
+from reprise.report.context import load_contexts
+from reprise.report.page import write_page
+from reprise.report.render import render
+project = make_project(Path(sys.argv[1]))
+contexts = load_contexts(project, resolve())
+render(project, contexts)
+write_page(project, contexts)
+"""
+
+
+def test_every_file_has_the_same_bytes_in_another_process(tmp_path):
+    found = []
+    for seed in ("1", "2"):
+        root = tmp_path / seed
+        path = os.pathsep.join([str(Path(reprise.__file__).parents[1]), str(Path(__file__).parent)])
+        # Another hash seed, another time zone, another user's matplotlib: none of it may show.
+        environment = {**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": seed, "TZ": f"UTC{seed}"}
+        subprocess.run([sys.executable, "-c", SCRIPT, str(root)], check=True, env=environment)
+        files = sorted(p for p in (root / "results").rglob("*") if p.is_file())
+        found.append({str(p.relative_to(root)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files})
+    assert found[0] == found[1]
+    kinds = [Path(name).suffix for name in found[0]]
+    assert {kind: kinds.count(kind) for kind in (".svg", ".png", ".pdf", ".csv", ".md", ".html")} == {
+        ".svg": 2,
+        ".png": 2,
+        ".pdf": 2,
+        ".csv": 4,
+        ".md": 3,
+        ".html": 4,
+    }
+
+
+def test_the_test_frames_hold_what_the_tests_say():
+    assert len(CURVES) == 20
+    assert sum(r["status"] == "diverged" for r in METRICS) == 1

@@ -1,0 +1,169 @@
+"""The page of a tier: all of a paper is on it, and it asks nothing of a network."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from test_report_case import PAPER, TIER, make_project, resolve, write_collected
+
+from reprise.cli import main
+from reprise.errors import UserError
+from reprise.report import facts
+from reprise.report.context import load_contexts
+from reprise.report.page import page, write_page
+from reprise.report.render import entries, render
+
+REPOSITORY = Path(__file__).parents[2]
+VOID = {"meta", "img", "br", "link", "input", "hr"}
+
+
+class Reader(HTMLParser):
+    """Collects identifiers, the addresses that a browser would load, and links; elements have to be closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.loaded: list[str] = []
+        self.links: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.ids += [given["id"]] if "id" in given else []
+        self.loaded += [given[key] for key in ("src", "srcset", "data", "poster") if key in given]
+        if "href" in given:
+            (self.links if tag == "a" else self.loaded).append(given["href"])
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def read(text: str) -> Reader:
+    reader = Reader()
+    reader.feed(text)
+    reader.close()
+    return reader
+
+
+@pytest.fixture(scope="module")
+def rendered(tmp_path_factory) -> tuple[str, Reader]:
+    project = make_project(tmp_path_factory.mktemp("project"))
+    contexts = load_contexts(project, resolve())
+    render(project, contexts)
+    text = write_page(project, contexts).read_text(encoding="utf-8")
+    return text, read(text)
+
+
+def test_every_display_claim_assumption_and_experiment_is_on_the_page(rendered):
+    text, reader = rendered
+    assert {f"toy-{name}" for name in (*PAPER.figures, *PAPER.tables)} <= set(reader.ids)
+    assert {f"toy-{e.experiment}" for e in resolve()} <= set(reader.ids)
+    assert {"toy-assumption-epochs", "toy-assumption-width", "toy-deviation-corpus"} <= set(reader.ids)
+    assert len(reader.ids) == len(set(reader.ids))
+    for words in (
+        "It holds too.",
+        "verdicts are not computed yet",
+        "Licence.",
+        "lstm-t30",
+        "an erratum".capitalize(),
+    ):
+        assert words in text
+    assert "python -m reprise train toy/rnn-t10 --tier paper --replica 0" in text
+    assert "First at 100" in text
+
+
+def test_the_page_loads_nothing_and_its_links_lead_somewhere(rendered):
+    text, reader = rendered
+    assert len(reader.loaded) == len(PAPER.figures)
+    assert all(address.startswith("data:image/svg+xml;base64,") for address in reader.loaded)
+    assert "@import" not in text
+    assert not re.search(r"url\(", text)
+    assert "<script" not in text
+    assert not reader.open
+    inside = {link[1:] for link in reader.links if link.startswith("#")}
+    assert inside <= set(reader.ids)
+    assert "toy-assumption-epochs" in inside
+
+
+def test_words_of_the_configuration_are_escaped(rendered):
+    text, _ = rendered
+    assert "Title of &lt;palindromes.training_curves&gt;" in text
+    assert "Title of <" not in text
+
+
+def test_the_head_counts_what_finished_diverged_and_is_missing(rendered):
+    text, _ = rendered
+    head = re.sub(r"<[^>]+>", " ", text[text.index('class="counts"') : text.index("<nav")])
+    numbers = [int(number) for number in re.findall(r"\d+", head)]
+    # rnn-t10 with its variant, ptb-b and two checks are complete, of nine; 8 of 16 replicas finished.
+    assert numbers == [5, 9, 8, 16, 1, 7]
+
+
+def test_captions_tell_of_the_replicas(tmp_path):
+    context = load_contexts(make_project(tmp_path), resolve())["toy"]
+    assert facts.replicas(context, "figure-1") == (
+        "1 experiment, 3 replicas. Diverged: ELMAN, T = 10 (1 of 3). "
+        "Not trained yet: ELMAN, T = 20 (3 of 3). Not run at this tier: LSTM, T = 30."
+    )
+    assert facts.replicas(context, "perplexity").endswith("On another corpus at this tier: B | b.")
+    empty = load_contexts(make_project(tmp_path, metrics=[], curves=[]), resolve())["toy"]
+    assert facts.replicas(empty, "figure-1") == "Not run at this tier."
+
+
+def test_a_display_that_is_not_rendered_is_named_with_its_command(tmp_path):
+    project = make_project(tmp_path)
+    text = page(project, load_contexts(project, resolve()))
+    assert "python -m reprise render --tier paper toy-figure-1" in text
+    assert "python -m reprise render --tier paper toy-checks" in text
+    assert read(text).loaded == []
+
+
+def test_a_diverged_replica_stands_in_its_experiments_card(rendered):
+    text, _ = rendered
+    card = text[text.index('id="toy-rnn-t10"') : text.index('id="toy-rnn-t20"')]
+    assert "1 diverged" in card
+    assert '<td class="bad">diverged</td>' in card
+    assert "0.65 ± 0.49" in card
+
+
+def test_two_displays_of_one_name_are_refused():
+    paper = PAPER.model_copy(update={"tables": {**PAPER.tables, "figure-1": PAPER.tables["checks"]}})
+    with pytest.raises(UserError, match=r"toy\.yaml: key tables\.figure-1: 'toy-figure-1' is taken"):
+        entries({"toy": paper})
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch) -> Path:
+    """The project's own configuration, with nothing collected yet."""
+    shutil.copytree(REPOSITORY / "config", tmp_path / "config")
+    write_collected(tmp_path / "results" / TIER, [], [])
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "results" / TIER
+
+
+def files(folder: Path) -> set[str]:
+    return {p.name for p in folder.rglob("*") if p.is_file()} - {"metrics.csv", "curves.csv.gz"}
+
+
+def test_the_command_writes_what_is_named(clone, capsys):
+    assert main(["render", "--tier", TIER, "palindromes-figure-1", "palindromes-convergence"]) == 0
+    expected = {f"palindromes-figure-1.{kind}" for kind in ("svg", "png", "pdf")}
+    expected |= {f"palindromes-convergence.{kind}" for kind in ("csv", "md", "html")}
+    assert files(clone) == expected
+    assert main(["render", "--tier", TIER, "--report"]) == 0
+    assert files(clone) == expected | {"report.html"}
+    assert "not run at this tier" in (clone / "tables/palindromes-convergence.md").read_text()
+    assert capsys.readouterr().out.splitlines()[-1] == f"results/{TIER}/report.html"
+
+
+def test_the_command_refuses_an_unknown_name_and_writes_nothing(clone, capsys):
+    assert main(["render", "--tier", TIER, "palindromes-convergence", "palindromes-figure-9"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("reprise: error: no figure or table 'palindromes-figure-9'; ")
+    assert files(clone) == set()
