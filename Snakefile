@@ -1,0 +1,39 @@
+"""Reprise: one job a trained replica, then tables, figures and a page.
+
+`snakemake --cores 8 --use-conda all` runs the papers as they were done (tier: paper);
+`snakemake --cores 2 --config tier=quick all` runs every step of the pipeline in minutes, without a network.
+"""
+
+from snakemake.utils import min_version, validate
+
+min_version("9.0")
+
+
+# First, because it tells what is wrong with config/ in one line.
+include: "workflow/rules/common.smk"
+
+
+configfile: "config/config.yaml"
+
+
+validate(config, "workflow/schemas/config.schema.json")
+
+
+wildcard_constraints:
+    tier="quick|reduced|paper",
+    paper="[a-z0-9-]+",
+    replica="[0-9]+",
+    config_hash="[0-9a-f]{12}",
+    dataset="[a-z0-9-]+",
+
+
+include: "workflow/rules/data.smk"
+include: "workflow/rules/train.smk"
+include: "workflow/rules/report.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        RECORDS,
+        REPORT,

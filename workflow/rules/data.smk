@@ -1,0 +1,41 @@
+"""Raw files and corpora. Both stay: a corpus is `ancient` to what reads it, its checksums being in the hash."""
+
+
+rule fetch:
+    output:
+        "data/raw/{dataset}/{file}",
+    log:
+        "logs/fetch/{dataset}/{file}.log",
+    benchmark:
+        "benchmarks/fetch/{dataset}/{file}.tsv"
+    retries: 2
+    conda:
+        "../../envs/data.yaml"
+    resources:
+        **resources_of("fetch"),
+    message:
+        "fetching {wildcards.file} of {wildcards.dataset} (REPRISE_MIRROR first, then the network)"
+    shell:
+        "PYTHONPATH=src python -m reprise fetch {wildcards.dataset} --file {wildcards.file} > {log} 2>&1"
+
+
+rule prepare:
+    input:
+        ancient(raw_files),
+    output:
+        "data/corpora/{corpus}.npz",
+    log:
+        "logs/prepare/{corpus}.log",
+    benchmark:
+        "benchmarks/prepare/{corpus}.tsv"
+    conda:
+        "../../envs/data.yaml"
+    resources:
+        **resources_of("prepare"),
+    params:
+        experiment=experiment_of_corpus,
+        tier=TIER,
+    message:
+        "preparing the corpus {wildcards.corpus}"
+    shell:
+        "PYTHONPATH=src python -m reprise prepare {params.experiment} --tier {params.tier} --output {output} > {log} 2>&1"

@@ -1,0 +1,119 @@
+"""From run records to what people read. Their code is an input: changing a plot draws it again and trains nothing."""
+
+COLLECTED = [
+    f"{RESULTS}/{name}"
+    for name in ("metrics.csv", "curves.csv.gz", "samples.jsonl", "metrics.json")
+]
+FIGURES = [
+    f"{RESULTS}/figures/{name}-{figure}.{kind}"
+    for name, paper in PROJECT.papers.items()
+    for figure in paper.figures
+    for kind in ("svg", "png", "pdf")
+]
+TABLES = [
+    f"{RESULTS}/tables/{name}-{table}.{kind}"
+    for name, paper in PROJECT.papers.items()
+    for table in paper.tables
+    for kind in ("csv", "md", "html")
+]
+REPORT = [*COLLECTED, *FIGURES, *TABLES, f"{RESULTS}/report.html"]
+DISPLAYS = "|".join(
+    f"{n}-{d}" for n, p in PROJECT.papers.items() for d in (*p.figures, *p.tables)
+)
+
+
+rule collect:
+    input:
+        records=RECORDS,
+        code=sources("evidence"),
+    output:
+        COLLECTED,
+    log:
+        f"logs/{TIER}/collect.log",
+    benchmark:
+        f"benchmarks/{TIER}/collect.tsv"
+    conda:
+        "../../envs/report.yaml"
+    resources:
+        **resources_of("report"),
+    params:
+        tier=TIER,
+    message:
+        "collecting the run records of the tier {params.tier}"
+    shell:
+        "PYTHONPATH=src python -m reprise collect --tier {params.tier} > {log} 2>&1"
+
+
+rule figure:
+    input:
+        COLLECTED,
+        papers=[f"config/papers/{name}.yaml" for name in PROJECT.papers],
+        reference=sorted(str(p) for p in Path("config/reference").glob("*.csv")),
+        code=sources("report"),
+    output:
+        multiext(f"{RESULTS}/figures/{{display}}", ".svg", ".png", ".pdf"),
+    log:
+        f"logs/{TIER}/figures/{{display}}.log",
+    benchmark:
+        f"benchmarks/{TIER}/figures/{{display}}.tsv"
+    wildcard_constraints:
+        display=DISPLAYS,
+    conda:
+        "../../envs/report.yaml"
+    resources:
+        **resources_of("report"),
+    params:
+        tier=TIER,
+    message:
+        "drawing {wildcards.display}"
+    shell:
+        "PYTHONPATH=src python -m reprise render --tier {params.tier} {wildcards.display} > {log} 2>&1"
+
+
+rule table:
+    input:
+        COLLECTED,
+        papers=[f"config/papers/{name}.yaml" for name in PROJECT.papers],
+        code=sources("report"),
+    output:
+        multiext(f"{RESULTS}/tables/{{display}}", ".csv", ".md", ".html"),
+    log:
+        f"logs/{TIER}/tables/{{display}}.log",
+    benchmark:
+        f"benchmarks/{TIER}/tables/{{display}}.tsv"
+    wildcard_constraints:
+        display=DISPLAYS,
+    conda:
+        "../../envs/report.yaml"
+    resources:
+        **resources_of("report"),
+    params:
+        tier=TIER,
+    message:
+        "writing the table {wildcards.display}"
+    shell:
+        "PYTHONPATH=src python -m reprise render --tier {params.tier} {wildcards.display} > {log} 2>&1"
+
+
+rule page:
+    input:
+        COLLECTED,
+        FIGURES,
+        TABLES,
+        code=sources("report"),
+    output:
+        f"{RESULTS}/report.html",
+    log:
+        f"logs/{TIER}/report.log",
+    benchmark:
+        f"benchmarks/{TIER}/report.tsv"
+    conda:
+        "../../envs/report.yaml"
+    resources:
+        **resources_of("report"),
+    params:
+        tier=TIER,
+    message:
+        "writing {output}"
+    shell:
+        "PYTHONPATH=src python -m reprise render --tier {params.tier} --report > {log} 2>&1"

@@ -1,0 +1,31 @@
+"""One job a replica. Checkpoints are not outputs: Snakemake would delete them before it tries again."""
+
+
+rule train:
+    input:
+        corpus=ancient(corpus_of),
+    output:
+        f"{RESULTS}/runs/{{paper}}/{{experiment}}/{{replica}}-{{config_hash}}.json",
+    log:
+        f"logs/train/{TIER}/{{paper}}/{{experiment}}/{{replica}}-{{config_hash}}.log",
+    benchmark:
+        f"benchmarks/train/{TIER}/{{paper}}/{{experiment}}/{{replica}}-{{config_hash}}.tsv"
+    wildcard_constraints:
+        paper=f"(?!({DONE})$)[a-z0-9-]+",
+    conda:
+        "../../envs/train.yaml"
+    threads: 1
+    resources:
+        **resources_of("train"),
+        gpu=GPUS_PER_TRAINING,
+    params:
+        config=lambda wildcards: resolved(wildcards).config_path(),
+        corpus=lambda wildcards, input: (
+            f"--corpus {input.corpus}" if input.corpus else ""
+        ),
+    message:
+        "training {wildcards.paper}/{wildcards.experiment}, replica {wildcards.replica}"
+    shell:
+        "PYTHONPATH=src REPRISE_WARM=1 python -m reprise train {wildcards.paper}/{wildcards.experiment} "
+        "--replica {wildcards.replica} --config {params.config} {params.corpus} "
+        "--threads {threads} --output {output} > {log} 2>&1"
