@@ -7,9 +7,11 @@ from pathlib import Path
 
 # One thread a process, as in the pipeline: threads that wait for a busy core make small models many times slower.
 os.environ["OMP_NUM_THREADS"] = "1"
+# Processes that tests start find the package as the tests do, installed or not.
+os.environ["PYTHONPATH"] = str(Path(__file__).parents[1] / "src")
 
-import pytest  # noqa: E402
-import torch  # noqa: E402
+import pytest
+import torch
 
 torch.set_num_threads(1)
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+EXIT_FAILED = 1
+"""Exit status where the system said no, a full disk for example: mend it and run again."""
+
 EXIT_USAGE = 2
 """Exit status after bad input: nothing was changed."""
 

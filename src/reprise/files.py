@@ -16,20 +16,29 @@ def atomic_path(path: Path | str) -> Iterator[Path]:
     """Yields a temporary path beside `path`; on a clean exit it is synced and renamed to `path`.
 
     On an exception the temporary file is removed and what stood at `path` before is untouched.
+    An `OSError` (a full disk, say) names `path`.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    os.close(handle)
-    temporary = Path(name)
+    temporary = None
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+        os.close(handle)
+        temporary = Path(name)
         yield temporary
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
+    except OSError as error:
+        # A write that fails knows only the temporary name, or none. An error without a number comes
+        # from the body, not from the system.
+        if error.errno is None or error.filename not in {None, str(temporary)}:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        if temporary:
+            temporary.unlink(missing_ok=True)
     _sync_folder(path.parent)
 
 
@@ -67,7 +76,7 @@ def _umask() -> int:
 
 
 def _sync_folder(folder: Path) -> None:
-    # Without this a power cut can undo the rename. Some file systems refuse to sync a folder: then there is no more to do.
+    # Without this a power cut can undo the rename. Where a file system refuses to sync a folder, no more can be done.
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -129,9 +129,7 @@ def test_500_twice_then_200(server: Server, tmp_path: Path, said: list[str]) -> 
     assert [("HTTP 500" in line) for line in said] == [True, True, False]
 
 
-def test_500_for_ever(
-    server: Server, tmp_path: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_500_for_ever(server: Server, tmp_path: Path, said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
     monkeypatch.setattr("reprise.data.fetch.time.sleep", pauses.append)
     message = refused(dataset(server.url("down")), tmp_path, said, pause=1.0)
@@ -149,9 +147,7 @@ def test_404_is_not_tried_again(server: Server, tmp_path: Path, said: list[str])
     assert server.asked == {"/gone": 1}
 
 
-@pytest.mark.parametrize(
-    ("path", "size"), [("truncated", None), ("truncated", len(RIGHT)), ("unsized", len(RIGHT))]
-)
+@pytest.mark.parametrize(("path", "size"), [("truncated", None), ("truncated", len(RIGHT)), ("unsized", len(RIGHT))])
 def test_truncated_body(server: Server, tmp_path: Path, said: list[str], path: str, size: int | None) -> None:
     message = refused(dataset(server.url(path), size=size), tmp_path, said)
     assert "truncated" in message

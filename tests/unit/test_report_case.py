@@ -176,15 +176,11 @@ def row(experiment: str, replica: int, **values: Any) -> dict[str, Any]:
     return dict.fromkeys(CURVE_COLUMNS, "") | fixed | made | values
 
 
-def metric(
-    experiment: str, replica: int, name: str, value: float, split: str, unit: str = "1"
-) -> dict[str, Any]:
+def metric(experiment: str, replica: int, name: str, value: float, split: str, unit: str = "1") -> dict[str, Any]:
     return row(experiment, replica, metric=name, value=value, split=split, unit=unit, n=64, parameters=1000)
 
 
-def curve(
-    experiment: str, replica: int, accuracy: list[float], status: str = "finished"
-) -> list[dict[str, Any]]:
+def curve(experiment: str, replica: int, accuracy: list[float], status: str = "finished") -> list[dict[str, Any]]:
     """Accuracy and a loss of 1 - accuracy + 0.01 at the steps 0, 5, 10, …"""
     common = {"split": "train", "axis": "step", "status": status}
     made = []

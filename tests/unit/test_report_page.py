@@ -22,7 +22,7 @@ VOID = {"meta", "img", "br", "link", "input", "hr"}
 
 
 class Reader(HTMLParser):
-    """Collects identifiers, the addresses that a browser would load, and links; elements have to be closed."""
+    """Collects identifiers, addresses that a browser would load, and links; elements have to be closed."""
 
     def __init__(self) -> None:
         super().__init__()

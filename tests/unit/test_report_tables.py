@@ -7,7 +7,7 @@ import math
 
 import pandas as pd
 import pytest
-from test_report_case import METRICS, make_context, metric
+from test_report_case import METRICS, PAPER, make_context, metric
 
 from reprise.errors import UserError
 from reprise.report import rounding, tables
@@ -83,7 +83,7 @@ def test_perplexity_gap_is_absolute_and_in_our_deviations(tmp_path):
 
 
 def test_perplexity_on_another_corpus_is_not_set_beside_the_papers(tmp_path):
-    entropy = metric("ptb-b", 0, "entropy_rate", math.log(20), "test", "nats/token")
+    entropy = metric("ptb-b", 0, "source_entropy", math.log(20), "test", "nats/token")
     table = perplexity(make_context(tmp_path, metrics=[*METRICS, entropy]), "perplexity", {})
     raw = table.rows.set_index("experiment").loc["ptb-b"]
     assert pd.isna(raw.paper)
@@ -98,6 +98,9 @@ def test_perplexity_on_another_corpus_is_not_set_beside_the_papers(tmp_path):
     assert any("“Markov text”" in n and "“The treebank”" in n and "133.7" in n for n in table.notes)
     without = perplexity(make_context(tmp_path), "perplexity", {})
     assert "Least possible" not in without.reading()
+    one_corpus = {key: PAPER.experiments[key] for key in ("ptb-a", "ptb-c")}
+    paper = PAPER.model_copy(update={"experiments": {"rnn-t10": PAPER.experiments["rnn-t10"], **one_corpus}})
+    assert "Corpus" not in perplexity(make_context(tmp_path, paper=paper), "perplexity", {}).reading()
 
 
 def test_a_table_takes_no_unknown_option(tmp_path):

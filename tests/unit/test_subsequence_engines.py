@@ -38,9 +38,7 @@ def test_gradients_are_those_of_the_readable_model_in_float64(engine, name, redu
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize(
-    ("rate", "reduction", "dropout"), [(0.3, "sum", 0.5), (3.0, "mean", 0.25), (0.3, "sum", 0.0)]
-)
+@pytest.mark.parametrize(("rate", "reduction", "dropout"), [(0.3, "sum", 0.5), (3.0, "mean", 0.25), (0.3, "sum", 0.0)])
 def test_a_run_is_that_of_the_readable_model_in_float64(engine, name, rate, reduction, dropout):
     # Learning rates for which the update is as large as the weights: or their rounding would dominate.
     model = small(MODELS[name]())

@@ -69,9 +69,7 @@ def test_synthetic_entropy_is_that_of_its_text(tmp_path: Path) -> None:
     assert abs(nats.mean() - facts["entropy_rate_nats"]) < 4 * error
     assert facts["source_nats"]["train"] == pytest.approx(nats.mean(), abs=1e-8)
     shares = np.bincount(tokens, minlength=1000) / len(tokens)
-    assert -np.log(source.stationary()[tokens]).mean() == pytest.approx(
-        facts["unigram_entropy_nats"], abs=0.03
-    )
+    assert -np.log(source.stationary()[tokens]).mean() == pytest.approx(facts["unigram_entropy_nats"], abs=0.03)
     assert np.abs(shares - source.stationary()).max() < 0.003
 
 

@@ -178,9 +178,7 @@ def test_an_existing_record_is_not_trained_again(tmp_path):
 
 
 def test_random_streams_are_apart():
-    numbers = {
-        tuple(torch.rand(3, generator=generator_for(s, n)).tolist()) for s in (0, 1) for n in ("a", "b")
-    }
+    numbers = {tuple(torch.rand(3, generator=generator_for(s, n)).tolist()) for s in (0, 1) for n in ("a", "b")}
     assert len(numbers) == 4
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from reprise import __version__
-from reprise.errors import EXIT_INTERRUPTED, EXIT_USAGE, Interrupted, UserError
+from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, Interrupted, UserError
 
 COMMANDS = {
     "fetch": "download the raw files of datasets, checksums checked",
@@ -26,7 +26,10 @@ COMMANDS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command; returns its exit status (0; 2 after bad input; 75 where the work was put off)."""
+    """Runs a command; returns its exit status.
+
+    0; 1 where the system said no; 2 after bad input; 75 where the work was put off.
+    """
     parser = argparse.ArgumentParser(prog="reprise", description=__doc__.splitlines()[0])
     parser.add_argument("--version", action="version", version=f"reprise {__version__}")
     parser.add_argument(
@@ -35,9 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="command",
         help="; ".join(f"{k}: {v}" for k, v in COMMANDS.items()),
     )
-    parser.add_argument(
-        "rest", nargs=argparse.REMAINDER, help="what the command takes: see `reprise <command> --help`"
-    )
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help="what the command takes: see `reprise <command> --help`")
     given = parser.parse_args(arguments)
     module = import_module(f"reprise.cli.{given.command}")
     options = argparse.ArgumentParser(prog=f"reprise {given.command}", description=module.__doc__)
@@ -52,3 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         return 1
+    except OSError as error:
+        # A full disk, a folder that is closed: nothing that a traceback explains better.
+        where, what = (error.filename, error.strerror) if error.filename else (given.command, error)
+        remedy = "make room or mend the access, then run it again"
+        print(f"reprise: error: {where}: {what}; {remedy}", file=sys.stderr)
+        return EXIT_FAILED

@@ -37,7 +37,5 @@ def mirror() -> Path | None:
     if not value:
         return None
     if not Path(value).is_dir():
-        raise UserError(
-            f"REPRISE_MIRROR: no folder {value}; name a folder that holds the datasets, or unset it"
-        )
+        raise UserError(f"REPRISE_MIRROR: no folder {value}; name a folder that holds the datasets, or unset it")
     return Path(value)

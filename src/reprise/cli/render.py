@@ -1,6 +1,7 @@
 """Draw the figures, write the tables and the page of a tier from what `reprise collect` gathered.
 
-Without names and without --report everything is written. Names are those of the files: <paper>-<figure or table>.
+Without names and without --report everything is written. Names are those of the files:
+<paper>-<figure or table>.
 """
 
 from __future__ import annotations
@@ -27,9 +28,7 @@ def run(given: argparse.Namespace) -> None:
         from reprise.report.page import write_page
         from reprise.report.render import render
     except ModuleNotFoundError as error:
-        raise UserError(
-            f"render needs the package {error.name}; install what envs/report.yaml lists"
-        ) from None
+        raise UserError(f"render needs the package {error.name}; install what envs/report.yaml lists") from None
     contexts = load_contexts(project, experiments)
     written = []
     if given.name or not given.report:

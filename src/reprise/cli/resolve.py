@@ -17,6 +17,4 @@ def run(given: argparse.Namespace) -> None:
     for experiment in experiments:
         write_if_changed(project.root / experiment.config_path(), experiment.to_json())
     replicas = sum(e.replicas for e in experiments)
-    print(
-        f"tier {project.config.tier}: {len(experiments)} experiments, {replicas} run records; configuration is sound"
-    )
+    print(f"tier {project.config.tier}: {len(experiments)} experiments, {replicas} run records; configuration is sound")

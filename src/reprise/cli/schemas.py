@@ -36,7 +36,4 @@ def schemas() -> dict[str, str]:
     experiment["required"] = []
     kinds = {"config": Config.model_json_schema(), "paper": paper}
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return {
-        name: json.dumps({**head, **kind}, indent=1, ensure_ascii=False) + "\n"
-        for name, kind in kinds.items()
-    }
+    return {name: json.dumps({**head, **kind}, indent=1, ensure_ascii=False) + "\n" for name, kind in kinds.items()}

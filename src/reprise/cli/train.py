@@ -1,7 +1,8 @@
 """Train one replica of one experiment (or run a check) and leave its run record.
 
 A run that is stopped (SIGTERM, SIGINT) saves its state and exits 75; the same command goes on from there to the same
-numbers. A replica that another process trains exits 75 too, and names that process.
+numbers. A replica that another process trains exits 75 too, and names that process. REPRISE_SAVE_SECONDS says how often
+the state is saved besides (default: every 30 seconds), for power cuts and kill -9.
 """
 
 from __future__ import annotations
@@ -20,21 +21,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", help="<paper>/<experiment>, as in config/papers/<paper>.yaml")
     parser.add_argument("--replica", type=int, required=True, help="which replica, from 0")
     parser.add_argument("--tier", choices=TIERS, help="default: the tier of config/config.yaml")
-    parser.add_argument(
-        "--config", type=Path, help="a resolved configuration; default: worked out from config/"
-    )
+    parser.add_argument("--config", type=Path, help="a resolved configuration; default: worked out from config/")
     parser.add_argument("--corpus", type=Path, help="default: where the pipeline puts it")
     parser.add_argument("--output", type=Path, help="the run record; default: where the pipeline puts it")
-    parser.add_argument(
-        "--engine", help="auto, reference or another engine of the model; default: the configured one"
-    )
+    parser.add_argument("--engine", help="auto, reference or another engine of the model; default: the configured one")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), help="default: the configured one")
-    parser.add_argument(
-        "--threads", type=int, default=1, help="CPU threads (default 1: a job a core is faster)"
-    )
-    parser.add_argument(
-        "--wait", action="store_true", help="wait for another process that trains this replica"
-    )
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads (default 1: a job a core is faster)")
+    parser.add_argument("--wait", action="store_true", help="wait for another process that trains this replica")
 
 
 def run(given: argparse.Namespace) -> int | None:
@@ -52,9 +45,7 @@ def run(given: argparse.Namespace) -> int | None:
     corpus = given.corpus or (Path(resolved.corpus) if resolved.corpus else None)
     if corpus is not None and not corpus.is_file():
         dataset = resolved.config["data"]["dataset"]
-        raise UserError(
-            f"{corpus}: no such corpus; run `python -m reprise prepare {resolved.id}` ({dataset})"
-        )
+        raise UserError(f"{corpus}: no such corpus; run `python -m reprise prepare {resolved.id}` ({dataset})")
     # torch takes seconds to import: only once the input is known to be good.
     from reprise.training.loop import Job, run_job
 
@@ -76,9 +67,7 @@ def _resolved(given: argparse.Namespace) -> Resolved:
     if given.config is not None:
         resolved = read_resolved(given.config)
         if resolved.id != given.experiment:
-            raise UserError(
-                f"{given.config}: is of '{resolved.id}', not of '{given.experiment}'; name its experiment"
-            )
+            raise UserError(f"{given.config}: is of '{resolved.id}', not of '{given.experiment}'; name its experiment")
         return resolved
     try:
         from reprise.cli.common import find_experiment, project_and_experiments

@@ -42,14 +42,10 @@ def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = N
         path = root / PAPERS / f"{name}.yaml"
         if not path.is_file():
             known = sorted(p.stem for p in (root / PAPERS).glob("*.yaml"))
-            raise UserError(
-                f"{source}: key papers: no file {path}; write it, or name one of {', '.join(known)}"
-            )
+            raise UserError(f"{source}: key papers: no file {path}; write it, or name one of {', '.join(known)}")
         papers[name] = load_paper(path)
         if papers[name].paper != name:
-            raise UserError(
-                f"{path}: key paper: says '{papers[name].paper}'; write '{name}', as the file is called"
-            )
+            raise UserError(f"{path}: key paper: says '{papers[name].paper}'; write '{name}', as the file is called")
     return Project(root, config, papers)
 
 
@@ -99,9 +95,7 @@ def _one_line(error: ValidationError, path: Path | str, content: Any, locate: di
     keys: list[str] = []
     value: Any = content
     for part in first["loc"]:
-        inside = (
-            isinstance(value, Mapping) and part in value or isinstance(value, list) and isinstance(part, int)
-        )
+        inside = isinstance(value, Mapping) and part in value or isinstance(value, list) and isinstance(part, int)
         last = part is first["loc"][-1]
         if inside:
             value = value[part]
@@ -135,9 +129,7 @@ def _remedy(first: Any) -> str:
         case "literal_error":
             return f"{first['input']!r} is not known; write one of {first['ctx']['expected']}"
         case "model_type" | "dict_type":
-            return (
-                f"{first['input']!r} should be a mapping (for a setting: {{value: …, from: …}}); write it so"
-            )
+            return f"{first['input']!r} should be a mapping (for a setting: {{value: …, from: …}}); write it so"
     return f"{first['msg'].lower()}, not {first['input']!r}; mend the value"
 
 

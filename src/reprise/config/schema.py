@@ -1,6 +1,6 @@
 """What may stand in config/config.yaml and config/papers/*.yaml, as typed models.
 
-The JSON Schemas in workflow/schemas/ are written from these classes (`python -m reprise schemas`); a test holds them equal.
+`python -m reprise schemas` writes the JSON Schemas in workflow/schemas/ from these classes; a test holds them equal.
 """
 
 from __future__ import annotations

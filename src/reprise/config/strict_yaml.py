@@ -30,9 +30,7 @@ def load_yaml(path: Path | str) -> Any:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise UserError(
-            f"{path}: no such file; run from the root of the clone, or name the right file"
-        ) from None
+        raise UserError(f"{path}: no such file; run from the root of the clone, or name the right file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: cannot be read ({error}); it must be a readable UTF-8 text") from None
     try:
@@ -57,13 +55,9 @@ def _build(node: yaml.Node, path: Path, key: str) -> Any:
     plain = node.style is None
     if plain and tag == "str" and _EXPONENT.fullmatch(node.value):
         number = f"{float(node.value):f}".rstrip("0")
-        raise UserError(
-            f"{where}: YAML reads '{node.value}' as a string; write {number} or with a point, as 1.0e-3"
-        )
+        raise UserError(f"{where}: YAML reads '{node.value}' as a string; write {number} or with a point, as 1.0e-3")
     if plain and tag == "int" and (_LEADING_ZERO.fullmatch(node.value) or _BASE_60.fullmatch(node.value)):
-        raise UserError(
-            f"{where}: YAML reads '{node.value}' in another base; write the decimal number, or quote it"
-        )
+        raise UserError(f"{where}: YAML reads '{node.value}' in another base; write the decimal number, or quote it")
     if plain and tag == "bool" and node.value.lower() in _WORDY_BOOLEANS:
         raise UserError(f"{where}: YAML reads '{node.value}' as a boolean; write true or false, or quote it")
     return yaml.SafeLoader("").construct_object(node)
@@ -75,9 +69,7 @@ def _build_mapping(node: yaml.MappingNode, path: Path, key: str) -> dict[str, An
         name = name_node.value
         line = name_node.start_mark.line + 1
         if not isinstance(name, str) or name == "<<":
-            raise UserError(
-                f"{path}:{line}: key {key or '(top)'}: keys are plain words here; merge keys are not read"
-            )
+            raise UserError(f"{path}:{line}: key {key or '(top)'}: keys are plain words here; merge keys are not read")
         if name in result:
             raise UserError(f"{path}:{line}: key {_join(key, name)} stands twice; keep one of the two")
         result[name] = _build(value_node, path, _join(key, name))

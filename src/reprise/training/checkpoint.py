@@ -79,9 +79,7 @@ class CheckpointFile:
             self._check_identity(path, content["identity"])
             return content["state"]
         if there:
-            raise UserError(
-                f"{self.path}: damaged, and no older one is whole; remove it to train from the start"
-            )
+            raise UserError(f"{self.path}: damaged, and no older one is whole; remove it to train from the start")
         return None
 
     def _check_identity(self, path: Path, found: Any) -> None:

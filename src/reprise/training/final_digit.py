@@ -25,9 +25,7 @@ class FinalDigit:
 
     unit = "step"
 
-    def __init__(
-        self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device
-    ):
+    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
         del corpus  # the batches are drawn as they are needed
         self.options = config["training"]["options"]
         self.length = config["data"]["options"]["length"]

@@ -72,9 +72,7 @@ def run_job(job: Job) -> dict[str, Any]:
 def _check(job: Job) -> dict[str, Any]:
     began = time.perf_counter()
     findings = run_check(job.resolved.config["check"])
-    metrics = [
-        {"split": f.name, "metric": "max_error", "value": f.error, "unit": f.unit, "n": f.n} for f in findings
-    ]
+    metrics = [{"split": f.name, "metric": "max_error", "value": f.error, "unit": f.unit, "n": f.n} for f in findings]
     facts = run_facts("none", torch.device("cpu"), time.perf_counter() - began, 0)
     record = make_record(job.resolved, job.replica, Outcome(metrics=metrics), None, None, facts)
     write_record(job.output, record)
@@ -138,9 +136,7 @@ class _Clock:
 
     def save(self) -> None:
         start = time.perf_counter()
-        self.checkpoint.save(
-            {"training": self.training.state(), "seconds": self.seconds(), "resumed": self.resumed}
-        )
+        self.checkpoint.save({"training": self.training.state(), "seconds": self.seconds(), "resumed": self.resumed})
         self.saved_at = time.perf_counter()
         self.cost = self.saved_at - start
 

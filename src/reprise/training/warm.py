@@ -27,7 +27,8 @@ from pathlib import Path
 
 IDLE_SECONDS = float(os.environ.get("REPRISE_WARM_IDLE", "60"))
 START_SECONDS = 60.0
-PRELOAD = ("numpy", "torch", "rich.progress")
+# torch's determinism switch and its optimisers import torch._inductor on first use, which takes as long as torch.
+PRELOAD = ("numpy", "torch", "torch._inductor.config", "rich.progress")
 
 
 def run_warm(arguments: Sequence[str]) -> int | None:
@@ -124,7 +125,8 @@ def serve(path: Path) -> None:
     """The process left behind: imports, then forks a child for every request."""
     sys.path.pop(0)  # this file's folder, which only stands there because the file was run as a script
     for name in PRELOAD:
-        __import__(name)
+        with contextlib.suppress(ImportError):
+            __import__(name)
     listener = socket.socket(socket.AF_UNIX)
     path.unlink(missing_ok=True)
     listener.bind(str(path))

@@ -1,0 +1,183 @@
+"""What a figure or table may read: one paper, its experiments at a tier, and what was collected of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from reprise.config.options import check_options
+from reprise.config.project import PAPERS, Project
+from reprise.config.resolved import Resolved
+from reprise.config.schema import Dataset, Display, Experiment, Paper
+from reprise.errors import UserError
+from reprise.report.collected import COLUMNS, CURVE_COLUMNS, read_collected
+
+NOT_RUN = "not run at this tier"
+REFERENCE = Path("config/reference")
+
+
+@dataclass(frozen=True)
+class Status:
+    """How many replicas finished, diverged and are missing, of those that the tier asks for."""
+
+    finished: int
+    diverged: int
+    missing: int
+
+    @property
+    def run(self) -> int:
+        return self.finished + self.diverged
+
+    @property
+    def wanted(self) -> int:
+        return self.run + self.missing
+
+    def __add__(self, other: Status) -> Status:
+        return Status(self.finished + other.finished, self.diverged + other.diverged, self.missing + other.missing)
+
+
+@dataclass(frozen=True)
+class Context:
+    """One paper at one tier.
+
+    An experiment is named as everywhere: "<id>", or "<id>@<assumption>=<alternative>" for a variant.
+    `metrics` and `curves` hold the rows of this paper alone: its finished and diverged replicas, as they are
+    configured now.
+    """
+
+    tier: str
+    paper_id: str
+    paper: Paper
+    experiments: list[Resolved]
+    metrics: pd.DataFrame
+    curves: pd.DataFrame
+    reference: Path
+    file: str = ""
+    datasets: Mapping[str, Dataset] = field(default_factory=dict)
+
+    def display(self, display_id: str) -> Display:
+        return {**self.paper.tables, **self.paper.figures}[display_id]
+
+    def options(self, display_id: str, given: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:
+        """A display's options over their defaults, which give the types; `UserError` for any other."""
+        where = f"{self._key(display_id)}.options"
+        kinds = {name: type(value) for name, value in defaults.items()}
+        return check_options({**defaults, **given}, kinds, where, self.display(display_id).function)
+
+    def cited_by(self, display_id: str) -> list[str]:
+        """Experiments that stand in this figure or table, in file order, whether or not the tier has them."""
+        names = [name for name, e in self.paper.experiments.items() if display_id in e.cited_by]
+        if not names:
+            raise UserError(f"{self._key(display_id)}: no experiment has it under cited_by; add it to one")
+        return names
+
+    def original(self, name: str) -> pd.DataFrame:
+        """A file of config/reference: numbers or curves that a paper's author published."""
+        path = self.reference / name
+        if not path.is_file():
+            raise UserError(f"{path}: no such file; it is part of the repository: restore it")
+        return pd.read_csv(path)
+
+    def resolved(self, experiment: str) -> Resolved | None:
+        """The experiment as this tier runs it; None where it does not."""
+        return next((e for e in self.experiments if e.experiment == experiment), None)
+
+    def entry(self, experiment: str) -> Experiment:
+        """The experiment's entry in the paper's file; a variant's is that of its experiment."""
+        return self.paper.experiments[experiment.partition("@")[0]]
+
+    def setting(self, experiment: str, name: str) -> Any:
+        """A setting by its dotted name ("data.length"): the tier's value, else that of the paper's file."""
+        section, option = name.split(".")
+        resolved = self.resolved(experiment)
+        if resolved is not None:
+            return resolved.config[section]["options"].get(option)
+        stated = getattr(self.entry(experiment), section)
+        found = stated.settings.get(option) if stated else None
+        return found.value if found else None
+
+    def values(self, experiment: str, metric: str, split: str) -> np.ndarray:
+        """The metric of every finished replica, in the order of replicas; empty where there is none."""
+        rows = of_experiment(self.metrics, experiment)
+        rows = rows[(rows.status == "finished") & (rows.metric == metric) & (rows.split == split)]
+        return rows.sort_values("replica", kind="stable").value.to_numpy(dtype=float)
+
+    def points(self, experiment: str, metric: str, split: str, status: str = "finished") -> pd.DataFrame:
+        """The curves of all replicas of one status: index x, a column a replica, NaN after its end."""
+        rows = of_experiment(self.curves, experiment)
+        rows = rows[(rows.status == status) & (rows.metric == metric) & (rows.split == split)]
+        return rows.pivot(index="x", columns="replica", values="value").sort_index()
+
+    def status(self, experiment: str) -> Status:
+        rows = of_experiment(self.metrics, experiment).drop_duplicates("replica")
+        finished, diverged = (int((rows.status == s).sum()) for s in ("finished", "diverged"))
+        resolved = self.resolved(experiment)
+        wanted = resolved.replicas if resolved else 0
+        return Status(finished, diverged, max(0, wanted - finished - diverged))
+
+    def total(self, experiments: Iterable[str]) -> Status:
+        """The status of several experiments together."""
+        return sum((self.status(e) for e in experiments), Status(0, 0, 0))
+
+    def reported(self, experiment: str, metric: str, split: str) -> tuple[bool, float | None]:
+        """Whether the paper gives this number, and the number; None where it says that there is none."""
+        for entry in self.entry(experiment).reported:
+            if (entry.metric, entry.split) == (metric, split):
+                return True, None if entry.value is None else float(entry.value)
+        return False, None
+
+    def reductions(self, experiment: str) -> dict[str, Any]:
+        """The settings that this tier changes, by their names, beside the number of replicas."""
+        entry = self.entry(experiment).tiers.get(self.tier)
+        return entry.reductions if entry else {}
+
+    def replaced_dataset(self, experiment: str) -> str | None:
+        """The dataset that this tier trains on in place of the paper's, if it does."""
+        resolved, stated = self.resolved(experiment), self.entry(experiment).data
+        if resolved is None or stated is None or resolved.is_check:
+            return None
+        used = resolved.config["data"]["dataset"]
+        return used if used != stated.dataset else None
+
+    def dataset_title(self, name: str) -> str:
+        return self.datasets[name].title if name in self.datasets else name
+
+    def _key(self, display_id: str) -> str:
+        kind = "figures" if display_id in self.paper.figures else "tables"
+        return f"{self.file}: key {kind}.{display_id}"
+
+
+def of_experiment(rows: pd.DataFrame, experiment: str) -> pd.DataFrame:
+    """The rows of one experiment or variant."""
+    base, _, variant = experiment.partition("@")
+    return rows[(rows.experiment == base) & (rows.variant == variant)]
+
+
+def load_contexts(project: Project, experiments: list[Resolved]) -> dict[str, Context]:
+    """What was collected for the project's tier, by paper.
+
+    Errors: `UserError` where metrics.csv or curves.csv.gz is missing, empty, damaged or lacks a column.
+    """
+    tier = project.config.tier
+    folder = project.root / "results" / tier
+    metrics = read_collected(folder / "metrics.csv", COLUMNS, tier)
+    curves = read_collected(folder / "curves.csv.gz", CURVE_COLUMNS, tier)
+    return {
+        name: Context(
+            tier=tier,
+            paper_id=name,
+            paper=paper,
+            experiments=[e for e in experiments if e.paper == name],
+            metrics=metrics[metrics.paper == name].reset_index(drop=True),
+            curves=curves[curves.paper == name].reset_index(drop=True),
+            reference=project.root / REFERENCE,
+            file=str(project.root / PAPERS / f"{name}.yaml"),
+            datasets=project.config.datasets,
+        )
+        for name, paper in project.papers.items()
+    }

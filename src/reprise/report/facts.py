@@ -1,0 +1,35 @@
+"""What a caption says of the runs behind a figure or table: computed, never typed."""
+
+from __future__ import annotations
+
+from reprise.report.context import NOT_RUN, Context
+from reprise.report.rounding import interval, plural
+
+_NAMED = 4
+"""So many experiments are called by name; of more, the table or figure itself says which."""
+
+
+def replicas(context: Context, display_id: str) -> str:
+    """A few sentences on the replicas behind a display: how many ran, diverged and are missing."""
+    names = context.cited_by(display_id)
+    states = {name: context.status(name) for name in names}
+    run = [state for state in states.values() if state.run]
+    if not run:
+        return f"{NOT_RUN.capitalize()}."
+    counts = {state.run for state in run}
+    each = f"{interval(min(counts), max(counts))} replica{'' if max(counts) == 1 else 's'}"
+    sentences = [f"{plural(len(run), 'experiment')}, {each}{' each' if len(run) > 1 else ''}."]
+    titles = {name: context.paper.experiments[name].title for name in names}
+    kinds = {
+        "Diverged": {n: f"{s.diverged} of {s.run}" for n, s in states.items() if s.diverged},
+        "Not trained yet": {n: f"{s.missing} of {s.wanted}" for n, s in states.items() if s.missing},
+        NOT_RUN.capitalize(): {n: "" for n, s in states.items() if not s.wanted},
+        "On another corpus at this tier": {n: "" for n, s in states.items() if s.run and context.replaced_dataset(n)},
+    }
+    for words, found in kinds.items():
+        if len(found) > _NAMED:
+            sentences.append(f"{words}: in {plural(len(found), 'experiment')}.")
+        elif found:
+            named = (f"{titles[name]} ({count})" if count else titles[name] for name, count in found.items())
+            sentences.append(f"{words}: {'; '.join(named)}.")
+    return " ".join(sentences)

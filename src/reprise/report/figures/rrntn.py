@@ -1,0 +1,82 @@
+"""Document 001, Figure 1: perplexity against the number of recurrence matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
+
+from reprise.report import figures, style
+from reprise.report.context import Context
+from reprise.report.rounding import deviation, mean
+
+_METRIC, _SPLIT = "perplexity", "test"
+_SERIES = {
+    "f": {"color": style.BLUE, "marker": "o", "linestyle": "-"},
+    "f_mod": {
+        "color": style.VERMILION,
+        "marker": "s",
+        "markerfacecolor": "white",
+        "linestyle": (0, (4, 1.5)),
+    },
+}
+_LABELS = {"f": "ours, f: the most frequent words", "f_mod": "ours, f_mod: rank modulo K"}
+
+
+def perplexity_against_matrices(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
+    """Test perplexity over K (logarithmic), a line a map; bars: ± one standard deviation over replicas.
+
+    K = 1 and K = V are the same model under either map, so that both lines begin and end there. Numbers that
+    the paper gives for one of these experiments are dashed lines. Experiments that the tier trains on another
+    corpus are left out.
+    """
+    context.options(figure_id, options)
+    cited = context.cited_by(figure_id)
+    points = pd.DataFrame([_point(context, name) for name in cited if not context.replaced_dataset(name)])
+    if points.empty or not points.n.sum():
+        title = context.display(figure_id).title
+        return figures.empty(title) if not context.total(cited).run else figures.empty(title, figures.OTHER_CORPUS)
+    figure = Figure(figsize=(style.WIDTH, 3.4), layout="constrained")
+    axes = figure.add_subplot()
+    ends = points[points.K.isin([1, points.K.max()])]
+    for mapping, look in _SERIES.items():
+        own = points[points["mapping"] == mapping]
+        series = pd.concat([own, ends]).drop_duplicates("experiment").dropna(subset="mean").sort_values("K")
+        if own["mean"].notna().any():
+            drawn = {**look, "markersize": 4, "linewidth": 1.3, "capsize": 2, "elinewidth": 0.8}
+            axes.errorbar(series.K, series["mean"], series["std"].fillna(0), label=_LABELS[mapping], **drawn)
+    _originals(axes, points.dropna(subset="paper"))
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(FixedLocator(sorted(points.K.unique())))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:.0f}"))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel("K, the number of recurrence matrices")
+    axes.set_ylabel("test perplexity")
+    axes.margins(x=0.03, y=0.08)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    return figure
+
+
+def _point(context: Context, name: str) -> dict[str, Any]:
+    values = context.values(name, _METRIC, _SPLIT)
+    return {
+        "experiment": name,
+        "title": context.paper.experiments[name].title,
+        "K": int(context.setting(name, "model.matrices")),
+        "mapping": context.setting(name, "model.mapping"),
+        "mean": mean(values),
+        "std": deviation(values),
+        "n": len(values),
+        "paper": context.reported(name, _METRIC, _SPLIT)[1],
+    }
+
+
+def _originals(axes: Axes, points: pd.DataFrame) -> None:
+    for index, point in enumerate(points.itertuples()):
+        label = "paper, Table 1" if index == 0 else None
+        axes.axhline(point.paper, color=style.BLACK, linewidth=0.7, linestyle=(0, (6, 3)), zorder=1, label=label)
+        axes.plot([point.K], [point.paper], color=style.BLACK, marker="D", markersize=4, fillstyle="none", zorder=4)

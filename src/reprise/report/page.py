@@ -1,0 +1,178 @@
+"""The page of a tier: one file, without a network, from what was collected and the files already rendered."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from reprise.config.project import Project
+from reprise.config.resolved import Resolved
+from reprise.files import write_atomically
+from reprise.report import facts, rounding
+from reprise.report.context import NOT_RUN, Context, of_experiment
+from reprise.report.render import Entry, entries
+
+TEMPLATES = Path(__file__).with_name("templates")
+TIERS = {
+    "quick": "minutes and no network: every step of the pipeline, on small or generated data; no replication",
+    "reduced": "hours on a small machine: the papers' sizes, cut down where an experiment says so",
+    "paper": "the protocol of the papers",
+}
+
+
+def write_page(project: Project, contexts: Mapping[str, Context]) -> Path:
+    """Writes results/<tier>/report.html from the files that are there; returns its path."""
+    path = project.root / "results" / project.config.tier / "report.html"
+    write_atomically(path, page(project, contexts))
+    return path
+
+
+def page(project: Project, contexts: Mapping[str, Context]) -> str:
+    """The text of the page; equal inputs give equal text."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["sentence"] = lambda text: f"{text.strip().rstrip('.')}."
+    folder = project.root / "results" / project.config.tier
+    there = list(entries(project.papers, project.root).values())
+    papers = [_paper(c, [e for e in there if e.paper == c.paper_id], folder) for c in contexts.values()]
+    cards = [card for paper in papers for card in paper["experiments"]]
+    totals = {
+        k: sum(getattr(card["status"], k) for card in cards) for k in ("finished", "diverged", "missing", "wanted")
+    }
+    return environment.get_template("page.html.j2").render(
+        tier=project.config.tier,
+        tier_text=TIERS[project.config.tier],
+        papers=papers,
+        experiments=len(cards),
+        complete=sum(not card["status"].missing for card in cards),
+        totals=totals,
+        not_run=NOT_RUN,
+    )
+
+
+def _paper(context: Context, shown: list[Entry], folder: Path) -> dict[str, Any]:
+    paper = context.paper
+    return {
+        "id": context.paper_id,
+        "paper": paper,
+        "figures": [_figure(context, e, folder) for e in shown if e.kind == "figures"],
+        "tables": [_table(context, e, folder) for e in shown if e.kind == "tables"],
+        "experiments": [_card(context, e) for e in context.experiments],
+        "absent": [name for name in paper.experiments if context.resolved(name) is None],
+    }
+
+
+def _figure(context: Context, entry: Entry, folder: Path) -> dict[str, Any]:
+    file = folder / "figures" / f"{entry.name}.svg"
+    # As an image, not inline: identifiers inside one drawing cannot meet those of another.
+    source = None
+    if file.is_file():
+        source = "data:image/svg+xml;base64," + base64.b64encode(file.read_bytes()).decode()
+    return {**_display(context, entry), "source": source, "formats": ("svg", "png", "pdf")}
+
+
+def _table(context: Context, entry: Entry, folder: Path) -> dict[str, Any]:
+    file = folder / "tables" / f"{entry.name}.html"
+    content = Markup(file.read_text(encoding="utf-8")) if file.is_file() else None
+    return {**_display(context, entry), "content": content, "formats": ("csv", "md")}
+
+
+def _display(context: Context, entry: Entry) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "kind": entry.kind,
+        "title": entry.display.title,
+        "place": entry.display.place,
+        "caption": entry.display.caption.strip(),
+        "facts": facts.replicas(context, entry.id),
+        "empty": not context.total(context.cited_by(entry.id)).run,
+    }
+
+
+def _card(context: Context, experiment: Resolved) -> dict[str, Any]:
+    entry = context.paper.experiments[experiment.base]
+    rows = of_experiment(context.metrics, experiment.experiment)
+    replicas = rows.drop_duplicates("replica").sort_values("replica", kind="stable")
+    return {
+        "id": experiment.experiment,
+        "title": entry.title,
+        "note": entry.note.strip() if entry.note else None,
+        "variant": f"{experiment.assumption}: {experiment.alternative}" if experiment.assumption else None,
+        "hash": experiment.config_hash,
+        "status": context.status(experiment.experiment),
+        "parameters": next((rounding.integer(p) for p in replicas.parameters.dropna()), None),
+        "settings": list(_settings(experiment)),
+        "metrics": _metrics(context, experiment, rows),
+        "replicas": [_replica(row) for row in replicas.to_dict("records")],
+        "command": f"python -m reprise train {experiment.id} --tier {experiment.tier} --replica 0",
+        "cited_by": [f"{context.paper_id}-{display}" for display in entry.cited_by],
+    }
+
+
+def _settings(experiment: Resolved) -> Any:
+    """(name, value, origin, assumption or deviation to link to) of everything that decides the numbers."""
+    config = experiment.config
+    if experiment.is_check:
+        yield "check", config["check"], "", ""
+        yield "tolerance", rounding.significant(config["tolerance"]), "", ""
+        return
+    for section, key in (("model", "name"), ("data", "dataset"), ("training", "protocol")):
+        yield section, config[section][key], "", ""
+        for option, value in sorted(config[section]["options"].items()):
+            origin = experiment.origins.get(f"{section}.{option}", "")
+            yield f"{section}.{option}", str(value), origin, _anchor(origin)
+    origin = experiment.origins["precision"]
+    yield "precision", config["precision"], origin, _anchor(origin)
+
+
+def _anchor(origin: str) -> str:
+    kind, _, name = origin.partition(" ")
+    return f"{kind}-{name}" if kind in {"assumption", "deviation"} else ""
+
+
+def _metrics(context: Context, experiment: Resolved, rows: pd.DataFrame) -> list[dict[str, str]]:
+    """Every metric, mean ± deviation over the finished replicas, beside what the paper reports."""
+    comparable = not context.replaced_dataset(experiment.base)
+    found = []
+    named = rows.loc[rows.metric != "", ["metric", "split", "unit"]].drop_duplicates()
+    for metric, split, unit in named.itertuples(index=False):
+        values = context.values(experiment.experiment, metric, split)
+        ours = rounding.significant(rounding.mean(values), 5)
+        if len(values) > 1:
+            ours += f" ± {rounding.significant(rounding.deviation(values), 2)}"
+        given, paper = context.reported(experiment.base, metric, split)
+        found.append(
+            {
+                "metric": metric.replace("_", " "),
+                "split": split,
+                "paper": rounding.significant(paper, 5) if given and comparable else "",
+                "ours": ours,
+                "n": str(len(values)),
+                "unit": "" if unit == "1" else unit,
+            }
+        )
+    return found
+
+
+def _replica(row: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        "replica": str(row["replica"]),
+        "seed": rounding.integer(row["seed"]),
+        "fold": row["fold"] or rounding.NONE,
+        "status": row["status"],
+        "engine": row["engine"],
+        "device": row["device"],
+        "seconds": rounding.fixed(row["seconds"], 1),
+    }

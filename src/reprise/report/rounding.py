@@ -1,0 +1,57 @@
+"""How numbers are written for reading: the one place where they are rounded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+NONE = "–"
+"""Stands where there is no number to show."""
+
+
+def fixed(value: float | None, places: int) -> str:
+    """A number with so many decimals and a proper minus sign; a dash where there is none."""
+    if pd.isna(value):
+        return NONE
+    return f"{value:,.{places}f}".replace("-", "−")
+
+
+def integer(value: float | int | None) -> str:
+    """A count; one that is no whole number (a median of two) keeps its half."""
+    if pd.isna(value):
+        return NONE
+    return fixed(value, 0 if float(value).is_integer() else 1)
+
+
+def significant(value: float | None, digits: int = 3) -> str:
+    """A number of unknown size, to so many significant digits."""
+    if pd.isna(value):
+        return NONE
+    return f"{value:.{digits}g}".replace("-", "−")
+
+
+def deviation(values: Sequence[float] | np.ndarray) -> float | None:
+    """The standard deviation of a sample (n - 1); None for fewer than two values."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def mean(values: Sequence[float] | np.ndarray) -> float | None:
+    return float(np.mean(values)) if len(values) else None
+
+
+def spread(centre: float | None, std: float | None, places: int) -> str:
+    """Mean ± standard deviation; the mean alone where there is no deviation."""
+    if pd.isna(centre) or pd.isna(std):
+        return fixed(centre, places)
+    return f"{fixed(centre, places)} ± {fixed(std, places)}"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """Lowest to highest, of counts; one number where they are the same."""
+    return integer(low) if low == high else f"{integer(low)}–{integer(high)}"
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,78 @@
+"""Tables.
+
+A function `name(context, table_id, options) -> Table` in a module here is `module.name` in a paper's file.
+A table holds raw numbers; they are rounded where they are shown. The CSV has the numbers in full, Markdown
+and HTML the same rows as people read them.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from reprise.files import write_atomically
+
+FORMATS = ("csv", "md", "html")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as people read it: its head, and what it shows of a row's raw values."""
+
+    title: str
+    show: Callable[[Mapping[str, Any]], str]
+    words: bool = False
+
+    @property
+    def align(self) -> str:
+        return "left" if self.words else "right"
+
+
+@dataclass(frozen=True)
+class Table:
+    """`rows` holds raw values by name; `columns` say what is shown of them; `notes` stand under the table."""
+
+    columns: list[Column]
+    rows: pd.DataFrame
+    notes: list[str] = field(default_factory=list)
+
+    def reading(self) -> pd.DataFrame:
+        """The table as it is read: texts, rounded."""
+        records = self.rows.to_dict("records")
+        return pd.DataFrame({c.title: [c.show(row) for row in records] for c in self.columns}, dtype="str")
+
+    def csv(self) -> str:
+        """Every raw value, floats with all the digits that tell them apart; empty where there is none."""
+        return self.rows.to_csv(index=False, lineterminator="\n")
+
+    def markdown(self) -> str:
+        """A pipe table and the notes as a list."""
+        text = self._tabulated(self.reading().map(lambda text: text.replace("|", r"\|")), "pipe")
+        notes = "".join(f"- {note}\n" for note in self.notes)
+        return f"{text}\n" + (f"\n{notes}" if notes else "")
+
+    def html(self) -> str:
+        """A <table> and the notes as a list, everything escaped; no styles but the alignment of columns."""
+        notes = "".join(f"<li>{html.escape(note)}</li>\n" for note in self.notes)
+        text = self._tabulated(self.reading(), "html")
+        return f"{text}\n" + (f'<ul class="notes">\n{notes}</ul>\n' if notes else "")
+
+    def _tabulated(self, reading: pd.DataFrame, style: str) -> str:
+        aligned = [c.align for c in self.columns]
+        return reading.to_markdown(index=False, tablefmt=style, colalign=aligned, disable_numparse=True)
+
+
+def write(table: Table, stem: Path) -> list[Path]:
+    """Writes `stem`.csv, .md and .html, each whole or not at all; returns their paths."""
+    texts = {"csv": table.csv(), "md": table.markdown(), "html": table.html()}
+    paths = []
+    for kind, text in texts.items():
+        path = stem.parent / f"{stem.name}.{kind}"
+        write_atomically(path, text)
+        paths.append(path)
+    return paths
