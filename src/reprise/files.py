@@ -5,10 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+# Strings hold no line feeds in JSON, so that no string is taken for a list.
+_LIST_OF_NUMBERS = re.compile(r"\[\n([-+0-9.eE,\s]+)\]")
 
 
 @contextlib.contextmanager
@@ -55,8 +59,12 @@ def canonical_json(value: Any) -> str:
 
 
 def write_json(path: Path | str, value: Any) -> None:
-    """Writes `value` as readable JSON with sorted keys, whole or not at all; refuses NaN (ValueError)."""
+    """Writes `value` as readable JSON with sorted keys, a list of numbers on one line, whole or not at all.
+
+    Refuses NaN and infinity (ValueError).
+    """
     text = json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
+    text = _LIST_OF_NUMBERS.sub(lambda found: "[" + " ".join(found[1].split()) + "]", text)
     write_atomically(path, text + "\n")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import subprocess
@@ -37,6 +38,14 @@ def test_write_if_changed_keeps_the_time(tmp_path):
 def test_json_refuses_nan(tmp_path):
     with pytest.raises(ValueError, match="JSON"):
         write_json(tmp_path / "a.json", {"a": math.inf})
+
+
+def test_json_keeps_its_content_and_lists_of_numbers_on_a_line(tmp_path):
+    value = {"x": [1, -2.5, 1e-30], "s": "[\n1, 2\n]", "e": [], "n": [[1, 2], ["a", 1]], "d": {"y": [3]}}
+    write_json(tmp_path / "a.json", value)
+    text = (tmp_path / "a.json").read_text()
+    assert json.loads(text) == value
+    assert '"x": [1, -2.5, 1e-30]' in text
 
 
 @pytest.mark.parametrize(("value", "count"), [("", 0), ("-1", 0), ("0", 1), ("0,2", 2), ("GPU-8f2,MIG-1", 2)])
