@@ -40,8 +40,7 @@ def prepare_corpus(dataset: DatasetSpec, options: Mapping[str, Any], raw_root: P
     difference = _difference(dataset.expected, prepared.facts)
     if difference:
         raise UserError(
-            f"datasets.{dataset.name}.expected.{difference}; correct the entry"
-            f" or reprise.data.{dataset.prepare}"
+            f"datasets.{dataset.name}.expected.{difference}; correct the entry or reprise.data.{dataset.prepare}"
         )
     corpus = Corpus(
         name=dataset.name,

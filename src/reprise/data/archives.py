@@ -136,9 +136,7 @@ def _tar_members(archive: Path, head: bytes, limit: int) -> Iterator[_Member]:
     opener: Any = next((o for magic, o in _OPENERS.items() if head.startswith(magic)), open)
     with (
         opener(archive, "rb") as raw,
-        tarfile.open(
-            fileobj=_Meter(raw, archive, 2 * limit + _HEADERS), mode="r|", tarinfo=_StrictInfo
-        ) as opened,
+        tarfile.open(fileobj=_Meter(raw, archive, 2 * limit + _HEADERS), mode="r|", tarinfo=_StrictInfo) as opened,
     ):
         for info in opened:
             name = _safe_name(archive, info.name)

@@ -103,8 +103,7 @@ class Corpus:
             corpus.check()
         except _Foreign:
             raise UserError(
-                f"{path}: not a corpus written by this version of Reprise;"
-                " remove it and run `reprise prepare`"
+                f"{path}: not a corpus written by this version of Reprise; remove it and run `reprise prepare`"
             ) from None
         except (
             OSError,
@@ -121,9 +120,7 @@ class Corpus:
             zipfile.BadZipFile,
         ) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise UserError(
-                f"{path}: damaged corpus ({reason}); remove it and run `reprise prepare`"
-            ) from None
+            raise UserError(f"{path}: damaged corpus ({reason}); remove it and run `reprise prepare`") from None
         return corpus
 
 
@@ -143,9 +140,7 @@ def _read(path: Path) -> Corpus:
             raise _Foreign
         return Corpus(
             name=header["name"],
-            splits={
-                name: Split(arrays[f"tokens.{name}"], arrays[f"offsets.{name}"]) for name in header["splits"]
-            },
+            splits={name: Split(arrays[f"tokens.{name}"], arrays[f"offsets.{name}"]) for name in header["splits"]},
             vocabulary=header["vocabulary"],
             counts=arrays["counts"],
             facts=header["facts"],

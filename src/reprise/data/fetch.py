@@ -121,9 +121,7 @@ class _Job:
                 size = _transfer(file, target, label)
             except _Transient as error:
                 if attempt == self.attempts:
-                    raise UserError(
-                        f"{label}: {error} ({attempt} attempts); try again later, {remedy}"
-                    ) from None
+                    raise UserError(f"{label}: {error} ({attempt} attempts); try again later, {remedy}") from None
                 wait = self.pause * 2 ** (attempt - 1)
                 self.say(f"{label}: {error}; attempt {attempt + 1} in {wait:g} s")
                 time.sleep(wait)

@@ -39,13 +39,9 @@ def read_texts(name: str, paths: Mapping[str, Path]) -> Corpus:
     facts = {
         "tokens": {split: len(data.tokens) for split, data in splits.items()},
         "sentences": {split: data.sentences for split, data in splits.items()},
-        "characters": {
-            split: words_.characters(words[split], data.sentences) for split, data in splits.items()
-        },
+        "characters": {split: words_.characters(words[split], data.sentences) for split, data in splits.items()},
         "vocabulary": len(ranked),
-        "unk_share": {
-            split: round(float(np.mean(data.tokens == unknown)), 9) for split, data in splits.items()
-        },
+        "unk_share": {split: round(float(np.mean(data.tokens == unknown)), 9) for split, data in splits.items()},
         "boundaries": SENTENCE_END,
     }
     return Corpus(

@@ -21,5 +21,11 @@ class Preparation:
 PREPARATIONS: dict[str, Preparation] = {
     "palindromes": Preparation({"length": int}, corpus=False),
     "ptb": Preparation(),
+    "text8": Preparation(
+        {
+            "minimum_count": int,
+            "vocabulary_rule": ("train-at-least-10", "all-at-least-10", "train-more-than-10", "top-37750"),
+        }
+    ),
     "synthetic": Preparation({"vocabulary_size": int, "training_sentences": int, "seed": int}),
 }

@@ -39,9 +39,7 @@ class FileSpec:
     def __post_init__(self) -> None:
         _require_plain("name", self.name)
         _require_digest("digest", self.algorithm, self.digest)
-        if self.url is not None and (
-            not isinstance(self.url, str) or not self.url.startswith(("http://", "https://"))
-        ):
+        if self.url is not None and (not isinstance(self.url, str) or not self.url.startswith(("http://", "https://"))):
             raise UserError(f"url: {self.url!r} is neither http(s) nor left out")
         for key in ("size", "prefix"):
             value = getattr(self, key)
@@ -178,6 +176,5 @@ def _require_digest(key: str, algorithm: Any, digest: Any) -> None:
     pattern = rf"[0-9a-f]{{{DIGITS[algorithm]}}}"
     if not isinstance(digest, str) or not re.fullmatch(pattern, digest):
         raise UserError(
-            f"{key}: {digest!r} is not a {algorithm} of {DIGITS[algorithm]} lower-case"
-            " hexadecimal digits in quotes"
+            f"{key}: {digest!r} is not a {algorithm} of {DIGITS[algorithm]} lower-case hexadecimal digits in quotes"
         )

@@ -65,9 +65,7 @@ def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
     facts = {
         "tokens": {split: len(data.tokens) for split, data in splits.items()},
         "sentences": {split: data.sentences for split, data in splits.items()},
-        "characters": {
-            split: words_.characters(words[split], data.sentences) for split, data in splits.items()
-        },
+        "characters": {split: words_.characters(words[split], data.sentences) for split, data in splits.items()},
         "vocabulary": len(ranked),
         "boundaries": SENTENCE_END,
         "entropy_rate_nats": _rounded(source.entropy_rate()),

@@ -106,9 +106,7 @@ def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     for row in rows:
         if row.get("metric"):
             name = row["experiment"] + (f"@{row['variant']}" if row["variant"] else "")
-            groups.setdefault((row["paper"], name, f"{row['split']}.{row['metric']}"), []).append(
-                row["value"]
-            )
+            groups.setdefault((row["paper"], name, f"{row['split']}.{row['metric']}"), []).append(row["value"])
     tree: dict[str, Any] = {}
     for (paper, experiment, metric), values in groups.items():
         std = statistics.stdev(values) if len(values) > 1 else None

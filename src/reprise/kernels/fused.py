@@ -86,9 +86,7 @@ class FusedEngine:
     def hidden(self, value: Tensor) -> None:
         self._hidden[:] = value.detach().to("cpu", torch.float32).numpy()
 
-    def train(
-        self, data: Subsequences, *, learning_rate: float, reduction: str, dropout: float, key: int
-    ) -> float:
+    def train(self, data: Subsequences, *, learning_rate: float, reduction: str, dropout: float, key: int) -> float:
         """One SGD step a subsequence; the summed loss in nats. See `SubsequenceEngine`."""
         if reduction not in ("sum", "mean"):
             raise ValueError(f"reduction must be sum or mean, not {reduction}")

@@ -96,9 +96,7 @@ class HandEngine:
         self.L = self.h_0.new_empty(MAX_LENGTH, model.vocabulary)
 
     @torch.no_grad()
-    def train(
-        self, data: Subsequences, *, learning_rate: float, reduction: str, dropout: float, key: int
-    ) -> float:
+    def train(self, data: Subsequences, *, learning_rate: float, reduction: str, dropout: float, key: int) -> float:
         """One SGD step a subsequence; the summed loss in nats. See `SubsequenceEngine`."""
         if reduction not in ("sum", "mean"):
             raise ValueError(f"reduction must be sum or mean, not {reduction}")

@@ -21,9 +21,7 @@ class ReferenceEngine:
         self.model = copy.deepcopy(model)
         self.hidden: Tensor = self.model.initial_state()
 
-    def train(
-        self, data: Subsequences, *, learning_rate: float, reduction: str, dropout: float, key: int
-    ) -> float:
+    def train(self, data: Subsequences, *, learning_rate: float, reduction: str, dropout: float, key: int) -> float:
         """One SGD step a subsequence; the summed loss in nats. See `SubsequenceEngine`."""
         if reduction not in ("sum", "mean"):
             raise ValueError(f"reduction must be sum or mean, not {reduction}")
@@ -60,9 +58,7 @@ class ReferenceEngine:
         y = torch.from_numpy(data.targets[begin:end]).to(h.device, torch.int64)
         mask = None
         if dropout:
-            mask = dropout_mask_torch(
-                key, data.first_token + begin, end - begin, len(h), dropout, h.device, h.dtype
-            )
+            mask = dropout_mask_torch(key, data.first_token + begin, end - begin, len(h), dropout, h.device, h.dtype)
         logits, h = self.model(x, h, mask)
         self.hidden = h.detach()
         return functional.cross_entropy(logits, y, reduction="sum")

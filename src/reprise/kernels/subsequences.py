@@ -69,9 +69,7 @@ class SubsequenceEngine(Protocol):
     name: str
     hidden: torch.Tensor  # (H,): readable and assignable
 
-    def train(
-        self, data: Subsequences, *, learning_rate: float, reduction: str, dropout: float, key: int
-    ) -> float:
+    def train(self, data: Subsequences, *, learning_rate: float, reduction: str, dropout: float, key: int) -> float:
         """One SGD step a subsequence, on the "sum" or "mean" of its losses.
 
         Returns the sum of all losses in nats, each word's under the weights before its step.

@@ -37,9 +37,11 @@ class SubsequenceSGD(HalvingSchedule):
         options = config["training"]["options"]
         self.seed = seed
         loaded = Corpus.load(corpus)
-        start = loaded.vocabulary.index(END_OF_SENTENCE)
+        # Running text, such as text8, has no sentences: its state is carried and never reset.
+        running = loaded.facts["boundaries"] == "none"
+        start = None if running else loaded.vocabulary.index(END_OF_SENTENCE)
         self.data: dict[str, Subsequences] = {
-            s: cut(loaded.splits[s], start, options["subsequence_length"]) for s in SPLITS
+            s: cut(loaded.splits[s], start, options["subsequence_length"], carry=running) for s in SPLITS
         }
         counts = {split: data.tokens for split, data in self.data.items()}
         super().__init__(options, counts, loaded.facts.get("source_nats", {}))

@@ -33,6 +33,9 @@ PRELOAD = ("numpy", "torch", "torch._inductor.config", "rich.progress")
 
 def run_warm(arguments: Sequence[str]) -> int | None:
     """Exit status of `reprise <arguments>` run by a warm process, or None where there is none to be had."""
+    if "SLURM_JOB_ID" in os.environ:
+        # A job takes its processes with it when it ends, and its limits are not those of the next.
+        return None
     try:
         path = _socket_path()
         connection = _connect(path) or _start(path)
