@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.nn import functional
 
 from reprise.data.palindromes import palindromes
+from reprise.kernels.sequence import choose_engine
 from reprise.models import MODELS
 from reprise.models.initialisation import initialise_by_fan_in
 from reprise.training.protocol import Diverged, Outcome, dtype_of, generator_for
@@ -31,14 +31,13 @@ class FinalDigit:
         self.length = config["data"]["options"]["length"]
         self.total = self.options["steps"]
         self.device = device
-        self.engine = "reference"
-        if engine not in {"auto", "reference"}:
-            raise ValueError(engine)
         model = config["model"]
         sizes = {"input_size": DIGITS, "output_size": DIGITS}
         self.model = MODELS[model["name"]].build(**sizes, **model["options"])
         initialise_by_fan_in(self.model, generator_for(seed, "weights"))
         self.model.to(device=device, dtype=dtype_of(config))
+        self.kernel = choose_engine(engine, self.model)
+        self.engine = self.kernel.name
         self.parameters = sum(p.numel() for p in self.model.parameters())
         self.optimiser = torch.optim.Adam(self.model.parameters(), lr=self.options["learning_rate"])
         self.data = generator_for(seed, "data")
@@ -57,12 +56,9 @@ class FinalDigit:
         """One step. Raises `Diverged` where the loss is not finite."""
         x, y = palindromes(self.length, self.options["batch_size"], self.data)
         x, y = x.to(self.device), y.to(self.device)
-        self.optimiser.zero_grad(set_to_none=True)
-        logits = self.model(x)
-        loss = functional.cross_entropy(logits, y)
+        loss, correct = self.kernel.loss_and_gradients(x, y)
         if self.step % self.options["log_every"] == 0:
-            self._log(loss.item(), (logits.argmax(1) == y).double().mean().item())
-        loss.backward()
+            self._log(loss, correct / len(y))
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.options["clip_norm"])
         self.optimiser.step()
         self.step += 1

@@ -1,0 +1,89 @@
+// The three matrix products of a recurrent layer over a batch, on matrices packed into tiles of whole vectors.
+//
+// A matrix of r rows and c columns in tiles of w columns lies as [c / w][r][w]: a product runs through a tile in
+// order, and a block of the result stays in registers while it does.
+#pragma once
+#include "vec.h"
+
+constexpr bool MANY = REGISTERS == 32;
+constexpr int WIDE = 4 * LANES, WIDE_ROWS = MANY ? 6 : 2;       // tiles of W_h', and rows of the batch a block
+constexpr int NARROW = 2 * LANES, NARROW_ROWS = MANY ? 12 : 5;  // tiles of W_h and of its gradient
+
+// sum[r][c] += sum over s of a[r a_row + s a_step] b[s b_step + c], c counting vectors.
+template <int R, int C>
+INLINE void add_products(vec (&sum)[R][C], int depth, const float* a, long a_row, long a_step, const float* b,
+                         long b_step) {
+  for (int s = 0; s < depth; s++, a += a_step, b += b_step) {
+    vec factor[C];
+#pragma GCC unroll 4
+    for (int c = 0; c < C; c++) factor[c] = load(b + c * LANES);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; r++) {
+      const vec x = in_register(all(a[r * a_row]));
+#pragma GCC unroll 4
+      for (int c = 0; c < C; c++) sum[r][c] += x * factor[c];
+    }
+  }
+}
+
+// out[r] (WIDE columns each) = start[r] + rows r of a, times a tile of WIDE columns.
+template <int R>
+INLINE void wide_product(const float* const* start, const float* a, long a_row, int depth, const float* tile,
+                         float* out) {
+  vec sum[R][4];
+#pragma GCC unroll 16
+  for (int r = 0; r < R; r++)
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; c++) sum[r][c] = load(start[r] + c * LANES);
+  add_products<R, 4>(sum, depth, a, a_row, 1, tile, WIDE);
+#pragma GCC unroll 16
+  for (int r = 0; r < R; r++)
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; c++) store(out + r * WIDE + c * LANES, sum[r][c]);
+}
+
+// out (rows, tiles NARROW) = a (rows, depth) times a matrix (depth, tiles NARROW) in tiles.
+inline void narrow_product(const float* a, long a_row, int rows, int depth, const float* matrix, int tiles,
+                           float* out) {
+  for (int k = 0; k < tiles; k++, matrix += (long)depth * NARROW)
+    in_blocks<NARROW_ROWS>(rows, [&](auto size, int first) {
+      constexpr int R = decltype(size)::value;
+      vec sum[R][2] = {};
+      add_products<R, 2>(sum, depth, a + first * a_row, a_row, 1, matrix, NARROW);
+#pragma GCC unroll 16
+      for (int r = 0; r < R; r++) {
+        float* o = out + (long)(first + r) * tiles * NARROW + k * NARROW;
+        store(o, sum[r][0]), store(o + LANES, sum[r][1]);
+      }
+    });
+}
+
+// What the next step reads from memory, brought to the cache a few lines at a time while this one computes.
+struct Prefetch {
+  const float *at, *end;
+
+  INLINE void lines(int count) {
+    for (; count > 0 && at < end; count--, at += 16) __builtin_prefetch(at, 0, 2);
+  }
+};
+
+// matrix (columns, tiles NARROW) in tiles += a' b for a (depth, columns) and b (depth, tiles NARROW). The product is
+// summed by itself first: over thousands of calls fewer roundings meet the large sum.
+inline void add_transposed_product(const float* a, long a_row, int columns, const float* b, long b_row, int depth,
+                                   float* matrix, int tiles, Prefetch next) {
+  const int lines = 1 + (next.end - next.at) / 16 * NARROW_ROWS / (columns * tiles);
+  in_blocks<NARROW_ROWS>(columns, [&](auto size, int first) {
+    constexpr int R = decltype(size)::value;
+    for (int k = 0; k < tiles; k++) {
+      next.lines(lines);
+      float* m = matrix + ((long)k * columns + first) * NARROW;
+      vec sum[R][2] = {};
+      add_products<R, 2>(sum, depth, a + first, 1, a_row, b + k * NARROW, b_row);
+#pragma GCC unroll 16
+      for (int r = 0; r < R; r++) {
+        store(m + r * NARROW, load(m + r * NARROW) + sum[r][0]);
+        store(m + r * NARROW + LANES, load(m + r * NARROW + LANES) + sum[r][1]);
+      }
+    }
+  });
+}
