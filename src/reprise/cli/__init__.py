@@ -22,6 +22,7 @@ COMMANDS = {
     "collect": "gather the run records into metrics, curves and samples",
     "render": "draw figures, tables and the report from what was collected",
     "schemas": "write the JSON Schemas of the configuration",
+    "bench": "time the engines beside what else one could run",
 }
 
 

@@ -1,0 +1,79 @@
+"""Time Reprise's engines beside what else one could run, on one core.
+
+Every implementation first has to compute the readable model's update; one that computes another is not timed, and the
+command exits 1. All are timed by turns. Nothing else should run meanwhile: repetitions during which other processes
+took more than 5 % of a core are counted but left out of the medians, as long as there are three others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reprise.bench import BENCHES
+from reprise.errors import EXIT_FAILED, UserError, known
+
+if TYPE_CHECKING:
+    from reprise.bench.task import Workload
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help=f"one of {', '.join(BENCHES)}")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result there")
+    parser.add_argument(
+        "--only", metavar="SUBSTRING", default="", help="of <workload>/<implementation>, for example k100/ or /fused"
+    )
+    parser.add_argument(
+        "--budget",
+        type=float,
+        metavar="SECONDS",
+        default=900.0,
+        help="for all repetitions together (default 900); checks and compilation come on top",
+    )
+
+
+def run(given: argparse.Namespace) -> int:
+    if given.name not in BENCHES:
+        raise UserError(f"no benchmark '{given.name}'; {known(given.name, BENCHES)}")
+    if not given.budget > 0:
+        raise UserError(f"--budget {given.budget:g}: give a number of seconds above 0")
+    from rich.console import Console
+
+    from reprise.bench.run import WRONG, run_bench
+    from reprise.bench.table import show
+    from reprise.files import write_json
+
+    bench = import_module(BENCHES[given.name])
+    selected = select(bench.WORKLOADS, bench.IMPLEMENTATIONS, given.only)
+    # An exception, so that processes and their folder of weights are cleared away.
+    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        result = run_bench(given.name, bench, selected, given.budget, lambda line: print(line, file=sys.stderr))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    if given.json:
+        write_json(given.json, result)
+    console = Console()
+    show(result, Console(width=max(console.width, 120)))
+    wrong = any((row["note"] or "").startswith(WRONG) for row in result["rows"])
+    return EXIT_FAILED if wrong else 0
+
+
+def select(
+    workloads: Iterable[Workload], implementations: Iterable[str], only: str
+) -> list[tuple[Workload, list[str]]]:
+    """Workloads with the implementations whose "<workload>/<implementation>" holds `only`."""
+    implementations = list(implementations)
+    selected = []
+    for workload in workloads:
+        names = [name for name in implementations if only in f"{workload.name}/{name}"]
+        if names:
+            selected.append((workload, names))
+    if not selected:
+        raise UserError(f"--only {only}: no <workload>/<implementation> holds that; ptb-h100-k100/fused is one")
+    return selected
