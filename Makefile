@@ -27,6 +27,8 @@ lint: env ## ruff, snakefmt and Snakemake's own linter
 env: .venv/ready ## only the environment
 
 .venv/ready: requirements.lock pyproject.toml
+	@command -v $(PYTHON) > /dev/null || { \
+	  echo "reprise: error: no command $(PYTHON); name a Python 3.11 or newer: make PYTHON=/path/to/python3.12 run" >&2; exit 2; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "reprise: error: $$($(PYTHON) --version 2>&1) is too old; name Python 3.11 or newer: make PYTHON=python3.12 run" >&2; exit 2; }
 	$(PYTHON) -m venv .venv

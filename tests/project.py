@@ -34,16 +34,21 @@ class Run:
     err: str
 
     @property
+    def log(self) -> str:
+        """What Snakemake says: of a dry run on stdout, of a run on stderr."""
+        return self.out + self.err
+
+    @property
     def jobs(self) -> dict[str, int]:
         """Jobs a rule, `all` left out; empty where there was nothing to do."""
-        table = self.out.partition("Job stats:\n")[2].partition("\n\n")[0]
+        table = self.log.partition("Job stats:\n")[2].partition("\n\n")[0]
         counts = {rule: int(n) for rule, n in _STATISTICS.findall(table)}
-        assert counts or "Nothing to be done" in self.out, self.out + self.err
+        assert counts or "Nothing to be done" in self.log, self.log
         return {rule: n for rule, n in counts.items() if rule not in {"all", "total"}}
 
     @property
     def trained(self) -> list[str]:
-        return sorted({f"{name} {replica}" for name, replica in _TRAINING.findall(self.out)})
+        return sorted({f"{name} {replica}" for name, replica in _TRAINING.findall(self.log)})
 
     @property
     def messages(self) -> list[str]:
@@ -85,7 +90,7 @@ class Project:
     def plan(self, **more: str) -> Run:
         """A dry run that was free of errors."""
         run = self.snakemake("--dry-run", **more)
-        assert run.status == 0, run.out + run.err
+        assert run.status == 0, run.log
         return run
 
     def reprise(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from project import Project, Run, new_project
 
 
@@ -27,7 +26,7 @@ def first_run(tmp_path_factory: pytest.TempPathFactory, variables: dict[str, str
     """A project whose pipeline has run once, and that run. Not to be changed: `finished` is a copy."""
     project = new_project(tmp_path_factory.mktemp("first") / "clone", variables)
     run = project.snakemake()
-    assert run.status == 0, run.out + run.err
+    assert run.status == 0, run.log
     return project, run
 
 

@@ -1,0 +1,194 @@
+"""One replica in a folder of its own, trained by a process that tests stop, kill and starve.
+
+The process is forked from one that has imported torch, which would take longer than the training; it runs what
+`python -m reprise train` runs. The results it is held to are made by that very command.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+from typing import Any
+
+from project import ROOT, SECONDS, read_record, result_bytes
+
+from reprise.config.resolved import Resolved
+from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
+
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["numpy", "torch", "torch._inductor.config", "rich.progress"])
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a process ended (minus the signal, where one killed it) and what it said."""
+
+    status: int
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        return self.err.splitlines()
+
+    def refusal(self) -> str:
+        """The one line of a command that did nothing."""
+        return self._line(EXIT_USAGE, "reprise: error: ")
+
+    def failure(self) -> str:
+        """The one line of a command that the system stopped."""
+        return self._line(EXIT_FAILED, "reprise: error: ")
+
+    def put_off(self) -> str:
+        """The one line of a training that was stopped, or found its replica busy."""
+        assert len(self.lines) == 1, self.err
+        return self._line(EXIT_INTERRUPTED, "reprise: ")
+
+    def _line(self, status: int, start: str) -> str:
+        assert self.status == status, self
+        found = [line for line in self.lines if line.startswith("reprise: ")]
+        assert len(found) == 1, self.err
+        assert self.lines[-1].startswith(start)
+        assert "Traceback" not in self.err
+        return self.lines[-1]
+
+
+@dataclass(frozen=True)
+class Running:
+    """A training that was started."""
+
+    process: ForkServerProcess
+    folder: Path
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def over(self) -> bool:
+        return self.process.exitcode is not None
+
+    def send(self, number: int) -> Ended:
+        """Sends a signal and waits for the end."""
+        os.kill(self.pid, number)
+        return self.end()
+
+    def end(self) -> Ended:
+        self.process.join(SECONDS)
+        assert self.over, "it does not end"
+        said = self.folder / f"said-{self.pid}.txt"
+        return Ended(self.process.exitcode, said.read_text(encoding="utf-8") if said.exists() else "")
+
+
+def work(folder: Path, arguments: list[str], variables: dict[str, str], largest: int | None) -> None:
+    """The process: `reprise <arguments>` in `folder`, whose files may not grow over `largest` bytes."""
+    os.chdir(folder)
+    said = os.open(f"said-{os.getpid()}.txt", os.O_WRONLY | os.O_CREAT)
+    os.dup2(said, 1)
+    os.dup2(said, 2)
+    os.environ.update(variables)
+    tempfile.tempdir = None  # looked up anew
+    if largest is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+    from reprise.cli import main
+
+    sys.exit(main(arguments))
+
+
+@dataclass(frozen=True)
+class Replica:
+    """Replica 0 of `resolved`, trained in `folder`; `variables` are laid over the environment."""
+
+    folder: Path
+    resolved: Resolved
+    variables: dict[str, str]
+    corpus: Path | None = None
+
+    @property
+    def record(self) -> Path:
+        return self.folder / "record.json"
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / f"checkpoints/{self.resolved.id}/0-{self.resolved.config_hash}.ckpt"
+
+    @property
+    def previous(self) -> Path:
+        return self.checkpoint.with_name(self.checkpoint.name + ".previous")
+
+    @property
+    def lock(self) -> Path:
+        return self.checkpoint.with_suffix(".lock")
+
+    def with_options(self, **options: Any) -> Replica:
+        """The replica in the same folder under other training options, so with another hash."""
+        training = self.resolved.config["training"]
+        changed = {**training, "options": {**training["options"], **options}}
+        config = {**self.resolved.config, "training": changed}
+        return replace(self, resolved=replace(self.resolved, config=config))
+
+    def copy(self, folder: Path) -> Replica:
+        shutil.copytree(self.folder, folder)
+        return replace(self, folder=folder)
+
+    def arguments(self, *more: str) -> list[str]:
+        """What follows `reprise` on the command line; writes the configuration that it names."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / "config.json").write_text(self.resolved.to_json(), encoding="utf-8")
+        corpus = ["--corpus", str(self.corpus)] if self.corpus else []
+        paths = ["--config", "config.json", "--output", self.record.name]
+        return ["train", self.resolved.id, "--replica", "0", *paths, *corpus, *more]
+
+    def start(self, *more: str, largest: int | None = None, **variables: str) -> Running:
+        given = (self.folder, self.arguments(*more), {**self.variables, **variables}, largest)
+        process = FORKS.Process(target=work, args=given, daemon=True)
+        process.start()
+        return Running(process, self.folder)
+
+    def run(self, *more: str, largest: int | None = None, **variables: str) -> Ended:
+        return self.start(*more, largest=largest, **variables).end()
+
+    def command(self, *more: str, **variables: str) -> subprocess.Popen[str]:
+        """`python -m reprise train …`, started as a user starts it."""
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("REPRISE_")}
+        ours = {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", **self.variables, **variables}
+        return subprocess.Popen(
+            [sys.executable, "-m", "reprise", *self.arguments(*more)],
+            cwd=self.folder,
+            env={**kept, **ours},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def result(self) -> bytes:
+        """The record without the key `run`; it holds no NaN."""
+        read_record(self.record)
+        return result_bytes(self.record)
+
+    def saved(self) -> dict[str, bytes]:
+        """The checkpoint files there are, by name; temporary ones too."""
+        folder = self.checkpoint.parent
+        return {p.name: p.read_bytes() for p in folder.iterdir() if p != self.lock} if folder.exists() else {}
+
+
+def end(process: subprocess.Popen[str]) -> Ended:
+    out, err = process.communicate(timeout=SECONDS)
+    return Ended(process.returncode, out + err)
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 120.0) -> None:
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit, "it never happened"
+        time.sleep(0.005)

@@ -1,0 +1,80 @@
+"""Killed, stopped, started twice: the record comes out as if nothing had happened."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+from progress import progress, reach
+from project import read_record
+from replica import Replica, wait_until
+
+
+@pytest.mark.parametrize(
+    ("experiment", "stops"),
+    [("digits", [(1, False), (400, False), (800, False)]), ("words", [(0, True), (4, False), (8, True)])],
+    ids=["palindromes", "language-model"],
+)
+def test_killed_again_and_again(experiment: str, stops: list[tuple[int, bool]], request: pytest.FixtureRequest) -> None:
+    """kill -9 at three places, of the language model also inside an epoch: the same bytes in the end."""
+    replica: Replica = request.getfixturevalue(experiment)
+    for target, inside in stops:
+        running = replica.start()
+        reach(replica, running, target, inside)
+        assert running.send(signal.SIGKILL).status == -signal.SIGKILL
+        assert not replica.record.exists()
+    done = replica.run()
+    assert done.status == 0, done.err
+    assert replica.result() == request.getfixturevalue(f"{experiment}_result")
+    # It did go on from what was saved, each time, and not from the start.
+    assert read_record(replica.record)["run"]["resumed"] == len(stops)
+    assert "goes on from" in done.err
+    assert replica.saved() == {}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_saves_where_it_is(digits: Replica, digits_result: bytes, number: signal.Signals) -> None:
+    running = digits.start()
+    reach(digits, running, 1)
+    line = running.send(number).put_off()
+    step, _ = progress(digits)
+    name = digits.checkpoint.relative_to(digits.folder)
+    assert f"stopped by {number.name} at step {step}, saved to {name}; the same command goes on" in line
+    assert not digits.record.exists()
+    again = digits.run()
+    assert again.status == 0
+    assert f"goes on from step {step}" in again.err
+    assert digits.result() == digits_result
+
+
+def test_a_busy_replica_is_left_alone_or_waited_for(digits: Replica, digits_result: bytes) -> None:
+    first = digits.start()
+    wait_until(lambda: digits.lock.exists() and digits.lock.read_text(encoding="utf-8") == str(first.pid))
+    line = digits.run().put_off()
+    assert f"digits/rnn-t5 replica 0 is being trained by process {first.pid};" in line
+    assert "--wait" in line
+    second = digits.start("--wait")
+    assert first.end().status == 0
+    record = digits.record.read_bytes()
+    waited = second.end()
+    assert waited.status == 0
+    assert waited.err == ""  # no step of its own
+    assert digits.record.read_bytes() == record
+    assert digits.result() == digits_result
+
+
+def test_a_killed_holder_leaves_no_lock(half_way: Replica, digits_result: bytes) -> None:
+    """The lock file is still there and names a process that is gone: nobody has to remove it."""
+    assert half_way.lock.exists()
+    done = half_way.run()
+    assert done.status == 0, done.err
+    assert half_way.result() == digits_result
+
+
+def test_a_finished_replica_is_not_trained_again(digits: Replica, digits_result: bytes) -> None:
+    assert digits.run().status == 0
+    record = digits.record.read_bytes()
+    done = digits.run()
+    assert (done.status, done.err) == (0, "")
+    assert digits.record.read_bytes() == record
+    assert digits.result() == digits_result

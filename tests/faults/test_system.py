@@ -1,0 +1,95 @@
+"""Numbers that are no longer finite, disks that are full, folders that are closed."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+from progress import progress, reach
+from project import read_record
+from replica import Replica
+
+from reprise.evidence.collect import collect
+from reprise.training.record import result_digest
+
+
+def test_a_diverged_training_says_so_instead_of_a_number(digits: Replica) -> None:
+    diverging = digits.with_options(learning_rate=1.0e37)
+    done = diverging.run()
+    assert done.status == 0, done.err
+    assert "diverged: step 25, quantity training loss" in done.err
+    record = read_record(diverging.record)  # refuses NaN and infinity
+    assert (record["status"], record["metrics"]) == ("diverged", [])
+    assert record["diverged"] == {"step": 25, "quantity": "training loss"}
+    assert [curve["x"] for curve in record["curves"]] == [[0], [0]]
+    assert record["result_sha256"] == result_digest(record)
+    assert diverging.saved() == {}
+
+
+def test_a_diverged_language_model_says_so_and_is_collected(words: Replica) -> None:
+    diverging = words.with_options(learning_rate=1.0e30)
+    done = diverging.run()
+    assert done.status == 0, done.err
+    record = read_record(diverging.record)
+    assert (record["status"], record["metrics"]) == ("diverged", [])
+    assert record["diverged"]["epoch"] == 0
+    assert record["diverged"]["quantity"].endswith("loss")
+    place = words.folder / diverging.resolved.record_path(0)
+    place.parent.mkdir(parents=True)
+    diverging.record.rename(place)
+    folder = words.folder / "results/quick"
+    assert collect([diverging.resolved], words.folder, folder) == (1, 1)
+    with (folder / "metrics.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["status"], row["value"]) for row in rows] == [("diverged", "")]
+    assert json.loads((folder / "metrics.json").read_text(encoding="utf-8")) == {}
+
+
+def test_a_full_disk_leaves_the_old_checkpoints(half_way: Replica, digits_result: bytes) -> None:
+    """No file may grow to a checkpoint's size, as on a disk that is full."""
+    before = half_way.saved()
+    size = half_way.checkpoint.stat().st_size
+    done = half_way.run(largest=size // 2)
+    line = done.failure()
+    assert str(half_way.checkpoint.relative_to(half_way.folder)) in line
+    assert "File too large; make room" in line
+    assert half_way.saved() == before
+    assert len(before) == 2
+    assert not half_way.record.exists()
+    done = half_way.run()
+    assert done.status == 0
+    assert half_way.result() == digits_result
+
+
+def test_a_full_disk_at_the_first_save_leaves_nothing(digits: Replica, digits_result: bytes) -> None:
+    done = digits.run(largest=4096)
+    assert str(digits.checkpoint.relative_to(digits.folder)) in done.failure()
+    assert digits.saved() == {}
+    assert digits.run().status == 0
+    assert digits.result() == digits_result
+
+
+def test_a_record_that_cannot_be_written_costs_no_training(digits: Replica, digits_result: bytes) -> None:
+    """The checkpoint goes only once the record is on the disk."""
+    (digits.folder / "closed").parent.mkdir()
+    (digits.folder / "closed").write_text("a file where a folder should be", encoding="utf-8")
+    done = digits.run("--output", "closed/record.json")
+    assert "closed" in done.failure()
+    step, _ = progress(digits)
+    assert step > 0
+    done = digits.run()
+    assert f"goes on from step {step}" in done.lines[0]
+    assert digits.result() == digits_result
+
+
+def test_seconds_between_saves_have_to_be_a_number(digits: Replica) -> None:
+    line = digits.run(REPRISE_SAVE_SECONDS="often").refusal()
+    assert "REPRISE_SAVE_SECONDS: 'often' is not a number; write seconds" in line
+
+
+def test_saves_are_as_rare_as_they_are_wished(digits: Replica) -> None:
+    running = digits.start(REPRISE_SAVE_SECONDS="600")
+    with pytest.raises(AssertionError, match="trained to its end"):
+        reach(digits, running, 0)
+    assert digits.record.exists()

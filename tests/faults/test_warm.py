@@ -1,0 +1,136 @@
+"""The process that spares trainings `import torch`: with it, without it and whatever becomes of it, the same."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from replica import Ended, Replica, end, wait_until
+
+from reprise.errors import EXIT_INTERRUPTED, EXIT_USAGE
+
+
+class Warm:
+    """Commands with REPRISE_WARM=1 that share one temporary folder, and the process left behind in it."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        folder.mkdir()
+        self.started: list[subprocess.Popen[str]] = []
+
+    def start(self, replica: Replica, *more: str, **variables: str) -> subprocess.Popen[str]:
+        given = {"REPRISE_WARM": "1", "TMPDIR": str(self.folder), "REPRISE_WARM_IDLE": "30", **variables}
+        self.started.append(replica.command(*more, **given))
+        return self.started[-1]
+
+    def run(self, replica: Replica, *more: str, **variables: str) -> Ended:
+        return end(self.start(replica, *more, **variables))
+
+    def processes(self) -> list[int]:
+        """The processes left behind: those whose command line names a socket in the folder."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    command = (entry / "cmdline").read_bytes()
+                except OSError:
+                    continue
+                if b"warm.py" in command and os.fsencode(self.folder) in command:
+                    found.append(int(entry.name))
+        return found
+
+
+@pytest.fixture
+def warm(tmp_path: Path) -> Iterator[Warm]:
+    warm = Warm(tmp_path / "w")
+    yield warm
+    for process in warm.started:
+        if process.poll() is None:
+            process.kill()
+            end(process)
+    for pid in warm.processes():
+        os.kill(pid, signal.SIGKILL)
+
+
+def trained_by(replica: Replica) -> int:
+    return int(replica.lock.read_text(encoding="utf-8"))
+
+
+def test_warm_and_cold_give_the_same_record(warm: Warm, digits: Replica, digits_result: bytes) -> None:
+    """And so does a second training in the same process left behind, after a failing command and a stopped one."""
+    first = warm.start(digits)
+    done = end(first)
+    assert done.status == 0, done.err
+    assert digits.result() == digits_result
+    # It was a child of the process left behind that trained.
+    (server,) = warm.processes()
+    assert trained_by(digits) not in {first.pid, server}
+    assert "digits/rnn-t5 replica 0: step 1800 of 1800: loss " in done.err
+
+    refused = warm.run(digits, "--replica", "-1")
+    assert refused.status == EXIT_USAGE
+    assert refused.lines == ["reprise: error: --replica -1: replicas count from 0"]
+
+    digits.record.unlink()
+    stopped = warm.start(digits)
+    wait_until(lambda: digits.checkpoint.exists() or stopped.poll() is not None)
+    stopped.send_signal(signal.SIGTERM)
+    line = end(stopped).put_off()
+    assert stopped.returncode == EXIT_INTERRUPTED
+    assert "stopped by SIGTERM at step" in line
+    assert digits.checkpoint.exists()
+
+    done = warm.run(digits)
+    assert done.status == 0, done.err
+    assert "goes on from step" in done.lines[0]
+    assert digits.result() == digits_result
+    assert warm.processes() == [server]
+
+
+def test_killed_processes_are_noticed(warm: Warm, digits: Replica, digits_result: bytes) -> None:
+    """The training killed: told from a finished one. The process left behind killed: another one takes its place."""
+    client = warm.start(digits)
+    wait_until(lambda: digits.checkpoint.exists() or client.poll() is not None)
+    os.kill(trained_by(digits), signal.SIGKILL)
+    assert end(client).status == 128 + signal.SIGKILL
+    assert not digits.record.exists()
+    (server,) = warm.processes()
+    os.kill(server, signal.SIGKILL)
+    wait_until(lambda: warm.processes() == [])
+    done = warm.run(digits)
+    assert done.status == 0, done.err
+    assert "goes on from step" in done.lines[0]
+    assert digits.result() == digits_result
+    assert len(warm.processes()) == 1
+
+
+@pytest.mark.parametrize("obstacle", ["a file in the way", "open to others", "too long a path", "a batch job"])
+def test_without_a_warm_process_it_trains_cold(warm: Warm, digits: Replica, obstacle: str) -> None:
+    place, variables = warm.folder / f"reprise-{os.getuid()}", {"REPRISE_WARM": "1"}
+    if obstacle == "a file in the way":
+        place.write_text("", encoding="utf-8")
+    elif obstacle == "open to others":
+        place.mkdir()
+        place.chmod(0o777)
+    elif obstacle == "too long a path":
+        warm.folder = warm.folder / ("long" * 25)
+        warm.folder.mkdir()
+    else:
+        # What it leaves behind would end with the job, and with it whatever trains there for another one.
+        variables["SLURM_JOB_ID"] = "7"
+    running = digits.start(TMPDIR=str(warm.folder), **variables)
+    done = running.end()
+    assert done.status == 0, done.err
+    assert trained_by(digits) == running.pid
+    assert digits.record.exists()
+    assert warm.processes() == []
+
+
+def test_it_ends_when_nobody_asks(warm: Warm, digits: Replica) -> None:
+    assert warm.run(digits.with_options(steps=1), REPRISE_WARM_IDLE="0.5").status == 0
+    wait_until(lambda: warm.processes() == [], seconds=30)
+    assert not list(warm.folder.glob("reprise-*/*.sock"))

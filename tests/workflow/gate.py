@@ -1,0 +1,86 @@
+"""Run by the tests as `sitecustomize`: hides every package that an environment file does not bring.
+
+REPRISE_TEST_ENVIRONMENT names the file. Allowed are the standard library, reprise, the packages that the file pins and
+what these require in turn, by their own metadata.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+
+def pinned(path: Path) -> dict[str, str]:
+    """Name and version of every line `- name==version`, names in lower case with dashes."""
+    found = re.findall(r"^ +- ([A-Za-z0-9._-]+)==(\S+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {normal(name): version for name, version in found}
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def with_requirements(names: Sequence[str]) -> set[str]:
+    """The distributions and all that they require on this machine, extras left out."""
+    from packaging.requirements import Requirement
+
+    closure: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = normal(waiting.pop())
+        if name in closure:
+            continue
+        closure.add(name)
+        try:
+            requirements = metadata.requires(name) or []
+        except metadata.PackageNotFoundError:
+            continue
+        for text in requirements:
+            requirement = Requirement(text)
+            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+                waiting.append(requirement.name)
+    return closure
+
+
+def foreign_modules(environment: Path) -> set[str]:
+    """Top-level modules that are installed here and would not be in the environment."""
+    allowed = with_requirements(list(pinned(environment)))
+    return {
+        module
+        for module, owners in metadata.packages_distributions().items()
+        if module not in sys.stdlib_module_names
+        and module != "reprise"
+        and not allowed & {normal(owner) for owner in owners}
+    }
+
+
+class Gate:
+    """A finder that does not see the hidden modules, as if they were not installed."""
+
+    def __init__(self, finder: Any, hidden: set[str]):
+        self.finder, self.hidden = finder, hidden
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name.partition(".")[0] in self.hidden:
+            return None
+        return self.finder.find_spec(name, path, target)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.finder, name)
+
+
+if "REPRISE_TEST_ENVIRONMENT" in os.environ:
+    hidden_here = foreign_modules(Path(os.environ["REPRISE_TEST_ENVIRONMENT"]))
+    sys.meta_path[:] = [Gate(finder, hidden_here) for finder in sys.meta_path]
+    # What was imported on the way here, `packaging` for example, may have to be hidden too.
+    for loaded in [m for m in sys.modules if m.partition(".")[0] in hidden_here]:
+        del sys.modules[loaded]

@@ -1,0 +1,146 @@
+"""The pipeline from nothing to its page, and what it does again after a change: no more than the change asks for."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from project import Project, Run, read_record
+
+from reprise.config.resolved import read_resolved
+
+REPLICAS = {"digits/rnn-t5": 2, "digits/lstm-t5": 1, "digits/count": 1, "words/s-rnn-4": 2}
+DRAWN = {"figure": 1, "table": 2, "page": 1}
+
+
+def test_from_nothing_to_the_page(first_run: tuple[Project, Run]) -> None:
+    project, run = first_run
+    results = project.root / "results" / "quick"
+    assert run.jobs == {"prepare": 1, "train": 6, "collect": 1, **DRAWN}
+    figures = {f"digits-curves.{kind}" for kind in ("svg", "png", "pdf")}
+    tables = {f"{n}.{kind}" for n in ("digits-convergence", "words-perplexity") for kind in ("csv", "md", "html")}
+    assert {p.name for p in (results / "figures").iterdir()} == figures
+    assert {p.name for p in (results / "tables").iterdir()} == tables
+    page = (results / "report.html").read_text(encoding="utf-8")
+    assert all(title in page for title in ("Palindromes of five digits", "A language model of four units"))
+    with (results / "metrics.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {(f"{r['paper']}/{r['experiment']}", r["replica"]) for r in rows} == {
+        (name, str(replica)) for name, count in REPLICAS.items() for replica in range(count)
+    }
+    assert not list(project.root.rglob("*.part"))
+
+
+def test_records_lie_where_their_hash_says(first_run: tuple[Project, Run]) -> None:
+    project, _ = first_run
+    expected = set()
+    for name, count in REPLICAS.items():
+        resolved = read_resolved(project.root / "results/quick/config" / f"{name}.json")
+        expected |= {f"{name}/{replica}-{resolved.config_hash}.json" for replica in range(count)}
+    runs = project.root / "results/quick/runs"
+    assert {str(path.relative_to(runs)) for path in project.records()} == expected
+    for path in project.records():
+        record = read_record(path)
+        assert f"{record['paper']}/{record['experiment']}" == str(path.parent.relative_to(runs))
+        assert f"{record['replica']}-{record['config_hash']}.json" == path.name
+        assert record["status"] == "finished"
+
+
+def test_second_run_has_nothing_to_do(finished: Project) -> None:
+    run = finished.snakemake()
+    assert run.status == 0, run.log
+    assert "Nothing to be done" in run.log
+    assert run.jobs == {}
+
+
+def test_a_changed_hyperparameter_trains_its_experiment_alone(finished: Project) -> None:
+    finished.edit("config/papers/digits.yaml", "value: 30,", "value: 31,")
+    finished.edit(
+        "config/papers/digits.yaml",
+        "    model: {name: lstm}\n",
+        '    model: {name: lstm}\n    training: {steps: {value: 30, from: "ours: short"}}\n',
+    )
+    plan = finished.plan()
+    assert plan.trained == ["digits/rnn-t5 0", "digits/rnn-t5 1"]
+    assert plan.jobs == {"train": 2, "collect": 1, **DRAWN}
+
+
+def test_one_more_replica_trains_one(finished: Project) -> None:
+    finished.edit("config/papers/digits.yaml", "quick: {replicas: 2}", "quick: {replicas: 3}")
+    plan = finished.plan()
+    assert plan.trained == ["digits/rnn-t5 2"]
+    assert plan.jobs == {"train": 1, "collect": 1, **DRAWN}
+
+
+def test_one_replica_less_collects_again(finished: Project) -> None:
+    finished.edit("config/papers/digits.yaml", "quick: {replicas: 2}", "quick: {replicas: 1}")
+    assert finished.plan().jobs == {"collect": 1, **DRAWN}
+
+
+@pytest.mark.parametrize("change", ["touched", "changed"])
+def test_plotting_code_draws_and_trains_nothing(finished: Project, change: str) -> None:
+    style = finished.root / "src/reprise/report/style.py"
+    if change == "touched":
+        style.touch()
+    else:
+        style.write_text(style.read_text(encoding="utf-8") + "\n# another line\n", encoding="utf-8")
+    # Snakemake compares the content of what is newer: a touch alone asks for nothing.
+    assert finished.plan().jobs == ({} if change == "touched" else DRAWN)
+
+
+def test_training_code_trains_nothing(finished: Project) -> None:
+    """A record is named by what decides its numbers; who changes how they are computed says so there."""
+    finished.edit("src/reprise/training/loop.py", "import torch\n", "import torch  # noqa: F401\n")
+    finished.edit("workflow/rules/train.smk", "--threads {threads}", "--threads  {threads}")
+    assert finished.plan().jobs == {}
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "jobs"),
+    [
+        ("config/config.yaml", "engine: auto", "engine: reference", {}),
+        ("config/config.yaml", "device: cpu", "device: auto", {}),
+        ("config/papers/digits.yaml", "title: RNN, T = 5", "title: The RNN", DRAWN),
+        ("config/papers/digits.yaml", "value: 0.5,", "value: 0.6,", DRAWN),
+    ],
+    ids=["engine", "device", "title", "reported-number"],
+)
+def test_what_decides_no_number_trains_nothing(
+    finished: Project, file: str, old: str, new: str, jobs: dict[str, int]
+) -> None:
+    finished.edit(file, old, new)
+    assert finished.plan().jobs == jobs
+
+
+def test_a_removed_record_is_trained_alone(finished: Project) -> None:
+    finished.records("words/s-rnn-4/1-*.json")[0].unlink()
+    plan = finished.plan()
+    assert plan.trained == ["words/s-rnn-4 1"]
+    assert "prepare" not in plan.jobs
+
+
+def test_a_record_that_is_named_can_be_trained_again(finished: Project) -> None:
+    record = str(finished.records("digits/lstm-t5/0-*.json")[0].relative_to(finished.root))
+    command = ("snakemake", "--cores", "1", "--config", "tier=quick", "--dry-run")
+    assert "Nothing to be done" in finished.run(*command, "--", record).stdout
+    assert "training digits/lstm-t5, replica 0" in finished.run(*command, "--force", "--", record).stdout
+
+
+def test_a_diverged_replica_is_shown_and_stops_nothing(finished: Project) -> None:
+    """A learning rate that leaves float32 at once: a record without numbers, and tables that say so."""
+    finished.edit("config/papers/digits.yaml", "value: 0.01,", "value: 1.0e+37,")
+    finished.edit("config/papers/digits.yaml", "value: 30,", "value: 40,")
+    run = finished.snakemake()
+    assert run.status == 0, run.log
+    results = finished.root / "results/quick"
+    with (results / "metrics.csv").open(encoding="utf-8", newline="") as file:
+        rows = [r for r in csv.DictReader(file) if r["experiment"] == "lstm-t5"]
+    assert [(r["status"], r["value"], r["metric"]) for r in rows] == [("diverged", "", "")]
+    assert "lstm-t5" not in json.loads((results / "metrics.json").read_text(encoding="utf-8"))["digits"]
+    table = (results / "tables/digits-convergence.csv").read_text(encoding="utf-8")
+    with Path(results / "tables/digits-convergence.csv").open(encoding="utf-8", newline="") as file:
+        shown = {row["experiment"]: row for row in csv.DictReader(file)}
+    assert shown["lstm-t5"]["diverged"] == "1", table
+    assert "nan" not in table.lower()
