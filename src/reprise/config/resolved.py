@@ -26,7 +26,8 @@ class Resolved:
     """One experiment (or variant) of one tier.
 
     `config` holds what is hashed: {model: {name, options}, data: {dataset, options, raw},
-    training: {protocol, options}, precision}, or {check, tolerance} for a check. `origins` says where each setting comes from, by dotted name.
+    training: {protocol, options}, precision}, or {check, tolerance} for a check. `origins` says where each setting
+    comes from, by dotted name.
     """
 
     paper: str
