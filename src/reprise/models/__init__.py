@@ -30,6 +30,13 @@ class ModelEntry:
 
 _WEIGHT_LAWS = ("fan-in-truncated-normal", "fan-in-truncated-normal-corrected")
 _NORMAL = {"weight_std": float, "bias_law": ("normal", "zero")}
+_GATED = {
+    "embedding_size": int,
+    "hidden_size": int,
+    "matrices": int,
+    "mapping": ("f", "f_mod"),
+    "weight_range": float,
+}
 
 MODELS: dict[str, ModelEntry] = {
     "elman": ModelEntry("reprise.models.elman:Elman", {"hidden_size": int, "weight_law": _WEIGHT_LAWS}),
@@ -49,4 +56,6 @@ MODELS: dict[str, ModelEntry] = {
         "reprise.models.mrnn:MRNN",
         {"hidden_size": int, "factors": int, "factor_law": ("normal", "one"), "h_0": float, **_NORMAL},
     ),
+    "gru-lm": ModelEntry("reprise.models.gated:GRU", _GATED),
+    "lstm-lm": ModelEntry("reprise.models.gated:LSTM", _GATED),
 }

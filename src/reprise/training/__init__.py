@@ -43,4 +43,19 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
             "max_epochs": int,
         },
     ),
+    "batched-sgd": ProtocolEntry(
+        "reprise.training.batched_sgd:BatchedSGD",
+        {
+            "batch_size": int,
+            "steps": int,
+            "loss_reduction": ("sum-steps", "mean-steps"),
+            "learning_rate": float,
+            "dropout": float,
+            "clip_norm": float,
+            "schedule": ("halve-below-ratio",),
+            "halving_ratio": float,
+            "patience": int,
+            "max_epochs": int,
+        },
+    ),
 }

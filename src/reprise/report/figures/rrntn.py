@@ -15,20 +15,23 @@ from reprise.report.context import Context
 from reprise.report.rounding import deviation, mean
 
 _METRIC, _SPLIT = "perplexity", "test"
+_WHITE = {"markerfacecolor": "white"}
 _SERIES = {
-    "f": {"color": style.BLUE, "marker": "o", "linestyle": "-"},
-    "f_mod": {
-        "color": style.VERMILION,
-        "marker": "s",
-        "markerfacecolor": "white",
-        "linestyle": (0, (4, 1.5)),
-    },
+    ("r-rntn", "f"): {"color": style.BLUE, "marker": "o", "linestyle": "-"},
+    ("r-rntn", "f_mod"): {"color": style.VERMILION, "marker": "s", "linestyle": (0, (4, 1.5)), **_WHITE},
+    ("gru-lm", "f"): {"color": style.BLUE, "marker": "^", "linestyle": "-"},
+    ("lstm-lm", "f"): {"color": style.VERMILION, "marker": "v", "linestyle": (0, (4, 1.5)), **_WHITE},
 }
-_LABELS = {"f": "ours, f: the most frequent words", "f_mod": "ours, f_mod: rank modulo K"}
+_LABELS = {
+    ("r-rntn", "f"): "ours, f: the most frequent words",
+    ("r-rntn", "f_mod"): "ours, f_mod: rank modulo K",
+    ("gru-lm", "f"): "ours, r-GRU",
+    ("lstm-lm", "f"): "ours, r-LSTM",
+}
 
 
 def perplexity_against_matrices(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
-    """Test perplexity over K (logarithmic), a line a map; bars: ± one standard deviation over replicas.
+    """Test perplexity over K (logarithmic), a line a model and map; bars: ± one standard deviation over replicas.
 
     K = 1 and K = V are the same model under either map, so that both lines begin and end there. Numbers that
     the paper gives for one of these experiments are dashed lines. Experiments that the tier trains on another
@@ -42,13 +45,14 @@ def perplexity_against_matrices(context: Context, figure_id: str, options: Mappi
         return figures.empty(title) if not context.total(cited).run else figures.empty(title, figures.OTHER_CORPUS)
     figure = Figure(figsize=(style.WIDTH, 3.4), layout="constrained")
     axes = figure.add_subplot()
-    ends = points[points.K.isin([1, points.K.max()])]
-    for mapping, look in _SERIES.items():
-        own = points[points["mapping"] == mapping]
+    for (model, mapping), look in _SERIES.items():
+        of_model = points[points.model == model]
+        own = of_model[of_model["mapping"] == mapping]
+        ends = of_model[of_model.K.isin([1, of_model.K.max()])]
         series = pd.concat([own, ends]).drop_duplicates("experiment").dropna(subset="mean").sort_values("K")
         if own["mean"].notna().any():
             drawn = {**look, "markersize": 4, "linewidth": 1.3, "capsize": 2, "elinewidth": 0.8}
-            axes.errorbar(series.K, series["mean"], series["std"].fillna(0), label=_LABELS[mapping], **drawn)
+            axes.errorbar(series.K, series["mean"], series["std"].fillna(0), label=_LABELS[model, mapping], **drawn)
     _originals(axes, points.dropna(subset="paper"))
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(FixedLocator(sorted(points.K.unique())))
@@ -65,7 +69,8 @@ def _point(context: Context, name: str) -> dict[str, Any]:
     values = context.values(name, _METRIC, _SPLIT)
     return {
         "experiment": name,
-        "title": context.paper.experiments[name].title,
+        "model": context.entry(name).model.name,
+        "title": context.entry(name).title,
         "K": int(context.setting(name, "model.matrices")),
         "mapping": context.setting(name, "model.mapping"),
         "mean": mean(values),

@@ -1,0 +1,128 @@
+"""The engines of the gated language models, batch by batch: the readable model with autograd, and one without.
+
+Salle and Villavicencio (ACL 2018), section 4: plain SGD on windows of B streams and T steps, the state carried from
+window to window, the gradient's norm over all parameters clipped.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Protocol
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from reprise.errors import UserError
+from reprise.kernels.gated_grouped import GroupedEngine
+from reprise.kernels.gated_step import clipped, share_of_one_word
+from reprise.models.gated import GatedLanguageModel, Masks, State
+
+
+class GatedEngine(Protocol):
+    """Trains and evaluates a gated language model; it keeps its own copy of the parameters.
+
+    Words x and targets y are (T, B) int64. `train` and `evaluate` start from `state` and leave the last state in it.
+    """
+
+    name: str
+    state: State  # (B, H) each: readable and assignable
+
+    def train(
+        self,
+        x: Tensor,
+        y: Tensor,
+        masks: Masks | None,
+        *,
+        learning_rate: float,
+        reduction: str,
+        clip_norm: float,
+    ) -> float:
+        """One SGD step; the summed loss in nats, under the weights before it.
+
+        The step is on the loss summed over the steps ("sum-steps") or averaged over them ("mean-steps"), and averaged
+        over the streams. `masks` as in the model's `forward`.
+        """
+
+    def evaluate(self, x: Tensor, y: Tensor) -> float:
+        """The summed loss in nats, without dropout and without a step."""
+
+    def reset(self, batch: int) -> None:
+        """State zero for B streams."""
+
+    def export(self) -> dict[str, Tensor]:
+        """The state_dict of the readable model, as copies."""
+
+    def load(self, state: dict[str, Tensor]) -> None:
+        """Takes the values of a state_dict of the readable model."""
+
+
+class ReferenceEngine:
+    """The readable model with autograd, on its device and in its dtype."""
+
+    name = "reference"
+
+    def __init__(self, model: GatedLanguageModel) -> None:
+        self.model = copy.deepcopy(model)
+        self.state: State = ()
+
+    def reset(self, batch: int) -> None:
+        self.state = self.model.initial_state(batch)
+
+    def train(
+        self,
+        x: Tensor,
+        y: Tensor,
+        masks: Masks | None,
+        *,
+        learning_rate: float,
+        reduction: str,
+        clip_norm: float,
+    ) -> float:
+        """See `GatedEngine`."""
+        share = share_of_one_word(reduction, *x.shape)
+        parameters = list(self.model.parameters())
+        loss = self._loss(x, y, masks)
+        gradients = torch.autograd.grad(loss * share, parameters)
+        step = clipped(learning_rate, clip_norm, gradients)
+        with torch.no_grad():
+            for parameter, gradient in zip(parameters, gradients, strict=True):
+                parameter.sub_(gradient, alpha=step)
+        return loss.item()
+
+    @torch.no_grad()
+    def evaluate(self, x: Tensor, y: Tensor) -> float:
+        """See `GatedEngine`."""
+        return self._loss(x, y, None).item()
+
+    def _loss(self, x: Tensor, y: Tensor, masks: Masks | None) -> Tensor:
+        logits, state = self.model(x, self.state, masks)
+        self.state = tuple(s.detach() for s in state)
+        return functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="sum")
+
+    def export(self) -> dict[str, Tensor]:
+        """See `GatedEngine`."""
+        return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+
+    def load(self, state: dict[str, Tensor]) -> None:
+        """See `GatedEngine`."""
+        self.model.load_state_dict(state)
+
+
+ENGINES = {"reference": ReferenceEngine, "grouped": GroupedEngine}
+
+
+def choose_gated_engine(name: str, model: GatedLanguageModel) -> GatedEngine:
+    """The engine called `name` (reference, grouped) around `model`.
+
+    "auto" is grouped on a CPU and reference elsewhere. Raises UserError for another name, and for grouped on a device
+    that it was not made for.
+    """
+    on_cpu = model.E.device.type == "cpu"
+    if name == "auto":
+        name = "grouped" if on_cpu else "reference"
+    if name not in ENGINES:
+        raise UserError(f"engine: {name} is none of auto, {', '.join(ENGINES)}")
+    if name == "grouped" and not on_cpu:
+        raise UserError("engine: grouped computes on a CPU only; choose device: cpu or engine: reference")
+    return ENGINES[name](model)

@@ -1,0 +1,152 @@
+"""GRU and LSTM language models, and their restricted tensor networks r-GRU and r-LSTM: Salle and Villavicencio,
+"Restricted Recurrent Neural Tensor Networks" (ACL 2018), section 3; sizes and training in section 4.
+
+The input x_t is the embedding of a word, E[w_t]. In the r-GRU and the r-LSTM the candidate's matrix and bias are those
+of the word, by f (5) or f_mod (16); with K = 1 matrix these are the ordinary GRU and LSTM. Every gate has one bias, as
+the equations print it (cuDNN's networks have two). The next word is predicted as in equation 2:
+
+    P(w_{t+1} | w_1 .. w_t) = Softmax(W_o h_t + b_o)
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from reprise.models.rntn import RNTN
+
+State = tuple[Tensor, ...]
+Masks = tuple[Tensor, Tensor]
+
+
+class GatedLanguageModel(nn.Module):
+    """What GRU and LSTM share: V words, embeddings of size E, H hidden units, K matrices for the candidate.
+
+    The paper's W_h^r is W_hr here, U_h^h is U_hh, b_h^c is b_hc, and so on.
+
+    `mapping` is "f" (5) or "f_mod" (16). Raises ValueError for K outside 1 .. V and for another mapping.
+    """
+
+    gates: tuple[str, ...] = ()  # logistic gates, in the order of the equations
+    candidate: str = ""  # the gate whose matrix and bias depend on the word
+    states: int = 0  # tensors that a step hands to the next
+
+    def __init__(self, vocabulary: int, embedding: int, hidden: int, matrices: int = 1, mapping: str = "f") -> None:
+        super().__init__()
+        if not 1 <= matrices <= vocabulary:
+            raise ValueError(f"matrices must be in 1 .. {vocabulary}, the vocabulary, not {matrices}")
+        if mapping not in ("f", "f_mod"):
+            raise ValueError(f"mapping must be f or f_mod, not {mapping}")
+        V, H, K = vocabulary, hidden, matrices
+        self.vocabulary, self.embedding, self.hidden, self.matrices = V, embedding, H, K
+        self.mapping = mapping
+        self.E = nn.Parameter(torch.zeros(V, embedding))  # row w is the embedding of word w
+        for gate in (*self.gates, self.candidate):
+            own = (K,) if gate == self.candidate else ()
+            self.register_parameter(f"W_h{gate}", nn.Parameter(torch.zeros(H, embedding)))
+            self.register_parameter(f"U_h{gate}", nn.Parameter(torch.zeros(*own, H, H)))
+            self.register_parameter(f"b_h{gate}", nn.Parameter(torch.zeros(*own, H)))
+        self.W_o = nn.Parameter(torch.zeros(V, H))
+        self.b_o = nn.Parameter(torch.zeros(V))
+
+    matrix_index = RNTN.matrix_index  # f(w) - 1 (5) or f_mod(w) (16)
+
+    def initial_state(self, batch: int) -> State:
+        """Zeros, (B, H) each."""
+        return tuple(self.E.new_zeros(batch, self.hidden) for _ in range(self.states))
+
+    def matrices_and_biases(self, words: Tensor) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+        """The candidate's U^k and b^k of words (T, B), step by step: T of (B, H, H) and T of (B, H).
+
+        Where there is one matrix for all words, T of (1, H, H).
+        """
+        k, U, b = self.matrix_index(words), *(getattr(self, f"{n}_h{self.candidate}") for n in "Ub")
+        # one gather for all steps: the gradient of a gather is a tensor of K matrices each time
+        own = U[k] if self.matrices > 1 else U.expand(len(words), *U.shape)
+        return own.unbind(), b[k].unbind()
+
+    def embedded(self, words: Tensor, masks: Masks | None) -> Tensor:
+        """Words (T, B) -> x (T, B, E), with dropout if there are masks."""
+        return self.E[words] if masks is None else self.E[words] * masks[0]
+
+    def logits(self, h: list[Tensor], masks: Masks | None) -> Tensor:
+        """h_1 .. h_T, each (B, H) -> W_o h_t + b_o, (T, B, V)   (2)."""
+        softmax_input = torch.stack(h) if masks is None else torch.stack(h) * masks[1]
+        return softmax_input @ self.W_o.T + self.b_o
+
+
+class GRU(GatedLanguageModel):
+    """The GRU (K = 1) and the r-GRU:
+
+    r_t  = sigma(W_hr x_t + U_hr h_{t-1} + b_hr)                  (6)
+    z_t  = sigma(W_hz x_t + U_hz h_{t-1} + b_hz)                  (7)
+    h~_t = tanh(W_hh x_t + U_hh^k (r_t * h_{t-1}) + b_hh^k)       (8), k = f(w_t)
+    h_t  = z_t * h_{t-1} + (1 - z_t) * h~_t                       (9)
+
+    The reset gate acts before the matrix; in `torch.nn.GRU` it acts after it, on U h + b.
+    """
+
+    gates, candidate, states = ("r", "z"), "h", 1
+
+    def forward(self, words: Tensor, state: State, masks: Masks | None = None) -> tuple[Tensor, State]:
+        """Reads words (T, B) from state (h,), h (B, H): logits of the next words (T, B, V), last state.
+
+        `masks`, (T, B, E) and (T, B, H), multiply the embeddings and the softmax input: dropout on all non-recurrent
+        connections, with its scale in the masks (section 4).
+        """
+        (h,) = state
+        x, states = self.embedded(words, masks), []  # (T, B, E)
+        W_x = [(x @ W.T).unbind() for W in (self.W_hr, self.W_hz, self.W_hh)]
+        own = self.matrices_and_biases(words)
+        for W_hr_x, W_hz_x, W_hh_x, U_hh, b_hh in zip(*W_x, *own, strict=True):
+            r = torch.sigmoid(W_hr_x + h @ self.U_hr.T + self.b_hr)  # (B, H)   (6)
+            z = torch.sigmoid(W_hz_x + h @ self.U_hz.T + self.b_hz)  # (B, H)   (7)
+            candidate = torch.tanh(W_hh_x + each_by_its_own(U_hh, r * h) + b_hh)  # (B, H)   (8)
+            h = z * h + (1 - z) * candidate  # (B, H)   (9)
+            states.append(h)
+        return self.logits(states, masks), (h,)
+
+
+class LSTM(GatedLanguageModel):
+    """The LSTM (K = 1) and the r-LSTM:
+
+    f_t  = sigma(W_hf x_t + U_hf h_{t-1} + b_hf)                  (10)
+    i_t  = sigma(W_hi x_t + U_hi h_{t-1} + b_hi)                  (11)
+    o_t  = sigma(W_ho x_t + U_ho h_{t-1} + b_ho)                  (12)
+    c~_t = tanh(W_hc x_t + U_hc^k h_{t-1} + b_hc^k)               (13), k = f(w_t)
+    c_t  = i_t * c~_t + f_t * c_{t-1}                             (14)
+    h_t  = o_t * tanh(c_t)                                        (15)
+    """
+
+    gates, candidate, states = ("f", "i", "o"), "c", 2
+
+    def forward(self, words: Tensor, state: State, masks: Masks | None = None) -> tuple[Tensor, State]:
+        """Reads words (T, B) from state (h, c), (B, H) each: logits of the next words (T, B, V), last state.
+
+        `masks` as in `GRU.forward`.
+        """
+        h, c = state
+        x, states = self.embedded(words, masks), []  # (T, B, E)
+        W_x = [(x @ W.T).unbind() for W in (self.W_hf, self.W_hi, self.W_ho, self.W_hc)]
+        own = self.matrices_and_biases(words)
+        for W_hf_x, W_hi_x, W_ho_x, W_hc_x, U_hc, b_hc in zip(*W_x, *own, strict=True):
+            f = torch.sigmoid(W_hf_x + h @ self.U_hf.T + self.b_hf)  # (B, H)   (10)
+            i = torch.sigmoid(W_hi_x + h @ self.U_hi.T + self.b_hi)  # (B, H)   (11)
+            o = torch.sigmoid(W_ho_x + h @ self.U_ho.T + self.b_ho)  # (B, H)   (12)
+            candidate = torch.tanh(W_hc_x + each_by_its_own(U_hc, h) + b_hc)  # (B, H)   (13)
+            c = i * candidate + f * c  # (B, H)   (14)
+            h = o * torch.tanh(c)  # (B, H)   (15)
+            states.append(h)
+        return self.logits(states, masks), (h, c)
+
+
+def each_by_its_own(U: Tensor, h: Tensor) -> Tensor:
+    """U_b h_b for matrices U (B, H, H) and rows h (B, H); with one matrix (1, H, H) it is that of all rows."""
+    return h @ U[0].T if len(U) == 1 else torch.bmm(U, h.unsqueeze(2)).squeeze(2)
+
+
+def initialise(model: GatedLanguageModel, weight_range: float, generator: torch.Generator) -> None:
+    """Draws all parameters from U(-weight_range, weight_range), in the order of their registration (section 4)."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.uniform_(-weight_range, weight_range, generator=generator)
