@@ -24,6 +24,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
 IDLE_SECONDS = float(os.environ.get("REPRISE_WARM_IDLE", "60"))
 START_SECONDS = 60.0
@@ -39,24 +40,40 @@ def run_warm(arguments: Sequence[str]) -> int | None:
     try:
         path = _socket_path()
         connection = _connect(path) or _start(path)
-        if connection is None:
-            return None
-        request = {"arguments": list(arguments), "folder": os.getcwd(), "environment": dict(os.environ)}
-        payload = json.dumps(request).encode()
-        socket.send_fds(connection, [len(payload).to_bytes(8, "big")], [0, 1, 2])
-        connection.sendall(payload)
-        first = _line(connection)
     except OSError:
         return None
-    if not first:
+    if connection is None:
         return None
-    child = int(first)
-    # The child was not started by this process, so a signal meant for the training has to be passed on.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda n, _: _pass_on(child, n))
-    status = _line(connection)
+    # The training is no child of this process, so a signal meant for it has to be passed on, and is held back until
+    # its pid is known.
+    stopping = {signal.SIGTERM, signal.SIGINT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, stopping)
+    try:
+        answers = _ask(connection, arguments)
+        if answers is None:
+            return None
+        child = int(_line(answers) or 0)
+        if not child:
+            return None
+        for number in stopping:
+            signal.signal(number, lambda n, _: _pass_on(child, n))
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, stopping)
+    status = _line(answers)
     # No status: the child was killed before it could tell.
     return int(status) if status else 128 + signal.SIGKILL
+
+
+def _ask(connection: socket.socket, arguments: Sequence[str]) -> TextIO | None:
+    """Sends the request with this process's input and output; the answers are two lines, the child's pid and status."""
+    request = {"arguments": list(arguments), "folder": os.getcwd(), "environment": dict(os.environ)}
+    payload = json.dumps(request).encode()
+    try:
+        socket.send_fds(connection, [len(payload).to_bytes(8, "big")], [0, 1, 2])
+        connection.sendall(payload)
+    except OSError:
+        return None
+    return connection.makefile()
 
 
 def _pass_on(child: int, number: int) -> None:
@@ -109,19 +126,12 @@ def _start(path: Path) -> socket.socket | None:
     return None
 
 
-def _line(connection: socket.socket) -> str:
-    received = b""
-    while not received.endswith(b"\n"):
-        try:
-            part = connection.recv(64)
-        except OSError:
-            break
-        if not part:
-            break
-        received += part
-        if received.count(b"\n"):
-            break
-    return received.decode().strip()
+def _line(answers: TextIO) -> str:
+    """The next line of the child's answers; empty where there is none any more."""
+    try:
+        return answers.readline().strip()
+    except OSError:
+        return ""
 
 
 def serve(path: Path) -> None:
@@ -172,9 +182,10 @@ def _work(connection: socket.socket) -> None:
         from reprise.cli import main
 
         status = main(request["arguments"])
+    except SystemExit as ending:
+        status = ending.code if isinstance(ending.code, int) else 1
     except BaseException as error:
-        if not isinstance(error, SystemExit):
-            sys.excepthook(type(error), error, error.__traceback__)
+        sys.excepthook(type(error), error, error.__traceback__)
     finally:
         with contextlib.suppress(OSError):
             sys.stdout.flush()
