@@ -1,7 +1,7 @@
 """Reprise: one job a trained replica, then tables, figures and a page.
 
 `snakemake --cores 8 --use-conda all` runs the papers as they were done (tier: paper);
-`snakemake --cores 2 --config tier=quick all` runs every step of the pipeline in minutes, without a network.
+`snakemake --cores 2 all --config tier=quick` runs every step of the pipeline in minutes, without a network.
 """
 
 from snakemake.utils import min_version, validate

@@ -7,6 +7,19 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from reprise.config.resolved import Resolved
+from reprise.training import PROTOCOLS
+
+
+def gpus_wanted(experiment: Resolved, visible: int) -> int:
+    """GPUs that a job of the experiment asks for: 1 where one is visible, allowed and of use to its protocol.
+
+    Nothing else asks for one, so that a GPU never makes jobs wait for each other that run on the CPU.
+    """
+    if not visible or experiment.device == "cpu" or experiment.is_check:
+        return 0
+    return int(PROTOCOLS[experiment.config["training"]["protocol"]].gpu)
+
 
 def visible_gpus() -> int:
     """How many NVIDIA GPUs this process may use: CUDA_VISIBLE_DEVICES if set, else what the driver shows."""

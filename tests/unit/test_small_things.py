@@ -11,7 +11,8 @@ import sys
 import pytest
 
 from reprise import cli
-from reprise.devices import visible_gpus
+from reprise.config.resolved import Resolved
+from reprise.devices import gpus_wanted, visible_gpus
 from reprise.evaluation.units import bits, per_character, perplexity
 from reprise.files import atomic_path, write_if_changed, write_json
 
@@ -52,6 +53,21 @@ def test_json_keeps_its_content_and_lists_of_numbers_on_a_line(tmp_path):
 def test_gpus_named_by_the_environment(monkeypatch, value, count):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
     assert visible_gpus() == count
+
+
+@pytest.mark.parametrize(
+    ("protocol", "device", "visible", "wanted"),
+    [
+        ("final-digit", "auto", 2, 1),
+        ("final-digit", "auto", 0, 0),
+        ("final-digit", "cpu", 2, 0),
+        ("subsequence-sgd", "auto", 2, 0),
+    ],
+)
+def test_a_gpu_is_asked_for_only_where_it_is_of_use(protocol, device, visible, wanted):
+    config = {"training": {"protocol": protocol, "options": {}}}
+    assert gpus_wanted(Resolved("p", "e", "quick", "t", 1, config, {}, None, device=device), visible) == wanted
+    assert gpus_wanted(Resolved("p", "e", "quick", "t", 1, {"check": "c"}, {}, None), visible) == 0
 
 
 def test_gpus_are_found_without_torch():

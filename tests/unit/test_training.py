@@ -186,4 +186,12 @@ def test_cuda_without_a_gpu_is_one_line():
     if torch.cuda.is_available():
         pytest.skip("a GPU is visible here")
     with pytest.raises(UserError, match="no GPU"):
-        choose_device("cuda")
+        choose_device("cuda", "final-digit")
+
+
+def test_a_protocol_of_the_cpu_takes_no_gpu(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert choose_device("auto", "final-digit").type == "cuda"
+    assert choose_device("auto", "subsequence-sgd").type == "cpu"
+    with pytest.raises(UserError, match="runs on the CPU"):
+        choose_device("cuda", "subsequence-sgd")

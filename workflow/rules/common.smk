@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
-from reprise.devices import visible_gpus
+from reprise.devices import gpus_wanted, visible_gpus
 from reprise.errors import UserError
 from reprise.files import write_if_changed
 
@@ -55,9 +55,8 @@ if needs_conda and shutil.which("conda") is None:
         "--use-conda: no command 'conda' on this machine; leave the flag away to run with the Python at hand"
     )
 
-# A GPU is asked for only where there is one to be had, so that it never serialises jobs on a CPU.
-# On a cluster the head node has none: profiles/slurm sets the resource of the rule instead.
-GPUS_PER_TRAINING = 1 if visible_gpus() and PROJECT.config.device != "cpu" else 0
+# On a cluster the head node has no GPU: its profile sets the resource of the rule instead.
+VISIBLE_GPUS = visible_gpus()
 
 
 def resources_of(rule):
@@ -82,6 +81,10 @@ def raw_files(wildcards):
 
 def resolved(wildcards):
     return BY_ID[f"{wildcards.paper}/{wildcards.experiment}"]
+
+
+def gpus_of(wildcards):
+    return gpus_wanted(resolved(wildcards), VISIBLE_GPUS)
 
 
 def corpus_of(wildcards):

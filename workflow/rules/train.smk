@@ -17,7 +17,7 @@ rule train:
     threads: 1
     resources:
         **resources_of("train"),
-        gpu=GPUS_PER_TRAINING,
+        gpu=gpus_of,
     params:
         config=lambda wildcards: resolved(wildcards).config_path(),
         corpus=lambda wildcards, input: (

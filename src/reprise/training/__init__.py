@@ -12,10 +12,11 @@ from reprise.config.options import Options
 
 @dataclass(frozen=True)
 class ProtocolEntry:
-    """A protocol's class ("module:Class"), its options, and whether it reads a prepared corpus."""
+    """A protocol's class ("module:Class"), its options, and whether it can use a GPU."""
 
     target: str
     options: Options
+    gpu: bool
 
 
 PROTOCOLS: dict[str, ProtocolEntry] = {
@@ -29,6 +30,7 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
             "clip_norm": float,
             "log_every": int,
         },
+        gpu=True,
     ),
     "subsequence-sgd": ProtocolEntry(
         "reprise.training.subsequence_sgd:SubsequenceSGD",
@@ -42,6 +44,7 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
             "patience": int,
             "max_epochs": int,
         },
+        gpu=False,
     ),
     "batched-sgd": ProtocolEntry(
         "reprise.training.batched_sgd:BatchedSGD",
@@ -57,5 +60,6 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
             "patience": int,
             "max_epochs": int,
         },
+        gpu=True,
     ),
 }

@@ -17,6 +17,7 @@ import torch
 from reprise.config.resolved import Resolved
 from reprise.errors import Interrupted, UserError
 from reprise.evaluation.checks import run_check
+from reprise.training import PROTOCOLS
 from reprise.training.checkpoint import CheckpointFile
 from reprise.training.locks import replica_lock
 from reprise.training.progress import TrainingProgress
@@ -80,7 +81,7 @@ def _check(job: Job) -> dict[str, Any]:
 
 
 def _train(job: Job) -> dict[str, Any]:
-    device = choose_device(job.device)
+    device = choose_device(job.device, job.resolved.config["training"]["protocol"])
     training = build_training(job.resolved, job.replica, job.corpus, job.engine, device)
     checkpoint = CheckpointFile(
         job.state_path.with_suffix(".ckpt"), job.resolved.config_hash, training.engine, job.replica
@@ -167,10 +168,16 @@ def _stop_signal() -> Iterator[Callable[[], str]]:
             signal.signal(number, handler)
 
 
-def choose_device(name: str) -> torch.device:
-    """`auto` is a GPU where one is visible, else the CPU; `cuda` without a GPU is a `UserError`."""
+def choose_device(name: str, protocol: str) -> torch.device:
+    """`auto` is a GPU where one is visible and the protocol can use it, else the CPU.
+
+    `cuda` is a `UserError` without a GPU, or with a protocol that has no use for one.
+    """
+    usable = PROTOCOLS[protocol].gpu
+    if name == "cuda" and not usable:
+        raise UserError(f"--device cuda: the protocol {protocol} runs on the CPU; write --device auto or cpu")
     if name == "cuda" and not torch.cuda.is_available():
         raise UserError("--device cuda: no GPU is visible to torch; write --device auto or cpu")
     if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
+        name = "cuda" if usable and torch.cuda.is_available() else "cpu"
     return torch.device(name)

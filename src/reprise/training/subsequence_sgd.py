@@ -32,8 +32,6 @@ class SubsequenceSGD(HalvingSchedule):
     def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
         if corpus is None:
             raise UserError("this protocol needs a prepared corpus; name it with --corpus")
-        if device.type != "cpu":
-            device = torch.device("cpu")
         options = config["training"]["options"]
         self.seed = seed
         loaded = Corpus.load(corpus)
