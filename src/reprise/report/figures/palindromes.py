@@ -105,8 +105,10 @@ def _curves(context: Context, name: str, quantity: str, original: pd.DataFrame, 
 
 def _draw(axes: Axes, curves: _Curves) -> None:
     axes.fill_between(curves.mean.index, curves.low, curves.high, **style.BAND)
+    # The more there are, the fainter each: their mean and the original have to stand out.
+    fainter = {"alpha": style.ONE_OF_OURS["alpha"] * min(1.0, 5 / max(1, len(curves.finished)))}
     for replica in curves.finished:
-        axes.plot(replica, **style.ONE_OF_OURS)
+        axes.plot(replica, **style.ONE_OF_OURS | fainter)
     axes.plot(curves.mean, **style.OURS)
     axes.plot(curves.original, **style.ORIGINAL)
     for replica in curves.diverged:
