@@ -157,6 +157,61 @@ def test_schedule_halves_below_the_ratio_and_stops_after_patience(corpus, monkey
     assert {m["metric"]: m["value"] for m in outcome.metrics}["best_epoch"] == 6
 
 
+def test_rnnlm_schedule_halves_from_the_first_failure_and_undoes_epochs_that_made_it_worse(corpus, monkeypatch):
+    entropies = iter([5.0, 4.5, 4.49, 4.6, 4.3, 4.295, 1.0])
+    training = SubsequenceSGD(sentence_config(max_epochs=60, schedule="rnnlm", patience=3), 0, corpus, "hand", CPU)
+    ends = []
+
+    def evaluate(data):
+        if data is training.data["valid"]:
+            evaluate.now = next(entropies)
+            ends.append(training.kernel.export())
+        return evaluate.now * len(data.targets)
+
+    monkeypatch.setattr(training.kernel, "evaluate", evaluate)
+    undone = []
+    while not training.finished:
+        training.advance()
+        if training.next == 0 and len(undone) < training.epoch:
+            undone.append(any(not torch.equal(v, ends[-1][n]) for n, v in training.kernel.export().items()))
+    # 4.5/4.49 < 1.003 begins the halving, 4.6 is worse than 4.49 and fails again, 4.6/4.3 does not fail but halves.
+    rates = [h["learning_rate"] for h in training.history]
+    assert rates == [0.1, 0.1, 0.05, 0.025, 0.0125, 0.00625]
+    assert undone == [False, False, False, True, False, False]
+    assert all(torch.equal(v, ends[5][n]) for n, v in training.kernel.export().items())
+
+
+def test_undone_epoch_goes_back_to_the_parameters_before_it_also_after_a_resume(corpus, monkeypatch):
+    def run(stop):
+        training = SubsequenceSGD(sentence_config(max_epochs=3, schedule="rnnlm"), 0, corpus, "hand", CPU)
+        entropies = iter([5.0, 5.5, 5.4])
+
+        def patch(training):
+            monkeypatch.setattr(training.kernel, "evaluate", lambda data: evaluate(training, data))
+
+        def evaluate(training, data):
+            if data is training.data["valid"]:
+                evaluate.now = next(entropies)
+            return evaluate.now * len(data.targets)
+
+        patch(training)
+        after = []
+        while not training.finished:
+            training.advance()
+            after.append(training.kernel.export())
+            if training.epoch == stop:
+                state, stop = copy.deepcopy(training.state()), None
+                training = SubsequenceSGD(sentence_config(max_epochs=3, schedule="rnnlm"), 0, corpus, "hand", CPU)
+                patch(training)
+                training.restore(state)
+        return after
+
+    whole, resumed = run(None), run(1)
+    assert all(torch.equal(whole[0][n], whole[1][n]) for n in whole[0])
+    for one, other in zip(whole, resumed, strict=True):
+        assert all(torch.equal(one[n], other[n]) for n in one)
+
+
 def test_divergence_is_told_and_leaves_a_record_without_numbers(corpus, tmp_path):
     config = sentence_config(learning_rate=1e30)
     with pytest.raises(Diverged, match="training loss"):

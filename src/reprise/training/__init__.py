@@ -39,7 +39,7 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
             "loss_reduction": ("sum", "mean"),
             "learning_rate": float,
             "dropout": float,
-            "schedule": ("halve-below-ratio",),
+            "schedule": ("halve-below-ratio", "rnnlm"),
             "halving_ratio": float,
             "patience": int,
             "max_epochs": int,

@@ -17,6 +17,10 @@ class HalvingSchedule:
     Schedule `halve-below-ratio` (document 001, section 4): with r = PPL of the epoch before / PPL now on the validation
     text, r < `halving_ratio` halves the learning rate; after `patience` such epochs in a row training stops. The test
     loss that counts is that of the epoch with the lowest validation loss.
+
+    Schedule `rnnlm`, that of Mikolov's toolkit, from which the paper's 1.003 seems to come: r is the ratio of the
+    cross-entropies; from the first r < `halving_ratio` on every epoch halves the learning rate, the `patience`-th such
+    epoch (the toolkit's second), in a row or not, is the last; an epoch that made the validation loss worse is undone.
     """
 
     unit = "epoch"
@@ -33,21 +37,38 @@ class HalvingSchedule:
     def finished(self) -> bool:
         return self.epoch >= self.total or self.failures >= self.options["patience"]
 
-    def close_epoch(self, losses: Mapping[str, float]) -> None:
-        """Takes an epoch's `losses`, nats/token by split. Raises `Diverged` where one is not finite."""
+    def close_epoch(self, losses: Mapping[str, float]) -> bool:
+        """Takes an epoch's `losses`, nats/token by split; True where the rule undoes the epoch's updates.
+
+        Raises `Diverged` where a loss is not finite.
+        """
         for split in SPLITS:
             if not math.isfinite(losses[split]):
                 raise Diverged(epoch=self.epoch, quantity=f"{split} loss")
+        undo = False
         if self.history:
-            # the cap keeps the exponential finite and lies beyond every ratio that could be asked for
-            ratio = math.exp(min(self.history[-1]["valid"] - losses["valid"], 700.0))
-            if ratio < self.options["halving_ratio"]:
-                self.learning_rate /= 2
-                self.failures += 1
+            before, now = self.history[-1]["valid"], losses["valid"]
+            if self.options["schedule"] == "rnnlm":
+                undo = self._halve_as_rnnlm(before, now)
             else:
-                self.failures = 0
+                self._halve_below_ratio(before, now)
         self.history.append({"learning_rate": self.learning_rate, **losses})
         self.epoch += 1
+        return undo
+
+    def _halve_below_ratio(self, before: float, now: float) -> None:
+        # the cap keeps the exponential finite and lies beyond every ratio that could be asked for
+        if math.exp(min(before - now, 700.0)) < self.options["halving_ratio"]:
+            self.learning_rate /= 2
+            self.failures += 1
+        else:
+            self.failures = 0
+
+    def _halve_as_rnnlm(self, before: float, now: float) -> bool:
+        self.failures += before < self.options["halving_ratio"] * now
+        if self.failures:
+            self.learning_rate /= 2
+        return now > before
 
     def note(self) -> str:
         """What the last epoch brought, for the progress line."""

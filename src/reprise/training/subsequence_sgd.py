@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from reprise.data.corpus import Corpus
 from reprise.errors import UserError
@@ -49,6 +49,7 @@ class SubsequenceSGD(HalvingSchedule):
         self.engine = self.kernel.name
         self.next = 0
         self.loss = 0.0
+        self.kept: dict[str, Tensor] | None = None  # parameters that an undone epoch goes back to
 
     @property
     def done(self) -> float:
@@ -76,7 +77,11 @@ class SubsequenceSGD(HalvingSchedule):
         losses = {"train": self.loss / self.counts["train"]}
         for split in ("valid", "test"):
             losses[split] = self.kernel.evaluate(self.data[split]) / self.counts[split]
-        self.close_epoch(losses)
+        undo = self.close_epoch(losses)
+        if undo and self.kept is not None:
+            self.kernel.load(self.kept)
+        elif self.options["schedule"] == "rnnlm":
+            self.kept = self.kernel.export()
         self.next, self.loss = 0, 0.0
 
     def _first_note(self) -> str:
@@ -89,13 +94,14 @@ class SubsequenceSGD(HalvingSchedule):
             "hidden": self.kernel.hidden.clone(),
             "next": self.next,
             "loss": self.loss,
+            **({"kept": self.kept} if self.kept else {}),
             **self.schedule_state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         self.kernel.load(state["parameters"])
         self.kernel.hidden = state["hidden"]
-        self.next, self.loss = state["next"], state["loss"]
+        self.next, self.loss, self.kept = state["next"], state["loss"], state.get("kept")
         self.restore_schedule(state)
 
 
