@@ -110,9 +110,9 @@ def test_smoothing_is_the_mean_of_the_last_points(tmp_path):
 
 def test_a_figure_without_data_is_an_empty_frame_that_says_so(tmp_path):
     context = make_context(tmp_path, metrics=[], curves=[])
-    assert "not run at this tier" in texts(draw(context))
+    assert "not trained yet" in texts(draw(context))
     with style.applied():
-        assert "not run at this tier" in texts(perplexity_against_matrices(context, "figure-2", {}))
+        assert "not trained yet" in texts(perplexity_against_matrices(context, "figure-2", {}))
 
 
 def test_perplexity_over_matrices_leaves_other_corpora_out(tmp_path):

@@ -113,7 +113,7 @@ def test_captions_tell_of_the_replicas(tmp_path):
     )
     assert facts.replicas(context, "perplexity").endswith("On another corpus at this tier: B | b.")
     empty = load_contexts(make_project(tmp_path, metrics=[], curves=[]), resolve())["toy"]
-    assert facts.replicas(empty, "figure-1") == "Not run at this tier."
+    assert facts.replicas(empty, "figure-1") == "Not trained yet."
 
 
 def test_a_display_that_is_not_rendered_is_named_with_its_command(tmp_path):

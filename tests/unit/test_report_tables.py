@@ -13,7 +13,7 @@ from reprise.errors import UserError
 from reprise.report import rounding, tables
 from reprise.report.tables import Column, Table
 from reprise.report.tables.checks import errors
-from reprise.report.tables.language_models import perplexity
+from reprise.report.tables.language_models import alternatives, perplexity
 from reprise.report.tables.palindromes import convergence
 
 
@@ -42,7 +42,8 @@ def test_convergence_counts_a_replica_that_reached_100_percent_before_it_diverge
 def test_convergence_tells_not_run_from_never_reached(tmp_path):
     read = by(convergence(make_context(tmp_path), "convergence", {}), "experiment")
     assert read["rnn-t20"]["First at 100\u00a0%: paper"] == "never"
-    assert read["rnn-t20"]["First at 100\u00a0%: ours"] == "not run at this tier"
+    assert read["rnn-t20"]["First at 100\u00a0%: ours"] == "not trained yet"
+    assert read["lstm-t30"]["First at 100\u00a0%: ours"] == "not run at this tier"
     assert read["rnn-t20"]["Replicas"] == "0 of 3"
     assert read["lstm-t30"]["First at 100\u00a0%: paper"] == "–"
     stuck = [metric("rnn-t20", 0, "last_ten_accuracy", 0.5, "train")]
@@ -63,7 +64,7 @@ def test_checks_are_held_to_their_tolerance_and_name_their_claims(tmp_path):
         "Claims": "C1, C2",
     }
     assert (read["erratum"]["Held"], read["erratum"]["Largest error"]) == ("no", "0.25 parameters")
-    assert read["waiting"]["Comparison"] == "not run at this tier"
+    assert read["waiting"]["Comparison"] == "not trained yet"
     assert (read["waiting"]["Held"], read["waiting"]["Claims"]) == ("–", "–")
 
 
@@ -79,7 +80,7 @@ def test_perplexity_gap_is_absolute_and_in_our_deviations(tmp_path):
     assert (read["Gap"], read["Gap in our ±"]) == ("−5.70", "−4.0")
     assert (read["Parameters"], read["Replicas"]) == ("1,000", "2 of 3")
     assert "A: reduced at this tier to max_epochs = 6." in table.notes
-    assert by(table, "experiment")["ptb-c"]["Test perplexity: ours"] == "not run at this tier"
+    assert by(table, "experiment")["ptb-c"]["Test perplexity: ours"] == "not trained yet"
 
 
 def test_perplexity_on_another_corpus_is_not_set_beside_the_papers(tmp_path):
@@ -101,6 +102,40 @@ def test_perplexity_on_another_corpus_is_not_set_beside_the_papers(tmp_path):
     one_corpus = {key: PAPER.experiments[key] for key in ("ptb-a", "ptb-c")}
     paper = PAPER.model_copy(update={"experiments": {"rnn-t10": PAPER.experiments["rnn-t10"], **one_corpus}})
     assert "Corpus" not in perplexity(make_context(tmp_path, paper=paper), "perplexity", {}).reading()
+
+
+def test_what_the_paper_did_not_run_says_so_and_has_its_parameters_counted(tmp_path):
+    reported = [
+        {"metric": "perplexity", "split": "test", "value": None, "from": "paper Table 1"},
+        {"metric": "parameters", "split": "model", "value": 388873051, "from": "ours: counted"},
+    ]
+    absent = PAPER.experiments["ptb-c"].model_dump(by_alias=True) | {"tiers": {}, "reported": reported}
+    experiments = {**PAPER.experiments, "ptb-c": type(PAPER.experiments["ptb-c"]).model_validate(absent)}
+    context = make_context(tmp_path, paper=PAPER.model_copy(update={"experiments": experiments}))
+    read = by(perplexity(context, "perplexity", {}), "experiment")["ptb-c"]
+    assert read["Test perplexity: paper"] == "not run by the paper"
+    assert read["Test perplexity: ours"] == "not run at this tier"
+    assert (read["Parameters"], read["Replicas"], read["Gap"]) == ("388,873,051", "0", "–")
+
+
+def test_alternatives_stand_beside_the_choice_made(tmp_path):
+    entry = PAPER.assumptions["width"].alternatives["nine"].model_copy(update={"experiments": ["ptb-a", "ptb-c"]})
+    width = PAPER.assumptions["width"].model_copy(update={"alternatives": {"nine": entry}})
+    paper = PAPER.model_copy(update={"assumptions": {"width": width}})
+    under = metric("ptb-a", 0, "perplexity", 145.0, "test") | {"variant": "width=nine"}
+    table = alternatives(make_context(tmp_path, paper=paper, metrics=[*METRICS, under]), "perplexity", {})
+    read = by(table, "experiment")
+    assert read["ptb-a"] == {
+        "Assumption": "width",
+        "Instead": "hidden_size = 9",
+        "Model": "A",
+        "Test perplexity: as chosen": "141.00 ± 1.41",
+        "Instead: test perplexity": "145.00",
+        "Difference": "4.00",
+        "Difference in our ±": "2.8",
+    }
+    assert read["ptb-c"]["Instead: test perplexity"] == "not run at this tier"
+    assert read["ptb-c"]["Difference"] == "–"
 
 
 def test_a_table_takes_no_unknown_option(tmp_path):

@@ -18,6 +18,7 @@ from reprise.errors import UserError
 from reprise.report.collected import COLUMNS, CURVE_COLUMNS, read_collected
 
 NOT_RUN = "not run at this tier"
+NOT_TRAINED = "not trained yet"
 REFERENCE = Path("config/reference")
 
 
@@ -36,6 +37,11 @@ class Status:
     @property
     def wanted(self) -> int:
         return self.run + self.missing
+
+    @property
+    def absence(self) -> str:
+        """What stands where a result would, when no replica has run."""
+        return NOT_TRAINED if self.wanted else NOT_RUN
 
     def __add__(self, other: Status) -> Status:
         return Status(self.finished + other.finished, self.diverged + other.diverged, self.missing + other.missing)

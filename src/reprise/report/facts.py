@@ -15,7 +15,7 @@ def replicas(context: Context, display_id: str) -> str:
     states = {name: context.status(name) for name in names}
     run = [state for state in states.values() if state.run]
     if not run:
-        return f"{NOT_RUN.capitalize()}."
+        return f"{context.total(names).absence.capitalize()}."
     counts = {state.run for state in run}
     each = f"{interval(min(counts), max(counts))} replica{'' if max(counts) == 1 else 's'}"
     sentences = [f"{plural(len(run), 'experiment')}, {each}{' each' if len(run) > 1 else ''}."]

@@ -14,6 +14,10 @@ CHECKS: dict[str, str] = {
     "output-weight-gradient": "reprise.evaluation.checks.palindromes:output_weight_gradient",
     "omega-recursion-printed": "reprise.evaluation.checks.palindromes:omega_recursion_printed",
     "omega-recursion-corrected": "reprise.evaluation.checks.palindromes:omega_recursion_corrected",
+    "table-1-printed-parameters": "reprise.evaluation.checks.rrntn:printed_parameters",
+    "table-1-equal-parameters": "reprise.evaluation.checks.rrntn:equal_parameters",
+    "operations-independent-of-matrices": "reprise.evaluation.checks.rrntn:operations",
+    "seconds-independent-of-matrices": "reprise.evaluation.checks.rrntn:seconds",
 }
 
 

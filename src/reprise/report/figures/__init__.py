@@ -8,12 +8,11 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from reprise.report import style
-from reprise.report.context import NOT_RUN
 
 OTHER_CORPUS = "trained on another corpus at this tier"
 
 
-def empty(title: str, words: str = NOT_RUN) -> Figure:
+def empty(title: str, words: str) -> Figure:
     """A frame that says why there is nothing to draw, so that the pipeline always has its outputs."""
     figure = Figure(figsize=(style.WIDTH, 1.6), layout="constrained")
     axes = figure.add_subplot()

@@ -58,7 +58,7 @@ def training_curves(context: Context, figure_id: str, options: Mapping[str, Any]
         raise UserError(f"{where}: {smooth} is not a number of points; write 1 or more")
     names = context.cited_by(figure_id)
     if not context.total(names).run:
-        return figures.empty(context.display(figure_id).title)
+        return figures.empty(context.display(figure_id).title, context.total(names).absence)
     original = context.original(ORIGINAL)
     blocks = math.ceil(len(names) / _COLUMNS)
     columns = math.ceil(len(names) / blocks)

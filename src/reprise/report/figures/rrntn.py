@@ -42,7 +42,8 @@ def perplexity_against_matrices(context: Context, figure_id: str, options: Mappi
     points = pd.DataFrame([_point(context, name) for name in cited if not context.replaced_dataset(name)])
     if points.empty or not points.n.sum():
         title = context.display(figure_id).title
-        return figures.empty(title) if not context.total(cited).run else figures.empty(title, figures.OTHER_CORPUS)
+        status = context.total(cited)
+        return figures.empty(title, figures.OTHER_CORPUS if status.run else status.absence)
     figure = Figure(figsize=(style.WIDTH, 3.4), layout="constrained")
     axes = figure.add_subplot()
     for (model, mapping), look in _SERIES.items():

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from reprise.report.context import NOT_RUN, Context, of_experiment
+from reprise.report.context import Context, of_experiment
 from reprise.report.rounding import NONE, significant
 from reprise.report.tables import Column, Table
 
@@ -41,8 +41,8 @@ def errors(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
                 }
             )
         if not len(found):
-            empty = dict.fromkeys(("comparison", "error", "unit", "n", "held"))
-            rows.append({**common, **empty})
+            empty = dict.fromkeys(("error", "unit", "n", "held"))
+            rows.append({**common, "comparison": context.status(name).absence, **empty})
         if experiment.note:
             notes.append(f"{experiment.title}: {experiment.note.strip()}")
     keys = ["check", "title", "comparison", "error", "unit", "n", "tolerance", "held", "claims"]
@@ -62,7 +62,7 @@ def _held(row: Mapping[str, Any]) -> str:
 
 _COLUMNS = [
     Column("Check", lambda row: row["title"], words=True),
-    Column("Comparison", lambda row: NOT_RUN if pd.isna(row["error"]) else row["comparison"], words=True),
+    Column("Comparison", lambda row: row["comparison"], words=True),
     Column("Largest error", _error),
     Column("Tolerance", lambda row: significant(row["tolerance"], 2)),
     Column("Held", _held, words=True),

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from reprise.evaluation.units import perplexity as to_perplexity
-from reprise.report.context import NOT_RUN, Context, of_experiment
+from reprise.report.context import Context, of_experiment
 from reprise.report.rounding import deviation, fixed, integer, mean, spread
 from reprise.report.tables import Column, Table
 
@@ -26,14 +26,60 @@ def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     return Table(columns, rows, [note for name in names for note in _notes(context, name)])
 
 
+def alternatives(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row an experiment under an alternative of an assumption: its test perplexity beside that of the choice made.
+
+    The difference is also given in standard deviations of the chosen setting's replicas, where there are several.
+    """
+    context.options(table_id, options)
+    cited = context.cited_by(table_id)
+    rows = [
+        _alternative(context, name, assumption, alternative)
+        for assumption, entry in context.paper.assumptions.items()
+        for alternative, choice in entry.alternatives.items()
+        for name in choice.experiments
+        if name in cited
+    ]
+    return Table(_ALTERNATIVES, pd.DataFrame(rows))
+
+
+def _alternative(context: Context, name: str, assumption: str, alternative: str) -> dict[str, Any]:
+    variant = f"{name}@{assumption}={alternative}"
+    entry = context.paper.assumptions[assumption]
+    chosen, ours = (context.values(experiment, "perplexity", "test") for experiment in (name, variant))
+    std, status = deviation(chosen), context.status(variant)
+    difference = mean(ours) - mean(chosen) if len(ours) and len(chosen) else None
+    return {
+        "assumption": assumption,
+        "alternative": alternative,
+        "settings": ", ".join(f"{k} = {v}" for k, v in entry.alternatives[alternative].settings.items()),
+        "experiment": name,
+        "title": context.entry(name).title,
+        "chosen_mean": mean(chosen),
+        "chosen_std": std,
+        "chosen_n": len(chosen),
+        "mean": mean(ours),
+        "std": deviation(ours),
+        "n": len(ours),
+        "diverged": status.diverged,
+        "run": status.run,
+        "wanted": status.wanted,
+        "absence": status.absence,
+        "difference": difference,
+        "difference_in_std": difference / std if difference is not None and std else None,
+    }
+
+
 def _row(context: Context, name: str) -> dict[str, Any]:
     status, replaced = context.status(name), context.replaced_dataset(name)
     ours, valid = (context.values(name, "perplexity", split) for split in ("test", "valid"))
     # The number stands in the paper's column only where it is about the same text.
-    paper = None if replaced else context.reported(name, "perplexity", "test")[1]
+    given, paper = (False, None) if replaced else context.reported(name, "perplexity", "test")
     centre, std = mean(ours), deviation(ours)
     gap = centre - paper if paper is not None and centre is not None else None
     parameters = of_experiment(context.metrics, name).parameters.dropna()
+    if not len(parameters):
+        parameters = pd.Series([context.reported(name, "parameters", "model")[1]]).dropna()
     stated = context.paper.experiments[name].data.dataset
     entropy_rate = mean(context.values(name, "source_entropy", "test")) if replaced else None
     return {
@@ -43,6 +89,7 @@ def _row(context: Context, name: str) -> dict[str, Any]:
         "replaced": replaced is not None,
         "parameters": int(parameters.iloc[0]) if len(parameters) else None,
         "paper": paper,
+        "paper_ran": not given or paper is not None,
         "mean": centre,
         "std": std,
         "n": len(ours),
@@ -54,6 +101,7 @@ def _row(context: Context, name: str) -> dict[str, Any]:
         "diverged": status.diverged,
         "run": status.run,
         "wanted": status.wanted,
+        "absence": status.absence,
     }
 
 
@@ -71,12 +119,14 @@ def _notes(context: Context, name: str) -> list[str]:
 
 def _ours(row: Mapping[str, Any]) -> str:
     if not row["run"]:
-        return NOT_RUN
+        return row["absence"]
     return spread(row["mean"], row["std"], 2) if row["n"] else "diverged"
 
 
 def _paper(row: Mapping[str, Any]) -> str:
-    return "other corpus" if row["replaced"] else fixed(row["paper"], 1)
+    if row["replaced"]:
+        return "other corpus"
+    return fixed(row["paper"], 1) if row["paper_ran"] else "not run by the paper"
 
 
 def _replicas(row: Mapping[str, Any]) -> str:
@@ -97,4 +147,14 @@ _COLUMNS = [
     Column("Gap in our ±", lambda row: fixed(row["gap_in_std"], 1)),
     Column("Validation", lambda row: spread(row["valid_mean"], row["valid_std"], 2)),
     _FLOOR,
+]
+
+_ALTERNATIVES = [
+    Column("Assumption", lambda row: row["assumption"], words=True),
+    Column("Instead", lambda row: row["settings"], words=True),
+    Column("Model", lambda row: row["title"], words=True),
+    Column("Test perplexity: as chosen", lambda row: spread(row["chosen_mean"], row["chosen_std"], 2)),
+    Column("Instead: test perplexity", _ours),
+    Column("Difference", lambda row: fixed(row["difference"], 2)),
+    Column("Difference in our ±", lambda row: fixed(row["difference_in_std"], 1)),
 ]

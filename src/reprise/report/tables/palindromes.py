@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from reprise.report.context import NOT_RUN, Context
+from reprise.report.context import Context
 from reprise.report.rounding import NONE, deviation, fixed, integer, interval, mean, spread
 from reprise.report.tables import Column, Table
 
@@ -60,6 +60,7 @@ def _row(context: Context, name: str, variant: str) -> dict[str, Any]:
         "finished": status.finished,
         "diverged": status.diverged,
         "run": status.run,
+        "absence": status.absence,
         "wanted": status.wanted,
     }
 
@@ -78,7 +79,7 @@ def _paper_first(row: Mapping[str, Any]) -> str:
 
 def _first(row: Mapping[str, Any]) -> str:
     if not row["run"]:
-        return NOT_RUN
+        return row["absence"]
     if not row["reached"]:
         return "never"
     if row["reached"] == 1:
