@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import ClassVar
@@ -16,7 +17,7 @@ from bench_helpers import TINY
 from subsequence_helpers import needs_compiler
 
 from reprise import cli
-from reprise.bench import peak, rrntn, timing
+from reprise.bench import BENCHES, peak, rrntn, timing
 from reprise.bench.goals import Goal, judge
 from reprise.bench.process import Worker, WorkerFailed
 from reprise.bench.run import compare, disagreement, run_bench
@@ -96,15 +97,19 @@ def test_goals_are_judged_by_medians_and_by_the_peak():
 
 
 def test_every_goal_is_about_something_that_is_measured():
-    names = {(w.name, i) for w in rrntn.WORKLOADS for i in rrntn.IMPLEMENTATIONS}
-    assert {place for goal in rrntn.GOALS for place in (goal.of, goal.over) if place} <= names
+    for bench in BENCHES.values():
+        module = import_module(bench.module)
+        names = {(w.name, i) for w in module.WORKLOADS for i in bench.implementations}
+        assert {place for goal in module.GOALS for place in (goal.of, goal.over) if place} <= names
+        assert bench.ours in bench.implementations
 
 
 def test_only_selects_workloads_and_implementations():
-    chosen = select(rrntn.WORKLOADS, rrntn.IMPLEMENTATIONS, "k100/")
+    implementations = BENCHES["rrntn"].implementations
+    chosen = select(rrntn.WORKLOADS, implementations, "k100/")
     assert {w.name for w, _ in chosen} == {"ptb-h100-k100", "ptb-h150-k100"}
-    assert all(names == list(rrntn.IMPLEMENTATIONS) for _, names in chosen)
-    chosen = select(rrntn.WORKLOADS, rrntn.IMPLEMENTATIONS, "/jax")
+    assert all(names == list(implementations) for _, names in chosen)
+    chosen = select(rrntn.WORKLOADS, implementations, "/jax")
     assert [names for _, names in chosen] == [["jax", "jax-rows"]] * len(rrntn.WORKLOADS)
 
 
@@ -122,7 +127,8 @@ def test_a_small_bench_from_end_to_end(tmp_path, monkeypatch, capsys, no_jax):
     monkeypatch.setenv("REPRISE_BUILD", str(build.library("fused").parent))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(rrntn, "WORKLOADS", (TINY["sentences"],))
-    monkeypatch.setattr(rrntn, "IMPLEMENTATIONS", ("fused", "eager", "jax"))
+    some = {name: BENCHES["rrntn"].implementations[name] for name in ("fused", "eager", "jax")}
+    monkeypatch.setitem(BENCHES, "rrntn", replace(BENCHES["rrntn"], implementations=some))
     cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
     assert cli.main(["bench", "rrntn", "--budget", "0.3", "--json", "out/bench.json"]) == 0
     assert cores is None or os.sched_getaffinity(0) == cores
@@ -153,10 +159,11 @@ def test_an_implementation_with_another_update_is_not_timed(monkeypatch, tmp_pat
     monkeypatch.chdir(tmp_path)
 
     def skewed(task):
-        return rrntn.reference(replace(task, weights={k: 1.1 * v for k, v in task.weights.items()}))
+        right = rrntn.expected(task)
+        return right | {"update_norms": {k: 1.1 * v for k, v in right["update_norms"].items()}}
 
-    bench = SimpleNamespace(make_task=lambda w, folder: rrntn.make_task(w, folder, BLOCK), reference=skewed, GOALS=())
-    result = run_bench("toy", bench, [(TINY["s-rnn"], ["hand"])], 0.1, lambda line: None)
+    bench = SimpleNamespace(make_task=lambda w, folder: rrntn.make_task(w, folder, BLOCK), expected=skewed, GOALS=())
+    result = run_bench("rrntn", bench, [(TINY["s-rnn"], ["hand"])], 0.1, lambda line: None)
     (only,) = result["rows"]
     assert only["note"].startswith("wrong: the update of ")
     assert only["median"] is None
@@ -169,13 +176,13 @@ class FakeWorker:
 
     log: ClassVar[list[str]] = []
 
-    def __init__(self, name, folder):
+    def __init__(self, bench, name, folder):
         self.name, self.runs = name, 0
 
     def ready(self, limit):
         if self.name == "late":
             raise WorkerFailed("late")
-        return EXPECTED | {"block": 20, "seconds_a_subsequence": 0.001}
+        return EXPECTED | {"block": 20, "seconds_a_piece": 0.001}
 
     def run(self, count, limit):
         self.runs += 1
@@ -192,7 +199,7 @@ def test_what_fails_is_closed_before_the_others_go_on(monkeypatch):
     monkeypatch.setattr("reprise.bench.run.Worker", FakeWorker)
     log = FakeWorker.log
     log.clear()
-    found = compare(Path(), None, EXPECTED, ["late", "frail", "sound"], 4.2, lambda line: None)
+    found = compare("toy", Path(), EXPECTED, ["late", "frail", "sound"], 4.2, lambda line: None)
     assert (found["late"], found["frail"]) == ("late", "diverged")
     assert [one.rate for one in found["sound"]] == [pytest.approx(20_000)] * 7
     assert log[0] == "late closed"
@@ -202,7 +209,7 @@ def test_what_fails_is_closed_before_the_others_go_on(monkeypatch):
 
 def test_a_process_that_fails_or_takes_too_long_says_so_in_a_line(tmp_path):
     rrntn.make_task(TINY["s-rnn"], tmp_path, BLOCK)
-    late, broken = Worker("hand", tmp_path), Worker("no such", tmp_path)
+    late, broken = Worker("rrntn", "hand", tmp_path), Worker("rrntn", "no such", tmp_path)
     try:
         with pytest.raises(WorkerFailed, match=r"^checking and compiling takes more than 0 s$"):
             late.ready(0.0)

@@ -1,9 +1,55 @@
 """Benchmarks: Reprise's engines and what else a user could run, on the same data, in the same minutes.
 
-Nothing here imports torch: the peer in JAX runs in a process without it.
+Nothing here imports torch: the peers in JAX run in a process without it.
 """
 
 from __future__ import annotations
 
-BENCHES = {"rrntn": "reprise.bench.rrntn"}
-"""Module of each benchmark: its WORKLOADS, IMPLEMENTATIONS and GOALS, `make_task` and `reference`."""
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A benchmark.
+
+    `module` has WORKLOADS (each with `name`, `flops_a_token` and `described()`), GOALS, `make_task(workload, folder)`,
+    which returns the task and facts about it, and `expected(task)`, the loss and the norms of the updates that every
+    implementation has to show on the task's first `block` pieces. `tasks` has `read_task(folder)` and imports numpy
+    alone. `implementations` names what is timed, "module:function" of a task; `ours` is the one that the others are
+    set against.
+    """
+
+    module: str
+    tasks: str
+    implementations: Mapping[str, str]
+    ours: str
+
+
+BENCHES = {
+    "rrntn": Bench(
+        "reprise.bench.rrntn",
+        "reprise.bench.task",
+        {
+            "fused": "reprise.bench.engines:fused",
+            "hand": "reprise.bench.engines:hand",
+            "eager": "reprise.bench.peers:eager",
+            "eager-sparse": "reprise.bench.peers:eager_sparse",
+            "compile": "reprise.bench.peers:Compiled",
+            "compile-rows": "reprise.bench.peers:CompiledRows",
+            "jax": "reprise.bench.jax_peer:dense",
+            "jax-rows": "reprise.bench.jax_peer:rows",
+        },
+        ours="fused",
+    ),
+    "rrntn-gated": Bench(
+        "reprise.bench.gated",
+        "reprise.bench.gated_task",
+        {
+            "grouped": "reprise.bench.gated_engines:grouped",
+            "eager": "reprise.bench.gated_engines:eager",
+            "library": "reprise.bench.gated_engines:Library",
+        },
+        ours="grouped",
+    ),
+}

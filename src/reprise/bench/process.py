@@ -31,11 +31,11 @@ class WorkerFailed(Exception):
 class Worker:
     """An implementation in a process of its own, which inherits the core that this process is kept on."""
 
-    def __init__(self, implementation: str, folder: Path) -> None:
+    def __init__(self, bench: str, implementation: str, folder: Path) -> None:
         self.errors = folder / f"{implementation}.log"
         with self.errors.open("wb") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "reprise.bench.worker", implementation, str(folder)],
+                [sys.executable, "-m", "reprise.bench.worker", bench, implementation, str(folder)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -54,7 +54,7 @@ class Worker:
         return self._answer(limit, "checking and compiling")
 
     def run(self, count: int, limit: float) -> Repetition:
-        """Trains on the next `count` subsequences; WorkerFailed as in `ready`."""
+        """Trains on the next `count` pieces; WorkerFailed as in `ready`."""
         try:
             self.process.stdin.write(f"{count}\n".encode())
             self.process.stdin.flush()

@@ -12,14 +12,12 @@ import torch
 
 from reprise.bench.engines import build_model
 from reprise.bench.goals import Goal
-from reprise.bench.task import Task, Workload, write_task
+from reprise.bench.task import BLOCK, Task, Workload, update_norms, write_task
 from reprise.bench.texts import text_for
-from reprise.bench.worker import IMPLEMENTATIONS
 from reprise.kernels import ReferenceEngine
+from reprise.kernels.subsequences import Subsequences
 from reprise.models.rntn import initialise
 from reprise.training import counters
-
-__all__ = ["GOALS", "IMPLEMENTATIONS", "WORKLOADS", "make_task", "reference"]
 
 _PTB, _TEXT8 = ("ptb", 10_000), ("text8", 37_751)
 
@@ -80,6 +78,15 @@ def make_task(workload: Workload, folder: Path, count: int = SUBSEQUENCES) -> tu
         "parameters": sum(value.numel() for value in model.parameters()),
     }
     return task, facts
+
+
+def expected(task: Task) -> dict[str, Any]:
+    """Loss and norms of the updates of the readable model with autograd over the first subsequences."""
+    engine = reference(task)
+    data = Subsequences(task.inputs, task.targets, task.offsets, task.reset).slice(0, BLOCK)
+    loss = engine.train(data, learning_rate=task.learning_rate, reduction="sum", dropout=task.dropout, key=task.key)
+    after = {name: value.numpy() for name, value in engine.export().items()}
+    return {"loss": loss, "update_norms": update_norms(task.weights, after)}
 
 
 def reference(task: Task) -> ReferenceEngine:

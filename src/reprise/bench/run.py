@@ -14,9 +14,7 @@ from reprise.bench.goals import judge
 from reprise.bench.machine import machine_facts, pinned
 from reprise.bench.peak import peak_gflops
 from reprise.bench.process import Worker, WorkerFailed
-from reprise.bench.task import BLOCK, Task, Workload, update_norms
 from reprise.bench.timing import Repetition, interleave, summarise
-from reprise.kernels.subsequences import Subsequences
 
 SCHEMA = 1
 REPETITIONS = 7
@@ -35,14 +33,14 @@ Report = Callable[[str], None]
 def run_bench(
     name: str,
     bench: ModuleType,
-    selected: Sequence[tuple[Workload, Sequence[str]]],
+    selected: Sequence[tuple[Any, Sequence[str]]],
     budget: float,
     report: Report,
 ) -> dict[str, Any]:
     """Times the selected implementations of each workload; what `bench NAME --json FILE` writes.
 
     `budget` is in seconds, for the repetitions of all workloads together; checks and compilation, with a
-    limit of their own, come on top. `bench` offers make_task(workload, folder), reference(task), GOALS.
+    limit of their own, come on top. `bench` is the module of `reprise.bench.Bench`.
     """
     with pinned() as core:
         machine = machine_facts(core)
@@ -51,12 +49,12 @@ def run_bench(
         for workload, implementations in selected:
             with tempfile.TemporaryDirectory(prefix="reprise-bench-") as folder:
                 task, facts = bench.make_task(workload, Path(folder))
-                workloads.append(_described(workload) | facts)
+                workloads.append(workload.described() | facts)
                 seconds = budget / len(selected)
-                expected = _expected(bench, task)
-                report(f"{workload.name}: {facts['text']}, mean length {facts['mean_length']}")
-                timed = compare(Path(folder), task, expected, implementations, seconds, report)
-            found += [(workload, name, timed[name]) for name in implementations]
+                expected = bench.expected(task)
+                report(f"{workload.name}: {facts['text']}")
+                timed = compare(name, Path(folder), expected, implementations, seconds, report)
+            found += [(workload, one, timed[one]) for one in implementations]
         # The better of two: a disturbance at the start would make all look close to the peak.
         peak = max(peak, peak_gflops() or peak) if peak else None
     rows = [_row(one, peak) for one in found]
@@ -73,8 +71,8 @@ def run_bench(
 
 
 def compare(
+    bench: str,
     folder: Path,
-    task: Task,
     expected: Mapping[str, Any],
     implementations: Iterable[str],
     seconds: float,
@@ -85,7 +83,7 @@ def compare(
     with ExitStack() as stack:
         ready: dict[str, tuple[Worker, dict[str, Any]]] = {}
         for name in implementations:
-            worker = stack.enter_context(closing(Worker(name, folder)))
+            worker = stack.enter_context(closing(Worker(bench, name, folder)))
             try:
                 facts = worker.ready(PREPARATION_LIMIT)
                 if difference := disagreement(expected, facts):
@@ -100,7 +98,7 @@ def compare(
 
         def runner(name: str) -> Callable[[], Repetition | None]:
             worker, facts = ready[name]
-            pace, block = facts["seconds_a_subsequence"], facts["block"]
+            pace, block = facts["seconds_a_piece"], facts["block"]
             count = block * max(1, round(each / pace / block))
             limit = 60 + 20 * count * pace
 
@@ -119,7 +117,7 @@ def compare(
 
 
 def disagreement(expected: Mapping[str, Any], facts: Mapping[str, Any]) -> str | None:
-    """Where an implementation's first subsequences went another way than the readable model's."""
+    """Where an implementation's first pieces went another way than the readable model's."""
     if not math.isclose(facts["loss"], expected["loss"], rel_tol=LOSS_TOLERANCE):
         return f"the loss is {facts['loss']:.6g} nats instead of {expected['loss']:.6g}"
     ours, theirs = facts["update_norms"], expected["update_norms"]
@@ -129,28 +127,7 @@ def disagreement(expected: Mapping[str, Any], facts: Mapping[str, Any]) -> str |
     return None
 
 
-def _expected(bench: ModuleType, task: Task) -> dict[str, Any]:
-    """Loss and norms of the updates of the readable model over the subsequences that all are checked on."""
-    engine = bench.reference(task)
-    data = Subsequences(task.inputs, task.targets, task.offsets, task.reset).slice(0, BLOCK)
-    loss = engine.train(data, learning_rate=task.learning_rate, reduction="sum", dropout=task.dropout, key=task.key)
-    after = {name: value.numpy() for name, value in engine.export().items()}
-    return {"loss": loss, "update_norms": update_norms(task.weights, after)}
-
-
-def _described(workload: Workload) -> dict[str, Any]:
-    return {
-        "name": workload.name,
-        "dataset": workload.dataset,
-        "vocabulary": workload.vocabulary,
-        "hidden": workload.hidden,
-        "matrices": workload.matrices if not workload.factors else None,
-        "factors": workload.factors or None,
-        "flops_a_token": workload.flops_a_token,
-    }
-
-
-def _row(found: tuple[Workload, str, list[Repetition] | str], peak: float | None) -> dict[str, Any]:
+def _row(found: tuple[Any, str, list[Repetition] | str], peak: float | None) -> dict[str, Any]:
     workload, name, result = found
     row: dict[str, Any] = {
         "workload": workload.name,

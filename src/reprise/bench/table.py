@@ -8,21 +8,21 @@ from rich.console import Console
 from rich.table import Table
 
 
-def show(result: dict[str, Any], console: Console) -> None:
+def show(result: dict[str, Any], console: Console, ours: str) -> None:
     """A table of the rows and a line for each goal that could be judged or not."""
     peak = result["peak_gflops"]
     measured = f"peak {peak:.0f} GFLOP/s" if peak else "peak unknown (no C++ compiler)"
     table = Table(title=f"{result['bench']}: {result['machine']['device']}, one thread, {measured}")
     for name in ("workload", "implementation"):
         table.add_column(name, no_wrap=True)
-    for name in ("tokens/s", "low", "high", "reps (quiet)", "of peak", "fused is"):
+    for name in ("tokens/s", "low", "high", "reps (quiet)", "of peak", f"{ours} is"):
         table.add_column(name, justify="right", no_wrap=True)
     before = None
     for row in result["rows"]:
         workload = row["workload"]
         if workload != before and before is not None:
             table.add_section()
-        table.add_row(workload if workload != before else "", row["implementation"], *_numbers(row))
+        table.add_row(workload if workload != before else "", row["implementation"], *_numbers(row, ours))
         before = workload
     console.print(table)
     for row in result["rows"]:
@@ -32,17 +32,17 @@ def show(result: dict[str, Any], console: Console) -> None:
         console.print(f"goal  {goal['goal']}: {_verdict(goal)}", markup=False, highlight=False)
 
 
-def _numbers(row: dict[str, Any]) -> list[str]:
+def _numbers(row: dict[str, Any], ours: str) -> list[str]:
     if row["median"] is None:
         return ["-"] * 6
     rates = [f"{row[key]:,.0f}" for key in ("median", "low", "high")]
     share = row["share_of_peak"]
-    fused = row["ratio_to"].get("fused")
+    ratio = row["ratio_to"].get(ours)
     return [
         *rates,
         f"{row['reps']} ({row['quiet_reps']})",
         "-" if share is None else f"{100 * share:.1f} %" if share >= 0.01 else f"{100 * share:.2f} %",
-        "-" if fused is None else f"{1 / fused:.2f} x",
+        "-" if ratio is None else f"{1 / ratio:.2f} x",
     ]
 
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,6 +41,18 @@ class Workload:
         """Of the dense products, forward, backward and update: 6 for each weight that a token uses."""
         H = self.hidden
         return 6 * (H * self.vocabulary + (2 * H * self.factors or H * H))
+
+    def described(self) -> dict[str, Any]:
+        """The sizes, for people."""
+        return {
+            "name": self.name,
+            "dataset": self.dataset,
+            "vocabulary": self.vocabulary,
+            "hidden": self.hidden,
+            "matrices": self.matrices if not self.factors else None,
+            "factors": self.factors or None,
+            "flops_a_token": self.flops_a_token,
+        }
 
     @property
     def tables(self) -> dict[str, str]:
@@ -80,9 +92,14 @@ class Task:
     learning_rate: float
     dropout: float
     key: int
+    block = BLOCK
 
     def __len__(self) -> int:
         return len(self.reset)
+
+    def tokens(self, first: int, last: int) -> int:
+        """Words of subsequences first .. last-1."""
+        return int(self.offsets[last] - self.offsets[first])
 
     def padded(self) -> Padded:
         """The same subsequences, each filled up to LENGTH words."""

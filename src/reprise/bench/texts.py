@@ -25,7 +25,7 @@ def text_for(workload: Workload, count: int, corpora: Path = CORPORA) -> tuple[S
 
     Unless the workload asks for sentences they are ignored, and all subsequences have LENGTH words.
     """
-    found = _corpus(workload, corpora)
+    found = _corpus(workload.dataset, workload.vocabulary, corpora)
     if found is None:
         split, start, origin = _random(workload.vocabulary, count), 0, "random words of a Zipf-Mandelbrot law"
     else:
@@ -37,14 +37,23 @@ def text_for(workload: Workload, count: int, corpora: Path = CORPORA) -> tuple[S
     return data.slice(0, min(count, len(data)) // BLOCK * BLOCK), origin
 
 
-def _corpus(workload: Workload, corpora: Path) -> tuple[Path, Corpus] | None:
-    """A corpus whose vocabulary is the workload's, or up to a tenth smaller."""
-    for path in sorted(corpora.glob(f"{workload.dataset}-*.npz")):
+def running_words(dataset: str, vocabulary: int, count: int, corpora: Path = CORPORA) -> tuple[np.ndarray, str]:
+    """The first `count` words of the training text, int32, and where they come from; random ones without a corpus."""
+    found = _corpus(dataset, vocabulary, corpora)
+    if found is not None and len(found[1].splits["train"].tokens) >= count:
+        path, corpus = found
+        return corpus.splits["train"].tokens[:count], f"training text of {path.as_posix()}"
+    return _random(vocabulary, 1 + count // LENGTH).tokens[:count], "random words of a Zipf-Mandelbrot law"
+
+
+def _corpus(dataset: str, vocabulary: int, corpora: Path) -> tuple[Path, Corpus] | None:
+    """A corpus whose vocabulary has this size, or up to a tenth less."""
+    for path in sorted(corpora.glob(f"{dataset}-*.npz")):
         try:
             corpus = Corpus.load(path)
         except UserError:
             continue
-        if 0.9 * workload.vocabulary <= len(corpus.vocabulary) <= workload.vocabulary:
+        if 0.9 * vocabulary <= len(corpus.vocabulary) <= vocabulary:
             return path, corpus
     return None
 

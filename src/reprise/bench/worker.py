@@ -1,9 +1,9 @@
 """The process of one implementation: checks it, warms it up, then times it whenever it is told to.
 
-    python -m reprise.bench.worker IMPLEMENTATION FOLDER
+    python -m reprise.bench.worker BENCH IMPLEMENTATION FOLDER
 
-writes one JSON line when it is ready, then reads a number of subsequences a line and answers each with
-the repetition. It ends with its input.
+writes one JSON line when it is ready, then reads a number of pieces (subsequences, windows, batches) a line and
+answers each with the repetition. It ends with its input.
 """
 
 from __future__ import annotations
@@ -14,31 +14,30 @@ import math
 import os
 import sys
 import time
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from reprise.bench.task import BLOCK, Task, read_task, update_norms
+from reprise.bench import BENCHES
+from reprise.bench.task import update_norms
 from reprise.bench.timing import repetition
-
-IMPLEMENTATIONS = {
-    "fused": "reprise.bench.engines:fused",
-    "hand": "reprise.bench.engines:hand",
-    "eager": "reprise.bench.peers:eager",
-    "eager-sparse": "reprise.bench.peers:eager_sparse",
-    "compile": "reprise.bench.peers:Compiled",
-    "compile-rows": "reprise.bench.peers:CompiledRows",
-    "jax": "reprise.bench.jax_peer:dense",
-    "jax-rows": "reprise.bench.jax_peer:rows",
-}
 
 WARM_SECONDS = 0.2
 
 
+class Task(Protocol):
+    block: int  # the check is on so many pieces
+    weights: Mapping[str, np.ndarray]
+
+    def __len__(self) -> int: ...
+    def tokens(self, first: int, last: int) -> int: ...
+
+
 class Implementation(Protocol):
-    block: int  # it trains on whole multiples of so many subsequences
+    block: int  # it trains on whole multiples of so many pieces
 
     def train(self, first: int, last: int) -> float: ...
     def parameters(self) -> dict[str, np.ndarray]: ...
@@ -52,13 +51,13 @@ class Stream:
         self.position = 0
 
     def advance(self, count: int) -> tuple[int, float]:
-        """The next `count` subsequences: their tokens and their summed loss in nats."""
+        """The next `count` pieces: their tokens and their summed loss in nats."""
         tokens, total = 0, 0.0
         while count:
             first = self.position
             last = min(first + count, len(self.task))
             total += self.implementation.train(first, last)
-            tokens += int(self.task.offsets[last] - self.task.offsets[first])
+            tokens += self.task.tokens(first, last)
             count -= last - first
             self.position = last % len(self.task)
         return tokens, total
@@ -76,24 +75,26 @@ class Stream:
         return done if math.isfinite(losses[0]) else {"failed": "diverged: the loss is not finite"}
 
 
-def prepared(name: str, folder: Path) -> tuple[Stream, dict[str, Any]]:
+def prepared(bench: str, name: str, folder: Path) -> tuple[Stream, dict[str, Any]]:
     """The implementation after the check and a warm-up, and the line that says what it did."""
-    module, _, make = IMPLEMENTATIONS[name].partition(":")
-    task = read_task(folder)
+    entry = BENCHES[bench]
+    module, _, make = entry.implementations[name].partition(":")
+    task = import_module(entry.tasks).read_task(folder)
     stream = Stream(task, getattr(import_module(module), make)(task))
     block = stream.implementation.block
-    _, loss = stream.advance(BLOCK)
+    _, loss = stream.advance(task.block)
     norms = update_norms(task.weights, stream.implementation.parameters())
     stream.advance(block)
     start, count = time.perf_counter(), 0
-    while (elapsed := time.perf_counter() - start) < WARM_SECONDS:
+    while not count or time.perf_counter() - start < WARM_SECONDS:
         stream.advance(block)
         count += block
-    facts = {"loss": loss, "update_norms": norms, "block": block, "seconds_a_subsequence": elapsed / count}
+    elapsed = time.perf_counter() - start
+    facts = {"loss": loss, "update_norms": norms, "block": block, "seconds_a_piece": elapsed / count}
     return stream, facts
 
 
-def main(name: str, folder: str) -> None:
+def main(bench: str, name: str, folder: str) -> None:
     # Answers alone go to the caller: what libraries print joins the error messages.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -102,7 +103,7 @@ def main(name: str, folder: str) -> None:
         print(json.dumps(answer), file=answers, flush=True)
 
     try:
-        stream, facts = prepared(name, Path(folder))
+        stream, facts = prepared(bench, name, Path(folder))
         say(facts)
         for line in sys.stdin:
             say(stream.timed(int(line)))

@@ -13,13 +13,10 @@ import sys
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from reprise.bench import BENCHES
 from reprise.errors import EXIT_FAILED, UserError, known
-
-if TYPE_CHECKING:
-    from reprise.bench.task import Workload
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,8 +45,9 @@ def run(given: argparse.Namespace) -> int:
     from reprise.bench.table import show
     from reprise.files import write_json
 
-    bench = import_module(BENCHES[given.name])
-    selected = select(bench.WORKLOADS, bench.IMPLEMENTATIONS, given.only)
+    entry = BENCHES[given.name]
+    bench = import_module(entry.module)
+    selected = select(bench.WORKLOADS, entry.implementations, given.only)
     # An exception, so that processes and their folder of weights are cleared away.
     before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
@@ -59,21 +57,20 @@ def run(given: argparse.Namespace) -> int:
     if given.json:
         write_json(given.json, result)
     console = Console()
-    show(result, Console(width=max(console.width, 120)))
+    show(result, Console(width=max(console.width, 120)), entry.ours)
     wrong = any((row["note"] or "").startswith(WRONG) for row in result["rows"])
     return EXIT_FAILED if wrong else 0
 
 
-def select(
-    workloads: Iterable[Workload], implementations: Iterable[str], only: str
-) -> list[tuple[Workload, list[str]]]:
+def select(workloads: Iterable[Any], implementations: Iterable[str], only: str) -> list[tuple[Any, list[str]]]:
     """Workloads with the implementations whose "<workload>/<implementation>" holds `only`."""
-    implementations = list(implementations)
+    workloads, implementations = list(workloads), list(implementations)
+    example = f"{workloads[0].name}/{implementations[0]}"
     selected = []
     for workload in workloads:
         names = [name for name in implementations if only in f"{workload.name}/{name}"]
         if names:
             selected.append((workload, names))
     if not selected:
-        raise UserError(f"--only {only}: no <workload>/<implementation> holds that; ptb-h100-k100/fused is one")
+        raise UserError(f"--only {only}: no <workload>/<implementation> holds that; {example} is one")
     return selected

@@ -1,0 +1,82 @@
+"""What every implementation of the gated language models gets: windows of words, initial weights, dropout's key."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+STEPS, STREAMS, EMBEDDING = 35, 20, 650
+"""Steps of a window, streams read in parallel, and embedding size (document 001, section 4)."""
+
+CHECKED = 3
+"""Windows on which every implementation is checked; their state is carried from one to the next."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A gated network's sizes; `cell` is "gru" or "lstm", `matrices` is K."""
+
+    name: str
+    cell: str
+    hidden: int
+    matrices: int = 1
+    vocabulary: int = 10_000
+    dataset: str = "ptb"
+    embedding: int = EMBEDDING
+
+    @property
+    def flops_a_token(self) -> int:
+        """Of the dense products, forward, backward and update: 6 for each weight that a token uses."""
+        gates = {"gru": 3, "lstm": 4}[self.cell]
+        return 6 * (gates * self.hidden * (self.embedding + self.hidden) + self.hidden * self.vocabulary)
+
+    def described(self) -> dict[str, Any]:
+        """The sizes, for people."""
+        return dataclasses.asdict(self) | {"flops_a_token": self.flops_a_token}
+
+
+@dataclass(frozen=True)
+class Task:
+    """Windows x -> y, int32 (n, STEPS, STREAMS), and the readable model's state_dict; pieces are windows."""
+
+    workload: Workload
+    x: np.ndarray
+    y: np.ndarray
+    weights: Mapping[str, np.ndarray]
+    learning_rate: float
+    dropout: float
+    clip_norm: float
+    key: int
+    block = CHECKED
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def tokens(self, first: int, last: int) -> int:
+        """Words of windows first .. last-1."""
+        return self.x[first:last].size
+
+
+_NUMBERS = ("learning_rate", "dropout", "clip_norm", "key")
+
+
+def write_task(task: Task, folder: Path) -> None:
+    """Writes the task into an empty folder."""
+    np.savez(folder / "text.npz", x=task.x, y=task.y)
+    np.savez(folder / "weights.npz", **task.weights)
+    facts = {name: getattr(task, name) for name in _NUMBERS} | {"workload": dataclasses.asdict(task.workload)}
+    (folder / "task.json").write_text(json.dumps(facts), encoding="utf-8")
+
+
+def read_task(folder: Path) -> Task:
+    """What `write_task` wrote."""
+    facts = json.loads((folder / "task.json").read_text(encoding="utf-8"))
+    with np.load(folder / "text.npz") as text, np.load(folder / "weights.npz") as weights:
+        arrays, values = dict(text), dict(weights)
+    return Task(Workload(**facts["workload"]), **arrays, weights=values, **{n: facts[n] for n in _NUMBERS})
