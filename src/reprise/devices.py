@@ -1,14 +1,26 @@
-"""Which GPUs a job could use, found without importing torch."""
+"""The processor, and which GPUs a job could use, found without importing torch."""
 
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import subprocess
 from pathlib import Path
 
 from reprise.config.resolved import Resolved
 from reprise.training import PROTOCOLS
+
+
+def processor() -> str:
+    """What the processor calls itself."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
 
 
 def gpus_wanted(experiment: Resolved, visible: int) -> int:

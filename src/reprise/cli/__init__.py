@@ -21,6 +21,7 @@ COMMANDS = {
     "train": "train one replica of one experiment and leave its run record",
     "collect": "gather the run records into metrics, curves and samples",
     "render": "draw figures, tables and the report from what was collected",
+    "estimate": "say how long what is missing will take on this machine",
     "schemas": "write the JSON Schemas of the configuration",
     "bench": "time the engines beside what else one could run",
 }

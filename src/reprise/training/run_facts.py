@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import platform
 import resource
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
 import reprise
+from reprise.devices import processor
 
 
 def run_facts(engine: str, device: torch.device, wall_seconds: float, resumed: int) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def run_facts(engine: str, device: torch.device, wall_seconds: float, resumed: i
     kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {
         "engine": engine,
-        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else f"cpu ({_processor()})",
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else f"cpu ({processor()})",
         "threads": torch.get_num_threads(),
         "wall_seconds": round(wall_seconds, 3),
         "peak_memory_mib": round(kilobytes / 1024, 1),
@@ -32,13 +32,3 @@ def run_facts(engine: str, device: torch.device, wall_seconds: float, resumed: i
         "platform": f"{platform.system()} {platform.machine()}",
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
     }
-
-
-def _processor() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()

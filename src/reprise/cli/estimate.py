@@ -1,0 +1,65 @@
+"""Say how long what is missing will take on this machine, one core a job.
+
+Experiments with finished replicas take as long as those did; the others are measured for a few seconds each, once
+(kept in build/estimates.json), as far as their corpora are prepared. On a GPU nothing has been measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from reprise.cli.common import add_tier, project_and_experiments
+from reprise.errors import UserError, known
+from reprise.evidence.estimate import Estimate, calibration, estimates, hours, summary
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_tier(parser)
+    parser.add_argument("name", nargs="*", help="<paper> or <paper>/<experiment>; default: all of the tier")
+    parser.add_argument("--cores", type=int, default=os.cpu_count() or 1, help="default: those of this machine")
+    parser.add_argument("--no-calibration", action="store_true", help="use what is known and measure nothing")
+
+
+def run(given: argparse.Namespace) -> None:
+    from pathlib import Path
+
+    from rich.console import Console
+    from rich.table import Table
+
+    if given.cores < 1:
+        raise UserError(f"--cores {given.cores}: give a number of cores above 0")
+    _, experiments = project_and_experiments(given.tier)
+    names = {e.id for e in experiments} | {e.paper for e in experiments}
+    for name in given.name:
+        if name not in names:
+            raise UserError(f"no paper or experiment '{name}' in this tier; {known(name, names)}")
+    chosen = [e for e in experiments if not given.name or {e.id, e.paper} & set(given.name)]
+    found = estimates(chosen, Path(), None if given.no_calibration else calibration)
+    table = Table()
+    for title in ("experiment", "missing"):
+        table.add_column(title, no_wrap=True)
+    for title in ("each", "all"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("from")
+    for one in found:
+        if one.missing:
+            table.add_row(*_row(one))
+    console = Console()
+    if table.row_count:
+        Console(width=max(console.width, 130)).print(table)
+    for paper in dict.fromkeys(e.paper for e in chosen):
+        of_paper = [e for e in found if e.experiment.paper == paper]
+        console.print(f"{paper}: {summary(of_paper, given.cores)}", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"all: {summary(found, given.cores)}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _row(one: Estimate) -> tuple[str, ...]:
+    each = "-" if one.seconds is None else hours(one.seconds)
+    return (
+        one.experiment.id,
+        f"{one.missing} of {one.wanted}",
+        each,
+        "-" if one.total is None else hours(one.total),
+        one.source,
+    )

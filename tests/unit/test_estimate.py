@@ -1,0 +1,125 @@
+"""Estimates: from records where there are any, from a calibration where not, and said so where neither is."""
+
+from __future__ import annotations
+
+import pytest
+
+from reprise import cli
+from reprise.config.resolved import Resolved
+from reprise.devices import processor
+from reprise.errors import UserError
+from reprise.evidence.estimate import CACHE, Estimate, calibration, estimates, hours, read_cache, summary
+from reprise.training.protocol import Outcome
+from reprise.training.record import make_record, write_record
+
+
+def experiment(name, replicas=2, corpus=None, most=60, **training):
+    config = {"training": {"protocol": "subsequence-sgd", "options": {"max_epochs": most, **training}}, "name": name}
+    return Resolved("p", name, "quick", "t", replicas, config, {}, corpus)
+
+
+def leave(tmp_path, which, replica, seconds, epochs=None, device=None, diverged=None):
+    metrics = [{"split": "train", "metric": "epochs", "value": epochs, "unit": "epoch", "n": 1}] if epochs else []
+    run = {"engine": "fused", "device": device or f"cpu ({processor()})", "wall_seconds": seconds}
+    record = make_record(which, replica, Outcome(metrics=metrics), 7, diverged, run)
+    write_record(tmp_path / which.record_path(replica), record)
+
+
+def never(which, root):
+    raise AssertionError(f"{which.id} need not be measured")
+
+
+def test_finished_replicas_say_how_long_the_others_take(tmp_path):
+    one = experiment("one", replicas=4)
+    leave(tmp_path, one, 0, 100.0)
+    leave(tmp_path, one, 2, 200.0)
+    (found,) = estimates([one], tmp_path, never)
+    assert (found.missing, found.seconds, found.total) == (2, 150.0, 300.0)
+    assert found.source == "finished replicas"
+
+
+def test_other_processors_and_diverged_replicas_say_nothing(tmp_path):
+    one = experiment("one", replicas=3)
+    leave(tmp_path, one, 0, 100.0, device="cpu (another)")
+    leave(tmp_path, one, 1, 3.0, diverged={"epoch": 1})
+    (found,) = estimates([one], tmp_path)
+    assert (found.missing, found.seconds) == (1, None)
+    (found,) = estimates([one], tmp_path, lambda which, root: (2.0, 60.0))
+    assert found.seconds == 120.0
+
+
+def test_a_calibration_counts_as_many_epochs_as_finished_trainings_needed(tmp_path):
+    done, new = experiment("done", replicas=1), experiment("new", replicas=3, most=40)
+    leave(tmp_path, done, 0, 900.0, epochs=30)
+    assert estimates([done, new], tmp_path, lambda which, root: (10.0, 40.0))[1].seconds == 10.0 * 40 * 0.5
+    # kept: the next one measures nothing
+    again = estimates([done, new], tmp_path, never)[1]
+    assert (again.seconds, again.missing, again.source) == (200.0, 3, "calibration")
+    assert read_cache(tmp_path) == {new.config_hash: {"seconds_a_unit": 10.0, "units": 40.0}}
+    (tmp_path / CACHE).write_text("{")
+    assert estimates([new], tmp_path)[0].seconds is None
+
+
+def test_without_a_corpus_the_command_that_prepares_it_is_named(tmp_path):
+    (found,) = estimates([experiment("one", corpus="data/corpora/x.npz")], tmp_path, never)
+    assert found.source == "not prepared: reprise prepare p/one"
+    assert found.total is None
+
+
+def test_a_check_takes_no_time_worth_naming(tmp_path):
+    check = Resolved("p", "check", "quick", "t", 1, {"check": "x", "tolerance": 0.0}, {}, None)
+    assert estimates([check], tmp_path, never)[0].seconds == 0.0
+
+
+def test_the_summary_counts_cores_and_what_is_unknown():
+    one, two = experiment("one", replicas=3), experiment("two", replicas=1)
+    known = [Estimate(one, 3, 3600.0, ""), Estimate(two, 1, 9000.0, "")]
+    assert summary(known, 1) == "4 replicas are missing: 5.5 h of one core, 5.5 h with 1"
+    # no faster than the longest replica
+    assert summary(known, 8) == "4 replicas are missing: 5.5 h of one core, 2.5 h with 8"
+    assert "not in it: 1 experiment that" in summary([*known, Estimate(two, 1, None, "")], 8)
+    assert summary([Estimate(one, 0, None, "")], 8) == "nothing is missing"
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(3.2, "3 s"), (90, "1.5 min"), (5400, "1.5 h")])
+def test_durations_are_said_in_one_unit(seconds, text):
+    assert hours(seconds) == text
+
+
+def palindromes(steps, rate=0.01):
+    options = {"steps": steps, "batch_size": 4, "optimiser": "adam", "learning_rate": rate, "clip_norm": 10.0}
+    config = {
+        "model": {"name": "elman", "options": {"hidden_size": 4, "weight_law": "fan-in-truncated-normal"}},
+        "data": {"dataset": "palindromes", "options": {"length": 3}, "raw": {}},
+        "training": {"protocol": "final-digit", "options": {**options, "log_every": 5}},
+        "precision": "float32",
+    }
+    return Resolved("p", "e", "quick", "t", 1, config, {}, None)
+
+
+def test_a_calibration_trains_for_some_seconds(tmp_path, monkeypatch):
+    monkeypatch.setattr("reprise.evidence.estimate.CALIBRATION_SECONDS", 0.1)
+    seconds, units = calibration(palindromes(steps=10**6), tmp_path)
+    assert units == 10**6
+    assert 1e-6 < seconds < 0.5
+
+
+def test_a_training_that_ends_within_the_first_piece_cannot_be_measured(tmp_path):
+    with pytest.raises(UserError, match="p/e: no progress"):
+        calibration(palindromes(steps=1), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [(["palindrome"], "did you mean 'palindromes'"), (["--cores", "0"], "number of cores above 0")],
+)
+def test_the_command_refuses_what_it_does_not_know(arguments, reason, capsys):
+    assert cli.main(["estimate", *arguments]) == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_the_command_lists_what_is_missing(capsys):
+    assert cli.main(["estimate", "--tier", "paper", "--cores", "8", "--no-calibration"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.splitlines()[-1].startswith("all: ")
+    assert "palindromes: nothing is missing" in shown
