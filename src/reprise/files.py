@@ -58,14 +58,18 @@ def canonical_json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
-def write_json(path: Path | str, value: Any) -> None:
-    """Writes `value` as readable JSON with sorted keys, a list of numbers on one line, whole or not at all.
+def json_text(value: Any) -> str:
+    """`value` as readable JSON with sorted keys, a list of numbers on one line.
 
     Refuses NaN and infinity (ValueError).
     """
     text = json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
-    text = _LIST_OF_NUMBERS.sub(lambda found: "[" + " ".join(found[1].split()) + "]", text)
-    write_atomically(path, text + "\n")
+    return _LIST_OF_NUMBERS.sub(lambda found: "[" + " ".join(found[1].split()) + "]", text) + "\n"
+
+
+def write_json(path: Path | str, value: Any) -> None:
+    """Writes `json_text(value)` to `path`, whole or not at all."""
+    write_atomically(path, json_text(value))
 
 
 def write_if_changed(path: Path | str, content: str) -> bool:

@@ -16,7 +16,8 @@ TABLES = [
     for table in paper.tables
     for kind in ("csv", "md", "html")
 ]
-REPORT = [*COLLECTED, *FIGURES, *TABLES, f"{RESULTS}/report.html"]
+CLAIMS = f"{RESULTS}/claims.json"
+REPORT = [*COLLECTED, CLAIMS, *FIGURES, *TABLES, f"{RESULTS}/report.html"]
 DISPLAYS = "|".join(
     f"{n}-{d}" for n, p in PROJECT.papers.items() for d in (*p.figures, *p.tables)
 )
@@ -42,6 +43,29 @@ rule collect:
         "collecting the run records of the tier {params.tier}"
     shell:
         "PYTHONPATH=src python -m reprise collect --tier {params.tier} > {log} 2>&1"
+
+
+rule claims:
+    input:
+        records=RECORDS,
+        papers=[f"config/papers/{name}.yaml" for name in PROJECT.papers],
+        code=sources("evidence"),
+    output:
+        CLAIMS,
+    log:
+        f"logs/{TIER}/claims.log",
+    benchmark:
+        f"benchmarks/{TIER}/claims.tsv"
+    conda:
+        "../../envs/report.yaml"
+    resources:
+        **resources_of("report"),
+    params:
+        tier=TIER,
+    message:
+        "judging the claims from the run records of the tier {params.tier}"
+    shell:
+        "PYTHONPATH=src python -m reprise verify --tier {params.tier} > {log} 2>&1"
 
 
 rule figure:
@@ -73,6 +97,7 @@ rule figure:
 rule table:
     input:
         COLLECTED,
+        CLAIMS,
         papers=[f"config/papers/{name}.yaml" for name in PROJECT.papers],
         code=sources("report"),
     output:
@@ -98,6 +123,7 @@ rule table:
 rule page:
     input:
         COLLECTED,
+        CLAIMS,
         FIGURES,
         TABLES,
         code=sources("report"),

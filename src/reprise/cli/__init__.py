@@ -20,6 +20,7 @@ COMMANDS = {
     "resolve": "check the configuration and write what training reads",
     "train": "train one replica of one experiment and leave its run record",
     "collect": "gather the run records into metrics, curves and samples",
+    "verify": "judge the papers' claims from the run records",
     "render": "draw figures, tables and the report from what was collected",
     "estimate": "say how long what is missing will take on this machine",
     "schemas": "write the JSON Schemas of the configuration",

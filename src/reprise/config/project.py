@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +12,13 @@ from pydantic import BaseModel, ValidationError
 
 from reprise.config.schema import Config, Paper
 from reprise.config.strict_yaml import load_yaml
+from reprise.data import ldc_wsj
+from reprise.data.spec import DatasetSpec
 from reprise.errors import UserError, known
 
 CONFIG = Path("config/config.yaml")
 PAPERS = Path("config/papers")
+LDC_WSJ = "REPRISE_LDC_WSJ"
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -27,12 +31,28 @@ class Project:
     config: Config
     papers: dict[str, Paper]
 
+    def spec(self, dataset: str) -> DatasetSpec:
+        """What a dataset of the configuration is made of; a folder `ldc_wsj` takes the place of Mikolov's files.
+
+        Raises `UserError` where that folder is not what it should be.
+        """
+        spec = self.config.datasets[dataset].spec(dataset)
+        if self.config.ldc_wsj and spec.prepare == ldc_wsj.REPLACES:
+            return ldc_wsj.in_place_of(spec, self.root / self.config.ldc_wsj)
+        return spec
+
 
 def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = None) -> Project:
-    """Reads and checks config/config.yaml (with `overrides` laid over it) and the papers that it names."""
+    """Reads and checks config/config.yaml (with `overrides` laid over it) and the papers that it names.
+
+    The environment variable REPRISE_LDC_WSJ stands for the key `ldc_wsj`, unless `overrides` has it: that is how the
+    pipeline tells its jobs what it was told with `--config`.
+    """
     root = Path(root)
     content = _mapping(load_yaml(root / CONFIG), root / CONFIG)
     source: Path | str = root / CONFIG
+    if os.environ.get(LDC_WSJ):
+        content = {**content, "ldc_wsj": os.environ[LDC_WSJ]}
     if overrides:
         content = {**content, **overrides}
         source = f"{root / CONFIG} (with --config {' '.join(f'{k}={v}' for k, v in overrides.items())})"

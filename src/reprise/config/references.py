@@ -1,9 +1,10 @@
-"""Names inside a paper's file have to lead somewhere: citations, checks, assumptions, deviations."""
+"""Names inside a paper's file have to lead somewhere: citations, claims, assumptions, deviations."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from reprise.config.claim_checks import check_arithmetic, check_claims
 from reprise.config.schema import Experiment, Paper
 from reprise.errors import UserError, known
 
@@ -20,12 +21,12 @@ def check_references(paper: Paper, file: str) -> None:
                 _all_known([name], paper.assumptions, f"{where}.{place}.from", "assumption")
             if kind == "deviation":
                 _all_known([name], paper.deviations, f"{where}.{place}.from", "deviation")
-    for key, claim in paper.claims.items():
-        _all_known(claim.checks, paper.experiments, f"{file}: key claims.{key}.checks", "experiment")
     for key, assumption in paper.assumptions.items():
         for name, alternative in assumption.alternatives.items():
             where = f"{file}: key assumptions.{key}.alternatives.{name}.experiments"
             _all_known(alternative.experiments, paper.experiments, where, "experiment")
+    check_claims(paper, file)
+    check_arithmetic(paper, file)
 
 
 def _all_known(names: Iterable[str], there: Iterable[str], where: str, what: str) -> None:

@@ -116,6 +116,9 @@ def _training_config(project: Project, entry: _Entry) -> tuple[dict[str, Any], d
         raise UserError(f"{where}.model.name: no model '{model}'; {known(model, MODELS)}")
     if protocol not in PROTOCOLS:
         raise UserError(f"{where}.training.protocol: no protocol '{protocol}'; {known(protocol, PROTOCOLS)}")
+    if (model == "none") == PROTOCOLS[protocol].trains:
+        remedy = "name one that it trains" if model == "none" else "write none: it trains no model"
+        raise UserError(f"{where}.model.name: '{model}' with the protocol {protocol}; {remedy}")
     values, origins = _settings(entry)
     takes = {
         "model": (MODELS[model].options, f"model {model}"),
@@ -123,7 +126,7 @@ def _training_config(project: Project, entry: _Entry) -> tuple[dict[str, Any], d
         "training": (PROTOCOLS[protocol].options, f"protocol {protocol}"),
     }
     options = {s: check_options(values[s], kinds, f"{where}.{s}", owner) for s, (kinds, owner) in takes.items()}
-    raw = dataset.spec(name).checksums()
+    raw = project.spec(name).checksums()
     config = {
         "model": {"name": model, "options": options["model"]},
         "data": {"dataset": name, "options": options["data"], "raw": raw},

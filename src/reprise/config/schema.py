@@ -9,22 +9,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from reprise.config.base import Id, Origin, Strict
+from reprise.config.claims import Arithmetic, Claim
 from reprise.data.spec import DatasetSpec
 
 Tier = Literal["quick", "reduced", "paper"]
-Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$")]
-Origin = Annotated[
-    str,
-    StringConstraints(
-        pattern=r"^(paper .+|author's (code|log).*|assumption [a-z0-9-]+|deviation [a-z0-9-]+|ours: .+)$"
-    ),
-]
 Scalar = bool | int | float | str
+# Releases have dots in their numbers.
+DatasetId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
 Hex = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")]
-
-
-class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
 
 
 class Setting(Strict):
@@ -129,12 +122,6 @@ class Deviation(Strict):
     why: str
 
 
-class Claim(Strict):
-    text: str
-    place: str
-    checks: list[Id] = []
-
-
 class Paper(Strict):
     paper: Id
     document: Annotated[str, StringConstraints(pattern=r"^00[0-4]$")]
@@ -149,6 +136,7 @@ class Paper(Strict):
     assumptions: dict[Id, Assumption] = {}
     deviations: dict[Id, Deviation] = {}
     claims: dict[str, Claim] = {}
+    arithmetic: dict[Id, Arithmetic] = {}
 
 
 class RawFile(Strict):
@@ -196,5 +184,6 @@ class Config(Strict):
     papers: list[Id] = Field(min_length=1)
     engine: str
     device: Literal["auto", "cpu", "cuda"]
-    datasets: dict[Id, Dataset]
+    ldc_wsj: str | None = None
+    datasets: dict[DatasetId, Dataset]
     resources: Resources

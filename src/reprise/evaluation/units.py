@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+Unit = Literal["nats/token", "bits/token", "nats/character", "bits/character"]
 
 
 def perplexity(nats_per_token: float) -> float:
@@ -21,3 +25,38 @@ def bits(nats: float) -> float:
 def per_character(nats_per_token: float, tokens: int, characters: int) -> float:
     """Nats per token to nats per character of the same text."""
     return nats_per_token * tokens / characters
+
+
+def convert(value: float, unit: str, to: str, tokens: int | None = None, characters: int | None = None) -> float:
+    """An entropy in another `Unit`; between tokens and characters it takes how many of each the text has.
+
+    Raises ValueError for a unit that is none, and where the counts are needed and missing.
+    """
+    for name in (unit, to):
+        if name not in Unit.__args__:
+            raise ValueError(f"{name} is no unit of entropy; known are {', '.join(Unit.__args__)}")
+    (amount, per), (amount_to, per_to) = unit.split("/"), to.split("/")
+    if amount != amount_to:
+        value = bits(value) if amount_to == "bits" else value * math.log(2)
+    if per == per_to:
+        return value
+    if not tokens or not characters:
+        raise ValueError(f"{unit} to {to} takes the numbers of tokens and characters")
+    return value * tokens / characters if per_to == "character" else value * characters / tokens
+
+
+def derived(row: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """What follows from one of the `metrics` of a run record: rows like it.
+
+    From a cross-entropy per token its perplexity and, where the predicted characters of its split are counted too,
+    its bits per character.
+    """
+    if row.get("metric") != "cross_entropy" or row["unit"] != "nats/token":
+        return
+    value = perplexity(row["value"])
+    if math.isfinite(value):
+        yield {**row, "metric": "perplexity", "value": value, "unit": "1"}
+    counts = [m["value"] for m in metrics if (m["metric"], m["split"]) == ("predicted_characters", row["split"])]
+    for count in counts:
+        value = convert(row["value"], row["unit"], "bits/character", row["n"], count)
+        yield {**row, "metric": "bits_per_character", "value": value, "unit": "bits/character", "n": count}

@@ -12,14 +12,13 @@ import csv
 import gzip
 import io
 import json
-import math
 import statistics
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from reprise.config.resolved import Resolved
-from reprise.evaluation.units import perplexity
+from reprise.evaluation.units import derived
 from reprise.files import write_atomically, write_json
 from reprise.training.record import read_record
 
@@ -74,7 +73,7 @@ def _metric_rows(experiment: Resolved, record: dict[str, Any]) -> Iterator[dict[
     keys = _keys(experiment, record)
     for metric in record["metrics"] or [{}]:
         yield keys | metric
-        yield from _derived(keys | metric)
+        yield from (keys | row for row in derived(metric, record["metrics"]))
 
 
 def _curve_rows(experiment: Resolved, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -83,14 +82,6 @@ def _curve_rows(experiment: Resolved, record: dict[str, Any]) -> Iterator[dict[s
         fixed = {k: curve[k] for k in ("split", "metric", "unit", "axis")}
         for x, y in zip(curve["x"], curve["y"], strict=True):
             yield keys | fixed | {"x": x, "value": y}
-
-
-def _derived(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Perplexity beside every cross-entropy per token."""
-    if row.get("metric") == "cross_entropy" and row["unit"] == "nats/token":
-        value = perplexity(row["value"])
-        if math.isfinite(value):
-            yield row | {"metric": "perplexity", "value": value, "unit": "1"}
 
 
 def _csv(rows: Iterable[dict[str, Any]], columns: tuple[str, ...]) -> str:

@@ -6,6 +6,7 @@ Torch is imported for a calibration alone, so that the graph can be built, and i
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -22,6 +23,11 @@ CACHE = Path("build/estimates.json")
 CALIBRATION_SECONDS = 4.0
 _LONG = 90.0
 """Seconds after which a calibration is given up, whether or not it got anywhere."""
+
+_SLACK = 3.0
+"""Of a time limit: a node may be slower than this machine, or busy."""
+_SHORTEST = 600.0
+"""Seconds of the shortest time limit: starting takes some, whatever is trained."""
 
 RECORDS, CALIBRATION = "finished replicas", "calibration"
 
@@ -136,6 +142,18 @@ def summary(found: Iterable[Estimate], cores: int) -> str:
         plural = "" if len(unknown) == 1 else "s"
         line += f"; not in it: {len(unknown)} experiment{plural} that nobody has measured (reprise estimate)"
     return line
+
+
+def time_limit(experiment: Resolved, otherwise: int, root: Path = Path()) -> int:
+    """Minutes to ask for a replica: `_SLACK` times what it is estimated to take, `otherwise` where nobody knows."""
+    try:
+        (found,) = estimates([experiment], root)
+    except UserError:
+        # A damaged record: collecting says so, with the remedy.
+        return otherwise
+    if not found.seconds:
+        return otherwise
+    return math.ceil(max(_SLACK * found.seconds, _SHORTEST) / 60.0)
 
 
 def hours(seconds: float) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -59,3 +61,32 @@ def read_collected(path: Path, columns: Mapping[str, str], tier: str) -> pd.Data
     except (ValueError, OSError, EOFError, zlib.error) as error:
         # pandas writes several lines; the first says what it met.
         raise UserError(f"{path}: {str(error).splitlines()[0]}; {remedy}") from None
+
+
+def read_claims(path: Path, tier: str) -> dict[str, dict[str, Any]]:
+    """What `reprise verify` found, by paper and claim; empty where it did not run.
+
+    Errors: `UserError` where the file is damaged.
+    """
+    if not path.is_file():
+        return {}
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise UserError(f"{path}: {error}; run `python -m reprise verify --tier {tier}`") from None
+    return content
+
+
+def read_samples(path: Path, tier: str) -> list[dict[str, Any]]:
+    """The lines of samples.jsonl: texts that models wrote, with the keys of the other files.
+
+    Errors: `UserError` where the file is missing or damaged.
+    """
+    remedy = f"run `python -m reprise collect --tier {tier}`"
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; {remedy}")
+    try:
+        # Only "\n" ends a line here: a text may hold characters that other readers take for line ends.
+        return [json.loads(line) for line in path.read_bytes().split(b"\n") if line]
+    except ValueError as error:
+        raise UserError(f"{path}: {error}; {remedy}") from None

@@ -15,7 +15,7 @@ from reprise.config.project import PAPERS, Project
 from reprise.config.resolved import Resolved
 from reprise.config.schema import Dataset, Display, Experiment, Paper
 from reprise.errors import UserError
-from reprise.report.collected import COLUMNS, CURVE_COLUMNS, read_collected
+from reprise.report.collected import COLUMNS, CURVE_COLUMNS, read_claims, read_collected, read_samples
 
 NOT_RUN = "not run at this tier"
 NOT_TRAINED = "not trained yet"
@@ -65,6 +65,8 @@ class Context:
     reference: Path
     file: str = ""
     datasets: Mapping[str, Dataset] = field(default_factory=dict)
+    claims: Mapping[str, Any] = field(default_factory=dict)
+    folder: Path = Path()  # what was collected, results/<tier>
 
     def display(self, display_id: str) -> Display:
         return {**self.paper.tables, **self.paper.figures}[display_id]
@@ -74,6 +76,10 @@ class Context:
         where = f"{self._key(display_id)}.options"
         kinds = {name: type(value) for name, value in defaults.items()}
         return check_options({**defaults, **given}, kinds, where, self.display(display_id).function)
+
+    def of_experiments(self, display_id: str) -> bool:
+        """Whether experiments stand in this figure or table, and not the paper's claims or its arithmetic."""
+        return self.display(display_id).function.partition(".")[0] not in {"claims", "arithmetic"}
 
     def cited_by(self, display_id: str) -> list[str]:
         """Experiments that stand in this figure or table, in file order, whether or not the tier has them."""
@@ -118,6 +124,13 @@ class Context:
         rows = of_experiment(self.curves, experiment)
         rows = rows[(rows.status == status) & (rows.metric == metric) & (rows.split == split)]
         return rows.pivot(index="x", columns="replica", values="value").sort_index()
+
+    def samples(self, experiment: str, replica: int = 0) -> list[dict[str, Any]]:
+        """The texts that a finished replica wrote, in the order of its record; `UserError` for a damaged file."""
+        base, _, variant = experiment.partition("@")
+        of = {"paper": self.paper_id, "experiment": base, "variant": variant, "replica": replica, "status": "finished"}
+        found = read_samples(self.folder / "samples.jsonl", self.tier)
+        return [sample for sample in found if of.items() <= sample.items()]
 
     def status(self, experiment: str) -> Status:
         rows = of_experiment(self.metrics, experiment).drop_duplicates("replica")
@@ -165,14 +178,16 @@ def of_experiment(rows: pd.DataFrame, experiment: str) -> pd.DataFrame:
 
 
 def load_contexts(project: Project, experiments: list[Resolved]) -> dict[str, Context]:
-    """What was collected for the project's tier, by paper.
+    """What was collected for the project's tier, by paper; no claims where `reprise verify` did not run.
 
-    Errors: `UserError` where metrics.csv or curves.csv.gz is missing, empty, damaged or lacks a column.
+    Errors: `UserError` where metrics.csv or curves.csv.gz is missing, empty, damaged or lacks a column, and where
+    claims.json is damaged.
     """
     tier = project.config.tier
     folder = project.root / "results" / tier
     metrics = read_collected(folder / "metrics.csv", COLUMNS, tier)
     curves = read_collected(folder / "curves.csv.gz", CURVE_COLUMNS, tier)
+    claims = read_claims(folder / "claims.json", tier)
     return {
         name: Context(
             tier=tier,
@@ -184,6 +199,8 @@ def load_contexts(project: Project, experiments: list[Resolved]) -> dict[str, Co
             reference=project.root / REFERENCE,
             file=str(project.root / PAPERS / f"{name}.yaml"),
             datasets=project.config.datasets,
+            claims=claims.get(name, {}),
+            folder=folder,
         )
         for name, paper in project.papers.items()
     }

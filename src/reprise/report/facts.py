@@ -11,6 +11,8 @@ _NAMED = 4
 
 def replicas(context: Context, display_id: str) -> str:
     """A few sentences on the replicas behind a display: how many ran, diverged and are missing."""
+    if not context.of_experiments(display_id):
+        return ""
     names = context.cited_by(display_id)
     states = {name: context.status(name) for name in names}
     run = [state for state in states.values() if state.run]

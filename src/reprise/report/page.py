@@ -97,7 +97,7 @@ def _display(context: Context, entry: Entry) -> dict[str, Any]:
         "place": entry.display.place,
         "caption": entry.display.caption.strip(),
         "facts": facts.replicas(context, entry.id),
-        "empty": not context.total(context.cited_by(entry.id)).run,
+        "empty": context.of_experiments(entry.id) and not context.total(context.cited_by(entry.id)).run,
     }
 
 

@@ -24,7 +24,9 @@ def errors(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
             "check": name,
             "title": experiment.title,
             "tolerance": experiment.check.tolerance,
-            "claims": ", ".join(key for key, claim in context.paper.claims.items() if name in claim.checks),
+            "claims": ", ".join(
+                key for key, claim in context.paper.claims.items() if name in (*claim.checks, *claim.corrections)
+            ),
         }
         found = of_experiment(context.metrics, name)
         found = found[found.metric == "max_error"].sort_values(["replica", "split"], kind="stable")

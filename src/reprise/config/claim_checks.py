@@ -1,0 +1,114 @@
+"""A claim has to be of one piece: a statistic that fits its kind, and names that lead somewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reprise.config.claims import Claim, Term
+from reprise.config.formula import evaluate, names_in, read_printed
+from reprise.config.schema import Paper
+from reprise.errors import UserError, known
+
+STATISTICS = {
+    "superiority": ("compare", "gaps"),
+    "non-inferiority": ("compare",),
+    "equivalence": ("equal",),
+    "ordering": ("order", "gaps"),
+    "identity": ("checks",),
+    "threshold": ("share", "level"),
+    "unit": ("unit",),
+    "descriptive": (),
+}
+"""Which statistics can decide a claim of each kind."""
+_MARGIN = {"superiority": "may", "ordering": "may", "non-inferiority": "must", "equivalence": "must"}
+
+
+def check_claims(paper: Paper, file: str) -> None:
+    """Raises `UserError` at the first claim that cannot be decided as it is written."""
+    for key, claim in paper.claims.items():
+        where = f"{file}: key claims.{key}"
+        _check_statistic(claim, where)
+        _check_names(claim, paper, where)
+
+
+def _check_statistic(claim: Claim, where: str) -> None:
+    every = dict.fromkeys(name for names in STATISTICS.values() for name in names)
+    given = [name for name in every if getattr(claim, name)]
+    if claim.reason and given:
+        raise UserError(f"{where}.reason: says why records cannot decide it, beside '{given[0]}'; keep one of the two")
+    if claim.kind is None:
+        if any(name != "checks" for name in given):
+            raise UserError(f"{where}.kind: missing; add one that takes '{given[0]}'")
+        return
+    fitting = STATISTICS[claim.kind]
+    if not claim.reason:
+        if not fitting:
+            raise UserError(f"{where}.reason: missing; a claim of kind {claim.kind} says why records cannot decide it")
+        if len(given) != 1 or given[0] not in fitting:
+            found = ", ".join(given) or "none"
+            raise UserError(
+                f"{where}.kind: {claim.kind} is decided by one of {', '.join(fitting)}, not by {found}; mend either"
+            )
+    rule = _MARGIN.get(claim.kind, "no")
+    if claim.margin and (rule == "no" or claim.gaps or claim.reason):
+        raise UserError(f"{where}.margin: nothing here takes a margin; remove it")
+    if rule == "must" and not claim.margin and not claim.reason:
+        raise UserError(f"{where}.margin: missing; say what difference still counts as none, and why")
+    for name in ("share", "level"):
+        bound = getattr(claim, name)
+        if bound and (bound.at_least is None) == (bound.at_most is None):
+            raise UserError(f"{where}.{name}: takes one of at_least and at_most; mend it")
+    if claim.share and not 0 < (claim.share.at_least or claim.share.at_most or 0.0) < 1:
+        raise UserError(f"{where}.share: the bound is a share between 0 and 1, neither of which can be told; mend it")
+
+
+def _check_names(claim: Claim, paper: Paper, where: str) -> None:
+    there = set(paper.experiments)
+    for name, assumption in paper.assumptions.items():
+        for alternative, choice in assumption.alternatives.items():
+            there |= {f"{experiment}@{name}={alternative}" for experiment in choice.experiments}
+    for key, side in claim.sides():
+        term = side if isinstance(side, Term) else Term(experiment=side)
+        _known(term.experiment, there, f"{where}.{key}")
+        if paper.experiments[term.experiment.partition("@")[0]].check and not claim.level:
+            raise UserError(f"{where}.{key}: '{term.experiment}' is a check; name a trained experiment")
+        for part in ("metric", "split"):
+            if not (getattr(term, part) or getattr(claim, part)):
+                raise UserError(f"{where}.{part}: missing; say which {part} of the run records decides it")
+    for key in ("checks", "corrections"):
+        for name in getattr(claim, key):
+            _known(name, paper.experiments, f"{where}.{key}")
+            if not paper.experiments[name].check:
+                raise UserError(f"{where}.{key}: '{name}' is no check; name an experiment that has one")
+    if claim.margin:
+        kind, _, name = claim.margin.origin.partition(" ")
+        if kind in {"assumption", "deviation"}:
+            _known(name, getattr(paper, f"{kind}s"), f"{where}.margin.from", kind)
+
+
+def _known(name: str, there: Iterable[str], where: str, what: str = "experiment") -> None:
+    if name not in there:
+        raise UserError(f"{where}: no {what} '{name}'; {known(name, there)}")
+
+
+def check_arithmetic(paper: Paper, file: str) -> None:
+    """Raises `UserError` at the first printed number whose formula cannot be worked out."""
+    for key, entry in paper.arithmetic.items():
+        where = f"{file}: key arithmetic.{key}"
+        if (entry.printed is None) == (entry.equals is None):
+            raise UserError(f"{where}: takes one of printed and equals; mend it")
+        used: set[str] = set()
+        for place in ("formula", "equals"):
+            formula = getattr(entry, place)
+            try:
+                if formula is not None:
+                    evaluate(formula, entry.values)
+                    used |= names_in(formula)
+            except ValueError as error:
+                raise UserError(f"{where}.{place}: {error}; mend the formula or its values") from None
+        for name in entry.values.keys() - used:
+            raise UserError(f"{where}.values.{name}: no formula uses it; remove it, or mend its spelling")
+        if entry.experiment:
+            _known(entry.experiment, paper.experiments, f"{where}.experiment")
+        if entry.printed is not None and read_printed(entry.printed) is None:
+            raise UserError(f"{where}.printed: '{entry.printed}' is no number; write it as 3M, 82 %, 463,069 or 2.7")

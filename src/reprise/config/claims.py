@@ -1,0 +1,154 @@
+"""What a paper claims, and the statistic of our run records that would support or contradict it.
+
+A statistic names experiments and a metric, never a number of ours. `lower` and `higher` say which of two experiments
+has the lower metric if the claim is true, so that nobody has to know whether more of it is better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from reprise.config.base import Id, Name, Origin, Strict
+from reprise.evaluation.units import Unit
+
+Kind = Literal[
+    "superiority", "non-inferiority", "equivalence", "ordering", "identity", "threshold", "unit", "descriptive"
+]
+
+
+class Term(Strict):
+    """A metric of an experiment; what is left out is the claim's."""
+
+    experiment: Name
+    metric: str | None = None
+    split: str | None = None
+
+
+Side = Name | Term
+
+
+class Comparison(Strict):
+    """If the claim is true, the metric of `lower` is below that of `higher`."""
+
+    lower: Side
+    higher: Side
+
+
+class Margin(Strict):
+    """What difference still counts as none, or, of a superiority claim, the least that counts.
+
+    Relative margins are shares of the metric of `higher`, or of the second of two that should be equal.
+    """
+
+    value: float = Field(gt=0)
+    measure: Literal["relative", "absolute"] = Field(alias="is")
+    origin: Origin = Field(alias="from")
+
+
+class Bound(Strict):
+    """Which experiments are held to a bound; one of `at_least` and `at_most` is given."""
+
+    experiments: list[Name] = Field(min_length=1)
+    at_least: float | None = None
+    at_most: float | None = None
+
+
+class Share(Bound):
+    """A bound on the share of replicas whose metric, or a point of their curve of that name, is at least `reaches`."""
+
+    reaches: float
+
+
+class Published(Strict):
+    """A number from elsewhere, for comparison."""
+
+    value: float
+    what: str
+    source: str
+
+
+class UnitQuestion(Strict):
+    """Whether the reported numbers are in the unit that the paper states, or in another.
+
+    `reference` is a simple model of ours on the same text, `published` the best that was known, in the stated unit.
+    """
+
+    stated: Unit
+    other: Unit
+    experiments: list[Name] = Field(min_length=1)
+    reference: Name | None = None
+    published: Published | None = None
+
+
+class Claim(Strict):
+    """A proposition of a paper.
+
+    compare   each `lower` is below its `higher`
+    order     ascending; the members of a list in it are not compared with each other. With a margin a neighbour may
+              be lower by less than that, but the first has to be below the last
+    gaps      each difference higher - lower is larger than the next
+    equal     the two of each pair differ by less than the margin
+    share     how many replicas get somewhere
+    level     the mean metric of each experiment against a bound
+    checks    every computed error is within its tolerance; `corrections` are the checks of the formula set right
+    unit      which unit fits the reported numbers
+    """
+
+    text: str
+    place: str
+    kind: Kind | None = None
+    metric: str | None = None
+    split: str | None = None
+    compare: Comparison | list[Comparison] | None = None
+    order: Annotated[list[Side | list[Side]], Field(min_length=2)] | None = None
+    gaps: Annotated[list[Comparison], Field(min_length=2)] | None = None
+    equal: list[Annotated[list[Side], Field(min_length=2, max_length=2)]] | None = None
+    share: Share | None = None
+    level: Bound | None = None
+    unit: UnitQuestion | None = None
+    checks: list[Id] = []
+    corrections: list[Id] = []
+    margin: Margin | None = None
+    criterion: str | None = Field(None, description="how the statistic stands for the words, where that is a choice")
+    contradicted_by: str | None = Field(None, description="what the paper itself, or its author's log, says against it")
+    reason: str | None = Field(None, description="why records cannot decide it")
+
+    @property
+    def comparisons(self) -> list[Comparison]:
+        """`compare`, or `gaps`, as a list."""
+        found = self.compare or self.gaps or []
+        return found if isinstance(found, list) else [found]
+
+    def sides(self) -> Iterator[tuple[str, Side]]:
+        """Every experiment that the statistic names, with its key."""
+        key = "compare" if self.compare else "gaps"
+        for comparison in self.comparisons:
+            yield f"{key}.lower", comparison.lower
+            yield f"{key}.higher", comparison.higher
+        for entry in self.order or []:
+            for side in entry if isinstance(entry, list) else [entry]:
+                yield "order", side
+        for pair in self.equal or []:
+            for side in pair:
+                yield "equal", side
+        for key in ("share", "level", "unit"):
+            for name in getattr(self, key).experiments if getattr(self, key) else []:
+                yield f"{key}.experiments", name
+        if self.unit and self.unit.reference:
+            yield "unit.reference", self.unit.reference
+
+
+class Arithmetic(Strict):
+    """A number printed in a paper, and how it follows from others; see `reprise.evidence.arithmetic`."""
+
+    text: str
+    place: str
+    formula: str
+    values: dict[str, float | int] = {}
+    printed: str | None = Field(None, description="as the paper prints it: 3M, 82 %, 463,069")
+    equals: str | None = Field(None, description="a second formula that the paper calls equal")
+    experiment: Id | None = Field(None, description="whose parameters the formula counts; a test builds the model")
+    note: str | None = None

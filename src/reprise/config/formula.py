@@ -1,0 +1,78 @@
+"""Formulas in the configuration: arithmetic over named values, and nothing that a program could do besides."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+
+_OPERATORS: dict[type, Callable] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+    ast.USub: operator.neg,
+}
+_FUNCTIONS: dict[str, Callable] = {"exp": math.exp, "log": math.log}
+_PRINTED = re.compile(r"(\d{1,3}(?:,\d{3})+|\d+)(?:\.(\d+))? ?(k|M|%)?")
+_SUFFIXES = {None: Fraction(1), "k": Fraction(1000), "M": Fraction(10**6), "%": Fraction(1, 100)}
+
+
+def read_printed(text: str) -> tuple[Fraction, Fraction] | None:
+    """A printed number and the value of its last digit: "5.3M" is (5300000, 100000); None where it is no number.
+
+    Zeros at the end of a whole number count as digits: "500" is to the unit.
+    """
+    found = _PRINTED.fullmatch(text)
+    if not found:
+        return None
+    whole, decimals, suffix = found.groups()
+    last = _SUFFIXES[suffix] / 10 ** len(decimals or "")
+    return int(whole.replace(",", "") + (decimals or "")) * last, last
+
+
+def names_in(formula: str) -> set[str]:
+    """The names of values that a formula uses. Raises ValueError where it is no formula."""
+    return {node.id for node in ast.walk(_parse(formula)) if isinstance(node, ast.Name)} - _FUNCTIONS.keys()
+
+
+def evaluate(formula: str, values: Mapping[str, float]) -> float:
+    """The value of "2 * H * V + exp(J)": + - * / **, brackets, exp and log (natural); whole numbers stay exact.
+
+    Raises ValueError where it is no formula, a name has no value, or the result is not finite.
+    """
+    try:
+        result = _value(_parse(formula), values)
+    except ArithmeticError as error:
+        raise ValueError(str(error)) from None
+    if isinstance(result, complex) or not math.isfinite(result):
+        raise ValueError(f"{result} is no number to compare")
+    return result
+
+
+def _parse(formula: str) -> ast.expr:
+    try:
+        return ast.parse(formula, mode="eval").body
+    except SyntaxError:
+        raise ValueError(f"'{formula}' is not a formula") from None
+
+
+def _value(node: ast.expr, values: Mapping[str, float]) -> float:
+    match node:
+        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+            return number
+        case ast.Name(id=name):
+            if name not in values:
+                raise ValueError(f"'{name}' has no value")
+            return values[name]
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            return _OPERATORS[type(op)](_value(left, values), _value(right, values))
+        case ast.UnaryOp(op=op, operand=operand) if type(op) in _OPERATORS:
+            return _OPERATORS[type(op)](_value(operand, values))
+        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name in _FUNCTIONS:
+            return _FUNCTIONS[name](_value(argument, values))
+    raise ValueError(f"'{ast.unparse(node)}' is not arithmetic")

@@ -1,0 +1,129 @@
+"""Claims about means: superiority, non-inferiority, equivalence, orderings, gaps and levels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reprise.config.claims import Claim
+from reprise.evidence.contrasts import statements
+from reprise.evidence.measure import Compared, compare
+from reprise.evidence.runs import Runs
+from reprise.evidence.sentences import label, level_of, said
+from reprise.evidence.statistics import holm, replicas_needed
+from reprise.evidence.verdicts import (
+    DIRECTION,
+    INCONCLUSIVE,
+    NEGLIGIBLE,
+    Covered,
+    Decision,
+    Part,
+    everything,
+    judge,
+    tail_of,
+)
+from reprise.evidence.wording import listed
+
+_MOST = 1000
+_METHODS = {
+    "seeds": "independent replicas, degrees of freedom after Welch and Satterthwaite",
+    "folds": "paired by fold, variance after Nadeau and Bengio",
+    "exact": "counted, without chance",
+}
+
+
+def decide(
+    claim: Claim, runs: Mapping[str, Runs], everyone: Mapping[str, Runs], covered: Covered = everything
+) -> Decision | None:
+    """The decision on a claim about means.
+
+    `everyone` holds all of the tier by their own names, `runs` the same under an alternative, if any; `covered` says
+    which comparisons are looked at. None where it is none.
+    """
+    stated = [s for s in statements(claim) if covered({term.experiment for _, term in s.plain.weights})]
+    if not stated:
+        return None
+    parts = [compare(statement, runs, everyone) for statement in stated]
+    names = dict.fromkeys(term.experiment for s in stated for _, term in s.plain.weights)
+    lost = [runs[name] for name in names if runs[name].diverged]
+    if None in parts:
+        why = " and all that finished lack the metric" if not lost else ""
+        return Decision(INCONCLUSIVE, f"There is nothing to compare{why}.{_diverged(lost)}")
+    verdict = judge(claim.kind, [_judgeable(part, claim.kind) for part in parts], bool(lost))
+    left = _open(parts, claim.kind)
+    sentence, needed = _summary(parts, left, runs, claim.kind) + _diverged(lost), None
+    if verdict in {DIRECTION, INCONCLUSIVE} and left:
+        needed = _needed(left, claim.kind)
+        sentence += f" {_would_do(left, needed)}"
+    rows = [_row(part, runs, claim.kind) for part in parts]
+    return Decision(verdict, sentence, _METHODS[parts[0].plain.method], rows, needed)
+
+
+def _judgeable(part: Compared, kind: str) -> Part:
+    against = [test.estimate.p_below() for test in part.tests]
+    interval, margin = part.plain.estimate.interval(), part.statement.margin
+    bounded = kind in {"superiority", "ordering"} and not margin and (part.paper or 0.0) > 0 and interval
+    return Part(
+        toward=part.test.estimate.value,
+        error=part.test.estimate.error,
+        p_for=part.test.estimate.p_above(),
+        p_against=min(1.0, len(against) * min(against)),
+        p_direction=part.plain.estimate.p_above() if kind == "superiority" and margin else None,
+        negligible=bool(bounded and interval[1] < NEGLIGIBLE * part.paper),
+    )
+
+
+def _open(parts: Sequence[Compared], kind: str) -> list[Compared]:
+    """The parts that are not established."""
+    adjusted = holm([part.test.estimate.p_above() for part in parts])
+    return [part for part, p in zip(parts, adjusted, strict=True) if p > tail_of(kind)]
+
+
+def _needed(left: Sequence[Compared], kind: str) -> int | None:
+    """Replicas of each experiment that would decide every open part, if its true value is the one found."""
+    tests = [part.test for part in left]
+    found = [replicas_needed(t.estimate.value, t.variances, t.ratio, tail_of(kind), most=_MOST) for t in tests]
+    return None if None in found or not all(t.variances for t in tests) else max(found)
+
+
+def _would_do(left: Sequence[Compared], needed: int | None) -> str:
+    if any(not part.test.variances for part in left):
+        return "A second replica of each would show how far replicas differ."
+    folds = left[0].plain.method == "folds"
+    if needed is not None:
+        found = "folds" if folds else "replicas of each"
+        return f"About {needed} {found} would decide it if the true difference is the one found."
+    return "More folds would not decide it." if folds else f"More than {_MOST:,} replicas of each would be needed."
+
+
+def _summary(parts: Sequence[Compared], left: Sequence[Compared], runs: Mapping[str, Runs], kind: str) -> str:
+    if len(parts) == 1:
+        return said(parts[0], runs, kind)
+    least = max(parts, key=lambda part: (part.test.estimate.p_above(), -part.test.estimate.value))
+    head = f"{len(parts) - len(left)} of {len(parts)} comparisons are established; the least sure: "
+    return head + said(least, runs, kind)
+
+
+def _diverged(lost: Sequence[Runs]) -> str:
+    if not lost:
+        return ""
+    return f" Diverged, without a number: {listed([f'{r.diverged} of {len(r.replicas)} of {r.title}' for r in lost])}."
+
+
+def _row(part: Compared, runs: Mapping[str, Runs], kind: str) -> dict[str, Any]:
+    """A part in numbers. `estimate` is the plain difference, in the direction of the claim; `p` that of the test."""
+    terms = part.statement.plain.weights
+    return {
+        "terms": [
+            {"experiment": runs[term.experiment].name, "label": label(term, runs), "weight": weight, "mean": mean}
+            for (weight, term), mean in zip(terms, part.means, strict=True)
+        ],
+        "estimate": part.plain.estimate.value,
+        "error": part.plain.estimate.error,
+        "interval": part.plain.estimate.interval(level_of(kind)),
+        "level": level_of(kind),
+        "p": part.test.estimate.p_above(),
+        "n": {runs[name].name: count for name, count in part.plain.counts.items()},
+        "borrowed": [runs[name].name for name in part.plain.borrowed],
+        "paper": part.paper,
+    }

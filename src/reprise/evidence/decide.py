@@ -1,0 +1,57 @@
+"""The decision on one claim: which statistic it takes, and whether there is anything to take it of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reprise.config.claims import Claim, Term
+from reprise.evidence import comparisons, identities, shares, unit_audit
+from reprise.evidence.contrasts import statements
+from reprise.evidence.runs import Runs
+from reprise.evidence.verdicts import NOT_RUN, NOT_TESTED, Covered, Decision, everything
+
+
+def experiments_of(claim: Claim) -> list[str]:
+    """The experiments and checks that decide a claim, each once, in its order."""
+    names = [side.experiment if isinstance(side, Term) else side for _, side in claim.sides()]
+    return list(dict.fromkeys([*names, *claim.checks, *claim.corrections]))
+
+
+def parts_of(claim: Claim) -> list[set[str]]:
+    """The experiments that each part of a claim is about."""
+    if claim.checks:
+        return [{*claim.checks, *claim.corrections}]
+    for bound in (claim.share, claim.unit):
+        if bound:
+            return [{name} for name in bound.experiments]
+    return [{term.experiment for _, term in s.plain.weights} for s in statements(claim)]
+
+
+def decide(
+    claim: Claim, runs: Mapping[str, Runs], everyone: Mapping[str, Runs], covered: Covered = everything
+) -> Decision | None:
+    """The decision on a claim; `runs` are `everyone`, or the same under an alternative.
+
+    `covered` says which parts of the claim are looked at; None where it is none.
+    """
+    parts = [names for names in parts_of(claim) if covered(names)]
+    if claim.reason or not parts_of(claim):
+        return Decision(NOT_TESTED, claim.reason or "No statistic is entered for it yet.")
+    needed = [runs[name] for name in experiments_of(claim) if any(name in names for names in parts)]
+    absent = [r for r in needed if not r.replicas]
+    if absent:
+        return Decision(NOT_RUN, _absence(absent))
+    if claim.checks:
+        return identities.decide(claim, runs)
+    if claim.share:
+        return shares.decide(claim, runs, covered)
+    if claim.unit:
+        return unit_audit.decide(claim, runs, covered)
+    return comparisons.decide(claim, runs, everyone, covered)
+
+
+def _absence(absent: list[Runs]) -> str:
+    elsewhere = [r.title for r in absent if r.resolved is None]
+    waiting = [r.title for r in absent if r.resolved is not None]
+    said = {"Not run at this tier": elsewhere, "Not trained yet": waiting}
+    return " ".join(f"{words}: {'; '.join(titles)}." for words, titles in said.items() if titles)

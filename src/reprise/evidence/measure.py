@@ -1,0 +1,164 @@
+"""Contrasts estimated from run records: folds paired, seeds as independent samples, lone replicas with a borrowed
+deviation that is shown as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from reprise.evidence.contrasts import Contrast, Statement
+from reprise.evidence.runs import Quantity, Runs
+from reprise.evidence.statistics import Estimate, Spread, combine, fold_factor, pooled, spread
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A contrast, estimated.
+
+    `counts` are the finished replicas behind each experiment, `borrowed` those whose deviation is their family's.
+    `variances` (of one replica of each experiment, squared weights included) and `ratio` (of folds) say how many
+    replicas would do.
+    """
+
+    estimate: Estimate
+    counts: dict[str, int]
+    borrowed: tuple[str, ...] = ()
+    variances: tuple[float, ...] = ()
+    ratio: float = 0.0
+    method: str = "seeds"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A statement, measured: the plain difference, the mean of each of its terms, the tests, the paper's difference."""
+
+    statement: Statement
+    plain: Measured
+    means: tuple[float, ...]
+    tests: tuple[Measured, ...]
+    paper: float | None
+
+    @property
+    def test(self) -> Measured:
+        """The test that decides: of two one-sided ones the harder."""
+        return max(self.tests, key=lambda test: (test.estimate.p_above(), -test.estimate.value))
+
+
+def compare(statement: Statement, runs: Mapping[str, Runs], everyone: Mapping[str, Runs]) -> Compared | None:
+    """The statement over `runs`; None where an experiment has no number for it.
+
+    `everyone` holds all experiments and variants by their own names, `runs` the same under an alternative, if any.
+    """
+
+    def measured(contrast: Contrast) -> Measured | None:
+        base = None if runs is everyone else measure(contrast, everyone, everyone.values())
+        return measure(contrast, runs, everyone.values(), base)
+
+    plain = measured(statement.plain)
+    if plain is None:
+        return None
+    numbers = [_values(runs[term.experiment], [(1.0, term.quantity)]) for _, term in statement.plain.weights]
+    if plain.method == "folds":
+        numbers = [{fold: found[fold] for fold in _common(numbers)} for found in numbers]
+    papers = [runs[term.experiment].reported(term.quantity) for _, term in statement.plain.weights]
+    weights = [weight for weight, _ in statement.plain.weights]
+    paper = (
+        None if None in papers else sum(w * p for w, p in zip(weights, papers, strict=True)) + statement.plain.offset
+    )
+    means = tuple(float(np.mean(list(found.values()))) for found in numbers)
+    return Compared(statement, plain, means, tuple(measured(test) for test in statement.tests), paper)
+
+
+def measure(
+    contrast: Contrast, runs: Mapping[str, Runs], everyone: Collection[Runs], base: Measured | None = None
+) -> Measured | None:
+    """The contrast over the finished replicas; None where an experiment has no replica with all of its metrics.
+
+    What is exact has no error. Folds are paired where all experiments have them. Otherwise experiments are independent
+    samples, and one with a single replica takes over the variance of its family (same model and dataset), pooled over
+    its members among `everyone`; so do then all of that family, of which the variance is taken to be one. A lone fold
+    takes over the variance of `base`, the same contrast measured on more.
+    """
+    parts = contrast.over_experiments()
+    samples = {name: _values(runs[name], terms) for name, terms in parts.items()}
+    if not all(samples.values()):
+        return None
+    if all(runs[name].exact for name in parts):
+        value = sum(next(iter(sample.values())) for sample in samples.values()) + contrast.offset
+        return Measured(Estimate(value, 0.0, 1), dict.fromkeys(samples, 1), method="exact")
+    if all(runs[name].by_fold for name in parts):
+        return _over_folds(contrast, runs, samples, base)
+    return _over_seeds(contrast, runs, parts, samples, everyone)
+
+
+def _values(runs: Runs, terms: list[tuple[float, Quantity]]) -> dict[int | str, float]:
+    """The combination of an experiment's metrics, by replica (by fold where there are folds)."""
+    return {
+        r.number if r.fold is None else r.fold: sum(weight * r.metrics[quantity] for weight, quantity in terms)
+        for r in runs.finished
+        if all(quantity in r.metrics for _, quantity in terms)
+    }
+
+
+def _common(samples: list[dict]) -> list:
+    """The folds that all have."""
+    return [fold for fold in samples[0] if all(fold in sample for sample in samples)]
+
+
+def _over_folds(contrast: Contrast, runs: Mapping[str, Runs], samples: dict, base: Measured | None) -> Measured | None:
+    common = _common(list(samples.values()))
+    if not common:
+        return None
+    values = [sum(sample[fold] for sample in samples.values()) + contrast.offset for fold in common]
+    found = spread(values)
+    borrowed = found is None and base is not None and base.method == "folds" and bool(base.variances)
+    if borrowed:
+        found = Spread(base.variances[0], base.estimate.freedom)
+    ratio = max(runs[name].fold_ratio for name in samples)
+    counts = dict.fromkeys(samples, len(common))
+    mean = float(np.mean(values))
+    if found is None:
+        return Measured(Estimate(mean), counts, ratio=ratio, method="folds")
+    estimate = combine(mean, [(fold_factor(len(common), ratio), found)])
+    return Measured(estimate, counts, tuple(samples) if borrowed else (), (found.variance,), ratio, "folds")
+
+
+def _over_seeds(
+    contrast: Contrast, runs: Mapping[str, Runs], parts: dict, samples: dict, everyone: Collection[Runs]
+) -> Measured:
+    value = sum(float(np.mean(list(sample.values()))) for sample in samples.values()) + contrast.offset
+    counts = {name: len(sample) for name, sample in samples.items()}
+    lone = {(runs[name].family, _shape(parts[name])[1]) for name in parts if counts[name] == 1}
+    own: list[tuple[float, Spread]] = []
+    shared: dict[tuple, float] = {}
+    variances, borrowed = [], []
+    for name, terms in parts.items():
+        scale, shape = _shape(terms)
+        key = (runs[name].family, shape)
+        if key in lone:
+            found = _family(everyone, *key)
+            if found is None:
+                return Measured(Estimate(value), counts)
+            shared[key] = shared.get(key, 0.0) + scale**2 / counts[name]
+            variances.append(scale**2 * found.variance)
+            borrowed.append(name)
+        else:
+            found = spread(list(samples[name].values()))
+            own.append((1 / counts[name], found))
+            variances.append(found.variance)
+    pools = [(factor, _family(everyone, *key)) for key, factor in shared.items()]
+    return Measured(combine(value, own + pools), counts, tuple(borrowed), tuple(variances))
+
+
+def _shape(terms: list[tuple[float, Quantity]]) -> tuple[float, tuple[tuple[float, Quantity], ...]]:
+    """Weights up to a common scale, so that one pooled variance serves all that differ by it alone."""
+    scale = terms[0][0]
+    return scale, tuple((weight / scale, quantity) for weight, quantity in terms)
+
+
+def _family(everyone: Collection[Runs], family: tuple[str, str] | None, shape: tuple) -> Spread | None:
+    members = (runs for runs in everyone if family is not None and runs.family == family)
+    return pooled([list(_values(member, list(shape)).values()) for member in members])

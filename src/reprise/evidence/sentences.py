@@ -1,0 +1,101 @@
+"""What a comparison found, as a sentence: our numbers, the interval, the paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reprise.evidence.contrasts import Term
+from reprise.evidence.measure import Compared
+from reprise.evidence.runs import Runs
+from reprise.evidence.wording import digits, interval, listed, metric_name, number, percent, plural
+
+LEVELS = {"equivalence": 0.9}
+"""Levels of the intervals that are shown; 0.95 otherwise. Two one-sided tests at 5 % are a 90 % interval."""
+
+
+def level_of(kind: str) -> float:
+    return LEVELS.get(kind, 0.95)
+
+
+def said(part: Compared, runs: Mapping[str, Runs], kind: str) -> str:
+    """One sentence on one part of a claim, and one on the paper's number where it has one."""
+    form = {1: _level, 2: _difference, 4: _gap}[len(part.means)]
+    return form(part, runs, kind)
+
+
+def label(term: Term, runs: Mapping[str, Runs]) -> str:
+    """ "s-RNN, H = 100 (test perplexity)"."""
+    return f"{runs[term.experiment].title} ({metric_name(term.quantity)})"
+
+
+def _difference(part: Compared, runs: Mapping[str, Runs], kind: str) -> str:
+    (_, high), (_, low) = part.statement.plain.weights
+    found, decimals = part.plain.estimate.value, _decimals(part)
+    word, sign = ("lower", 1) if found >= 0 else ("higher", -1)
+    where = "" if low.quantity == high.quantity else f", {metric_name(high.quantity)}"
+    text = f"{_first_letter_up(metric_name(low.quantity))} {number(part.means[1], decimals)} "
+    text += f"({runs[low.experiment].title}) against "
+    text += f"{number(part.means[0], decimals)} ({runs[high.experiment].title}{where}): "
+    text += f"{number(abs(found), decimals)} {word} ({_precision(part, kind, sign)})"
+    if part.statement.margin:
+        margin = part.statement.margin
+        size = percent(margin.value) if margin.measure == "relative" else number(margin.value)
+        asked = {"superiority": "at least {} lower asked", "equivalence": "a difference of {} allowed"}
+        text += f", {asked.get(kind, 'up to {} higher allowed').format(size)}"
+    if part.paper is None:
+        return f"{text}."
+    return f"{text}. In the paper {number(abs(part.paper))} {'lower' if part.paper >= 0 else 'higher'}."
+
+
+def _gap(part: Compared, runs: Mapping[str, Runs], kind: str) -> str:
+    terms = [term for _, term in part.statement.plain.weights]
+    one_experiment = len({term.experiment for term in terms}) == 1
+    names = [metric_name(t.quantity) if one_experiment else runs[t.experiment].title for t in terms]
+    about = runs[terms[0].experiment].title if one_experiment else _first_letter_up(metric_name(terms[0].quantity))
+    decimals = _decimals(part)
+    first, second = part.means[0] - part.means[1], part.means[2] - part.means[3]
+    found = part.plain.estimate.value
+    text = f"{about}: {number(first, decimals)} between {names[1]} and {names[0]} against "
+    text += f"{number(second, decimals)} between {names[3]} and {names[2]}, "
+    text += f"{number(abs(found), decimals)} {'more' if found >= 0 else 'less'} "
+    text += f"({_precision(part, kind, 1 if found >= 0 else -1)})."
+    if part.paper is None:
+        return text
+    return f"{text} In the paper {number(abs(part.paper))} {'more' if part.paper >= 0 else 'less'}."
+
+
+def _level(part: Compared, runs: Mapping[str, Runs], kind: str) -> str:
+    ((sign, term),), shift = part.statement.plain.weights, part.statement.plain.offset
+    text = f"{_first_letter_up(metric_name(term.quantity))} {number(part.means[0], _decimals(part))} "
+    text += f"({runs[term.experiment].title}; {_precision(part, kind, int(sign), shift)}), "
+    text += f"{'at least' if sign > 0 else 'at most'} {number(abs(shift))} asked."
+    return text if part.paper is None else f"{text} In the paper {number((part.paper - shift) * sign)}."
+
+
+def _decimals(part: Compared) -> int | None:
+    estimate = part.plain.estimate
+    return digits(estimate.value if estimate.error is None else estimate.error)
+
+
+def _precision(part: Compared, kind: str, sign: int = 1, shift: float = 0.0) -> str:
+    """The interval and the replicas behind it."""
+    if part.plain.method == "exact":
+        return "counted, without chance"
+    level, bounds = level_of(kind), part.plain.estimate.interval(level_of(kind))
+    if bounds is not None:
+        bounds = tuple(sorted(sign * (bound - shift) for bound in bounds))
+    counts = list(part.plain.counts.values())[::-1]
+    if part.plain.method == "folds":
+        text = plural(counts[0], "fold")
+        borrowed = "deviation as under the assumptions as chosen"
+    else:
+        alike = len(set(counts)) == 1
+        text = plural(counts[0], "replica") if alike else f"{listed([str(n) for n in counts])} replicas"
+        text += " each" if alike and len(counts) > 1 else ""
+        borrowed = "deviation pooled over the family"
+    text = f"{text}, {borrowed}" if part.plain.borrowed else text
+    return f"{interval(bounds, _decimals(part), level)}; {text}"
+
+
+def _first_letter_up(text: str) -> str:
+    return text[0].upper() + text[1:]

@@ -1,0 +1,62 @@
+"""Claims about how many replicas get somewhere: "reaches 100 %" as a statement about the share that does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reprise.config.claims import Claim
+from reprise.evidence.runs import Runs
+from reprise.evidence.statistics import holm, replicas_for_share, score, wilson
+from reprise.evidence.verdicts import DIRECTION, INCONCLUSIVE, TAIL, Covered, Decision, Part, everything, judge
+from reprise.evidence.wording import listed, percent
+
+
+def decide(claim: Claim, runs: Mapping[str, Runs], covered: Covered = everything) -> Decision | None:
+    """The decision on a claim about shares: each experiment's share of replicas has to keep the bound.
+
+    A replica counts where the metric, or a point of its curve of that name, is at least `reaches`; one that diverged
+    counts by the curve that it left. `covered` says which experiments are looked at; None where it is none.
+    """
+    share, quantity = claim.share, (claim.metric, claim.split)
+    floor = share.at_least is not None
+    bound = share.at_least if floor else share.at_most
+    parts, rows, needed = [], [], []
+    for name in (name for name in share.experiments if covered({name})):
+        replicas = runs[name].replicas
+        tops = [max(r.metrics.get(quantity, float("-inf")), r.best.get(quantity, float("-inf"))) for r in replicas]
+        reached, n = sum(top >= share.reaches for top in tops), len(replicas)
+        above, below = score(reached, n, bound)
+        toward = (reached / n - bound) * (1 if floor else -1)
+        error = (bound * (1 - bound) / n) ** 0.5
+        parts.append(Part(toward, error, above if floor else below, below if floor else above))
+        rows.append(
+            {
+                "experiment": runs[name].name,
+                "label": runs[name].title,
+                "reached": reached,
+                "estimate": reached / n,
+                "interval": wilson(reached, n),
+                "level": 0.95,
+                "p": parts[-1].p_for,
+                "n": {runs[name].name: n},
+                "paper": None,
+            }
+        )
+        needed.append(replicas_for_share(reached / n, bound, TAIL))
+    if not parts:
+        return None
+    verdict = judge(claim.kind, parts)
+    left = [n for n, p in zip(needed, holm([part.p_for for part in parts]), strict=True) if p > TAIL]
+    would_do = max(left) if left and None not in left else None
+    counts = listed([f"{row['reached']} of {row['n'][row['experiment']]} ({row['label']})" for row in rows])
+    asked = f"{'more' if floor else 'fewer'} than {percent(bound)} asked"
+    sentence = f"Reached by {counts} replicas; {asked}."
+    if len(rows) == 1:
+        low, high = rows[0]["interval"]
+        sentence = f"Reached by {counts} replicas, 95 % interval {percent(low)} to {percent(high)}; {asked}."
+    if verdict not in {DIRECTION, INCONCLUSIVE}:
+        return Decision(verdict, sentence, "score test", rows)
+    end = "More than 1,000 replicas would be needed."
+    if would_do:
+        end = f"About {would_do} replicas would decide it if the true share is the one found."
+    return Decision(verdict, f"{sentence} {end}", "score test", rows, would_do)

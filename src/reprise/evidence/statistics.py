@@ -1,0 +1,176 @@
+"""The statistics that verdicts rest on, as pure functions of numbers.
+
+Every estimate is a linear combination of means with a standard error and degrees of freedom, judged by Student's law:
+two seeds' means by Welch, folds by their paired differences, a lone replica by the pooled deviation of its family.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A variance estimated from replicas, and its degrees of freedom."""
+
+    variance: float
+    freedom: float
+
+    @property
+    def deviation(self) -> float:
+        return math.sqrt(self.variance)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An estimate with its standard error and degrees of freedom; without them where no deviation is known."""
+
+    value: float
+    error: float | None = None
+    freedom: float | None = None
+
+    def interval(self, level: float = 0.95) -> tuple[float, float] | None:
+        """The two-sided confidence interval."""
+        if self.error is None:
+            return None
+        reach = float(special.stdtrit(self.freedom, 0.5 + level / 2)) * self.error
+        return self.value - reach, self.value + reach
+
+    def p_above(self, bound: float = 0.0) -> float:
+        """One-sided p value of the hypothesis that the true value is `bound` or less; 1 where no deviation is known."""
+        return self._tail(self.value - bound)
+
+    def p_below(self, bound: float = 0.0) -> float:
+        """One-sided p value of the hypothesis that the true value is `bound` or more; 1 where no deviation is known."""
+        return self._tail(bound - self.value)
+
+    def _tail(self, distance: float) -> float:
+        if self.error is None:
+            return 1.0
+        if self.error == 0:
+            # Replicas that are all alike leave no doubt about a difference, and none about its absence.
+            return 0.0 if distance > 0 else 1.0
+        return float(special.stdtr(self.freedom, -distance / self.error))
+
+
+def spread(values: Sequence[float]) -> Spread | None:
+    """The sample variance of replicas; None for fewer than two."""
+    return Spread(float(np.var(values, ddof=1)), len(values) - 1) if len(values) > 1 else None
+
+
+def pooled(samples: Sequence[Sequence[float]]) -> Spread | None:
+    """The pooled variance of samples around their own means; None where none has two values."""
+    found = [s for s in map(spread, samples) if s]
+    freedom = sum(s.freedom for s in found)
+    return Spread(sum(s.variance * s.freedom for s in found) / freedom, freedom) if found else None
+
+
+def combine(value: float, parts: Sequence[tuple[float, Spread]]) -> Estimate:
+    """An estimate whose variance is the sum of factor * variance over independent variance estimates.
+
+    Degrees of freedom after Satterthwaite (1946).
+    """
+    variances = [factor * spread.variance for factor, spread in parts]
+    total = sum(variances)
+    if total == 0:
+        return Estimate(value, 0.0, sum(spread.freedom for _, spread in parts))
+    freedom = total**2 / sum(v**2 / spread.freedom for v, (_, spread) in zip(variances, parts, strict=True))
+    return Estimate(value, math.sqrt(total), freedom)
+
+
+def welch(groups: Sequence[tuple[float, Sequence[float]]]) -> Estimate:
+    """Sum of weight * mean over independent groups of at least two replicas each; Welch (1947) for two of them."""
+    value = sum(weight * float(np.mean(values)) for weight, values in groups)
+    return combine(value, [(weight**2 / len(values), spread(values)) for weight, values in groups])
+
+
+def fold_factor(folds: int, ratio: float) -> float:
+    """Variance of the mean over folds, in units of the variance of one: 1/k + n_test / n_train.
+
+    Training sets of folds overlap, so that their means vary more than 1/k. Nadeau and Bengio, "Inference for the
+    generalization error" (Machine Learning 52, 2003), section 3.
+    """
+    return 1 / folds + ratio
+
+
+def folds(differences: Sequence[float], ratio: float) -> Estimate:
+    """Mean of differences paired by fold, with the corrected variance; `ratio` is n_test / n_train."""
+    return combine(float(np.mean(differences)), [(fold_factor(len(differences), ratio), spread(differences))])
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """p values adjusted so that all of them together err no more often than the level says (Holm 1979)."""
+    adjusted, least = [0.0] * len(p_values), 0.0
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+    for rank, i in enumerate(order):
+        least = max(least, min(1.0, (len(p_values) - rank) * p_values[i]))
+        adjusted[i] = least
+    return adjusted
+
+
+def wilson(successes: int, n: int, level: float = 0.95) -> tuple[float, float]:
+    """The interval of a share by inverting the score test (Wilson 1927)."""
+    z = float(special.ndtri(0.5 + level / 2))
+    share, shrink = successes / n, 1 + z**2 / n
+    centre = (share + z**2 / (2 * n)) / shrink
+    reach = z / shrink * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    return max(0.0, centre - reach), min(1.0, centre + reach)
+
+
+def score(successes: int, n: int, share: float) -> tuple[float, float]:
+    """One-sided p values of a true share of `share` or less, and of `share` or more: the test behind Wilson's interval.
+
+    `share` lies strictly between 0 and 1.
+    """
+    z = (successes / n - share) / math.sqrt(share * (1 - share) / n)
+    return float(special.ndtr(-z)), float(special.ndtr(z))
+
+
+def replicas_for_share(found: float, share: float, tail: float = 0.025, power: float = 0.8, most: int = 1000):
+    """Replicas with which a true share of `found` would be told from `share`; None for more than `most`."""
+    z, power_z = float(special.ndtri(1 - tail)), float(special.ndtri(power))
+    if found == share:
+        return None
+    spread_there = z * math.sqrt(share * (1 - share)) + power_z * math.sqrt(found * (1 - found))
+    n = math.ceil((spread_there / (found - share)) ** 2)
+    return n if n <= most else None
+
+
+def replicas_needed(
+    effect: float,
+    variances: Sequence[float],
+    ratio: float = 0.0,
+    tail: float = 0.025,
+    power: float = 0.8,
+    most: int = 1000,
+) -> int | None:
+    """Replicas of each experiment (or folds) with which a true `effect` is found, one-sided at `tail`.
+
+    `variances` are those of one replica of each experiment, squared weights included; of folds, that of their
+    difference, with `ratio` = n_test / n_train. None where `most` would not do: an effect next to nothing, or folds
+    that overlap too much.
+    """
+    total = sum(variances)
+    if effect == 0:
+        return None
+    if total == 0:
+        return 2
+    freedom = total**2 / sum(v**2 for v in variances)
+
+    def found(n: int) -> float:
+        """The power of n replicas, by the noncentral law of t."""
+        shift = abs(effect) / math.sqrt(total / n + ratio * total)
+        # So many errors wide an effect is always found, and the noncentral law loses its digits.
+        if shift > 20.0:
+            return 1.0
+        bound = special.stdtrit(freedom * (n - 1), 1 - tail)
+        return 1 - float(special.nctdtr(freedom * (n - 1), shift, bound))
+
+    n = 2 + bisect_left(range(2, most + 1), power, key=found)
+    return n if n <= most else None

@@ -1,0 +1,42 @@
+"""How numbers and lists are written in the sentences that are computed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+
+def digits(error: float | None) -> int | None:
+    """Decimals that show two digits of an error; None where there is none to go by."""
+    return min(12, max(0, 1 - math.floor(math.log10(abs(error))))) if error else None
+
+
+def number(value: float, decimals: int | None = None) -> str:
+    """So many decimals, or four significant digits, with a proper minus sign."""
+    text = f"{value:.4g}" if decimals is None else f"{value:,.{decimals}f}"
+    return text.replace("-", "−")
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def interval(bounds: tuple[float, float] | None, decimals: int | None, level: float) -> str:
+    if bounds is None:
+        return "no interval, since no deviation is known"
+    return f"{percent(level)} interval {number(bounds[0], decimals)} to {number(bounds[1], decimals)}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """a; a and b; a, b and c."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1] if words else "")))
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def metric_name(quantity: tuple[str, str]) -> str:
+    """ "test perplexity"."""
+    metric, split = quantity
+    return f"{split} {metric.replace('_', ' ')}"

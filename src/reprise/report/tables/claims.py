@@ -1,0 +1,64 @@
+"""Claims: what a paper says, and what the run records say to it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from reprise.errors import UserError
+from reprise.report.context import Context
+from reprise.report.rounding import NONE, plural
+from reprise.report.tables import Column, Table
+
+
+def verdicts(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row a claim, from claims.json: verdict, the sentence behind it, alternatives that would change it.
+
+    Errors: `UserError` where claims.json is missing or does not know a claim.
+    """
+    context.options(table_id, options)
+    rows = []
+    for key, claim in context.paper.claims.items():
+        if key not in context.claims:
+            raise UserError(
+                f"results/{context.tier}/claims.json: no claim {context.paper_id}/{key}; "
+                f"run `python -m reprise verify --tier {context.tier}`"
+            )
+        found = context.claims[key]
+        flips = [f"{name} ({a['verdict']})" for name, a in found["alternatives"].items() if a["flips"]]
+        rows.append(
+            {
+                "claim": key,
+                "text": claim.text.strip(),
+                "place": claim.place,
+                "kind": found["kind"],
+                "verdict": found["verdict"],
+                "records": found["records"],
+                "sentence": found["sentence"],
+                "replicas": found["replicas"],
+                "flips": "; ".join(flips),
+                "criterion": claim.criterion,
+            }
+        )
+    frame = pd.DataFrame(rows, columns=_KEYS).astype({"replicas": "Int64"})
+    counts = Counter(row["verdict"] for row in rows)
+    notes = [f"Of {plural(len(rows), 'claim')}: {', '.join(f'{n} {verdict}' for verdict, n in counts.most_common())}."]
+    notes += [f"{row['claim']}: {row['criterion'].strip()}" for row in rows if row["criterion"]]
+    return Table(_COLUMNS, frame, notes if rows else [])
+
+
+def _verdict(row: Mapping[str, Any]) -> str:
+    return row["verdict"] if pd.isna(row["records"]) else f"{row['verdict']} (our records: {row['records']})"
+
+
+_KEYS = ["claim", "text", "place", "kind", "verdict", "records", "sentence", "replicas", "flips", "criterion"]
+_COLUMNS = [
+    Column("Claim", lambda row: row["claim"], words=True),
+    Column("What the paper says", lambda row: f"{row['text']} ({row['place']})", words=True),
+    Column("Verdict", _verdict, words=True),
+    Column("What the run records say", lambda row: row["sentence"], words=True),
+    Column("Changes under", lambda row: row["flips"] or NONE, words=True),
+]

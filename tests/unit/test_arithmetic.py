@@ -1,0 +1,210 @@
+"""Paper arithmetic: formulas, what counts as agreement, and every committed formula held to the model it counts."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import torch
+from claims_helpers import QUANTITY, claim, decide, runs
+from test_report_case import PAPER, make_context
+
+from reprise.config.claims import Arithmetic
+from reprise.config.formula import evaluate, names_in, read_printed
+from reprise.config.project import load_paper
+from reprise.evaluation.units import convert, derived
+from reprise.evidence.arithmetic import AGREES, CUT, DIFFERS, NOT_EQUAL, work_out
+from reprise.evidence.verdicts import INCONCLUSIVE, NOT, REPRODUCED
+from reprise.models import MODELS
+from reprise.report import facts
+from reprise.report.tables.arithmetic import printed
+from reprise.report.tables.claims import verdicts
+
+PAPERS = sorted((Path(__file__).parents[2] / "config/papers").glob("*.yaml"))
+
+
+def entry(formula: str, **given) -> Arithmetic:
+    return Arithmetic.model_validate({"text": "A number", "place": "Table 1", "formula": formula, **given})
+
+
+@pytest.mark.parametrize(
+    ("formula", "values", "value"),
+    [
+        ("2 * H * V + K * H ** 2 + K * H + V", {"H": 100, "V": 10000, "K": 100}, 3020000),
+        ("words + ranges + 3 * sentences", {"words": 401960, "ranges": 11765, "sentences": 16448}, 463069),
+        ("-(a - b) / 2", {"a": 1, "b": 4}, 1.5),
+        ("exp(log(a))", {"a": 7.0}, pytest.approx(7.0)),
+    ],
+)
+def test_formulas_by_hand(formula, values, value):
+    assert evaluate(formula, values) == value
+    assert names_in(formula) == values.keys()
+
+
+@pytest.mark.parametrize(
+    "formula", ["open('f')", "a.b", "a[0]", "[1]", "a if a else a", "True", "exp(1, 2)", "a +", "(-1) ** 0.5", "1e400"]
+)
+def test_what_is_not_arithmetic_is_refused(formula):
+    with pytest.raises(ValueError, match="formula|arithmetic|no number"):
+        evaluate(formula, {"a": 1})
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "digit"),
+    [("3M", 3e6, 1e6), ("5.3M", 5.3e6, 1e5), ("82 %", 0.82, 0.01), ("463,069", 463069, 1), ("2.7", 2.7, 0.1)],
+)
+def test_printed_numbers_are_read_with_their_last_digit(text, value, digit):
+    assert read_printed(text) == (pytest.approx(value), pytest.approx(digit))
+
+
+@pytest.mark.parametrize(
+    ("formula", "text", "agreement"),
+    [
+        ("3020000", "3M", AGREES),
+        ("388873051", "388M", CUT),
+        ("388873051", "389M", AGREES),
+        ("102010100", "103M", DIFFERS),
+        ("0.9 * 0.8", "82 %", DIFFERS),
+        ("0.9 * 0.8", "72 %", AGREES),
+        ("433 / 161", "2.7", AGREES),
+        ("exp(5.08)", "161", AGREES),
+        ("2.45", "2.4", AGREES),
+        ("2.45", "2.5", AGREES),
+        ("2.5", "2.4", DIFFERS),
+    ],
+)
+def test_a_printed_number_agrees_is_cut_or_does_not_agree(formula, text, agreement):
+    assert work_out(entry(formula, printed=text)).agreement == agreement
+
+
+def test_what_the_paper_calls_equal_is_equal_or_off_by_a_share():
+    assert work_out(entry("4 * (d + 1)", values={"d": 3}, equals="4 * d + 4")).agreement == AGREES
+    found = work_out(entry("3020000", equals="3032650"))
+    assert (found.agreement, found.other) == (NOT_EQUAL, 3032650)
+    assert found.off == pytest.approx(-0.00417, abs=1e-5)
+
+
+def counted(experiment, values) -> int:
+    """Parameters of the experiment's model, built without memory for them."""
+    module, name = MODELS[experiment.model.name].target.split(":")
+    model = getattr(import_module(module), name)
+    options = {key: setting.value for key, setting in experiment.model.settings.items()}
+    options |= {key.removesuffix("_size"): value for key, value in options.items()}
+    options |= {"vocabulary": values.get("V"), "input_size": values.get("d"), "output_size": values.get("k")}
+    with torch.device("meta"):
+        built = model(**{key: options[key] for key in inspect.signature(model).parameters if key in options})
+    return sum(p.numel() for p in built.parameters())
+
+
+@pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
+def test_committed_formulas_count_the_parameters_of_the_models(path):
+    paper = load_paper(path)
+    for key, given in paper.arithmetic.items():
+        if given.experiment:
+            found = counted(paper.experiments[given.experiment], given.values)
+            assert evaluate(given.formula, given.values) == found, key
+
+
+def test_the_errata_of_document_001_are_found():
+    paper = load_paper(next(p for p in PAPERS if p.stem == "rrntn"))
+    found = {key: work_out(given).agreement for key, given in paper.arithmetic.items()}
+    assert {key for key, agreement in found.items() if agreement == CUT} == {
+        "parameters-text8-rntn-100",
+        "parameters-text8-r-rntn-150",
+    }
+    assert {key for key, agreement in found.items() if agreement == DIFFERS} == {"rntn-single-bias"}
+
+
+def test_the_table_shows_what_does_not_agree_first(tmp_path):
+    numbers = {
+        "good": entry("a + 1", values={"a": 2}, printed="3"),
+        "bad": entry("0.9 * 0.8", printed="82 %", note="Under five folds."),
+        "equal": entry("200", equals="b / 2", values={"b": 396}),
+    }
+    display = PAPER.tables["checks"].model_copy(update={"function": "arithmetic.printed"})
+    paper = PAPER.model_copy(update={"arithmetic": numbers, "tables": {**PAPER.tables, "numbers": display}})
+    context = make_context(tmp_path, paper=paper)
+    table = printed(context, "numbers", {})
+    assert list(table.rows.id) == ["bad", "equal", "good"]
+    bad, equal, good = table.reading().to_dict("records")
+    assert (bad["Printed"], bad["Value"], bad["Agreement"]) == ("82 %", "0.72", "does not agree (12.20\u00a0% less)")
+    assert (equal["Printed"], equal["Value"]) == ("the same", "200 and 198")
+    assert (equal["Formula"], equal["Agreement"]) == ("200 and b / 2; b = 396", "not exactly (1.01\u00a0% more)")
+    assert (good["Formula"], good["Agreement"]) == ("a + 1; a = 2", "agrees")
+    assert table.notes[0] == "Of 3 numbers: does not agree 1, not exactly 1, agrees 1."
+    assert "A number: Under five folds." in table.notes
+    assert facts.replicas(context, "numbers") == ""
+
+
+def test_entropies_are_converted_in_one_place():
+    assert convert(1.0, "nats/character", "bits/character") == pytest.approx(1.442695)
+    assert convert(convert(1.3, "bits/token", "nats/token"), "nats/token", "bits/token") == pytest.approx(1.3)
+    # 100 tokens of 157 characters.
+    assert convert(1.57, "nats/token", "nats/character", tokens=100, characters=157) == pytest.approx(1.0)
+    assert convert(1.0, "nats/character", "bits/token", tokens=100, characters=157) == pytest.approx(1.57 * 1.442695)
+    with pytest.raises(ValueError, match="numbers of tokens and characters"):
+        convert(1.0, "nats/token", "nats/character")
+    with pytest.raises(ValueError, match="no unit"):
+        convert(1.0, "nats", "bits/token")
+
+
+def test_a_record_with_counted_characters_gives_bits_per_character():
+    loss = {"metric": "cross_entropy", "split": "test", "unit": "nats/token", "value": 1.57, "n": 100}
+    count = {"metric": "predicted_characters", "split": "test", "unit": "characters", "value": 157, "n": 100}
+    rows = {row["metric"]: row for row in derived(loss, [loss, count])}
+    assert rows.keys() == {"perplexity", "bits_per_character"}
+    assert rows["bits_per_character"]["value"] == pytest.approx(1.442695)
+    assert (rows["bits_per_character"]["unit"], rows["bits_per_character"]["n"]) == ("bits/character", 157)
+    assert [row["metric"] for row in derived(loss, [loss, {**count, "split": "valid"}])] == ["perplexity"]
+
+
+def unit_claim(**more):
+    asked = {"stated": "bits/character", "other": "nats/character", "experiments": ["a", "b"], "reference": "c", **more}
+    return claim("unit", unit=asked)
+
+
+@pytest.mark.parametrize(
+    ("ours", "verdict"), [((1.61, 1.84), NOT), ((1.13, 1.26), REPRODUCED), ((1.35, 1.52), INCONCLUSIVE)]
+)
+def test_the_unit_that_fits_the_printed_numbers(ours, verdict):
+    a, b = (runs(n, [x], paper=p, unit="bits/character") for n, x, p in zip("ab", ours, (1.12, 1.27), strict=True))
+    assert decide(unit_claim(), a, b, runs("c", [1.572], unit="bits/character")).verdict == verdict
+
+
+def test_an_implausible_unit_is_shown_with_the_computation():
+    published = {"value": 1.19, "what": "a far larger model", "source": "2017"}
+    a, b = (runs(n, [x], paper=p, unit="nats/character") for n, x, p in (("a", 1.12, 1.12), ("b", 1.27, 1.27)))
+    found = decide(unit_claim(published=published), a, b, runs("c", [1.572], unit="bits/character"))
+    assert found.verdict == NOT
+    # A nat is 1.4427 bits.
+    assert found.sentence == (
+        "Over 2 models ours are 44.3 % higher than the paper's read as bits per character, 0 % lower read as nats per "
+        "character. As bits per character its 1.12 would beat 1.19 of a far larger model (2017) and by 28.8 % the "
+        "1.572 of our C."
+    )
+    assert [part["paper"] for part in found.parts] == [1.12, 1.27]
+    assert QUANTITY == ("perplexity", "test")
+
+
+def test_the_table_of_claims_shows_verdict_sentence_and_flips(tmp_path):
+    display = PAPER.tables["checks"].model_copy(update={"function": "claims.verdicts"})
+    context = make_context(tmp_path, paper=PAPER.model_copy(update={"tables": {**PAPER.tables, "claims": display}}))
+    one = {"kind": "identity", "records": None, "replicas": None, "alternatives": {}}
+    flip = {"x=y": {"flips": True, "verdict": "inconclusive"}, "x=z": {"flips": False, "verdict": "reproduced"}}
+    found = {
+        "C1": {**one, "verdict": "reproduced", "sentence": "It does.", "alternatives": flip},
+        "C2": {**one, "verdict": "contradicted by the paper itself", "records": "not reproduced", "sentence": "No."},
+    }
+    table = verdicts(type(context)(**{**vars(context), "claims": found}), "claims", {})
+    first, second = table.reading().to_dict("records")
+    assert first == {
+        "Claim": "C1",
+        "What the paper says": "It holds. (§1)",
+        "Verdict": "reproduced",
+        "What the run records say": "It does.",
+        "Changes under": "x=y (inconclusive)",
+    }
+    assert second["Verdict"] == "contradicted by the paper itself (our records: not reproduced)"
+    assert table.notes == ["Of 2 claims: 1 reproduced, 1 contradicted by the paper itself."]

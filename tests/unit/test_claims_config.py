@@ -1,0 +1,186 @@
+"""Claims and printed numbers in a paper's file: what is of one piece, and one line for what is not."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from reprise.cli.schemas import schemas
+from reprise.config.claims import Claim
+from reprise.config.project import load_project
+from reprise.config.resolve import resolve_tier
+from reprise.errors import UserError
+
+TOY = Path(__file__).parents[1] / "workflow" / "toy"
+D1 = """\
+    kind: superiority
+    metric: last_ten_accuracy
+    split: train
+    compare: {lower: rnn-t5, higher: lstm-t5}
+"""
+REACH = "    metric: accuracy\n    split: train\n    share: {experiments: [rnn-t5], reaches: 1.0"
+WHY = 'from: "ours: small"'
+
+
+@pytest.fixture
+def clone(tmp_path):
+    shutil.copytree(TOY, tmp_path / "config")
+    return tmp_path
+
+
+def write(clone, claim: str, **others: str) -> None:
+    """Puts another statistic in the place of claim D1's, or appends to the file."""
+    path = clone / "config/papers/digits.yaml"
+    text = path.read_text(encoding="utf-8")
+    assert D1 in text
+    path.write_text(text.replace(D1, claim) + others.get("more", ""), encoding="utf-8")
+
+
+def mistake(clone) -> str:
+    with pytest.raises(UserError) as caught:
+        resolve_tier(load_project(clone))
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "statistic",
+    [
+        D1,
+        "    reason: Nobody can say.\n",
+        "    kind: descriptive\n    reason: Nobody can say.\n",
+        f"    kind: threshold\n{REACH}, at_least: 0.5}}\n",
+        "    kind: threshold\n    metric: n\n    split: train\n    level: {experiments: [rnn-t5], at_most: 3.5}\n",
+        f"    kind: equivalence\n    metric: n\n    split: train\n    equal: [[rnn-t5, lstm-t5]]\n"
+        f"    margin: {{value: 0.1, is: relative, {WHY}}}\n",
+        "    kind: ordering\n    split: train\n"
+        "    order: [[{experiment: rnn-t5, metric: n}], {experiment: lstm-t5, metric: m}]\n",
+        "    kind: ordering\n    metric: n\n    split: train\n"
+        "    gaps: [{lower: rnn-t5, higher: lstm-t5}, {lower: lstm-t5, higher: rnn-t5}]\n",
+        "    kind: identity\n    checks: [count]\n    corrections: [count]\n    contradicted_by: The next page.\n",
+        "    kind: unit\n    metric: n\n    split: train\n    unit: {stated: bits/character, other: nats/character, "
+        "experiments: [rnn-t5], reference: lstm-t5}\n",
+        "    checks: [count]\n",
+        "",
+    ],
+)
+def test_a_claim_of_one_piece_is_read(clone, statistic):
+    write(clone, statistic)
+    resolve_tier(load_project(clone))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key", "remedy"),
+    [
+        ("lower: rnn-t5", "lower: rnn-t50", "claims.D1.compare.lower", "did you mean 'rnn-t5'?"),
+        ("lower: rnn-t5", "lower: rnn-t5@weight-law=other", "claims.D1.compare.lower", "known are|did you mean"),
+        ("lower: rnn-t5", "lower: count", "claims.D1.compare.lower", "name a trained experiment"),
+        ("lower: rnn-t5", "lowest: rnn-t5", "claims.D1.compare", "missing; add it|unknown key"),
+        ("    metric: last_ten_accuracy\n", "", "claims.D1.metric", "say which metric"),
+        ("    split: train\n", "", "claims.D1.split", "say which split"),
+        ("kind: superiority", "kind: superior", "claims.D1.kind", "write one of 'superiority'"),
+        ("kind: superiority", "kind: ordering", "claims.D1.kind", "order, gaps, not by compare"),
+        ("    kind: superiority\n", "", "claims.D1.kind", "add one that takes 'compare'"),
+        (
+            "    kind: superiority\n",
+            "    kind: superiority\n    reason: No.\n",
+            "claims.D1.reason",
+            "keep one of the two",
+        ),
+        ("kind: superiority", "kind: non-inferiority", "claims.D1.margin", "what difference still counts as none"),
+        ("checks: [count]", "checks: [cuont]", "claims.D2.checks", "did you mean 'count'?"),
+        ("checks: [count]", "checks: [rnn-t5]", "claims.D2.checks", "'rnn-t5' is no check"),
+        ("checks: [count]", "checks: [count]\n    margin: 0.1", "claims.D2.margin", "mapping"),
+        (
+            "checks: [count]",
+            f"checks: [count]\n    margin: {{value: 0.1, is: absolute, {WHY}}}",
+            "claims.D2.margin",
+            "remove it",
+        ),
+    ],
+)
+def test_a_mistake_in_a_claim_is_one_line_with_file_key_and_remedy(clone, old, new, key, remedy):
+    path = clone / "config/papers/digits.yaml"
+    head, _, tail = path.read_text(encoding="utf-8").partition("\nclaims:\n")
+    assert old in tail
+    path.write_text(f"{head}\nclaims:\n{tail.replace(old, new, 1)}", encoding="utf-8")
+    message = mistake(clone)
+    assert "digits.yaml" in message
+    assert key in message
+    assert re.search(remedy, message)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "words"),
+    [
+        (f"    kind: threshold\n{REACH}}}\n", "claims.D1.share: takes one of at_least and at_most"),
+        (f"    kind: threshold\n{REACH}, at_least: 0.5, at_most: 0.6}}\n", "takes one of at_least and at_most"),
+        (f"    kind: threshold\n{REACH}, at_least: 1.0}}\n", "claims.D1.share: the bound is a share between 0 and 1"),
+        ("    kind: descriptive\n", "claims.D1.reason: missing"),
+        ("    kind: superiority\n", "decided by one of compare, gaps, not by none"),
+        (
+            D1 + f"    margin: {{value: 0.1, is: relative, {WHY.replace('ours: small', 'deviation x')}}}\n",
+            "no deviation 'x'",
+        ),
+        (D1 + "    margin: {value: 0.1, is: relative}\n", "claims.D1.margin.from: missing"),
+        (D1 + f"    margin: {{value: 0, is: relative, {WHY}}}\n", "claims.D1.margin.value"),
+    ],
+)
+def test_a_statistic_that_decides_nothing_is_refused(clone, statistic, words):
+    write(clone, statistic)
+    assert words in mistake(clone)
+
+
+ENTRY = """\
+arithmetic:
+  total:
+    text: A total
+    place: §1
+    formula: {formula}
+    values: {values}
+    {rest}
+"""
+
+
+@pytest.mark.parametrize(
+    ("formula", "values", "rest", "words"),
+    [
+        ("a + b", "{a: 1}", 'printed: "3"', "arithmetic.total.formula: 'b' has no value"),
+        ("a", "{a: 1, b: 2}", 'printed: "3"', "arithmetic.total.values.b: no formula uses it"),
+        ("a / (a - 1)", "{a: 1}", 'printed: "3"', "arithmetic.total.formula: division by zero"),
+        ("a.real", "{a: 1}", 'printed: "3"', "is not arithmetic"),
+        ("a", "{a: 1}", 'printed: "about 3"', "arithmetic.total.printed: 'about 3' is no number"),
+        ("a", "{a: 1}", 'printed: "3"\n    equals: a', "takes one of printed and equals"),
+        ("a", "{a: 1}", "equals: a +", "arithmetic.total.equals: 'a +' is not a formula"),
+        ("a", "{a: 1}", 'printed: "1"\n    experiment: rnn', "arithmetic.total.experiment: no experiment 'rnn'"),
+    ],
+)
+def test_a_printed_number_without_a_sound_formula_is_refused(clone, formula, values, rest, words):
+    write(clone, D1, more=ENTRY.format(formula=formula, values=values, rest=rest))
+    assert words in mistake(clone)
+
+
+def test_variants_can_be_compared(clone):
+    path = clone / "config/papers/digits.yaml"
+    text = path.read_text(encoding="utf-8").replace(
+        "    source: ours\n  precision:",
+        "    source: ours\n    alternatives:\n      corrected:\n"
+        "        settings: {weight_law: fan-in-truncated-normal-corrected}\n"
+        "        experiments: [rnn-t5]\n        tiers: {quick: {replicas: 1}}\n  precision:",
+        1,
+    )
+    path.write_text(text.replace("lower: rnn-t5", "lower: rnn-t5@weight-law=corrected"), encoding="utf-8")
+    resolve_tier(load_project(clone))
+
+
+def test_an_old_claim_is_still_one():
+    claim = Claim.model_validate({"text": "It holds.", "place": "§1", "checks": ["identity"]})
+    assert (claim.kind, claim.comparisons, list(claim.sides())) == (None, [], [])
+
+
+def test_editors_are_told_of_every_statistic():
+    for statistic in ("compare", "order", "gaps", "equal", "share", "level", "unit", "checks"):
+        assert f'"{statistic}": {{' in schemas()["paper"]

@@ -1,0 +1,146 @@
+"""What verdicts make of seeds, folds, lone and diverged replicas, and how often they err where the truth is known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from claims_helpers import QUANTITY, below, claim, curves, decide, margin, runs
+
+from reprise.evidence import decide as decisions
+from reprise.evidence.verdicts import DIRECTION, INCONCLUSIVE, NOT, REPRODUCED
+
+LOW, HIGH = [10.0, 10.2, 9.8], [12.0, 12.2, 11.8]
+A_BELOW_B = claim("superiority", compare=below("a", "b"))
+
+
+def test_a_lone_replica_borrows_the_deviation_of_its_family_and_says_so():
+    family = [runs("c", [1.0, 3.0]), runs("d", [2.0, 2.0, 5.0])]
+    strangers = runs("e", [0.0, 1000.0], family="other")
+    found = decide(A_BELOW_B, runs("a", [10.0]), runs("b", [20.0]), *family, strangers)
+    # Pooled variance 8/3 with 3 degrees of freedom, over one replica of each.
+    (part,) = found.parts
+    assert part["error"] == pytest.approx(math.sqrt(2 * 8 / 3))
+    assert set(part["borrowed"]) == {"a", "b"}
+    assert "deviation pooled over the family" in found.sentence
+    low, high = part["interval"]
+    assert (low + high) / 2 == pytest.approx(10.0)
+    assert high - 10.0 == pytest.approx(3.182446 * part["error"], rel=1e-6)
+    assert found.verdict == REPRODUCED
+
+
+def test_two_that_borrow_from_one_family_count_its_freedom_once():
+    # Were the two taken for independent, the error would have 6 degrees of freedom: 2.447 errors, not 3.182.
+    family = [runs("c", [-1.0, 1.0]), runs("d", [-1.0, 0.0, 1.0])]
+    (part,) = decide(A_BELOW_B, runs("a", [10.0]), runs("b", [20.0]), *family).parts
+    assert (part["interval"][1] - 10.0) / part["error"] == pytest.approx(3.182446, rel=1e-6)
+
+
+def test_two_metrics_of_one_experiment_are_paired_by_replica():
+    train, test = ("loss", "train"), ("loss", "test")
+    terms = [{"experiment": "a", "metric": "loss", "split": split} for split in ("train", "test")]
+    wide = {train: [1.0, 5.0, 9.0], test: [2.0, 6.1, 9.9]}
+    found = decide(claim("superiority", compare=below(*terms)), runs("a", [0.0] * 3, more=wide))
+    # Differences 1, 1.1, 0.9 whatever the losses do.
+    assert found.verdict == REPRODUCED
+    assert found.parts[0]["error"] == pytest.approx(0.1 / math.sqrt(3))
+
+
+def test_diverged_replicas_have_no_number_and_lower_the_verdict():
+    found = decide(A_BELOW_B, runs("a", LOW), runs("b", HIGH, diverged=2))
+    assert found.verdict == DIRECTION
+    assert "Diverged, without a number: 2 of 5 of B." in found.sentence
+    same = claim("equivalence", equal=[["a", "b"]], margin=margin(0.5))
+    assert decide(same, runs("a", LOW), runs("b", LOW, diverged=1)).verdict == INCONCLUSIVE
+    nothing = decide(A_BELOW_B, runs("a", LOW), runs("b", [], diverged=2))
+    assert nothing.verdict == INCONCLUSIVE
+    assert "nothing to compare" in nothing.sentence
+
+
+def test_shares_count_what_a_diverged_replica_reached_before():
+    reach = {"metric": "accuracy", "split": "train"}
+    most = claim("threshold", share={"experiments": ["a"], "reaches": 1.0, "at_least": 0.5}, **reach)
+    none = claim("threshold", share={"experiments": ["a"], "reaches": 1.0, "at_most": 0.5}, **reach)
+    all_of_ten = curves("a", [1.0] * 8, diverged=[1.0, 1.0])
+    assert decide(most, all_of_ten).verdict == REPRODUCED
+    assert decide(none, all_of_ten).verdict == NOT
+    half = decide(most, curves("a", [1.0] * 6 + [0.9] * 4))
+    assert half.verdict == INCONCLUSIVE
+    assert half.replicas == 194
+    assert "Reached by 6 of 10 (A) replicas, 95 % interval 31.3 % to 83.2 %" in half.sentence
+    assert decide(most, curves("a", [1.0] * 7 + [0.9] * 3)).verdict == DIRECTION
+
+
+def test_folds_are_paired_and_corrected():
+    # The folds differ by far more than the models; paired they tell them apart.
+    easy = [1.0, 5.0, 9.0, 3.0, 7.0]
+    a, b = runs("a", easy, folds=True), runs("b", [x + d for x, d in zip(easy, [1, 1.1, 0.9, 1, 1], strict=True)])
+    b = runs("b", [r.metrics[QUANTITY] for r in b.replicas], folds=True)
+    found = decide(A_BELOW_B, a, b)
+    assert found.verdict == REPRODUCED
+    assert "Nadeau and Bengio" in found.method
+    assert found.parts[0]["error"] == pytest.approx(math.sqrt((1 / 5 + 1 / 4) * 0.005))
+    assert "5 folds" in found.sentence
+
+
+def test_only_folds_that_both_have_are_compared():
+    found = decide(A_BELOW_B, runs("a", [1.0, 2.0, 3.0], folds=True), runs("b", [2.0, 3.1], folds=True))
+    assert found.parts[0]["n"] == {"b": 2, "a": 2}
+    assert found.parts[0]["estimate"] == pytest.approx(1.05)
+
+
+def test_a_lone_fold_borrows_the_deviation_of_the_choice_and_says_so():
+    a, b = runs("a", [1.0, 2.0, 3.0, 4.0, 5.0], folds=True), runs("b", [2.0, 3.1, 3.9, 5.0, 6.0], folds=True)
+    everyone = {"a": a, "b": b, "a@x=y": runs("a@x=y", [1.5], folds=True)}
+    found = decisions.decide(A_BELOW_B, {**everyone, "a": everyone["a@x=y"]}, everyone)
+    (part,) = found.parts
+    # Fold 0 alone: 2.0 - 1.5; the differences 1, 1.1, 0.9, 1, 1 of the choice have the variance 0.005.
+    assert part["estimate"] == pytest.approx(0.5)
+    assert part["error"] == pytest.approx(math.sqrt((1 + 1 / 4) * 0.005))
+    assert part["n"] == {"b": 1, "a@x=y": 1}
+    assert found.verdict == REPRODUCED
+    assert "1.500 (A@X=Y) against 2.000 (B): 0.500 lower" in found.sentence
+    assert "1 fold, deviation as under the assumptions as chosen" in found.sentence
+
+
+def test_what_is_counted_needs_no_second_replica():
+    text = runs("a", [0.41], protocol="corpus-facts")
+    found = decide(claim("threshold", level={"experiments": ["a"], "at_least": 0.4}), text)
+    assert (found.verdict, found.parts[0]["interval"]) == (REPRODUCED, (0.41 - 0.4, 0.41 - 0.4))
+    assert "counted, without chance" in found.sentence
+
+
+TRIALS = 1000
+
+
+def rates(verdicts: list[str]) -> tuple[float, float]:
+    return sum(v == REPRODUCED for v in verdicts) / len(verdicts), sum(v == NOT for v in verdicts) / len(verdicts)
+
+
+def test_seeds_without_a_difference_are_told_apart_no_more_often_than_said():
+    draw = np.random.default_rng(3).normal(100, 1, (TRIALS, 2, 4))
+    reproduced, reversed_ = rates([decide(A_BELOW_B, runs("a", a), runs("b", b)).verdict for a, b in draw])
+    assert reproduced < 0.025 + 3 * math.sqrt(0.025 / TRIALS)
+    assert reversed_ < 0.025 + 3 * math.sqrt(0.025 / TRIALS)
+
+
+def test_folds_without_a_difference_are_told_apart_no_more_often_than_said():
+    draw = np.random.default_rng(4)
+    correlation = 0.25 / 1.25
+    own, common = draw.normal(size=(TRIALS, 5)), draw.normal(size=(TRIALS, 1))
+    differences = math.sqrt(1 - correlation) * own + math.sqrt(correlation) * common
+    base = [3.0, 1.0, 4.0, 1.0, 5.0]
+    found = [
+        decide(A_BELOW_B, runs("a", base, folds=True), runs("b", list(base + d), folds=True)).verdict
+        for d in differences
+    ]
+    for rate in rates(found):
+        assert abs(rate - 0.025) < 3 * math.sqrt(0.025 / TRIALS)
+
+
+def test_models_at_the_margin_are_called_equivalent_no_more_often_than_said():
+    same = claim("equivalence", equal=[["a", "b"]], margin=margin(3.0, "absolute"))
+    draw = np.random.default_rng(5).normal(0, 1, (TRIALS, 2, 5)) + np.array([[0.0], [3.0]])
+    reproduced, _ = rates([decide(same, runs("a", a), runs("b", b)).verdict for a, b in draw])
+    assert reproduced < 0.05 + 3 * math.sqrt(0.05 / TRIALS)

@@ -1,0 +1,180 @@
+"""The statistics of verdicts, held to numbers worked out by hand, to scipy.stats, and to tables of known truth."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from reprise.evidence.statistics import (
+    Estimate,
+    Spread,
+    combine,
+    folds,
+    holm,
+    pooled,
+    replicas_for_share,
+    replicas_needed,
+    score,
+    spread,
+    welch,
+    wilson,
+)
+
+RATIO = 0.25  # of five folds: one is tested, four are trained on
+
+
+def test_welch_by_hand():
+    # Means 2 and 4, variances 1 and 4: error^2 = 1/3 + 4/3, freedom (5/3)^2 / ((1/3)^2/2 + (4/3)^2/2) = 50/17.
+    found = welch([(1.0, [2.0, 4.0, 6.0]), (-1.0, [1.0, 2.0, 3.0])])
+    assert found.value == pytest.approx(2.0)
+    assert found.error == pytest.approx(math.sqrt(5 / 3))
+    assert found.freedom == pytest.approx(50 / 17)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_welch_is_that_of_scipy(seed):
+    draw = np.random.default_rng(seed)
+    one, other = draw.normal(1, 2, 3 + seed), draw.normal(0, 0.5, 4)
+    found = welch([(1.0, one), (-1.0, other)])
+    expected = stats.ttest_ind(one, other, equal_var=False, alternative="greater")
+    assert found.p_above() == pytest.approx(expected.pvalue)
+    assert found.p_below() == pytest.approx(1 - expected.pvalue)
+    bounds = stats.ttest_ind(one, other, equal_var=False).confidence_interval(0.9)
+    assert found.interval(0.9) == pytest.approx((bounds.low, bounds.high))
+
+
+def test_welch_with_weights_is_welch_of_weighted_samples():
+    one, other = [3.0, 5.0, 4.0], [1.0, 2.0]
+    found = welch([(2.0, one), (-1.5, other)])
+    expected = welch([(1.0, [2 * x for x in one]), (-1.0, [1.5 * x for x in other])])
+    assert (found.value, found.error, found.freedom) == pytest.approx(
+        (expected.value, expected.error, expected.freedom)
+    )
+
+
+def test_corrected_folds_by_hand():
+    # Variance 2.5 of the differences; of their mean (1/5 + 1/4) * 2.5 = 1.125 instead of 0.5.
+    found = folds([1.0, 2.0, 3.0, 4.0, 5.0], RATIO)
+    assert (found.value, found.error**2, found.freedom) == pytest.approx((3.0, 1.125, 4.0))
+
+
+def test_folds_without_overlap_are_the_paired_test_of_scipy():
+    one, other = np.array([1.0, 2.5, 2.0, 4.0]), np.array([0.5, 2.75, 1.0, 2.0])
+    found = folds(list(one - other), 0.0)
+    expected = stats.ttest_rel(one, other, alternative="greater")
+    assert found.p_above() == pytest.approx(expected.pvalue)
+
+
+def test_pooled_variance_by_hand():
+    # Variances 2 and 3 with 1 and 2 degrees of freedom; a lone value adds nothing.
+    found = pooled([[1.0, 3.0], [2.0, 2.0, 5.0], [9.0]])
+    assert (found.variance, found.freedom) == pytest.approx((8 / 3, 3))
+    assert found.deviation == pytest.approx(math.sqrt(8 / 3))
+    assert pooled([[1.0], []]) is None
+    assert spread([1.0]) is None
+
+
+def test_two_that_share_one_variance_have_its_freedom():
+    shared = Spread(4.0, 6)
+    assert combine(1.0, [(2.0, shared)]).freedom == pytest.approx(6)
+    assert combine(1.0, [(1.0, shared), (1.0, Spread(4.0, 6))]).freedom == pytest.approx(12)
+
+
+def test_no_deviation_decides_nothing_and_none_at_all_decides_everything():
+    unknown = Estimate(5.0)
+    assert (unknown.p_above(), unknown.p_below(), unknown.interval()) == (1.0, 1.0, None)
+    exact = combine(0.5, [(1.0, Spread(0.0, 2))])
+    assert (exact.p_above(), exact.p_below(), exact.p_above(0.5)) == (0.0, 1.0, 1.0)
+    assert exact.interval() == (0.5, 0.5)
+
+
+@pytest.mark.parametrize(("successes", "n"), [(0, 10), (3, 20), (11, 20), (20, 20), (1, 1)])
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_wilson_is_that_of_scipy(successes, n, level):
+    expected = stats.binomtest(successes, n).proportion_ci(level, method="wilson")
+    assert wilson(successes, n, level) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_wilson_by_hand():
+    # z = 1.96: centre 3.84 / 2 / (10 + 3.84), reach the same.
+    low, high = wilson(0, 10)
+    assert low == 0.0
+    assert high == pytest.approx(1.959964**2 / (10 + 1.959964**2), rel=1e-6)
+
+
+@pytest.mark.parametrize("successes", range(0, 21, 4))
+def test_the_score_test_excludes_what_wilsons_interval_excludes(successes):
+    above, below = score(successes, 20, 0.5)
+    low, high = wilson(successes, 20)
+    assert (above <= 0.025) == (low > 0.5)
+    assert (below <= 0.025) == (high < 0.5)
+
+
+def test_holm_by_hand():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
+    assert holm([]) == []
+
+
+def test_replicas_needed_is_the_tabled_number():
+    # Cohen's table: 17 a group find a difference of one deviation with power 0.8, two-sided at 0.05; 64 find half.
+    assert replicas_needed(1.0, [1.0, 1.0]) == 17
+    assert replicas_needed(-0.5, [1.0, 1.0]) == 64
+    assert replicas_needed(0.0, [1.0, 1.0]) is None
+    assert replicas_needed(0.01, [1.0, 1.0]) is None
+    assert replicas_needed(1000.0, [1.0, 1.0]) == 2
+    assert replicas_needed(1.0, [0.0, 0.0]) == 2
+
+
+def test_more_folds_help_only_so_far():
+    # The error of the mean stays above sqrt(ratio) = half a deviation.
+    assert replicas_needed(1.0, [1.0], ratio=RATIO) is None
+    assert 3 <= replicas_needed(3.0, [1.0], ratio=RATIO) <= 8
+
+
+def test_replicas_for_a_share_find_it_as_often_as_said():
+    n = replicas_for_share(0.7, 0.5)
+    found = np.random.default_rng(1).binomial(n, 0.7, 4000)
+    power = np.mean([score(int(k), n, 0.5)[0] <= 0.025 for k in found])
+    assert 0.75 < power < 0.87
+    assert replicas_for_share(0.5, 0.5) is None
+    assert replicas_for_share(0.51, 0.5) is None
+
+
+TRIALS = 4000
+# Three deviations of a rate of 0.025 over so many trials.
+NOISE = 3 * math.sqrt(0.025 * 0.975 / TRIALS)
+
+
+@pytest.mark.parametrize(("sizes", "deviations"), [((3, 3), (1, 1)), ((3, 5), (1, 1)), ((5, 20), (1, 2))])
+def test_welch_errs_as_often_as_it_says(sizes, deviations):
+    draw = np.random.default_rng(7)
+    samples = [draw.normal(0, s, (TRIALS, n)) for n, s in zip(sizes, deviations, strict=True)]
+    found = [welch([(1.0, a), (-1.0, b)]) for a, b in zip(*samples, strict=True)]
+    # With three replicas of each Welch's test is known to err a little less often than it says.
+    assert np.mean([f.p_above() <= 0.025 for f in found]) < 0.025 + NOISE
+    covered = np.mean([f.interval()[0] <= 0 <= f.interval()[1] for f in found])
+    assert 0.95 - 2 * NOISE < covered < 0.98
+
+
+def test_folds_with_overlapping_training_sets_err_as_often_as_they_say():
+    """Differences of folds with the correlation that Nadeau and Bengio assume, n_test / (n_test + n_train)."""
+    draw = np.random.default_rng(8)
+    k, correlation = 5, RATIO / (1 + RATIO)
+    own, common = draw.normal(size=(TRIALS, k)), draw.normal(size=(TRIALS, 1))
+    differences = math.sqrt(1 - correlation) * own + math.sqrt(correlation) * common
+    corrected = np.mean([folds(d, RATIO).p_above() <= 0.025 for d in differences])
+    naive = np.mean([folds(d, 0.0).p_above() <= 0.025 for d in differences])
+    assert abs(corrected - 0.025) < NOISE
+    assert naive > 0.05
+
+
+def test_a_borrowed_deviation_errs_as_often_as_it_says():
+    draw = np.random.default_rng(9)
+    family = draw.normal(size=(TRIALS, 4, 3))
+    lone = draw.normal(size=(TRIALS, 2))
+    found = [combine(a - b, [(2.0, pooled(f))]) for f, (a, b) in zip(family, lone, strict=True)]
+    assert abs(np.mean([f.p_above() <= 0.025 for f in found]) - 0.025) < NOISE

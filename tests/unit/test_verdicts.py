@@ -1,0 +1,176 @@
+"""Verdicts from made-up runs: every kind of claim, every verdict, and how often they err on tables of known truth."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from claims_helpers import below, claim, decide, margin, runs
+from scipy import stats
+
+from reprise.evidence.statistics import welch
+from reprise.evidence.verdicts import DIRECTION, INCONCLUSIVE, NOT, NOT_RUN, NOT_TESTED, REPRODUCED, Part, judge
+
+LOW, HIGH = [10.0, 10.2, 9.8], [12.0, 12.2, 11.8]
+A_BELOW_B = claim("superiority", compare=below("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "verdict"),
+    [
+        (LOW, HIGH, REPRODUCED),
+        (HIGH, LOW, NOT),
+        ([10.0, 12.0, 11.0], [11.5, 13.5, 11.0], DIRECTION),
+        ([10.0, 12.0, 11.0], [10.1, 12.1, 11.0], INCONCLUSIVE),
+        ([10.0, 12.0, 11.0], [9.0, 12.0, 11.0], INCONCLUSIVE),
+        ([10.0], [12.0], DIRECTION),
+        ([12.0], [10.0], INCONCLUSIVE),
+        ([], HIGH, NOT_RUN),
+    ],
+    ids=["apart", "reversed", "more than an error", "less than an error", "other way", "lone", "lone reversed", "none"],
+)
+def test_superiority(a, b, verdict):
+    assert decide(A_BELOW_B, runs("a", a), runs("b", b)).verdict == verdict
+
+
+def test_the_sentence_has_our_numbers_the_interval_and_the_papers():
+    found = decide(A_BELOW_B, runs("a", LOW, paper=131.2), runs("b", HIGH, paper=146.7))
+    low, high = welch([(1.0, HIGH), (-1.0, LOW)]).interval()
+    assert found.sentence == (
+        f"Test perplexity 10.00 (A) against 12.00 (B): 2.00 lower (95 % interval {low:.2f} to {high:.2f}; "
+        "3 replicas each). In the paper 15.5 lower."
+    )
+    (part,) = found.parts
+    assert part["estimate"] == pytest.approx(2.0)
+    assert part["interval"] == pytest.approx((low, high))
+    assert part["n"] == {"b": 3, "a": 3}
+    assert part["paper"] == pytest.approx(15.5)
+    assert found.replicas is None
+
+
+def test_a_reversed_difference_reads_as_higher():
+    sentence = decide(A_BELOW_B, runs("a", HIGH), runs("b", LOW)).sentence
+    assert "Test perplexity 12.00 (A) against 10.00 (B): 2.00 higher (95 % interval 1." in sentence
+
+
+def test_what_is_not_decided_says_how_many_replicas_would_do():
+    found = decide(A_BELOW_B, runs("a", [10.0, 12.0, 11.0]), runs("b", [11.5, 13.5, 11.0]))
+    # Variances 1 and 1.75: the power of n replicas of each, by the noncentral law.
+    n, freedom = found.replicas, 2.75**2 / (1 + 1.75**2)
+    power = [
+        stats.nct.sf(stats.t.isf(0.025, freedom * (m - 1)), freedom * (m - 1), math.sqrt(m / 2.75)) for m in (n - 1, n)
+    ]
+    assert power[0] < 0.8 <= power[1]
+    assert f"About {n} replicas of each would decide it" in found.sentence
+    alike = decide(A_BELOW_B, runs("a", [10.0, 12.0, 11.0]), runs("b", [10.01, 12.0, 11.0]))
+    assert alike.replicas is None
+    assert "More than 1,000 replicas of each would be needed." in alike.sentence
+
+
+def test_a_difference_next_to_nothing_beside_the_papers_is_not_reproduced():
+    a, b = [10.0, 10.1, 9.9, 10.0], [10.0, 10.1, 9.95, 10.0]
+    assert decide(A_BELOW_B, runs("a", a, paper=130.0), runs("b", b, paper=140.0)).verdict == NOT
+    assert decide(A_BELOW_B, runs("a", a, paper=130.0), runs("b", b, paper=130.5)).verdict == INCONCLUSIVE
+
+
+def test_non_inferiority_allows_a_relative_margin_of_the_reference():
+    within = claim("non-inferiority", compare=below("a", "b"), margin=margin(0.02))
+    reference = [100.0, 100.1, 99.9]
+    assert decide(within, runs("a", [101.0, 101.1, 100.9]), runs("b", reference)).verdict == REPRODUCED
+    assert decide(within, runs("a", [103.0, 103.1, 102.9]), runs("b", reference)).verdict == NOT
+    wide = decide(within, runs("a", [100.0, 104.0, 98.0]), runs("b", reference))
+    assert wide.verdict == INCONCLUSIVE
+    assert "up to 2 % higher allowed" in wide.sentence
+
+
+def test_the_relative_margin_counts_the_deviation_of_the_reference():
+    # (1 + m) * b - a: with b alone varying, its deviation is stretched by the margin.
+    given = claim("non-inferiority", compare=below("a", "b"), margin=margin(0.5))
+    (part,) = decide(given, runs("a", [10.0, 10.0, 10.0]), runs("b", [9.0, 10.0, 11.0])).parts
+    expected = welch([(1.5, [9.0, 10.0, 11.0]), (-1.0, [10.0, 10.0, 10.0])])
+    assert part["p"] == pytest.approx(expected.p_above())
+
+
+def test_superiority_by_a_margin_is_direction_only_where_it_is_smaller():
+    half = claim("superiority", compare=below("a", "b"), margin=margin(0.5))
+    assert decide(half, runs("a", [4.0, 4.1, 3.9]), runs("b", [10.0, 10.1, 9.9])).verdict == REPRODUCED
+    found = decide(half, runs("a", [8.0, 8.1, 7.9]), runs("b", [10.0, 10.1, 9.9]))
+    assert found.verdict == DIRECTION
+    assert "at least 50 % lower asked" in found.sentence
+
+
+def test_equivalence_is_two_one_sided_tests():
+    same = claim("equivalence", equal=[["a", "b"]], margin=margin(0.3, "absolute"))
+    close = decide(same, runs("a", [10.0, 10.1, 9.9]), runs("b", [10.05, 10.15, 9.95]))
+    assert close.verdict == REPRODUCED
+    assert close.parts[0]["level"] == 0.9
+    assert -0.3 < close.parts[0]["interval"][0] < close.parts[0]["interval"][1] < 0.3
+    assert decide(same, runs("a", LOW), runs("b", HIGH)).verdict == NOT
+    assert decide(same, runs("a", HIGH), runs("b", LOW)).verdict == NOT
+    assert decide(same, runs("a", [10.0, 11.0, 9.0]), runs("b", [10.0, 11.0, 9.1])).verdict == INCONCLUSIVE
+    assert decide(same, runs("a", [10.0]), runs("b", [10.0])).verdict == INCONCLUSIVE
+
+
+def test_relative_equivalence_is_symmetric_about_the_second():
+    same = claim("equivalence", equal=[["a", "b"]], margin=margin(0.05))
+    b = [100.0, 100.1, 99.9]
+    for a, verdict in ((104.0, REPRODUCED), (96.0, REPRODUCED), (106.0, NOT), (94.0, NOT)):
+        assert decide(same, runs("a", [a, a + 0.1, a - 0.1]), runs("b", b)).verdict == verdict
+
+
+def test_an_ordering_holds_if_every_step_does():
+    order = claim("ordering", order=["a", "b", "c"])
+    a, b, c = ([x, x + 0.1, x - 0.1] for x in (1.0, 2.0, 3.0))
+    assert decide(order, runs("a", a), runs("b", b), runs("c", c)).verdict == REPRODUCED
+    assert decide(order, runs("a", a), runs("b", c), runs("c", b)).verdict == NOT
+    close = decide(order, runs("a", a), runs("b", b), runs("c", [2.1, 2.3, 2.0]))
+    assert close.verdict == DIRECTION
+    assert close.sentence.startswith("1 of 2 comparisons are established; the least sure: Test perplexity 2.00 (B)")
+
+
+def test_members_of_a_group_are_not_compared_with_each_other():
+    order = claim("ordering", order=[["a", "b"], "c"])
+    a, b, c = ([x, x + 0.1, x - 0.1] for x in (1.0, 1.0, 3.0))
+    found = decide(order, runs("a", a), runs("b", b), runs("c", c))
+    assert (found.verdict, len(found.parts)) == (REPRODUCED, 2)
+
+
+def test_a_weak_ordering_may_be_flat_but_not_throughout():
+    order = claim("ordering", order=["a", "b", "c"], margin=margin(0.05))
+    near = [[x, x + 0.01, x - 0.01] for x in (1.0, 1.0, 2.0)]
+    assert decide(order, *(runs(n, v) for n, v in zip("abc", near, strict=True))).verdict == REPRODUCED
+    flat = [[1.0, 1.01, 0.99]] * 3
+    assert decide(order, *(runs(n, v) for n, v in zip("abc", flat, strict=True))).verdict == INCONCLUSIVE
+
+
+def test_gaps_are_differences_of_differences():
+    gaps = claim("ordering", gaps=[below("a", "b"), below("c", "d")])
+    a, b, c, d = ([x, x + 0.1, x - 0.1] for x in (10.0, 15.0, 20.0, 21.0))
+    found = decide(gaps, runs("a", a), runs("b", b), runs("c", c), runs("d", d))
+    assert found.verdict == REPRODUCED
+    assert found.parts[0]["estimate"] == pytest.approx(4.0)
+    assert "5.00 between A and B against 1.00 between C and D, 4.00 more" in found.sentence
+    swapped = decide(gaps, runs("a", c), runs("b", d), runs("c", a), runs("d", b))
+    assert swapped.verdict == NOT
+    assert "1.00 between A and B against 5.00 between C and D, 4.00 less (95 % interval 3.7" in swapped.sentence
+
+
+def test_a_level_is_held_to_a_bound():
+    a = runs("a", [0.8, 0.81, 0.79])
+    for bound, verdict in ((0.5, REPRODUCED), (0.9, NOT)):
+        found = decide(claim("threshold", level={"experiments": ["a"], "at_least": bound}), a)
+        assert found.verdict == verdict
+        assert f"at least {bound} asked" in found.sentence
+    assert decide(claim("threshold", level={"experiments": ["a"], "at_most": 0.9}), a).verdict == REPRODUCED
+
+
+def test_what_records_cannot_decide_says_why():
+    found = decide(claim("descriptive", reason="It is a matter of taste."))
+    assert (found.verdict, found.sentence) == (NOT_TESTED, "It is a matter of taste.")
+
+
+def test_all_parts_together_are_tested_after_holm():
+    # Each alone is below 0.025; of two, Holm asks 0.0125 of the smaller.
+    assert judge("ordering", [Part(2.0, 1.0, 0.02, 0.98)]) == REPRODUCED
+    assert judge("ordering", [Part(2.0, 1.0, 0.02, 0.98)] * 2) == DIRECTION
+    assert judge("ordering", [Part(2.0, 1.0, 0.012, 0.98), Part(2.0, 1.0, 0.02, 0.98)]) == REPRODUCED

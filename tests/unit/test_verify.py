@@ -1,0 +1,234 @@
+"""`reprise verify`: claims.json says what the run records say, and --check finds it out where it does not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from reprise.cli import main
+from reprise.config.project import load_project
+from reprise.config.resolve import resolve_tier
+from reprise.config.resolved import Resolved
+from reprise.errors import EXIT_FAILED, EXIT_USAGE
+from reprise.evidence.claims import judge_claims
+from reprise.training.protocol import Outcome
+from reprise.training.record import make_record, result_digest, write_record
+
+TOY = Path(__file__).parents[1] / "workflow" / "toy"
+RUN = {"engine": "reference", "device": "cpu", "wall_seconds": 1.5}
+CLAIMS = Path("results/quick/claims.json")
+VARIANTS = """
+    source: ours
+    alternatives:
+      corrected:
+        settings: {weight_law: fan-in-truncated-normal-corrected}
+        experiments: [rnn-t5, lstm-t5]
+        tiers: {quick: {replicas: 2}}
+      one-of-two:
+        settings: {weight_law: fan-in-truncated-normal-corrected}
+        experiments: [rnn-t5]
+        tiers: {quick: {replicas: 2}}
+"""
+
+
+def metric(name: str, value: float, split: str = "train", unit: str = "share") -> dict:
+    return {"split": split, "metric": name, "value": value, "unit": unit, "n": 10}
+
+
+def leave(experiments: dict[str, Resolved], name: str, *accuracies: float) -> None:
+    """Run records of the replicas, with these accuracies (an error, of a check)."""
+    for replica, value in enumerate(accuracies):
+        resolved = experiments[f"digits/{name}"]
+        one = metric("max_error", value, "4n", "parameters") if name == "count" else metric("last_ten_accuracy", value)
+        write_record(Path(resolved.record_path(replica)), make_record(resolved, replica, Outcome([one]), 7, None, RUN))
+
+
+def resolved() -> dict[str, Resolved]:
+    return {e.id: e for e in resolve_tier(load_project("."), "quick")}
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    """The toy project with records: the LSTM far better than the RNN, one replica of it."""
+    shutil.copytree(TOY, tmp_path / "config")
+    monkeypatch.chdir(tmp_path)
+    leave(resolved(), "rnn-t5", 0.30, 0.32)
+    leave(resolved(), "lstm-t5", 0.9)
+    leave(resolved(), "count", 0.0)
+    return tmp_path
+
+
+def verify(*arguments: str) -> int:
+    return main(["verify", "--tier", "quick", *arguments])
+
+
+def claims() -> dict:
+    return json.loads(CLAIMS.read_text(encoding="utf-8"))["digits"]
+
+
+def alter(name: str, value: float) -> None:
+    """Changes the first number of an experiment's first record by hand, and makes the record sound again."""
+    (path,) = Path("results/quick/runs/digits").glob(f"{name}/0-*.json")
+    record = json.loads(path.read_text(encoding="utf-8"))
+    record["metrics"][0]["value"] = value
+    record["result_sha256"] = result_digest(record)
+    write_record(path, record)
+
+
+def test_every_claim_has_a_verdict_or_a_reason(clone, capsys):
+    assert verify() == 0
+    found = claims()
+    assert {key: c["verdict"] for key, c in found.items()} == {
+        "D1": "direction only",
+        "D2": "reproduced",
+        "D3": "not tested",
+    }
+    assert found["D1"]["kind"] == "superiority"
+    assert found["D1"]["n"] == {"rnn-t5": 2, "lstm-t5": 1}
+    assert found["D1"]["sentence"].startswith("Train last ten accuracy 0.31 (RNN, T = 5) against 0.90 (LSTM, T = 5): ")
+    assert found["D3"]["sentence"]
+    assert json.loads(CLAIMS.read_text(encoding="utf-8"))["words"] == {}
+    assert "1 direction only, 1 reproduced, 1 not tested" in capsys.readouterr().out
+
+
+def test_the_same_records_give_the_same_bytes(clone):
+    verify()
+    before = CLAIMS.read_bytes()
+    verify()
+    assert CLAIMS.read_bytes() == before
+    assert verify("--check") == 0
+    assert CLAIMS.read_bytes() == before
+
+
+def test_one_record_changed_by_hand_changes_its_verdict_and_check_fails(clone, capsys):
+    verify()
+    before = CLAIMS.read_bytes()
+    alter("lstm-t5", 0.1)
+    assert verify("--check") == EXIT_FAILED
+    said = capsys.readouterr().err
+    assert (
+        "claims.json: does not say what the run records say (digits/D1: direction only, records: inconclusive)" in said
+    )
+    assert "run `python -m reprise verify --tier quick`" in said
+    assert CLAIMS.read_bytes() == before
+    verify()
+    assert claims()["D1"]["verdict"] == "inconclusive"
+    alter("count", 3.0)
+    assert verify("--check") == EXIT_FAILED
+    verify()
+    assert claims()["D2"]["verdict"] == "not reproduced"
+
+
+def test_a_number_that_changes_no_verdict_is_found_too(clone, capsys):
+    verify()
+    alter("rnn-t5", 0.31)
+    assert verify("--check") == EXIT_FAILED
+    assert "digits/D1: numbers" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", [None, "{", "[]", '{"digits": {}, "words": {}}'])
+def test_check_fails_without_a_sound_file(clone, text):
+    if text is not None:
+        CLAIMS.parent.mkdir(parents=True, exist_ok=True)
+        CLAIMS.write_text(text, encoding="utf-8")
+    assert verify("--check") == EXIT_FAILED
+    assert CLAIMS.is_file() == (text is not None)
+
+
+def test_a_record_altered_without_its_digest_is_refused(clone, capsys):
+    verify()
+    (path,) = Path("results/quick/runs/digits/lstm-t5").glob("*.json")
+    path.write_text(path.read_text(encoding="utf-8").replace("0.9", "0.8", 1), encoding="utf-8")
+    assert verify("--check") == EXIT_USAGE
+    assert "result_sha256" in capsys.readouterr().err
+
+
+def test_missing_records_are_not_run(clone):
+    shutil.rmtree("results/quick/runs/digits/lstm-t5")
+    verify()
+    found = claims()["D1"]
+    assert (found["verdict"], found["sentence"]) == ("not run", "Not trained yet: LSTM, T = 5.")
+    (found,) = [c for key, c in judge("paper").items() if key == "D1"]
+    assert found["verdict"] == "not run"
+
+
+def judge(tier: str) -> dict:
+    project = load_project(".")
+    return judge_claims(project, resolve_tier(project, tier))["digits"]
+
+
+def edit(old: str, new: str) -> None:
+    path = Path("config/papers/digits.yaml")
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def test_a_metric_that_no_record_has_is_a_mistake(clone, capsys):
+    edit("metric: last_ten_accuracy\n    split: train\n    compare", "metric: accuracy\n    split: train\n    compare")
+    assert verify() == EXIT_USAGE
+    said = capsys.readouterr().err
+    assert "digits.yaml: key claims.D1: no record has the metric accuracy (train); known are" in said
+    assert "last_ten_accuracy (train)" in said
+
+
+def test_alternatives_say_which_verdicts_flip(clone):
+    edit("\n    source: ours\n", VARIANTS)
+    leave(resolved(), "rnn-t5@weight-law=corrected", 0.90, 0.92)
+    leave(resolved(), "lstm-t5@weight-law=corrected", 0.30, 0.32)
+    leave(resolved(), "rnn-t5@weight-law=one-of-two", 0.90, 0.92)
+    verify()
+    found = claims()["D1"]
+    # The LSTM rests on the assumption too and was not run under the second alternative.
+    assert found["alternatives"].keys() == {"weight-law=corrected"}
+    assert found["alternatives"]["weight-law=corrected"]["parts"] == [1, 1]
+    under = found["alternatives"]["weight-law=corrected"]
+    assert (under["verdict"], under["flips"]) == ("not reproduced", True)
+    assert under["experiments"] == ["rnn-t5", "lstm-t5"]
+    assert "0.910 (RNN, T = 5 (corrected)) against 0.310 (LSTM, T = 5 (corrected)): 0.600 higher" in under["sentence"]
+    assert claims()["D2"]["alternatives"] == {}
+
+
+def test_an_alternative_is_judged_on_the_comparisons_that_were_run_under_it(clone):
+    edit("\n    source: ours\n", VARIANTS)
+    edit("kind: superiority", "kind: threshold")
+    edit("compare: {lower: rnn-t5, higher: lstm-t5}", "level: {experiments: [rnn-t5, lstm-t5], at_most: 0.5}")
+    leave(resolved(), "rnn-t5@weight-law=one-of-two", 0.90, 0.92)
+    verify()
+    found = claims()["D1"]
+    under = found["alternatives"]["weight-law=one-of-two"]
+    # The RNN alone keeps the bound as chosen and not under the alternative; the LSTM never did.
+    assert (found["verdict"], under["before"], under["verdict"]) == ("inconclusive", "reproduced", "not reproduced")
+    assert (under["flips"], under["parts"], under["experiments"]) == (True, [1, 2], ["rnn-t5"])
+
+
+def test_an_alternative_that_was_not_trained_flips_nothing(clone):
+    edit("\n    source: ours\n", VARIANTS)
+    verify()
+    under = claims()["D1"]["alternatives"]["weight-law=corrected"]
+    assert (under["verdict"], under["flips"]) == ("not run", False)
+
+
+def test_what_the_paper_contradicts_itself_keeps_the_verdict_of_the_records(clone):
+    edit("    compare: {lower", "    contradicted_by: Figure 2 shows the opposite.\n    compare: {lower")
+    verify()
+    found = claims()["D1"]
+    assert (found["verdict"], found["records"]) == ("contradicted by the paper itself", "direction only")
+    assert found["sentence"].startswith("Figure 2 shows the opposite. Train last ten accuracy")
+
+
+def test_another_corpus_is_said_and_the_papers_number_left_out(clone):
+    edit(
+        "tiers: {quick: {replicas: 2}, paper",
+        "tiers: {quick: {replicas: 2, dataset: synthetic, vocabulary_size: 9, training_sentences: 5, seed: 1}, paper",
+    )
+    leave(resolved(), "rnn-t5", 0.30, 0.32)
+    verify()
+    found = claims()["D1"]
+    assert found["sentence"].endswith(
+        "Trained on another corpus at this tier: Sentences of a Markov chain of known entropy."
+    )
+    assert found["parts"][0]["paper"] is None
