@@ -26,7 +26,7 @@ def prepare_corpus(dataset: DatasetSpec, options: Mapping[str, Any], raw_root: P
     """
     module = preparation(dataset)
     resolved = resolve(options, module.OPTIONS, dataset.name)
-    raw = raw_root / dataset.name
+    raw = dataset.raw_folder(raw_root)
     for file in dataset.files:
         place = raw / file.name
         if not place.is_file():

@@ -18,6 +18,8 @@ class Preparation:
     corpus: bool = True
 
 
+_FOLDED_LINES: Options = {"tokens": ("characters", "bigrams"), "folds": int, "fold_seed": int}
+
 PREPARATIONS: dict[str, Preparation] = {
     "palindromes": Preparation({"length": int}, corpus=False),
     "ptb": Preparation(),
@@ -27,5 +29,19 @@ PREPARATIONS: dict[str, Preparation] = {
             "vocabulary_rule": ("train-at-least-10", "all-at-least-10", "train-more-than-10", "top-37750"),
         }
     ),
+    "wsj_characters": Preparation(_FOLDED_LINES),
+    "synthetic_lines": Preparation({**_FOLDED_LINES, "lines": int}),
+    "ud_french": Preparation(
+        {
+            "accounting": ("rows", "surface", "words"),
+            "validation": ("last", "random"),
+            "validation_sentences": int,
+        }
+    ),
     "synthetic": Preparation({"vocabulary_size": int, "training_sentences": int, "seed": int}),
+    "books": Preparation(),
+    "synthetic_prose": Preparation(
+        {"vocabulary_size": int, "training_sentences": int, "licence_sentences": int, "seed": int}
+    ),
+    "synthetic_tags": Preparation({"vocabulary_size": int, "training_sentences": int, "seed": int}),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -115,6 +115,10 @@ class DatasetSpec:
         names = [file.name for file in self.files]
         if len(set(names)) < len(names):
             raise UserError(f"files: a name stands twice in {', '.join(names)}")
+
+    def raw_folder(self, raw_root: Path) -> Path:
+        """Where its raw files lie."""
+        return raw_root / self.name
 
     def checksums(self) -> dict[str, str]:
         """File name -> `algorithm:digest` of every raw file."""

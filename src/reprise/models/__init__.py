@@ -37,8 +37,11 @@ _GATED = {
     "mapping": ("f", "f_mod"),
     "weight_range": float,
 }
+_MATRIX_LAWS = ("orthogonal", "glorot-uniform")
+_BIAS_START = {"b_law": ("zero", "normal"), "b_std": float}
 
 MODELS: dict[str, ModelEntry] = {
+    "none": ModelEntry("", {}),  # for protocols that train nothing
     "elman": ModelEntry("reprise.models.elman:Elman", {"hidden_size": int, "weight_law": _WEIGHT_LAWS}),
     "lstm": ModelEntry("reprise.models.lstm:LSTM", {"hidden_size": int, "weight_law": _WEIGHT_LAWS}),
     "r-rntn": ModelEntry(
@@ -58,4 +61,65 @@ MODELS: dict[str, ModelEntry] = {
     ),
     "gru-lm": ModelEntry("reprise.models.gated:GRU", _GATED),
     "lstm-lm": ModelEntry("reprise.models.gated:LSTM", _GATED),
+    "stacked-lstm": ModelEntry(
+        "reprise.models.stacked_lstm:StackedLSTM",
+        {
+            "hidden_size": int,
+            "layers": int,
+            "activation": ("relu", "tanh"),
+            "forget_bias": float,
+            "kernel_law": ("glorot-uniform", "fan-in-truncated-normal"),
+            "output_law": ("fan-in-truncated-normal",),
+        },
+    ),
+    "gso": ModelEntry(
+        "reprise.models.gso:GSO",
+        {
+            "hidden_size": int,
+            "second_order_size": int,
+            "input_term": bool,
+            "recurrent_term": bool,
+            "activation": ("tanh", "identity"),
+            "matrix_law": _MATRIX_LAWS,
+            "f_law": ("zero", "normal"),
+            "f_std": float,
+        },
+    ),
+    "first-order": ModelEntry(
+        "reprise.models.gso:FirstOrder",
+        {"hidden_size": int, "activation": ("tanh", "identity"), "matrix_law": _MATRIX_LAWS, **_BIAS_START},
+    ),
+    "mi-rnn": ModelEntry(
+        "reprise.models.gso:MultiplicativeIntegration",
+        {
+            "hidden_size": int,
+            "activation": ("tanh", "identity"),
+            "form": ("simple", "general"),
+            "matrix_law": _MATRIX_LAWS,
+            **_BIAS_START,
+            "alpha": float,
+            "beta_1": float,
+            "beta_2": float,
+        },
+    ),
+    "log-linear": ModelEntry(
+        "reprise.models.loglinear:LogLinearRNN",
+        {
+            "input": ("one-hot", "features"),
+            "output": ("softmax", "log-linear"),
+            "background": ("none", "corpus", "train"),
+            "features_from": ("corpus", "train"),
+            "top_types": int,
+            "word_identity": bool,
+            "embedding_size": int,
+            "hidden_size": int,
+            "layers": int,
+        },
+    ),
+    "n-gram": ModelEntry("reprise.models.ngram:NGram", {"order": int, "smoothing": ("witten-bell",)}),
+    "relative-ngram": ModelEntry("reprise.models.word_ngram:Relative", {"order": int}),
+    "additive-ngram": ModelEntry("reprise.models.word_ngram:Additive", {"order": int, "delta": float}),
+    "stupid-backoff": ModelEntry("reprise.models.word_ngram:StupidBackoff", {"order": int, "alpha": float}),
+    "backoff-ngram": ModelEntry("reprise.models.word_ngram:Backoff", {"order": int}),
+    "kneser-ney": ModelEntry("reprise.models.word_ngram:KneserNey", {"order": int}),
 }

@@ -12,14 +12,20 @@ from reprise.config.options import Options
 
 @dataclass(frozen=True)
 class ProtocolEntry:
-    """A protocol's class ("module:Class"), its options, and whether it can use a GPU."""
+    """A protocol's class ("module:Class"), its options, whether it can use a GPU, and whether it trains a model.
+
+    `chance` says whether a replica's number is in its results; where it is not, one replica says all.
+    """
 
     target: str
     options: Options
     gpu: bool
+    trains: bool = True
+    chance: bool = True
 
 
 PROTOCOLS: dict[str, ProtocolEntry] = {
+    "corpus-facts": ProtocolEntry("reprise.training.corpus_facts:CorpusFacts", {}, gpu=False, trains=False),
     "final-digit": ProtocolEntry(
         "reprise.training.final_digit:FinalDigit",
         {
@@ -31,6 +37,29 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
             "log_every": int,
         },
         gpu=True,
+    ),
+    "character-windows": ProtocolEntry(
+        "reprise.training.character_windows:CharacterWindows",
+        {
+            "batch_size": int,
+            "length": int,
+            "window_state": ("zero", "carried"),
+            "steps": int,
+            "learning_rate": float,
+            "decay": float,
+            "epsilon": float,
+            "mean_square_start": ("one", "zero"),
+            "clip_norm": float,
+            "log_every": int,
+            "sample_every": int,
+            "table_every": int,
+            "samples": int,
+            "sample_length": int,
+            "final_length": int,
+            "completions": int,
+            "temperature": float,
+        },
+        gpu=False,
     ),
     "subsequence-sgd": ProtocolEntry(
         "reprise.training.subsequence_sgd:SubsequenceSGD",
@@ -61,5 +90,43 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
             "max_epochs": int,
         },
         gpu=True,
+    ),
+    "line-epochs": ProtocolEntry(
+        "reprise.training.line_epochs:LineEpochs",
+        {
+            "batch_size": int,
+            "optimiser": ("adam",),
+            "learning_rate": float,
+            "clip_norm": float,
+            "max_epochs": int,
+            "loss_reduction": ("mean-tokens", "mean-lines"),
+            "selection": ("best-valid",),
+        },
+        gpu=False,
+    ),
+    "windows": ProtocolEntry(
+        "reprise.training.windows:Windows",
+        {
+            "scheme": ("sliding", "streams"),
+            "window": int,
+            "batch_size": int,
+            "optimiser": ("rmsprop",),
+            "learning_rate": float,
+            "rho": float,
+            "epsilon": float,
+            "patience": int,
+            "max_epochs": int,
+            "sample_words": int,
+        },
+        gpu=False,
+    ),
+    "ngram": ProtocolEntry(
+        "reprise.training.ngram_count:NGramCount", {"counted_lines": ("train", "train-and-valid")}, gpu=False
+    ),
+    "word-ngram": ProtocolEntry(
+        "reprise.training.word_ngram_count:WordNGramCount",
+        {"boundary": ("sentence", "text"), "halvings": int},
+        gpu=False,
+        chance=False,
     ),
 }

@@ -45,6 +45,7 @@ class Job:
     wait: bool = False
     threads: int = 1
     root: Path = Path()
+    watch: Callable[[float, float | None], str] | None = None  # units done and all; why to stop now, or ""
 
     @property
     def title(self) -> str:
@@ -86,17 +87,18 @@ def _train(job: Job) -> dict[str, Any]:
     checkpoint = CheckpointFile(
         job.state_path.with_suffix(".ckpt"), job.resolved.config_hash, training.engine, job.replica
     )
-    with TrainingProgress(job.title, training.unit, training.total) as progress, _stop_signal() as stopped:
+    with TrainingProgress(job.title, training.unit, training.total) as progress, stop_signal() as stopped:
         clock = _Clock(training, checkpoint, progress.say)
-        diverged = None
+        diverged, note = None, ""
         try:
             while not training.finished:
                 note = training.advance()
                 progress.update(training.done, note)
-                if stopped():
+                reason = stopped() or (job.watch(training.done, training.total) if job.watch else "")
+                if reason and not training.finished:
                     clock.save()
                     raise Interrupted(
-                        f"{job.title}: stopped by {stopped()} at {training.unit} {training.done:g}, "
+                        f"{job.title}: stopped by {reason} at {training.unit} {training.done:g}, "
                         f"saved to {checkpoint.path}; the same command goes on from there"
                     )
                 clock.save_if_due()
@@ -117,7 +119,7 @@ class _Clock:
 
     def __init__(self, training: Training, checkpoint: CheckpointFile, say: Callable[[str], None]):
         self.training, self.checkpoint = training, checkpoint
-        self.pause = _seconds_between_saves()
+        self.pause = seconds_between_saves()
         self.before, self.resumed = 0.0, 0
         saved = checkpoint.load(say)
         if saved is not None:
@@ -142,8 +144,9 @@ class _Clock:
         self.cost = self.saved_at - start
 
 
-def _seconds_between_saves() -> float:
-    stated = os.environ.get(SAVE_SECONDS, "30")
+def seconds_between_saves(usual: float = 30.0) -> float:
+    """What REPRISE_SAVE_SECONDS says, or `usual`."""
+    stated = os.environ.get(SAVE_SECONDS, str(usual))
     try:
         return float(stated)
     except ValueError:
@@ -151,7 +154,7 @@ def _seconds_between_saves() -> float:
 
 
 @contextmanager
-def _stop_signal() -> Iterator[Callable[[], str]]:
+def stop_signal() -> Iterator[Callable[[], str]]:
     """Turns SIGTERM and SIGINT into a flag that is read between two pieces of work; yields its reader."""
     received: list[str] = []
     if threading.current_thread() is not threading.main_thread():

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import torch
 
 from reprise.config.resolved import Resolved
+from reprise.errors import UserError
 from reprise.training import PROTOCOLS
 
 
@@ -73,4 +74,10 @@ def generator_for(seed: int, stream: str) -> torch.Generator:
 
 
 def dtype_of(config: dict[str, Any]) -> torch.dtype:
-    return {"float32": torch.float32, "float64": torch.float64}[config["precision"]]
+    """The tensors' type; UserError for a precision that only a GPU's stacked engine has, or nobody."""
+    known = {"float32": torch.float32, "float64": torch.float64}
+    precision = config["precision"]
+    if precision not in known:
+        remedy = f"write one of {', '.join(known)} (tf32: `reprise run` on a GPU)"
+        raise UserError(f"precision: {precision!r} is not what this engine computes in; {remedy}")
+    return known[precision]

@@ -52,7 +52,8 @@ def make_record(
         "experiment": resolved.experiment,
         "replica": replica,
         "seed": replica,
-        "fold": None,
+        # Where the data are cut into folds a replica is a fold, so that experiments can be compared fold by fold.
+        "fold": replica if "folds" in resolved.config.get("data", {}).get("options", {}) else None,
         "config": resolved.config,
         "config_hash": resolved.config_hash,
         "status": "diverged" if diverged else "finished",

@@ -1,0 +1,83 @@
+"""What can be counted in generated texts, so that they are measured and not admired."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from reprise.data.books import words_of
+
+_STOP = re.compile(r"\.(?=..)", re.DOTALL)
+_STOP_AND_CAPITAL = re.compile(r"\. [^\W\d_]")
+ORDERS = (1, 2, 3, 4)
+"""Lengths of the n-grams of words whose repetition is counted."""
+
+
+class Words:
+    """The words of a book, each of which is likelier in the licence that comes with it or in the book itself.
+
+    A word is a run of letters in lower case. In a Spanish book with an English licence the licence's words are the
+    English ones; one that neither part has (a misspelling) is of neither.
+    """
+
+    def __init__(self, book: str, licence: str = "") -> None:
+        in_book, in_licence = Counter(words_of(book)), Counter(words_of(licence))
+        self.known = in_book.keys() | in_licence.keys()
+        of_book, of_licence = in_book.total(), in_licence.total()
+        self.licence = {w for w, n in in_licence.items() if n * of_book > in_book[w] * of_licence}
+
+    def shares(self, found: Sequence[str]) -> dict[str, float]:
+        """Shares of these words that the text has (`known`) and that are likelier in its licence (`licence`)."""
+        n = max(1, len(found))
+        return {
+            "known": sum(w in self.known for w in found) / n,
+            "licence": sum(w in self.licence for w in found) / n,
+        }
+
+
+def whole_words(text: str) -> list[str]:
+    """Runs of letters, in lower case, without a first and a last one that the text's ends may have cut."""
+    found = words_of(text)
+    return found[text[:1].isalpha() : len(found) - text[-1:].isalpha()]
+
+
+def distinct(texts: Iterable[str], n: int) -> tuple[float, int]:
+    """Different n-grams of words over all n-grams, within each text, and how many there are in all.
+
+    Texts in a loop have few different ones. The ratio is that of the sums over texts; 0 where there are none.
+    """
+    different = total = 0
+    for text in texts:
+        found = whole_words(text)
+        grams = list(zip(*(found[i:] for i in range(n)), strict=False))
+        different, total = different + len(set(grams)), total + len(grams)
+    return different / max(1, total), total
+
+
+def stops_before_capitals(texts: Iterable[str]) -> tuple[float, int]:
+    """Share of full stops, of those with two characters after them, that a blank and a capital follow; and how many."""
+    good = stops = 0
+    for text in texts:
+        stops += len(_STOP.findall(text))
+        good += sum(match[-1].isupper() for match in _STOP_AND_CAPITAL.findall(text))
+    return good / max(1, stops), stops
+
+
+def measure(texts: Sequence[str], vocabulary: Words) -> list[tuple[str, float, int]]:
+    """Every measure of these texts: its name, its value (a share), and how many things it is a share of.
+
+    words_in_book, words_in_licence: of whole words; distinct_1 … distinct_4: see `distinct`; spaces: of characters;
+    stops_before_capitals. A measure of nothing (no word, no full stop, no licence) is left out.
+    """
+    found = [word for text in texts for word in whole_words(text)]
+    shares = vocabulary.shares(found)
+    characters = sum(map(len, texts))
+    measures = [
+        ("words_in_book", shares["known"], len(found)),
+        ("words_in_licence", shares["licence"], len(found) if vocabulary.licence else 0),
+        ("spaces", sum(text.count(" ") for text in texts) / max(1, characters), characters),
+        ("stops_before_capitals", *stops_before_capitals(texts)),
+        *((f"distinct_{n}", *distinct(texts, n)) for n in ORDERS),
+    ]
+    return [(name, value, count) for name, value, count in measures if count]

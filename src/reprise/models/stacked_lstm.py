@@ -1,0 +1,116 @@
+"""The stacked LSTM of document 002, question 2.1: one layer reads the states of the one below, the last predicts.
+
+The document gives layers and units and no equation. These are those of its part 1 (question 1.5) in the form of the
+library that its author used, TensorFlow's LSTMCell: one function phi for the candidate and the output, which the
+author set to ReLU, and a constant that is added to the forget gate's input.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from reprise.models.initialisation import truncated_normal
+
+ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
+State = tuple[tuple[Tensor, Tensor], ...]
+"""h and c of every layer, each (B, n)."""
+
+
+class Layer(NamedTuple):
+    """One layer's parameters; the gates are stacked in the order i, f, o, g."""
+
+    W: Tensor  # (4n, d), on what the layer reads
+    U: Tensor  # (4n, n), on its own state
+    b: Tensor  # (4n,)
+
+
+class StackedLSTM(nn.Module):
+    """Layer l reads z(t), the one-hot symbol x(t) for l = 1 and h(t) of layer l - 1 above it:
+
+    i = sigma(W_i z + U_i h(t-1) + b_i)             o = sigma(W_o z + U_o h(t-1) + b_o)
+    f = sigma(W_f z + U_f h(t-1) + b_f + beta)      g = phi(W_g z + U_g h(t-1) + b_g)
+    c(t) = f * c(t-1) + i * g                       h(t) = o * phi(c(t))
+    p(t) = W_out h(t) + b_out, on the last layer
+
+    `vocabulary` V symbols in and out, `hidden_size` n units in each of `layers`, `activation` phi, `forget_bias` beta.
+    The laws are those of the initial weights; see `initialise`.
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        hidden_size: int,
+        layers: int,
+        activation: str,
+        forget_bias: float,
+        kernel_law: str = "",
+        output_law: str = "",
+    ) -> None:
+        super().__init__()
+        V, n = vocabulary, hidden_size
+        self.vocabulary, self.hidden, self.activation, self.forget_bias = V, n, activation, forget_bias
+        self.kernel_law, self.output_law = kernel_law, output_law
+        for number in range(layers):
+            self.register_parameter(f"W_{number + 1}", nn.Parameter(torch.zeros(4 * n, n if number else V)))
+            self.register_parameter(f"U_{number + 1}", nn.Parameter(torch.zeros(4 * n, n)))
+            self.register_parameter(f"b_{number + 1}", nn.Parameter(torch.zeros(4 * n)))
+        self.W_out = nn.Parameter(torch.zeros(V, n))
+        self.b_out = nn.Parameter(torch.zeros(V))
+        self.layers = layers
+
+    def layer(self, number: int) -> Layer:
+        """Layer 1, 2, …"""
+        return Layer(*(self.get_parameter(f"{name}_{number}") for name in "WUb"))
+
+    def initial_state(self, batch: int) -> State:
+        """Zeros."""
+        return tuple((self.b_out.new_zeros(batch, self.hidden),) * 2 for _ in range(self.layers))
+
+    def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        """Symbols x (T, B) -> logits p(1) … p(T) of the next symbols, (T, B, V), and the last state."""
+        after, below = [], None
+        for number, (h, c) in enumerate(state, start=1):
+            W, U, b = self.layer(number)
+            # W x(t) with a one-hot x(t) is a column of W: all T of them are looked up at once.
+            Wz = (W.t()[x] if below is None else below @ W.t()) + b  # (T, B, 4n)
+            states = []
+            for Wz_t in Wz.unbind():
+                h, c = self.step(Wz_t, h, c, U)
+                states.append(h)
+            below = torch.stack(states)  # (T, B, n)
+            after.append((h, c))
+        return below @ self.W_out.t() + self.b_out, tuple(after)
+
+    def step(self, Wz: Tensor, h: Tensor, c: Tensor, U: Tensor) -> tuple[Tensor, Tensor]:
+        """h(t), c(t) from W z(t) + b (B, 4n), h(t-1) and c(t-1), (B, n) each."""
+        phi = ACTIVATIONS[self.activation]
+        i, f, o, g = (Wz + h @ U.t()).chunk(4, dim=1)
+        c = torch.sigmoid(f + self.forget_bias) * c + torch.sigmoid(i) * phi(g)
+        return torch.sigmoid(o) * phi(c), c
+
+
+@torch.no_grad()
+def initialise(model: StackedLSTM, generator: torch.Generator) -> None:
+    """Draws W and U of each layer by `kernel_law` and W_out by `output_law`; every bias starts at zero.
+
+    glorot-uniform: U(-a, a) with a = sqrt(6 / (fan in + fan out)). TensorFlow 1.4 takes it where no law is given, and
+    keeps W and U of a layer in one matrix of d + n inputs and 4n outputs. fan-in-truncated-normal: as in part 1,
+    variance_scaling_initializer() of the same library, which the author names for W_out.
+    """
+    n = model.hidden
+    for number in range(1, model.layers + 1):
+        W, U, b = model.layer(number)
+        fan_in = W.shape[1] + n
+        for weight in (W, U):
+            if model.kernel_law == "glorot-uniform":
+                a = math.sqrt(6 / (fan_in + 4 * n))
+                weight.uniform_(-a, a, generator=generator)
+            else:
+                weight.copy_(truncated_normal(weight.shape, generator) / math.sqrt(fan_in))
+        b.zero_()
+    model.W_out.copy_(truncated_normal(model.W_out.shape, generator) / math.sqrt(n))
+    model.b_out.zero_()

@@ -1,0 +1,37 @@
+"""What figures and tables of the books share: which steps they look at, and the losses near them."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from reprise.report.context import Context
+
+ORIGINAL_CURVES = "uva_text_loss_curves.csv"
+NEIGHBOURS = 100
+"""Losses of so many steps before and after one are averaged with its own: a single batch's is noisy."""
+
+
+def original_of(context: Context, name: str) -> pd.Series | None:
+    """The original's losses by step; None where this tier trains on another text, or there is no original."""
+    rows = context.original(ORIGINAL_CURVES)
+    rows = rows[rows.book == name.partition("@")[0]]
+    if context.replaced_dataset(name) or rows.empty:
+        return None
+    return rows.set_index("step").train_loss_nats
+
+
+def table_steps(context: Context, name: str) -> list[int]:
+    """The steps of the document's tables, as this tier has them, up to the last one that is trained; not step 0."""
+    every, steps = (context.setting(name, f"training.{option}") for option in ("table_every", "steps"))
+    return list(range(every, steps, every))
+
+
+def loss_near(points: pd.DataFrame, step: int) -> pd.Series:
+    """Mean loss of each replica at most NEIGHBOURS steps from `step`."""
+    return points[(points.index >= step - NEIGHBOURS) & (points.index <= step + NEIGHBOURS)].mean()
+
+
+def original_near(original: pd.Series, step: int) -> tuple[float, float]:
+    """Mean and standard deviation of the original's losses there."""
+    near = original[(original.index >= step - NEIGHBOURS) & (original.index <= step + NEIGHBOURS)]
+    return float(near.mean()), float(near.std())

@@ -1,0 +1,52 @@
+"""RMSProp as TensorFlow 1.x computes it, which differs from torch's where gradients are small.
+
+    s = decay s + (1 - decay) g^2        p = p - rate g / sqrt(s + epsilon)
+
+epsilon stands inside the root, and s starts at one (ones_initializer in `RMSPropOptimizer._create_slots`), not at zero:
+the first steps are those of plain SGD at this rate, and grow as s forgets its start, by `decay` a step. The optimiser's
+momentum is 0 unless its user sets it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+
+
+class TensorFlowRMSProp:
+    """Updates `parameters` in place by their `.grad`; `start` is the first mean square."""
+
+    def __init__(
+        self, parameters: Iterable[nn.Parameter], *, learning_rate: float, decay: float, epsilon: float, start: float
+    ) -> None:
+        self.parameters = list(parameters)
+        self.learning_rate, self.decay, self.epsilon = learning_rate, decay, epsilon
+        self.mean_squares = [torch.full_like(p, start, requires_grad=False) for p in self.parameters]
+
+    @torch.no_grad()
+    def step(self) -> None:
+        for p, s in zip(self.parameters, self.mean_squares, strict=True):
+            s.mul_(self.decay).addcmul_(p.grad, p.grad, value=1 - self.decay)
+            p.addcdiv_(p.grad, (s + self.epsilon).sqrt_(), value=-self.learning_rate)
+
+    def state(self) -> list[Tensor]:
+        """Copies of the mean squares."""
+        return [s.clone() for s in self.mean_squares]
+
+    def restore(self, state: Iterable[Tensor]) -> None:
+        for mine, theirs in zip(self.mean_squares, state, strict=True):
+            mine.copy_(theirs)
+
+
+@torch.no_grad()
+def clip_by_global_norm(parameters: Iterable[nn.Parameter], clip_norm: float) -> float:
+    """Shortens all gradients by one factor where their common norm is above `clip_norm`; returns that norm."""
+    gradients = [p.grad for p in parameters]
+    norms = torch.stack([torch.linalg.vector_norm(g, dtype=torch.float64) for g in gradients])
+    norm = torch.linalg.vector_norm(norms).item()
+    if norm > clip_norm:
+        for g in gradients:
+            g.mul_(clip_norm / norm)
+    return norm

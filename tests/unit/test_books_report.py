@@ -1,0 +1,240 @@
+"""Figures and tables of the books: made-up records beside the original's curves and texts."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from reprise.config.project import load_project
+from reprise.config.resolve import resolve_tier
+from reprise.data.books import clean
+from reprise.errors import UserError
+from reprise.evaluation.text_measures import Words, measure
+from reprise.report import style
+from reprise.report.books import original_near, table_steps
+from reprise.report.collected import COLUMNS, CURVE_COLUMNS
+from reprise.report.context import load_contexts
+from reprise.report.figures.books import loss_curves, measures_over_steps
+from reprise.report.render import entries, find_function
+from reprise.report.tables.book_texts import completions, printed_as_logged, samples
+from reprise.report.tables.books import alternatives, expectations, loss_at_steps, measures
+
+ROOT = Path(__file__).parents[2]
+REFERENCE = ROOT / "config" / "reference"
+ORIGINAL = pd.read_csv(REFERENCE / "uva_text_loss_curves.csv")
+
+
+def row(experiment, replica, **values):
+    fixed = {"paper": "books", "experiment": experiment, "replica": replica, "seed": replica, "status": "finished"}
+    return dict.fromkeys(CURVE_COLUMNS, "") | fixed | values
+
+
+def losses(experiment, replica, higher):
+    """The original's own curve, so much higher."""
+    curve = ORIGINAL[(ORIGINAL.book == experiment) & (ORIGINAL.step <= 15000)]
+    common = {"metric": "cross_entropy", "split": "train", "axis": "step", "unit": "nats/character"}
+    points = zip(curve.step, curve.train_loss_nats, strict=True)
+    return [row(experiment, replica, x=x, value=y + higher, **common) for x, y in points]
+
+
+def text(experiment, kind, step, decoder, prompt, written, replica=0):
+    named = {"paper": "books", "experiment": experiment, "variant": "", "replica": replica, "status": "finished"}
+    return named | {"kind": kind, "step": step, "decoder": decoder, "prompt": prompt, "text": written}
+
+
+METRICS = [
+    row("grimm", 0, metric="words_in_book", split="sample", value=0.93),
+    row("grimm", 1, metric="words_in_book", split="sample", value=0.95),
+    row("grimm", 0, metric="words_in_licence", split="hamlet", value=0.25),
+    row("grimm", 0, metric="final_cross_entropy", split="train", value=1.08),
+    row("grimm", 1, metric="final_cross_entropy", split="train", value=1.10),
+    row("grimm", 0, metric="final_cross_entropy", split="train", value=1.20, variant="cell-activation=tanh"),
+]
+CURVES = [
+    *losses("grimm", 0, 0.0),
+    *losses("grimm", 1, 0.02),
+    *losses("quijote", 0, 0.2),
+    *(row("grimm", r, x=3000.0, value=0.5 + r, metric="distinct_2", split="argmax", axis="step") for r in range(2)),
+]
+TEXTS = [
+    text("grimm", "start", 3000, "sample", "Q", "ueen | king"),
+    text("grimm", "start", 3000, "argmax", "Q", "ueen the the"),
+    text("grimm", "start", 3000, "sample", "X", "of another replica", replica=1),
+    text("grimm", "hansel", 15000, "sample", "Hansel and Gr", "etel slept."),
+    text("grimm", "hansel", 15000, "argmax", "Hansel and Gr", "etel and the"),
+]
+
+
+def make_context(tmp_path, tier="paper", metrics=METRICS, curves=CURVES, texts=TEXTS):
+    shutil.copytree(REFERENCE, tmp_path / "config" / "reference")
+    folder = tmp_path / "results" / tier
+    folder.mkdir(parents=True)
+    pd.DataFrame(metrics, columns=list(COLUMNS)).to_csv(folder / "metrics.csv", index=False)
+    pd.DataFrame(curves, columns=list(CURVE_COLUMNS)).to_csv(folder / "curves.csv.gz", index=False)
+    lines = (json.dumps(line, ensure_ascii=False) + "\n" for line in texts)
+    (folder / "samples.jsonl").write_text("".join(lines), encoding="utf-8")
+    project = load_project(ROOT, {"papers": ["books"], "tier": tier})
+    return load_contexts(replace(project, root=tmp_path), resolve_tier(project))["books"]
+
+
+def test_the_loss_is_held_to_two_deviations_of_the_originals_batches(tmp_path):
+    context = make_context(tmp_path)
+    table = loss_at_steps(context, "loss-at-steps", {})
+    raw, read = table.rows.set_index(["experiment", "step"]), table.reading()
+    assert raw.original_mean.round(3).tolist() == [1.297, 1.174, 1.116, 1.111, 1.078, 1.434, 1.347, 1.315, 1.302, 1.269]
+    assert raw.loc["grimm", 3000]["mean"] == pytest.approx(raw.loc["grimm", 3000].original_mean + 0.01)
+    assert read["Within 2 ±"].tolist() == ["yes"] * 5 + ["no"] * 5
+    assert read["Loss: ours"][0] == "1.307 ± 0.014"
+    assert read["Replicas"].tolist() == ["2 of 3"] * 5 + ["1 of 3"] * 5
+    reported = [context.reported(n, f"cross_entropy_mark_{k}", "train")[1] for n, k in pairs()]
+    assert reported == [round(mean, 4) for mean in raw.original_mean]
+
+
+def pairs():
+    return [(name, k) for name in ("grimm", "quijote") for k in range(1, 6)]
+
+
+def test_texts_stand_beside_the_originals(tmp_path):
+    context = make_context(tmp_path)
+    table = samples(context, "table-1", {})
+    read = table.reading().set_index("Step")
+    assert list(read.index) == ["0", "3,000", "6,000", "9,000", "12,000", "15,000"]
+    assert read.loc["3,000"].tolist()[1:] == ["Q|ueen | king", "Q|ueen the the"]
+    assert read.iloc[5, 0].startswith("G|retel off again in the garden. With all my heart")
+    assert r"Q\|ueen \| king" in table.markdown()
+    assert table.notes == []
+    quijote = samples(context, "table-2", {})
+    assert quijote.reading().iloc[5, 1].startswith("L|o que antes se puedo vencido")
+    assert quijote.notes == ["15,000: the log has this text at step 16,250.", "Ours: not trained yet."]
+
+
+def test_completions_stand_under_their_prompts(tmp_path):
+    table = completions(make_context(tmp_path), "table-3", {})
+    read = table.reading()
+    first = read[read.Prompt != ""]
+    assert len(first) == 5
+    at = first.index[first.Prompt == "Hansel and Gr|"][0]
+    assert read.Whose[at : at + 2].tolist() == ["original, sampled (log, step 15,000)", "ours, sampled"]
+    assert read.Completion[at + 1 : at + 3].tolist() == ["etel slept.", "etel and the"]
+    assert [note.partition(":")[0] for note in table.notes] == ["“Hansel and Gr”", f"“{PROMPT}”"]
+
+
+PROMPT = "Mas vale pajaro en mano que ver un ciento v"
+
+
+def test_the_print_is_the_log_but_for_the_bar_and_a_few_letters():
+    rows = list(csv.DictReader(io.StringIO((REFERENCE / "books_samples.csv").read_text(encoding="utf-8"))))
+    assert [int(r["table"]) for r in rows] == [1] * 6 + [2] * 6 + [3] * 5 + [4] * 5
+    assert {len(r["logged"]) for r in rows if r["kind"] == "start"} == {100}
+    assert {len(r["logged"]) for r in rows if r["kind"] != "start"} == {101}
+    off = [
+        (int(r["table"]), r["kind"])
+        for r in rows
+        if not printed_as_logged(*(r[k] for k in ("kind", "prompt", "printed", "logged")))
+    ]
+    assert off == [(3, "hansel"), (3, "bird"), (4, "hamlet"), (4, "history")]
+    paper = {(r["book"], r["step"], r["logged"]) for r in rows if r["step"] == r["logged_step"] != "0"}
+    logged = list(csv.DictReader(io.StringIO((REFERENCE / "books_logged_texts.csv").read_text(encoding="utf-8"))))
+    there = {(r["book"], r["step"], r["text"]) for r in logged}
+    assert len(logged) == 100
+    assert {len(r["prompt"] + r["text"]) for r in logged} == {101}
+    assert len(paper & there) == 9  # five and four rows of Tables 1 and 2, step 0 and the misdated one apart
+
+
+@pytest.mark.parametrize(
+    ("book", "file"), [("grimm", "EN_grimms_fairy_tails"), ("quijote", "ES_cervantes_don_quijote")]
+)
+def test_the_originals_share_of_words_is_counted_in_its_log(mirror, book, file):
+    vocabulary = Words(clean((mirror / "books" / f"book_{file}.txt").read_text(encoding="utf-8")))
+    logged = csv.DictReader(io.StringIO((REFERENCE / "books_logged_texts.csv").read_text(encoding="utf-8")))
+    texts = [r["prompt"] + r["text"] for r in logged if (r["book"], r["step"]) == (book, "15000")]
+    (counted,) = [value for name, value, _ in measure(texts, vocabulary) if name == "words_in_book"]
+    entries = load_project(ROOT, {"papers": ["books"]}).papers["books"].experiments[book].reported
+    assert [r.value for r in entries if r.metric == "words_in_book"] == [round(counted, 4)]
+
+
+def test_measures_by_step_and_at_the_end(tmp_path):
+    read = measures(make_context(tmp_path), "measures", {}).reading()
+    grimm = read[read.Book == "Grimms' Fairy Tales"].set_index(["Texts", "Step", "Characters"])
+    assert grimm.loc["original, sampled", "15,000", "100"]["Words of the book"] == "0.938"
+    assert grimm.loc["sampled", "15,000", "1,000"]["Words of the book"] == "0.940 ± 0.014"
+    assert grimm.loc["argmax", "3,000", "100"]["Distinct 2"] == "1.000 ± 0.707"
+    assert grimm.loc["argmax", "6,000", "100"]["Distinct 2"] == "–"
+    assert {("the book itself", "–", "100"), ("the book itself", "–", "1,000")} <= set(grimm.index)
+
+
+def test_expectations_and_alternatives(tmp_path):
+    context = make_context(tmp_path)
+    read = expectations(context, "expectations", {}).reading().set_index("Quantity")
+    assert read.loc["after “To be, or not to be …”"].tolist() == ["0.250", "–"]
+    read = alternatives(context, "assumptions", {}).reading().set_index("Instead")
+    assert read.loc["activation = tanh"].tolist()[2:] == ["1.090 ± 0.014", "1.200", "0.110"]
+    assert read.loc["window_state = carried"]["Instead: loss"] == "not trained yet"
+
+
+def test_figures_are_drawn_to_the_same_bytes(tmp_path):
+    context = make_context(tmp_path)
+    for function, name in ((loss_curves, "figure-3"), (measures_over_steps, "texts")):
+        drawn = []
+        for _ in range(2):
+            content = io.BytesIO()
+            with style.applied():
+                function(context, name, {}).savefig(content, format="svg", metadata={"Date": None})
+            drawn.append(content.getvalue())
+        assert drawn[0] == drawn[1]
+    figure = loss_curves(context, "figure-3", {})
+    assert [axes.get_title() for axes in figure.axes] == ["Grimms' Fairy Tales", "Don Quijote de la Mancha"]
+    ours = next(line for line in figure.axes[0].lines if line.get_marker() == "o")
+    # Ours ends at the last of these steps, where the original goes on.
+    expected = [original_near(curve_of("grimm"), step)[0] + 0.01 for step in table_steps(context, "grimm")[:-1]]
+    assert ours.get_ydata()[:-1] == pytest.approx(expected)
+    assert {t.get_text() for t in figure.legends[0].texts} >= {"ours, mean", "original"}
+
+
+def curve_of(book):
+    return ORIGINAL[ORIGINAL.book == book].set_index("step").train_loss_nats
+
+
+def test_on_another_text_nothing_is_set_beside_the_original(tmp_path):
+    texts = [text("grimm", "start", 100, "sample", "Z", "e ze")]
+    context = make_context(tmp_path, "quick", [METRICS[0]], losses("grimm", 0, 0.0), texts)
+    table = loss_at_steps(context, "loss-at-steps", {})
+    assert table.rows.original_mean.isna().all()
+    assert "Prose of a Markov chain" in table.notes[0]
+    assert "Original (its author's log)" not in samples(context, "table-1", {}).reading()
+    assert completions(context, "table-3", {}).reading().empty
+    figure = loss_curves(context, "figure-3", {})
+    assert "original" not in {t.get_text() for t in figure.legends[0].texts}
+    assert not (measures(context, "measures", {}).rows.texts == "original, sampled").any()
+
+
+def test_without_records_everything_says_so(tmp_path):
+    context = make_context(tmp_path, metrics=[], curves=[], texts=[])
+    assert set(loss_at_steps(context, "loss-at-steps", {}).reading()["Loss: ours"]) == {"not trained yet"}
+    for function, figure in ((loss_curves, "figure-3"), (measures_over_steps, "texts")):
+        (axes,) = function(context, figure, {}).axes
+        assert axes.texts[0].get_text() == "not trained yet"
+    paper = {"books": context.paper}
+    for entry in entries(paper).values():
+        drawn = find_function(entry.kind, entry.display.function, "f")(context, entry.id, entry.display.options)
+        if entry.kind == "tables":
+            assert drawn.html()
+
+
+def test_samples_that_cannot_be_read_are_told(tmp_path):
+    context = make_context(tmp_path)
+    path = tmp_path / "results" / "paper" / "samples.jsonl"
+    path.write_text('{"kind": ')
+    with pytest.raises(UserError, match=re.escape(str(path)) + ".*collect --tier paper"):
+        context.samples("grimm")
+    path.unlink()
+    with pytest.raises(UserError, match="no such file; run"):
+        context.samples("grimm")
