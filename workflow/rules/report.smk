@@ -99,6 +99,7 @@ rule table:
         COLLECTED,
         CLAIMS,
         papers=[f"config/papers/{name}.yaml" for name in PROJECT.papers],
+        reference=sorted(str(p) for p in Path("config/reference").glob("*.csv")),
         code=sources("report"),
     output:
         multiext(f"{RESULTS}/tables/{{display}}", ".csv", ".md", ".html"),
