@@ -37,9 +37,10 @@ class Corpus:
     """A prepared dataset.
 
     Word corpora sort `vocabulary` by decreasing training frequency, ties by first appearance, so
-    that a token id is the word's rank minus 1. `facts` are numbers known or counted (tokens,
-    sentences and characters a split, vocabulary size, entropies in nats); `provenance` says what
-    the corpus was made from (dataset, options, raw = {file: checksum}).
+    that a token id is the word's rank minus 1; treebanks by the frequency in the entire corpus.
+    `facts` are numbers known or counted (tokens, sentences and characters a split, vocabulary size,
+    entropies in nats); `provenance` says what the corpus was made from (dataset, options, raw =
+    {file: checksum}).
     """
 
     name: str
