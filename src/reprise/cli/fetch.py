@@ -22,15 +22,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> None:
     from reprise.data.fetch import fetch
 
-    datasets = load_project(".").config.datasets
+    project = load_project(".")
+    datasets = project.config.datasets
     for name in given.dataset:
         if name not in datasets:
             raise UserError(f"config/config.yaml: key datasets: no dataset '{name}'; {known(name, datasets)}")
-        spec = datasets[name].spec(name)
+        spec = project.spec(name)
         if given.file:
             files = {f.name: f for f in spec.files}
             for file in given.file:
                 if file not in files:
                     raise UserError(f"--file: dataset {name} has no file '{file}'; {known(file, files)}")
             spec = replace(spec, files=tuple(files[file] for file in given.file))
+        if not spec.files:
+            print(f"{name}: nothing to fetch", file=sys.stderr, flush=True)
         fetch(spec, RAW, mirror(), lambda line: print(line, file=sys.stderr, flush=True))

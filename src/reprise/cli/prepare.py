@@ -23,6 +23,6 @@ def run(given: argparse.Namespace) -> None:
     from reprise.data import prepare_corpus
 
     data = experiment.config["data"]
-    spec = project.config.datasets[data["dataset"]].spec(data["dataset"])
+    spec = project.spec(data["dataset"])
     corpus = prepare_corpus(spec, data["options"], Path("data/raw"), given.output or Path(experiment.corpus))
     print(f"{corpus.name}: " + ", ".join(f"{k} {v}" for k, v in sorted(corpus.facts.items())))

@@ -95,17 +95,17 @@ def make_chain(size: int, seed: int) -> Chain:
     count = size - 1  # words other than </s>: numbers 1 to count, short and frequent ones first
     lists = max(2, round(count / _HOME))
     shared = min(_SHARED, count // 4)
-    home = _shuffled(np.arange(shared + 1, count + 1), seed, _MEMBERS)
+    home = shuffled(np.arange(shared + 1, count + 1), seed, _MEMBERS)
     followers = []  # words of each list, the likeliest first
     for k in range(lists):
         words = sorted(home[k::lists].tolist())
-        heads = _shuffled(np.arange(1, shared + 1), seed, _MEMBERS + 1 + k).tolist()
+        heads = shuffled(np.arange(1, shared + 1), seed, _MEMBERS + 1 + k).tolist()
         for place, word in zip(_PLACES, heads, strict=False):
             words.insert(place, word)
         followers.append(words)
     starts = [words[-1] for words in followers]  # a start for every list, so all words occur
     successors, weights = [starts], [_zipf(len(starts), TOTAL)]
-    chosen = _shuffled(np.arange(count) % lists, seed, _FOLLOWERS)  # the list that follows a word
+    chosen = shuffled(np.arange(count) % lists, seed, _FOLLOWERS)  # the list that follows a word
     ends = _numbers(seed, _ENDS, count) % np.uint64(TOTAL // 12) + np.uint64(TOTAL // 24)
     for k, end in zip(chosen.tolist(), ends.tolist(), strict=True):  # P(</s>) is 1/24 to 1/8
         successors.append([0, *followers[k]])
@@ -144,7 +144,8 @@ def _uint64(value: int) -> np.ndarray:
     return np.array([value % (1 << 64)], np.uint64)  # an array: overflow wraps without a warning
 
 
-def _shuffled(values: np.ndarray, seed: int, stream: int) -> np.ndarray:
+def shuffled(values: np.ndarray, seed: int, stream: int) -> np.ndarray:
+    """`values` in an order that depends on seed and stream alone, the same on every machine."""
     return values[np.argsort(_numbers(seed, stream, len(values)), kind="stable")]
 
 

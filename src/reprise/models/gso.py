@@ -1,0 +1,183 @@
+"""The general second-order RNN of Maupomé and Meurs, "Language Modeling with a General Second-Order RNN" (LREC 2020),
+and the two networks that its Table 1 compares it with.
+
+    h_t = phi(A(B x_t * C h_{t-1}) + D x_t + E h_{t-1} + f)       (9)
+    h_0 = 0                                                       (1)
+
+x_t is a symbol, read one-hot: B x_t is a column of B. * is the product component by component. The next symbol is
+predicted from the state that has read x_t, Softmax(V h_t + c): the first prediction is that of the second symbol.
+"""
+
+from __future__ import annotations
+
+from itertools import repeat
+
+import torch
+from torch import Tensor, nn
+
+Term = Tensor | float  # 0.0 stands for a term that the model does not have
+
+
+def column(W: Tensor | None, x: Tensor) -> Term:
+    """W x for one-hot x: W (n, V), symbols x (...) -> (..., n); 0.0 without W."""
+    return 0.0 if W is None else W.T[x]
+
+
+def times(W: Tensor | None, h: Tensor) -> Term:
+    """W h for every row of h: W (n, H), h (B, H) -> (B, n); 0.0 without W."""
+    return 0.0 if W is None else h @ W.T
+
+
+def identity(z: Tensor) -> Tensor:
+    return z
+
+
+ACTIVATIONS = {"tanh": torch.tanh, "identity": identity}
+
+
+class Recurrence(nn.Module):
+    """h_t = f(h_{t-1}, x_t)   (2). A model gives the terms that depend on the symbols alone, and its equation.
+
+    Raises ValueError for an activation other than "tanh" and "identity".
+    """
+
+    def __init__(self, vocabulary: int, hidden: int, activation: str) -> None:
+        super().__init__()
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"activation must be tanh or identity, not {activation}")
+        self.vocabulary, self.hidden, self.activation = vocabulary, hidden, activation
+
+    def phi(self, z: Tensor) -> Tensor:
+        return ACTIVATIONS[self.activation](z)
+
+    def inputs(self, x: Tensor) -> tuple[Term, ...]:
+        """What the symbols x (...) contribute, each (..., n)."""
+        raise NotImplementedError
+
+    def transition(self, h: Tensor, *inputs: Term) -> Tensor:
+        """h_{t-1} (B, H) and `inputs(x_t)` -> h_t (B, H)."""
+        raise NotImplementedError
+
+    def step(self, x: Tensor, h: Tensor) -> Tensor:
+        """Symbols x_t (B,) and h_{t-1} (B, H) -> h_t (B, H)."""
+        return self.transition(h, *self.inputs(x))
+
+    def states(self, x: Tensor, h_0: Tensor | None = None) -> Tensor:
+        """Symbols x (T, B), T >= 1 -> h_1 .. h_T (T, B, H); `h_0` (B, H) is 0 where it is not given (1)."""
+        h = next(self.parameters()).new_zeros(x.shape[1], self.hidden) if h_0 is None else h_0
+        # looked up for all steps at once and unbound: the gradient of an index is a whole tensor at every step
+        columns = [term.unbind() if isinstance(term, Tensor) else repeat(term, len(x)) for term in self.inputs(x)]
+        states = []
+        for inputs in zip(*columns, strict=True):
+            h = self.transition(h, *inputs)
+            states.append(h)
+        return torch.stack(states)
+
+
+class SymbolModel(Recurrence):
+    """A recurrence with the output layer Softmax(V h_t + c)."""
+
+    def register_output(self) -> None:
+        self.V = nn.Parameter(torch.zeros(self.vocabulary, self.hidden))
+        self.c = nn.Parameter(torch.zeros(self.vocabulary))
+
+    def logits(self, h: Tensor) -> Tensor:
+        """V h + c: h (..., H) -> (..., V)."""
+        return h @ self.V.T + self.c
+
+    def forward(self, x: Tensor, h_0: Tensor | None = None) -> Tensor:
+        """Symbols x (T, B) -> logits of the symbols after each of them (T, B, V)."""
+        return self.logits(self.states(x, h_0))
+
+
+class GSO(SymbolModel):
+    """h_t = phi(A(B x_t * C h_{t-1}) + D x_t + E h_{t-1} + f)   (9)
+
+    A (h, m), B (m, V), C (m, h), D (h, V), E (h, h), f (h); `second_order` is m, the paper's |m_t|. Without
+    `input_term` there is no D, without `recurrent_term` no E; without E it is the mRNN (6).
+
+    With h_0 = 0 the first symbol acts through D alone. Without D and with f = 0 every state is 0, and the loss has a
+    gradient with respect to f and c only: nothing is learnt before an update has moved f.
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        hidden: int,
+        second_order: int,
+        input_term: bool,
+        recurrent_term: bool,
+        activation: str,
+    ) -> None:
+        super().__init__(vocabulary, hidden, activation)
+        V, h, m = vocabulary, hidden, second_order
+        self.second_order, self.input_term, self.recurrent_term = m, input_term, recurrent_term
+        self.A = nn.Parameter(torch.zeros(h, m))
+        self.B = nn.Parameter(torch.zeros(m, V))
+        self.C = nn.Parameter(torch.zeros(m, h))
+        self.register_parameter("D", nn.Parameter(torch.zeros(h, V)) if input_term else None)
+        self.register_parameter("E", nn.Parameter(torch.zeros(h, h)) if recurrent_term else None)
+        self.f = nn.Parameter(torch.zeros(h))
+        self.register_output()
+
+    def inputs(self, x: Tensor) -> tuple[Term, Term]:
+        """B x (..., m) and D x (..., h)."""
+        return column(self.B, x), column(self.D, x)
+
+    def transition(self, h: Tensor, Bx: Term, Dx: Term) -> Tensor:
+        phi, A, C, E, f = self.phi, self.A, self.C, self.E, self.f
+        return phi(times(A, Bx * times(C, h)) + Dx + times(E, h) + f)  # (B, H)   (9)
+
+
+class FirstOrder(SymbolModel):
+    """h_t = phi(U x_t + W h_{t-1} + b)   (3)
+
+    U (h, V), W (h, h), b (h).
+    """
+
+    def __init__(self, vocabulary: int, hidden: int, activation: str) -> None:
+        super().__init__(vocabulary, hidden, activation)
+        self.U = nn.Parameter(torch.zeros(hidden, vocabulary))
+        self.W = nn.Parameter(torch.zeros(hidden, hidden))
+        self.b = nn.Parameter(torch.zeros(hidden))
+        self.register_output()
+
+    def inputs(self, x: Tensor) -> tuple[Term]:
+        """U x (..., h)."""
+        return (column(self.U, x),)
+
+    def transition(self, h: Tensor, Ux: Term) -> Tensor:
+        return self.phi(Ux + times(self.W, h) + self.b)  # (B, H)   (3)
+
+
+class MultiplicativeIntegration(SymbolModel):
+    """The MI-RNN of Wu et al. (2016); `form` is "simple" or "general", any other raises ValueError.
+
+    h_t = phi(U x_t * W h_{t-1} + b)                                                              (7), simple
+    h_t = phi(alpha * U x_t * W h_{t-1} + beta_1 * U x_t + beta_2 * W h_{t-1} + b)                (8), general
+
+    U (h, V), W (h, h), b (h); alpha, beta_1, beta_2 (h) in the general form only.
+    """
+
+    def __init__(self, vocabulary: int, hidden: int, activation: str, form: str) -> None:
+        super().__init__(vocabulary, hidden, activation)
+        if form not in ("simple", "general"):
+            raise ValueError(f"form must be simple or general, not {form}")
+        self.form = form
+        self.U = nn.Parameter(torch.zeros(hidden, vocabulary))
+        self.W = nn.Parameter(torch.zeros(hidden, hidden))
+        self.b = nn.Parameter(torch.zeros(hidden))
+        for name in ("alpha", "beta_1", "beta_2"):
+            self.register_parameter(name, nn.Parameter(torch.zeros(hidden)) if form == "general" else None)
+        self.register_output()
+
+    def inputs(self, x: Tensor) -> tuple[Term]:
+        """U x (..., h)."""
+        return (column(self.U, x),)
+
+    def transition(self, h: Tensor, Ux: Term) -> Tensor:
+        phi, b, Wh = self.phi, self.b, times(self.W, h)
+        if self.form == "simple":
+            return phi(Ux * Wh + b)  # (B, H)   (7)
+        alpha, beta_1, beta_2 = self.alpha, self.beta_1, self.beta_2
+        return phi(alpha * Ux * Wh + beta_1 * Ux + beta_2 * Wh + b)  # (B, H)   (8)

@@ -1,0 +1,70 @@
+"""How the models of document 000 start, which the paper does not state: every choice here is an assumption of
+config/papers/gso.yaml.
+
+Matrices between states (A, C, E, W) are orthogonal, as in Krause et al. (2016), or Glorot-uniform; B, D, U and the
+output V are Glorot-uniform, c is 0. f (b in the models it is compared with) is 0 or normal: without D a zero f makes
+every state 0, and A, B and C wait for the first update of f.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from reprise.models import MODELS
+from reprise.models.gso import SymbolModel
+
+BETWEEN_STATES = ("A", "C", "E", "W")
+FROM_SYMBOLS_AND_TO_THEM = ("B", "D", "U", "V")
+MULTIPLIERS = ("alpha", "beta_1", "beta_2")
+
+
+def initial_model(name: str, options: Mapping[str, Any], vocabulary: int, generator: torch.Generator) -> SymbolModel:
+    """The model that the registry calls `name`, with the `options` it lists, its parameters at their start."""
+    rest = dict(options)
+    sizes = {key.removesuffix("_size"): rest.pop(key) for key in options if key.endswith("_size")}
+    bias = "f" if name == "gso" else "b"
+    start = {"matrix_law": rest.pop("matrix_law")}
+    start |= {f"bias_{what}": rest.pop(f"{bias}_{what}") for what in ("law", "std")}
+    start["multipliers"] = {key: rest.pop(key) for key in MULTIPLIERS if key in rest}
+    model = MODELS[name].build(vocabulary=vocabulary, **sizes, **rest)
+    initialise(model, generator, **start)
+    return model
+
+
+@torch.no_grad()
+def initialise(
+    model: SymbolModel,
+    generator: torch.Generator,
+    matrix_law: str,
+    bias_law: str,
+    bias_std: float,
+    multipliers: Mapping[str, float] | None = None,
+) -> None:
+    """Draws the parameters in the order of their registration.
+
+    `matrix_law`: "orthogonal" (rows or columns orthonormal where a matrix is not square) or "glorot-uniform", for
+    A, C, E and W. `bias_law`: "zero" or "normal" of deviation `bias_std`, for f and b. `multipliers`: what alpha,
+    beta_1 and beta_2 are filled with. Raises ValueError for another law and for a multiplier that is not given.
+    """
+    if matrix_law not in ("orthogonal", "glorot-uniform"):
+        raise ValueError(f"matrix_law must be orthogonal or glorot-uniform, not {matrix_law}")
+    if bias_law not in ("zero", "normal"):
+        raise ValueError(f"bias_law must be zero or normal, not {bias_law}")
+    multipliers = multipliers or {}
+    for name, parameter in model.named_parameters():
+        if name in MULTIPLIERS:
+            if name not in multipliers:
+                raise ValueError(f"no start is given for {name}")
+            parameter.fill_(multipliers[name])
+        elif name in BETWEEN_STATES and matrix_law == "orthogonal":
+            nn.init.orthogonal_(parameter, generator=generator)
+        elif name in BETWEEN_STATES + FROM_SYMBOLS_AND_TO_THEM:
+            nn.init.xavier_uniform_(parameter, generator=generator)
+        elif name in ("f", "b") and bias_law == "normal":
+            parameter.normal_(0.0, bias_std, generator=generator)
+        else:
+            parameter.zero_()

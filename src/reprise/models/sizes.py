@@ -1,0 +1,78 @@
+"""Sizes of document 000's models from its budget of 500,000 parameters (sections 4.1 and 4.2).
+
+The paper gives the budget, the ratio |m|/|h| and which terms there are, and no size. What is worked out here is the
+largest model within the budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+BUDGET = 500_000
+RATIOS = ("0.1", "0.2", "0.5", "1", "2", "5", "10", "20")
+"""|m|/|h| of Figure 1."""
+
+
+def gso_parameters(h: int, m: int, symbols: int, input_term: bool, recurrent_term: bool) -> int:
+    """Parameters of equation 9 with its output layer: A, B, C, [D], [E], f, V, c."""
+    V = symbols
+    return 2 * h * m + m * V + input_term * h * V + recurrent_term * h * h + h + h * V + V
+
+
+def first_order_parameters(h: int, symbols: int) -> int:
+    """Parameters of equation 3 with its output layer: U, W, b, V, c."""
+    return h * symbols + h * h + h + h * symbols + symbols
+
+
+def integration_parameters(h: int, symbols: int, form: str) -> int:
+    """Parameters of equation 7 ("simple") or 8 ("general": alpha, beta_1 and beta_2 besides), with the output layer."""
+    return first_order_parameters(h, symbols) + (3 * h if form == "general" else 0)
+
+
+def second_order_size(h: int, ratio: Fraction) -> int:
+    """m for |m|/|h| = `ratio`: the nearest integer, halves to the even one (round-half-even), at least 1.
+
+    That rule gives m = 150 for h = 1505 at 0.1. Another gives other sizes of the same budget: with h = 1509, m = 150
+    (151 by rounding) there are 499,029 parameters.
+    """
+    return max(1, round(ratio * h))
+
+
+def gso_sizes(
+    ratio: str | Fraction, symbols: int, input_term: bool, recurrent_term: bool, budget: int = BUDGET
+) -> tuple[int, int]:
+    """The largest h, and its m, with |m|/|h| = `ratio` ("0.1", "20", ...) within the budget.
+
+    Raises ValueError where not even h = 1 fits.
+    """
+    ratio = Fraction(ratio)
+
+    def count(h: int) -> int:
+        return gso_parameters(h, second_order_size(h, ratio), symbols, input_term, recurrent_term)
+
+    h = _largest(count, budget)
+    return h, second_order_size(h, ratio)
+
+
+def first_order_size(symbols: int, budget: int = BUDGET) -> int:
+    """The largest h of equation 3 within the budget; ValueError where not even h = 1 fits."""
+    return _largest(lambda h: first_order_parameters(h, symbols), budget)
+
+
+def integration_size(symbols: int, form: str, budget: int = BUDGET) -> int:
+    """The largest h of equation 7 or 8 within the budget; ValueError where not even h = 1 fits."""
+    return _largest(lambda h: integration_parameters(h, symbols, form), budget)
+
+
+def _largest(count: Callable[[int], int], budget: int) -> int:
+    """The largest h with count(h) <= budget, `count` increasing, by bisection."""
+    if count(1) > budget:
+        raise ValueError(f"a budget of {budget} parameters is below the {count(1)} of one hidden unit")
+    low, high = 1, 2
+    while count(high) <= budget:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if count(middle) <= budget else (low, middle)
+    return low

@@ -1,0 +1,196 @@
+"""Document 000's networks: equations 3 and 5 to 9 against sums written out, and how they start."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from reprise.models import MODELS
+from reprise.models.gso import GSO, FirstOrder, MultiplicativeIntegration
+from reprise.models.gso_start import initial_model, initialise
+from reprise.models.second_order import FullTensor, MultiplicativeRNN
+
+V, H, M = 5, 4, 3
+PHI = {"tanh": np.tanh, "identity": lambda z: z}
+GSO_OPTIONS = {
+    "hidden_size": H,
+    "second_order_size": M,
+    "input_term": True,
+    "recurrent_term": True,
+    "activation": "tanh",
+    "matrix_law": "orthogonal",
+    "f_law": "normal",
+    "f_std": 0.1,
+}
+
+
+def one_hot(symbol):
+    return np.eye(V)[symbol]
+
+
+def drawn(model, seed=0):
+    """The model in float64 with normal parameters, and these as arrays."""
+    generator = torch.Generator().manual_seed(seed)
+    model = model.double()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(0, 0.5, generator=generator)
+    return model, {name: parameter.detach().numpy() for name, parameter in model.named_parameters()}
+
+
+def gso_step(p, h, x):
+    z = p["A"] @ (p["B"] @ x * (p["C"] @ h)) + p["f"]
+    return z + (p["D"] @ x if "D" in p else 0) + (p["E"] @ h if "E" in p else 0)
+
+
+def full_tensor_step(p, h, x):
+    return np.array([h @ p["A"][i] @ x for i in range(H)]) + p["b"]
+
+
+def general_integration_step(p, h, x):
+    Ux, Wh = p["U"] @ x, p["W"] @ h
+    return p["alpha"] * Ux * Wh + p["beta_1"] * Ux + p["beta_2"] * Wh + p["b"]
+
+
+# name: the model for an activation, and its equation without phi
+EQUATIONS = {
+    "(3)": (lambda phi: FirstOrder(V, H, phi), lambda p, h, x: p["U"] @ x + p["W"] @ h + p["b"]),
+    "(5)": (lambda phi: FullTensor(V, H, phi), full_tensor_step),
+    "(6)": (
+        lambda phi: MultiplicativeRNN(V, H, M, phi),
+        lambda p, h, x: p["Z"] @ (p["V"] @ x * (p["W"] @ h)) + p["U"] @ x + p["b"],
+    ),
+    "(7)": (
+        lambda phi: MultiplicativeIntegration(V, H, phi, "simple"),
+        lambda p, h, x: p["U"] @ x * (p["W"] @ h) + p["b"],
+    ),
+    "(8)": (lambda phi: MultiplicativeIntegration(V, H, phi, "general"), general_integration_step),
+    "(9)": (lambda phi: GSO(V, H, M, True, True, phi), gso_step),
+    "(9) without D": (lambda phi: GSO(V, H, M, False, True, phi), gso_step),
+    "(9) without E": (lambda phi: GSO(V, H, M, True, False, phi), gso_step),
+    "(9) without D and E": (lambda phi: GSO(V, H, M, False, False, phi), gso_step),
+}
+
+
+@pytest.mark.parametrize("phi", PHI)
+@pytest.mark.parametrize("name", EQUATIONS)
+def test_the_equation(name, phi):
+    build, equation = EQUATIONS[name]
+    model, p = drawn(build(phi))
+    symbols = torch.tensor([[1, 4], [0, 0], [3, 1]])
+    h = np.zeros((2, H))
+    expected = []
+    for row in symbols.tolist():
+        h = np.stack([PHI[phi](equation(p, h[b], one_hot(x))) for b, x in enumerate(row)])
+        expected.append(h)
+    with torch.no_grad():
+        states = model.states(symbols)
+        step = model.step(symbols[2], states[1])
+    np.testing.assert_allclose(states, np.stack(expected), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(step, expected[2], rtol=1e-12, atol=1e-13)
+
+
+def test_the_output_layer_and_a_given_first_state():
+    model, p = drawn(GSO(V, H, M, True, True, "tanh"))
+    symbols, h_0 = torch.tensor([[2], [1]]), torch.full((1, H), 0.3, dtype=torch.float64)
+    with torch.no_grad():
+        logits = model(symbols, h_0)
+    h = np.full(H, 0.3)
+    for t, x in enumerate([2, 1]):
+        h = np.tanh(gso_step(p, h, one_hot(x)))
+        np.testing.assert_allclose(logits[t, 0], p["V"] @ h + p["c"], rtol=1e-12)
+
+
+def test_without_d_the_first_symbol_has_no_influence():
+    symbols = torch.tensor([[0, 3], [1, 1]])
+    for input_term in (True, False):
+        model, _ = drawn(GSO(V, H, M, input_term, True, "tanh"))
+        same = torch.equal(model.states(symbols)[:, 0], model.states(symbols)[:, 1])
+        assert same is not input_term
+
+
+def test_with_f_0_and_without_d_only_f_and_c_learn_from_the_first_batch():
+    model, _ = drawn(GSO(V, H, M, False, True, "tanh"))
+    with torch.no_grad():
+        model.f.zero_()
+    symbols = torch.tensor([[0, 3], [1, 1], [2, 4]])
+    assert not model.states(symbols).any()
+    torch.nn.functional.cross_entropy(model(symbols).flatten(0, 1), symbols.roll(-1, 0).flatten()).backward()
+    moved = {name for name, parameter in model.named_parameters() if parameter.grad.any()}
+    assert moved == {"f", "c"}
+
+
+def test_unknown_words_are_refused():
+    with pytest.raises(ValueError, match="activation must be tanh or identity, not relu"):
+        GSO(V, H, M, True, True, "relu")
+    with pytest.raises(ValueError, match="form must be simple or general, not full"):
+        MultiplicativeIntegration(V, H, "tanh", "full")
+    model = FirstOrder(V, H, "tanh")
+    for laws, word in (({"matrix_law": "normal"}, "matrix_law"), ({"bias_law": "one"}, "bias_law")):
+        with pytest.raises(ValueError, match=f"{word} must be"):
+            initialise(
+                model, torch.Generator(), **{"matrix_law": "orthogonal", "bias_law": "zero", "bias_std": 0.0, **laws}
+            )
+    with pytest.raises(ValueError, match="no start is given for alpha"):
+        initialise(MultiplicativeIntegration(V, H, "tanh", "general"), torch.Generator(), "orthogonal", "zero", 0.0)
+
+
+def start(name, seed=0, vocabulary=27, **options):
+    return initial_model(name, options, vocabulary, torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize(("h", "m"), [(40, 40), (60, 20), (20, 60)])
+def test_orthogonal_start(h, m):
+    model = start("gso", **{**GSO_OPTIONS, "hidden_size": h, "second_order_size": m})
+    for name in ("A", "C", "E"):
+        W = model.get_parameter(name).detach()
+        short = W if W.shape[0] <= W.shape[1] else W.T
+        torch.testing.assert_close(short @ short.T, torch.eye(len(short)), atol=1e-5, rtol=0)
+
+
+def test_glorot_start():
+    h = 300
+    model = start("gso", **{**GSO_OPTIONS, "hidden_size": h, "second_order_size": h, "matrix_law": "glorot-uniform"})
+    for name in ("A", "B", "C", "D", "E", "V"):
+        W = model.get_parameter(name).detach()
+        bound = math.sqrt(6 / sum(W.shape))
+        assert 0.98 * bound < float(W.abs().max()) <= bound
+        assert float(W.std()) == pytest.approx(bound / math.sqrt(3), rel=0.05)
+
+
+def test_biases_start_as_they_are_told():
+    h = {**GSO_OPTIONS, "hidden_size": 2000, "second_order_size": 1, "recurrent_term": False}
+    normal = start("gso", **{**h, "f_std": 0.3})
+    assert float(normal.f.detach().std()) == pytest.approx(0.3, rel=0.05)
+    assert not normal.c.any()
+    assert not start("gso", **{**h, "f_law": "zero"}).f.any()
+    options = {"hidden_size": 500, "activation": "tanh", "matrix_law": "orthogonal", "b_law": "normal", "b_std": 0.2}
+    assert float(start("first-order", **options).b.detach().std()) == pytest.approx(0.2, rel=0.1)
+    starts = {"alpha": 2.0, "beta_1": 0.5, "beta_2": 0.25}
+    model = start("mi-rnn", **options, form="general", **starts)
+    assert {name: set(model.get_parameter(name).tolist()) for name in starts} == {k: {v} for k, v in starts.items()}
+    assert start("mi-rnn", **options, form="simple", **starts).alpha is None
+
+
+def test_a_start_is_that_of_its_seed_and_every_parameter_has_one():
+    options = {
+        "gso": GSO_OPTIONS,
+        "first-order": {
+            "hidden_size": 6,
+            "activation": "tanh",
+            "matrix_law": "orthogonal",
+            "b_law": "normal",
+            "b_std": 1.0,
+        },
+    }
+    options["mi-rnn"] = {**options["first-order"], "form": "general", "alpha": 1.0, "beta_1": 0.5, "beta_2": 0.5}
+    for name, stated in options.items():
+        assert set(stated) == set(MODELS[name].options)
+        one, again, other = (start(name, seed, **stated).state_dict() for seed in (1, 1, 2))
+        assert all(torch.equal(one[key], again[key]) for key in one)
+        constant = {"c", "alpha", "beta_1", "beta_2"} & set(one)
+        assert {key for key in one if torch.equal(one[key], other[key])} == constant
+        assert all(one[key].any() for key in set(one) - {"c"})
