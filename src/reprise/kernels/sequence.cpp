@@ -5,32 +5,11 @@
 //
 // Rows are padded to whole tiles: padded columns of the weights are 0, and padded columns of dz are kept at 0, where
 // 0 * infinity would make them NaN and reach the others.
-#include <sys/mman.h>
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
+#include "floats.h"
 #include "sequence_layers.h"
-
-// Floats on a page boundary, zero when new, in huge pages where the system has them.
-struct Floats {
-  float* data = nullptr;
-  size_t size = 0;
-
-  void need(size_t count) {
-    if (count <= size) return;
-    std::free(data);
-    const size_t page = 1 << 21, bytes = (count * sizeof(float) + page - 1) / page * page;
-    data = static_cast<float*>(std::aligned_alloc(page, bytes));
-    if (!data) std::abort();
-#ifdef MADV_HUGEPAGE
-    madvise(data, bytes, MADV_HUGEPAGE);
-#endif
-    std::memset(data, 0, bytes);
-    size = count;
-  }
-  ~Floats() { std::free(data); }
-};
 
 struct Parameters {  // as the readable model has them, GATES n rows in the order of the gates
   float *W_x, *W_h, *b;

@@ -1,0 +1,124 @@
+"""Losses of the predicted tokens of lines, and the numbers that document 000 makes of them (sections 4 and 5).
+
+"Average cross-entropy over the test documents" (section 4) can be the mean over all tokens (micro) or the mean over the
+lines of each line's mean (macro): both are kept, per token and per character of the predicted tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reprise.data.corpus import Split
+
+SPACE = " "
+SHOWN_LINES = ("to land customers for their", "but it s just one of those things that happened")
+"""Beginnings of the lines of Figure 2: they are shown by the fold that is tested on them."""
+
+
+@dataclass(frozen=True)
+class LineLosses:
+    """In the order of the text: where in the split's tokens each predicted token stands, its loss in nats, and the
+    symbol that was most probable there."""
+
+    split: Split
+    vocabulary: Sequence[str]
+    places: np.ndarray  # (n,) int64, increasing
+    nats: np.ndarray  # (n,) float64
+    best: np.ndarray  # (n,) int32
+
+    @classmethod
+    def in_any_order(
+        cls, split: Split, vocabulary: Sequence[str], places: np.ndarray, nats: np.ndarray, best: np.ndarray
+    ) -> LineLosses:
+        order = np.argsort(places)
+        return cls(split, vocabulary, places[order], nats[order].astype(np.float64), best[order])
+
+    @property
+    def micro(self) -> float:
+        """Nats per token."""
+        return float(self.nats.mean())
+
+    def metrics(self, name: str) -> list[dict[str, Any]]:
+        """Entropies of the split called `name`, and how many characters its predicted tokens have."""
+        lengths = np.array([len(symbol) for symbol in self.vocabulary])
+        characters = lengths[self.split.tokens[self.places]]
+        line = np.searchsorted(self.split.offsets, self.places, side="right")
+        first = np.flatnonzero(np.diff(line, prepend=-1))  # of the predictions of each line
+        nats_of_line, tokens_of_line, characters_of_line = (
+            np.add.reduceat(values, first) for values in (self.nats, np.ones_like(self.nats), characters)
+        )
+        by_character = nats_of_line / characters_of_line
+        n, lines, total = len(self.nats), len(first), int(characters.sum())
+
+        def metric(metric: str, value: float, unit: str, n: int) -> dict[str, Any]:
+            return {"split": name, "metric": metric, "value": value, "unit": unit, "n": n}
+
+        return [
+            metric("cross_entropy", self.micro, "nats/token", n),
+            metric("cross_entropy_macro", float((nats_of_line / tokens_of_line).mean()), "nats/token", lines),
+            metric("cross_entropy_per_character", float(self.nats.sum() / total), "nats/character", total),
+            metric("cross_entropy_per_character_macro", float(by_character.mean()), "nats/character", lines),
+            metric("predicted_characters", total, "characters", n),
+        ]
+
+    def by_position(self, name: str) -> list[dict[str, Any]]:
+        """Curves over the position of a character in its word, 1 for the first letter: mean loss and count (Figure 3).
+
+        Letters and the space that ends a word apart: the space after a word of three letters is at position 4. The
+        first character of a line is not predicted. Empty for tokens of more than one character.
+        """
+        if not self._characters():
+            return []
+        position, is_space = word_positions(self.split, self.vocabulary.index(SPACE))
+        position, is_space = position[self.places], is_space[self.places]
+        curves = []
+        for suffix, chosen in (("", ~is_space), ("_of_space", is_space)):
+            count = np.bincount(position[chosen])
+            total = np.bincount(position[chosen], self.nats[chosen])
+            x = np.flatnonzero(count)
+            for metric, unit, y in (
+                (f"cross_entropy{suffix}", "nats/token", total[x] / count[x]),
+                (f"count{suffix}", "characters", count[x]),
+            ):
+                fixed = {"split": name, "metric": metric, "unit": unit, "axis": "position_in_word"}
+                curves.append(fixed | {"x": x.tolist(), "y": y.tolist()})
+        return curves
+
+    def samples(self, name: str, lines: np.ndarray, count: int) -> list[dict[str, Any]]:
+        """Predictions under the true line (Figure 2): lines of the paper if they are among `lines`, and the first few.
+
+        `prediction` has the line's length: at each place the most probable character after what stands before it in
+        `line`, at the first place, which is not predicted, a space. Empty for tokens of more than one character.
+        """
+        if not self._characters():
+            return []
+        texts = {int(i): self._text(self.split.tokens[slice(*self.split.offsets[i : i + 2])]) for i in lines}
+        chosen = [i for shown in SHOWN_LINES for i, text in texts.items() if text.startswith(shown)]
+        chosen += [i for i, text in texts.items() if len(text) > 1 and i not in chosen][:count]
+        found = []
+        for i in chosen:
+            first, last = np.searchsorted(self.places, self.split.offsets[i : i + 2])
+            found.append({"split": name, "line": texts[i], "prediction": SPACE + self._text(self.best[first:last])})
+        return found
+
+    def _characters(self) -> bool:
+        return all(len(symbol) == 1 for symbol in self.vocabulary)
+
+    def _text(self, tokens: np.ndarray) -> str:
+        return "".join(self.vocabulary[token] for token in tokens.tolist())
+
+
+def word_positions(split: Split, space: int) -> tuple[np.ndarray, np.ndarray]:
+    """For every token its position in its word, from 1, and whether it is a space (then the position after the word).
+
+    Words begin where lines do and after spaces. (n,) int64 and (n,) bool.
+    """
+    is_space = split.tokens == space
+    begins = np.concatenate([[True], is_space[:-1]])
+    begins[split.offsets[:-1][np.diff(split.offsets) > 0]] = True
+    place = np.arange(len(is_space))
+    return place - np.maximum.accumulate(np.where(begins, place, 0)) + 1, is_space

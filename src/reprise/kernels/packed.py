@@ -1,0 +1,60 @@
+"""The engines of document 000's networks, batch by batch: in C++, in torch without autograd, and the readable model."""
+
+from __future__ import annotations
+
+import sys
+from typing import Protocol
+
+import numpy as np
+
+from reprise.errors import UserError
+from reprise.kernels.build import NoCompiler
+from reprise.kernels.packed_fused import FusedPackedEngine, unfused
+from reprise.kernels.packed_hand import HandPackedEngine
+from reprise.kernels.packed_reference import PaddedEngine
+from reprise.kernels.packing import PackedBatch
+from reprise.models.gso import SymbolModel
+
+
+class PackedEngine(Protocol):
+    """Works on the readable model's own parameters: it fills their `.grad`, and an optimiser of torch does the rest."""
+
+    name: str
+
+    def train(self, batch: PackedBatch, reduction: str) -> float:
+        """The summed loss in nats; sets `.grad` of every parameter, whatever it was, for the loss under `reduction`.
+
+        `reduction` as in `PackedBatch.shares`.
+        """
+
+    def evaluate(self, batch: PackedBatch) -> tuple[np.ndarray, np.ndarray]:
+        """The loss of every row in nats (rows,), and its most probable symbol (rows,) int32."""
+
+
+ENGINES = {"reference": PaddedEngine, "packed": HandPackedEngine, "fused": FusedPackedEngine}
+
+
+def choose_packed_engine(name: str, model: SymbolModel) -> PackedEngine:
+    """The engine called `name` (reference, packed, fused) around `model`.
+
+    "auto" is fused; packed where there is no compiler, said on stderr, and in other precisions than float32. Raises
+    UserError for another name, and where fused is asked for and cannot be had.
+    """
+    reason = unfused(model)
+    if name == "auto":
+        if reason:
+            return HandPackedEngine(model)
+        try:
+            return FusedPackedEngine(model)
+        except NoCompiler as missing:
+            print(f"reprise: {missing}: training with torch, 2 to 3 times slower", file=sys.stderr)
+            return HandPackedEngine(model)
+    if name not in ENGINES:
+        raise UserError(f"engine: {name} is none of auto, {', '.join(ENGINES)}")
+    if name == "fused" and reason:
+        raise UserError(f"engine: fused {reason}; choose engine: packed or reference")
+    try:
+        return ENGINES[name](model)
+    except NoCompiler as missing:
+        remedy = "install a C++ compiler or choose engine: packed"
+        raise UserError(f"engine: fused: {missing}; {remedy}") from missing

@@ -1,0 +1,120 @@
+"""Lines of different lengths in batches without padding: sorted inside the batch, laid out step by step.
+
+A line of n tokens gives n - 1 predictions, the first from the state that has read its first token. Inside a batch the
+lines lie in order of decreasing length, so that those which are still going on at a step are the first ones, and only
+their rows are there: row r of a step belongs to line r of its batch, and its state before is row r of the step before.
+Which lines make up a batch stays as it was: the gradient is that of the padded batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reprise.data.corpus import Split
+
+REDUCTIONS = ("mean-tokens", "mean-lines")
+
+
+@dataclass(frozen=True)
+class PackedBatch:
+    """The rows of one batch, time-major. `active[t]` of them, at least one, belong to step t; they never grow."""
+
+    inputs: np.ndarray  # (rows,) int32
+    targets: np.ndarray  # (rows,) int32
+    places: np.ndarray  # (rows,) int64: where in the split's tokens the target stands
+    active: np.ndarray  # (steps,) int64
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    @property
+    def starts(self) -> np.ndarray:
+        """(steps + 1,) int64: the rows of step t are starts[t] .. starts[t + 1] - 1."""
+        return np.concatenate([[0], np.cumsum(self.active)])
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """(lines,) int64: predictions of each line, longest first."""
+        return np.searchsorted(-self.active, -np.arange(self.active[0]), side="left").astype(np.int64)
+
+    def shares(self, reduction: str) -> np.ndarray:
+        """(lines,) float64: what each row of a line counts in the loss that is differentiated.
+
+        "mean-tokens": the mean over all rows; "mean-lines": the mean over the lines of each line's mean.
+        """
+        if reduction not in REDUCTIONS:
+            raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, not {reduction}")
+        if reduction == "mean-tokens":
+            return np.full(self.active[0], 1 / len(self))
+        return 1 / (self.active[0] * self.lengths)
+
+
+@dataclass(frozen=True)
+class PackedLines:
+    """Batches one behind the other; `packed[i]` is batch i, `packed.lines` are the lines that were packed."""
+
+    inputs: np.ndarray  # (n,) int32
+    targets: np.ndarray  # (n,) int32
+    places: np.ndarray  # (n,) int64
+    active: np.ndarray  # (all steps,) int64
+    rows: np.ndarray  # (batches + 1,) int64: where the rows of each batch begin
+    steps: np.ndarray  # (batches + 1,) int64: where its steps begin
+    lines: int
+
+    def __len__(self) -> int:
+        return len(self.rows) - 1
+
+    def __getitem__(self, i: int) -> PackedBatch:
+        if not 0 <= i < len(self):
+            raise IndexError(i)
+        rows, steps = slice(*self.rows[i : i + 2]), slice(*self.steps[i : i + 2])
+        return PackedBatch(self.inputs[rows], self.targets[rows], self.places[rows], self.active[steps])
+
+    @property
+    def tokens(self) -> int:
+        """Predictions in all batches together."""
+        return len(self.inputs)
+
+
+def pack(split: Split, lines: np.ndarray, batch_size: int) -> PackedLines:
+    """The lines of `split` with these numbers, in this order, `batch_size` a batch, the last batch maybe fewer.
+
+    Lines of fewer than two tokens predict nothing and are left out before batches are made. ValueError for a
+    `batch_size` below 1.
+    """
+    if batch_size < 1:
+        raise ValueError(f"batch_size must be at least 1, not {batch_size}")
+    lengths = split.offsets[lines + 1] - split.offsets[lines] - 1
+    first, lengths = split.offsets[lines[lengths > 0]], lengths[lengths > 0]
+    batch = np.arange(len(lengths)) // batch_size
+    order = np.lexsort((-lengths, batch))  # stable: equal lengths keep the order they came in
+    first, lengths = first[order], lengths[order]
+    heads = np.arange(0, len(lengths), batch_size)  # the longest line of each batch
+    steps = np.concatenate([[0], np.cumsum(lengths[heads])])
+    # A line counts from the first step of its batch on and no more after its last: running sums give the active rows.
+    came = np.bincount(steps[batch], minlength=steps[-1] + 1)
+    went = np.bincount(steps[batch] + lengths, minlength=steps[-1] + 1)
+    active = np.cumsum(came - went)[:-1].astype(np.int64)
+    starts = np.concatenate([[0], np.cumsum(active)]).astype(np.int64)
+    length_of_batch = np.diff(steps)
+    rank = np.arange(starts[-1]) - np.repeat(starts[:-1], active)
+    line = rank + np.repeat(np.repeat(heads, length_of_batch), active)
+    time = np.arange(steps[-1]) - np.repeat(steps[:-1], length_of_batch)
+    read = first[line] + np.repeat(time, active)
+    return PackedLines(
+        inputs=split.tokens[read],
+        targets=split.tokens[read + 1],
+        places=read + 1,
+        active=active,
+        rows=starts[steps],
+        steps=steps,
+        lines=len(lengths),
+    )
+
+
+def by_length(split: Split, lines: np.ndarray) -> np.ndarray:
+    """The lines longest first: batches of nearly equal lengths, for what does not depend on who shares a batch."""
+    lengths = split.offsets[lines + 1] - split.offsets[lines]
+    return lines[np.argsort(-lengths, kind="stable")]

@@ -1,0 +1,78 @@
+"""Entropies of lines, loss by position in a word, predictions under the true line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from reprise.data.corpus import Split
+from reprise.evaluation.line_losses import LineLosses, word_positions
+
+LETTERS = [" ", *"abcdefghijklmnopqrstuvwxyz"]
+
+
+def split_of(texts, vocabulary=LETTERS):
+    tokens = [vocabulary.index(symbol) for text in texts for symbol in text]
+    offsets = np.concatenate([[0], np.cumsum([len(text) for text in texts])]).astype(np.int64)
+    return Split(np.array(tokens, np.int32), offsets)
+
+
+def losses_of(texts, vocabulary=LETTERS, lines=None):
+    """The loss of the token at place i is i / 10 nats, and the symbol after the right one is the most probable."""
+    split = split_of(texts, vocabulary)
+    chosen = range(len(texts)) if lines is None else lines
+    places = np.concatenate([np.arange(split.offsets[i] + 1, split.offsets[i + 1]) for i in chosen])
+    shuffled = np.random.default_rng(0).permutation(places)
+    best = (split.tokens[shuffled] + 1) % len(vocabulary)
+    return LineLosses.in_any_order(split, vocabulary, shuffled, (shuffled / 10).astype(np.float32), best)
+
+
+def test_positions_begin_anew_with_words_and_lines():
+    split = split_of(["ab c", "d", "ef ghi"])
+    position, is_space = word_positions(split, 0)
+    assert position.tolist() == [1, 2, 3, 1, 1, 1, 2, 3, 1, 2, 3]
+    assert np.flatnonzero(is_space).tolist() == [2, 7]
+
+
+def test_entropies_by_token_and_by_line():
+    losses = losses_of(["abc", "d", "ef"])  # places 1, 2 and 5
+    values = {m["metric"]: m for m in losses.metrics("test")}
+    assert values["cross_entropy"]["value"] == pytest.approx((0.1 + 0.2 + 0.5) / 3)
+    assert values["cross_entropy_macro"]["value"] == pytest.approx((0.15 + 0.5) / 2)
+    assert [m["n"] for m in values.values()] == [3, 2, 3, 2, 3]
+    assert values["predicted_characters"]["value"] == 3
+    assert {m["split"] for m in values.values()} == {"test"}
+
+
+def test_entropies_per_character_of_longer_tokens():
+    vocabulary = [" ", "a", "bc", "de"]
+    losses = losses_of([["a", "bc", " "], ["bc", "de"]], vocabulary)  # predicted: bc and a space; de
+    values = {m["metric"]: m for m in losses.metrics("test")}
+    assert values["cross_entropy"]["value"] == pytest.approx((0.1 + 0.2 + 0.4) / 3)
+    assert values["cross_entropy_per_character"]["value"] == pytest.approx((0.1 + 0.2 + 0.4) / 5)
+    assert values["cross_entropy_per_character_macro"]["value"] == pytest.approx((0.3 / 3 + 0.4 / 2) / 2)
+    assert values["predicted_characters"]["value"] == values["cross_entropy_per_character"]["n"] == 5
+    assert values["cross_entropy"]["unit"] == "nats/token"
+    assert values["cross_entropy_per_character"]["unit"] == "nats/character"
+    assert losses.by_position("test") == losses.samples("test", np.arange(2), 3) == []
+
+
+def test_loss_by_position_counts_letters_and_spaces_apart():
+    curves = {c["metric"]: c for c in losses_of(["ab c", "d", "ef ghi"]).by_position("test")}
+    # predicted letters: b at 2, c at 1; f at 2, g at 1, h at 2, i at 3; spaces after words of two letters
+    assert curves["count"]["x"] == [1, 2, 3]
+    assert curves["count"]["y"] == [2, 3, 1]
+    assert curves["cross_entropy"]["y"] == pytest.approx([(0.3 + 0.8) / 2, (0.1 + 0.6 + 0.9) / 3, 1.0])
+    assert (curves["count_of_space"]["x"], curves["count_of_space"]["y"]) == ([3], [2])
+    assert curves["cross_entropy_of_space"]["y"] == pytest.approx([(0.2 + 0.7) / 2])
+    assert {c["axis"] for c in curves.values()} == {"position_in_word"}
+
+
+def test_predictions_stand_under_the_true_line():
+    texts = ["one", "x", "but it s just one of those things that happened", "two", "three"]
+    found = losses_of(texts).samples("test", np.arange(5), 2)
+    assert [s["line"] for s in found] == [texts[2], "one", "two"]
+    assert found[1]["prediction"] == " of"
+    assert all(len(s["line"]) == len(s["prediction"]) for s in found)
+    # lines that were not tested are not shown
+    assert [s["line"] for s in losses_of(texts, lines=[3, 4]).samples("test", np.array([3, 4]), 2)] == ["two", "three"]
