@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from html.parser import HTMLParser
@@ -12,12 +13,15 @@ from test_report_case import PAPER, TIER, make_project, resolve, write_collected
 
 from reprise.cli import main
 from reprise.errors import UserError
+from reprise.models import MODELS
 from reprise.report import facts
 from reprise.report.context import load_contexts
+from reprise.report.equations import equation
 from reprise.report.page import page, write_page
 from reprise.report.render import entries, render
 
 REPOSITORY = Path(__file__).parents[2]
+WITHOUT_EQUATION = {"none"}
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 
 
@@ -68,7 +72,6 @@ def test_every_display_claim_assumption_and_experiment_is_on_the_page(rendered):
     assert len(reader.ids) == len(set(reader.ids))
     for words in (
         "It holds too.",
-        "verdicts are not computed yet",
         "Licence.",
         "lstm-t30",
         "an erratum".capitalize(),
@@ -80,11 +83,14 @@ def test_every_display_claim_assumption_and_experiment_is_on_the_page(rendered):
 
 def test_the_page_loads_nothing_and_its_links_lead_somewhere(rendered):
     text, reader = rendered
-    assert len(reader.loaded) == len(PAPER.figures)
-    assert all(address.startswith("data:image/svg+xml;base64,") for address in reader.loaded)
+    # every figure, and the curves of the two experiments that have one
+    assert sum(address.startswith("data:image/svg+xml;base64,") for address in reader.loaded) == len(PAPER.figures)
+    assert sum(address.startswith("data:image/png;base64,") for address in reader.loaded) == 1
+    assert len(reader.loaded) == len(PAPER.figures) + 1
     assert "@import" not in text
-    assert not re.search(r"url\(", text)
-    assert "<script" not in text
+    assert not re.search(r"url\((?![\"']?data:)", text)
+    assert text.count("<script") == 1
+    assert re.findall(r"^import .* from \"([a-z:/]+);", text, re.MULTILINE) == ["data:text/javascript"]
     assert not reader.open
     inside = {link[1:] for link in reader.links if link.startswith("#")}
     assert inside <= set(reader.ids)
@@ -99,10 +105,54 @@ def test_words_of_the_configuration_are_escaped(rendered):
 
 def test_the_head_counts_what_finished_diverged_and_is_missing(rendered):
     text, _ = rendered
-    head = re.sub(r"<[^>]+>", " ", text[text.index('class="counts"') : text.index("<nav")])
+    head = re.sub(r"<[^>]+>", " ", text[text.index("</p>", text.index("<header>")) : text.index("<nav")])
+    head = head[: head.index("Search the claims")]
     numbers = [int(number) for number in re.findall(r"\d+", head)]
     # rnn-t10 with its variant, ptb-b and two checks are complete, of nine; 8 of 16 replicas finished.
-    assert numbers == [5, 9, 8, 16, 1, 7]
+    assert numbers == [5, 9, 16, 8, 1, 7]
+
+
+CLAIMS = {
+    "toy": {
+        "C1": {
+            "verdict": "not reproduced",
+            "sentence": "Fails: as printed, error <0.25>.",
+            "experiments": ["identity", "erratum"],
+            "alternatives": {"width=nine": {"verdict": "reproduced", "flips": True}},
+        },
+        "C2": {"verdict": "reproduced", "sentence": "Holds.", "experiments": ["identity"], "alternatives": {}},
+    }
+}
+
+
+def test_claims_stand_with_verdict_sentence_and_what_would_turn_them(tmp_path):
+    project = make_project(tmp_path)
+    (tmp_path / "results" / TIER / "claims.json").write_text(json.dumps(CLAIMS))
+    text = page(project, load_contexts(project, resolve()))
+    row = text[text.index('id="toy-claim-C1"') : text.index('id="toy-claim-C2"')]
+    assert '<td class="bad">not reproduced</td>' in row
+    assert "error &lt;0.25&gt;." in row
+    assert "Changes under width=nine: reproduced." in row
+    assert 'href="#toy-erratum"' in row
+    summary = text[text.index('id="summary"') : text.index("</table>")]
+    numbers = re.findall(r"<td>(\d+)</td>", summary)
+    # reproduced, not reproduced and all, of the paper and in sum
+    assert numbers == ["1", "1", "2", "1", "1", "2"]
+
+
+def test_a_card_shows_the_equation_and_leads_to_its_records(rendered):
+    text, reader = rendered
+    card = text[text.index('<details id="toy-rnn-t10">') : text.index('<details id="toy-rnn-t20">')]
+    assert "h(t) = tanh(W_hx x(t) + W_hh h(t-1) + b_h)" in card
+    record = next(e for e in resolve() if e.experiment == "rnn-t10").record_path(2)
+    assert record.removeprefix(f"results/{TIER}/") in reader.links
+
+
+def test_every_model_that_is_trained_shows_an_equation():
+    without = [name for name in MODELS if not equation(name) and name not in WITHOUT_EQUATION]
+    assert without == []
+    assert "U_h^{f(x_t)}" in equation("r-rntn")
+    assert equation("no such model") == ""
 
 
 def test_captions_tell_of_the_replicas(tmp_path):
@@ -121,7 +171,7 @@ def test_a_display_that_is_not_rendered_is_named_with_its_command(tmp_path):
     text = page(project, load_contexts(project, resolve()))
     assert "python -m reprise render --tier paper toy-figure-1" in text
     assert "python -m reprise render --tier paper toy-checks" in text
-    assert read(text).loaded == []
+    assert all(address.startswith("data:image/png") for address in read(text).loaded)
 
 
 def test_a_diverged_replica_stands_in_its_experiments_card(rendered):
@@ -158,7 +208,7 @@ def test_the_command_writes_what_is_named(clone, capsys):
     assert files(clone) == expected
     assert main(["render", "--tier", TIER, "--report"]) == 0
     assert files(clone) == expected | {"report.html"}
-    assert "not run at this tier" in (clone / "tables/palindromes-convergence.md").read_text()
+    assert "not trained yet" in (clone / "tables/palindromes-convergence.md").read_text()
     assert capsys.readouterr().out.splitlines()[-1] == f"results/{TIER}/report.html"
 
 

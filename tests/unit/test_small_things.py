@@ -55,6 +55,19 @@ def test_gpus_named_by_the_environment(monkeypatch, value, count):
     assert visible_gpus() == count
 
 
+@pytest.mark.parametrize(("value", "count"), [(None, 0), ("NoDevFiles", 0), ("0", 1)])
+def test_in_a_job_of_slurm_only_its_own_gpus_count(monkeypatch, value, count):
+    """A node may show GPUs that were given to other jobs."""
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setattr("reprise.devices.shutil.which", lambda name: "nvidia-smi")
+    shown = subprocess.CompletedProcess([], 0, "GPU 0: A\nGPU 1: B\n", "")
+    monkeypatch.setattr("reprise.devices.subprocess.run", lambda *_, **__: shown)
+    if value is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
+    assert visible_gpus() == count
+
+
 @pytest.mark.parametrize(
     ("protocol", "device", "visible", "wanted"),
     [

@@ -14,9 +14,11 @@ from markupsafe import Markup
 from reprise.config.project import Project
 from reprise.config.resolved import Resolved
 from reprise.files import write_atomically
-from reprise.report import facts, rounding
+from reprise.report import facts, interactive, overview, rounding
 from reprise.report.context import NOT_RUN, Context, of_experiment
+from reprise.report.equations import equation
 from reprise.report.render import Entry, entries
+from reprise.report.thumbnails import training_curve
 
 TEMPLATES = Path(__file__).with_name("templates")
 TIERS = {
@@ -59,6 +61,12 @@ def page(project: Project, contexts: Mapping[str, Context]) -> str:
         complete=sum(not card["status"].missing for card in cards),
         totals=totals,
         not_run=NOT_RUN,
+        verdicts=overview.verdict_counts(contexts.values()),
+        kinds=overview.KINDS,
+        claims=overview.claim_rows(contexts.values()),
+        index=overview.experiment_rows(papers),
+        table_styles=interactive.styles(),
+        table_script=interactive.module_url(),
     )
 
 
@@ -112,10 +120,12 @@ def _card(context: Context, experiment: Resolved) -> dict[str, Any]:
         "variant": f"{experiment.assumption}: {experiment.alternative}" if experiment.assumption else None,
         "hash": experiment.config_hash,
         "status": context.status(experiment.experiment),
+        "equation": equation(entry.model.name) if entry.model else "",
+        "curve": training_curve(context, experiment.experiment),
         "parameters": next((rounding.integer(p) for p in replicas.parameters.dropna()), None),
         "settings": list(_settings(experiment)),
         "metrics": _metrics(context, experiment, rows),
-        "replicas": [_replica(row) for row in replicas.to_dict("records")],
+        "replicas": [_replica(row, experiment) for row in replicas.to_dict("records")],
         "command": f"python -m reprise train {experiment.id} --tier {experiment.tier} --replica 0",
         "cited_by": [f"{context.paper_id}-{display}" for display in entry.cited_by],
     }
@@ -166,8 +176,10 @@ def _metrics(context: Context, experiment: Resolved, rows: pd.DataFrame) -> list
     return found
 
 
-def _replica(row: Mapping[str, Any]) -> dict[str, str]:
+def _replica(row: Mapping[str, Any], experiment: Resolved) -> dict[str, str]:
+    record = experiment.record_path(row["replica"])
     return {
+        "record": record.removeprefix(f"results/{experiment.tier}/"),
         "replica": str(row["replica"]),
         "seed": rounding.integer(row["seed"]),
         "fold": row["fold"] or rounding.NONE,

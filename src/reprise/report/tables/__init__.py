@@ -18,15 +18,21 @@ import pandas as pd
 from reprise.files import write_atomically
 
 FORMATS = ("csv", "md", "html")
+_OPEN, _CLOSE = "\ue000", "\ue001"  # stand for tags until the text between them is escaped
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column as people read it: its head, and what it shows of a row's raw values."""
+    """A column as people read it: its head, and what it shows of a row's raw values.
+
+    `code`: its texts, without backticks, are set in letters of one width, every space kept, so that rows can be
+    compared character by character.
+    """
 
     title: str
     show: Callable[[Mapping[str, Any]], str]
     words: bool = False
+    code: bool = False
 
     @property
     def align(self) -> str:
@@ -52,15 +58,29 @@ class Table:
 
     def markdown(self) -> str:
         """A pipe table and the notes as a list."""
-        text = self._tabulated(self.reading().map(lambda text: text.replace("|", r"\|")), "pipe")
+        reading = self._with_code("`", "`").map(lambda text: text.replace("|", r"\|"))
+        # Browsers and many viewers make one space of several, but not of these.
+        for column in self.columns:
+            if column.code:
+                reading[column.title] = reading[column.title].str.replace(" ", "\N{NO-BREAK SPACE}")
+        text = self._tabulated(reading, "pipe")
         notes = "".join(f"- {note}\n" for note in self.notes)
         return f"{text}\n" + (f"\n{notes}" if notes else "")
 
     def html(self) -> str:
-        """A <table> and the notes as a list, everything escaped; no styles but the alignment of columns."""
+        """A <table> and the notes as a list, everything escaped; no styles but alignment and the spaces of code."""
         notes = "".join(f"<li>{html.escape(note)}</li>\n" for note in self.notes)
-        text = self._tabulated(self.reading(), "html")
+        text = self._tabulated(self._with_code(_OPEN, _CLOSE), "html")
+        text = text.replace(_OPEN, '<code style="white-space: pre">').replace(_CLOSE, "</code>")
         return f"{text}\n" + (f'<ul class="notes">\n{notes}</ul>\n' if notes else "")
+
+    def _with_code(self, before: str, after: str) -> pd.DataFrame:
+        """The table as it is read, code between two marks."""
+        reading = self.reading()
+        for column in self.columns:
+            if column.code:
+                reading[column.title] = before + reading[column.title] + after
+        return reading
 
     def _tabulated(self, reading: pd.DataFrame, style: str) -> str:
         aligned = [c.align for c in self.columns]

@@ -1,0 +1,67 @@
+"""What figures and tables of document 000 share: numbers by fold, and what is said of texts, folds and reductions.
+
+A replica of its experiments is a fold, so that two of them are compared replica by replica.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from reprise.report.context import Context, of_experiment
+from reprise.report.rounding import integer, plural
+
+_NAMED = 4
+"""So many models are called by name; of more, their number is said."""
+TOKEN = "cross_entropy"
+CHARACTER = "cross_entropy_per_character"
+
+
+def by_fold(context: Context, name: str, metric: str, split: str = "test") -> pd.Series:
+    """The metric of every finished replica, by its number."""
+    rows = of_experiment(context.metrics, name)
+    rows = rows[(rows.status == "finished") & (rows.metric == metric) & (rows.split == split)]
+    return rows.set_index("replica").value.sort_index()
+
+
+def paired(context: Context, name: str, other: str, metric: str) -> pd.Series:
+    """By how much the test metric of `name` is above that of `other`, on the folds that both have."""
+    return (by_fold(context, name, metric) - by_fold(context, other, metric)).dropna()
+
+
+def astray(context: Context, name: str) -> list[str]:
+    """Of each fold whose loss stopped being finite, in which epoch, and which epoch's parameters count instead."""
+    epochs, best = by_fold(context, name, "diverged_epoch", "train"), by_fold(context, name, "best_epoch", "valid")
+    found = {
+        fold: f"fold {fold} in epoch {integer(epoch)}, tested as of epoch {integer(best[fold])}"
+        for fold, epoch in epochs.items()
+    }
+    rows = of_experiment(context.metrics, name)
+    courses = context.points(name, TOKEN, "valid", status="diverged")
+    for fold in sorted(rows[rows.status == "diverged"].replica):
+        epoch = courses[fold].last_valid_index() + 1 if fold in courses else 1
+        found[fold] = f"fold {fold} in epoch {integer(epoch)}, without a number"
+    return [found[fold] for fold in sorted(found)]
+
+
+def corpora(context: Context, names: Sequence[str]) -> str:
+    """Which texts this tier reads, and that the paper's numbers are about another where they are."""
+    there = [name for name in names if context.resolved(name)] or names
+    used = {context.replaced_dataset(name) or context.entry(name).data.dataset for name in there}
+    text = f"Text of ours: {'; '.join(sorted(context.dataset_title(dataset) for dataset in used))}."
+    if any(context.replaced_dataset(name) for name in names):
+        text += " It stands in for the paper's at this tier: the paper's numbers are no measure of it."
+    return text
+
+
+def reduced(context: Context, names: Sequence[str]) -> list[str]:
+    """What this tier changes, once for all experiments that it changes alike."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        changes = ", ".join(f"{option} = {value}" for option, value in context.reductions(name).items())
+        groups.setdefault(changes, []).append(context.entry(name).title)
+    if len(groups) == 1:
+        return [f"Reduced at this tier to {changes}." for changes in groups if changes]
+    named = {c: "; ".join(t) if len(t) <= _NAMED else plural(len(t), "model") for c, t in groups.items() if c}
+    return [f"{titles}: reduced at this tier to {changes}." for changes, titles in named.items()]

@@ -1,0 +1,88 @@
+"""What the page opens with: claims by verdict, and every claim and experiment as rows that can be searched."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from reprise.evidence.verdicts import VERDICTS
+from reprise.report.context import Context
+
+KINDS = {
+    "reproduced": "good",
+    "direction only": "wait",
+    "not reproduced": "bad",
+    "inconclusive": "wait",
+    "contradicted by the paper itself": "bad",
+    "not tested": "soft",
+    "not run": "soft",
+}
+"""How a verdict is coloured; its words say it all the same."""
+
+
+def verdict_counts(contexts: Iterable[Context]) -> dict[str, Any]:
+    """A row a paper: how many of its claims got each verdict, in one order, and the sums."""
+    contexts = list(contexts)
+    counts = {c.paper_id: Counter(claim["verdict"] for claim in c.claims.values()) for c in contexts}
+    shown = [verdict for verdict in VERDICTS if any(count[verdict] for count in counts.values())]
+    rows = [
+        {"id": c.paper_id, "title": c.paper.title, "document": c.paper.document,
+         "counts": [counts[c.paper_id][verdict] for verdict in shown], "claims": sum(counts[c.paper_id].values())}
+        for c in contexts
+    ]  # fmt: skip
+    sums = [sum(row["counts"][i] for row in rows) for i in range(len(shown))]
+    return {"verdicts": shown, "rows": rows, "sums": sums, "total": sum(sums)}
+
+
+def claim_rows(contexts: Iterable[Context]) -> list[dict[str, Any]]:
+    """Every claim with its verdict, the sentence behind it and where that would change."""
+    rows = []
+    for context in contexts:
+        for key, claim in context.paper.claims.items():
+            found = context.claims.get(key)
+            rows.append(
+                {
+                    "paper": context.paper_id,
+                    "claim": key,
+                    "anchor": f"{context.paper_id}-claim-{key}",
+                    "text": claim.text.strip(),
+                    "place": claim.place,
+                    "verdict": found["verdict"] if found else "not run",
+                    "sentence": found["sentence"] if found else "",
+                    "flips": _flips(found),
+                    "experiments": list(found["experiments"]) if found else [],
+                }
+            )
+    return rows
+
+
+def _flips(found: Mapping[str, Any] | None) -> list[str]:
+    if not found:
+        return []
+    return [f"{name}: {other['verdict']}" for name, other in found["alternatives"].items() if other["flips"]]
+
+
+def experiment_rows(papers: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Every card of the page as a row: where it stands, how far it is, and its first number beside the paper's."""
+    rows = []
+    for paper in papers:
+        for card in paper["experiments"]:
+            status = card["status"]
+            first = next((m for m in card["metrics"] if m["paper"]), None) or next(iter(card["metrics"]), None)
+            state = "diverged" if status.diverged and not status.finished else "complete" if not status.missing else ""
+            rows.append(
+                {
+                    "paper": paper["id"],
+                    "id": card["id"],
+                    "anchor": f"{paper['id']}-{card['id']}",
+                    "title": card["title"],
+                    "variant": card["variant"] or "",
+                    "state": state or ("partly trained" if status.run else "not trained"),
+                    "run": f"{status.run} of {status.wanted}",
+                    "metric": f"{first['split']} {first['metric']}" if first else "",
+                    "theirs": first["paper"] if first else "",
+                    "ours": first["ours"] if first else "",
+                }
+            )
+    return rows

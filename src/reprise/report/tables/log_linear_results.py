@@ -1,0 +1,221 @@
+"""Document 004, Table 4, and what its gain is due to: log-perplexities of the RNN, of LL-RNNs, and of controls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from reprise.evaluation.units import perplexity
+from reprise.report.context import Context, of_experiment
+from reprise.report.rounding import NONE, deviation, fixed, integer, mean, spread
+from reprise.report.tables import Column, Table
+
+METRIC, BEST = "cross_entropy", "cross_entropy_best"
+SHOWN = {"train": "Train", "test1": "Test1", "test2": "Test2"}
+BOTH = "tests"
+
+
+def perplexities(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row an experiment: the paper's log-perplexities and ours, at the last epoch and at the best one.
+
+    The paper's numbers stand beside ours on another release of its treebank too; the notes say which one it is.
+    """
+    context.options(table_id, options)
+    names = context.cited_by(table_id)
+    rows = pd.DataFrame([_row(context, name) for name in names]).astype({"parameters": "Int64"})
+    notes = [_corpora(context, names), *_factor(context, names)]
+    columns = [*_HEAD]
+    for split, title in SHOWN.items():
+        if rows[f"{split}_paper"].notna().any():
+            columns.append(_number(f"{title}: paper", f"{split}_paper", 2))
+        columns.append(_ours(f"{title}: ours", split))
+        if split == "train":
+            columns.append(_number("Train, read", "train_read", 3))
+    columns += [_number(f"{SHOWN[s]}, best epoch", f"{s}_best", 3) for s in ("test1", "test2")]
+    columns += [Column("Epochs (best)", _epochs), Column("Replicas", _replicas)]
+    return Table(columns, rows, notes)
+
+
+def controls(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row a model: the one of `base` or `full` that it differs least from, in what, and the change on both tests.
+
+    Each change has a sentence, in which it is also a share of what lies between `base` and `full`.
+    """
+    chosen = context.options(table_id, options, base="", full="")
+    ends = chosen["base"], chosen["full"]
+    names = context.cited_by(table_id)
+    rows, notes = [], [_corpora(context, names)]
+    base, full = (mean(context.values(name, METRIC, BOTH)) for name in ends)
+    gain = base - full if base is not None and full is not None else None
+    if gain is not None:
+        titles = [context.entry(name).title for name in ends]
+        than = f"{'better' if gain > 0 else 'worse'} than {titles[0]}"
+        notes.append(f"{titles[1]} is {fixed(abs(gain), 3)} nats per token {than} on both tests together.")
+    for name in names:
+        beside = None if name in ends else min(ends, key=lambda end: len(_differences(context, name, end)))
+        row = _row(context, name) | {"beside": context.entry(beside).title if beside else ""}
+        row["difference"] = "; ".join(_differences(context, name, beside)) if beside else ""
+        values = context.values(name, METRIC, BOTH), context.values(beside, METRIC, BOTH) if beside else ()
+        row["change"] = mean(values[0]) - mean(values[1]) if all(len(v) for v in values) else None
+        rows.append(row)
+        if row["change"] is not None:
+            notes.append(_sentence(row, gain))
+    columns = [
+        *_HEAD,
+        Column("Beside", lambda row: row["beside"] or NONE, words=True),
+        Column("Difference", lambda row: row["difference"] or NONE, words=True),
+        *(_ours(title, split) for split, title in SHOWN.items()),
+        Column("Change", lambda row: NONE if pd.isna(row["change"]) else _signed(row["change"])),
+        Column("Replicas", _replicas),
+    ]
+    return Table(columns, pd.DataFrame(rows).astype({"parameters": "Int64"}), notes)
+
+
+def alternatives(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row an experiment under an alternative of an assumption, beside the choice made: both tests together."""
+    context.options(table_id, options)
+    cited, rows = context.cited_by(table_id), []
+    for assumption, entry in context.paper.assumptions.items():
+        for alternative, choice in entry.alternatives.items():
+            for name in choice.experiments:
+                if name not in cited:
+                    continue
+                variant = f"{name}@{assumption}={alternative}"
+                made, ours = (mean(context.values(run, METRIC, BOTH)) for run in (name, variant))
+                rows.append(
+                    _row(context, variant)
+                    | {
+                        "assumption": assumption,
+                        "settings": ", ".join(f"{k} = {v}" for k, v in choice.settings.items()),
+                        "made": made,
+                        "ours": ours,
+                        "change": ours - made if None not in (made, ours) else None,
+                    }
+                )
+    columns = [
+        Column("Assumption", lambda row: row["assumption"], words=True),
+        Column("Alternative", lambda row: row["settings"], words=True),
+        Column("Model", lambda row: row["title"], words=True),
+        _number("Choice made", "made", 3),
+        Column("With it", lambda row: row["absence"] if pd.isna(row["ours"]) else fixed(row["ours"], 3)),
+        Column("Change", lambda row: NONE if pd.isna(row["change"]) else _signed(row["change"])),
+        *(_ours(SHOWN[split], split) for split in ("test1", "test2")),
+    ]
+    return Table(columns, pd.DataFrame(rows).astype({"parameters": "Int64"}))
+
+
+def _row(context: Context, name: str) -> dict[str, Any]:
+    status = context.status(name)
+    parameters = of_experiment(context.metrics, name).parameters.dropna()
+    row = {
+        "experiment": name,
+        "title": context.entry(name).title,
+        "parameters": int(parameters.iloc[0]) if len(parameters) else None,
+        "train_read": mean(context.values(name, "cross_entropy_evaluated", "train")),
+        "epochs": mean(context.values(name, "epochs", "train")),
+        "best_epoch": mean(context.values(name, "best_epoch", "valid")),
+        "diverged": status.diverged,
+        "run": status.run,
+        "wanted": status.wanted,
+        "absence": status.absence,
+    }
+    for split in SHOWN:
+        values = context.values(name, METRIC, split)
+        row[f"{split}_paper"] = _paper(context, name, split)
+        row[f"{split}_mean"], row[f"{split}_std"] = mean(values), deviation(values)
+        row[f"{split}_best"] = mean(context.values(name, BEST, split))
+    return row
+
+
+def _corpora(context: Context, names: list[str]) -> str:
+    """On which corpora this tier trains, and what the paper trained on where that is another."""
+    there = [name for name in names if context.resolved(name)]
+    used = {context.replaced_dataset(name) or context.entry(name).data.dataset for name in there}
+    text = f"Ours: {', '.join(sorted(context.dataset_title(name) for name in used)) or NONE}."
+    stated = {context.entry(name).data.dataset for name in there if context.replaced_dataset(name)}
+    return text + "".join(f" Paper: {context.dataset_title(name)}." for name in sorted(stated))
+
+
+def _paper(context: Context, name: str, split: str) -> float | None:
+    """The paper's number, if this tier trains on the paper's corpus or on another release of its kind."""
+    names = context.replaced_dataset(name), context.entry(name).data.dataset
+    ours, theirs = (context.datasets[n].prepare if n in context.datasets else n for n in names)
+    return context.reported(name, METRIC, split)[1] if names[0] is None or ours == theirs else None
+
+
+def _factor(context: Context, names: list[str]) -> list[str]:
+    """The sentence on the factor between the softmax RNN and the best log-linear model, on Test1."""
+    ours = {name: mean(context.values(name, METRIC, "test1")) for name in names}
+    by_output = {output: [] for output in ("softmax", "log-linear")}
+    for name in names:
+        by_output[context.setting(name, "model.output")].append(name)
+    there = {output: [name for name in some if ours[name] is not None] for output, some in by_output.items()}
+    if not all(there.values()):
+        return []
+    rnn, best = (min(some, key=lambda name: ours[name]) for some in there.values())
+    values = [perplexity(ours[name]) for name in (rnn, best)]
+    titles = [context.entry(name).title for name in (rnn, best)]
+    text = f"Test1: perplexity {fixed(values[0], 0)} of {titles[0]} and {fixed(values[1], 0)} of {titles[1]}, the best "
+    text += f"of {len(there['log-linear'])}: a factor of {fixed(values[0] / values[1], 2)}"
+    reported = {name: _paper(context, name, "test1") for name in names}
+    given = {o: [reported[name] for name in some if reported[name] is not None] for o, some in by_output.items()}
+    if all(given.values()):
+        text += f" (paper: {fixed(perplexity(min(given['softmax']) - min(given['log-linear'])), 2)})"
+    return [f"{text}."]
+
+
+def _differences(context: Context, name: str, other: str) -> list[str]:
+    """The model settings in which an experiment differs from another, where both have them."""
+    mine, theirs = (_settings(context, run) for run in (name, other))
+    return [f"{k}: {mine[k]} instead of {theirs[k]}" for k in mine if k in theirs and mine[k] != theirs[k]]
+
+
+def _settings(context: Context, name: str) -> dict[str, Any]:
+    """The model's settings at this tier, without those of features where there are none."""
+    found = {k: context.setting(name, f"model.{k}") for k in context.entry(name).model.settings}
+    if (found["input"], found["output"]) == ("one-hot", "softmax"):
+        found = {k: v for k, v in found.items() if k not in ("features_from", "top_types", "word_identity")}
+    return found
+
+
+def _sentence(row: Mapping[str, Any], gain: float | None) -> str:
+    change = row["change"]
+    text = f"{row['title']}: {fixed(abs(change), 3)} nats per token {'worse' if change > 0 else 'better'}"
+    text += f" than {row['beside']}"
+    return f"{text}, {fixed(100 * abs(change) / gain, 0)} % of that gain." if gain and gain > 0 else f"{text}."
+
+
+def _signed(value: float) -> str:
+    return f"+{fixed(value, 3)}" if value > 0 else fixed(value, 3)
+
+
+def _number(title: str, key: str, places: int) -> Column:
+    return Column(title, lambda row: fixed(row[key], places))
+
+
+def _ours(title: str, split: str) -> Column:
+    def show(row: Mapping[str, Any]) -> str:
+        if not row["run"]:
+            return row["absence"]
+        if row["run"] == row["diverged"]:
+            return "diverged"
+        return spread(row[f"{split}_mean"], row[f"{split}_std"], 3)
+
+    return Column(title, show)
+
+
+def _epochs(row: Mapping[str, Any]) -> str:
+    return NONE if pd.isna(row["epochs"]) else f"{fixed(row['epochs'], 0)} ({fixed(row['best_epoch'], 0)})"
+
+
+def _replicas(row: Mapping[str, Any]) -> str:
+    text = f"{row['run']} of {row['wanted']}" if row["wanted"] > row["run"] else str(row["run"])
+    return f"{text} ({row['diverged']} diverged)" if row["diverged"] else text
+
+
+_HEAD = [
+    Column("Model", lambda row: row["title"], words=True),
+    Column("Parameters", lambda row: integer(row["parameters"])),
+]

@@ -1,0 +1,48 @@
+"""A small drawing of how an experiment's training went, for its card."""
+
+from __future__ import annotations
+
+import base64
+import io
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from reprise.report import style
+from reprise.report.context import Context, of_experiment
+
+_PREFERRED = ("cross_entropy", "accuracy")
+_POINTS, _REPLICAS = 300, 8
+_COLOURS = {"train": style.GREY, "valid": style.OURS["color"], "test": style.BLACK}
+
+
+def training_curve(context: Context, experiment: str) -> str | None:
+    """A PNG as a data address: the training's main curve, a line a replica and split; None where there is no curve."""
+    rows = of_experiment(context.curves, experiment)
+    rows = rows[rows.axis.isin(("epoch", "step"))]
+    metric = next((m for m in _PREFERRED if (rows.metric == m).any()), None)
+    if metric is None:
+        return None
+    rows = rows[rows.metric == metric]
+    with style.applied():
+        figure = _drawn(rows, metric)
+        out = io.BytesIO()
+        figure.savefig(out, format="png", dpi=100)
+    return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode()
+
+
+def _drawn(rows: pd.DataFrame, metric: str) -> Figure:
+    figure = Figure(figsize=(4.6, 2.1), layout="constrained")
+    axes = figure.add_subplot()
+    for split, of_split in rows.groupby("split", sort=False):
+        for index, (_, line) in enumerate(of_split.groupby("replica")):
+            if index == _REPLICAS:
+                break
+            line = line.iloc[:: max(1, len(line) // _POINTS)]
+            label = split if index == 0 else None
+            axes.plot(line.x, line.value, linewidth=0.8, color=_COLOURS.get(split, style.GREY), label=label)
+    axes.set_xlabel(rows.axis.iloc[0])
+    unit = rows.unit.iloc[0]
+    axes.set_ylabel(metric.replace("_", " ") + (f", {unit}" if unit not in ("", "1", "share") else ""))
+    axes.legend(frameon=False, fontsize=7)
+    return figure

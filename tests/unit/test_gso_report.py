@@ -1,0 +1,173 @@
+"""Tables of document 000, against numbers worked out by hand from made-up records."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import pytest
+from gso_report_helpers import POSITIONS, losses, make_context, row, sample
+
+from reprise.errors import UserError
+from reprise.report.tables.gso import ablation, unit_audit
+from reprise.report.tables.gso_text import facts, predictions
+
+YARDSTICK = "yardstick-7-gram"
+PRINTED = {"t1-tanh-de": 1.14, "t1-tanh-none": 1.12, "t1-id-none": 1.17, "t1-rnn": 1.27}
+CLAIM = {"claim": "G18"}
+
+
+@pytest.fixture
+def context(tmp_path):
+    return partial(make_context, tmp_path)
+
+
+def by(table, key="experiment"):
+    return dict(zip(table.rows[key], table.reading().to_dict("records"), strict=True))
+
+
+def test_table_1_has_the_gap_in_both_units_and_differences_of_equal_folds(context):
+    metrics = [*losses("t1-tanh-none", 0, 1.10), *losses("t1-tanh-none", 1, 1.20), *losses("t1-tanh-none", 2, 1.6)]
+    metrics += [*losses("t1-tanh-de", 0, 1.15), *losses("t1-tanh-de", 1, 1.21)]
+    metrics += [*losses("t1-id-none", 0, 1.5), *losses("t1-id-d", 0, 1.25)]
+    table = ablation(context(metrics), "table-1", {})
+    raw, read = table.rows.set_index("experiment"), by(table)
+    # Folds 0 and 1 are those that both have: (1.15 - 1.10 + 1.21 - 1.20) / 2, and so far apart from it.
+    assert raw.difference["t1-tanh-de"] == pytest.approx(0.03)
+    assert raw.difference_std["t1-tanh-de"] == pytest.approx(0.02 * math.sqrt(2))
+    assert raw.difference_to["t1-id-d"] == "t1-id-none"
+    assert read["t1-tanh-de"] == {
+        "Model": "general, with D and E",
+        "φ": "tanh",
+        "Parameters": "498,187",
+        "Paper, as printed": "1.14",
+        "Ours, nats per character": "1.180 ± 0.042",
+        "Ours, bits per character": "1.702",
+        "Gap, if printed in nats": "+0.040",
+        "Gap, if printed in bits": "+0.562",
+        "Above the model without D and E": "+0.0300 ± 0.0283",
+        "Mean of lines, nats": "1.680",
+        "Folds": "2 of 5",
+    }
+    assert read["t1-id-d"]["Above the model without D and E"] == "−0.2500"
+    assert read["t1-tanh-none"]["Above the model without D and E"] == "–"
+    assert read["t1-rnn"]["Ours, nats per character"] == "not trained yet"
+    assert (read["t1-id-none"]["Model"], read["t1-mi-rnn"]["Model"]) == ("general, without D and E", "general MI-RNN")
+
+
+def test_table_1_says_which_folds_diverged_and_where(context):
+    metrics = [
+        *losses("t1-id-e", 1, 1.3),
+        row("t1-id-e", 1, split="train", metric="diverged_epoch", value=24),
+        row("t1-id-e", 1, split="valid", metric="best_epoch", value=22),
+        row("t1-id-e", 0, status="diverged"),
+        *(row("t1-rnn", fold, status="diverged") for fold in range(5)),
+    ]
+    reached = {"split": "valid", "metric": "cross_entropy", "axis": "epoch", "status": "diverged"}
+    curves = [row("t1-id-e", 0, x=x, value=2.0, **reached) for x in (1, 2)]
+    table = ablation(context(metrics, curves), "table-1", {})
+    found = "Diverged: general model with E, identity, fold 0 in epoch 3, without a number; fold 1 in epoch 24, tested "
+    assert f"{found}as of epoch 22." in table.notes
+    assert by(table)["t1-id-e"]["Folds"] == "1 of 5"
+    assert by(table)["t1-rnn"]["Ours, nats per character"] == "diverged"
+    assert any(note.endswith("fold 4 in epoch 1, without a number.") for note in table.notes)
+
+
+def test_numbers_of_another_text_are_not_set_beside_the_papers(context):
+    there = context([*losses("t1-rnn", 0, 1.5), *losses(YARDSTICK, 0, 1.0)], tier="quick")
+    read = by(ablation(there, "table-1", {}))["t1-rnn"]
+    assert (read["Paper, as printed"], read["Gap, if printed in nats"]) == ("other text", "–")
+    table = unit_audit(there, "unit-audit", CLAIM)
+    assert by(table)["t1-rnn"]["Ours beside the n-gram"] == "+50.0 %"
+    assert by(table)[YARDSTICK]["Paper, as printed"] == "–"
+    assert not [note for note in table.notes if note.startswith("Read as")]
+    assert any("stands in for the paper's" in note for note in table.notes)
+
+
+def audit(context, factor):
+    """Ours are so many times the printed numbers, read as nats; the n-gram gets 1.6 bits per character."""
+    ours = [metric for name, printed in PRINTED.items() for metric in losses(name, 0, factor * printed)]
+    return unit_audit(context([*ours, *losses(YARDSTICK, 0, 1.6 * math.log(2))]), "unit-audit", CLAIM)
+
+
+def test_the_unit_audit_reads_the_printed_numbers_in_both_units(context):
+    table = audit(context, 1.1)
+    read = by(table)["t1-tanh-none"]
+    assert read["Read as bits: beside the n-gram"] == "−30.0 %"
+    assert read["Read as nats: in bits"] == "1.62"
+    assert read["Read as nats: beside the n-gram"] == "+1.0 %"
+    assert (read["Ours, bits per character"], read["Ours beside the n-gram"]) == ("1.777", "+11.1 %")
+    title = "character 7-gram, interpolated Witten-Bell"
+    assert table.notes[0].startswith(
+        f"Read as bits per character, the paper's 1.12 (general model without D and E, tanh) would be 30.0 % below the "
+        f"1.60 of our {title}, and 5.9 % below 1.19, the best of 2017"
+    )
+    assert table.notes[0].endswith("; its highest, 1.27 (first-order RNN, tanh), 20.6 % below the n-gram.")
+    assert table.notes[1] == (
+        "Read as nats per character, 1.12 would be 1.62 bits, 1.0 % above the n-gram; 1.27 would be 1.83 bits, 14.5 % "
+        "above it."
+    )
+    assert table.notes[2] == (
+        "Ours (4 models) are on average 58.7 % above the paper's numbers read as bits, 10.0 % above them read as nats, "
+        "so that nats are the plausible reading."
+    )
+
+
+def test_the_unit_is_open_halfway_and_bits_where_ours_are_bits(context):
+    assert audit(context, math.sqrt(math.log(2))).notes[2].endswith("which leaves the unit open.")
+    assert audit(context, math.log(2) * 1.01).notes[2].endswith("so that bits are the plausible reading.")
+
+
+def test_without_ours_the_n_gram_is_the_measure_and_without_it_nothing_is_said(context):
+    table = unit_audit(context(losses(YARDSTICK, 0, 1.6 * math.log(2))), "unit-audit", CLAIM)
+    assert table.notes[2].startswith("The n-gram is on average")
+    assert table.notes[2].endswith("nats are the plausible reading.")
+    table = unit_audit(context(losses("t1-rnn", 0, 1.2)), "unit-audit", CLAIM)
+    assert by(table)["t1-rnn"]["Read as bits: beside the n-gram"] == "–"
+    assert not [note for note in table.notes if note.startswith("Read as")]
+    with pytest.raises(UserError, match=r"key tables\.unit-audit\.options\.claim: 'G1' is no claim about a unit"):
+        unit_audit(context(), "unit-audit", {"claim": "G1"})
+
+
+def test_predictions_stand_under_the_characters_they_are_of(context):
+    samples = [
+        sample(0, "the first of its fold", " he sirst of ats fold"),
+        sample(0, "the second", " he tecond"),
+        sample(1, "to land customers for their unk stock", " o tand customers for the r unk stock"),
+        sample(1, "a b", "  b"),
+    ]
+    there = context([*losses(POSITIONS, 0, 1.1), *losses(POSITIONS, 1, 1.1)], samples=samples)
+    printed = [{"line": "abc", "prediction": "xbd"}]
+    table = predictions(there, "figure-2", {"printed": printed, "lines": 3, "width": 10})
+    read = table.reading()
+    # The paper's line first, then the first of each fold; broken after the last space within ten characters.
+    assert read.Characters.tolist() == [
+        *("abc", "xbd"),
+        *("to land ", " o tand ", "customers ", "customers ", "for their ", "for the r ", "unk stock", "unk stock"),
+        *("the first ", " he sirst ", "of its ", "of ats ", "fold", "fold"),
+        *("a b", "  b"),
+    ]
+    assert read.Whose[read.Whose != ""].tolist() == ["paper", "ours, fold 1", "ours, fold 0", "ours, fold 1"]
+    # of 2, 36, 20 and 2 characters after the first
+    assert read.Right[read.Right != ""].tolist() == ["50 %", "94 %", "90 %", "100 %"]
+    assert '<code style="white-space: pre"> he sirst </code>' in table.html()
+    assert "`\u00a0he\u00a0sirst\u00a0`" in table.markdown()
+
+
+def test_predictions_without_ours_say_so_and_show_the_papers(context):
+    display = context().display("figure-2")
+    table = predictions(context(), "figure-2", display.options)
+    assert "Ours: not trained yet." in table.notes
+    assert table.reading().Right[lambda right: right != ""].tolist() == ["57 %", "80 %"]
+    with pytest.raises(UserError, match=r"options\.printed: a line and its prediction differ in length"):
+        predictions(context(), "figure-2", {"printed": [{"line": "ab", "prediction": "a"}]})
+
+
+def test_facts_stand_beside_the_papers(context):
+    values = {"lines": 49199, "shortening_by_bigrams": 0.357798165, "long_words.share_of_words": 0.0018}
+    there = context([row("corpus", 0, split="all", metric=m, value=v) for m, v in values.items()])
+    read = by(facts(there, "text", {}), "metric")
+    assert list(read["lines"].values()) == ["Lines", "49,689", "49,199", "−490"]
+    assert list(read["shortening_by_bigrams"].values())[1:] == ["about 40 %", "35.8 %", "–"]
+    assert list(read["long_words.share_of_words"].values())[1:] == ["less than 2 %", "0.18 %", "–"]
+    assert list(read["words"].values())[1:] == ["–", "not trained yet", "–"]
