@@ -18,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report", action="store_true", help="write report.html from the figures and tables that are there"
     )
+    parser.add_argument("--readme", action="store_true", help="write README's section of results, of this tier")
     add_tier(parser)
 
 
@@ -30,6 +31,11 @@ def run(given: argparse.Namespace) -> None:
     except ModuleNotFoundError as error:
         raise UserError(f"render needs the package {error.name}; install what envs/report.yaml lists") from None
     contexts = load_contexts(project, experiments)
+    if given.readme:
+        from reprise.report.readme import write_section
+
+        write_section(project.root / "README.md", contexts)
+        return
     written = []
     if given.name or not given.report:
         written += render(project, contexts, given.name)

@@ -1,0 +1,54 @@
+"""README's section of results: written from the same files as the page, never by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from reprise.errors import UserError
+from reprise.files import write_atomically
+from reprise.report.context import Context
+from reprise.report.overview import verdict_counts
+
+BEGIN, END = "<!-- results: begin (reprise render --readme) -->", "<!-- results: end -->"
+
+
+def section(contexts: Mapping[str, Context]) -> str:
+    """Markdown: how far each paper is, what became of its claims, and where its tables are."""
+    verdicts = verdict_counts(contexts.values())
+    tier = next(iter(contexts.values())).tier
+    head = ["document", "paper", "trained", *verdicts["verdicts"], "look at"]
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    for row in verdicts["rows"]:
+        context = contexts[row["id"]]
+        states = [context.status(e.experiment) for e in context.experiments]
+        trained = f"{sum(not s.missing for s in states)} of {len(states)} experiments"
+        counts = [str(count or "") for count in row["counts"]]
+        cells = [row["document"], row["title"], trained, *counts, _links(context, tier)]
+        lines.append(f"| {' | '.join(cells)} |")
+    sums = [str(n) for n in verdicts["sums"]]
+    lines.append(f"| | **all claims: {verdicts['total']}** | | {' | '.join(sums)} | |")
+    return "\n".join(lines) + "\n"
+
+
+def _links(context: Context, tier: str) -> str:
+    """The paper's tables that have something to show."""
+    shown = []
+    for name in context.paper.tables:
+        if not context.of_experiments(name) or context.total(context.cited_by(name)).run:
+            shown.append(f"[{name}](results/{tier}/tables/{context.paper_id}-{name}.md)")
+    return ", ".join(shown)
+
+
+def write_section(path: Path, contexts: Mapping[str, Context]) -> None:
+    """Puts the section between the two marks of README; UserError where they are not there."""
+    text = path.read_text(encoding="utf-8")
+    write_atomically(path, replaced(text, section(contexts), path))
+
+
+def replaced(text: str, content: str, path: Path) -> str:
+    """`text` with `content` between the marks."""
+    begin, end = text.find(BEGIN), text.find(END)
+    if not 0 <= begin < end:
+        raise UserError(f"{path}: no lines '{BEGIN}' and '{END}' around the results; put them where these shall stand")
+    return f"{text[: begin + len(BEGIN)]}\n{content}{text[end:]}"
