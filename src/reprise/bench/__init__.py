@@ -17,7 +17,8 @@ class Bench:
     which returns the task and facts about it, and `expected(task)`, the loss and the norms of the updates that every
     implementation has to show on the task's first `block` pieces. `tasks` has `read_task(folder)` and imports numpy
     alone. `implementations` names what is timed, "module:function" of a task; `ours` is the one that the others are
-    set against.
+    set against. A module with functions `measure` and `show` of its own is timed and shown by them: nothing is asked of
+    it then but WORKLOADS and GOALS.
     """
 
     module: str
@@ -51,5 +52,48 @@ BENCHES = {
             "library": "reprise.bench.gated_engines:Library",
         },
         ours="grouped",
+    ),
+    "llrnn": Bench(
+        "reprise.bench.llrnn",
+        "reprise.bench.llrnn_task",
+        {
+            "fused": "reprise.bench.llrnn_engines:fused",
+            "hand": "reprise.bench.llrnn_engines:hand",
+            "sparse": "reprise.bench.llrnn_engines:SparseMatrix",
+            "dense": "reprise.bench.llrnn_engines:Dense",
+            "softmax": "reprise.bench.llrnn_engines:Eager",
+        },
+        ours="fused",
+    ),
+    "gso": Bench(
+        "reprise.bench.gso",
+        "reprise.bench.gso_task",
+        {
+            "fused": "reprise.bench.gso_engines:fused",
+            "packed": "reprise.bench.gso_engines:packed",
+            "epoch": "reprise.bench.gso_engines:Epochs",
+            "eager": "reprise.bench.gso_peers:Eager",
+            "eager-indexing": "reprise.bench.gso_peers:EagerIndexing",
+            "compile": "reprise.bench.gso_peers:Compiled",
+            "library": "reprise.bench.gso_peers:Library",
+            "jax": "reprise.bench.gso_jax:Scan",
+        },
+        ours="fused",
+    ),
+    "gpu": Bench(
+        "reprise.bench.gpu",
+        "",
+        {
+            "eager": "reprise.bench.gpu_implementations:make",
+            "called-1": "reprise.bench.gpu_implementations:make",
+            "called-4": "reprise.bench.gpu_implementations:make",
+            "graph-1": "reprise.bench.gpu_implementations:make",
+            "graph-8": "reprise.bench.gpu_implementations:make",
+            "graph-32": "reprise.bench.gpu_implementations:make",
+            "graph-4x8": "reprise.bench.gpu_implementations:make",
+            "graph-sweep": "reprise.bench.gpu_implementations:make",
+            "library": "reprise.bench.gpu_implementations:make",
+        },
+        ours="graph-32",
     ),
 }

@@ -22,6 +22,8 @@ _FOLDED_LINES: Options = {"tokens": ("characters", "bigrams"), "folds": int, "fo
 
 PREPARATIONS: dict[str, Preparation] = {
     "palindromes": Preparation({"length": int}, corpus=False),
+    "names": Preparation({"names": int, "filler": int}, corpus=False),
+    "none": Preparation(corpus=False),
     "ptb": Preparation(),
     "text8": Preparation(
         {

@@ -38,6 +38,12 @@ _GATED = {
     "weight_range": float,
 }
 _MATRIX_LAWS = ("orthogonal", "glorot-uniform")
+_RECURRENT = {
+    "hidden_size": int,
+    "recurrent_law": ("gaussian", "identity"),
+    "recurrent_scale": float,
+    "input_std": float,
+}
 _BIAS_START = {"b_law": ("zero", "normal"), "b_std": float}
 
 MODELS: dict[str, ModelEntry] = {
@@ -122,4 +128,14 @@ MODELS: dict[str, ModelEntry] = {
     "stupid-backoff": ModelEntry("reprise.models.word_ngram:StupidBackoff", {"order": int, "alpha": float}),
     "backoff-ngram": ModelEntry("reprise.models.word_ngram:Backoff", {"order": int}),
     "kneser-ney": ModelEntry("reprise.models.word_ngram:KneserNey", {"order": int}),
+    "window-lm": ModelEntry(
+        "reprise.models.window:WindowModel",
+        {"embedding_size": int, "hidden_size": int, "window": int, "direct": bool},
+    ),
+    "notes-rnn": ModelEntry("reprise.models.recurrent:RNN", {"activation": ("sigmoid", "tanh", "relu"), **_RECURRENT}),
+    "notes-gru": ModelEntry("reprise.models.recurrent:GRU", _RECURRENT),
+    "notes-lstm": ModelEntry("reprise.models.recurrent:LSTM", _RECURRENT),
+    "single-unit": ModelEntry(
+        "reprise.models.single_unit:SingleUnit", {"initial_state": float, "steps": int, "target": float}
+    ),
 }

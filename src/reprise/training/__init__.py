@@ -129,4 +129,43 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
         gpu=False,
         chance=False,
     ),
+    "recall": ProtocolEntry(
+        "reprise.training.recall:Recall",
+        {
+            "steps": int,
+            "batch_size": int,
+            "optimiser": ("adam",),
+            "learning_rate": float,
+            "clip_norm": float,
+            "log_every": int,
+        },
+        gpu=False,
+    ),
+    "random-jacobians": ProtocolEntry("reprise.training.recall:RandomJacobians", {}, gpu=False),
+    "error-surface": ProtocolEntry(
+        "reprise.training.error_surface:ErrorSurface",
+        {
+            "learning_rate": float,
+            "threshold": float,
+            "updates": int,
+            "points": int,
+            **{f"{axis}_{place}": float for axis in "wb" for place in ("start", "low", "high")},
+        },
+        gpu=False,
+        chance=False,
+    ),
+    "window-sgd": ProtocolEntry(
+        "reprise.training.window_sgd:WindowSGD",
+        {
+            "boundary": ("sentence", "text"),
+            "batch_size": int,
+            "learning_rate": float,
+            "clip_norm": float,
+            "schedule": ("halve-below-ratio",),
+            "halving_ratio": float,
+            "patience": int,
+            "max_epochs": int,
+        },
+        gpu=True,
+    ),
 }

@@ -33,6 +33,22 @@ CHECKS: dict[str, str] = {
     "background-alone": "reprise.evaluation.checks.llrnn:background_alone",
     "log-linear-parameters": "reprise.evaluation.checks.llrnn:parameter_counts",
     "unseen-numerals": "reprise.evaluation.checks.numerals:numerals",
+    "bigram-mass-printed": "reprise.evaluation.checks.lecture:bigram_mass_printed",
+    "bigram-mass-corrected": "reprise.evaluation.checks.lecture:bigram_mass_corrected",
+    "window-printed": "reprise.evaluation.checks.lecture:window_printed",
+    "window-corrected": "reprise.evaluation.checks.lecture:window_corrected",
+    "perplexity-printed": "reprise.evaluation.checks.lecture:perplexity_printed",
+    "perplexity-corrected": "reprise.evaluation.checks.lecture:perplexity_corrected",
+    "notes-jacobian-printed": "reprise.evaluation.checks.lecture_jacobians:jacobian_printed",
+    "notes-jacobian-corrected": "reprise.evaluation.checks.lecture_jacobians:jacobian_corrected",
+    "jacobian-bound": "reprise.evaluation.checks.lecture_jacobians:jacobian_bound",
+    "sigmoid-slope": "reprise.evaluation.checks.lecture_jacobians:sigmoid_slope",
+    "norm-clipping": "reprise.evaluation.checks.lecture:clipping",
+    "gate-limits": "reprise.evaluation.checks.lecture_networks:gate_limits",
+    "parameters-over-length": "reprise.evaluation.checks.lecture_networks:parameters_over_length",
+    "memory-over-length": "reprise.evaluation.checks.lecture_networks:memory_over_length",
+    "bidirectional-parameters": "reprise.evaluation.checks.lecture_networks:bidirectional_parameters",
+    "bidirectional-parameters-and-output": "reprise.evaluation.checks.lecture_networks:bidirectional_with_output",
 }
 
 

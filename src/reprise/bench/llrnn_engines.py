@@ -1,0 +1,136 @@
+"""Implementations of document 004's training: our engines, and what a user of PyTorch would write.
+
+A step is RMSprop on the mean loss of a batch of windows. The peers make the LSTM's products with the input for all
+steps at once and read the steps with `unbind`; Keras' hard sigmoid keeps them from torch's own LSTM.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from reprise.bench.llrnn_task import LAYERS, Task
+from reprise.kernels.loglinear import choose_window_engine
+from reprise.models.lexicon import Lexicon, Sparse
+from reprise.models.loglinear import LogLinearRNN, lstm
+
+torch.set_num_threads(1)
+
+
+def build_model(task: Task) -> LogLinearRNN:
+    """The readable model with the task's weights, zeros without any."""
+    tags = Sparse(task.tag_indptr, task.tag_indices.astype(np.int64), task.workload.tags)
+    types, labels = ([str(i) for i in range(n)] for n in (len(task.counts), task.workload.tags))
+    counted, borne = (dict.fromkeys(("corpus", "train"), of) for of in (task.counts, tags))
+    model = LogLinearRNN(Lexicon(types, labels, counted, borne), **task.workload.options)
+    if task.weights:
+        model.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in task.weights.items()})
+    return model
+
+
+class Engine:
+    """An engine of ours, in the way the training protocol calls it."""
+
+    block = 1
+
+    def __init__(self, task: Task, name: str) -> None:
+        self.task = task
+        self.x, self.y = (torch.from_numpy(words).long() for words in (task.x, task.y))
+        self.kernel = choose_window_engine(name, build_model(task))
+
+    def train(self, first: int, last: int) -> float:
+        """RMSprop on batches first .. last-1; their summed loss in nats."""
+        return sum(self.kernel.train(self.x[i], self.y[i], **self.task.rates) for i in range(first, last))
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """In the readable model's shapes."""
+        return {name: value.numpy() for name, value in self.kernel.export().items()}
+
+
+class Eager:
+    """Autograd and `torch.optim.RMSprop` around a softmax RNN: rows of E are looked up, scores are a linear layer's."""
+
+    block = 1
+    log_linear = False
+
+    def __init__(self, task: Task) -> None:
+        if self.log_linear != bool(task.workload.top):
+            raise NotImplementedError("not the kind of model")
+        self.x, self.y = (torch.from_numpy(words).long() for words in (task.x, task.y))
+        self.p = {name: torch.from_numpy(np.array(value)).requires_grad_() for name, value in task.weights.items()}
+        rates = {"lr": task.learning_rate, "alpha": task.rho, "eps": task.epsilon}
+        self.optimiser = torch.optim.RMSprop(self.p.values(), **rates)
+        self.prepare(build_model(task))
+
+    def prepare(self, model: LogLinearRNN) -> None:
+        """Takes what it needs of the model beside the weights."""
+
+    def embedded(self, x: Tensor) -> Tensor:
+        """Words (T, B) -> psi(x) E (T, B, D)."""
+        return functional.embedding(x, self.p["E"])
+
+    def scores(self, a: Tensor) -> Tensor:
+        """a (B, F) -> log b(x) + a . phi(x) of every type (B, V)."""
+        return a
+
+    def train(self, first: int, last: int) -> float:
+        """RMSprop on batches first .. last-1; their summed loss in nats."""
+        return sum(self.step(self.x[i], self.y[i]) for i in range(first, last))
+
+    def step(self, x: Tensor, y: Tensor) -> float:
+        loss = self.loss(x, y)
+        self.optimiser.zero_grad()
+        loss.backward()
+        self.optimiser.step()
+        return loss.item() * len(y)
+
+    def loss(self, x: Tensor, y: Tensor) -> Tensor:
+        """The mean loss of a batch."""
+        p, h = self.p, self.embedded(x)
+        zero = h.new_zeros(x.shape[1], p["U_1"].shape[0])
+        for layer in range(1, LAYERS + 1):
+            h, _ = lstm(h, zero, zero, *(p[f"{name}_{layer}"] for name in "WUb"))
+        return functional.cross_entropy(self.scores(functional.linear(h[-1], p["W_a"], p["b_a"])), y)
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """In the readable model's shapes."""
+        return {name: value.detach().numpy() for name, value in self.p.items()}
+
+
+class Dense(Eager):
+    """A log-linear RNN with the features of all types as a dense matrix."""
+
+    log_linear = True
+
+    def prepare(self, model: LogLinearRNN) -> None:
+        self.phi = torch.from_numpy(model.phi_rows.dense()).float()
+        self.log_b = model.log_b.float()
+
+    def embedded(self, x: Tensor) -> Tensor:
+        return self.phi[x] @ self.p["E"]
+
+    def scores(self, a: Tensor) -> Tensor:
+        return a @ self.phi.t() + self.log_b
+
+
+class SparseMatrix(Dense):
+    """The same with `torch.sparse`."""
+
+    def prepare(self, model: LogLinearRNN) -> None:
+        self.phi, self.log_b = model.phi, model.log_b.float()
+
+    def embedded(self, x: Tensor) -> Tensor:
+        return torch.sparse.mm(self.phi.index_select(0, x.flatten()), self.p["E"]).view(*x.shape, -1)
+
+    def scores(self, a: Tensor) -> Tensor:
+        return torch.sparse.mm(self.phi, a.t()).t() + self.log_b
+
+
+def fused(task: Task) -> Engine:
+    return Engine(task, "fused")
+
+
+def hand(task: Task) -> Engine:
+    return Engine(task, "hand")

@@ -1,0 +1,88 @@
+"""How often a language model finds the agreeing form more probable: the pairs of `reprise.data.agreement`, judged.
+
+The log-probabilities of both forms are taken after the words before them; a form that only equals the other one counts
+half. What is reported is a share for every group of pairs, and beside it the share that the more frequent form alone,
+of the entire corpus, would give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reprise.data.corpus import Corpus
+
+METRIC, BY_FREQUENCY = "agreement", "agreement_by_frequency"
+SPLIT = "tests"
+ALL = "all"
+_NAMES = ("split", "position", "right", "wrong", "kind", "feature", "distance")
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """P minimal pairs: the split and place of each, both forms, and the groups that it belongs to."""
+
+    splits: list[str]
+    split: np.ndarray  # (P,) number in `splits`, and so on
+    position: np.ndarray
+    right: np.ndarray
+    wrong: np.ndarray
+    groups: dict[str, np.ndarray]  # name -> (P,) bool
+    by_frequency: np.ndarray  # (P,) log of how much more frequent the right form is
+
+    def __len__(self) -> int:
+        return len(self.right)
+
+    @classmethod
+    def of(cls, corpus: Corpus, window: int) -> Pairs | None:
+        """Those of a corpus that have `window` words before them in their split; None where it has no pairs."""
+        if "agreement_right" not in corpus.extra or "agreement" not in corpus.facts:
+            return None
+        arrays = {name: corpus.extra[f"agreement_{name}"] for name in _NAMES}
+        there = arrays["position"] >= window
+        arrays = {name: values[there] for name, values in arrays.items()}
+        about, counts = corpus.facts["agreement"], corpus.extra["corpus_counts"]
+        frequency = np.log(counts[arrays["right"]]) - np.log(counts[arrays["wrong"]])
+        groups = dict(_groups(arrays, about, window))
+        places = (arrays[name] for name in ("split", "position", "right", "wrong"))
+        return cls(about["splits"], *places, groups, frequency)
+
+    def metrics(self, margins: np.ndarray) -> list[dict[str, Any]]:
+        """Shares by group of `margins` (P,), log p(right) - log p(wrong)."""
+        found = []
+        for metric, values in ((METRIC, margins), (BY_FREQUENCY, self.by_frequency)):
+            share = (values > 0) + 0.5 * (values == 0)
+            for name, members in self.groups.items():
+                if n := int(members.sum()):
+                    value = float(share[members].mean())
+                    found.append(
+                        {"split": SPLIT, "metric": f"{metric}/{name}", "value": value, "unit": "share", "n": n}
+                    )
+        return found
+
+
+def group(feature: str = ALL, kind: str = ALL, distance: str = ALL) -> str:
+    """The name of a group, the end of its metrics' names."""
+    return f"{feature}/{kind}/{distance}"
+
+
+def distances(window: int) -> dict[str, tuple[int, int]]:
+    """Names of distances and their bounds; what stands farther away than the window is not read."""
+    return {"1": (1, 1), "2": (2, 2), f"3-{window}": (3, window), f"over {window}": (window + 1, 10**9)}
+
+
+def _groups(
+    arrays: Mapping[str, np.ndarray], about: Mapping[str, Any], window: int
+) -> Iterator[tuple[str, np.ndarray]]:
+    every = np.ones(len(arrays["kind"]), bool)
+    features = {ALL: every} | {name: arrays["feature"] == i for i, name in enumerate(about["features"])}
+    kinds = {name: arrays["kind"] == i for i, name in enumerate(about["kinds"])}
+    d = arrays["distance"]
+    spans = {name: (d >= low) & (d <= high) for name, (low, high) in distances(window).items()}
+    for feature, bears in features.items():
+        yield group(feature), bears
+        yield from ((group(feature, kind), bears & members) for kind, members in kinds.items())
+        yield from ((group(feature, ALL, span), bears & members) for span, members in spans.items())

@@ -1,0 +1,155 @@
+// What a log-linear RNN needs beside plain matrix products, each in one pass: LSTM layers, the softmax, RMSprop.
+//
+// Symbols as in models/loglinear.py. Everything is summed in a fixed order.
+#include <cmath>
+#include "loglinear_classes.h"
+#include "loglinear_layer.h"
+
+// RMSprop as in Keras, of some numbers: a = rho a + (1 - rho) g^2, p -= rate g / (sqrt(a) + epsilon).
+struct Rates {
+  float rate, rho, epsilon;
+
+  INLINE void update(float* p, float* a, vec g, int n) const {
+    const vec mean = load_some(a, n) * rho + g * g * (1.f - rho);
+    store_some(a, mean, n);
+    store_some(p, load_some(p, n) - g * rate / (root(mean) + epsilon), n);
+  }
+};
+
+constexpr int GROUP = 8 * NARROW_ROWS;
+
+// NARROW columns (n of them used) of R rows of p, updated by their gradient d' h: d (depth, R) in rows of GROUP, h
+// (depth, NARROW) a tile. Rows of p and a have so many numbers.
+template <int R>
+INLINE void update_block(int depth, const float* d, const float* tile, float* p, float* a, long row, int n,
+                         const Rates& rates) {
+  for (int r = 0; r < R; r++)  // under way while the product is computed
+    for (const float* x : {p + r * row, a + r * row}) {
+      __builtin_prefetch(x, 1);
+      __builtin_prefetch(x + LANES, 1);
+    }
+  vec sum[R][2] = {};
+  add_products<R, 2>(sum, depth, d, 1, GROUP, tile, NARROW);
+#pragma GCC unroll 16
+  for (int r = 0; r < R; r++)
+#pragma GCC unroll 2
+    for (int c = 0; c < 2; c++)
+      if (c * LANES < n) rates.update(p + r * row + c * LANES, a + r * row + c * LANES, sum[r][c], n - c * LANES);
+}
+
+extern "C" {
+
+LSTMLayer* reprise_ll_layer(int H) { return new LSTMLayer(H); }
+void reprise_ll_layer_free(LSTMLayer* layer) { delete layer; }
+void reprise_ll_forward(LSTMLayer* layer, const Window* w, const float* U) { layer->forward(*w, U); }
+void reprise_ll_backward(LSTMLayer* layer, const Window* w, const float* U, const float* dh, int every, float* d) {
+  layer->backward(*w, U, dh, every, d);
+}
+
+// out[number[r]] += rows[r], for rows of so many floats.
+void reprise_ll_add_rows(int rows, int width, const float* from, const int64_t* number, float* out) {
+  for (int r = 0; r < rows; r++) {
+    const float* a = from + (long)r * width;
+    float* o = out + number[r] * width;
+    for (int j = 0; j < width; j += LANES)
+      store_some(o + j, load_some(o + j, width - j) + load_some(a + j, width - j), width - j);
+  }
+}
+
+// out[r] = the sum of the rows indices[indptr[number[r]]] .. of a table, for rows of so many floats.
+void reprise_ll_sum_rows(int rows, int width, const float* table, const int64_t* indptr, const int64_t* indices,
+                         const int64_t* number, float* out) {
+  for (int r = 0; r < rows; r++, out += width)
+    for (int j = 0; j < width; j += LANES) {
+      vec sum{};
+      for (int64_t i = indptr[number[r]]; i < indptr[number[r] + 1]; i++)
+        sum += load_some(table + indices[i] * width + j, width - j);
+      store_some(out + j, sum, width - j);
+    }
+}
+
+// Scores L (rows, n) become weight * (softmax - 1 at the target); -log p of each target in nats.
+void reprise_ll_softmax(int rows, int n, float* L, const int64_t* target, float weight, double* losses) {
+  for (int r = 0; r < rows; r++) {
+    float* l = L + (long)r * n;
+    vec most = all(-INFINITY);
+    int c = 0;
+    for (; c + LANES <= n; c += LANES) most = max(load_some(l + c, LANES), most);
+    float greatest = largest(most);
+    for (; c < n; c++) greatest = l[c] > greatest ? l[c] : greatest;
+    const double at_target = (double)l[target[r]] - greatest;
+    double total = 0;
+    for (c = 0; c < n;) {
+      vec sum{};  // of so few numbers that float32 is enough
+      for (const int stop = c + 64 * LANES < n ? c + 64 * LANES : n; c < stop; c += LANES) {
+        vec e = exp(load_some(l + c, n - c) - greatest);
+        store_some(l + c, e, n - c);
+        if (n - c < LANES)
+          for (int i = n - c; i < LANES; i++) e[i] = 0;
+        sum += e;
+      }
+      total += sum_of(sum);
+    }
+    losses[r] = std::log(total) - at_target;
+    const vec factor = all((float)(weight / total));
+    for (c = 0; c < n; c += LANES) store_some(l + c, load_some(l + c, n - c) * factor, n - c);
+    l[target[r]] -= weight;
+  }
+}
+
+// See ClassSoftmax; `out` may be null.
+void reprise_ll_class_softmax(const Classes* classes, int rows, const float* a, const int64_t* target, float weight,
+                              float* out, double* losses) {
+  static thread_local Floats space;
+  const long F = classes->features;
+  space.need((size_t)(2 * F + classes->C) * LANES);
+  const ClassSoftmax softmax{*classes, space.data, space.data + F * LANES, space.data + 2 * F * LANES};
+  for (int r = 0; r < rows; r += LANES)
+    softmax.run(a + r * F, std::min(LANES, rows - r), target + r, weight, out ? out + r * F : nullptr, losses + r);
+}
+
+void reprise_ll_rmsprop(long n, float* p, float* a, const float* g, Rates rates) {
+  for (long j = 0; j < n; j += LANES) {
+    const int some = n - j < LANES ? (int)(n - j) : LANES;
+    rates.update(p + j, a + j, load_some(g + j, some), some);
+  }
+}
+
+// Of rows numbers[r] of a table, whose gradients are g (rows, width): each a first falls by rho for every step missed.
+void reprise_ll_rmsprop_rows(int rows, int width, const int64_t* numbers, float* p, float* a, int64_t* seen,
+                             const float* g, int64_t step, Rates rates) {
+  for (int r = 0; r < rows; r++, g += width) {
+    const int64_t row = numbers[r];
+    const float fallen = (float)std::pow((double)rates.rho, (double)(step - 1 - seen[row]));
+    seen[row] = step;
+    for (int j = 0; j < width; j += LANES) {
+      float* mean = a + row * width + j;
+      store_some(mean, load_some(mean, width - j) * fallen, width - j);
+      rates.update(p + row * width + j, mean, load_some(g + j, width - j), width - j);
+    }
+  }
+}
+
+// The same for p (rows, H) whose gradient is d' h, d (depth, rows) and h (depth, H): the gradient is never written.
+void reprise_ll_rmsprop_product(int rows, int H, int depth, const float* d, const float* h, float* p, float* a,
+                                Rates rates) {
+  static thread_local Floats tiles, columns;
+  const int width = rounded_up(H, NARROW);
+  tiles.need((size_t)depth * width), columns.need((size_t)depth * GROUP);
+  for (int j = 0; j < width; j += LANES)
+    for (int s = 0; s < depth; s++)
+      store(tiles.data + ((long)(j / NARROW) * depth + s) * NARROW + j % NARROW,
+            j < H ? load_some(h + (long)s * H + j, H - j) : zeros());
+  for (int start = 0; start < rows; start += GROUP) {
+    const int count = std::min(GROUP, rows - start);
+    // A column of d lies on as many pages as there are rows: a group is copied once and read for every tile.
+    for (int s = 0; s < depth; s++)
+      std::memcpy(columns.data + s * GROUP, d + (long)s * rows + start, sizeof(float) * count);
+    for (int j = 0; j < H; j += NARROW)
+      in_blocks<NARROW_ROWS>(count, [&](auto size, int first) {
+        const long at = (long)(start + first) * H + j;
+        update_block<size>(depth, columns.data + first, tiles.data + (long)j * depth, p + at, a + at, H, H - j, rates);
+      });
+  }
+}
+}

@@ -1,0 +1,144 @@
+"""What a log-linear language model knows of its vocabulary before training: features of types and their background.
+
+Dymetman and Xiao, "Log-Linear RNNs" (arXiv:1607.02467v2), section 5.2: a type's vector is the boolean union of the
+vectors of all its tokens. It tells which of the M most frequent types it is (TOPFORM:word), or that it is none of them
+(TOPFORM:@notTop), and its POS and morphological tags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from reprise.data.corpus import Corpus
+from reprise.errors import UserError
+
+NOT_TOP = "@notTop"
+
+
+@dataclass(frozen=True)
+class Sparse:
+    """A boolean matrix of n rows: row r has ones in the columns indices[indptr[r]:indptr[r + 1]], which increase."""
+
+    indptr: np.ndarray  # (n + 1,) int64
+    indices: np.ndarray  # (ones,) int64
+    columns: int
+
+    @property
+    def rows(self) -> np.ndarray:
+        """(ones,) int64: the row of each one."""
+        return np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
+
+    def row(self, number: int) -> np.ndarray:
+        return self.indices[self.indptr[number] : self.indptr[number + 1]]
+
+    def take(self, numbers: np.ndarray) -> Sparse:
+        """The matrix of these rows."""
+        lengths = np.diff(self.indptr)[numbers]
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        places = np.arange(indptr[-1]) + np.repeat(self.indptr[numbers] - indptr[:-1], lengths)
+        return Sparse(indptr, self.indices[places], self.columns)
+
+    def dense(self) -> np.ndarray:
+        """(n, columns) bool."""
+        matrix = np.zeros((len(self.indptr) - 1, self.columns), bool)
+        matrix[self.rows, self.indices] = True
+        return matrix
+
+    @classmethod
+    def of(cls, dense: np.ndarray) -> Sparse:
+        rows, indices = np.nonzero(dense)
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(dense)))])
+        return cls(indptr, indices, dense.shape[1])
+
+    @classmethod
+    def identity(cls, size: int) -> Sparse:
+        """The one-hot vectors of `size` types."""
+        return cls(np.arange(size + 1), np.arange(size), size)
+
+
+@dataclass(frozen=True)
+class Features:
+    """psi = phi: a vector of F features for each of V types. `names` (F,) are TOPFORM:… first, then the tags.
+
+    `identities` counts the TOPFORM features, M + 1 or 0; `top` (V,) int64 says which one a type has.
+    """
+
+    names: list[str]
+    matrix: Sparse
+    identities: int
+    top: np.ndarray
+
+    def of(self, number: int) -> list[str]:
+        """The names of a type's features."""
+        return [self.names[i] for i in self.matrix.row(number)]
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """V types and K tags: counts (V,) and tags (V rows, K columns), in the entire corpus and in the training text."""
+
+    types: list[str]
+    tags: list[str]
+    counts: Mapping[str, np.ndarray]  # of "corpus" and of "train"
+    tags_of: Mapping[str, Sparse]  # likewise
+
+    def __len__(self) -> int:
+        return len(self.types)
+
+    @classmethod
+    def of(cls, corpus: Corpus) -> Lexicon:
+        """Raises UserError for a corpus without tags."""
+        if "tag_indptr" not in corpus.extra or "tags" not in corpus.facts:
+            raise UserError(f"corpus {corpus.name}: has no tags; choose a treebank or synthetic-tags")
+        tags, extra = corpus.facts["tags"], corpus.extra
+        tags_of = {
+            source: Sparse(extra[f"{prefix}_indptr"], extra[f"{prefix}_indices"].astype(np.int64), len(tags))
+            for source, prefix in (("corpus", "tag"), ("train", "train_tag"))
+        }
+        return cls(corpus.vocabulary, tags, {"corpus": extra["corpus_counts"], "train": corpus.counts}, tags_of)
+
+    @classmethod
+    def bare(cls, types: int, tags: int = 0) -> Lexicon:
+        """Only sizes: every type occurs once and has no tag. For counting parameters."""
+        none = Sparse(np.zeros(types + 1, np.int64), np.zeros(0, np.int64), tags)
+        names, once = [str(i) for i in range(types)], np.ones(types, np.int64)
+        labels = [f"tag:{i}" for i in range(tags)]
+        return cls(names, labels, {"corpus": once, "train": once}, {"corpus": none, "train": none})
+
+    def features(self, source: str, top_types: int, word_identity: bool) -> Features:
+        """The features of all types, known from `source`: the entire "corpus" (as in the paper) or "train".
+
+        M = `top_types` most frequent types of the source have a feature of their own, the others share @notTop;
+        without `word_identity` there is no TOPFORM feature at all, and types are told apart by their tags alone. From
+        "train", a type that the training text does not hold has no tag: all that is known of it is @notTop. Raises
+        UserError where M exceeds V.
+        """
+        V, M = len(self), top_types
+        if not 0 <= M <= V:
+            raise UserError(f"top_types: {M} is not between 0 and the corpus's {V} types; change it")
+        tags = self.tags_of[source]
+        if not word_identity:
+            return Features(list(self.tags), tags, 0, np.zeros(V, np.int64))
+        order = np.argsort(-self.counts[source], kind="stable")[:M]
+        top = np.full(V, M, np.int64)
+        top[order] = np.arange(M)
+        ends = tags.indptr + np.arange(V + 1)
+        indices = np.empty(ends[-1], np.int64)
+        indices[ends[:-1]] = top
+        indices[np.arange(len(tags.indices)) + tags.rows + 1] = tags.indices + M + 1
+        names = [f"TOPFORM:{self.types[i]}" for i in order] + [f"TOPFORM:{NOT_TOP}", *self.tags]
+        return Features(names, Sparse(ends, indices, len(names)), M + 1, top)
+
+    def log_background(self, name: str) -> np.ndarray:
+        """log b (V,), float64, nats.
+
+        "none": b = 1. "corpus": the relative frequencies in the entire corpus, test text included, as in the paper.
+        "train": those in the training text after one is added to the count of every type.
+        """
+        if name == "none":
+            return np.zeros(len(self))
+        counts = self.counts[name].astype(np.float64) + (name == "train")
+        return np.log(counts) - np.log(counts.sum())

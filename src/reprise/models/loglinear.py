@@ -1,0 +1,153 @@
+"""Log-Linear RNNs and the softmax RNN that they are compared with: Dymetman and Xiao, "Log-Linear RNNs: Towards
+Recurrent Neural Networks with Flexible Prior Knowledge" (arXiv:1607.02467v2), sections 2.3, 2.4 and 5.3.
+
+    h_t = f(psi(x_t), h_{t-1})                                    (11)
+    a_t = g(h_t) = W_a h_t + b_a                                  (12)
+    p(x_{t+1} = x) ~ b(x) exp(a_t . phi(x))                       (13)
+
+psi(x) and phi(x) are vectors of boolean features of the type x, b(x) its background. With one-hot vectors for both and
+b = 1, (13) is the softmax of a_t (section 2.4): the paper's baseline is a choice of options here, no model of its own.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from reprise.models.lexicon import Lexicon, Sparse
+
+State = tuple[tuple[Tensor, Tensor], ...]
+"""h and c of every layer, (B, H) each."""
+
+
+class LogLinearRNN(nn.Module):
+    """f embeds psi(x_t), linearly and without bias, and passes it through LSTM layers as Keras 1 has them:
+
+    e = psi(x_t) E
+    i = s(e W_i + h U_i + b_i)        f = s(e W_f + h U_f + b_f)        s(v) = min(max(0.2 v + 0.5, 0), 1)
+    g = tanh(e W_g + h U_g + b_g)     o = s(e W_o + h U_o + b_o)
+    c_t = f * c_{t-1} + i * g         h_t = o * tanh(c_t)               h of one layer is the e of the next
+
+    The four gates stand side by side in the order i, f, g, o: W (D, 4H), U (H, 4H), b (4H,). (torch's `hardsigmoid`
+    has the slope 1/6, its LSTM the logistic function and a second bias.)
+
+    Options: `input` is psi, `output` phi: one-hot vectors ("one-hot", "softmax") or the features of
+    `Lexicon.features(features_from, top_types, word_identity)`; `background` is the b of `Lexicon.log_background`.
+    """
+
+    def __init__(
+        self,
+        lexicon: Lexicon,
+        input: str,
+        output: str,
+        background: str,
+        features_from: str,
+        top_types: int,
+        word_identity: bool,
+        embedding_size: int,
+        hidden_size: int,
+        layers: int,
+    ) -> None:
+        super().__init__()
+        self.V, self.H, self.layers = len(lexicon), hidden_size, layers
+        one_hot = Sparse.identity(self.V)
+        needed = "features" in input or output == "log-linear"
+        self.features = lexicon.features(features_from, top_types, word_identity) if needed else None
+        self.psi_rows = one_hot if input == "one-hot" else self.features.matrix
+        self.phi_rows = one_hot if output == "softmax" else self.features.matrix
+        log_b = torch.from_numpy(lexicon.log_background(background))
+        for name, value in (("psi", matrix(self.psi_rows)), ("phi", matrix(self.phi_rows)), ("log_b", log_b)):
+            self.register_buffer(name, value, persistent=False)
+        H, sizes = hidden_size, [embedding_size] + [hidden_size] * (layers - 1)
+        self.E = nn.Parameter(torch.zeros(self.psi_rows.columns, embedding_size))
+        for layer, D in enumerate(sizes, start=1):
+            self.register_parameter(f"W_{layer}", nn.Parameter(torch.zeros(D, 4 * H)))
+            self.register_parameter(f"U_{layer}", nn.Parameter(torch.zeros(H, 4 * H)))
+            self.register_parameter(f"b_{layer}", nn.Parameter(torch.zeros(4 * H)))
+        self.W_a = nn.Parameter(torch.zeros(self.phi_rows.columns, H))
+        self.b_a = nn.Parameter(torch.zeros(self.phi_rows.columns))
+
+    def of_layer(self, layer: int) -> tuple[Tensor, Tensor, Tensor]:
+        """W, U and b of an LSTM layer, counted from 1."""
+        return tuple(getattr(self, f"{name}_{layer}") for name in "WUb")
+
+    def initial_state(self, batch: int) -> State:
+        """Zeros."""
+        zero = self.E.new_zeros(batch, self.H)
+        return ((zero, zero),) * self.layers
+
+    def forward(self, words: Tensor) -> Tensor:
+        """Windows of words (T, B) int64 -> log p of the word after each, (B, V), in nats; h_0 = c_0 = 0."""
+        return self.log_p(self.adaptors(words)[0][-1])
+
+    def adaptors(self, words: Tensor, state: State | None = None) -> tuple[Tensor, State]:
+        """Words (T, B) read from `state` (None: zeros): a_1 .. a_T (T, B, F) and the last state."""
+        T, B = words.shape
+        x = self.embedded(words)  # (T, B, D)
+        after = []
+        for layer, (h, c) in enumerate(state or self.initial_state(B), start=1):
+            x, last = lstm(x, h, c, *self.of_layer(layer))  # (11): (T, B, H)
+            after.append(last)
+        return x @ self.W_a.t() + self.b_a, tuple(after)  # (12)
+
+    def embedded(self, words: Tensor) -> Tensor:
+        """psi(x) E: words (T, B) -> (T, B, D)."""
+        return torch.sparse.mm(self.psi.index_select(0, words.flatten()), self.E).view(*words.shape, -1)
+
+    def log_p(self, a: Tensor) -> Tensor:
+        """The distribution that adaptors a (B, F) make, (B, V) in nats."""
+        a_phi = torch.sparse.mm(self.phi, a.t()).t()  # a . phi(x) for every type x: (B, V)
+        return torch.log_softmax(self.log_b.to(a.dtype) + a_phi, 1)  # (13)
+
+
+def lstm(x: Tensor, h: Tensor, c: Tensor, W: Tensor, U: Tensor, b: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """One layer over x (T, B, D) from h, c (B, H): h_1 .. h_T (T, B, H), and the last h and c."""
+    states = []
+    for x_t in (x @ W + b).unbind():  # (B, 4H)
+        i, f, g, o = (x_t + h @ U).chunk(4, dim=1)
+        c = hard_sigmoid(f) * c + hard_sigmoid(i) * torch.tanh(g)
+        h = hard_sigmoid(o) * torch.tanh(c)
+        states.append(h)
+    return torch.stack(states), (h, c)
+
+
+def hard_sigmoid(v: Tensor) -> Tensor:
+    """Keras 1 on Theano: 0.2 v + 0.5, cut off at 0 and 1."""
+    return torch.clamp(0.2 * v + 0.5, 0.0, 1.0)
+
+
+def matrix(rows: Sparse) -> Tensor:
+    """The boolean matrix as a sparse tensor of ones in the default dtype."""
+    places = torch.from_numpy(rows.rows), torch.from_numpy(rows.indices)
+    size = (len(rows.indptr) - 1, rows.columns)
+    ones = torch.ones(len(rows.indices))
+    return torch.sparse_coo_tensor(torch.stack(places), ones, size, is_coalesced=True, check_invariants=True)
+
+
+@torch.no_grad()
+def initialise(model: LogLinearRNN, generator: torch.Generator) -> None:
+    """Keras 1's defaults: E uniform in +-0.05; W and W_a Glorot-uniform, gate by gate; U orthogonal, times 1.1, gate by
+    gate; biases 0, but 1 for the gate f. The linear embedding of features starts as an embedding does.
+    """
+    model.E.uniform_(-0.05, 0.05, generator=generator)
+    for layer in range(1, model.layers + 1):
+        W, U, b = model.of_layer(layer)
+        for gate_W, gate_U in zip(W.chunk(4, dim=1), U.chunk(4, dim=1), strict=True):
+            _glorot_uniform(gate_W, generator)
+            gate_U.copy_(1.1 * _orthogonal(model.H, generator))
+        b.zero_()
+        b[model.H : 2 * model.H] = 1.0
+    _glorot_uniform(model.W_a, generator)
+    model.b_a.zero_()
+
+
+def _glorot_uniform(weights: Tensor, generator: torch.Generator) -> None:
+    limit = math.sqrt(6 / sum(weights.shape))
+    weights.copy_((2 * torch.rand(weights.shape, generator=generator) - 1) * limit)
+
+
+def _orthogonal(size: int, generator: torch.Generator) -> Tensor:
+    left, _, _ = torch.linalg.svd(torch.randn(size, size, generator=generator, dtype=torch.float64))
+    return left

@@ -1,0 +1,120 @@
+"""What the tests of log-linear models share: a small lexicon, models of every kind, a corpus, a configuration."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from reprise.data import prepare_corpus
+from reprise.data.spec import DatasetSpec
+from reprise.models.lexicon import Lexicon, Sparse
+from reprise.models.loglinear import LogLinearRNN, initialise
+from reprise.training.windows import initial_model
+
+CPU = torch.device("cpu")
+
+# input, output, background, word_identity
+KINDS = {
+    "rnn": ("one-hot", "softmax", "none", True),
+    "rnn with b": ("one-hot", "softmax", "corpus", True),
+    "ll-rnn": ("features", "log-linear", "corpus", True),
+    "ll-rnn without b": ("features", "log-linear", "none", True),
+    "one-hot input": ("one-hot", "log-linear", "train", True),
+    "feature input": ("features", "softmax", "none", True),
+    "tags alone": ("features", "log-linear", "corpus", False),
+}
+
+
+def lexicon(types=90, tags=70, seed=0):
+    """Types of which many share their tags; the rarer half of them does not occur in training."""
+    random = np.random.default_rng(seed)
+    bundles = random.random((max(2, types // 5), tags)) < 0.1
+    borne = bundles[random.integers(len(bundles), size=types)]
+    counts = np.sort(random.integers(1, 60, types))[::-1].astype(np.int64)
+    seen = np.arange(types) < types // 2
+    return Lexicon(
+        [f"w{i}" for i in range(types)],
+        [f"tag:{i}" for i in range(tags)],
+        {"corpus": counts, "train": np.where(seen, counts // 2, 0)},
+        {"corpus": Sparse.of(borne), "train": Sparse.of(borne & seen[:, None])},
+    )
+
+
+def model(kind="ll-rnn", *, types=90, tags=70, top=20, source="corpus", sizes=(12, 19), layers=2, seed=0):
+    """A model of this kind with its first weights, enlarged so that its gates and tags matter."""
+    made = LogLinearRNN(
+        lexicon(types, tags, seed),
+        **dict(zip(("input", "output", "background", "word_identity"), KINDS[kind], strict=True)),
+        features_from=source,
+        top_types=top,
+        embedding_size=sizes[0],
+        hidden_size=sizes[1],
+        layers=layers,
+    )
+    generator = torch.Generator().manual_seed(seed)
+    initialise(made, generator)
+    with torch.no_grad():
+        made.E.mul_(8)
+        made.b_a.uniform_(-0.5, 0.5, generator=generator)
+        for name, parameter in made.named_parameters():
+            if name.startswith("b_") and name != "b_a":
+                parameter.add_(torch.rand(parameter.shape, generator=generator) - 0.5)
+    return made
+
+
+def windows(made, T, B, seed=0, every=False):
+    """Words (T, B) and targets (B,), or (T, B) for `every` step."""
+    random = torch.Generator().manual_seed(seed)
+    x = torch.randint(made.V, (T, B), generator=random)
+    return x, torch.randint(made.V, (T, B) if every else (B,), generator=random)
+
+
+def make_corpus(folder, types=60, sentences=80):
+    """The path of a corpus with tags, minimal pairs and a few thousand tokens, of known entropy."""
+    spec = DatasetSpec("synthetic-tags", "generated", "none", "", "synthetic_tags")
+    options = {"vocabulary_size": types, "training_sentences": sentences, "seed": 1}
+    prepare_corpus(spec, options, folder / "raw", folder / "c.npz")
+    return folder / "c.npz"
+
+
+def config(kind="ll-rnn", sizes=None, **training):
+    """A resolved configuration of the protocol `windows`."""
+    options = dict(zip(("input", "output", "background", "word_identity"), KINDS[kind], strict=True))
+    options |= {"features_from": "corpus", "top_types": 15, "embedding_size": 16, "hidden_size": 16, "layers": 2}
+    protocol = {
+        "scheme": "sliding",
+        "window": 8,
+        "batch_size": 32,
+        "optimiser": "rmsprop",
+        "learning_rate": 0.003,
+        "rho": 0.9,
+        "epsilon": 1e-8,
+        "patience": 3,
+        "max_epochs": 2,
+        "sample_words": 12,
+    }
+    return {
+        "model": {"name": "log-linear", "options": options | (sizes or {})},
+        "data": {"dataset": "synthetic-tags", "options": {}, "raw": {}},
+        "training": {"protocol": "windows", "options": protocol | training},
+        "precision": "float32",
+    }
+
+
+def finish(training):
+    """Trains to the end; the outcome."""
+    while not training.finished:
+        training.advance()
+    return training.outcome()
+
+
+def values(outcome):
+    """Metrics by split and name."""
+    return {(m["split"], m["metric"]): m["value"] for m in outcome.metrics}
+
+
+def readable(training, made):
+    """The readable model with a training's weights, in float64."""
+    model = initial_model(made["model"], training.lexicon, 0)
+    model.load_state_dict(training.kernel.export())
+    return model.double()

@@ -1,0 +1,135 @@
+"""Windows and streams of document 004, pairs of forms that are judged after windows, and words drawn after them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from loglinear_helpers import CPU, config, finish, make_corpus, readable, values
+
+from reprise.data.corpus import Corpus
+from reprise.errors import UserError
+from reprise.evaluation.agreement import Pairs, distances, group
+from reprise.evaluation.continuation import continuations
+from reprise.training.window_text import SlidingWindows, Streams
+from reprise.training.windows import Windows
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    return make_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+TOKENS = {"train": np.arange(20, dtype=np.int32), "valid": np.arange(11, dtype=np.int32)}
+
+
+def test_sliding_windows_predict_the_token_after_eight():
+    text = SlidingWindows(TOKENS, 8, 5, seed=3)
+    assert text.counts == {"train": 12, "valid": 3}
+    x, y = text.piece("valid", 0, None)
+    assert x.T.tolist() == [list(range(i, i + 8)) for i in range(3)]
+    assert y.tolist() == [8, 9, 10]
+    sizes, targets = [], []
+    for epoch in (0, 1):
+        assert text.pieces("train", epoch) == 3
+        batches = [text.piece("train", i, epoch) for i in range(3)]
+        sizes.append([x.shape[1] for x, _ in batches])
+        targets.append(torch.cat([y for _, y in batches]).tolist())
+        assert all((x + 8 - torch.arange(8)[:, None] == y).all() for x, y in batches)
+    assert sizes == [[5, 5, 2]] * 2
+    assert sorted(targets[0]) == sorted(targets[1]) == list(range(8, 20))
+    assert targets[0] != targets[1]
+    assert targets[0] != list(range(8, 20))
+    assert SlidingWindows(TOKENS, 8, 12, seed=3).piece("train", 0, 1)[1].tolist() == targets[1]
+    assert SlidingWindows(TOKENS, 8, 12, seed=4).piece("train", 0, 1)[1].tolist() != targets[1]
+    assert text.before("valid", torch.tensor([8, 10])).T.tolist() == [list(range(8)), list(range(2, 10))]
+
+
+def test_streams_predict_every_token_once():
+    text = Streams(TOKENS, 4, 3, seed=0)
+    assert text.counts == {"train": 18, "valid": 10}
+    pieces = [text.piece("train", i, 0) for i in range(text.pieces("train", 0))]
+    assert [tuple(x.shape) for x, _ in pieces] == [(4, 3), (2, 3)]
+    x, y = (torch.cat(parts).T.tolist() for parts in zip(*pieces, strict=True))
+    assert x == [list(range(6 * s, 6 * s + 6)) for s in range(3)]
+    assert y == [list(range(6 * s + 1, 6 * s + 7)) for s in range(3)]
+    assert text.piece("valid", 0, None)[1].flatten().tolist() == list(range(1, 11))
+
+
+def test_a_text_without_a_window_is_refused():
+    with pytest.raises(UserError, match="valid: 11 tokens"):
+        SlidingWindows(TOKENS, 11, 3, 0)
+    with pytest.raises(UserError, match="train: 20 tokens"):
+        Streams(TOKENS, 8, 20, 0)
+
+
+def test_pairs_are_judged_by_the_probabilities_of_both_forms(corpus):
+    made = config(max_epochs=1)
+    training = Windows(made, 0, corpus, "auto", CPU)
+    outcome = finish(training)
+    loaded, model = Corpus.load(corpus), readable(training, made)
+    arrays = {k.removeprefix("agreement_"): v for k, v in loaded.extra.items() if k.startswith("agreement_")}
+    margins = []
+    for i in range(len(arrays["right"])):
+        if arrays["position"][i] >= 8:
+            text = loaded.splits[("test1", "test2")[arrays["split"][i]]].tokens
+            place = arrays["position"][i]
+            log_p = model(torch.from_numpy(text[place - 8 : place]).long()[:, None])[0]
+            margins.append((log_p[arrays["right"][i]] - log_p[arrays["wrong"][i]]).item())
+    assert training.margins == pytest.approx(margins, abs=1e-4)
+    share = np.mean(np.array(margins) > 0)
+    (found,) = (m for m in outcome.metrics if m["metric"] == f"agreement/{group()}")
+    assert (found["value"], found["n"], found["split"]) == (pytest.approx(share), len(margins), "tests")
+    counts, there = loaded.extra["corpus_counts"], arrays["position"] >= 8
+    right, wrong = (counts[arrays[form]][there] for form in ("right", "wrong"))
+    by_frequency = np.mean((right > wrong) + 0.5 * (right == wrong))
+    assert values(outcome)["tests", f"agreement_by_frequency/{group()}"] == pytest.approx(by_frequency)
+
+
+def test_pairs_are_grouped_by_feature_kind_and_distance(corpus):
+    loaded = Corpus.load(corpus)
+    n = 6
+    arrays = {"split": [0] * n, "position": [7, 8, 9, 10, 11, 12], "right": [1] * n, "wrong": [2] * n}
+    arrays |= {"kind": [0, 0, 0, 1, 1, 1], "feature": [0, 0, 1, 1, 0, 1], "distance": [1, 1, 2, 3, 8, 9]}
+    extra = {f"agreement_{name}": np.array(numbers) for name, numbers in arrays.items()}
+    facts = {"agreement": {"splits": ["test1"], "kinds": ["noun", "verb"], "features": ["Gender", "Number"]}}
+    made = Corpus("c", loaded.splits, loaded.vocabulary, loaded.counts, facts, {}, loaded.extra | extra)
+    pairs = Pairs.of(made, 8)
+    assert len(pairs) == 5, "the first has no eight words before it"
+    found = {m["metric"]: (m["value"], m["n"]) for m in pairs.metrics(np.array([1.0, -1.0, 0.0, 2.0, 1.0]))}
+    assert found["agreement/all/all/all"] == (0.7, 5)
+    assert found["agreement/Gender/all/all"] == (1.0, 2)
+    assert found["agreement/Number/verb/all"] == (0.75, 2)
+    assert found["agreement/all/all/3-8"] == (0.75, 2)
+    assert found["agreement/all/all/over 8"] == (1.0, 1)
+    assert found["agreement/Number/all/2"] == (0.0, 1)
+    assert "agreement/Gender/all/2" not in found
+    assert list(distances(8)) == ["1", "2", "3-8", "over 8"]
+    assert Pairs.of(Corpus("c", loaded.splits, loaded.vocabulary, loaded.counts), 8) is None
+
+
+def test_samples_are_words_with_their_features(corpus):
+    training = Windows(config(max_epochs=1), 0, corpus, "auto", CPU)
+    samples = finish(training).samples
+    assert len(samples) == 3
+    assert {len(s["words"]) for s in samples} == {len(s["features"]) for s in samples} == {12}
+    lexicon = training.lexicon
+    for word, features in zip(samples[0]["words"], samples[0]["features"], strict=True):
+        assert features == ", ".join(training.features.of(lexicon.types.index(word)))
+    assert samples[0]["words"] != samples[1]["words"]
+
+
+def test_continuations_follow_the_distribution():
+    def chain(window):
+        p = torch.full((window.shape[1], 4), 1e-9)
+        following = (window[-1] + 1) % 4
+        p[torch.arange(len(p)), following] = 0.75
+        p[torch.arange(len(p)), (following + 1) % 4] = 0.25
+        return p.log()
+
+    texts = continuations(chain, [0, 0], 2, 2000, key=5)
+    steps = np.diff(texts[0], prepend=0) % 4
+    assert set(steps) == {1, 2}
+    assert np.mean(steps == 1) == pytest.approx(0.75, abs=0.04)
+    assert texts == continuations(chain, [0, 0], 2, 2000, key=5)
+    assert texts != continuations(chain, [0, 0], 2, 2000, key=6)
