@@ -102,8 +102,12 @@ class Library:
         """SGD on windows first .. last-1; their summed loss in nats."""
         return sum(self._step(window) for window in range(first, last))
 
+    def masks(self, window: int) -> Masks:
+        """Those of the module's `masks`."""
+        return masks(self.task, window)
+
     def _step(self, window: int) -> float:
-        of_embeddings, of_softmax_input = masks(self.task, window)
+        of_embeddings, of_softmax_input = self.masks(window)
         x, y = self.x[window], self.y[window]
         h, state = self.lstm(functional.embedding(x, self.p["E"]) * of_embeddings, self.state)
         self.state = (state[0].detach(), state[1].detach())

@@ -19,6 +19,7 @@ COMMANDS = {
     "prepare": "make a corpus from raw files",
     "resolve": "check the configuration and write what training reads",
     "train": "train one replica of one experiment and leave its run record",
+    "run": "train what is missing, the most valuable first, for so many minutes",
     "collect": "gather the run records into metrics, curves and samples",
     "verify": "judge the papers' claims from the run records",
     "render": "draw figures, tables and the report from what was collected",

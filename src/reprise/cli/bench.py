@@ -51,13 +51,14 @@ def run(given: argparse.Namespace) -> int:
     # An exception, so that processes and their folder of weights are cleared away.
     before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
-        result = run_bench(given.name, bench, selected, given.budget, lambda line: print(line, file=sys.stderr))
+        measure = getattr(bench, "measure", run_bench)
+        result = measure(given.name, bench, selected, given.budget, lambda line: print(line, file=sys.stderr))
     finally:
         signal.signal(signal.SIGTERM, before)
     if given.json:
         write_json(given.json, result)
     console = Console()
-    show(result, Console(width=max(console.width, 120)), entry.ours)
+    getattr(bench, "show", show)(result, Console(width=max(console.width, 120)), entry.ours)
     wrong = any((row["note"] or "").startswith(WRONG) for row in result["rows"])
     return EXIT_FAILED if wrong else 0
 

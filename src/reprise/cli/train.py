@@ -15,6 +15,8 @@ from pathlib import Path
 from reprise.config.resolved import Resolved, read_resolved
 from reprise.config.tiers import TIERS
 from reprise.errors import UserError
+from reprise.training.record import read_record, write_record
+from reprise.training.stack_plan import stack_key
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine", help="auto, reference or another engine of the model; default: the configured one")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), help="default: the configured one")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads (default 1: a job a core is faster)")
+    parser.add_argument("--found", type=Path, metavar="FOLDER", help="take the record that `run --output FOLDER` left")
     parser.add_argument("--wait", action="store_true", help="wait for another process that trains this replica")
 
 
@@ -46,21 +49,36 @@ def run(given: argparse.Namespace) -> int | None:
     if corpus is not None and not corpus.is_file():
         dataset = resolved.config["data"]["dataset"]
         raise UserError(f"{corpus}: no such corpus; run `python -m reprise prepare {resolved.id}` ({dataset})")
+    output = given.output or Path(resolved.record_path(given.replica))
+    there = given.found / resolved.record_path(given.replica) if given.found else None
+    if there is not None and there.is_file():
+        write_record(output, read_record(there, resolved))
+        return None
     # torch takes seconds to import: only once the input is known to be good.
     from reprise.training.loop import Job, run_job
 
     job = Job(
         resolved=resolved,
         replica=given.replica,
-        output=given.output or Path(resolved.record_path(given.replica)),
+        output=output,
         corpus=corpus,
-        engine=given.engine or resolved.engine,
+        engine=given.engine or _engine(resolved),
         device=given.device or resolved.device,
         wait=given.wait,
         threads=given.threads,
     )
-    run_job(job)
+    if job.engine == "stacked":
+        from reprise.training.stack_alone import train_alone
+
+        train_alone(job)
+    else:
+        run_job(job)
     return None
+
+
+def _engine(resolved: Resolved) -> str:
+    """The configured one; where that is a stack, only what can be stacked has it."""
+    return "auto" if resolved.engine == "stacked" and stack_key(resolved) is None else resolved.engine
 
 
 def _resolved(given: argparse.Namespace) -> Resolved:

@@ -41,19 +41,11 @@ class BatchedSGD(HalvingSchedule):
             raise UserError("this protocol needs a prepared corpus; name it with --corpus")
         options = config["training"]["options"]
         loaded = Corpus.load(corpus)
-        # Running text, such as text8, has no sentences: its first word is only read.
-        start = None if loaded.facts["boundaries"] == "none" else loaded.vocabulary.index(SENTENCE_END)
-        streams = {"train": options["batch_size"], "valid": 1, "test": 1}
-        self.data = {
-            split: parallel_streams(cut(loaded.splits[split], start, carry=True), count)
-            for split, count in streams.items()
-        }
-        if not len(self.data["train"][0]):
-            raise UserError(f"{corpus}: the training text has fewer words than batch_size streams; lower it")
+        self.data = texts_of(loaded, options, corpus)
         counts = {split: y.numel() for split, (_, y) in self.data.items()}
         super().__init__(options, counts, loaded.facts.get("source_nats", {}))
         self.seed, self.device, self.dtype = seed, device, dtype_of(config)
-        model = _initial_model(config["model"], len(loaded.vocabulary), seed)
+        model = initial_model(config["model"], len(loaded.vocabulary), seed)
         self.widths = model.embedding, model.hidden
         self.parameters = sum(p.numel() for p in model.parameters())
         self.kernel = choose_gated_engine(engine, model.to(device=device, dtype=self.dtype))
@@ -112,8 +104,8 @@ class BatchedSGD(HalvingSchedule):
         p = self.options["dropout"]
         if not p:
             return None
-        keys = [counters.key(self.seed, stream, self.epoch) for stream in (_EMBEDDINGS, _SOFTMAX_INPUT)]
-        masks = [self._mask(key, first * B, T * B, w, p) for key, w in zip(keys, self.widths, strict=True)]
+        keys = zip(dropout_keys(self.seed, self.epoch), self.widths, strict=True)
+        masks = [self._mask(key, first * B, T * B, w, p) for key, w in keys]
         return masks[0].view(T, B, -1), masks[1].view(T, B, -1)
 
     def _mask(self, key: int, first: int, words: int, width: int, p: float) -> Tensor:
@@ -151,6 +143,22 @@ class BatchedSGD(HalvingSchedule):
         self.restore_schedule(state)
 
 
+def texts_of(corpus: Corpus, options: dict[str, Any], path: Path) -> dict[str, tuple[Tensor, Tensor]]:
+    """Inputs and targets of each split as `parallel_streams`; `path` is for the message of the UserError."""
+    # Running text, such as text8, has no sentences: its first word is only read.
+    start = None if corpus.facts["boundaries"] == "none" else corpus.vocabulary.index(SENTENCE_END)
+    streams = {"train": options["batch_size"], "valid": 1, "test": 1}
+    texts = {s: parallel_streams(cut(corpus.splits[s], start, carry=True), count) for s, count in streams.items()}
+    if not len(texts["train"][0]):
+        raise UserError(f"{path}: the training text has fewer words than batch_size streams; lower it")
+    return texts
+
+
+def dropout_keys(seed: int, epoch: int) -> tuple[int, int]:
+    """The keys of an epoch's dropout masks, of embeddings and of softmax input."""
+    return counters.key(seed, _EMBEDDINGS, epoch), counters.key(seed, _SOFTMAX_INPUT, epoch)
+
+
 def parallel_streams(text: Subsequences, count: int) -> tuple[Tensor, Tensor]:
     """Inputs and targets of a running text in `count` streams one beside the other, (steps, count) int32 each."""
     steps = len(text.targets) // count
@@ -160,7 +168,8 @@ def parallel_streams(text: Subsequences, count: int) -> tuple[Tensor, Tensor]:
     return inputs, targets
 
 
-def _initial_model(config: dict[str, Any], vocabulary: int, seed: int) -> GatedLanguageModel:
+def initial_model(config: dict[str, Any], vocabulary: int, seed: int) -> GatedLanguageModel:
+    """The readable model with a replica's first weights."""
     options = dict(config["options"])
     sizes = {name: options.pop(f"{name}_size") for name in ("embedding", "hidden")}
     weight_range = options.pop("weight_range")

@@ -40,9 +40,9 @@ def uniform32(key: int, start: int, count: int) -> np.ndarray:
 def uniform32_torch(key: int, start: int, count: int, device: torch.device | str = "cpu") -> torch.Tensor:
     """The numbers of `uniform32` as (count,) int64 on `device`: torch hardly computes in uint32."""
     counters = torch.arange(start + 1, start + 1 + count, dtype=torch.int64, device=device)
-    z = counters * _signed(GOLDEN) + _signed(key)
-    z = (z ^ _shifted(z, 30)) * _signed(FIRST)
-    z = (z ^ _shifted(z, 27)) * _signed(SECOND)
+    z = counters * signed(GOLDEN) + signed(key)
+    z = (z ^ _shifted(z, 30)) * signed(FIRST)
+    z = (z ^ _shifted(z, 27)) * signed(SECOND)
     return _shifted(z ^ _shifted(z, 31), 32)
 
 
@@ -84,7 +84,7 @@ def _mix(z: int) -> int:
     return z ^ (z >> 31)
 
 
-def _signed(value: int) -> int:
+def signed(value: int) -> int:
     """The int64 with the bits of the uint64 `value`."""
     return value - (1 << 64) if value >= 1 << 63 else value
 

@@ -35,15 +35,10 @@ class SubsequenceSGD(HalvingSchedule):
         options = config["training"]["options"]
         self.seed = seed
         loaded = Corpus.load(corpus)
-        # Running text, such as text8, has no sentences: its state is carried and never reset.
-        running = loaded.facts["boundaries"] == "none"
-        start = None if running else loaded.vocabulary.index(END_OF_SENTENCE)
-        self.data: dict[str, Subsequences] = {
-            s: cut(loaded.splits[s], start, options["subsequence_length"], carry=running) for s in SPLITS
-        }
+        self.data = texts_of(loaded, options)
         counts = {split: data.tokens for split, data in self.data.items()}
         super().__init__(options, counts, loaded.facts.get("source_nats", {}))
-        module = _initial_model(config["model"], len(loaded.vocabulary), seed)
+        module = initial_model(config["model"], len(loaded.vocabulary), seed)
         self.parameters = sum(p.numel() for p in module.parameters())
         self.kernel = choose_engine(engine, module.to(dtype_of(config)))
         self.engine = self.kernel.name
@@ -64,7 +59,7 @@ class SubsequenceSGD(HalvingSchedule):
             learning_rate=self.learning_rate,
             reduction=self.options["loss_reduction"],
             dropout=self.options["dropout"],
-            key=counters.key(self.seed, _DROPOUT_STREAM, self.epoch),
+            key=dropout_key(self.seed, self.epoch),
         )
         if not math.isfinite(self.loss):
             raise Diverged(epoch=self.epoch, subsequence=stop, quantity="training loss")
@@ -105,7 +100,21 @@ class SubsequenceSGD(HalvingSchedule):
         self.restore_schedule(state)
 
 
-def _initial_model(config: dict[str, Any], vocabulary: int, seed: int) -> nn.Module:
+def texts_of(corpus: Corpus, options: dict[str, Any]) -> dict[str, Subsequences]:
+    """The subsequences of each split."""
+    # Running text, such as text8, has no sentences: its state is carried and never reset.
+    running = corpus.facts["boundaries"] == "none"
+    start = None if running else corpus.vocabulary.index(END_OF_SENTENCE)
+    return {s: cut(corpus.splits[s], start, options["subsequence_length"], carry=running) for s in SPLITS}
+
+
+def dropout_key(seed: int, epoch: int) -> int:
+    """The key of an epoch's dropout masks."""
+    return counters.key(seed, _DROPOUT_STREAM, epoch)
+
+
+def initial_model(config: dict[str, Any], vocabulary: int, seed: int) -> nn.Module:
+    """The readable model with a replica's first weights."""
     options = dict(config["options"])
     std, biases = options.pop("weight_std"), options.pop("bias_law")
     factors = {"v": 1.0} if options.pop("factor_law", "normal") == "one" else None

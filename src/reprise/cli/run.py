@@ -1,0 +1,158 @@
+"""Train what is missing of a tier, the most valuable first, for so many minutes, and leave records and a log.
+
+The experiments with the fewest finished replicas come first, then the order of the papers' files. On a GPU replicas of
+equal shape train as one stack, several stacks at a time; elsewhere one replica after another, on the CPU's engines.
+What would not fit into the time, by its speed in the first seconds, waits for what does. Everything that is not done is
+saved in checkpoints/, and the same command goes on from there.
+
+Nothing is needed beyond torch, numpy, pyyaml and rich: corpora are read from a folder, and where config/ cannot be
+checked (that takes pydantic) the configurations that `reprise resolve` wrote are taken as they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reprise.cli.chosen import chosen_experiments
+from reprise.config.resolved import Resolved
+from reprise.config.tiers import TIERS
+from reprise.devices import visible_gpus
+from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, UserError
+from reprise.training.stack_plan import Missing, cut, grouped, in_parts, missing, stack_key, usual_epochs
+
+if TYPE_CHECKING:
+    from reprise.training.loop import Job
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tier", choices=TIERS, required=True)
+    parser.add_argument("--minutes", type=float, help="default: until all is done")
+    parser.add_argument("--paper", nargs="+", default=[], help="only experiments of these papers")
+    parser.add_argument("--experiment", nargs="+", default=[], help="only these, <paper>/<experiment>")
+    parser.add_argument("--corpora", type=Path, default=Path("data/corpora"), help="the folder of prepared corpora")
+    parser.add_argument("--output", type=Path, default=Path(), help="the folder that gets results/ and logs/")
+    parser.add_argument(
+        "--device",
+        choices=("auto", "cpu", "cuda"),
+        default="auto",
+        help="cuda: stacks alone; cpu: one by one; auto: stacks on a GPU if one is visible, then the rest on the CPU",
+    )
+    parser.add_argument("--streams", type=int, default=6, help="stacks that share a GPU at a time (default 6)")
+    parser.add_argument(
+        "--largest",
+        type=int,
+        default=12,
+        metavar="R",
+        help="replicas in a stack at most (default 12): what one stack waits for, others fill",
+    )
+    parser.add_argument("--part", metavar="I/N", help="the I-th of N processes that share the work, I from 0")
+
+
+def run(given: argparse.Namespace) -> int:
+    if given.minutes is not None and not given.minutes > 0:
+        raise UserError(f"--minutes {given.minutes:g}: give a number above 0, or leave it away")
+    for name in ("streams", "largest"):
+        if getattr(given, name) < 1:
+            raise UserError(f"--{name} {getattr(given, name)}: give a number of 1 or more")
+    part, parts = _part(given.part)
+    gpus = _gpus(given.device)
+    if given.device == "cuda" and not gpus:
+        raise UserError("--device cuda: no GPU is visible; write --device auto or cpu")
+    experiments = chosen_experiments(given.tier, [*given.paper, *given.experiment])
+    if gpus > 1 and given.part is None:
+        return _one_process_a_gpu(gpus)
+    # torch takes seconds to import: only once the input is known to be good.
+    from reprise.training.loop import stop_signal
+    from reprise.training.stack import StackRunner
+    from reprise.training.timebox import Log, SoloRunner, TimeBox
+
+    box = TimeBox(given.minutes)
+    say = Log(given.output / "logs" / "run" / f"{given.tier}{f'-{part}' * (parts > 1)}.log")
+    roots = [Path(), given.output]
+    jobs = [_job(one, given) for one in missing(experiments, roots)]
+    for name, count in Counter(job.corpus for job in jobs if job.corpus and not job.corpus.is_file()).items():
+        say(f"{name}: no such corpus: {count} replicas are left out")
+    jobs = [job for job in jobs if job.corpus is None or job.corpus.is_file()]
+    usual = usual_epochs(experiments, roots)
+    on_stack = [job for job in jobs if _stacked(job.resolved, gpus)]
+    groups = in_parts(grouped(on_stack, lambda job: job.resolved), part, parts)
+    stacks = StackRunner(cut(groups, given.largest), gpus, box.left, usual, say, given.streams if gpus else 1)
+    rest = [job for job in jobs if not _stacked(job.resolved, gpus)] if given.device != "cuda" else []
+    alone = SoloRunner(in_parts([[job] for job in rest], part, parts), box.left, usual, say)
+    say(f"tier {given.tier}: {len(on_stack)} replicas to train in stacks, {len(rest)} one by one")
+    with stop_signal() as stopped:
+        stacks.run(stopped)
+        reason = stopped()
+    if not reason:
+        alone.run()
+    failed, unfinished = stacks.failed + alone.failed, stacks.unfinished + alone.unfinished
+    say(f"{len(failed)} failed, {len(unfinished)} unfinished")
+    return EXIT_FAILED if failed else EXIT_INTERRUPTED if unfinished or reason else 0
+
+
+def _gpus(device: str) -> int:
+    gpus = visible_gpus() if device != "cpu" else 0
+    if device == "cuda" and not gpus:
+        import torch
+
+        gpus = torch.cuda.device_count()  # where neither /proc nor nvidia-smi tells
+    return gpus
+
+
+def _stacked(resolved: Resolved, gpus: int) -> bool:
+    """Whether the experiment trains in a stack here: on a GPU, or where the configuration asks for that engine."""
+    if stack_key(resolved) is None:
+        return False
+    return resolved.engine == "stacked" or (resolved.engine == "auto" and gpus > 0)
+
+
+def _job(one: Missing, given: argparse.Namespace) -> Job:
+    from reprise.training.loop import Job
+
+    resolved = one.resolved
+    corpus = given.corpora / Path(resolved.corpus).name if resolved.corpus else None
+    output = given.output / resolved.record_path(one.replica)
+    # What a stack cannot train keeps to the CPU, where its engines are the fastest there are.
+    engine = "auto" if resolved.engine == "stacked" else resolved.engine
+    return Job(resolved, one.replica, output, corpus, engine, "cpu")
+
+
+def _part(text: str | None) -> tuple[int, int]:
+    if text is None:
+        return 0, 1
+    first, _, second = text.partition("/")
+    if not (first.isdigit() and second.isdigit() and int(first) < int(second)):
+        raise UserError(f"--part {text}: write I/N with I from 0 to N - 1")
+    return int(first), int(second)
+
+
+def _one_process_a_gpu(gpus: int) -> int:
+    """The same command once a GPU, each with that one alone; the exit status of the worst."""
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    ids = [name.strip() for name in chosen.split(",") if name.strip()] if chosen else [str(i) for i in range(gpus)]
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-m", "reprise", *sys.argv[1:], "--part", f"{i}/{gpus}"],
+            env=os.environ | {"CUDA_VISIBLE_DEVICES": name},
+        )
+        for i, name in enumerate(ids[:gpus])
+    ]
+
+    def forward(number: int, _: object) -> None:
+        for process in processes:
+            process.send_signal(number)
+
+    before = {number: signal.signal(number, forward) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        statuses = {process.wait() for process in processes}
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return EXIT_FAILED if statuses - {0, EXIT_INTERRUPTED} else max(statuses)

@@ -1,0 +1,124 @@
+"""Programs over fixed buffers: on a GPU each is captured once as a CUDA graph and replayed, on a CPU it is called.
+
+A program may not look at a number on the device, allocate by one, or wait for it: then what is replayed is what was
+called. What differs from step to step (places in a text, learning rates, keys) lies in tensors that it reads.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+
+import torch
+
+
+class Programs:
+    """The programs of one stack, on a stream of their own, so that several stacks share a GPU.
+
+    `capture` False calls them on a GPU as well. All that touches the stack's tensors belongs into `programs.stream()`.
+    """
+
+    def __init__(self, device: torch.device, capture: bool = True) -> None:
+        self.on_gpu = device.type == "cuda"
+        self.capture = capture and self.on_gpu
+        self._stream, self._side = (torch.cuda.Stream(device) if self.on_gpu else None for _ in range(2))
+        self._graphs: dict[Hashable, torch.cuda.CUDAGraph | None] = {}
+        self._pool = None
+        self._marks: deque[torch.cuda.Event] = deque()
+        self.trouble = ""  # why programs are called that should have been captured
+
+    def stream(self) -> AbstractContextManager:
+        """Makes the stack's stream the current one."""
+        return torch.cuda.stream(self._stream) if self.on_gpu else nullcontext()
+
+    def run(self, name: Hashable, program: Callable[..., None], *arguments: object) -> None:
+        """Runs `program(*arguments)`; calls of one `name` have to be of the same program and arguments."""
+        if not self.capture:
+            program(*arguments)
+        elif name not in self._graphs:
+            # The first time loads kernels and sets up libraries, which cannot be captured. It counts like any other.
+            program(*arguments)
+            self._graphs[name] = None
+        elif self._graphs[name] is not None:
+            self._graphs[name].replay()
+        else:
+            self._capture_and_replay(name, program, arguments)
+
+    @contextmanager
+    def beside(self) -> Iterator[None]:
+        """What a program does in here may happen at the same time as what it does after it, until `join`."""
+        if self._side is None:
+            yield
+            return
+        self._side.wait_stream(self._stream)
+        with torch.cuda.stream(self._side):
+            yield
+
+    def join(self) -> None:
+        """What a program does from here on comes after what it did beside."""
+        if self._side is not None:
+            self._stream.wait_stream(self._side)
+
+    @property
+    def captured(self) -> int:
+        """How many programs have become graphs."""
+        return sum(graph is not None for graph in self._graphs.values())
+
+    def mark(self) -> None:
+        """Remembers the place in the stream, for `pending`."""
+        if self._stream is not None:
+            event = torch.cuda.Event()
+            event.record(self._stream)
+            self._marks.append(event)
+
+    @property
+    def pending(self) -> int:
+        """Marks that the device has not come to yet; does not wait."""
+        while self._marks and self._marks[0].query():
+            self._marks.popleft()
+        return len(self._marks)
+
+    def _capture_and_replay(self, name: Hashable, program: Callable[..., None], arguments: tuple[object, ...]) -> None:
+        try:
+            self._graphs[name] = self._captured(program, arguments)
+        except RuntimeError as error:
+            if "out of memory" in str(error).lower():
+                raise
+            # Nothing has run yet: called, it is slower and does the same.
+            self.trouble, self.capture = str(error).splitlines()[0], False
+            program(*arguments)
+        else:
+            self._graphs[name].replay()
+
+    def _captured(self, program: Callable[..., None], arguments: tuple[object, ...]) -> torch.cuda.CUDAGraph:
+        if self._pool is None:
+            self._pool = torch.cuda.graph_pool_handle()
+        graph = torch.cuda.CUDAGraph()
+        # Another stack's graph that is collected meanwhile would be destroyed in the middle of a capture.
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            # Other threads (a display, a lock) may use the driver meanwhile: only this one's mistakes are errors.
+            graph.capture_begin(pool=self._pool, capture_error_mode="thread_local")
+            try:
+                program(*arguments)
+            except BaseException:
+                # The capture is lost as well: what it says of that would hide why.
+                with suppress(RuntimeError):
+                    graph.capture_end()
+                raise
+            graph.capture_end()
+        finally:
+            if collects:
+                gc.enable()
+        return graph
+
+
+def shaped(buffer: torch.Tensor, *shape: int) -> torch.Tensor:
+    """The beginning of a flat buffer, seen in a shape."""
+    count = 1
+    for size in shape:
+        count *= size
+    return buffer[:count].view(shape)

@@ -1,0 +1,206 @@
+"""Trains replicas in stacks, several stacks at a time on one device, within a time.
+
+Stacks of different shapes run on streams of their own: while one waits for its recurrence, step by step, another's
+large products fill the device. Where the device's memory is too small for a stack, it is halved.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from typing import Any
+
+import torch
+
+from reprise.config.resolved import Resolved
+from reprise.errors import Interrupted, UserError
+from reprise.training.locks import replica_lock
+from reprise.training.loop import Job, seconds_between_saves
+from reprise.training.stack_check import StackDisagrees
+from reprise.training.stack_epochs import Say, place_of
+from reprise.training.stack_member import saved_state
+from reprise.training.stack_running import Running, choose_precision, out_of_memory, start
+
+_SAVE_SECONDS = 120.0
+_WORK_PER_SAVE = 20.0
+_NAP = 0.0005
+
+
+class StackRunner:
+    """Trains groups of jobs, each group a stack, the first groups first.
+
+    `left` says how many seconds there are, `usual` how many epochs an experiment takes; `streams` stacks train at a
+    time. `failed` holds the jobs that could not be trained, `unfinished` those for which there was no time.
+    """
+
+    def __init__(
+        self,
+        groups: Iterable[list[Job]],
+        on_gpu: bool,
+        left: Callable[[], float],
+        usual: Callable[[Resolved], float | None],
+        say: Say,
+        streams: int = 1,
+        checked: bool | None = None,
+    ) -> None:
+        self.queue: deque[tuple[list[Job], bool]] = deque((group, False) for group in groups)
+        # Which GPU it is, CUDA_VISIBLE_DEVICES says.
+        self.device = torch.device("cuda", 0) if on_gpu else torch.device("cpu")
+        self.left, self.usual, self.say, self.streams = left, usual, say, streams
+        self.checked = on_gpu if checked is None else checked
+        self.running: list[Running] = []
+        self.failed: list[Job] = []
+        self.unfinished: list[Job] = []
+
+    def run(self, stopped: Callable[[], str]) -> None:
+        """Trains until all are done, the time is up or `stopped` gives a reason; what is not done is saved."""
+        if self.queue:
+            # Stacks add up in a fixed order as it is; torch's own ways of doing so would sort and fill memory.
+            torch.use_deterministic_algorithms(False)
+            torch.set_num_threads(1)
+            # Two streams at work would share cuBLAS's scratch memory, and with it the order of its sums.
+            os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        while self.queue or self.running:
+            reason = stopped() or ("" if self._time() else "the end of its time")
+            if reason:
+                self._stop(reason)
+                return
+            if self.queue and len(self.running) < self.streams:
+                self._start(*self.queue.popleft())
+                continue
+            if not any([self._turn(running) for running in list(self.running)]):
+                time.sleep(_NAP)
+
+    def _time(self) -> bool:
+        """Whether there is more time than it takes to save."""
+        return self.left() > sum(running.save_seconds for running in self.running)
+
+    def _start(self, jobs: list[Job], aside: bool) -> None:
+        locks, began = ExitStack(), time.monotonic()
+        try:
+            jobs, saved = self._claim(jobs, locks, aside)
+            if not jobs:
+                locks.close()
+                return
+            running = start(jobs, saved, locks, aside, self.device, self.checked, self.say)
+        except Exception as error:
+            locks.close()
+            self._mishap(jobs, aside, error)
+            return
+        self.say(f"{running.title}: a stack of {len(jobs)}, {time.monotonic() - began:.1f} s to set up and check")
+        self.running.append(running)
+
+    def _claim(self, jobs: list[Job], locks: ExitStack, aside: bool) -> tuple[list[Job], list[tuple[Any, Any]]]:
+        """The jobs that nobody else trains and that stand at the same place in the text; the others wait."""
+        found = []
+        for job in jobs:
+            if job.output.exists():
+                continue
+            own = ExitStack()
+            try:
+                own.enter_context(replica_lock(job.state_path.with_suffix(".lock"), job.title, job.wait))
+                found.append((job, own, saved_state(job, self.say)))
+            except Interrupted as busy:
+                self.say(str(busy))
+            except UserError as error:
+                own.close()
+                self.say(f"{job.title}: left out: {error}")
+                self.failed.append(job)
+        if not found:
+            return [], []
+        place = place_of(found[0][2][1])
+        others = []
+        for job, own, (_, saved) in found:
+            if place_of(saved) == place:
+                locks.push(own.pop_all())
+            else:
+                own.close()
+                others.append(job)
+        if others:
+            self.queue.appendleft((others, aside))
+        together = [(job, state) for job, _, state in found if job not in others]
+        return [job for job, _ in together], [state for _, state in together]
+
+    def _turn(self, running: Running) -> bool:
+        """Gives a stack its next piece of work, if it can take one."""
+        if not running.epochs.ready:
+            return False
+        try:
+            choose_precision(running.precision, self.device)
+            if running.epochs.advance():
+                self._after_epoch(running)
+            elif self._due(running):
+                self._save(running)
+        except Exception as error:
+            self._drop(running)
+            self._mishap([job for job in running.jobs if not job.output.exists()], running.aside, error)
+            return True
+        if running.epochs.finished:
+            self._drop(running)
+        elif not running.aside and any(not aside for _, aside in self.queue):
+            seconds = running.seconds_left(self.usual)
+            if seconds is not None and seconds > self.left():
+                self.say(f"{running.title}: put off: it would take {seconds:.0f} s of {self.left():.0f} s")
+                self._save(running)
+                self._drop(running)
+                self.queue.append(([member.job for member in running.epochs.active], True))
+        return True
+
+    def _after_epoch(self, running: Running) -> None:
+        if running.epochs.active:
+            self.say(running.epoch_line())
+        trouble = running.epochs.stack and running.epochs.stack.programs.trouble
+        if trouble and not running.told:
+            running.told = True
+            self.say(f"{running.title}: without graphs, many times slower, since a capture failed: {trouble}")
+
+    def _due(self, running: Running) -> bool:
+        pause = max(seconds_between_saves(_SAVE_SECONDS), _WORK_PER_SAVE * running.save_seconds)
+        return time.monotonic() - running.saved_at >= pause
+
+    def _save(self, running: Running) -> None:
+        start = time.monotonic()
+        running.epochs.save()
+        running.saved_at = time.monotonic()
+        running.save_seconds = max(1.0, running.saved_at - start)
+
+    def _drop(self, running: Running) -> None:
+        self.running.remove(running)
+        try:
+            running.epochs.close()
+        except RuntimeError as error:  # of a device that has given up
+            self.say(f"{running.title}: {error}")
+        running.locks.close()
+
+    def _stop(self, reason: str) -> None:
+        for running in list(self.running):
+            active = [member.job for member in running.epochs.active]
+            self._save(running)
+            self.say(f"{running.title}: stopped by {reason}, {len(active)} saved; the same command goes on from there")
+            self.unfinished += active
+            self._drop(running)
+        self.unfinished += [job for jobs, _ in self.queue for job in jobs]
+        self.queue.clear()
+
+    def _mishap(self, jobs: list[Job], aside: bool, error: Exception) -> None:
+        """Halves a stack that has no room; leaves out one that does not compute what it should."""
+        if not jobs:
+            return
+        what = f"{jobs[0].title} and {len(jobs) - 1} more"
+        if out_of_memory(error):
+            if self.device.type == "cuda":
+                torch.cuda.empty_cache()
+            if len(jobs) > 1:
+                half = -(-len(jobs) // 2)
+                self.say(f"{what}: out of memory: two stacks of {half} and {len(jobs) - half} instead")
+                self.queue.extendleft([(jobs[half:], aside), (jobs[:half], aside)])
+                return
+        elif not isinstance(error, StackDisagrees | UserError):
+            # Other stacks go on: on a lent machine an hour of them is worth more than a clean end.
+            self.say("".join(traceback.format_exception(error)))
+        self.say(f"{what}: left out: {type(error).__name__}: {error}")
+        self.failed += jobs

@@ -1,0 +1,117 @@
+"""Which replicas may train as one stack, and which of those that are missing come first.
+
+Nothing here imports torch: the graph is built where it need not be installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import TypeVar
+
+from reprise.config.resolved import Resolved
+from reprise.training.record import read_record
+
+T = TypeVar("T")
+
+_ALIKE: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "subsequence-sgd": (("hidden_size", "factors"), ("subsequence_length",)),
+    "batched-sgd": (("embedding_size", "hidden_size"), ("batch_size", "steps")),
+}
+"""The protocols that a stack trains, and the options of model and training that its replicas have in common."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A replica that has no record. `rank` is how many replicas of its experiment come before it."""
+
+    resolved: Resolved
+    replica: int
+    rank: int
+
+
+def stack_key(resolved: Resolved) -> tuple[object, ...] | None:
+    """Equal where experiments can train in one stack; None where only the protocol's own engine trains them."""
+    if resolved.is_check or resolved.config["training"]["protocol"] not in _ALIKE:
+        return None
+    model, training = resolved.config["model"], resolved.config["training"]
+    of_model, of_training = _ALIKE[training["protocol"]]
+    sizes = [model["options"].get(name) for name in of_model]
+    sizes += [training["options"].get(name) for name in of_training]
+    # Gated networks with one matrix each need no copy of a matrix for every word: they are stacked apart.
+    alone = training["protocol"] == "batched-sgd" and model["options"]["matrices"] == 1
+    return training["protocol"], resolved.corpus, resolved.config["precision"], model["name"], *sizes, alone
+
+
+def missing(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[Missing]:
+    """Replicas without a record under any of `roots`: of the experiments with the fewest finished replicas first."""
+    found = []
+    for resolved in experiments:
+        there = [any((root / path).exists() for root in roots) for path in resolved.record_paths()]
+        gaps = [replica for replica, exists in enumerate(there) if not exists]
+        found += [Missing(resolved, replica, sum(there) + i) for i, replica in enumerate(gaps)]
+    return sorted(found, key=lambda one: one.rank)
+
+
+def grouped(items: Iterable[T], resolved_of: Callable[[T], Resolved]) -> list[list[T]]:
+    """Items that can train together, in the order of each group's first; what cannot be stacked is by itself."""
+    groups: dict[object, list[T]] = {}
+    for number, item in enumerate(items):
+        key = stack_key(resolved_of(item))
+        groups.setdefault(number if key is None else key, []).append(item)
+    return list(groups.values())
+
+
+def in_parts(groups: Sequence[list[T]], part: int, parts: int) -> list[list[T]]:
+    """The groups in the order in which the `part`-th of `parts` processes looks at them.
+
+    First its share, every `parts`-th of a group that is large enough and every `parts`-th of the small ones, then what
+    the other processes begin with: what they train by then is locked.
+    """
+    own, others, small = [], [], 0
+    for group in groups:
+        if len(group) >= parts:
+            own.append(group[part::parts])
+            others += [group[i::parts] for i in range(parts) if i != part]
+        else:
+            (own if small % parts == part else others).append(group)
+            small += 1
+    return own + others
+
+
+def cut(groups: Iterable[list[T]], largest: int) -> list[list[T]]:
+    """The groups in pieces of at most so many."""
+    return [group[i : i + largest] for group in groups for i in range(0, len(group), largest)]
+
+
+def usual_epochs(experiments: Iterable[Resolved], roots: Sequence[Path]) -> Callable[[Resolved], float | None]:
+    """How many epochs an experiment will take: as finished ones of its paper and protocol did, as a share of the most.
+
+    Without any, the most it may take; None for an experiment that is not counted in epochs.
+    """
+    shares: dict[tuple[str, str], list[float]] = {}
+    for resolved in experiments:
+        most = None if resolved.is_check else _most(resolved)
+        if most is None:
+            continue
+        paths = [root / path for root in roots for path in resolved.record_paths()]
+        for path in sorted({path.resolve() for path in paths if path.exists()}):
+            epochs = [m["value"] for m in read_record(path, resolved)["metrics"] if m["metric"] == "epochs"]
+            shares.setdefault(_kind(resolved), []).extend(value / most for value in epochs)
+    means: Mapping[tuple[str, str], float] = {kind: fmean(values) for kind, values in shares.items() if values}
+
+    def expected(resolved: Resolved) -> float | None:
+        most = None if resolved.is_check else _most(resolved)
+        return None if most is None else most * means.get(_kind(resolved), 1.0)
+
+    return expected
+
+
+def _most(resolved: Resolved) -> int | None:
+    return resolved.config["training"]["options"].get("max_epochs")
+
+
+def _kind(resolved: Resolved) -> tuple[str, str]:
+    return resolved.paper, resolved.config["training"]["protocol"]

@@ -1,0 +1,117 @@
+"""A stack in training as its runner sees it: how it is set up, what it says, how long it will take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from reprise.config.resolved import Resolved
+from reprise.errors import UserError
+from reprise.training.checkpoint import CheckpointFile
+from reprise.training.loop import Job
+from reprise.training.stack_epochs import Say, StackEpochs
+from reprise.training.stack_families import family_of
+from reprise.training.stack_member import Member
+
+_PRECISIONS = {"float32": "highest", "float64": "highest", "tf32": "high"}
+"""What torch calls them for products of float32 matrices."""
+
+_BYTES_A_SECOND = 200e6  # of a save, until one has been timed
+_PROBE_SECONDS = 10.0
+
+
+@dataclass
+class Running:
+    """A stack that trains, and what is known of its speed. `aside`: it was put off once for want of time."""
+
+    jobs: list[Job]
+    epochs: StackEpochs
+    locks: ExitStack
+    precision: str
+    aside: bool
+    save_seconds: float
+    closed: int = 0  # epochs
+    told: bool = False  # that it runs without graphs
+    began: float = field(default_factory=time.monotonic)
+    saved_at: float = field(default_factory=time.monotonic)
+    epoch_began: float = field(default_factory=time.monotonic)
+    measured: tuple[float, float] | None = None  # when, and at how many epochs
+
+    @property
+    def title(self) -> str:
+        more = len(self.epochs.members) - 1
+        return self.epochs.members[0].job.resolved.id + (f" and {more} more" if more else "")
+
+    @property
+    def progress(self) -> float:
+        return self.closed + self.epochs.done
+
+    def seconds_left(self, usual: Callable[[Resolved], float | None]) -> float | None:
+        """How long it will take from here, None before that can be told."""
+        now = time.monotonic()
+        if self.measured is None:
+            if now - self.began > _PROBE_SECONDS / 2:  # what is done once does not count
+                self.measured = now, self.progress
+            return None
+        since, before = self.measured
+        if now - since < _PROBE_SECONDS or self.progress <= before:
+            return None
+        left = max(max(1.0, (usual(m.job.resolved) or 0.0) - m.schedule.epoch) for m in self.epochs.active)
+        return (left - self.epochs.done) * (now - since) / (self.progress - before)
+
+    def epoch_line(self) -> str:
+        """What the epoch that has just been closed brought; begins the next one."""
+        now = time.monotonic()
+        seconds, self.epoch_began = now - self.epoch_began, now
+        self.closed += 1
+        active = self.epochs.active
+        valid = [member.schedule.history[-1]["valid"] for member in active]
+        numbers = [member.schedule.epoch for member in active]
+        epochs = f"{min(numbers)}" + (f" to {max(numbers)}" if max(numbers) > min(numbers) else "")
+        rate = len(self.epochs.members) * sum(self.epochs.family.counts.values()) / seconds
+        return (
+            f"{self.title}: epoch {epochs} in {seconds:.1f} s, {rate:,.0f} words/s, {len(active)} in training; "
+            f"valid {min(valid):.4f} to {max(valid):.4f} nats/word"
+        )
+
+
+def start(
+    jobs: list[Job],
+    saved: Sequence[tuple[CheckpointFile, Any]],
+    locks: ExitStack,
+    aside: bool,
+    device: torch.device,
+    checked: bool,
+    say: Say,
+) -> Running:
+    """A stack of `jobs` with their checkpoints, checked if it is to be, before its next piece of work."""
+    config = jobs[0].resolved.config
+    choose_precision(config["precision"], device)
+    family = family_of(config, jobs[0].corpus)
+    models = [family.model(job.resolved.config["model"], job.replica) for job in jobs]
+    sizes = [sum(p.numel() for p in model.parameters()) for model in models]
+    members = [
+        Member(job, family.schedule(job.resolved.config["training"]["options"]), size, *state)
+        for job, size, state in zip(jobs, sizes, saved, strict=True)
+    ]
+    epochs = StackEpochs(family, members, models, [state for _, state in saved], device, checked, say)
+    return Running(jobs, epochs, locks, config["precision"], aside, 1.0 + 4 * sum(sizes) / _BYTES_A_SECOND)
+
+
+def choose_precision(name: str, device: torch.device) -> None:
+    """How products of float32 matrices are rounded from now on; UserError where the device cannot do it."""
+    if name not in _PRECISIONS or (name == "tf32" and device.type != "cuda"):
+        raise UserError(f"precision: a stack on this device does not compute in {name!r}; write float32")
+    torch.set_float32_matmul_precision(_PRECISIONS[name])
+
+
+def out_of_memory(error: Exception) -> bool:
+    """Whether the device has no room; during a capture the driver says so in words alone."""
+    return isinstance(error, torch.OutOfMemoryError) or (
+        isinstance(error, RuntimeError) and "out of memory" in str(error).lower()
+    )

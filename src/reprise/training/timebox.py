@@ -1,0 +1,125 @@
+"""Trains what is missing, the most valuable first, for as long as there is time; what is not done is saved."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from reprise.config.resolved import Resolved
+from reprise.errors import Interrupted, UserError
+from reprise.training.loop import Job, run_job
+
+_PROBE_SECONDS = 5.0
+_RESERVE_SECONDS = 3.0  # for a save
+
+
+class TimeBox:
+    """`minutes` from now on, or no end."""
+
+    def __init__(self, minutes: float | None) -> None:
+        self.end = float("inf") if minutes is None else time.monotonic() + 60 * minutes
+
+    def left(self) -> float:
+        """Seconds."""
+        return self.end - time.monotonic()
+
+
+class Log:
+    """Lines on stderr and in a file, each with its time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+
+    def __call__(self, line: str) -> None:
+        stamped = f"{datetime.now():%H:%M:%S} {line.rstrip()}"
+        print(stamped, file=sys.stderr, flush=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(stamped + "\n")
+
+
+class Watch:
+    """Stops a replica at the end of the time, or once it is seen not to fit while `others` wait."""
+
+    def __init__(self, job: Job, left: Callable[[], float], usual: float | None, others: bool) -> None:
+        self.job, self.left, self.usual, self.others = job, left, usual, others
+        self.asked, self.reason = False, ""
+        self.since: tuple[float, float] | None = None
+
+    def __call__(self, done: float, total: float | None) -> str:
+        self.asked, now = True, time.monotonic()
+        goal = self.usual or total
+        if self.left() < _RESERVE_SECONDS:
+            self.reason = "the end of its time"
+        elif self.since is None:
+            self.since = now, done
+        elif self.others and goal and now - self.since[0] >= _PROBE_SECONDS and done > self.since[1]:
+            seconds = (goal - done) * (now - self.since[0]) / (done - self.since[1])
+            if seconds > self.left():
+                self.reason = f"want of time (it would take {seconds:.0f} s of {self.left():.0f} s)"
+        return self.reason
+
+
+class SoloRunner:
+    """Trains jobs one after another on the engine of each; `failed` and `unfinished` as in `StackRunner`."""
+
+    def __init__(
+        self,
+        groups: Iterable[list[Job]],
+        left: Callable[[], float],
+        usual: Callable[[Resolved], float | None],
+        say: Callable[[str], None],
+    ) -> None:
+        self.queue = deque((job, False) for group in groups for job in group)
+        self.left, self.usual, self.say = left, usual, say
+        self.failed: list[Job] = []
+        self.unfinished: list[Job] = []
+        self.too_long: set[tuple[str, ...]] = set()  # kinds of which one did not fit: others are not tried first
+
+    def run(self) -> None:
+        """Raises `Interrupted` where a signal stopped a replica, which is saved."""
+        while self.queue:
+            job, aside = self.queue.popleft()
+            if job.output.exists():
+                continue
+            if self.left() < _RESERVE_SECONDS:
+                self.unfinished.append(job)
+                continue
+            if not aside and _kind(job) in self.too_long:
+                self.queue.append((job, True))
+            else:
+                self._one(job, aside)
+
+    def _one(self, job: Job, aside: bool) -> None:
+        others = not aside and any(not put_off for _, put_off in self.queue)
+        watch = Watch(job, self.left, self.usual(job.resolved), others)
+        self.say(f"{job.title}: begins")
+        try:
+            record = run_job(replace(job, watch=watch))
+        except Interrupted as stop:
+            if watch.asked and not watch.reason:
+                raise
+            self.say(str(stop))
+            if others and watch.reason and self.left() >= _RESERVE_SECONDS:
+                self.too_long.add(_kind(job))
+                self.queue.append((job, True))
+            else:
+                self.unfinished.append(job)
+        except UserError as error:
+            self.say(f"{job.title}: left out: {error}")
+            self.failed.append(job)
+        else:
+            self.say(f"{job.title}: {record['status']}, {record['run']['wall_seconds']:.0f} s")
+
+
+def _kind(job: Job) -> tuple[str, ...]:
+    """Jobs of one kind take about as long."""
+    config = job.resolved.config
+    if job.resolved.is_check:
+        return job.resolved.paper, config["check"]
+    return job.resolved.paper, config["training"]["protocol"], config["data"]["dataset"]

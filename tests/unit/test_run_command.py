@@ -1,0 +1,237 @@
+"""`reprise run`: what is missing, the most valuable first, within a time, also where next to nothing is installed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from stacked_helpers import SENTENCES, WINDOWS, experiment, make_corpus
+
+from reprise import cli
+from reprise.cli import run as run_command
+from reprise.config.resolved import Resolved
+from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, UserError
+from reprise.evidence.collect import collect
+from reprise.training import timebox
+from reprise.training.record import read_record
+from reprise.training.stack_plan import missing, usual_epochs
+
+FACTS = {
+    "model": {"name": "none", "options": {}},
+    "data": {"dataset": "synthetic", "options": {}, "raw": {}},
+    "training": {"protocol": "corpus-facts", "options": {}},
+    "precision": "float32",
+}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    return make_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture
+def place(corpus, tmp_path, monkeypatch):
+    """A folder without config/: resolved configurations and a corpus, as on a machine that was lent for an hour."""
+    (tmp_path / "corpora").mkdir()
+    (tmp_path / "corpora" / "c.npz").write_bytes(corpus.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(experiments):
+    for one in experiments:
+        path = Path(one.config_path())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(one.to_json(), encoding="utf-8")
+
+
+def run(*more):
+    return cli.main(["run", "--tier", "quick", "--corpora", "corpora", "--output", "out", *more])
+
+
+def records(which, folder="out"):
+    return [path for path in which.record_paths() if (Path(folder) / path).exists()]
+
+
+def small(name, **changes):
+    return experiment(name, SENTENCES, "data/corpora/c.npz", **{"max_epochs": 1, **changes})
+
+
+def test_without_a_gpu_replicas_train_one_by_one_and_leave_records_that_collect_takes(place):
+    one, two = small("a", replicas=2), replace(small("b", matrices=5), engine="hand")
+    write([one, two])
+    assert run("--minutes", "5") == 0
+    found = [read_record(Path("out") / path, which) for which in (one, two) for path in which.record_paths()]
+    assert [record["status"] for record in found] == ["finished"] * 3
+    assert found[2]["run"]["engine"] == "hand"
+    assert collect([one, two], Path("out"), Path("collected")) == (3, 3)
+    log = Path("out/logs/run/quick.log").read_text(encoding="utf-8")
+    begun = [line.split(" ", 1)[1] for line in log.splitlines() if line.endswith("begins")]
+    # The second replica of an experiment is worth less than the first of another.
+    assert begun == ["p/a replica 0: begins", "p/b replica 0: begins", "p/a replica 1: begins"]
+    assert run() == 0
+    assert log.count("begins") == Path("out/logs/run/quick.log").read_text(encoding="utf-8").count("begins")
+
+
+def test_collect_refuses_the_record_of_another_configuration(place):
+    one = small("a")
+    write([one])
+    assert run() == 0
+    path = Path("out") / one.record_path(0)
+    record = json.loads(path.read_text(encoding="utf-8"))
+    record["config_hash"] = "0" * 12
+    path.write_text(json.dumps(record), encoding="utf-8")
+    with pytest.raises(UserError, match=r"altered|config_hash"):
+        collect([one], Path("out"), Path("collected"))
+    # One of an older configuration has another name: it is not looked at.
+    path.rename(path.with_name("0-000000000000.json"))
+    assert collect([one], Path("out"), Path("collected")) == (0, 1)
+
+
+def test_the_engine_stacked_trains_a_stack_on_the_cpu(place):
+    gated = replace(experiment("g", WINDOWS, "c.npz", max_epochs=1), engine="stacked")
+    facts = Resolved("p", "facts", "quick", "t", 1, FACTS, {}, "c.npz", engine="stacked")
+    which = [replace(small("a", replicas=2), engine="stacked"), replace(small("b"), engine="stacked"), gated]
+    write([*which, facts])
+    assert run("--experiment", "p/a", "p/g") == 0
+    found = [read_record(Path("out") / path, one) for one in which for path in records(one)]
+    assert [(r["experiment"], r["run"]["stack_replicas"]) for r in found] == [("a", 2), ("a", 2), ("g", 1)]
+    # What cannot be stacked has its own engine.
+    assert run("--largest", "1") == 0
+    assert read_record(Path("out") / facts.record_path(0), facts)["run"]["engine"] == "none"
+    assert read_record(Path("out") / which[1].record_path(0), which[1])["run"]["stack_replicas"] == 1
+
+
+def test_when_the_time_is_up_the_state_is_saved_and_the_next_run_goes_on(place, monkeypatch):
+    from reprise.training.subsequence_sgd import SubsequenceSGD
+
+    one = small("a", max_epochs=3)
+    write([one])
+    monkeypatch.setattr(SubsequenceSGD, "chunk", 20)
+    seconds = iter([100.0] * 6)
+    monkeypatch.setattr(timebox.TimeBox, "left", lambda self: next(seconds, 0.0))
+    assert run("--minutes", "1") == EXIT_INTERRUPTED
+    assert records(one) == []
+    assert list(Path("checkpoints").rglob("*.ckpt"))
+    assert "stopped by the end of its time" in Path("out/logs/run/quick.log").read_text(encoding="utf-8")
+    monkeypatch.setattr(timebox.TimeBox, "left", lambda self: 1e9)
+    assert run() == 0
+    assert read_record(Path("out") / one.record_path(0), one)["run"]["resumed"] == 1
+
+
+def test_what_does_not_fit_waits_for_what_does(place, monkeypatch):
+    from reprise.training.subsequence_sgd import SubsequenceSGD
+
+    long, longer, short = small("a", max_epochs=2), small("a2", max_epochs=2), small("b")
+    short.config["data"]["dataset"] = "another"
+    write([long, longer, short])
+    monkeypatch.setattr(SubsequenceSGD, "chunk", 20)
+    monkeypatch.setattr(timebox, "_PROBE_SECONDS", 0.0)
+    monkeypatch.setattr(run_command, "usual_epochs", lambda *_: lambda e: 1.0 if e.experiment == "b" else 1e9)
+    assert run("--minutes", "5") == 0
+    log = Path("out/logs/run/quick.log").read_text(encoding="utf-8")
+    # Another of the kind is not even tried before what may fit.
+    assert log.count("want of time") == 1
+    ends = [log.index(f"p/{name} replica 0: finished") for name in ("b", "a", "a2")]
+    assert ends == sorted(ends)
+
+
+def test_a_corpus_that_is_not_there_is_told_and_the_rest_is_trained(place):
+    there, absent = small("a"), experiment("b", SENTENCES, "data/corpora/absent.npz")
+    write([there, absent])
+    assert run() == 0
+    assert records(there)
+    assert "absent.npz: no such corpus: 1 replicas are left out" in Path("out/logs/run/quick.log").read_text()
+
+
+def test_a_replica_that_cannot_be_trained_is_told_and_the_rest_is_trained(place):
+    wrong, right = replace(small("a"), engine="nonsense"), small("b")
+    write([wrong, right])
+    assert run() == EXIT_FAILED
+    assert records(right)
+    assert "p/a replica 0: left out: engine: nonsense" in Path("out/logs/run/quick.log").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--minutes", "0"], "--minutes 0"),
+        (["--streams", "0"], "--streams 0"),
+        (["--part", "2/2"], "--part 2/2"),
+        (["--paper", "nobody"], "no paper or experiment 'nobody'"),
+        (["--device", "cuda"], "--device cuda: no GPU is visible"),
+    ],
+)
+def test_bad_input_is_one_line(options, says, place, capsys, monkeypatch):
+    monkeypatch.setattr(run_command, "visible_gpus", lambda: 0)
+    write([small("a")])
+    assert run(*options) == EXIT_USAGE
+    error = capsys.readouterr().err
+    assert error.startswith(f"reprise: error: {says}")
+    assert error.count("\n") == 1
+    assert not Path("out").exists()
+
+
+def test_without_configurations_the_command_that_writes_them_is_named(place, capsys):
+    assert run() == EXIT_USAGE
+    assert "reprise resolve --tier quick" in capsys.readouterr().err
+
+
+def test_nothing_is_needed_beyond_torch_numpy_yaml_and_rich(place):
+    write([small("a")])
+    hidden = "pydantic", "pooch", "pandas", "conllu", "snakemake", "jinja2", "matplotlib"
+    code = f"import sys\nfor name in {hidden}: sys.modules[name] = None\nfrom reprise.cli import main\n"
+    arguments = ["run", "--tier", "quick", "--corpora", "corpora"]
+    done = subprocess.run([sys.executable, "-c", f"{code}sys.exit(main({arguments}))"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert records(small("a"), ".")
+
+
+def test_several_gpus_get_a_process_each(place, monkeypatch):
+    write([small("a")])
+    started = []
+
+    class Process:
+        def __init__(self, command, env):
+            started.append((command[command.index("--part") + 1], env["CUDA_VISIBLE_DEVICES"]))
+
+        def wait(self):
+            return 75 if len(started) else 0
+
+        def send_signal(self, number):
+            raise AssertionError
+
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a,3")
+    monkeypatch.setattr(run_command.subprocess, "Popen", Process)
+    assert run() == 75
+    assert started == [("0/2", "GPU-a"), ("1/2", "3")]
+
+
+def test_missing_replicas_and_usual_epochs_come_from_the_records(place):
+    a, b = small("a", replicas=3), small("b", replicas=2, max_epochs=10)
+    write([a, b])
+    assert run("--experiment", "p/a") == 0
+    Path("out", a.record_path(2)).unlink()
+    found = [(m.resolved.experiment, m.replica, m.rank) for m in missing([a, b], [Path(), Path("out")])]
+    assert found == [("b", 0, 0), ("b", 1, 1), ("a", 2, 2)]
+    usual = usual_epochs([a, b], [Path(), Path("out")])
+    assert usual(b) == 10.0  # all epochs, as `a` took its only one
+    assert usual(experiment("c", WINDOWS, "c.npz", max_epochs=7)) == 7.0
+
+
+def test_train_takes_a_record_that_a_run_has_left(place):
+    one = small("a")
+    write([one])
+    assert run() == 0
+    arguments = ["train", "p/a", "--replica", "0", "--config", one.config_path(), "--corpus", "corpora/c.npz"]
+    assert cli.main([*arguments, "--found", "out"]) == 0
+    there = Path(one.record_path(0)).read_bytes()
+    assert there == Path("out", one.record_path(0)).read_bytes()
+    assert not list(Path("checkpoints").rglob("*.ckpt"))
+    write([replace(one, engine="stacked")])
+    assert cli.main([*arguments, "--output", "other.json"]) == 0
+    assert read_record(Path("other.json"), one)["run"]["engine"] == "stacked"

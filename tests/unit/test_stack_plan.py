@@ -1,0 +1,80 @@
+"""What may train together, what comes first, who takes what: the plan of `reprise run`, made without torch."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from stacked_helpers import SENTENCES, WINDOWS, experiment
+
+from reprise.cli.chosen import resolved_files
+from reprise.config.resolved import Resolved
+from reprise.devices import gpus_wanted
+from reprise.training.stack_plan import cut, grouped, in_parts, stack_key
+
+
+def small(name, **changes):
+    return experiment(name, SENTENCES, "data/corpora/c.npz", **changes)
+
+
+def write(experiments):
+    for one in experiments:
+        path = Path(one.config_path())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(one.to_json(), encoding="utf-8")
+
+
+def test_the_order_is_that_of_the_papers_files_where_they_are_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = ["late", "early", "early@x=1"]
+    which = [experiment(n, SENTENCES, "c.npz") for n in names] + [experiment("gone", SENTENCES, "c.npz", dropout=0.1)]
+    which[2] = replace(which[2], assumption="x", alternative="1")
+    write(which)
+    assert [e.experiment for e in resolved_files("quick")] == ["early", "gone", "late", "early@x=1"]
+    Path("config/papers").mkdir(parents=True)
+    Path("config/config.yaml").write_text("papers: [p]\n", encoding="utf-8")
+    Path("config/papers/p.yaml").write_text("experiments:\n  late: {}\n  early: {}\n", encoding="utf-8")
+    assert [e.experiment for e in resolved_files("quick")] == ["late", "early", "early@x=1"]
+
+
+def test_stacks_hold_what_has_the_same_shape():
+    base = {"one": small("one"), "k": small("k", matrices=9, mapping="f_mod", dropout=0.0, loss_reduction="mean")}
+    apart = {"h": small("h", hidden_size=9), "t": small("t", subsequence_length=5)}
+    gated = {n: experiment(n, WINDOWS, "c.npz", matrices=k) for n, k in (("g3", 3), ("g1", 1), ("g7", 7))}
+    check = Resolved("p", "check", "quick", "t", 1, {"check": "x", "tolerance": 0.0}, {}, None)
+    everything = [*base.values(), *apart.values(), *gated.values(), check]
+    groups = grouped(everything, lambda e: e)
+    assert [[e.experiment for e in group] for group in groups] == [
+        ["one", "k"],
+        ["h"],
+        ["t"],
+        ["g3", "g7"],
+        ["g1"],
+        ["check"],
+    ]
+    other = replace(base["one"], config=base["one"].config | {"precision": "float64"})
+    assert stack_key(other) != stack_key(base["one"])
+
+
+def test_the_work_is_shared_out_and_cut():
+    groups = [list("abcde"), ["f"], ["g"], list("hi")]
+    assert in_parts(groups, 0, 1) == groups
+    first, second = (in_parts(groups, part, 2) for part in (0, 1))
+    assert first[:3] == [list("ace"), ["f"], ["h"]]
+    assert second[:3] == [list("bd"), ["g"], ["i"]]
+    assert sorted(sum(first, [])) == sorted(sum(second, [])) == list("abcdefghi")
+    assert cut(groups, 2) == [list("ab"), list("cd"), ["e"], ["f"], ["g"], list("hi")]
+    assert cut(groups, 9) == groups
+
+
+def test_a_gpu_is_asked_for_by_what_is_stacked():
+    which = small("a")
+    assert [gpus_wanted(replace(which, engine=engine), 1) for engine in ("stacked", "auto")] == [1, 0]
+    assert gpus_wanted(replace(which, engine="stacked", device="cpu"), 1) == 0
+
+
+def test_the_plan_needs_no_torch():
+    code = "import sys, reprise.training.stack_plan, reprise.cli.run; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
