@@ -32,6 +32,10 @@ include: "workflow/rules/train.smk"
 include: "workflow/rules/report.smk"
 
 
+onstart:
+    print(f"reprise: tier {TIER}: {outlook()}", file=sys.stderr, flush=True)
+
+
 rule all:
     default_target: True
     input:

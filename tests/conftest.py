@@ -12,6 +12,7 @@ os.environ["PYTHONPATH"] = str(Path(__file__).parents[1] / "src")
 
 import pytest
 import torch
+from project import Project, Run, new_project
 
 torch.set_num_threads(1)
 
@@ -25,3 +26,25 @@ def mirror() -> Path:
     if not Path(folder).is_dir():
         pytest.skip(f"REPRISE_MIRROR names {folder}, which is no folder")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def pipeline_variables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Environment of pipelines that tests run: processes left behind end soon, and engines are compiled once."""
+    folder = tmp_path_factory.mktemp("t")
+    return {"TMPDIR": str(folder), "REPRISE_WARM_IDLE": "5", "REPRISE_BUILD": str(folder / "build")}
+
+
+@pytest.fixture(scope="session")
+def first_run(tmp_path_factory: pytest.TempPathFactory, pipeline_variables: dict[str, str]) -> tuple[Project, Run]:
+    """A project whose pipeline has run once, and that run. Not to be changed: `finished` is a copy."""
+    project = new_project(tmp_path_factory.mktemp("first") / "clone", pipeline_variables)
+    run = project.snakemake()
+    assert run.status == 0, run.log
+    return project, run
+
+
+@pytest.fixture
+def finished(first_run: tuple[Project, Run], tmp_path: Path) -> Project:
+    """A copy of the finished project, modification times and Snakemake's notes included."""
+    return first_run[0].copy(tmp_path / "finished")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from reprise.config.resolved import Resolved
 from reprise.training import PROTOCOLS
+from reprise.training.stack_plan import stack_key
 
 
 def processor() -> str:
@@ -30,14 +31,18 @@ def gpus_wanted(experiment: Resolved, visible: int) -> int:
     """
     if not visible or experiment.device == "cpu" or experiment.is_check:
         return 0
-    return int(PROTOCOLS[experiment.config["training"]["protocol"]].gpu)
+    stacked = experiment.engine == "stacked" and stack_key(experiment) is not None
+    return int(stacked or PROTOCOLS[experiment.config["training"]["protocol"]].gpu)
 
 
 def visible_gpus() -> int:
-    """How many NVIDIA GPUs this process may use: CUDA_VISIBLE_DEVICES if set, else what the driver shows."""
-    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    """How many NVIDIA GPUs this process may use: CUDA_VISIBLE_DEVICES if set, else what the driver shows.
+
+    In a job of SLURM only CUDA_VISIBLE_DEVICES counts: it names what the job was given (NoDevFiles: nothing).
+    """
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES", "" if "SLURM_JOB_ID" in os.environ else None)
     if chosen is not None:
-        return len([d for d in chosen.split(",") if d.strip() and not d.strip().startswith("-")])
+        return len([d for d in chosen.split(",") if d.strip() and not d.strip().startswith(("-", "NoDevFiles"))])
     shown = list(Path("/proc/driver/nvidia/gpus").glob("*"))
     if shown:
         return len(shown)

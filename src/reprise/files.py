@@ -35,9 +35,10 @@ def atomic_path(path: Path | str) -> Iterator[Path]:
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     except OSError as error:
-        # A write that fails knows only the temporary name, or none. An error without a number comes
-        # from the body, not from the system.
-        if error.errno is None or error.filename not in {None, str(temporary)}:
+        # A write that fails, or a temporary file that cannot be made, knows only the temporary name, or none.
+        # An error without a number comes from the body, not from the system.
+        known = error.filename is None or Path(str(error.filename)).name.startswith(f".{path.name}.")
+        if error.errno is None or not known:
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:

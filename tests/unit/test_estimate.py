@@ -8,7 +8,7 @@ from reprise import cli
 from reprise.config.resolved import Resolved
 from reprise.devices import processor
 from reprise.errors import UserError
-from reprise.evidence.estimate import CACHE, Estimate, calibration, estimates, hours, read_cache, summary
+from reprise.evidence.estimate import CACHE, Estimate, calibration, estimates, hours, read_cache, summary, time_limit
 from reprise.training.protocol import Outcome
 from reprise.training.record import make_record, write_record
 
@@ -36,6 +36,20 @@ def test_finished_replicas_say_how_long_the_others_take(tmp_path):
     (found,) = estimates([one], tmp_path, never)
     assert (found.missing, found.seconds, found.total) == (2, 150.0, 300.0)
     assert found.source == "finished replicas"
+
+
+def test_a_time_limit_leaves_room(tmp_path):
+    one, short, unknown = experiment("one"), experiment("short"), experiment("unknown")
+    leave(tmp_path, one, 0, 7200.0)
+    leave(tmp_path, short, 0, 1.0)
+    assert time_limit(one, 1440, tmp_path) == 360
+    assert time_limit(short, 1440, tmp_path) == 10
+    assert time_limit(unknown, 1440, tmp_path) == 1440
+    check = Resolved("p", "check", "quick", "t", 1, {"check": "c"}, {}, None)
+    assert time_limit(check, 1440, tmp_path) == 1440
+    # Damage is not for this to tell.
+    (tmp_path / one.record_path(0)).write_text("{")
+    assert time_limit(one, 1440, tmp_path) == 1440
 
 
 def test_other_processors_and_diverged_replicas_say_nothing(tmp_path):

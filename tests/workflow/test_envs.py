@@ -116,9 +116,11 @@ def test_the_report_needs_its_environment_alone(gated: Project) -> None:
     results = gated.root / "results/quick"
     for name in ("figures", "tables"):
         shutil.rmtree(results / name)
-    for name in ("metrics.csv", "report.html"):
+    for name in ("metrics.csv", "claims.json", "report.html"):
         (results / name).unlink()
     within(gated, "report", "collect", "--tier", "quick")
+    within(gated, "report", "verify", "--tier", "quick")
+    assert (results / "claims.json").is_file()
     within(gated, "report", "render", "--tier", "quick")
     assert (results / "report.html").is_file()
     assert len(list((results / "figures").iterdir())) == 3
@@ -132,7 +134,7 @@ def test_every_rule_says_what_it_needs() -> None:
         blocks = re.split(r"^rule (\w+):$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
         for name, block in zip(blocks[::2], blocks[1::2], strict=True):
             rules[name] = set(re.findall(r"^    (\w+):", block, re.MULTILINE))
-    assert rules.keys() == {"fetch", "prepare", "train", "collect", "figure", "table", "page", "all"}
+    assert rules.keys() == {"fetch", "prepare", "train", "collect", "claims", "figure", "table", "page", "all"}
     for name, keys in rules.items():
         if name != "all":
             assert keys >= {"output", "log", "benchmark", "conda", "resources", "message", "shell"}, name

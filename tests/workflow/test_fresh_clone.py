@@ -40,7 +40,14 @@ def fresh(first_run: tuple[Project, Run], tmp_path: Path) -> Project:
 def test_git_has_records_and_tables_but_no_data(fresh: Project) -> None:
     assert len(fresh.records()) == 6
     results = fresh.root / "results/quick"
-    for name in ("metrics.csv", "curves.csv.gz", "samples.jsonl", "metrics.json", "figures/digits-curves.svg"):
+    for name in (
+        "metrics.csv",
+        "curves.csv.gz",
+        "samples.jsonl",
+        "metrics.json",
+        "claims.json",
+        "figures/digits-curves.svg",
+    ):
         assert (results / name).is_file()
     assert (results / "tables/words-perplexity.md").is_file()
     absent = ("data", "checkpoints", "logs", "benchmarks", "build", ".snakemake", "results/quick/config")
@@ -65,7 +72,7 @@ def test_no_age_of_files_trains(fresh: Project, ages: str) -> None:
         os.utime(path, (then, then))
     plan = fresh.plan()
     assert plan.trained == []
-    assert plan.jobs.keys() <= {"collect", "figure", "table", "page"}
+    assert plan.jobs.keys() <= {"collect", "claims", "figure", "table", "page"}
     assert "figure" in plan.jobs  # git has no PNG and no PDF
 
 
@@ -86,11 +93,12 @@ def test_a_removed_record_is_trained_alone_though_its_corpus_has_to_be_made(fres
 def test_what_it_makes_again_comes_out_the_same(fresh: Project, first_run: tuple[Project, Run]) -> None:
     original, _ = first_run
     before = {path: path.read_bytes() for path in fresh.records()}
-    run = fresh.snakemake("--forcerun", "collect")
+    run = fresh.snakemake("--forcerun", "collect", "claims")
     assert run.status == 0, run.log
-    assert run.jobs == {"collect": 1, "figure": 1, "table": 2, "page": 1}
+    assert run.jobs == {"collect": 1, "claims": 1, "figure": 1, "table": 2, "page": 1}
     assert {path: path.read_bytes() for path in fresh.records()} == before
-    same = ["metrics.csv", "curves.csv.gz", "metrics.json", "figures/digits-curves.svg", "figures/digits-curves.png"]
+    same = ["metrics.csv", "curves.csv.gz", "metrics.json", "claims.json"]
+    same += [f"figures/digits-curves.{k}" for k in ("svg", "png")]
     same += [f"tables/{n}.{k}" for n in ("digits-convergence", "words-perplexity") for k in ("csv", "md", "html")]
     for name in same:
         path = Path("results/quick") / name

@@ -103,7 +103,7 @@ def test_an_unknown_tier_is_one_line(clone: Project) -> None:
 def test_conda_that_is_not_there_is_one_line(clone: Project, tmp_path: Path) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
-    for name in ("bash", "sh"):
+    for name in ("bash", "sh", "which"):  # Snakemake's plugin for SLURM asks `which` as it is loaded
         (programs / name).symlink_to(shutil.which(name) or f"/bin/{name}")
     run = clone.snakemake("--dry-run", "--use-conda", PATH=str(programs))
     assert run.status == 2

@@ -13,12 +13,13 @@ from reprise.config.resolved import read_resolved
 
 REPLICAS = {"digits/rnn-t5": 2, "digits/lstm-t5": 1, "digits/count": 1, "words/s-rnn-4": 2}
 DRAWN = {"figure": 1, "table": 2, "page": 1}
+JUDGED = {"claims": 1, **DRAWN}
 
 
 def test_from_nothing_to_the_page(first_run: tuple[Project, Run]) -> None:
     project, run = first_run
     results = project.root / "results" / "quick"
-    assert run.jobs == {"prepare": 1, "train": 6, "collect": 1, **DRAWN}
+    assert run.jobs == {"prepare": 1, "train": 6, "collect": 1, **JUDGED}
     figures = {f"digits-curves.{kind}" for kind in ("svg", "png", "pdf")}
     tables = {f"{n}.{kind}" for n in ("digits-convergence", "words-perplexity") for kind in ("csv", "md", "html")}
     assert {p.name for p in (results / "figures").iterdir()} == figures
@@ -30,6 +31,12 @@ def test_from_nothing_to_the_page(first_run: tuple[Project, Run]) -> None:
     assert {(f"{r['paper']}/{r['experiment']}", r["replica"]) for r in rows} == {
         (name, str(replica)) for name, count in REPLICAS.items() for replica in range(count)
     }
+    claims = json.loads((results / "claims.json").read_text(encoding="utf-8"))
+    assert {key: claim["verdict"] for key, claim in claims["digits"].items() if key != "D1"} == {
+        "D2": "reproduced",
+        "D3": "not tested",
+    }
+    assert claims["digits"]["D1"]["n"] == {"rnn-t5": 2, "lstm-t5": 1}
     assert not list(project.root.rglob("*.part"))
 
 
@@ -64,19 +71,19 @@ def test_a_changed_hyperparameter_trains_its_experiment_alone(finished: Project)
     )
     plan = finished.plan()
     assert plan.trained == ["digits/rnn-t5 0", "digits/rnn-t5 1"]
-    assert plan.jobs == {"train": 2, "collect": 1, **DRAWN}
+    assert plan.jobs == {"train": 2, "collect": 1, **JUDGED}
 
 
 def test_one_more_replica_trains_one(finished: Project) -> None:
     finished.edit("config/papers/digits.yaml", "quick: {replicas: 2}", "quick: {replicas: 3}")
     plan = finished.plan()
     assert plan.trained == ["digits/rnn-t5 2"]
-    assert plan.jobs == {"train": 1, "collect": 1, **DRAWN}
+    assert plan.jobs == {"train": 1, "collect": 1, **JUDGED}
 
 
 def test_one_replica_less_collects_again(finished: Project) -> None:
     finished.edit("config/papers/digits.yaml", "quick: {replicas: 2}", "quick: {replicas: 1}")
-    assert finished.plan().jobs == {"collect": 1, **DRAWN}
+    assert finished.plan().jobs == {"collect": 1, **JUDGED}
 
 
 @pytest.mark.parametrize("change", ["touched", "changed"])
@@ -102,8 +109,8 @@ def test_training_code_trains_nothing(finished: Project) -> None:
     [
         ("config/config.yaml", "engine: auto", "engine: reference", {}),
         ("config/config.yaml", "device: cpu", "device: auto", {}),
-        ("config/papers/digits.yaml", "title: RNN, T = 5", "title: The RNN", DRAWN),
-        ("config/papers/digits.yaml", "value: 0.5,", "value: 0.6,", DRAWN),
+        ("config/papers/digits.yaml", "title: RNN, T = 5", "title: The RNN", JUDGED),
+        ("config/papers/digits.yaml", "value: 0.5,", "value: 0.6,", JUDGED),
     ],
     ids=["engine", "device", "title", "reported-number"],
 )

@@ -1,5 +1,6 @@
 """What the rules share: the configuration, checked, and the experiments of the tier with their hashes."""
 
+import functools
 import os
 import re
 import shutil
@@ -8,10 +9,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
-from reprise.config.project import load_project
+from reprise.cluster import within_limits
+from reprise.config.project import LDC_WSJ, load_project
 from reprise.config.resolve import resolve_tier
 from reprise.devices import gpus_wanted, visible_gpus
 from reprise.errors import UserError
+from reprise.evidence.estimate import estimates, summary, time_limit
 from reprise.files import write_if_changed
 
 
@@ -28,6 +31,10 @@ try:
 except UserError as error:
     stop(error)
 
+# The jobs are commands of their own, which read config/ again.
+if PROJECT.config.ldc_wsj:
+    os.environ[LDC_WSJ] = PROJECT.config.ldc_wsj
+
 TIER = PROJECT.config.tier
 RESULTS = f"results/{TIER}"
 BY_ID = {experiment.id: experiment for experiment in EXPERIMENTS}
@@ -43,8 +50,13 @@ DONE = "|".join(
 # A corpus is made for whichever experiment reads it; its name says all that it depends on.
 CORPORA = {e.corpus: e for e in EXPERIMENTS if e.corpus}
 
-for experiment in EXPERIMENTS:
-    write_if_changed(experiment.config_path(), experiment.to_json())
+try:
+    for experiment in EXPERIMENTS:
+        write_if_changed(experiment.config_path(), experiment.to_json())
+except OSError as error:
+    stop(
+        f"{error.filename}: {error.strerror}; make room or mend the access, then run it again"
+    )
 
 needs_conda = any(
     "conda" in str(method).lower()
@@ -55,17 +67,65 @@ if needs_conda and shutil.which("conda") is None:
         "--use-conda: no command 'conda' on this machine; leave the flag away to run with the Python at hand"
     )
 
-# On a cluster the head node has no GPU: its profile sets the resource of the rule instead.
-VISIBLE_GPUS = visible_gpus()
+
+@functools.cache
+def partitions():
+    """The limits of the partitions that a cluster's profile names; None where jobs run on this machine."""
+    settings = workflow.executor_settings
+    if not hasattr(settings, "partition_config"):
+        return None
+    path = settings.partition_config or os.environ.get("SNAKEMAKE_SLURM_PARTITIONS")
+    if not path:
+        return []
+    from snakemake_executor_plugin_slurm.partitions import read_partition_file
+
+    return [partition.limits for partition in read_partition_file(path)]
 
 
-def resources_of(rule):
-    """mem_mb and runtime (minutes) of a rule, doubled with every new attempt."""
-    limits = getattr(PROJECT.config.resources, rule)
+@functools.cache
+def most_gpus():
+    """GPUs that a job can have. On a cluster the partitions say so: the head node has none."""
+    if partitions() is None:
+        return visible_gpus()
+    return max((limits.max_gpu for limits in partitions()), default=0)
+
+
+@functools.cache
+def minutes_of(experiment_id, otherwise):
+    return time_limit(BY_ID[experiment_id], otherwise)
+
+
+def resources_of(kind):
+    """mem_mb and runtime (minutes) of a kind of job, doubled with every new attempt as far as a partition allows it.
+
+    A replica has a multiple of what it was estimated to take, where it was.
+    """
+    stated = getattr(PROJECT.config.resources, kind)
+
+    def wanted(wildcards, attempt):
+        minutes, gpus = stated.runtime, 0
+        if kind == "train":
+            minutes = minutes_of(resolved(wildcards).id, minutes)
+            gpus = gpus_of(wildcards)
+        more = 2 ** (attempt - 1)
+        return within_limits(
+            minutes * more, stated.mem_mb * more, gpus, partitions() or []
+        )
+
     return {
-        "mem_mb": lambda wildcards, attempt: limits.mem_mb * 2 ** (attempt - 1),
-        "runtime": lambda wildcards, attempt: limits.runtime * 2 ** (attempt - 1),
+        "mem_mb": lambda wildcards, attempt: wanted(wildcards, attempt)[1],
+        "runtime": lambda wildcards, attempt: wanted(wildcards, attempt)[0],
     }
+
+
+def outlook():
+    """How long the training will take, as far as that is known without measuring."""
+    # A cluster has no cores to share out, but so many jobs at a time.
+    at_a_time = workflow.cores if workflow.local_exec else workflow.nodes
+    try:
+        return summary(estimates(EXPERIMENTS), max(1, at_a_time))
+    except UserError as error:
+        return str(error)
 
 
 def experiment_of_corpus(wildcards):
@@ -74,9 +134,7 @@ def experiment_of_corpus(wildcards):
 
 def raw_files(wildcards):
     dataset = CORPORA[f"data/corpora/{wildcards.corpus}.npz"].config["data"]["dataset"]
-    return [
-        f"data/raw/{dataset}/{f.name}" for f in PROJECT.config.datasets[dataset].files
-    ]
+    return [f"data/raw/{dataset}/{f.name}" for f in PROJECT.spec(dataset).files]
 
 
 def resolved(wildcards):
@@ -84,7 +142,14 @@ def resolved(wildcards):
 
 
 def gpus_of(wildcards):
-    return gpus_wanted(resolved(wildcards), VISIBLE_GPUS)
+    return gpus_wanted(resolved(wildcards), most_gpus())
+
+
+def device_of(wildcards, resources):
+    """A job that asked for no GPU uses none, even where it sees one that is another's."""
+    if resources.gpu == 0 and resolved(wildcards).device == "auto":
+        return "--device cpu"
+    return ""
 
 
 def corpus_of(wildcards):

@@ -9,6 +9,8 @@ rule fetch:
     benchmark:
         "benchmarks/fetch/{dataset}/{file}.tsv"
     retries: 2
+    # Nodes of a cluster seldom have a way out; its head node has.
+    localrule: True
     conda:
         "../../envs/data.yaml"
     resources:

@@ -23,9 +23,10 @@ rule train:
         corpus=lambda wildcards, input: (
             f"--corpus {input.corpus}" if input.corpus else ""
         ),
+        device=device_of,
     message:
         "training {wildcards.paper}/{wildcards.experiment}, replica {wildcards.replica}"
     shell:
         "PYTHONPATH=src REPRISE_WARM=1 python -m reprise train {wildcards.paper}/{wildcards.experiment} "
         "--replica {wildcards.replica} --config {params.config} {params.corpus} "
-        "--threads {threads} --output {output} > {log} 2>&1"
+        "--threads {threads} {params.device} --output {output} > {log} 2>&1"

@@ -51,9 +51,11 @@ def _compiler() -> list[str]:
 
 
 def _compile(compiler: list[str], source: Path, target: Path) -> None:
+    # The compiler's own temporary files go where the library goes: /tmp may be full.
+    environment = {**os.environ, "TMPDIR": str(target.parent)}
     for native in ([NATIVE], []):  # some compilers know no "native": the baseline is right, if slow
         command = [*compiler, *OPTIONS, *native, str(source), "-o", str(target)]
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if result.returncode == 0:
             return
     lines = [line.strip() for line in result.stderr.splitlines() if "error" in line]

@@ -1,0 +1,150 @@
+"""Disks that are full, folders that are closed, a /tmp without room: one line says what, and nothing is half there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from project import PYTHON, Project, Run
+
+RESULTS = "results/quick"
+
+
+def state(folder: Path) -> dict[str, bytes]:
+    """All files of a folder, hidden ones too."""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("command", "target"),
+    [
+        (("collect",), "metrics.csv"),
+        (("verify",), "claims.json"),
+        (("render", "digits-curves"), "figures/digits-curves.svg"),
+        (("render", "words-perplexity"), "tables/words-perplexity"),
+        (("render", "--report"), "report.html"),
+    ],
+    ids=["metrics", "claims", "figure", "table", "page"],
+)
+def test_a_full_disk_leaves_what_was_there(finished: Project, command: tuple[str, ...], target: str) -> None:
+    """No file may grow over 512 bytes, as on a disk that is full."""
+    before = state(finished.root / RESULTS)
+    done = small_files(finished, *command, "--tier", "quick")
+    assert done.returncode == 1, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"reprise: error: {RESULTS}/{target}")
+    assert "File too large; make room or mend the access, then run it again" in line
+    assert state(finished.root / RESULTS) == before
+
+
+def test_a_full_disk_leaves_no_corpus(finished: Project) -> None:
+    shutil.rmtree(finished.root / "data")
+    done = small_files(finished, "prepare", "words/s-rnn-4", "--tier", "quick")
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("reprise: error: data/")
+    assert "File too large; make room" in line
+    assert state(finished.root / "data") == {}
+
+
+def small_files(project: Project, *arguments: str) -> subprocess.CompletedProcess[str]:
+    limited = 'ulimit -f 1 && exec "$@"'  # bash counts in 1,024 bytes, sh in 512
+    return project.run("sh", "-c", limited, "sh", PYTHON, "-m", "reprise", *arguments, PYTHONPATH="src")
+
+
+def bound(*command: str) -> tuple[str, ...]:
+    """The command held to the permissions of files, which root otherwise is not."""
+    if os.geteuid() != 0:
+        return command
+    if shutil.which("setpriv") is None:
+        pytest.skip("root may write everywhere, and there is no setpriv to take that away")
+    return ("setpriv", "--inh-caps=-all", "--bounding-set=-all", *command)
+
+
+def snakemake(project: Project, *targets: str, wrapper: tuple[str, ...] = (), **more: str) -> Run:
+    command = (PYTHON, "-m", "snakemake", "--cores", "2", "--config", "tier=quick", "--", *targets)
+    done = project.run(*wrapper, *command, **more)
+    return Run(done.returncode, done.stdout, done.stderr)
+
+
+def close(folder: Path) -> None:
+    """Takes away the right to write from a folder, the folders in it and their files."""
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(path.stat().st_mode & ~0o222)
+
+
+@pytest.fixture
+def closed(finished: Project) -> Project:
+    """The finished project but for a table, its results read-only; they are opened again, so that they can go."""
+    for path in (finished.root / RESULTS / "tables").glob("words-*"):
+        path.unlink()
+    close(finished.root / RESULTS)
+    yield finished
+    for path in (finished.root / RESULTS, *(finished.root / RESULTS).rglob("*")):
+        path.chmod(0o755)
+
+
+def test_results_that_are_read_only(closed: Project) -> None:
+    """Reading goes on: what would be written is named, and nothing is changed or removed."""
+    before = state(closed.root / RESULTS)
+    for path in (closed.root / RESULTS).rglob("report.html"):
+        path.chmod(0o644)  # Snakemake itself refuses to make a file again that is read-only
+    run = snakemake(closed, "all", wrapper=bound())
+    assert run.status == 1
+    line = f"reprise: error: {RESULTS}/tables/words-perplexity.csv: Permission denied; make room or mend the access"
+    assert line in run.log
+    assert "Traceback" not in run.log
+    assert state(closed.root / RESULTS) == before
+
+
+def test_resolved_configurations_that_cannot_be_written(finished: Project) -> None:
+    shutil.rmtree(finished.root / RESULTS / "config")
+    results = finished.root / RESULTS
+    results.chmod(0o555)
+    run = snakemake(finished, "all", wrapper=bound())
+    results.chmod(0o755)
+    assert run.status == 2
+    assert run.messages == [
+        f"reprise: error: {RESULTS}/config: Permission denied; make room or mend the access, then run it again"
+    ]
+
+
+def without_room(folder: Path) -> tuple[str, ...]:
+    """A wrapper whose command sees a full file system of its own at the folder."""
+    fill = f'cat /dev/zero > "{folder}/filler" 2> /dev/null || true'
+    mounted = f'mount -t tmpfs -o size=64k tmpfs "{folder}" && {{ {fill}; }} && exec "$@"'
+    wrapper = ("unshare", "--mount", "sh", "-c", mounted, "sh")
+    command = (*wrapper, "sh", "-c", f'cat /proc/version > "{folder}/x"')
+    trial = subprocess.run(command, capture_output=True, text=True, check=False)
+    if "No space left on device" not in trial.stderr:
+        pytest.skip(f"no file system of one's own can be mounted here: {trial.stderr.strip()}")
+    return wrapper
+
+
+def test_no_room_for_temporary_files(finished: Project, tmp_path: Path) -> None:
+    """A replica is trained, its engine compiled, a figure drawn without a byte in TMPDIR."""
+    if shutil.which("unshare") is None:
+        pytest.skip("no command unshare on this machine")
+    temporary = tmp_path / "t"
+    temporary.mkdir()
+    (record,) = finished.records("words/s-rnn-4/1-*.json")
+    engine = record.read_text(encoding="utf-8").partition('"engine": "')[2].partition('"')[0]
+    record.unlink()
+    shutil.rmtree(finished.root / RESULTS / "figures")
+    compiled = finished.root / "build"
+    run = snakemake(
+        finished,
+        str(record.relative_to(finished.root)),
+        f"{RESULTS}/figures/digits-curves.svg",
+        wrapper=without_room(temporary),
+        TMPDIR=str(temporary),
+        REPRISE_BUILD=str(compiled),
+    )
+    assert run.status == 0, run.log
+    assert run.trained == ["words/s-rnn-4 1"]
+    assert f'"engine": "{engine}"' in record.read_text(encoding="utf-8")
+    assert bool(list(compiled.glob("*.so"))) == bool(list(Path(finished.variables["REPRISE_BUILD"]).glob("*.so")))
+    assert len(list((finished.root / RESULTS / "figures").iterdir())) == 3

@@ -1,0 +1,168 @@
+"""A SLURM of one node on loopback: its own ports, key and folders, two partitions and two GPUs that are none.
+
+slurmctld, slurmd and munged come from Debian's packages `slurm-wlm` and `munge`. The configuration has to lie in
+/etc/slurm: Snakemake's plugin takes SLURM_CONF away from its jobs, whose `srun` then looks there. Another cluster's
+configuration is never touched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+ETC = Path("/etc/slurm")
+MARK = "# Written by the tests of Reprise, removed when they end.\n"
+PROGRAMS = ("munged", "munge", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "sinfo", "scontrol")
+SECONDS = 30.0
+
+CONFIGURATION = """\
+ClusterName=reprise
+SlurmctldHost=localhost(127.0.0.1)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+SlurmctldPort={controller}
+SlurmdPort={daemon}
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.log
+CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
+SwitchType=switch/none
+MpiDefault=none
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+ReturnToService=2
+SchedulerType=sched/backfill
+SchedulerParameters=sched_min_interval=100000
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+SlurmdParameters=config_overrides
+MinJobAge=300
+KillWait=30
+GresTypes=gpu
+NodeName=localhost NodeAddr=127.0.0.1 CPUs=4 RealMemory=16000 Gres=gpu:2 State=UNKNOWN
+PartitionName=short Nodes=localhost Default=YES MaxTime=10 State=UP
+PartitionName=accelerated Nodes=localhost MaxTime=INFINITE State=UP
+"""
+GPUS = "NodeName=localhost Name=gpu File=/dev/null\nNodeName=localhost Name=gpu File=/dev/zero\n"
+FILES = {"slurm.conf": CONFIGURATION, "gres.conf": GPUS}
+
+
+def obstacle() -> str | None:
+    """Why no cluster can be started here; None where one can."""
+    missing = [name for name in PROGRAMS if _program(name) is None]
+    if missing:
+        return f"no {missing[0]} on this machine: apt-get install slurm-wlm munge"
+    if os.geteuid() != 0:
+        return "slurmd needs root"
+    for name in FILES:
+        file = ETC / name
+        if file.exists() and not file.read_text(encoding="utf-8").startswith(MARK):
+            return f"{file} belongs to a cluster of this machine"
+    return None
+
+
+@contextlib.contextmanager
+def cluster() -> Iterator[Path]:
+    """Starts the daemons and stops them, all jobs with them; yields the folder of their logs."""
+    reason = obstacle()
+    if reason:
+        raise RuntimeError(reason)
+    # In /tmp and open: munged refuses a socket that not everybody can reach.
+    folder = Path(tempfile.mkdtemp(prefix="reprise-slurm-"))
+    folder.chmod(0o755)
+    daemons: list[subprocess.Popen[bytes]] = []
+    try:
+        _configure(folder)
+        daemons.append(_munge(folder))
+        for name in ("slurmctld", "slurmd"):
+            # In the foreground, so that they are children of the tests and end with them.
+            daemons.append(_start(folder, name, "-D", *(["-N", "localhost"] if name == "slurmd" else [])))
+        _wait_until_idle(folder, daemons)
+        yield folder
+    finally:
+        subprocess.run(["scancel", "--signal=KILL", "--full", "--user=root"], capture_output=True, check=False)
+        for daemon in reversed(daemons):
+            daemon.terminate()
+        for daemon in reversed(daemons):
+            try:
+                daemon.wait(SECONDS)
+            except subprocess.TimeoutExpired:
+                daemon.kill()
+                daemon.wait()
+        for name in FILES:
+            (ETC / name).unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def slurm(*command: str) -> str:
+    """What a command of SLURM prints; it has to succeed."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert done.returncode == 0, f"{' '.join(command)}: {done.stderr}"
+    return done.stdout
+
+
+def jobs() -> list[dict[str, str]]:
+    """All jobs, finished ones too, as `scontrol show job` describes them, by id."""
+    found = []
+    for line in slurm("scontrol", "--oneliner", "show", "job").splitlines():
+        if line.startswith("JobId="):
+            found.append(dict(word.split("=", 1) for word in line.split() if "=" in word))
+    return sorted(found, key=lambda job: int(job["JobId"]))
+
+
+def _configure(folder: Path) -> None:
+    ETC.mkdir(exist_ok=True)
+    for name in ("state", "spool"):
+        (folder / name).mkdir()
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(2)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        controller, daemon = (one.getsockname()[1] for one in sockets)
+    for name, text in FILES.items():
+        (ETC / name).write_text(MARK + text.format(folder=folder, controller=controller, daemon=daemon), "utf-8")
+
+
+def _munge(folder: Path) -> subprocess.Popen[bytes]:
+    (folder / "munge.key").write_bytes(os.urandom(128))
+    (folder / "munge.key").chmod(0o400)
+    names = {"key-file": "munge.key", "socket": "munge.socket", "pid-file": "munged.pid", "seed-file": "munged.seed"}
+    return _start(folder, "munged", "--foreground", "--force", *(f"--{k}={folder / v}" for k, v in names.items()))
+
+
+def _start(folder: Path, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+    with (folder / f"{name}.out").open("wb") as out:
+        return subprocess.Popen(
+            [_program(name) or name, *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd="/"
+        )
+
+
+def _wait_until_idle(folder: Path, daemons: list[subprocess.Popen[bytes]]) -> None:
+    limit = time.monotonic() + SECONDS
+    while True:
+        done = subprocess.run(["sinfo", "-h", "-o", "%T"], capture_output=True, text=True, check=False)
+        if done.returncode == 0 and done.stdout.split()[:1] == ["idle"]:
+            return
+        dead = [daemon.args for daemon in daemons if daemon.poll() is not None]
+        if dead or time.monotonic() > limit:
+            said = "".join(path.read_text(errors="replace")[-3000:] for path in sorted(folder.glob("*.out")))
+            raise RuntimeError(f"no idle node ({done.stdout}{done.stderr}), ended: {dead}\n{said}")
+        time.sleep(0.1)
+
+
+def _program(name: str) -> str | None:
+    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")

@@ -1,0 +1,86 @@
+"""The pipeline on a real SLURM of one node: `snakemake --profile profiles/slurm all`.
+
+Skipped, with the reason, where SLURM cannot be started. The tests share one run; see conftest.py.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cluster import MARK, cluster, obstacle
+from disturbed import MINUTES, MOST_MINUTES, REQUEUED, TIMED_OUT, Finished
+from project import ROOT, read_record
+
+
+def resumed(run: Finished, experiment: str) -> int:
+    (record,) = run.project.records(f"{experiment}/*.json")
+    found = read_record(record)
+    assert found["status"] == "finished"
+    return found["run"]["resumed"]
+
+
+def test_it_comes_to_its_end(run: Finished) -> None:
+    assert run.status == 0, run.log
+    results = run.project.root / "results/quick"
+    assert (results / "report.html").is_file()
+    assert len(run.project.records()) == 4
+    assert "Nothing to be done" in run.project.snakemake().log
+
+
+def test_a_requeued_job_goes_on_from_its_checkpoint(run: Finished) -> None:
+    (job,) = run.jobs_of(REQUEUED)
+    assert (job["JobState"], job["Restarts"]) == ("COMPLETED", "1"), run.log
+    assert resumed(run, "digits/rnn-t5") == 1
+
+
+def test_after_its_time_limit_a_job_has_more_and_goes_on(run: Finished) -> None:
+    first, second = run.jobs_of(TIMED_OUT)
+    assert (first["JobState"], second["JobState"]) == ("TIMEOUT", "COMPLETED"), run.log
+    (early,) = [job for job in run.submitted if job["JobId"] == first["JobId"]]
+    assert early["TimeLimit"] == f"00:0{MINUTES}:00"
+    # Twice as much would be more than the partition allows.
+    assert MINUTES < MOST_MINUTES < 2 * MINUTES
+    assert second["TimeLimit"] == f"00:0{MOST_MINUTES}:00"
+    assert (first["MinMemoryNode"], second["MinMemoryNode"]) == ("500M", "1000M")
+    assert resumed(run, "digits/lstm-t5") == 1
+
+
+def test_a_gpu_is_asked_for_where_it_can_be_used(run: Finished) -> None:
+    for job in run.jobs:
+        wanted = REQUEUED in job["Comment"] or TIMED_OUT in job["Comment"]
+        assert job["Partition"] == ("accelerated" if wanted else "short"), job["Comment"]
+        assert job.get("TresPerJob") == ("gres:gpu:1" if wanted else None), job["Comment"]
+    assert {"digits_count_0", "words_s-rnn-4_0"} <= {j["Comment"].partition("wildcards_")[2][:-13] for j in run.jobs}
+
+
+def test_no_process_outlives_its_job(run: Finished) -> None:
+    """The process left behind that spares trainings their start would be another job's, or nobody's."""
+    assert run.survivors == []
+
+
+def test_logs_of_jobs_that_failed_are_kept(run: Finished) -> None:
+    (job, _) = run.jobs_of(TIMED_OUT)
+    logs = list((run.project.root / "logs/slurm").rglob("*.log"))
+    assert [path.stem for path in logs] == [job["JobId"]]
+
+
+def test_another_clusters_configuration_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if obstacle():
+        pytest.skip(obstacle())
+    monkeypatch.setattr("cluster.ETC", tmp_path)
+    (tmp_path / "slurm.conf").write_text("ClusterName=theirs\n", encoding="utf-8")
+    assert "slurm.conf belongs to a cluster of this machine" in str(obstacle())
+    with pytest.raises(RuntimeError, match="belongs to a cluster"), cluster():
+        pass
+    assert (tmp_path / "slurm.conf").read_text(encoding="utf-8") == "ClusterName=theirs\n"
+    # What a killed run of these tests left behind is ours.
+    (tmp_path / "slurm.conf").write_text(MARK, encoding="utf-8")
+    assert obstacle() is None
+
+
+def test_no_partition_is_named_for_a_site_that_has_not_been_asked() -> None:
+    import yaml
+
+    text = (ROOT / "profiles/slurm/partitions.yaml").read_text(encoding="utf-8")
+    assert yaml.safe_load(text) == {"partitions": {}}
