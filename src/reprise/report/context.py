@@ -67,6 +67,8 @@ class Context:
     datasets: Mapping[str, Dataset] = field(default_factory=dict)
     claims: Mapping[str, Any] = field(default_factory=dict)
     folder: Path = Path()  # what was collected, results/<tier>
+    papers: Mapping[str, Context] = field(default_factory=dict, repr=False, compare=False)
+    """All contexts of the tier by paper, this one too, for displays that cite another paper's experiments."""
 
     def display(self, display_id: str) -> Display:
         return {**self.paper.tables, **self.paper.figures}[display_id]
@@ -188,8 +190,9 @@ def load_contexts(project: Project, experiments: list[Resolved]) -> dict[str, Co
     metrics = read_collected(folder / "metrics.csv", COLUMNS, tier)
     curves = read_collected(folder / "curves.csv.gz", CURVE_COLUMNS, tier)
     claims = read_claims(folder / "claims.json", tier)
-    return {
-        name: Context(
+    found: dict[str, Context] = {}
+    for name, paper in project.papers.items():
+        found[name] = Context(
             tier=tier,
             paper_id=name,
             paper=paper,
@@ -201,6 +204,6 @@ def load_contexts(project: Project, experiments: list[Resolved]) -> dict[str, Co
             datasets=project.config.datasets,
             claims=claims.get(name, {}),
             folder=folder,
+            papers=found,
         )
-        for name, paper in project.papers.items()
-    }
+    return found

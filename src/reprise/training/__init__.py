@@ -166,6 +166,6 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
             "patience": int,
             "max_epochs": int,
         },
-        gpu=True,
+        gpu=False,
     ),
 }

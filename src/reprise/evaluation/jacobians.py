@@ -1,0 +1,86 @@
+"""How far a recurrent network's state depends on an earlier one: document 003, section 2.3, equations 12 to 16."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from reprise.models.recurrent import RNN, SLOPES, Recurrent
+
+LEAST = -300.0
+"""log10 of what counts as zero: a float64 of this size is next to the smallest there is."""
+
+
+@dataclass(frozen=True)
+class JacobianNorms:
+    """|| ds_t / ds_k || of the last state s_t of texts, over the distance t - k = 1, 2, ..., t.
+
+    `norms` is the mean over the texts. `bound` is (beta_W beta_h)^(t-k) (16) of an RNN; `bound_slope_1` the same with
+    beta_h = 1, which the notes allow the sigmoid.
+    """
+
+    norms: list[float]
+    bound: list[float] | None
+    bound_slope_1: list[float] | None
+    excess: float | None  # the largest log10(norm of one text / bound)
+
+    def log10_at(self, distance: int) -> float:
+        """log10 of the norm at a distance."""
+        norm = self.norms[distance - 1]
+        return max(LEAST, math.log10(norm)) if norm > 0 else LEAST
+
+    def curves(self, split: str) -> list[dict[str, Any]]:
+        """The norms and bounds as curves of a run record."""
+        values = {"jacobian_norm": self.norms, "jacobian_bound": self.bound, "jacobian_bound_1": self.bound_slope_1}
+        fixed = {"split": split, "unit": "1", "axis": "distance", "x": list(range(1, len(self.norms) + 1))}
+        return [fixed | {"metric": name, "y": y} for name, y in values.items() if y is not None]
+
+    def metrics(self, split: str, distances: list[int], texts: int) -> list[dict[str, Any]]:
+        """Their logarithms at some distances, and by how much an RNN is above its bound, as metrics of a run record."""
+        values = {f"log10_jacobian_at_{d}": self.log10_at(d) for d in distances}
+        if self.excess is not None:
+            values["log10_above_bound"] = self.excess
+        return [
+            {"split": split, "metric": name, "value": value, "unit": "1", "n": texts} for name, value in values.items()
+        ]
+
+
+@torch.no_grad()
+def jacobian_norms(model: Recurrent, x: Tensor) -> JacobianNorms:
+    """Of the texts x (T, B), in float64; the state is (h) or (h, c), the norm the largest singular value."""
+    by_text = torch.stack([torch.linalg.matrix_norm(product, 2) for product in jacobians(model, x)])  # (T, B)
+    mean = by_text.mean(1).tolist()
+    if not isinstance(model, RNN):
+        return JacobianNorms(mean, None, None, None)
+    beta_W = torch.linalg.matrix_norm(model.W_h[0].double(), 2).item()
+    bound, with_1 = (
+        [(beta_W * slope) ** distance for distance in range(1, len(x) + 1)] for slope in (SLOPES[model.activation], 1.0)
+    )
+    logs = by_text.max(1).values.log10() - torch.tensor(bound, dtype=torch.float64).log10()
+    return JacobianNorms(mean, bound, with_1, max(LEAST, logs.max().item()))
+
+
+@torch.no_grad()
+def jacobians(model: Recurrent, x: Tensor) -> Iterator[Tensor]:
+    """ds_t / ds_k of every text of x (T, B) for k = T - 1, ..., 0, (B, S, S) each, in float64: the products of (12).
+
+    The factors are found by automatic differentiation.
+    """
+    model = copy.deepcopy(model).double()
+    Wx, states = model.read(x), [torch.cat(state, 1) for state in model.states(x)]
+
+    def step(Wx: Tensor, s: Tensor) -> Tensor:  # of one text: (gates, H), (S,)
+        parts = tuple(part[None] for part in s.split(model.hidden))
+        return torch.cat(model.step(Wx[:, None], parts), 1)[0]
+
+    factors = torch.func.vmap(torch.func.jacrev(step, argnums=1), in_dims=(1, 0))
+    product = torch.eye(states[0].shape[1], dtype=torch.float64)
+    for j in range(len(x), 0, -1):
+        product = product @ factors(Wx[j - 1], states[j - 1])  # the latest on the left
+        yield product

@@ -1,0 +1,155 @@
+"""Counts of word n-grams, as sorted tables: what the models of `word_ngram.py` are made of.
+
+A context of k words is a number: the rank of (the context of its k - 1 latest words, its oldest word) among those of
+the training text. So a context's number leads to that of the context without its oldest word, which backing off needs,
+and no number is larger than contexts times vocabulary, whatever the order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from reprise.data.corpus import Split
+
+BOUNDARIES = ("sentence", "text")
+"""Whether a sentence's first words are seen after the sentence before, or after boundary words alone."""
+
+
+@dataclass(frozen=True)
+class Positions:
+    """The words of a text and the words before each: row j - 1 of `before` is the word j before."""
+
+    words: np.ndarray  # (n,) int64
+    before: np.ndarray  # (contexts, n) int64
+
+    @classmethod
+    def of(cls, split: Split, contexts: int, boundary: int, across: str) -> Positions:
+        """Every word of the split, each with `contexts` words before it.
+
+        The word `boundary`, which ends sentences, stands wherever there is no word: before every sentence, or, with
+        `across` "text", before the first alone.
+        """
+        if across not in BOUNDARIES:
+            raise ValueError(f"across must be one of {', '.join(BOUNDARIES)}, not {across}")
+        words = split.tokens.astype(np.int64)
+        n, place = len(words), np.arange(len(words))
+        start = np.zeros(n, np.int64)
+        if across == "sentence":
+            start = np.repeat(split.offsets[:-1], np.diff(split.offsets))
+        before = np.full((contexts, n), boundary, np.int64)
+        for j in range(1, contexts + 1):
+            inside = place - j >= start
+            before[j - 1, inside] = words[place[inside] - j]
+        return cls(words, before)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def first(self, count: int) -> Positions:
+        """The first `count` words."""
+        return Positions(self.words[:count], self.before[:, :count])
+
+
+@dataclass(frozen=True)
+class Table:
+    """What followed each context of k - 1 words: the k-grams, sorted by context and word, and the contexts.
+
+    `shorter` and `parents` are where the k-gram and the context without their oldest word stand in the table below.
+    """
+
+    keys: np.ndarray  # (ngrams,) int64, sorted: context * V + word
+    counts: np.ndarray  # (ngrams,) C(c w)
+    contexts: np.ndarray  # (ngrams,) the context of each
+    totals: np.ndarray  # (contexts,) C(c): the sum of what followed
+    types: np.ndarray  # (contexts,) T(c)
+    shorter: np.ndarray  # (ngrams,)
+    parents: np.ndarray  # (contexts,)
+
+    def sum_by_context(self, values: np.ndarray) -> np.ndarray:
+        """Sums over the k-grams of each context, (ngrams,) -> (contexts,)."""
+        return np.bincount(self.contexts, values, len(self.totals))
+
+
+@dataclass
+class NGramCounts:
+    """k-grams of a training text over V words for k = 1, 2, ..., counted when they are asked for."""
+
+    training: Positions
+    vocabulary: int
+    _context_keys: list[np.ndarray] = field(default_factory=list)  # of contexts of 1, 2, ... words, sorted
+    _of_word: list[np.ndarray] = field(default_factory=list)  # the context of 0, 1, ... words before each word
+    _tables: list[Table] = field(default_factory=list)
+    _continuations: dict[int, Table] = field(default_factory=dict)
+
+    def table(self, k: int) -> Table:
+        """The counts of k-grams."""
+        while len(self._tables) < k:
+            self._tables.append(self._count(len(self._tables) + 1))
+        return self._tables[k - 1]
+
+    def continuations(self, k: int) -> Table:
+        """The table of k-grams with other counts: how many different words were seen before each."""
+        if k not in self._continuations:
+            table = self.table(k)
+            counts = np.bincount(self.table(k + 1).shorter, minlength=len(table.keys))
+            totals = np.bincount(table.contexts, counts, len(table.totals))
+            self._continuations[k] = replace(table, counts=counts, totals=totals)
+        return self._continuations[k]
+
+    def context_keys(self, words: int) -> np.ndarray:
+        """The sorted keys of the contexts of so many words, at least 1: shorter context * V + oldest word."""
+        self.table(words + 1)
+        return self._context_keys[words - 1]
+
+    def _count(self, k: int) -> Table:
+        V, words = self.vocabulary, self.training.words
+        if k == 1:
+            of_word, parents = np.zeros(len(words), np.int64), np.zeros(1, np.int64)
+        else:
+            longer = self._of_word[-1] * V + self.training.before[k - 2]
+            known, of_word = np.unique(longer, return_inverse=True)
+            self._context_keys.append(known)
+            parents = known // V
+        self._of_word.append(of_word)
+        keys, counts = np.unique(of_word * V + words, return_counts=True)
+        contexts = keys // V
+        size = len(parents)
+        shorter = np.zeros(len(keys), np.int64)
+        if k > 1:
+            shorter = np.searchsorted(self._tables[-1].keys, parents[contexts] * V + keys % V)
+        totals = np.bincount(contexts, counts, size)
+        return Table(keys, counts, contexts, totals, np.bincount(contexts, minlength=size), shorter, parents)
+
+
+@dataclass
+class HeldOut:
+    """Held-out words, each found in the tables of the `NGramCounts` that are asked about."""
+
+    positions: Positions
+    _of: NGramCounts | None = None
+    _found: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def find(self, counts: NGramCounts, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Where the context of k - 1 words and the k-gram of each word stand in `counts.table(k)`; -1: unseen."""
+        if self._of is not counts:
+            self._of, self._found = counts, []
+        V, words = counts.vocabulary, self.positions.words
+        while len(self._found) < k:
+            j = len(self._found) + 1
+            context = np.zeros(len(self), np.int64)
+            if j > 1:
+                shorter = self._found[-1][0]
+                context = _places(counts.context_keys(j - 1), shorter * V + self.positions.before[j - 2], shorter >= 0)
+            self._found.append((context, _places(counts.table(j).keys, context * V + words, context >= 0)))
+        return self._found[k - 1]
+
+
+def _places(known: np.ndarray, keys: np.ndarray, sought: np.ndarray) -> np.ndarray:
+    """Where each key stands among the sorted `known`; -1 where it does not, or is not `sought`."""
+    place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    return np.where(sought & (known[place] == keys), place, -1)

@@ -1,0 +1,59 @@
+"""The window-based neural language model of document 003, section 1.3 (Bengio et al., "A neural probabilistic language
+model", JMLR 2003):
+
+    y^ = softmax(W2 tanh(W1 x + b1) + W3 x + b3)          (4)
+
+x holds the vectors of the n words before, one after the other. Without W3, the direct connection, it is the simplified
+model of the notes' Figure 2, y^ = softmax(U h + b2), with U = W2, b2 = b3 and f = tanh.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from reprise.errors import UserError
+
+
+class WindowModel(nn.Module):
+    """V words, vectors of size d, H hidden units, a window of n words; `direct` has W3.
+
+    UserError for a window below 1.
+    """
+
+    def __init__(self, vocabulary: int, embedding: int, hidden: int, window: int, direct: bool) -> None:
+        super().__init__()
+        if window < 1:
+            raise UserError(f"model window-lm: option window: {window} is below 1; the model reads at least one word")
+        V, d, H, n = vocabulary, embedding, hidden, window
+        self.vocabulary, self.embedding, self.hidden, self.window, self.direct = V, d, H, n, direct
+        self.E = nn.Parameter(torch.zeros(V, d))  # row w is the vector of word w
+        self.W1 = nn.Parameter(torch.zeros(H, n * d))
+        self.b1 = nn.Parameter(torch.zeros(H))
+        self.W2 = nn.Parameter(torch.zeros(V, H))
+        if direct:
+            self.W3 = nn.Parameter(torch.zeros(V, n * d))
+        self.b3 = nn.Parameter(torch.zeros(V))
+
+    def forward(self, words: Tensor) -> Tensor:
+        """Windows of words (B, n), the latest last -> logits of the next words (B, V)."""
+        x = self.E[words].flatten(1)  # (B, n d)
+        h = torch.tanh(x @ self.W1.T + self.b1)  # (B, H)
+        logits = h @ self.W2.T + self.b3
+        return logits + x @ self.W3.T if self.direct else logits  # (4)
+
+
+def initialise(model: WindowModel, generator: torch.Generator) -> None:
+    """Vectors from N(0, 0.1^2); a matrix from U(-r, r), r = 1 / sqrt(its columns); biases zero. W3 starts at zero, so
+    that the models with and without it start as the same function.
+
+    The notes give no law; this one is ours.
+    """
+    with torch.no_grad():
+        model.E.normal_(0.0, 0.1, generator=generator)
+        for W in (model.W1, model.W2):
+            r = W.shape[1] ** -0.5
+            W.uniform_(-r, r, generator=generator)
+        for name, parameter in model.named_parameters():
+            if name in ("b1", "b3", "W3"):
+                parameter.zero_()

@@ -1,0 +1,195 @@
+"""Word n-gram models: document 003, section 1.2, equations 2 and 3 for any n, and what it says against sparsity.
+
+    P(w_i | w_{i-n+1} .. w_{i-1}) = count(w_{i-n+1} .. w_i) / count(w_{i-n+1} .. w_{i-1})            (2), (3)
+
+The context's count is the sum of the counts of what follows it, so that the last words of a text, which nothing
+follows, take no mass away. C is a count, c a context, c' the context without its oldest word, T(c) how many different
+words followed c, V the size of the vocabulary.
+
+`WordNGram.estimate` gives the probability of every held-out word under the model of one order, from `NGramCounts`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from reprise.errors import UserError
+from reprise.models.ngram_counts import HeldOut, NGramCounts, Table
+
+
+@dataclass(frozen=True)
+class WordNGram(ABC):
+    """A model of V words whose largest order is `order`; UserError for an order below 1."""
+
+    vocabulary: int
+    order: int
+    proper = True  # whether the numbers are probabilities, which sum to one over the vocabulary
+
+    def __post_init__(self) -> None:
+        if self.order < 1:
+            raise UserError(f"option order: {self.order} is below 1; an n-gram has at least one word")
+
+    @abstractmethod
+    def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
+        """P(w | the n - 1 words before it) of every held-out word, (words,); NaN where it is not defined."""
+
+
+@dataclass(frozen=True)
+class Relative(WordNGram):
+    """Equations 2 and 3 as they stand:
+
+        P(w | c) = C(c w) / C(c)
+
+    It is 0 for what never followed c, and not defined after a context that was never seen.
+    """
+
+    def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
+        """See `WordNGram`."""
+        table, (context, ngram) = counts.table(n), held.find(counts, n)
+        frequency = _at(relative(table), ngram, 0.0)
+        return np.where(context >= 0, frequency, np.nan)
+
+
+@dataclass(frozen=True)
+class Additive(WordNGram):
+    """ "A small delta could be added to the count for each word":
+
+        P(w | c) = (C(c w) + delta) / (C(c) + delta V)
+
+    After a context that was never seen that is 1 / V.
+    """
+
+    delta: float
+
+    def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
+        """See `WordNGram`."""
+        table, (context, ngram) = counts.table(n), held.find(counts, n)
+        seen, total = _at(table.counts, ngram, 0), _at(table.totals, context, 0)
+        return (seen + self.delta) / (total + self.delta * self.vocabulary)
+
+
+@dataclass(frozen=True)
+class StupidBackoff(WordNGram):
+    """ "We could condition on w_2 alone":
+
+        S(w | c) = C(c w) / C(c) if that is above 0, else alpha S(w | c')
+
+    Brants et al., "Large language models in machine translation" (EMNLP 2007), equation 5. These are scores: they do
+    not sum to one (`score_sums` says to what).
+    """
+
+    alpha: float
+    proper = False
+
+    def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
+        """The scores, see `WordNGram`."""
+        score = np.zeros(len(held))
+        for k in range(1, n + 1):
+            _, ngram = held.find(counts, k)
+            score = np.where(ngram >= 0, _at(relative(counts.table(k)), ngram, 0.0), self.alpha * score)
+        return score
+
+    def score_sums(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
+        """Sum of S(w | c) over the vocabulary after the context of every held-out word, (words,)."""
+        sums, found = np.ones(1), np.ones(len(held))
+        for k in range(2, n + 1):
+            table = counts.table(k)
+            below = table.sum_by_context(relative(counts.table(k - 1))[table.shorter])
+            sums = 1 + self.alpha * (sums[table.parents] - below)
+            context, _ = held.find(counts, k)
+            found = np.where(context >= 0, _at(sums, context, 0.0), self.alpha * found)
+        return found
+
+
+@dataclass(frozen=True)
+class Backoff(WordNGram):
+    """Backing off within probabilities; a(c) makes their sum one:
+
+        P(w | c) = (C(c w) - D) / C(c) if C(c w) > 0, else a(c) P(w | c')
+
+    Katz's scheme ("Estimation of probabilities from sparse data", 1987) with the absolute discount of `discount` in
+    place of his, which leaves nothing to back off to after a context whose n-grams were all seen often. Single words
+    are interpolated with 1 / V.
+    """
+
+    def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
+        """See `WordNGram`."""
+        p = _interpolate(counts.table(1), held.find(counts, 1), 1 / self.vocabulary)
+        seen = _interpolate_seen(counts.table(1), 1 / self.vocabulary)
+        for k in range(2, n + 1):
+            table, (context, ngram) = counts.table(k), held.find(counts, k)
+            discounted, left = _discounted(table)
+            # What may follow the shorter context and did not follow this one.
+            rest = 1 - table.sum_by_context(seen[table.shorter])
+            weight = np.divide(left, rest, out=np.zeros_like(left), where=rest > 0)
+            p = np.where(ngram >= 0, _at(discounted, ngram, 0.0), _at(weight, context, 1.0) * p)
+            seen = discounted
+        return p
+
+
+@dataclass(frozen=True)
+class KneserNey(WordNGram):
+    """The yardstick:
+
+        P(w | c) = max(C(c w) - D, 0) / C(c) + D T(c) / C(c) P(w | c')
+
+    Interpolated Kneser-Ney: below the model's own order C(c w) is the number of different words that were seen before
+    c w. Chen and Goodman, "An empirical study of smoothing techniques for language modeling" (1998), section 3. Single
+    words are interpolated with 1 / V, so that a word of the vocabulary that the text lacks has a probability; without
+    `uniform_base` they are not. `D` is that of `discount`, order by order, unless one is given.
+    """
+
+    D: float | None = None
+    uniform_base: bool = True
+
+    def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
+        """See `WordNGram`."""
+        p: np.ndarray | float = 1 / self.vocabulary
+        for k in range(1, n + 1):
+            table = counts.table(k) if k == n else counts.continuations(k)
+            if k == 1 and not self.uniform_base:
+                p = _at(relative(table), held.find(counts, 1)[1], 0.0)
+            else:
+                p = _interpolate(table, held.find(counts, k), p, self.D)
+        return p
+
+
+def relative(table: Table) -> np.ndarray:
+    """C(c w) / C(c) of every n-gram seen, (ngrams,)."""
+    return table.counts / table.totals[table.contexts]
+
+
+def discount(table: Table) -> float:
+    """n_1 / (n_1 + 2 n_2), of the n-grams counted once and twice; 1/2 where there are none of them.
+
+    Ney, Essen and Kneser, "On structuring probabilistic dependences in stochastic language modelling" (1994).
+    """
+    once, twice = (int((table.counts == r).sum()) for r in (1, 2))
+    return once / (once + 2 * twice) if once else 0.5
+
+
+def _discounted(table: Table, D: float | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """max(C(c w) - D, 0) / C(c) by n-gram, and the mass that this leaves by context."""
+    D = discount(table) if D is None else D
+    return (table.counts - D) / table.totals[table.contexts], D * table.types / table.totals
+
+
+def _interpolate(
+    table: Table, found: tuple[np.ndarray, np.ndarray], lower: np.ndarray | float, D: float | None = None
+) -> np.ndarray:
+    context, ngram = found
+    discounted, left = _discounted(table, D)
+    return _at(discounted, ngram, 0.0) + _at(left, context, 1.0) * lower
+
+
+def _interpolate_seen(table: Table, lower: float) -> np.ndarray:
+    discounted, left = _discounted(table)
+    return discounted + left[table.contexts] * lower
+
+
+def _at(values: np.ndarray, index: np.ndarray, otherwise: float) -> np.ndarray:
+    """values[index], or `otherwise` where the index is -1: not seen."""
+    return np.where(index >= 0, values[np.maximum(index, 0)], otherwise)

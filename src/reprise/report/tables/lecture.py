@@ -1,0 +1,206 @@
+"""Document 003: n-gram models by order and by size of the text, language models of all kinds, and the recall task."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from reprise.data.name_lengths import FIXED, SENTENCE_2
+from reprise.errors import UserError, known
+from reprise.evaluation.units import perplexity
+from reprise.report.context import Context, of_experiment
+from reprise.report.rounding import NONE, deviation, fixed, integer, mean, significant, spread
+from reprise.report.tables import Column, Table
+
+_QUANTITIES = {
+    "cross_entropy": ("perplexity", perplexity),
+    "zero_share": ("share of words with probability 0", float),
+    "undefined_share": ("share of words without a probability", float),
+    "score_cross_entropy": ("as a perplexity from scores, which it is not", perplexity),
+    "score_sum": ("sum of the scores of all words", float),
+}
+"""Metric of the curves over n -> what it is called, and what is shown of it."""
+
+
+def ngrams(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row a model and quantity, a column an order: test perplexity, infinite where a word has no probability."""
+    context.options(table_id, options)
+    names = context.cited_by(table_id)
+    orders = range(1, max(context.setting(name, "model.order") for name in names) + 1)
+    rows = []
+    for name, title in _with_variants(context, names):
+        found = {metric: context.points(name, metric, "test") for metric in _QUANTITIES}
+        entropy = "score_cross_entropy" if len(found["score_sum"]) else "cross_entropy"
+        if all(points.empty for points in found.values()):
+            rows.append({"experiment": name, "title": title, "quantity": context.status(name).absence})
+        for metric, (quantity, shown) in _QUANTITIES.items():
+            values = {int(n): shown(mean(v.dropna().to_numpy())) for n, v in found[metric].iterrows()}
+            if metric == entropy and len(found["zero_share"]):
+                values = {n: values.get(n, math.inf) for n in orders}
+            if values and not (metric.endswith("_share") and not any(values.values())):
+                row = {"experiment": name, "title": title, "quantity": quantity}
+                rows.append(row | {f"order_{n}": value for n, value in values.items()})
+    columns = [
+        Column("Model", lambda row: row["title"], words=True),
+        Column("Quantity", lambda row: row["quantity"], words=True),
+        *(Column(f"n = {n}", _order(n)) for n in orders),
+    ]
+    keys = ["experiment", "title", "quantity", *(f"order_{n}" for n in orders)]
+    return Table(columns, pd.DataFrame(rows, columns=keys), _corpora(context, names))
+
+
+def _with_variants(context: Context, names: list[str]) -> Iterator[tuple[str, str]]:
+    """Every experiment and its title, each with its variants that were run."""
+    for name in names:
+        yield name, context.entry(name).title
+        for assumption, entry in context.paper.assumptions.items():
+            for alternative, choice in entry.alternatives.items():
+                variant = f"{name}@{assumption}={alternative}"
+                if name in choice.experiments and context.status(variant).run:
+                    settings = ", ".join(f"{k}: {v}" for k, v in choice.settings.items())
+                    yield variant, f"{context.entry(name).title} ({settings})"
+
+
+def _order(n: int) -> Any:
+    def show(row: Mapping[str, Any]) -> str:
+        value = row[f"order_{n}"]
+        if pd.isna(value):
+            return NONE
+        if math.isinf(value):
+            return "∞"
+        perplexities = (_QUANTITIES[metric][0] for metric in ("cross_entropy", "score_cross_entropy"))
+        return fixed(value, 1 if row["quantity"] in perplexities else 4)
+
+    return show
+
+
+def storage(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row an order, a column a size of the training text: different n-grams."""
+    context.options(table_id, options)
+    (name,) = context.cited_by(table_id)
+    rows = []
+    for n in range(1, context.setting(name, "model.order") + 1):
+        points = context.points(name, f"stored_order_{n}", "train")
+        rows.append({"order": n} | {f"words_{int(words)}": float(v.iloc[0]) for words, v in points.iterrows()})
+    frame = pd.DataFrame(rows)
+    sizes = [column for column in frame if column.startswith("words_")]
+    columns = [Column("n", lambda row: integer(row["order"]))]
+    columns += [Column(f"{int(size[6:]):,} words", _count(size)) for size in sizes]
+    notes = _corpora(context, [name])
+    return Table(columns, frame, notes if sizes else [*notes, f"{context.status(name).absence.capitalize()}."])
+
+
+def _count(size: str) -> Any:
+    return lambda row: integer(row[size])
+
+
+def language_models(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row a model: test perplexity of the notes' own, then of those cited from other papers.
+
+    Option `cited`: "<paper>/<experiment>", one after the other; they are as the same tier has them.
+    """
+    cited = context.options(table_id, options, cited="")["cited"].split()
+    own = context.cited_by(table_id)
+    rows = [_language_model(context, name, "") for name in own]
+    where = f"{context.file}: key tables.{table_id}.options.cited"
+    notes = _corpora(context, own)
+    for entry in cited:
+        paper, _, name = entry.partition("/")
+        if paper not in context.papers:
+            notes.append(f"{entry}: the paper {paper} is not among the configured ones.")
+            continue
+        other = context.papers[paper]
+        if name not in other.paper.experiments:
+            raise UserError(f"{where}: {paper} has no experiment '{name}'; {known(name, other.paper.experiments)}")
+        rows.append(_language_model(other, name, f"document {other.paper.document}"))
+        notes += _corpora(other, [name])
+    return Table(_MODELS, pd.DataFrame(rows).astype({"parameters": "Int64"}), notes)
+
+
+def _language_model(context: Context, name: str, source: str) -> dict[str, Any]:
+    ours, valid = (context.values(name, "perplexity", split) for split in ("test", "valid"))
+    parameters = of_experiment(context.metrics, name).parameters.dropna()
+    status = context.status(name)
+    return {
+        "source": source,
+        "experiment": f"{context.paper_id}/{name}",
+        "title": context.entry(name).title,
+        "parameters": int(parameters.iloc[0]) if len(parameters) else None,
+        "mean": mean(ours),
+        "std": deviation(ours),
+        "valid_mean": mean(valid),
+        "valid_std": deviation(valid),
+        "n": len(ours),
+        "absence": "diverged" if status.run else status.absence,
+    }
+
+
+def recall(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row a network: the names recalled over the distances of both sentences and the longest, and Jacobian norms."""
+    context.options(table_id, options)
+    names = context.cited_by(table_id)
+    longest = {name: FIXED + context.setting(name, "data.filler") for name in names}
+    rows = []
+    for name in names:
+        row: dict[str, Any] = {"experiment": name, "title": context.entry(name).title, "longest": longest[name]}
+        quantities = {
+            "sentence_1": ("test", f"accuracy_at_{FIXED}"),
+            "sentence_2": ("test", f"accuracy_at_{FIXED + SENTENCE_2}"),
+            "far": ("test", f"accuracy_at_{longest[name]}"),
+            "start": ("start", f"log10_jacobian_at_{longest[name]}"),
+            "end": ("end", f"log10_jacobian_at_{longest[name]}"),
+        }
+        for key, (split, metric) in quantities.items():
+            values = context.values(name, metric, split)
+            row |= {key: mean(values), f"{key}_std": deviation(values)}
+        status = context.status(name)
+        row["n"] = status.finished
+        row["absence"] = f"{status.diverged} of {status.run} diverged" if status.diverged else status.absence
+        rows.append(row)
+    far = max(longest.values())
+    columns = [
+        Column("Network", lambda row: row["title"], words=True),
+        Column(f"Sentence 1, {FIXED} words", _accuracy("sentence_1")),
+        Column(f"Sentence 2, {FIXED + SENTENCE_2} words", _accuracy("sentence_2")),
+        Column(f"{far} words", _accuracy("far")),
+        Column(f"Norm over {far} words: before training", _norm("start")),
+        Column("after", _norm("end")),
+        Column("Replicas", lambda row: integer(row["n"]) if row["n"] else row["absence"]),
+    ]
+    chance = {1 / context.setting(name, "data.names") for name in names}
+    notes = [f"By guessing {', '.join(fixed(share, 2) for share in chance)}. Norms: geometric mean over replicas."]
+    return Table(columns, pd.DataFrame(rows), notes)
+
+
+def _accuracy(key: str) -> Any:
+    return lambda row: spread(row[key], row[f"{key}_std"], 3)
+
+
+def _norm(key: str) -> Any:
+    return lambda row: NONE if pd.isna(row[key]) else significant(10.0 ** row[key], 2)
+
+
+def _corpora(context: Context, names: list[str]) -> list[str]:
+    """One line a corpus that the tier takes in the place of the configured one."""
+    others: dict[str, list[str]] = {}
+    for name in names:
+        if replaced := context.replaced_dataset(name):
+            others.setdefault(replaced, []).append(context.entry(name).title)
+    return [f"On “{context.dataset_title(other)}” at this tier: {'; '.join(t)}." for other, t in others.items()]
+
+
+def _ours(row: Mapping[str, Any]) -> str:
+    return spread(row["mean"], row["std"], 2) if row["n"] else row["absence"]
+
+
+_MODELS = [
+    Column("Model", lambda row: row["title"], words=True),
+    Column("From", lambda row: row["source"] or "here", words=True),
+    Column("Parameters", lambda row: integer(row["parameters"])),
+    Column("Test perplexity", _ours),
+    Column("Validation", lambda row: spread(row["valid_mean"], row["valid_std"], 2)),
+    Column("Replicas", lambda row: integer(row["n"])),
+]

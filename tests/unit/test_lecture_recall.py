@@ -1,0 +1,145 @@
+"""The recall task: its texts, its training and its records, and networks that are not trained."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import pytest
+import torch
+
+from reprise.config.options import check_options
+from reprise.config.resolved import Resolved
+from reprise.data.name_lengths import FILLERS, FIXED
+from reprise.data.names import Names
+from reprise.data.registry import PREPARATIONS
+from reprise.errors import UserError
+from reprise.models import MODELS
+from reprise.training import PROTOCOLS
+from reprise.training.checkpoint import decode, encode
+from reprise.training.loop import Job, run_job
+from reprise.training.protocol import Diverged, generator_for
+from reprise.training.recall import RandomJacobians, Recall
+
+CPU = torch.device("cpu")
+LAWS = {"recurrent_law": "gaussian", "recurrent_scale": 1.0, "input_std": 1.0}
+
+
+def test_the_texts_are_those_of_the_notes():
+    names = Names(5)
+    x, y = names.draw(17, 64, torch.Generator().manual_seed(0))
+    texts = [" ".join(names.vocabulary[word] for word in text) for text in x.T]
+    for text, answer in zip(texts, y.tolist(), strict=True):
+        first, second = text.split()[0], f"name-{answer}"
+        assert text.startswith(f"{first} walked into the room . {second} walked in too . ")
+        assert text.endswith(f" {first} said hi to")
+        assert first != second
+    assert x.shape == (32, 64)
+    assert len(x) - 1 - texts[0].split().index(f"name-{y[0]}") == FIXED + 17
+    assert set(y.tolist()) == set(range(5))
+    assert names.draw(0, 1, torch.Generator())[0].shape == (15, 1)
+    with pytest.raises(ValueError, match="two names are needed"):
+        Names(1)
+
+
+def config(name="notes-rnn", steps=60, filler=4, protocol="recall", **model):
+    options = {"hidden_size": 12, **LAWS}
+    options |= {"activation": "tanh"} if name == "notes-rnn" else {}
+    training = {"steps": steps, "batch_size": 20, "optimiser": "adam", "learning_rate": 0.003, "clip_norm": 1.0}
+    return {
+        "model": {"name": name, "options": options | model},
+        "data": {"dataset": "names", "options": {"names": 4, "filler": filler}},
+        "training": {"protocol": protocol, "options": (training | {"log_every": 20}) if protocol == "recall" else {}},
+        "precision": "float32",
+    }
+
+
+def finish(training):
+    while not training.finished:
+        assert training.advance()
+    return training.outcome()
+
+
+def recall(seed=0, **options):
+    return Recall(config(**options), seed, None, "auto", CPU)
+
+
+def test_a_gru_learns_the_task_and_the_record_says_how_far():
+    found = finish(recall(name="notes-gru", steps=500))
+    values = {(m["split"], m["metric"]): m["value"] for m in found.metrics}
+    accuracies = [values["test", f"accuracy_at_{FIXED + filler}"] for filler in FILLERS if filler <= 4]
+    assert min(accuracies) > 0.6  # by chance 1 in 3
+    assert values["test", f"probability_at_{FIXED}"] == pytest.approx(accuracies[0], abs=0.2)
+    assert {("start", f"log10_jacobian_at_{FIXED}"), ("end", f"log10_jacobian_at_{FIXED + 4}")} <= values.keys()
+    curves = {(c["split"], c["metric"]): c for c in found.curves}
+    assert curves["train", "nats_at_blank"]["x"] == list(range(0, 500, 20))
+    assert curves["test", "accuracy"]["x"] == [8, 9, 10, 12]
+    assert curves["start", "jacobian_norm"]["x"] == list(range(1, 20))
+    assert ("start", "jacobian_bound") not in curves
+
+
+def test_the_loss_is_of_the_name_at_the_blank(monkeypatch):
+    training = recall()
+    training.advance()
+    generator = generator_for(0, "data")
+    length = int(torch.randint(2, (), generator=generator) * torch.randint(1, 5, (), generator=generator))
+    x, y = training.names.draw(length, 20, generator)
+    expected = torch.nn.functional.cross_entropy(recall().model(x), y).item()
+    assert training.log["nats_at_blank"][0] == pytest.approx(expected)
+
+
+def test_half_of_the_batches_have_no_filler(monkeypatch):
+    training, lengths = recall(steps=400, filler=6), []
+    draw = training.names.draw
+    monkeypatch.setattr(training.names, "draw", lambda n, *more: (lengths.append(n), draw(n, *more))[1])
+    finish(training)
+    trained = lengths[1:401]  # the first draw is that of the probe
+    assert 0.4 < trained.count(0) / 400 < 0.6
+    assert set(trained) == set(range(7))
+
+
+@pytest.mark.parametrize("name", ["notes-rnn", "notes-lstm"])
+def test_it_goes_on_from_its_state_to_the_same_bits(name):
+    whole, states = recall(name=name), []
+    while not whole.finished:
+        states.append(encode({"identity": {}, "state": copy.deepcopy(whole.state())}))
+        whole.advance()
+    for state in (states[0], states[1], states[-1]):
+        again = recall(name=name)
+        again.restore(decode(state)["state"])
+        assert finish(again) == whole.outcome()
+
+
+def test_replicas_differ_and_repeat():
+    one, two, again = (finish(recall(seed)) for seed in (1, 2, 1))
+    assert one == again
+    assert one != two
+
+
+def test_a_network_that_is_not_trained(tmp_path):
+    resolved = Resolved("p", "e", "quick", "t", 1, config(protocol="random-jacobians"), {}, None)
+    record = run_job(Job(resolved, 0, tmp_path / "r.json", root=tmp_path))
+    start = [c for c in finish(recall()).curves if c["split"] == "start"]
+    assert record["curves"] == start
+    assert {m["metric"] for m in record["metrics"]} >= {"log10_jacobian_at_8", "log10_above_bound"}
+    fresh = RandomJacobians(resolved.config, 0, None, "auto", CPU)
+    fresh.restore(decode(encode({"identity": {}, "state": fresh.state()}))["state"])
+    assert finish(fresh).curves == start
+
+
+def test_divergence_and_wrong_input_are_told(tmp_path):
+    training = recall()
+    with torch.no_grad():
+        training.model.W_S.fill_(math.inf)
+    with pytest.raises(Diverged, match="training loss"):
+        finish(training)
+    with pytest.raises(UserError, match="engine: fused is none of auto, reference"):
+        Recall(config(), 0, None, "fused", CPU)
+
+
+def test_the_registry_knows_the_options_of_these_configurations():
+    for name in ("notes-rnn", "notes-gru", "notes-lstm"):
+        made = config(name)
+        assert check_options(made["model"]["options"], MODELS[name].options, "f", name)
+    assert check_options(made["training"]["options"], PROTOCOLS["recall"].options, "f", "p")
+    assert check_options(made["data"]["options"], PREPARATIONS["names"].options, "f", "d")

@@ -1,0 +1,250 @@
+"""Tables and figures of document 003, from made-up records of its own configuration."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.colors import same_color
+from test_report_case import row, write_collected
+
+from reprise.config.project import PAPERS, Project, load_paper, load_project
+from reprise.config.resolve import resolve_tier
+from reprise.errors import UserError
+from reprise.report import style
+from reprise.report.context import load_contexts
+from reprise.report.figures import lecture as figures
+from reprise.report.figures import lecture_jacobians
+from reprise.report.tables import lecture as tables
+
+REPOSITORY = Path(__file__).parents[2]
+PAPER = load_paper(REPOSITORY / PAPERS / "lecture.yaml")
+OTHER = load_paper(REPOSITORY / PAPERS / "rrntn.yaml")
+
+
+def metric(experiment, replica, name, value, split, paper="lecture", **more):
+    given = {"metric": name, "value": value, "split": split, "unit": "1", "n": 5, "parameters": 10, "paper": paper}
+    return row(experiment, replica, **given | more)
+
+
+def curve(experiment, replica, name, split, points, axis):
+    common = {"metric": name, "split": split, "axis": axis, "paper": "lecture"}
+    return [row(experiment, replica, x=x, value=y, **common) for x, y in points.items()]
+
+
+def nats(*perplexities):
+    return {n: math.log(p) for n, p in enumerate(perplexities, 1)}
+
+
+RECALLED = {8: 1.0, 25: 0.5, 72: 0.25}
+RELATIVE = {"zero_share": {1: 0.0, 2: 0.25}, "undefined_share": {1: 0.0, 2: 0.125}}
+SURFACE = {4.0: {-2.0: 0.5, -1.0: 0.25}, 5.0: {-2.0: 0.125, -1.0: 0.0}}
+PATHS = {
+    "plain": {"weight": [5.0, 4.5, 9.0], "bias": [-1.0, -1.5, 7.0], "error": [0.2, 0.3, 0.09]},
+    "clipped": {"weight": [5.0, 4.5, 4.6], "bias": [-1.0, -1.5, -1.25], "error": [0.2, 0.3, 0.1]},
+}
+
+
+def records():
+    metrics, curves = [], []
+    for name, points in RELATIVE.items():
+        curves += curve("ngram-relative", 0, name, "test", points, "order")
+    curves += curve("ngram-relative", 0, "cross_entropy", "test", nats(600), "order")
+    for n in (1, 2):
+        curves += curve("ngram-relative", 0, f"stored_order_{n}", "train", {100: 10.0 * n, 200: 20.0 * n}, "words")
+    for name, perplexities in {"ngram-kneser-ney": (600, 200), "ngram-add-1": (600, 800)}.items():
+        curves += curve(name, 0, "cross_entropy", "test", nats(*perplexities), "order")
+    curves += curve("ngram-stupid-backoff", 0, "score_cross_entropy", "test", nats(600, 170), "order")
+    curves += curve("ngram-stupid-backoff", 0, "score_sum", "test", {1: 1.0, 2: 1.25}, "order")
+    curves += curve("ngram-stupid-backoff", 0, "zero_share", "test", {1: 0.0, 2: 0.0, 3: 0.5}, "order")
+    counted = ("ngram-relative", "ngram-kneser-ney", "ngram-add-1", "ngram-stupid-backoff")
+    metrics += [metric(name, 0, "stored", 1.0, "train") for name in counted]
+    under = {"variant": "sentence-context=text"}
+    curves += [
+        point | under for point in curve("ngram-kneser-ney", 0, "cross_entropy", "test", nats(600, 210), "order")
+    ]
+    metrics.append(metric("ngram-kneser-ney", 0, "stored", 1.0, "train", **under))
+    metrics += [metric("window-direct", i, "perplexity", p, "test") for i, p in enumerate((150.0, 152.0))]
+    metrics.append(metric("lstm-254", 0, "perplexity", 90.0, "test", paper="rrntn", parameters=123))
+    for replica, worse in enumerate((0.0, 0.1)):
+        shares = {d: share - worse for d, share in RECALLED.items()}
+        curves += curve("recall-gru", replica, "accuracy", "test", shares, "distance")
+        metrics += [metric("recall-gru", replica, f"accuracy_at_{d}", share, "test") for d, share in shares.items()]
+        metrics.append(metric("recall-gru", replica, "log10_jacobian_at_72", -3.0 - 2 * replica, "start"))
+        norms = {d: 10.0 ** -(d + replica) for d in (1, 2, 3)}
+        for split in ("start", "end"):
+            curves += curve("recall-sigmoid", replica, "jacobian_norm", split, norms, "distance")
+        curves += curve("recall-sigmoid", replica, "jacobian_bound", "start", {1: 0.5, 2: 0.25, 3: 0.125}, "distance")
+        curves += curve("recall-sigmoid", replica, "jacobian_bound_1", "start", {1: 2.0, 2: 4.0, 3: 8.0}, "distance")
+        metrics.append(metric("recall-sigmoid", replica, "log10_above_bound", -0.5, "start"))
+        for bound in ("jacobian_bound", "jacobian_bound_1", "jacobian_norm"):
+            curves += curve("random-tanh-3", replica, bound, "start", {1: 3.0, 2: 9.0}, "distance")
+        metrics.append(metric("random-tanh-3", replica, "log10_above_bound", -0.5, "start"))
+    for w, errors in SURFACE.items():
+        curves += curve("figure-7", 0, "error", f"w = {w:.6g}", errors, "bias")
+    for path, columns in PATHS.items():
+        for name, values in columns.items():
+            curves += curve("figure-7", 0, name, path, dict(enumerate(values)), "update")
+    metrics.append(metric("figure-7", 0, "final_error", 0.09, "plain"))
+    return metrics, curves
+
+
+def contexts(root, metrics=None, curves=None, papers=("lecture", "rrntn")):
+    made_up = records()
+    rows = [made_up[i] if given is None else given for i, given in enumerate((metrics, curves))]
+    write_collected(root / "results" / "paper", *rows)
+    there = {"lecture": PAPER, "rrntn": OTHER}
+    project = Project(root, load_project(REPOSITORY, {"tier": "paper"}).config, {name: there[name] for name in papers})
+    return load_contexts(project, resolve_tier(project))
+
+
+@pytest.fixture(scope="module")
+def context(tmp_path_factory):
+    return contexts(tmp_path_factory.mktemp("project"))["lecture"]
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory):
+    return contexts(tmp_path_factory.mktemp("empty"), [], [])["lecture"]
+
+
+def reading(table, *keys):
+    """The rows as they are read, by raw values."""
+    raw = (tuple(row[key] for key in keys) for row in table.rows.to_dict("records"))
+    return dict(zip(raw, table.reading().to_dict("records"), strict=True))
+
+
+def test_perplexity_is_infinite_where_a_word_has_no_probability(context):
+    read = reading(tables.ngrams(context, "ngrams", {}), "experiment", "quantity")
+    relative = read["ngram-relative", "perplexity"]
+    assert (relative["n = 1"], relative["n = 2"], relative["n = 5"]) == ("600.0", "∞", "∞")
+    assert read["ngram-relative", "share of words with probability 0"]["n = 2"] == "0.2500"
+    assert read["ngram-relative", "share of words without a probability"]["n = 2"] == "0.1250"
+    assert read["ngram-kneser-ney", "perplexity"]["n = 2"] == "200.0"
+    assert read["ngram-kneser-ney@sentence-context=text", "perplexity"]["n = 2"] == "210.0"
+    assert ("ngram-backoff", "not trained yet") in read
+    assert ("ngram-backoff@sentence-context=text", "not trained yet") not in read
+
+
+def test_scores_are_not_called_perplexities(context):
+    read = reading(tables.ngrams(context, "ngrams", {}), "experiment", "quantity")
+    assert ("ngram-stupid-backoff", "perplexity") not in read
+    scores = read["ngram-stupid-backoff", "as a perplexity from scores, which it is not"]
+    assert (scores["n = 2"], scores["n = 3"]) == ("170.0", "∞")
+    assert read["ngram-stupid-backoff", "sum of the scores of all words"]["n = 2"] == "1.2500"
+
+
+def test_storage_by_order_and_size(context, empty):
+    table = tables.storage(context, "ngram-storage", {})
+    assert table.reading().to_dict("records")[1] == {"n": "2", "100 words": "20", "200 words": "40"}
+    assert tables.storage(empty, "ngram-storage", {}).notes == ["Not trained yet."]
+
+
+def test_models_of_another_paper_are_cited_from_its_records(context, tmp_path):
+    cited = {"cited": "rrntn/lstm-254 rrntn/gru-244"}
+    read = reading(tables.language_models(context, "language-models", cited), "experiment")
+    assert read[("lecture/window-direct",)] == {
+        "Model": "Window-based model, direct connection",
+        "From": "here",
+        "Parameters": "10",
+        "Test perplexity": "151.00 ± 1.41",
+        "Validation": "–",
+        "Replicas": "2",
+    }
+    lstm = read[("rrntn/lstm-254",)]
+    assert (lstm["Model"], lstm["From"], lstm["Parameters"]) == ("LSTM, H = 254", "document 001", "123")
+    assert lstm["Test perplexity"] == "90.00"
+    assert read[("rrntn/gru-244",)]["Test perplexity"] == "not trained yet"
+    with pytest.raises(UserError, match=r"tables\.language-models\.options\.cited: rrntn has no experiment 'lstm-245'"):
+        tables.language_models(context, "language-models", {"cited": "rrntn/lstm-245"})
+    alone = contexts(tmp_path / "alone", papers=("lecture",))["lecture"]
+    table = tables.language_models(alone, "language-models", cited)
+    assert "rrntn/lstm-254: the paper rrntn is not among the configured ones." in table.notes
+    assert "document 001" not in set(table.reading()["From"])
+
+
+def test_what_the_configuration_cites_is_there(context):
+    table = tables.language_models(context, "language-models", PAPER.tables["language-models"].options)
+    assert {"s-RNN, H = 100", "GRU, H = 244", "LSTM, H = 254"} <= set(table.reading()["Model"])
+
+
+def test_recall_by_sentence_and_norms(context):
+    table = tables.recall(context, "recall", {})
+    read = reading(table, "experiment")[("recall-gru",)]
+    assert read["Sentence 1, 8 words"] == "0.950 ± 0.071"
+    assert (read["Sentence 2, 25 words"], read["72 words"]) == ("0.450 ± 0.071", "0.200 ± 0.071")
+    assert (read["Norm over 72 words: before training"], read["after"], read["Replicas"]) == ("0.0001", "–", "2")
+    assert reading(table, "experiment")[("recall-lstm",)]["Replicas"] == "not trained yet"
+    assert table.notes[0].startswith("By guessing 0.10.")
+
+
+def drawn(function, context, figure):
+    with style.applied():
+        return function(context, figure, {})
+
+
+def lines(axes, look):
+    return [
+        line.get_xydata().tolist()
+        for line in axes.lines
+        if same_color(line.get_color(), look["color"]) and line.get_linewidth() == look["linewidth"]
+    ]
+
+
+def test_the_panels_of_ngrams(context):
+    left, middle, right = drawn(figures.ngrams, context, "ngram-orders").axes
+    heights = {round(y, 6) for line in left.lines for y in line.get_ydata()}
+    assert heights == {600.0, 200.0, 800.0}
+    bars = [(bar.get_y(), bar.get_height()) for bar in middle.patches]
+    assert sorted(bars) == [(0, 0), (0, 0.25), (0.25, 0.125)]
+    assert [line.get_xydata().tolist() for line in right.lines][1] == [[100, 20], [200, 40]]
+
+
+def test_recall_is_drawn_with_the_range_of_its_replicas(context):
+    (axes,) = drawn(figures.recall, context, "recall-by-distance").axes
+    ((gru),) = [line.get_xydata() for line in axes.lines if len(line.get_xdata()) == 3]
+    assert gru.tolist() == [[8, 0.95], [25, 0.45], [72, 0.2]]
+    corners = {tuple(corner) for corner in axes.collections[0].get_paths()[0].vertices.round(6)}
+    assert {(8, 1.0), (8, 0.9), (72, 0.25), (72, 0.15)} <= corners
+
+
+def test_norms_and_bounds(context):
+    panels = {axes.get_title(loc="left"): axes for axes in drawn(lecture_jacobians.trained, context, "jacobians").axes}
+    sigmoid = panels["RNN, sigmoid"]
+    assert lines(sigmoid, style.OURS)[0] == pytest.approx(np.array([[1, 0.055], [2, 0.0055], [3, 0.00055]]))
+    assert lines(sigmoid, {"color": style.BLACK, "linewidth": 0.9}) == [
+        [[1, 0.5], [2, 0.25], [3, 0.125]],
+        [[1, 2], [2, 4], [3, 8]],
+    ]
+    assert panels["GRU"].get_title(loc="right") == "2 of 5 run"
+    panels = {a.get_title(loc="left"): a for a in drawn(lecture_jacobians.random, context, "jacobians-random").axes}
+    assert len(panels["tanh, scale 3"].lines) == 2
+    assert panels["ReLU, scale 2"].get_title(loc="right") == "0 of 5 run"
+
+
+def test_both_paths_on_the_surface(context):
+    left, right, *_ = drawn(figures.error_surface, context, "figure-7").axes
+    assert [line.get_ydata().tolist() for line in right.lines] == [PATHS[path]["error"] for path in PATHS]
+    paths = [line.get_xydata().tolist() for line in left.lines][:2]
+    assert paths == [[list(p) for p in zip(c["weight"], c["bias"], strict=True)] for c in PATHS.values()]
+    assert [text.get_text() for text in left.texts] == ["ends at w = 9.0, b = 7.0"]
+    shades = left.collections[0].get_array().reshape(2, 2)
+    assert shades.tolist() == [[SURFACE[w][b] for w in SURFACE] for b in (-2.0, -1.0)]
+    assert (left.get_xlim(), left.get_ylim()) == ((4.0, 5.0), (-2.0, -1.0))
+
+
+@pytest.mark.parametrize(
+    ("function", "figure"),
+    [
+        (figures.ngrams, "ngram-orders"),
+        (figures.recall, "recall-by-distance"),
+        (figures.error_surface, "figure-7"),
+        (lecture_jacobians.trained, "jacobians"),
+        (lecture_jacobians.random, "jacobians-random"),
+    ],
+)
+def test_without_records_there_is_a_frame_that_says_so(empty, function, figure):
+    (axes,) = drawn(function, empty, figure).axes
+    assert [text.get_text() for text in axes.texts] == ["not trained yet"]

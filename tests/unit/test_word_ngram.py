@@ -1,0 +1,211 @@
+"""Word n-gram models: against counting by hand with dictionaries, and against nltk where it is installed."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+
+from reprise.data.corpus import Split
+from reprise.errors import UserError
+from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
+from reprise.models.word_ngram import Additive, Backoff, KneserNey, Relative, StupidBackoff, discount
+
+V, END = 7, 0
+"""Words 0 (the end of a sentence) to 6, which the training text never has."""
+
+
+def split_of(sentences):
+    offsets = np.concatenate([[0], np.cumsum([len(s) for s in sentences])]).astype(np.int64)
+    return Split(np.array([word for s in sentences for word in s], np.int32), offsets)
+
+
+def sentences(seed, count):
+    generator = np.random.default_rng(seed)
+    return [[*generator.integers(1, V - 1, generator.integers(0, 8)).tolist(), END] for _ in range(count)]
+
+
+TRAINING, TEST = sentences(1, 60), [*sentences(2, 20), [6, 1, 6, 2, END]]
+
+
+def grams(lines, n, across="sentence"):
+    """Every word with the n - 1 before it, oldest first."""
+    if across == "text":
+        lines = [[word for line in lines for word in line]]
+    padded = [[END] * (n - 1) + line for line in lines]
+    return [tuple(line[i : i + n]) for line in padded for i in range(len(line) - n + 1)]
+
+
+class ByHand:
+    """Counts of k-grams up to `order`, in dictionaries by context."""
+
+    def __init__(self, lines, order, across="sentence"):
+        self.after = [defaultdict(Counter) for _ in range(order + 1)]  # by length of the k-gram
+        self.before = [defaultdict(set) for _ in range(order + 1)]
+        for k in range(1, order + 1):
+            for *context, word in grams(lines, k, across):
+                self.after[k][tuple(context)][word] += 1
+                if context:
+                    self.before[k - 1][(*context[1:], word)].add(context[0])
+        self.continued = [defaultdict(Counter) for _ in range(order + 1)]
+        for continued, before in zip(self.continued, self.before, strict=True):
+            for (*context, word), earlier in before.items():
+                continued[tuple(context)][word] = len(earlier)
+        self.discounts = [self.discount(table) for table in self.after]
+        self.continued_discounts = [self.discount(table) for table in self.continued]
+
+    def discount(self, table):
+        counts = [n for words in table.values() for n in words.values()]
+        once, twice = counts.count(1), counts.count(2)
+        return once / (once + 2 * twice) if once else 0.5
+
+
+def relative(hand, *context, word):
+    seen = hand.after[len(context) + 1][context]
+    return seen[word] / sum(seen.values()) if seen else float("nan")
+
+
+def additive(hand, *context, word):
+    seen = hand.after[len(context) + 1][context]
+    return (seen[word] + 0.1) / (sum(seen.values()) + 0.1 * V)
+
+
+def stupid(hand, *context, word):
+    seen = hand.after[len(context) + 1][context]
+    if seen[word]:
+        return seen[word] / sum(seen.values())
+    return 0.4 * stupid(hand, *context[1:], word=word) if context else 0.0
+
+
+def backoff(hand, *context, word):
+    seen, D = hand.after[len(context) + 1][context], hand.discounts[len(context) + 1]
+    total = sum(seen.values())
+    if not context:
+        return max(seen[word] - D, 0) / total + D * len(seen) / total / V
+    if not seen:
+        return backoff(hand, *context[1:], word=word)
+    if seen[word]:
+        return (seen[word] - D) / total
+    rest = 1 - sum(discounted(hand, *context[1:], word=w) for w in seen)
+    return D * len(seen) / total / rest * backoff(hand, *context[1:], word=word)
+
+
+def discounted(hand, *context, word):
+    seen, D = hand.after[len(context) + 1][context], hand.discounts[len(context) + 1]
+    return (seen[word] - D) / sum(seen.values()) if context else backoff(hand, word=word)
+
+
+def kneser_ney(hand, *context, word, top=True):
+    k = len(context) + 1
+    seen, D = (
+        (hand.after[k][context], hand.discounts[k])
+        if top
+        else (hand.continued[k][context], hand.continued_discounts[k])
+    )
+    lower = kneser_ney(hand, *context[1:], word=word, top=False) if context else 1 / V
+    total = sum(seen.values())
+    return max(seen[word] - D, 0) / total + D * len(seen) / total * lower if seen else lower
+
+
+MODELS = {
+    Relative(V, 4): relative,
+    Additive(V, 4, 0.1): additive,
+    StupidBackoff(V, 4, 0.4): stupid,
+    Backoff(V, 4): backoff,
+    KneserNey(V, 4): kneser_ney,
+}
+PROPER = [model for model in MODELS if model.proper and not isinstance(model, Relative)]
+
+
+def counted(lines=TRAINING, order=4, across="sentence"):
+    return NGramCounts(Positions.of(split_of(lines), order - 1, END, across), V)
+
+
+def held_out(lines=TEST, order=4, across="sentence"):
+    return HeldOut(Positions.of(split_of(lines), order - 1, END, across))
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("across", ["sentence", "text"])
+def test_they_count_as_by_hand(model, across):
+    counts, held, hand = counted(across=across), held_out(across=across), ByHand(TRAINING, 5, across)
+    for n in range(1, 5):
+        expected = [MODELS[model](hand, *context, word=word) for *context, word in grams(TEST, n, across)]
+        np.testing.assert_allclose(model.estimate(counts, held, n), expected, rtol=1e-12)
+
+
+def after_every_context(order):
+    """Every word after every context that the training text has, and after others."""
+    known = {context for k in range(1, order + 1) for context in ByHand(TRAINING, order).after[k]}
+    contexts = [c for c in known if len(c) == order - 1] + [(6,) * (order - 1), (1, 6, 1)[: order - 1]]
+    rows = np.array([[*context[::-1], word] for context, word in itertools.product(contexts, range(V))])
+    return HeldOut(Positions(rows[:, -1], rows[:, :-1].T)), len(contexts)
+
+
+@pytest.mark.parametrize("model", PROPER, ids=lambda m: type(m).__name__)
+def test_probabilities_of_all_words_after_a_context_sum_to_one(model):
+    held, contexts = after_every_context(4)
+    for n in range(1, 5):
+        p = model.estimate(counted(), held, n).reshape(contexts, V)
+        np.testing.assert_allclose(p.sum(1), 1, rtol=1e-12)
+        assert p.min() > 0
+
+
+def test_scores_of_all_words_after_a_context_do_not_sum_to_one_and_their_sum_is_told():
+    model, counts = StupidBackoff(V, 4, 0.4), counted()
+    held, contexts = after_every_context(4)
+    for n in range(1, 5):
+        sums = model.estimate(counts, held, n).reshape(contexts, V).sum(1)
+        np.testing.assert_allclose(model.score_sums(counts, held, n).reshape(contexts, V), sums[:, None].repeat(V, 1))
+        assert (n == 1) == bool(np.allclose(sums, 1))
+
+
+def test_of_relative_frequencies_zero_and_undefined_are_told_apart():
+    counts, held = counted([[1, 2, END], [1, 3, END]]), held_out([[1, 2, 3, END]])
+    assert Relative(V, 2).estimate(counts, held, 2)[:2].tolist() == [1.0, 0.5]
+    assert Relative(V, 2).estimate(counts, held, 2)[2] == 0.0  # 3 never followed 2
+    assert np.isnan(Relative(V, 3).estimate(counts, held, 3)[3])  # nothing ever followed 2 3
+
+
+def test_the_discount_is_that_of_ney_essen_and_kneser():
+    table = counted([[1, 2, END], [1, 3, END], [1, 2, END]], 2).table(2)
+    # Bigrams: (end, 1) three times, (1, 2) and (2, end) twice, (1, 3) and (3, end) once.
+    assert sorted(table.counts.tolist()) == [1, 1, 2, 2, 3]
+    assert discount(table) == 2 / (2 + 2 * 2)
+
+
+def test_a_prefix_of_the_text_counts_as_if_it_were_all():
+    positions = Positions.of(split_of(TRAINING), 2, END, "sentence")
+    words = sum(len(line) for line in TRAINING[:20])
+    short, alone = NGramCounts(positions.first(words), V), counted(TRAINING[:20], 3)
+    for k in (1, 2, 3):
+        assert short.table(k).counts.tolist() == alone.table(k).counts.tolist()
+
+
+def test_an_order_below_one_and_a_wrong_boundary():
+    with pytest.raises(UserError, match="option order: 0 is below 1"):
+        Relative(V, 0)
+    with pytest.raises(ValueError, match="across must be one of sentence, text"):
+        Positions.of(split_of(TRAINING), 1, END, "page")
+
+
+@pytest.mark.parametrize("order", [2, 3, 4])
+def test_kneser_ney_and_stupid_backoff_are_those_of_nltk(order):
+    lm = pytest.importorskip("nltk.lm", reason="nltk is not installed; it is used for this comparison alone")
+    theirs = {
+        KneserNey(V, order, D=0.3, uniform_base=False): lm.KneserNeyInterpolated(order, discount=0.3),
+        StupidBackoff(V, order, 0.4): lm.StupidBackoff(0.4, order),
+    }
+    # The k-grams of every predicted word, for all k: nltk's own padding predicts some of the padding as well.
+    text = [[as_words(gram) for k in range(1, order + 1) for gram in grams([line], k)] for line in TRAINING]
+    for ours, nltk in theirs.items():
+        nltk.fit(text, as_words(range(V)))
+        expected = [nltk.score(word, context) for *context, word in map(as_words, grams(TEST, order))]
+        found = ours.estimate(counted(order=order), held_out(order=order), order)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def as_words(numbers):
+    return tuple(map(str, numbers))
