@@ -68,7 +68,8 @@ def test_every_tier_resolves_and_every_table_has_its_function(project):
     paper = project.papers["llrnn"]
     for name, table in paper.tables.items():
         assert find_function("tables", table.function, name)
-        assert any(name in e.cited_by for e in paper.experiments.values()), name
+        of_experiments = table.function.partition(".")[0] not in {"claims", "arithmetic"}
+        assert any(name in e.cited_by for e in paper.experiments.values()) is of_experiments, name
     assert list(paper.claims) == [f"L{i}" for i in range(1, 14)]
 
 

@@ -73,7 +73,7 @@ def test_initial_weights_scale_with_fan_in(law, expected):
     assert not model.b_out.any()
 
 
-@pytest.mark.parametrize("name", sorted(CHECKS))
+@pytest.mark.parametrize("name", sorted(name for name, where in CHECKS.items() if ".palindromes:" in where))
 def test_checks_find_what_the_paper_got_right_and_wrong(name):
     worst = max(finding.error for finding in run_check(name))
     if name == "omega-recursion-printed":

@@ -60,8 +60,8 @@ class Runs:
         """Whether no chance is in its numbers: counted on the whole of a text, or a check."""
         if self.resolved is None or self.resolved.is_check:
             return self.resolved is not None
-        protocol = self.resolved.config["training"]["protocol"]
-        return not PROTOCOLS[protocol].trains and self.resolved.replicas == 1
+        protocol = PROTOCOLS[self.resolved.config["training"]["protocol"]]
+        return not (protocol.trains and protocol.chance) and self.resolved.replicas == 1
 
     @property
     def by_fold(self) -> bool:

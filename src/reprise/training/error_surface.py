@@ -45,7 +45,8 @@ class ErrorSurface:
         if not self.surface:
             w, b = (np.linspace(*(self.options[f"{x}_{end}"] for end in ("low", "high")), self.points) for x in "wb")
             error, _, _ = self.unit_model.error_and_gradient(w[:, None], b[None])
-            self.surface = {"w": w.tolist(), "b": b.tolist(), "error": error.tolist()}
+            # Nine digits are more than a shade shows, and keep the record small.
+            self.surface = {"w": w.tolist(), "b": b.round(9).tolist(), "error": error.round(9).tolist()}
             return "error surface"
         self.paths = {name: self._descend(clipped=name == "clipped") for name in PATHS}
         return "gradient descent"
