@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from reprise.errors import UserError
+from reprise.kernels.choice import choose
 from reprise.kernels.gated_grouped import GroupedEngine
 from reprise.kernels.gated_step import clipped, share_of_one_word
 from reprise.models.gated import GatedLanguageModel, Masks, State
@@ -118,11 +118,6 @@ def choose_gated_engine(name: str, model: GatedLanguageModel) -> GatedEngine:
     "auto" is grouped on a CPU and reference elsewhere. Raises UserError for another name, and for grouped on a device
     that it was not made for.
     """
-    on_cpu = model.E.device.type == "cpu"
-    if name == "auto":
-        name = "grouped" if on_cpu else "reference"
-    if name not in ENGINES:
-        raise UserError(f"engine: {name} is none of auto, {', '.join(ENGINES)}")
-    if name == "grouped" and not on_cpu:
-        raise UserError("engine: grouped computes on a CPU only; choose device: cpu or engine: reference")
-    return ENGINES[name](model)
+    unfit = "" if model.E.device.type == "cpu" else "computes on a CPU only"
+    remedy = "device: cpu or engine: reference"
+    return choose(name, model, ENGINES, "grouped", "reference", unfit=unfit, remedy=remedy)

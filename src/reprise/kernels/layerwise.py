@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from reprise.errors import UserError
+from reprise.kernels.choice import choose
 from reprise.kernels.gemm import linear_for
 from reprise.kernels.layerwise_recurrence import Recurrence
 from reprise.models.stacked_lstm import StackedLSTM, State
@@ -121,6 +121,4 @@ ENGINES = {"reference": AutogradEngine, "layerwise": LayerwiseEngine}
 
 def choose_window_engine(name: str, model: StackedLSTM) -> WindowEngine:
     """The engine called `name` (reference, layerwise) around `model`; "auto" is layerwise. Raises UserError."""
-    if name != "auto" and name not in ENGINES:
-        raise UserError(f"engine: {name} is none of auto, {', '.join(ENGINES)}")
-    return ENGINES["layerwise" if name == "auto" else name](model)
+    return choose(name, model, ENGINES, "layerwise", "reference")

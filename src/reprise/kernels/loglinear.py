@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import copy
-import sys
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from reprise.errors import UserError
-from reprise.kernels.build import NoCompiler
+from reprise.kernels.choice import choose
 from reprise.kernels.loglinear_fast import FusedEngine, HandEngine
 from reprise.models.loglinear import LogLinearRNN, State
 
@@ -116,20 +114,5 @@ def choose_window_engine(name: str, model: LogLinearRNN) -> WindowEngine:
     "auto" is fused; hand where there is no compiler, said on stderr, and in other precisions than float32. Raises
     UserError for another name, and where fused is asked for and cannot be had.
     """
-    single = model.E.dtype == torch.float32
-    if name == "auto":
-        if not single:
-            return HandEngine(model)
-        try:
-            return FusedEngine(model)
-        except NoCompiler as reason:
-            print(f"reprise: {reason}: training with torch, which is slower", file=sys.stderr)
-            return HandEngine(model)
-    if name not in ENGINES:
-        raise UserError(f"engine: {name} is none of auto, {', '.join(ENGINES)}")
-    if name == "fused" and not single:
-        raise UserError("engine: fused computes in float32 only; choose engine: hand or reference")
-    try:
-        return ENGINES[name](model)
-    except NoCompiler as reason:
-        raise UserError(f"engine: fused: {reason}; install a C++ compiler or choose engine: hand") from reason
+    unfit = "" if model.E.dtype == torch.float32 else "computes in float32 only"
+    return choose(name, model, ENGINES, "fused", "hand", unfit=unfit, slower="which is slower")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Protocol
 
 import numpy as np
 
-from reprise.errors import UserError
-from reprise.kernels.build import NoCompiler
+from reprise.kernels.choice import choose
 from reprise.kernels.packed_fused import FusedPackedEngine, unfused
 from reprise.kernels.packed_hand import HandPackedEngine
 from reprise.kernels.packed_reference import PaddedEngine
@@ -40,21 +38,4 @@ def choose_packed_engine(name: str, model: SymbolModel) -> PackedEngine:
     "auto" is fused; packed where there is no compiler, said on stderr, and in other precisions than float32. Raises
     UserError for another name, and where fused is asked for and cannot be had.
     """
-    reason = unfused(model)
-    if name == "auto":
-        if reason:
-            return HandPackedEngine(model)
-        try:
-            return FusedPackedEngine(model)
-        except NoCompiler as missing:
-            print(f"reprise: {missing}: training with torch, 2 to 3 times slower", file=sys.stderr)
-            return HandPackedEngine(model)
-    if name not in ENGINES:
-        raise UserError(f"engine: {name} is none of auto, {', '.join(ENGINES)}")
-    if name == "fused" and reason:
-        raise UserError(f"engine: fused {reason}; choose engine: packed or reference")
-    try:
-        return ENGINES[name](model)
-    except NoCompiler as missing:
-        remedy = "install a C++ compiler or choose engine: packed"
-        raise UserError(f"engine: fused: {missing}; {remedy}") from missing
+    return choose(name, model, ENGINES, "fused", "packed", unfit=unfused(model), slower="2 to 3 times slower")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import sys
 import weakref
 from ctypes import POINTER, c_int, c_void_p
 from typing import Protocol
@@ -16,9 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from reprise.errors import UserError
 from reprise.kernels import build
-from reprise.kernels.build import NoCompiler
+from reprise.kernels.choice import choose
 from reprise.models.elman import Elman
 from reprise.models.lstm import LSTM
 
@@ -107,24 +105,8 @@ def choose_engine(name: str, model: nn.Module) -> LastStepEngine:
     "auto" is fused; reference for what fused does not compute, and where there is no compiler, said on stderr.
     Raises UserError for another name, and where fused is asked for and cannot be had.
     """
-    reason = unsuitable(model)
-    if name == "auto":
-        if reason:
-            return AutogradEngine(model)
-        try:
-            return SequenceEngine(model)
-        except NoCompiler as missing:
-            print(f"reprise: {missing}: training with torch, 3 times slower or more", file=sys.stderr)
-            return AutogradEngine(model)
-    if name not in ENGINES:
-        raise UserError(f"engine: {name} is none of auto, {', '.join(ENGINES)}")
-    if name == "fused" and reason:
-        raise UserError(f"engine: fused {reason}; choose engine: reference")
-    try:
-        return ENGINES[name](model)
-    except NoCompiler as missing:
-        remedy = "install a C++ compiler or choose engine: reference"
-        raise UserError(f"engine: fused: {missing}; {remedy}") from missing
+    unfit = unsuitable(model)
+    return choose(name, model, ENGINES, "fused", "reference", unfit=unfit, slower="3 times slower or more")
 
 
 def unsuitable(model: nn.Module) -> str:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from reprise.errors import UserError
+from reprise.kernels.choice import choose
 from reprise.kernels.gated_step import clipped
 from reprise.kernels.gemm import linear_for
 from reprise.models.window import WindowModel
@@ -147,7 +147,4 @@ def choose_window_model_engine(name: str, model: WindowModel) -> WindowEngine:
 
     Raises UserError for another name.
     """
-    name = "hand" if name == "auto" else name
-    if name not in ENGINES:
-        raise UserError(f"engine: {name} is none of auto, {', '.join(ENGINES)}")
-    return ENGINES[name](model)
+    return choose(name, model, ENGINES, "hand", "reference")
