@@ -140,7 +140,14 @@ def test_alternatives_stand_beside_the_choice_made(project, tmp_path):
 def sample(text, replica=0):
     words = text.split()
     features = ["TOPFORM:@notTop, POS:NOUN" if len(word) > 4 else f"TOPFORM:{word}, POS:X" for word in words]
-    keys = {"paper": "llrnn", "experiment": "ll-m2500", "variant": "", "replica": replica, "epoch": 7}
+    keys = {
+        "paper": "llrnn",
+        "experiment": "ll-m2500",
+        "variant": "",
+        "status": "finished",
+        "replica": replica,
+        "epoch": 7,
+    }
     return keys | {"kind": "generated", "words": words, "features": features}
 
 

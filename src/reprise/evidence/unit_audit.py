@@ -13,7 +13,7 @@ from reprise.evidence.runs import Quantity, Runs
 from reprise.evidence.verdicts import INCONCLUSIVE, NOT, REPRODUCED, Covered, Decision, everything
 from reprise.evidence.wording import number, percent, plural
 
-_CLEAR = 2.0
+CLEAR = 2.0
 """A unit fits if the numbers are off by less than half as much (in logarithms) as under the other."""
 _WORDS = {unit: unit.replace("/", " per ") for unit in Unit.__args__}
 
@@ -42,9 +42,9 @@ def decide(claim: Claim, runs: Mapping[str, Runs], covered: Covered = everything
     stated = distance(printed, ours)
     other = distance(printed, {name: convert(v, asked.stated, asked.other) for name, v in ours.items()})
     verdict = INCONCLUSIVE
-    if abs(stated) * _CLEAR < abs(other):
+    if abs(stated) * CLEAR < abs(other):
         verdict = REPRODUCED
-    elif abs(other) * _CLEAR < abs(stated):
+    elif abs(other) * CLEAR < abs(stated):
         verdict = NOT
     sentence = f"Over {plural(len(printed), 'model')} ours are {_off(stated)} than the paper's read as "
     sentence += f"{_WORDS[asked.stated]}, {_off(other)} read as {_WORDS[asked.other]}."

@@ -127,12 +127,17 @@ class Context:
         rows = rows[(rows.status == status) & (rows.metric == metric) & (rows.split == split)]
         return rows.pivot(index="x", columns="replica", values="value").sort_index()
 
-    def samples(self, experiment: str, replica: int = 0) -> list[dict[str, Any]]:
-        """The texts that a finished replica wrote, in the order of its record; `UserError` for a damaged file."""
+    def samples(self, experiment: str, replica: int | None = 0) -> list[dict[str, Any]]:
+        """The texts that a finished replica wrote, or all of them one after another (None), as in their records.
+
+        Errors: `UserError` where samples.jsonl is missing or damaged.
+        """
         base, _, variant = experiment.partition("@")
-        of = {"paper": self.paper_id, "experiment": base, "variant": variant, "replica": replica, "status": "finished"}
-        found = read_samples(self.folder / "samples.jsonl", self.tier)
-        return [sample for sample in found if of.items() <= sample.items()]
+        of = {"paper": self.paper_id, "experiment": base, "variant": variant, "status": "finished"}
+        if replica is not None:
+            of["replica"] = replica
+        found = [s for s in read_samples(self.folder / "samples.jsonl", self.tier) if of.items() <= s.items()]
+        return sorted(found, key=lambda sample: sample["replica"])
 
     def status(self, experiment: str) -> Status:
         rows = of_experiment(self.metrics, experiment).drop_duplicates("replica")

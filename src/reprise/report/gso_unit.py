@@ -7,11 +7,9 @@ import math
 import pandas as pd
 
 from reprise.config.claims import Published
-from reprise.evidence.unit_audit import distance
+from reprise.evidence.unit_audit import CLEAR, distance
 from reprise.report.rounding import fixed, plural
 
-_CLEAR = 2.0
-"""A reading is plausible where the other one is so many times further off (in logarithms), as in the claim's rule."""
 _READINGS = {"bits": "paper", "nats": "paper_as_nats"}
 
 
@@ -43,7 +41,7 @@ def _verdict(printed: pd.DataFrame, yardstick: float) -> str:
     measure = dict(ours.bits) if len(ours) else dict.fromkeys(printed.index, yardstick)
     off = {u: distance(dict(printed.loc[list(measure), column]), measure) for u, column in _READINGS.items()}
     near, far = sorted(off, key=lambda unit: abs(off[unit]))
-    clear = abs(off[near]) * _CLEAR < abs(off[far])
+    clear = abs(off[near]) * CLEAR < abs(off[far])
     whose = f"Ours ({plural(len(ours), 'model')}) are" if len(ours) else "The n-gram is"
     text = f"{whose} on average {_by(off['bits'])} the paper's numbers read as bits, {_by(off['nats'])} them read as "
     return f"{text}nats{f', so that {near} are the plausible reading' if clear else ', which leaves the unit open'}."

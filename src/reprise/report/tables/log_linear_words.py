@@ -9,7 +9,6 @@ import pandas as pd
 
 from reprise.report.context import Context, of_experiment
 from reprise.report.rounding import NONE, fixed, integer, mean
-from reprise.report.samples import samples
 from reprise.report.tables import Column, Table
 
 NIL, NOT_TOP = "@nil", "TOPFORM:@notTop"
@@ -23,7 +22,7 @@ def generated(context: Context, table_id: str, options: Mapping[str, Any]) -> Ta
     """A row a word of the first whole sentence that the cited model wrote, with its features."""
     context.options(table_id, options)
     (name, *_) = context.cited_by(table_id)
-    written = [sample for sample in samples(context, name) if "features" in sample]
+    written = [sample for sample in context.samples(name, None) if "features" in sample]
     sample, found = next(((sample, part) for sample in written for part in _sentences(sample)), ({}, []))
     rows = [{"word": word, "features": features} for word, features in found]
     title = context.entry(name).title
