@@ -24,6 +24,7 @@ COMMANDS = {
     "verify": "judge the papers' claims from the run records",
     "render": "draw figures, tables and the report from what was collected",
     "estimate": "say how long what is missing will take on this machine",
+    "cache": "check the figures that DVC keeps against their checksums",
     "schemas": "write the JSON Schemas of the configuration",
     "bench": "time the engines beside what else one could run",
 }
