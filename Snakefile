@@ -25,9 +25,11 @@ wildcard_constraints:
     replica="[0-9]+",
     config_hash="[0-9a-f]{12}",
     dataset="[a-z0-9-]+",
+    stack="[0-9a-f]{12}",
 
 
 include: "workflow/rules/data.smk"
+include: "workflow/rules/stack.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/report.smk"
 

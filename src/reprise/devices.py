@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import platform
 import shutil
 import subprocess
+import tempfile
+import time
 from pathlib import Path
 
 from reprise.config.resolved import Resolved
 from reprise.training import PROTOCOLS
-from reprise.training.stack_plan import stack_key
+from reprise.training.stack_plan import trains_in_stack
 
 
 def processor() -> str:
@@ -27,12 +30,12 @@ def processor() -> str:
 def gpus_wanted(experiment: Resolved, visible: int) -> int:
     """GPUs that a job of the experiment asks for: 1 where one is visible, allowed and of use to its protocol.
 
-    Nothing else asks for one, so that a GPU never makes jobs wait for each other that run on the CPU.
+    Nothing else asks for one, so that a GPU never makes jobs wait for each other that run on the CPU. A replica of a
+    stack does not: the stack's job does.
     """
-    if not visible or experiment.device == "cpu" or experiment.is_check:
+    if not visible or experiment.device == "cpu" or experiment.is_check or trains_in_stack(experiment, visible):
         return 0
-    stacked = experiment.engine == "stacked" and stack_key(experiment) is not None
-    return int(stacked or PROTOCOLS[experiment.config["training"]["protocol"]].gpu)
+    return int(PROTOCOLS[experiment.config["training"]["protocol"]].gpu)
 
 
 def visible_gpus() -> int:
@@ -54,3 +57,31 @@ def visible_gpus() -> int:
     except (OSError, subprocess.TimeoutExpired):
         return 0
     return sum(line.startswith("GPU ") for line in answer.stdout.splitlines()) if answer.returncode == 0 else 0
+
+
+def gpu_ids() -> list[str]:
+    """The visible GPUs as CUDA_VISIBLE_DEVICES names them."""
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if chosen:
+        return [name.strip() for name in chosen.split(",") if name.strip()]
+    return [str(i) for i in range(visible_gpus())]
+
+
+def claim_gpu() -> str:
+    """Makes the first visible GPU that no other process has claimed the only one of this process, and returns its name.
+
+    Snakemake counts GPUs but does not hand them out. The claim ends with the process; where all are claimed this waits.
+    It has to come before torch looks for a GPU.
+    """
+    places = {name: Path(tempfile.gettempdir(), f"reprise-{os.getuid()}-gpu-{name}.lock") for name in gpu_ids()}
+    while True:
+        for name, path in places.items():
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(handle)
+                continue
+            os.environ["CUDA_VISIBLE_DEVICES"] = name  # the handle stays open, and the lock with it
+            return name
+        time.sleep(1.0)

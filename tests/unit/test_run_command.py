@@ -227,10 +227,12 @@ def test_train_takes_a_record_that_a_run_has_left(place):
     one = small("a")
     write([one])
     assert run() == 0
+    found = Path("out", one.record_path(0))
+    written = found.read_bytes()
     arguments = ["train", "p/a", "--replica", "0", "--config", one.config_path(), "--corpus", "corpora/c.npz"]
     assert cli.main([*arguments, "--found", "out"]) == 0
-    there = Path(one.record_path(0)).read_bytes()
-    assert there == Path("out", one.record_path(0)).read_bytes()
+    assert Path(one.record_path(0)).read_bytes() == written
+    assert not found.exists()
     assert not list(Path("checkpoints").rglob("*.ckpt"))
     write([replace(one, engine="stacked")])
     assert cli.main([*arguments, "--output", "other.json"]) == 0

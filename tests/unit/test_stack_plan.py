@@ -7,12 +7,13 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from stacked_helpers import SENTENCES, WINDOWS, experiment
 
 from reprise.cli.chosen import resolved_files
 from reprise.config.resolved import Resolved
 from reprise.devices import gpus_wanted
-from reprise.training.stack_plan import cut, grouped, in_parts, stack_key
+from reprise.training.stack_plan import cut, grouped, in_parts, stack_key, stacks_by_name, trains_in_stack
 
 
 def small(name, **changes):
@@ -69,10 +70,30 @@ def test_the_work_is_shared_out_and_cut():
     assert cut(groups, 9) == groups
 
 
-def test_a_gpu_is_asked_for_by_what_is_stacked():
-    which = small("a")
-    assert [gpus_wanted(replace(which, engine=engine), 1) for engine in ("stacked", "auto")] == [1, 0]
-    assert gpus_wanted(replace(which, engine="stacked", device="cpu"), 1) == 0
+@pytest.mark.parametrize(
+    ("engine", "device", "gpus", "expected"),
+    [
+        ("auto", "auto", 1, True),
+        ("auto", "auto", 0, False),
+        ("auto", "cpu", 1, False),
+        ("stacked", "cpu", 0, True),
+        ("fused", "auto", 1, False),
+    ],
+)
+def test_what_trains_in_a_stack(engine, device, gpus, expected):
+    which = replace(small("a"), engine=engine, device=device)
+    assert trains_in_stack(which, gpus) is expected
+    # The stack's job has the GPU, not that of one of its replicas.
+    assert gpus_wanted(which, gpus) == 0
+
+
+def test_the_name_of_a_stack_is_of_its_replicas_alone():
+    one, two = small("a"), small("b")
+    (name,) = stacks_by_name([one, two])
+    assert list(stacks_by_name([two, one])) == [name]
+    assert stacks_by_name([one, two]) == {name: [one, two]}
+    assert list(stacks_by_name([one, replace(two, replicas=9)])) != [name]
+    assert list(stacks_by_name([one])) != [name]
 
 
 def test_the_plan_needs_no_torch():

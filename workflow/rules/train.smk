@@ -4,6 +4,7 @@
 rule train:
     input:
         corpus=ancient(corpus_of),
+        stack=ancient(stack_of),
     output:
         f"{RESULTS}/runs/{{paper}}/{{experiment}}/{{replica}}-{{config_hash}}.json",
     log:
@@ -24,9 +25,10 @@ rule train:
             f"--corpus {input.corpus}" if input.corpus else ""
         ),
         device=device_of,
+        found=found_of,
     message:
         "training {wildcards.paper}/{wildcards.experiment}, replica {wildcards.replica}"
     shell:
         "PYTHONPATH=src REPRISE_WARM=1 python -m reprise train {wildcards.paper}/{wildcards.experiment} "
         "--replica {wildcards.replica} --config {params.config} {params.corpus} "
-        "--threads {threads} {params.device} --output {output} > {log} 2>&1"
+        "--threads {threads} {params.device} {params.found} --output {output} > {log} 2>&1"

@@ -10,13 +10,13 @@ from reprise.config.strict_yaml import load_yaml
 from reprise.errors import UserError, known
 
 
-def chosen_experiments(tier: str, wanted: Collection[str]) -> list[Resolved]:
+def chosen_experiments(tier: str, wanted: Collection[str], written: bool = False) -> list[Resolved]:
     """Experiments and variants of a tier in the order of the papers' files; of `wanted` papers and experiments only.
 
-    Without pydantic, or without config/, they are those that `reprise resolve` wrote to results/<tier>/config/. Raises
-    UserError for a name that is not there.
+    Without pydantic, or without config/, and where `written` says so, they are those that `reprise resolve` or the
+    pipeline wrote to results/<tier>/config/. Raises UserError for a name that is not there.
     """
-    experiments = _from_config(tier) or resolved_files(tier)
+    experiments = ([] if written else _from_config(tier)) or resolved_files(tier)
     names = {e.id for e in experiments} | {e.paper for e in experiments}
     for name in wanted:
         if name not in names:

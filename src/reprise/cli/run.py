@@ -21,11 +21,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reprise.cli.chosen import chosen_experiments
-from reprise.config.resolved import Resolved
 from reprise.config.tiers import TIERS
-from reprise.devices import visible_gpus
+from reprise.devices import claim_gpu, gpu_ids, visible_gpus
 from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, UserError
-from reprise.training.stack_plan import Missing, cut, grouped, in_parts, missing, stack_key, usual_epochs
+from reprise.training.stack_plan import Missing, cut, grouped, in_parts, missing, trains_in_stack, usual_epochs
 
 if TYPE_CHECKING:
     from reprise.training.loop import Job
@@ -52,6 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="R",
         help="replicas in a stack at most (default 12): what one stack waits for, others fill",
     )
+    parser.add_argument("--resolved", action="store_true", help="take results/<tier>/config/ as it is, config/ unread")
+    parser.add_argument("--one-gpu", action="store_true", help="use one GPU alone, which no other process here uses")
     parser.add_argument("--part", metavar="I/N", help="the I-th of N processes that share the work, I from 0")
 
 
@@ -65,9 +66,14 @@ def run(given: argparse.Namespace) -> int:
     gpus = _gpus(given.device)
     if given.device == "cuda" and not gpus:
         raise UserError("--device cuda: no GPU is visible; write --device auto or cpu")
-    experiments = chosen_experiments(given.tier, [*given.paper, *given.experiment])
-    if gpus > 1 and given.part is None:
+    experiments = chosen_experiments(given.tier, [*given.paper, *given.experiment], given.resolved)
+    if gpus > 1 and given.one_gpu:
+        claim_gpu()
+        gpus = 1
+    elif gpus > 1 and given.part is None:
         return _one_process_a_gpu(gpus)
+    if gpus and not _of_use(given.device):
+        gpus = 0
     # torch takes seconds to import: only once the input is known to be good.
     from reprise.training.loop import stop_signal
     from reprise.training.stack import StackRunner
@@ -81,10 +87,10 @@ def run(given: argparse.Namespace) -> int:
         say(f"{name}: no such corpus: {count} replicas are left out")
     jobs = [job for job in jobs if job.corpus is None or job.corpus.is_file()]
     usual = usual_epochs(experiments, roots)
-    on_stack = [job for job in jobs if _stacked(job.resolved, gpus)]
+    on_stack = [job for job in jobs if trains_in_stack(job.resolved, gpus)]
     groups = in_parts(grouped(on_stack, lambda job: job.resolved), part, parts)
     stacks = StackRunner(cut(groups, given.largest), gpus, box.left, usual, say, given.streams if gpus else 1)
-    rest = [job for job in jobs if not _stacked(job.resolved, gpus)] if given.device != "cuda" else []
+    rest = [job for job in jobs if not trains_in_stack(job.resolved, gpus)] if given.device != "cuda" else []
     alone = SoloRunner(in_parts([[job] for job in rest], part, parts), box.left, usual, say)
     say(f"tier {given.tier}: {len(on_stack)} replicas to train in stacks, {len(rest)} one by one")
     with stop_signal() as stopped:
@@ -106,11 +112,15 @@ def _gpus(device: str) -> int:
     return gpus
 
 
-def _stacked(resolved: Resolved, gpus: int) -> bool:
-    """Whether the experiment trains in a stack here: on a GPU, or where the configuration asks for that engine."""
-    if stack_key(resolved) is None:
-        return False
-    return resolved.engine == "stacked" or (resolved.engine == "auto" and gpus > 0)
+def _of_use(device: str) -> bool:
+    """Whether torch can use the GPU that is visible; where it cannot, `auto` is the CPU."""
+    import torch
+
+    if torch.cuda.is_available():
+        return True
+    if device == "cuda":
+        raise UserError("--device cuda: torch cannot use the GPU that is visible; write --device auto or cpu")
+    return False
 
 
 def _job(one: Missing, given: argparse.Namespace) -> Job:
@@ -135,14 +145,12 @@ def _part(text: str | None) -> tuple[int, int]:
 
 def _one_process_a_gpu(gpus: int) -> int:
     """The same command once a GPU, each with that one alone; the exit status of the worst."""
-    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
-    ids = [name.strip() for name in chosen.split(",") if name.strip()] if chosen else [str(i) for i in range(gpus)]
     processes = [
         subprocess.Popen(
             [sys.executable, "-m", "reprise", *sys.argv[1:], "--part", f"{i}/{gpus}"],
             env=os.environ | {"CUDA_VISIBLE_DEVICES": name},
         )
-        for i, name in enumerate(ids[:gpus])
+        for i, name in enumerate(gpu_ids()[:gpus])
     ]
 
     def forward(number: int, _: object) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from reprise.config.resolved import Resolved, read_resolved
 from reprise.config.tiers import TIERS
+from reprise.devices import claim_gpu, gpus_wanted, visible_gpus
 from reprise.errors import UserError
 from reprise.training.record import read_record, write_record
 from reprise.training.stack_plan import stack_key
@@ -29,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine", help="auto, reference or another engine of the model; default: the configured one")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), help="default: the configured one")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads (default 1: a job a core is faster)")
-    parser.add_argument("--found", type=Path, metavar="FOLDER", help="take the record that `run --output FOLDER` left")
+    parser.add_argument(
+        "--found", type=Path, metavar="FOLDER", help="move the record from where `run --output FOLDER` left it"
+    )
     parser.add_argument("--wait", action="store_true", help="wait for another process that trains this replica")
 
 
@@ -53,7 +56,11 @@ def run(given: argparse.Namespace) -> int | None:
     there = given.found / resolved.record_path(given.replica) if given.found else None
     if there is not None and there.is_file():
         write_record(output, read_record(there, resolved))
+        there.unlink()  # so that whoever removes the record later has it trained again
         return None
+    device = given.device or resolved.device
+    if device != "cpu" and (visible := visible_gpus()) > 1 and gpus_wanted(resolved, visible):
+        claim_gpu()
     # torch takes seconds to import: only once the input is known to be good.
     from reprise.training.loop import Job, run_job
 
@@ -63,7 +70,7 @@ def run(given: argparse.Namespace) -> int | None:
         output=output,
         corpus=corpus,
         engine=given.engine or _engine(resolved),
-        device=given.device or resolved.device,
+        device=device,
         wait=given.wait,
         threads=given.threads,
     )

@@ -5,6 +5,7 @@ Nothing here imports torch: the graph is built where it need not be installed.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +46,14 @@ def stack_key(resolved: Resolved) -> tuple[object, ...] | None:
     return training["protocol"], resolved.corpus, resolved.config["precision"], model["name"], *sizes, alone
 
 
+def trains_in_stack(resolved: Resolved, gpus: int) -> bool:
+    """Whether the experiment trains in a stack: on a GPU, or where the configuration asks for that engine."""
+    if stack_key(resolved) is None:
+        return False
+    on_gpu = gpus > 0 and resolved.device != "cpu"
+    return resolved.engine == "stacked" or (resolved.engine == "auto" and on_gpu)
+
+
 def missing(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[Missing]:
     """Replicas without a record under any of `roots`: of the experiments with the fewest finished replicas first."""
     found = []
@@ -62,6 +71,20 @@ def grouped(items: Iterable[T], resolved_of: Callable[[T], Resolved]) -> list[li
         key = stack_key(resolved_of(item))
         groups.setdefault(number if key is None else key, []).append(item)
     return list(groups.values())
+
+
+def stacks_by_name(experiments: Iterable[Resolved]) -> dict[str, list[Resolved]]:
+    """The experiments that train together, by a name that changes with their replicas or what decides their numbers.
+
+    Whether they are trained already, or where, does not change it: every job of a pipeline finds the same names.
+    """
+    groups = grouped([e for e in experiments if stack_key(e) is not None], lambda e: e)
+    return {_name(group): group for group in groups}
+
+
+def _name(group: Sequence[Resolved]) -> str:
+    paths = sorted(path for resolved in group for path in resolved.record_paths())
+    return hashlib.sha256("\n".join(paths).encode()).hexdigest()[:12]
 
 
 def in_parts(groups: Sequence[list[T]], part: int, parts: int) -> list[list[T]]:
