@@ -28,6 +28,9 @@ wildcard_constraints:
     stack="[0-9a-f]{12}",
 
 
+report: "workflow/report/workflow.rst"
+
+
 include: "workflow/rules/data.smk"
 include: "workflow/rules/stack.smk"
 include: "workflow/rules/train.smk"

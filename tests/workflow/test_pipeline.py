@@ -151,3 +151,13 @@ def test_a_diverged_replica_is_shown_and_stops_nothing(finished: Project) -> Non
         shown = {row["experiment"]: row for row in csv.DictReader(file)}
     assert shown["lstm-t5"]["diverged"] == "1", table
     assert "nan" not in table.lower()
+
+
+def test_snakemakes_own_report_holds_figures_tables_and_the_page(finished: Project) -> None:
+    run = finished.snakemake("--report", "snakemake.html")
+    assert run.status == 0, run.log
+    text = (finished.root / "snakemake.html").read_text(encoding="utf-8")
+    for name in ("digits-curves.svg", "digits-convergence.html", "words-perplexity.html", "report.html"):
+        assert name in text
+    for said in ("002: Palindromes of five digits", "First step at 100 % accuracy", "Everything on one page"):
+        assert said in text

@@ -18,9 +18,32 @@ TABLES = [
 ]
 CLAIMS = f"{RESULTS}/claims.json"
 REPORT = [*COLLECTED, CLAIMS, *FIGURES, *TABLES, f"{RESULTS}/report.html"]
-DISPLAYS = "|".join(
-    f"{n}-{d}" for n, p in PROJECT.papers.items() for d in (*p.figures, *p.tables)
-)
+DISPLAYED = {
+    f"{name}-{key}": (paper, display)
+    for name, paper in PROJECT.papers.items()
+    for kind in (paper.figures, paper.tables)
+    for key, display in kind.items()
+}
+DISPLAYS = "|".join(DISPLAYED)
+
+
+def category_of(wildcards):
+    """In `snakemake --report`: the paper."""
+    paper, _ = DISPLAYED[wildcards.display]
+    return f"{paper.document}: {paper.title}"
+
+
+def labels_of(kind):
+    """What `snakemake --report` lists a figure or table by."""
+    return lambda wildcards: {
+        kind: DISPLAYED[wildcards.display][1].title,
+        "place": DISPLAYED[wildcards.display][1].place,
+    }
+
+
+def said_of(what):
+    """Title, place or caption of a figure or table, for its text in `snakemake --report`."""
+    return lambda wildcards: getattr(DISPLAYED[wildcards.display][1], what).strip()
 
 
 rule collect:
@@ -75,7 +98,14 @@ rule figure:
         reference=sorted(str(p) for p in Path("config/reference").glob("*.csv")),
         code=sources("report"),
     output:
-        multiext(f"{RESULTS}/figures/{{display}}", ".svg", ".png", ".pdf"),
+        report(
+            f"{RESULTS}/figures/{{display}}.svg",
+            caption="../report/display.rst",
+            category=category_of,
+            subcategory="Figures",
+            labels=labels_of("figure"),
+        ),
+        multiext(f"{RESULTS}/figures/{{display}}", ".png", ".pdf"),
     log:
         f"logs/{TIER}/figures/{{display}}.log",
     benchmark:
@@ -88,6 +118,9 @@ rule figure:
         **resources_of("report"),
     params:
         tier=TIER,
+        title=said_of("title"),
+        place=said_of("place"),
+        caption=said_of("caption"),
     message:
         "drawing {wildcards.display}"
     shell:
@@ -102,7 +135,14 @@ rule table:
         reference=sorted(str(p) for p in Path("config/reference").glob("*.csv")),
         code=sources("report"),
     output:
-        multiext(f"{RESULTS}/tables/{{display}}", ".csv", ".md", ".html"),
+        report(
+            f"{RESULTS}/tables/{{display}}.html",
+            caption="../report/display.rst",
+            category=category_of,
+            subcategory="Tables",
+            labels=labels_of("table"),
+        ),
+        multiext(f"{RESULTS}/tables/{{display}}", ".csv", ".md"),
     log:
         f"logs/{TIER}/tables/{{display}}.log",
     benchmark:
@@ -115,6 +155,9 @@ rule table:
         **resources_of("report"),
     params:
         tier=TIER,
+        title=said_of("title"),
+        place=said_of("place"),
+        caption=said_of("caption"),
     message:
         "writing the table {wildcards.display}"
     shell:
@@ -129,7 +172,12 @@ rule page:
         TABLES,
         code=sources("report"),
     output:
-        f"{RESULTS}/report.html",
+        report(
+            f"{RESULTS}/report.html",
+            caption="../report/page.rst",
+            category="Everything on one page",
+            labels={"page": "claims, figures, tables, experiments"},
+        ),
     log:
         f"logs/{TIER}/report.log",
     benchmark:

@@ -8,6 +8,9 @@ from pathlib import Path
 from reprise.cli.common import add_tier, find_experiment, project_and_experiments
 from reprise.errors import UserError
 
+_LONGEST = 90
+"""Characters of a fact that is printed."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", help="<paper>/<experiment> whose corpus is wanted")
@@ -25,4 +28,6 @@ def run(given: argparse.Namespace) -> None:
     data = experiment.config["data"]
     spec = project.spec(data["dataset"])
     corpus = prepare_corpus(spec, data["options"], Path("data/raw"), given.output or Path(experiment.corpus))
-    print(f"{corpus.name}: " + ", ".join(f"{k} {v}" for k, v in sorted(corpus.facts.items())))
+    # Long tables of facts are for the records and tables that quote them.
+    lines = (f"{name} {value}" for name, value in sorted(corpus.facts.items()))
+    print(f"{corpus.name}: " + ", ".join(line for line in lines if len(line) <= _LONGEST))

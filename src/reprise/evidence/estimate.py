@@ -114,8 +114,11 @@ def calibration(experiment: Resolved, root: Path) -> tuple[float, float]:
     torch.set_num_threads(1)
     corpus = root / experiment.corpus if experiment.corpus else None
     training = build_training(experiment, 0, corpus, experiment.engine, torch.device("cpu"))
+    began = time.perf_counter()
     training.advance()  # what is made on first use does not count
     start, before = time.perf_counter(), training.done
+    if training.finished:
+        return start - began, 1.0
     while (elapsed := time.perf_counter() - start) < CALIBRATION_SECONDS or training.done == before:
         if training.finished or elapsed > _LONG:
             break
