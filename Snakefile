@@ -11,6 +11,8 @@ min_version("9.0")
 
 # First, because it tells what is wrong with config/ in one line.
 include: "workflow/rules/common.smk"
+include: "workflow/rules/common_stack.smk"
+include: "workflow/rules/common_report.smk"
 
 
 configfile: "config/config.yaml"

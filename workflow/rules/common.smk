@@ -16,7 +16,6 @@ from reprise.devices import gpus_wanted, visible_gpus
 from reprise.errors import UserError
 from reprise.evidence.estimate import estimates, summary, time_limit
 from reprise.files import write_if_changed
-from reprise.training.stack_plan import stacks_by_name, trains_in_stack
 
 
 def stop(line):
@@ -48,11 +47,6 @@ DONE = "|".join(
     for path in RECORDS
     if Path(path).exists() and path not in sys.argv
 )
-# Experiments that train in one program where there is a GPU, by the stack's name; what it leaves lies in FOUND.
-FOUND = "build/stacks"
-MINUTES_TO_MOVE = 10
-STACKS = stacks_by_name(EXPERIMENTS)
-STACK_OF = {e.id: name for name, group in STACKS.items() for e in group}
 # A corpus is made for whichever experiment reads it; its name says all that it depends on.
 CORPORA = {e.corpus: e for e in EXPERIMENTS if e.corpus}
 
@@ -126,25 +120,6 @@ def resources_of(kind):
     }
 
 
-def wanted_by_stack(wildcards, attempt):
-    """Minutes and memory (MB) of a stack. On a CPU its replicas take turns; on a GPU they take as long as the longest."""
-    stated = PROJECT.config.resources.train
-    minutes = [
-        minutes_of(e.id, stated.runtime)
-        for e in STACKS[wildcards.stack]
-        for path in e.record_paths()
-        if not Path(path).exists()
-    ]
-    together = max(minutes, default=1) if most_gpus() else sum(minutes)
-    more = 2 ** (attempt - 1)
-    return within_limits(
-        together * more,
-        stated.mem_mb * more,
-        min(1, most_gpus()),
-        partitions() or [],
-    )
-
-
 def outlook():
     """How long the training will take, as far as that is known without measuring."""
     # A cluster has no cores to share out, but so many jobs at a time.
@@ -157,23 +132,6 @@ def outlook():
 
 def experiment_of_corpus(wildcards):
     return CORPORA[f"data/corpora/{wildcards.corpus}.npz"].id
-
-
-def corpus_of_stack(wildcards):
-    corpus = STACKS[wildcards.stack][0].corpus
-    return [corpus] if corpus else []
-
-
-def stack_of(wildcards):
-    """The stack that trains this replica, if one does here."""
-    if not trains_in_stack(resolved(wildcards), most_gpus()):
-        return []
-    return [f"{FOUND}/{TIER}/{STACK_OF[resolved(wildcards).id]}.done"]
-
-
-def found_of(wildcards):
-    """Said wherever a stack could have trained the replica: a job on a cluster sees fewer GPUs than who planned it."""
-    return f"--found {FOUND}" if resolved(wildcards).id in STACK_OF else ""
 
 
 def raw_files(wildcards):

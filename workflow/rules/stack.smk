@@ -25,7 +25,7 @@ rule train_stack:
         device=lambda wildcards, resources: (
             PROJECT.config.device if resources.gpu else "cpu"
         ),
-        found=FOUND,
+        found=lambda wildcards: FOUND,
     message:
         "training in one stack: {params.experiments}"
     shell:
