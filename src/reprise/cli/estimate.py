@@ -1,7 +1,7 @@
 """Say how long what is missing will take on this machine, one core a job.
 
 Experiments with finished replicas take as long as those did; the others are measured for a few seconds each, once
-(kept in build/estimates.json), as far as their corpora are prepared. On a GPU nothing has been measured.
+(kept in build/estimates.json), as far as their corpora are prepared. What a GPU would take is modelled, not measured.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ import os
 
 from reprise.cli.common import add_tier, project_and_experiments
 from reprise.errors import UserError, known
-from reprise.evidence.estimate import Estimate, calibration, estimates, hours, summary
+from reprise.evidence.estimate import MODEL, Estimate, calibration, estimates, hours, summary
+from reprise.evidence.gpu_model import GPUS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tier(parser)
     parser.add_argument("name", nargs="*", help="<paper> or <paper>/<experiment>; default: all of the tier")
     parser.add_argument("--cores", type=int, default=os.cpu_count() or 1, help="default: those of this machine")
+    parser.add_argument("--gpu", choices=GPUS, help="where stacks train, by a model of their work")
     parser.add_argument("--no-calibration", action="store_true", help="use what is known and measure nothing")
 
 
@@ -35,7 +37,8 @@ def run(given: argparse.Namespace) -> None:
         if name not in names:
             raise UserError(f"no paper or experiment '{name}' in this tier; {known(name, names)}")
     chosen = [e for e in experiments if not given.name or {e.id, e.paper} & set(given.name)]
-    found = estimates(chosen, Path(), None if given.no_calibration else calibration)
+    gpu = GPUS[given.gpu] if given.gpu else None
+    found = estimates(chosen, Path(), None if given.no_calibration else calibration, gpu)
     table = Table()
     for title in ("experiment", "missing"):
         table.add_column(title, no_wrap=True)
@@ -48,10 +51,14 @@ def run(given: argparse.Namespace) -> None:
     console = Console()
     if table.row_count:
         Console(width=max(console.width, 130)).print(table)
-    for paper in dict.fromkeys(e.paper for e in chosen):
-        of_paper = [e for e in found if e.experiment.paper == paper]
-        console.print(f"{paper}: {summary(of_paper, given.cores)}", markup=False, highlight=False, soft_wrap=True)
-    console.print(f"all: {summary(found, given.cores)}", markup=False, highlight=False, soft_wrap=True)
+    groups = {name: [e for e in found if e.experiment.paper == name] for name in dict.fromkeys(e.paper for e in chosen)}
+    for title, some in {**groups, "all": found}.items():
+        on_gpu = [e for e in some if e.source == MODEL]
+        line = f"{title}: {summary([e for e in some if e not in on_gpu], given.cores)}"
+        if on_gpu:
+            jobs, seconds = sum(e.missing for e in on_gpu), sum(e.total for e in on_gpu)
+            line += f"; {jobs} more in stacks on one {gpu.title}: {hours(seconds)}, by a model, not measured"
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _row(one: Estimate) -> tuple[str, ...]:

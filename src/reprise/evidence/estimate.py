@@ -16,8 +16,10 @@ from typing import Any
 from reprise.config.resolved import Resolved
 from reprise.devices import processor
 from reprise.errors import UserError
+from reprise.evidence.gpu_model import Gpu, seconds_of_stack
 from reprise.files import write_json
 from reprise.training.record import read_record
+from reprise.training.stack_plan import stack_key
 
 CACHE = Path("build/estimates.json")
 CALIBRATION_SECONDS = 4.0
@@ -29,7 +31,7 @@ _SLACK = 3.0
 _SHORTEST = 600.0
 """Seconds of the shortest time limit: starting takes some, whatever is trained."""
 
-RECORDS, CALIBRATION = "finished replicas", "calibration"
+RECORDS, CALIBRATION, MODEL = "finished replicas", "calibration", "a model of the GPU, not measured"
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,9 @@ def estimates(
     experiments: Iterable[Resolved],
     root: Path = Path(),
     calibrate: Callable[[Resolved, Path], tuple[float, float]] | None = None,
+    gpu: Gpu | None = None,
 ) -> list[Estimate]:
-    """An estimate an experiment, in their order.
+    """An estimate an experiment, in their order; with `gpu` what trains in stacks does so there, by a model.
 
     Where no replica of an experiment is finished on this kind of processor, the cache or `calibrate` gives seconds a
     unit of work and the most units it can take; epochs are then counted as the finished trainings of the same paper
@@ -74,7 +77,9 @@ def estimates(
         done = records[experiment.id]
         missing = experiment.replicas - len(done)
         own = [r["run"]["wall_seconds"] for r in done if _here(r)]
-        if own:
+        if gpu and missing and stack_key(experiment):
+            found.append(_modelled(experiment, missing, shares.get(_kind(experiment), 1.0), gpu, root))
+        elif own:
             found.append(Estimate(experiment, missing, statistics.fmean(own), RECORDS))
         elif experiment.is_check:
             found.append(Estimate(experiment, missing, 0.0, "a check: seconds"))
@@ -82,6 +87,14 @@ def estimates(
             share = shares.get(_kind(experiment), 1.0)
             found.append(_calibrated(experiment, missing, share, cache, root, calibrate))
     return found
+
+
+def _modelled(experiment: Resolved, missing: int, share: float, gpu: Gpu, root: Path) -> Estimate:
+    epochs = share * experiment.config["training"]["options"]["max_epochs"]
+    seconds = seconds_of_stack(experiment, missing, epochs, gpu, root)
+    if seconds is None:
+        return Estimate(experiment, missing, None, f"not prepared: reprise prepare {experiment.id}")
+    return Estimate(experiment, missing, seconds / missing, MODEL)
 
 
 def _calibrated(

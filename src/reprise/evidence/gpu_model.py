@@ -1,0 +1,134 @@
+"""How long stacks would take on a named GPU: a model of the work, not a measurement.
+
+An epoch of a stack takes the kernels that wait for each other, whatever the replicas, plus every replica's arithmetic
+or memory traffic, whichever is slower. Only what trains in stacks is modelled; everything else keeps to CPU cores.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reprise.config.resolved import Resolved
+from reprise.data.corpus import Corpus
+from reprise.models.sizes import first_order_parameters, gso_parameters
+
+KERNEL_SECONDS = 2e-6
+"""From one kernel of a replayed graph to the next that waits for it: a common figure of recent GPUs."""
+SHARE = 0.4
+"""Of the peak arithmetic that products of these sizes reach; an assumption."""
+_FLOAT = 4
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """Peak float32 operations a second outside tensor cores, and bytes a second, as the maker's data sheet has them."""
+
+    title: str
+    flops: float
+    bandwidth: float
+
+
+GPUS = {
+    "v100": Gpu("NVIDIA V100 SXM2 32 GB", 15.7e12, 0.9e12),
+    "a100": Gpu("NVIDIA A100 SXM 80 GB", 19.5e12, 2.039e12),
+    "l40s": Gpu("NVIDIA L40S", 91.6e12, 0.864e12),
+    "rtx4090": Gpu("NVIDIA GeForce RTX 4090", 82.6e12, 1.008e12),
+    "h100": Gpu("NVIDIA H100 SXM 80 GB", 67e12, 3.35e12),
+    "h200": Gpu("NVIDIA H200 SXM", 67e12, 4.8e12),
+}
+
+
+@dataclass(frozen=True)
+class Work:
+    """An epoch with its evaluations: kernels one after another, and one replica's operations and bytes."""
+
+    kernels: float
+    flops: float
+    traffic: float
+
+    def seconds(self, gpu: Gpu, replicas: int) -> float:
+        """Of one epoch of a stack of so many replicas."""
+        one = max(self.flops / (SHARE * gpu.flops), self.traffic / gpu.bandwidth)
+        return self.kernels * KERNEL_SECONDS + replicas * one
+
+
+def seconds_of_stack(experiment: Resolved, replicas: int, epochs: float, gpu: Gpu, root: Path) -> float | None:
+    """Seconds of a stack of so many replicas; None where the corpus is not prepared."""
+    path = root / experiment.corpus
+    if not path.is_file():
+        return None
+    return epochs * work_of(experiment, _corpus(path)).seconds(gpu, replicas)
+
+
+def work_of(experiment: Resolved, corpus: Corpus) -> Work:
+    """The work of one epoch; KeyError for a protocol that trains in no stack."""
+    config = experiment.config
+    return _WORK[config["training"]["protocol"]](config["model"], config["training"]["options"], corpus)
+
+
+@functools.lru_cache(maxsize=2)
+def _corpus(path: Path) -> Corpus:
+    """Experiments of one paper share a corpus, and follow one another."""
+    return Corpus.load(path)
+
+
+def _subsequences(model: Mapping[str, Any], training: Mapping[str, Any], corpus: Corpus) -> Work:
+    """Batch 1, an update a subsequence: two kernels a word forward, two back, and about a dozen a subsequence."""
+    H, V = model["options"]["hidden_size"], len(corpus.vocabulary)
+    train, other = corpus.splits["train"], _words(corpus) - len(corpus.splits["train"].tokens)
+    lengths = np.diff(train.offsets)
+    N, S = len(train.tokens), int(np.ceil(lengths / training["subsequence_length"]).sum())
+    kernels = 4 * N + 12 * S + 2 * other
+    flops = (6 * N + 2 * other) * (H * V + H * H)
+    # The output matrix is read forward and back, and read and written by the update; so is a word's own matrix.
+    return Work(kernels, flops, 4 * _FLOAT * (S * H * V + N * H * H))
+
+
+def _windows(model: Mapping[str, Any], training: Mapping[str, Any], corpus: Corpus) -> Work:
+    """Windows of a batch of streams: about ten kernels a step, twenty a window; evaluated word by word."""
+    options, V = model["options"], len(corpus.vocabulary)
+    H, E, gates = options["hidden_size"], options["embedding_size"], 3 if "gru" in model["name"] else 4
+    weights = gates * (E * H + H * H) + H * V
+    N = len(corpus.splits["train"].tokens)
+    other = _words(corpus) - N
+    steps = N / training["batch_size"]
+    windows = steps / training["steps"]
+    traffic = 4 * _FLOAT * windows * weights + _FLOAT * (2 * steps + other) * gates * H * H
+    return Work(10 * steps + 20 * windows + 5 * other, (6 * N + 2 * other) * weights, traffic)
+
+
+def _lines(model: Mapping[str, Any], training: Mapping[str, Any], corpus: Corpus) -> Work:
+    """Batches of whole lines: as many steps as a batch's longest line, about a dozen kernels each."""
+    options, V = model["options"], len(corpus.vocabulary)
+    if model["name"] == "gso":
+        terms = options["input_term"], options["recurrent_term"]
+        weights = gso_parameters(options["hidden_size"], options["second_order_size"], V, *terms)
+    else:
+        weights = first_order_parameters(options["hidden_size"], V)
+    lengths = np.concatenate([np.diff(split.offsets) for split in corpus.splits.values()])
+    longest = _longest_of_batches(lengths, training["batch_size"])
+    # Of five folds one is for testing, and a tenth of the others for validation.
+    train = 0.8 * 0.9
+    steps, tokens = float(longest.sum()), float(lengths.sum())
+    kernels = (12 * train + 4 * (1 - train)) * steps + 40 * train * len(longest)
+    flops = (6 * train + 2 * (1 - train)) * tokens * weights
+    return Work(kernels, flops, _FLOAT * (3 * train + (1 - train)) * steps * weights)
+
+
+def _longest_of_batches(lengths: np.ndarray, size: int) -> np.ndarray:
+    """The longest line of every batch of an epoch in random order."""
+    order = np.random.default_rng(0).permutation(len(lengths))
+    return np.array([lengths[order[i : i + size]].max() for i in range(0, len(lengths), size)], dtype=float)
+
+
+def _words(corpus: Corpus) -> int:
+    return sum(len(split.tokens) for split in corpus.splits.values())
+
+
+_WORK = {"subsequence-sgd": _subsequences, "batched-sgd": _windows, "line-epochs": _lines}
