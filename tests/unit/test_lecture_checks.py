@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from reprise.evaluation import checks
-from reprise.evaluation.checks import lecture, lecture_jacobians, lecture_networks, run_check
+from reprise.evaluation.checks import lecture, lecture_jacobians, lecture_layers, lecture_networks, run_check
 from reprise.models import recurrent
 from reprise.models.recurrent import GRU, RNN
 
@@ -23,6 +23,9 @@ HOLD = {
     "memory-over-length": 0.05,
     "bidirectional-parameters": 0.0,
     "bidirectional-parameters-and-output": 0.01,
+    "lower-layer-both": 0.0,
+    "matrix-by-units": 0.0,
+    "decoder-inputs": 1e-12,
 }
 
 
@@ -111,11 +114,25 @@ def test_products_the_other_way_round_are_noticed(monkeypatch):
     assert min(errors("notes-jacobian-corrected").values()) > 0.1
 
 
+def test_a_direction_of_its_own_never_learns_of_the_words_ahead():
+    assert set(errors("lower-layer-own").values()) == {1.0}
+
+
+def test_a_matrix_has_a_row_a_unit_and_not_a_layer():
+    assert errors("matrix-by-layers") == {"L = 1, H = 6": 5.0, "L = 2, H = 6": 4.0, "L = 3, H = 6": 3.0}
+
+
+def test_inputs_that_do_not_meet_in_one_matrix_are_noticed(monkeypatch):
+    readings = list(lecture_layers._readings())
+    monkeypatch.setattr(lecture_layers, "_readings", lambda: [(added.tanh(), joined) for added, joined in readings])
+    assert errors("decoder-inputs")["three matrices against one"] > 0.1
+
+
 def test_every_check_of_the_notes_is_registered():
     there = {target.rpartition(":")[2] for target in checks.CHECKS.values() if ".lecture" in target}
     public = {
         name
-        for module in (lecture, lecture_jacobians, lecture_networks)
+        for module in (lecture, lecture_jacobians, lecture_layers, lecture_networks)
         for name, value in vars(module).items()
         if callable(value) and getattr(value, "__module__", "") == module.__name__ and not name.startswith("_")
     }

@@ -78,7 +78,11 @@ def test_in_a_job_of_slurm_only_its_own_gpus_count(monkeypatch, value, count):
     ],
 )
 def test_a_gpu_is_asked_for_only_where_it_is_of_use(protocol, device, visible, wanted):
-    config = {"training": {"protocol": protocol, "options": {}}}
+    config = {
+        "training": {"protocol": protocol, "options": {}},
+        "model": {"name": "m", "options": {}},
+        "precision": "float32",
+    }
     assert gpus_wanted(Resolved("p", "e", "quick", "t", 1, config, {}, None, device=device), visible) == wanted
     assert gpus_wanted(Resolved("p", "e", "quick", "t", 1, {"check": "c"}, {}, None), visible) == 0
 

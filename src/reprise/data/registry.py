@@ -46,4 +46,8 @@ PREPARATIONS: dict[str, Preparation] = {
         {"vocabulary_size": int, "training_sentences": int, "licence_sentences": int, "seed": int}
     ),
     "synthetic_tags": Preparation({"vocabulary_size": int, "training_sentences": int, "seed": int}),
+    "multi30k": Preparation({"pairs": int, "lowercase": bool, "minimum_count": int}),
+    "synthetic_pairs": Preparation({"vocabulary_size": int, "training_sentences": int, "most_words": int, "seed": int}),
+    "ud_tags": Preparation({"minimum_count": int, "validation_sentences": int}),
+    "synthetic_tagged": Preparation({"vocabulary_size": int, "training_sentences": int, "seed": int}),
 }

@@ -51,7 +51,7 @@ def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
     for key, allowed in _WORDS.items():
         if options[key] not in allowed:
             raise UserError(f"dataset ud_french: option {key}: {options[key]!r} is none of {', '.join(allowed)}")
-    parts = {split: read_treebank(_file(raw, part)) for split, part in PARTS.items()}
+    parts = {split: read_treebank(treebank_file(raw, part)) for split, part in PARTS.items()}
     every = [sentence for part in parts.values() for sentence in part.sentences]
     stream = make_stream(every, options["accounting"])
     chosen = _split_sentences({split: len(part.sentences) for split, part in parts.items()}, options)
@@ -77,8 +77,11 @@ def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
     )
 
 
-def _file(raw: Path, part: str) -> Path:
-    """The one file of a part: treebanks and releases name theirs differently (fr-ud-dev, fr_gsd-ud-dev)."""
+def treebank_file(raw: Path, part: str) -> Path:
+    """The one file of a part: treebanks and releases name theirs differently (fr-ud-dev, fr_gsd-ud-dev).
+
+    Raises UserError where there is none, or more than one.
+    """
     found = sorted(p for p in raw.glob(f"*-ud-{part}.*") if p.name.endswith((".conllu", ".conllu.gz")))
     if not found:
         raise UserError(f"{raw}: no file *-ud-{part}.conllu or .conllu.gz; run `reprise fetch`")

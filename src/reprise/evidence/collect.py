@@ -19,6 +19,7 @@ from typing import Any
 
 from reprise.config.resolved import Resolved
 from reprise.evaluation.units import derived
+from reprise.evidence.bleu import bleu_rows
 from reprise.files import write_atomically, write_json
 from reprise.training.record import read_record
 
@@ -74,6 +75,7 @@ def _metric_rows(experiment: Resolved, record: dict[str, Any]) -> Iterator[dict[
     for metric in record["metrics"] or [{}]:
         yield keys | metric
         yield from (keys | row for row in derived(metric, record["metrics"]))
+    yield from (keys | row for row in bleu_rows(record))
 
 
 def _curve_rows(experiment: Resolved, record: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+_NAMES = {"bleu": "BLEU"}
+
 
 def digits(error: float | None) -> int | None:
     """Decimals that show two digits of an error; None where there is none to go by."""
@@ -39,4 +41,4 @@ def plural(count: int, noun: str) -> str:
 def metric_name(quantity: tuple[str, str]) -> str:
     """ "test perplexity"."""
     metric, split = quantity
-    return f"{split} {metric.replace('_', ' ')}"
+    return f"{split} {_NAMES.get(metric) or metric.replace('_', ' ')}"

@@ -45,6 +45,14 @@ _RECURRENT = {
     "input_std": float,
 }
 _BIAS_START = {"b_law": ("zero", "normal"), "b_std": float}
+_SENTENCES = {
+    "embedding_size": int,
+    "hidden_size": int,
+    "layers": int,
+    "directions": ("forward", "both"),
+    "lower_layer": ("both", "own"),
+    "activation": ("tanh", "sigmoid", "relu"),
+}
 
 MODELS: dict[str, ModelEntry] = {
     "none": ModelEntry("", {}),  # for protocols that train nothing
@@ -135,6 +143,23 @@ MODELS: dict[str, ModelEntry] = {
     "notes-rnn": ModelEntry("reprise.models.recurrent:RNN", {"activation": ("sigmoid", "tanh", "relu"), **_RECURRENT}),
     "notes-gru": ModelEntry("reprise.models.recurrent:GRU", _RECURRENT),
     "notes-lstm": ModelEntry("reprise.models.recurrent:LSTM", _RECURRENT),
+    "tagger": ModelEntry("reprise.models.bidirectional:Tagger", _SENTENCES),
+    "sentence-classifier": ModelEntry(
+        "reprise.models.pooling:SentenceClassifier", {**_SENTENCES, "pooling": ("last", "max", "mean")}
+    ),
+    "translation": ModelEntry(
+        "reprise.models.translation:Translator",
+        {
+            "unit": ("rnn", "gru", "lstm"),
+            "embedding_size": int,
+            "hidden_size": int,
+            "layers": int,
+            "untied": bool,
+            "context": bool,
+            "bidirectional": bool,
+            "reverse_source": bool,
+        },
+    ),
     "single-unit": ModelEntry(
         "reprise.models.single_unit:SingleUnit", {"initial_state": float, "steps": int, "target": float}
     ),

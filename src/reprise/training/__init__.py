@@ -24,6 +24,15 @@ class ProtocolEntry:
     chance: bool = True
 
 
+_SENTENCES: Options = {
+    "batch_size": int,
+    "optimiser": ("adam",),
+    "learning_rate": float,
+    "clip_norm": float,
+    "patience": int,
+    "max_epochs": int,
+}
+
 PROTOCOLS: dict[str, ProtocolEntry] = {
     "corpus-facts": ProtocolEntry("reprise.training.corpus_facts:CorpusFacts", {}, gpu=False, trains=False),
     "final-digit": ProtocolEntry(
@@ -128,6 +137,22 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
         {"boundary": ("sentence", "text"), "halvings": int},
         gpu=False,
         chance=False,
+    ),
+    "word-order": ProtocolEntry("reprise.training.word_order:WordOrder", {}, gpu=False),
+    "tagging": ProtocolEntry("reprise.training.tagging:Tagging", _SENTENCES, gpu=False),
+    "sentence-labels": ProtocolEntry("reprise.training.tagging:SentenceLabels", _SENTENCES, gpu=False),
+    "translation": ProtocolEntry(
+        "reprise.training.translation:Translation",
+        {
+            "batch_size": int,
+            "optimiser": ("adam",),
+            "learning_rate": float,
+            "clip_norm": float,
+            "patience": int,
+            "max_epochs": int,
+            "output_limit": int,
+        },
+        gpu=False,
     ),
     "recall": ProtocolEntry(
         "reprise.training.recall:Recall",

@@ -49,6 +49,11 @@ CHECKS: dict[str, str] = {
     "memory-over-length": "reprise.evaluation.checks.lecture_networks:memory_over_length",
     "bidirectional-parameters": "reprise.evaluation.checks.lecture_networks:bidirectional_parameters",
     "bidirectional-parameters-and-output": "reprise.evaluation.checks.lecture_networks:bidirectional_with_output",
+    "lower-layer-own": "reprise.evaluation.checks.lecture_layers:lower_layer_own",
+    "lower-layer-both": "reprise.evaluation.checks.lecture_layers:lower_layer_both",
+    "matrix-by-layers": "reprise.evaluation.checks.lecture_layers:matrix_by_layers",
+    "matrix-by-units": "reprise.evaluation.checks.lecture_layers:matrix_by_units",
+    "decoder-inputs": "reprise.evaluation.checks.lecture_layers:decoder_inputs",
 }
 
 

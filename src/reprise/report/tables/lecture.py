@@ -31,7 +31,7 @@ def ngrams(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     names = context.cited_by(table_id)
     orders = range(1, max(context.setting(name, "model.order") for name in names) + 1)
     rows = []
-    for name, title in _with_variants(context, names):
+    for name, title in with_variants(context, names):
         found = {metric: context.points(name, metric, "test") for metric in _QUANTITIES}
         entropy = "score_cross_entropy" if len(found["score_sum"]) else "cross_entropy"
         if all(points.empty for points in found.values()):
@@ -49,10 +49,10 @@ def ngrams(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
         *(Column(f"n = {n}", _order(n)) for n in orders),
     ]
     keys = ["experiment", "title", "quantity", *(f"order_{n}" for n in orders)]
-    return Table(columns, pd.DataFrame(rows, columns=keys), _corpora(context, names))
+    return Table(columns, pd.DataFrame(rows, columns=keys), corpora(context, names))
 
 
-def _with_variants(context: Context, names: list[str]) -> Iterator[tuple[str, str]]:
+def with_variants(context: Context, names: list[str]) -> Iterator[tuple[str, str]]:
     """Every experiment and its title, each with its variants that were run."""
     for name in names:
         yield name, context.entry(name).title
@@ -89,7 +89,7 @@ def storage(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
     sizes = [column for column in frame if column.startswith("words_")]
     columns = [Column("n", lambda row: integer(row["order"]))]
     columns += [Column(f"{int(size[6:]):,} words", _count(size)) for size in sizes]
-    notes = _corpora(context, [name])
+    notes = corpora(context, [name])
     return Table(columns, frame, notes if sizes else [*notes, f"{context.status(name).absence.capitalize()}."])
 
 
@@ -106,7 +106,7 @@ def language_models(context: Context, table_id: str, options: Mapping[str, Any])
     own = context.cited_by(table_id)
     rows = [_language_model(context, name, "") for name in own]
     where = f"{context.file}: key tables.{table_id}.options.cited"
-    notes = _corpora(context, own)
+    notes = corpora(context, own)
     for entry in cited:
         paper, _, name = entry.partition("/")
         if paper not in context.papers:
@@ -116,7 +116,7 @@ def language_models(context: Context, table_id: str, options: Mapping[str, Any])
         if name not in other.paper.experiments:
             raise UserError(f"{where}: {paper} has no experiment '{name}'; {known(name, other.paper.experiments)}")
         rows.append(_language_model(other, name, f"document {other.paper.document}"))
-        notes += _corpora(other, [name])
+        notes += corpora(other, [name])
     return Table(_MODELS, pd.DataFrame(rows).astype({"parameters": "Int64"}), notes)
 
 
@@ -183,7 +183,7 @@ def _norm(key: str) -> Any:
     return lambda row: NONE if pd.isna(row[key]) else significant(10.0 ** row[key], 2)
 
 
-def _corpora(context: Context, names: list[str]) -> list[str]:
+def corpora(context: Context, names: list[str]) -> list[str]:
     """One line a corpus that the tier takes in the place of the configured one."""
     others: dict[str, list[str]] = {}
     for name in names:

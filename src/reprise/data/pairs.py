@@ -1,0 +1,119 @@
+"""A parallel text as a corpus: sentences of a target language, each with its source, and their two vocabularies.
+
+`Corpus.vocabulary`, `splits` and `counts` are those of the target, whose sentences end with `</s>`; the source stands
+in the corpus's extra arrays. Sentence i of a split is the translation of sentence i of the same split of the source.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reprise.data.corpus import SENTENCE_END, UNKNOWN, Corpus, Split
+
+SPLITS = ("train", "valid", "test")
+_WORDS, _LINES = "source_words", "test_{side}_lines"
+
+Pair = tuple[list[str], list[str]]
+"""Words of a source sentence and of its translation."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The source language of a parallel corpus; its sentences have no sign at their ends."""
+
+    vocabulary: list[str]
+    splits: dict[str, Split]
+
+
+def parallel_corpus(
+    name: str,
+    pairs: Mapping[str, Sequence[Pair]],
+    lines: Sequence[tuple[str, str]],
+    minimum_count: int,
+    lowercase: bool,
+) -> Corpus:
+    """The corpus of the pairs of train, valid and test; `lines` are the texts of the test pairs, source and target.
+
+    Either vocabulary has the words that stand in the training text at least `minimum_count` times, by decreasing count,
+    ties by first appearance, and `<unk>` for all others. Facts: pairs, tokens (of the target, `</s>` counted, as the
+    model predicts them) and source_tokens a split, vocabulary and source_vocabulary, the share of `<unk>` in either,
+    `lowercase`. Texts must not hold `</s>` or `<unk>` as words.
+    """
+    sources = {split: [source for source, _ in pairs[split]] for split in SPLITS}
+    targets = {split: [[*target, SENTENCE_END] for _, target in pairs[split]] for split in SPLITS}
+    read, written = (_vocabulary(texts["train"], minimum_count) for texts in (sources, targets))
+    x, y = ({s: _encode(texts[s], list(v)) for s in SPLITS} for texts, v in ((sources, read), (targets, written)))
+    extra = {_WORDS: _packed(list(read))}
+    for i, side in enumerate(("source", "target")):
+        extra[_LINES.format(side=side)] = _packed([line[i] for line in lines])
+    for split, data in x.items():
+        extra |= {f"source_tokens.{split}": data.tokens, f"source_offsets.{split}": data.offsets}
+    return Corpus(
+        name=name,
+        splits=y,
+        vocabulary=list(written),
+        counts=np.array(list(written.values()), np.int64),
+        facts={
+            "boundaries": SENTENCE_END,
+            "lowercase": lowercase,
+            "pairs": {split: len(pairs[split]) for split in SPLITS},
+            "tokens": {split: len(data.tokens) for split, data in y.items()},
+            "source_tokens": {split: len(data.tokens) for split, data in x.items()},
+            "vocabulary": len(written),
+            "source_vocabulary": len(read),
+            "unk_share": _unknown(y, list(written)),
+            "source_unk_share": _unknown(x, list(read)),
+        },
+        extra=extra,
+    )
+
+
+def source_of(corpus: Corpus) -> Source:
+    """The source side of a corpus that `parallel_corpus` made."""
+    extra = corpus.extra
+    splits = {split: Split(extra[f"source_tokens.{split}"], extra[f"source_offsets.{split}"]) for split in SPLITS}
+    return Source(_unpacked(extra[_WORDS]), splits)
+
+
+def lines_of_test(corpus: Corpus) -> list[tuple[str, str]]:
+    """The texts of the test pairs, source and target, as they were before words were cut."""
+    sides = (_unpacked(corpus.extra[_LINES.format(side=side)]) for side in ("source", "target"))
+    return list(zip(*sides, strict=True))
+
+
+def is_parallel(corpus: Corpus) -> bool:
+    return _WORDS in corpus.extra
+
+
+def _vocabulary(sentences: Sequence[Sequence[str]], minimum_count: int) -> dict[str, int]:
+    """Words and their counts, the most frequent first; `<unk>` has the count of all that are left out."""
+    counted = Counter(word for sentence in sentences for word in sentence)
+    kept = {word: n for word, n in counted.items() if n >= minimum_count or word == SENTENCE_END}
+    kept[UNKNOWN] = counted.total() - sum(kept.values())
+    return dict(sorted(kept.items(), key=lambda entry: -entry[1]))
+
+
+def _encode(sentences: Sequence[Sequence[str]], vocabulary: Sequence[str]) -> Split:
+    ids = {word: i for i, word in enumerate(vocabulary)}
+    unknown = ids[UNKNOWN]
+    tokens = np.array([ids.get(word, unknown) for sentence in sentences for word in sentence], np.int32)
+    ends = np.cumsum([0, *(len(sentence) for sentence in sentences)])
+    return Split(tokens, ends.astype(np.int64))
+
+
+def _unknown(splits: Mapping[str, Split], vocabulary: list[str]) -> dict[str, float]:
+    unknown = vocabulary.index(UNKNOWN)
+    return {split: round(float(np.mean(data.tokens == unknown)), 9) for split, data in splits.items()}
+
+
+def _packed(texts: Sequence[str]) -> np.ndarray:
+    """Texts without line feeds as one array of bytes."""
+    return np.frombuffer("\n".join(texts).encode(), np.uint8)
+
+
+def _unpacked(data: np.ndarray) -> list[str]:
+    return data.tobytes().decode().split("\n")

@@ -1,0 +1,40 @@
+"""What BLEU is counted from, sentence by sentence: Papineni et al., "BLEU: a method for automatic evaluation of machine
+translation" (ACL 2002), with one reference.
+
+Records hold these counts and no references, so that no corpus is copied into them; sacrebleu makes the score of them
+when records are collected (`reprise.evidence.bleu`). A test holds the counts to sacrebleu's own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from reprise.data.mteval import words_13a
+
+ORDER = 4
+TOKENISATION = "13a"
+
+
+def bleu_counts(hypotheses: Iterable[str], references: Iterable[str], lowercase: bool) -> dict[str, Any]:
+    """Lists with a number a sentence: words of hypothesis and reference, n-grams in common (`matches_1` to `_4`).
+
+    An n-gram counts as often as it stands in both. `tokenisation` and `lowercase` say how words were cut.
+    """
+    names = ("hypothesis_words", "reference_words", *(f"matches_{n}" for n in range(1, ORDER + 1)))
+    rows = [
+        _counts(*(words_13a(text.lower() if lowercase else text) for text in both))
+        for both in zip(hypotheses, references, strict=True)
+    ]
+    columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
+    return {"tokenisation": TOKENISATION, "lowercase": lowercase, **columns}
+
+
+def _counts(hypothesis: list[str], reference: list[str]) -> list[int]:
+    matches = [(_grams(hypothesis, n) & _grams(reference, n)).total() for n in range(1, ORDER + 1)]
+    return [len(hypothesis), len(reference), *matches]
+
+
+def _grams(words: list[str], n: int) -> Counter[tuple[str, ...]]:
+    return Counter(zip(*(words[i:] for i in range(n)), strict=False))

@@ -1,0 +1,44 @@
+"""A sentence as one vector, from all hidden states of its words: document 003, section 2.2.
+
+    r = max_t h_t        r = (h_1 + ... + h_T) / T        r = h_T
+    y^ = softmax(U r + c)
+
+The first two are the notes' "element-wise max or mean of all hidden states", the third, the state after the last word,
+is what they stand against. Of a bidirectional network the last states are [h->_T; h<-_1].
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from reprise.models.bidirectional import DeepBidirectional
+
+
+class SentenceClassifier(nn.Module):
+    """`DeepBidirectional`, its states made one vector by `pooling` ("max", "mean" or "last"), and K classes."""
+
+    def __init__(self, vocabulary: int, classes: int, pooling: str, **network: int | str) -> None:
+        super().__init__()
+        self.pooling = pooling
+        self.network = DeepBidirectional(vocabulary, **network)
+        self.U = nn.Parameter(torch.zeros(classes, self.network.width))
+        self.c = nn.Parameter(torch.zeros(classes))
+
+    def represent(self, h: Tensor, present: Tensor) -> Tensor:
+        """States (T, B, width) of sentences whose words are where `present` (T, B) is -> r (B, width)."""
+        there = present[:, :, None]
+        if self.pooling == "max":
+            return h.masked_fill(~there, -torch.inf).amax(0)
+        if self.pooling == "mean":
+            return (h * there).sum(0) / there.sum(0)
+        sentences = torch.arange(h.shape[1])
+        last = h[present.sum(0) - 1, sentences]  # (B, width)
+        if not self.network.both:
+            return last
+        H = h.shape[2] // 2
+        return torch.cat([last[:, :H], h[0, :, H:]], 1)
+
+    def forward(self, words: Tensor, present: Tensor) -> Tensor:
+        """Words (T, B), padded where `present` (T, B) is false -> logits (B, K)."""
+        return self.represent(self.network.states(words, present), present) @ self.U.T + self.c

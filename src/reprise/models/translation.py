@@ -1,0 +1,155 @@
+"""The translation model of document 003, section 2.6: an encoder reads the source, a decoder writes the target.
+
+    h_t = phi(h_{t-1}, x_t) = f(W^(hh) h_{t-1} + W^(hx) x_t)      (23), encoder, over the words x_1 .. x_T of the source
+    h_t = phi(h_{t-1}) = f(W^(hh) h_{t-1})                        (24), decoder, from the encoder's last state h_T
+    y_t = softmax(W^(S) h_t)                                      (25)
+    h_t = phi(h_{t-1}, c, y_{t-1}) = f(W^(hh) h_{t-1} + W^(hc) c + W^(hy) y_{t-1})     (27), decoder, extension II
+
+Layers and softmax have biases, as in equations 17 to 22. The notes' extensions are options, each of which changes what
+it says and nothing else:
+
+I    `untied`: the decoder's phi has weights of its own.
+II   `context`: the decoder's phi reads h_{t-1}, c = h_T and the word before, y_{t-1}, with a matrix for each (27).
+III  `layers`: phi is a stack of layers, each reading the one below it (20, 22); a layer of the decoder begins with the
+     last state of the same layer of the encoder, and c is that of the highest.
+IV   `bidirectional`: a second network reads the source from its end to its beginning (18, 21). A layer above reads
+     both directions, c holds the last states of both; the decoder begins with those of the first one.
+V    `reverse_source`: the source is read as C, B, A in the place of A, B, C.
+
+Gated units (sections 3 and 4) take the place of f by the option `unit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from reprise.errors import UserError
+from reprise.models.recurrences import UNITS, State
+
+_NEEDS_I = "the decoder shares the encoder's phi, which the other extensions change; write untied: true"
+
+
+class Translator(nn.Module):
+    """V_x words of the source and V_y of the target, word vectors of size d, H hidden units in each of L layers.
+
+    `UserError` for L below 1, and for extensions II to IV without I.
+    """
+
+    units = UNITS
+    linear = staticmethod(functional.linear)
+
+    def __init__(
+        self,
+        source_vocabulary: int,
+        vocabulary: int,
+        unit: str,
+        embedding_size: int,
+        hidden_size: int,
+        layers: int,
+        untied: bool,
+        context: bool,
+        bidirectional: bool,
+        reverse_source: bool,
+    ) -> None:
+        super().__init__()
+        if layers < 1:
+            raise UserError(f"model translation: option layers: {layers} is below 1; phi has at least one layer")
+        if not untied and (context or bidirectional or layers > 1):
+            raise UserError(f"model translation: option untied: {_NEEDS_I}")
+        d, H, directions, layer = embedding_size, hidden_size, 1 + bidirectional, self.units[unit]
+        self.untied, self.context, self.reverse_source = untied, context, reverse_source
+        self.E_x = nn.Parameter(torch.zeros(source_vocabulary, d))  # row w is the vector of word w
+        inputs = [d] + [directions * H] * (layers - 1)
+        self.encoder = nn.ModuleList(nn.ModuleList(layer(n, H) for _ in range(directions)) for n in inputs)
+        if untied:
+            self.decoder = nn.ModuleList(layer(H if i else 0, H) for i in range(layers))
+        if context:
+            self.E_y = nn.Parameter(torch.zeros(vocabulary, d))
+            self.W_hy = nn.Parameter(torch.zeros(layer.gates * H, d))
+            self.W_hc = nn.Parameter(torch.zeros(layer.gates * H, directions * H))
+        self.W_S = nn.Parameter(torch.zeros(vocabulary, H))
+        self.b_S = nn.Parameter(torch.zeros(vocabulary))
+
+    def encode(self, source: Tensor, lengths: Tensor) -> tuple[list[State], Tensor]:
+        """Words (T, B) of sources of `lengths` (B,), padded by anything, to the states that the decoder begins with.
+
+        Returns the last state of each layer, each part (B, H), and c, (B, H) or with two directions (B, 2 H). What
+        stands after a source's end has no influence: nothing that follows is read off there.
+        """
+        if self.reverse_source:
+            source = backwards(source, lengths)
+        x = functional.embedding(source, self.E_x)  # (T, B, d)
+        last = lengths - 1, torch.arange(len(lengths), device=source.device)
+        starts = []
+        for forward, *backward in self.encoder:
+            states = forward(forward.read(x), forward.initial_state(len(lengths)))  # (T, B, H), (23, 17, 20)
+            starts.append(tuple(part[last] for part in states))
+            outputs, c = [states[0]], [starts[-1][0]]
+            for layer in backward:  # (18, 21)
+                h, *_ = layer(layer.read(backwards(x, lengths)), layer.initial_state(len(lengths)))
+                outputs.append(backwards(h, lengths))
+                c.append(h[last])
+            x = torch.cat(outputs, 2)
+        return starts, torch.cat(c, 1)
+
+    def decode(self, before: Tensor, starts: Sequence[State], c: Tensor) -> tuple[Tensor, list[State]]:
+        """The words before, y_0 .. y_{T-1} (T, B), and the states before -> h_1 .. h_T (T, B, H), the states after.
+
+        Without extension II the words are not read; only their number counts.
+        """
+        Wx, ends = self._inputs(before, c), []
+        for phi, above, state in zip(self.phi, [*self.phi[1:], None], starts, strict=True):
+            states = phi(Wx, state)  # (T, B, H) each, (24, 27, 20)
+            ends.append(tuple(part[-1] for part in states))
+            Wx = above.read(states[0]) if above is not None else Wx
+        return states[0], ends
+
+    @property
+    def phi(self) -> Sequence[nn.Module]:
+        """The decoder's layers: its own, or the encoder's."""
+        return self.decoder if self.untied else self.encoder[0]
+
+    def _inputs(self, before: Tensor, c: Tensor) -> Tensor:
+        """What the decoder's lowest layer reads besides h_{t-1}, its bias included, (T, B, G H)."""
+        b = self.phi[0].b
+        if not self.context:
+            return b.expand(*before.shape, -1)  # (24)
+        y = functional.embedding(before, self.E_y)  # (T, B, d)
+        return self.linear(y, self.W_hy, None) + self.linear(c, self.W_hc, b)  # (27)
+
+    def logits(self, h: Tensor) -> Tensor:
+        """h (..., H) -> W^(S) h_t + b, (..., V_y)   (25)."""
+        return self.linear(h, self.W_S, self.b_S)
+
+    def forward(self, source: Tensor, lengths: Tensor, before: Tensor) -> Tensor:
+        """Sources (T, B) of `lengths` and the words before each target word (U, B) -> logits (U, B, V_y)."""
+        h, _ = self.decode(before, *self.encode(source, lengths))
+        return self.logits(h)
+
+
+def backwards(x: Tensor, lengths: Tensor) -> Tensor:
+    """Each of the sequences x (T, B, ...) in the other order; what stands after its end stays there."""
+    T, B = x.shape[:2]
+    t = torch.arange(T, device=x.device)[:, None]
+    places = torch.where(t < lengths, lengths - 1 - t, t) * B + torch.arange(B, device=x.device)
+    return x.flatten(0, 1).index_select(0, places.flatten()).view_as(x)
+
+
+@torch.no_grad()
+def initialise(model: Translator, generator: torch.Generator) -> None:
+    """Word vectors from N(0, 0.1^2); a matrix from U(-r, r), r = 1 / sqrt(its columns); biases zero.
+
+    The notes give no law; this one is ours.
+    """
+    for name, parameter in model.named_parameters():
+        if name in ("E_x", "E_y"):
+            parameter.normal_(0.0, 0.1, generator=generator)
+        elif parameter.dim() == 2:
+            r = parameter.shape[1] ** -0.5
+            parameter.uniform_(-r, r, generator=generator)
+        else:
+            parameter.zero_()

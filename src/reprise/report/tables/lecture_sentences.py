@@ -1,0 +1,129 @@
+"""Document 003: parts of speech by networks of one and of two directions, sentences as one vector, orders of words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from reprise.data.phrases import CHANGES, PHRASES, metric_of
+from reprise.report.context import Context
+from reprise.report.rounding import NONE, deviation, fixed, integer, mean, spread
+from reprise.report.tables import Column, Table
+from reprise.report.tables.lecture import corpora, with_variants
+
+_MOVED = {"shuffled": "share above a random order", "swapped": "share above two neighbours exchanged"}
+_PARTS = {"": "all words", "_ambiguous": "words with several tags", "_unseen": "words unseen in training"}
+
+
+def taggers(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row a network, and last the words' most frequent tags: test accuracy of all words and of two groups of them."""
+    context.options(table_id, options)
+    names = context.cited_by(table_id)
+    rows = [_row(context, name, title, _PARTS) for name, title in with_variants(context, names)]
+    guessing = next((name for name in names if context.status(name).finished), None)
+    if guessing:
+        row = {"experiment": "guessing", "title": "The word's most frequent tag", "n": 0, "absence": NONE}
+        for group in _PARTS:
+            row[f"accuracy{group}"] = mean(context.values(guessing, f"guessing{group}", "test"))
+        rows.append(row)
+    columns = [
+        Column("Network", lambda row: row["title"], words=True),
+        Column("Parameters", lambda row: integer(row["parameters"])),
+        *(Column(head.capitalize(), _accuracy(group)) for group, head in _PARTS.items()),
+        Column("Nats a tag", lambda row: spread(row["log_loss"], row["log_loss_std"], 3)),
+        Column("Best epoch", lambda row: fixed(row["best_epoch"], 1)),
+        Column("Replicas", _replicas),
+    ]
+    return Table(columns, _frame(rows, _PARTS), corpora(context, names))
+
+
+def pooling(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row a way to make one vector of all states: test accuracy of the sentences' labels, by length of sentence."""
+    context.options(table_id, options)
+    names, groups = context.cited_by(table_id), ("", "_short", "_long")
+    rows = [_row(context, name, title, groups) for name, title in with_variants(context, names)]
+    columns = [
+        Column("Representation", lambda row: row["title"], words=True),
+        *(Column(h, _accuracy(g)) for g, h in zip(groups, ("Accuracy", "Short sentences", "Long"), strict=True)),
+        Column("Nats a sentence", lambda row: spread(row["log_loss"], row["log_loss_std"], 3)),
+        Column("Best epoch", lambda row: fixed(row["best_epoch"], 1)),
+        Column("Replicas", _replicas),
+    ]
+    finished = next((name for name in names if context.status(name).finished), None)
+    notes = corpora(context, names)
+    if finished:
+        shares = [fixed(mean(context.values(finished, f"guessing{group}", "test")), 4) for group in groups]
+        notes.insert(
+            0, "By guessing the more frequent label {}; of short sentences {}, of long ones {}.".format(*shares)
+        )
+    return Table(columns, _frame(rows, groups), notes)
+
+
+def _row(context: Context, name: str, title: str, groups: Any) -> dict[str, Any]:
+    status = context.status(name)
+    row: dict[str, Any] = {"experiment": name, "title": title, "n": status.finished}
+    row["absence"] = f"{status.diverged} of {status.run} diverged" if status.diverged else status.absence
+    for metric in (*(f"accuracy{group}" for group in groups), "log_loss"):
+        values = context.values(name, metric, "test")
+        row |= {metric: mean(values), f"{metric}_std": deviation(values)}
+    row["best_epoch"] = mean(context.values(name, "best_epoch", "valid"))
+    row["parameters"] = mean(context.values(name, "parameters_without_vectors", "train"))
+    return row
+
+
+def _frame(rows: list[dict[str, Any]], groups: Any) -> pd.DataFrame:
+    measured = (key for metric in (*(f"accuracy{g}" for g in groups), "log_loss") for key in (metric, f"{metric}_std"))
+    keys = ["experiment", "title", "parameters", *measured, "best_epoch", "n", "absence"]
+    return pd.DataFrame(rows, columns=keys)
+
+
+def _accuracy(group: str) -> Callable[[Mapping[str, Any]], str]:
+    return lambda row: spread(row[f"accuracy{group}"], row[f"accuracy{group}_std"], 4)
+
+
+def _replicas(row: Mapping[str, Any]) -> str:
+    return integer(row["n"]) if row["n"] else row["absence"]
+
+
+def word_order(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """Rows a model: the phrases' log-probabilities and the shares of test sentences; a column an order."""
+    context.options(table_id, options)
+    names = context.cited_by(table_id)
+    orders = range(1, max(context.setting(name, "model.order") for name in names) + 1)
+    rows = []
+    for name in names:
+        common = {"experiment": name, "title": context.entry(name).title}
+        if not context.status(name).finished:
+            rows.append({**common, "quantity": context.status(name).absence, "kind": ""})
+            continue
+        for phrase in PHRASES:
+            row = {**common, "quantity": f"“{phrase}”", "kind": "phrase"}
+            for n in orders:
+                row[f"order_{n}"] = mean(context.values(name, f"{metric_of(phrase)}_order_{n}", "phrases"))
+            rows.append(row)
+        for change in CHANGES:
+            row = {**common, "quantity": _MOVED[change], "kind": "share"}
+            for n in orders:
+                for key, metric in ((f"order_{n}", "above"), (f"tied_{n}", "tied_with")):
+                    row[key] = mean(context.values(name, f"{metric}_{change}_order_{n}", "test"))
+            rows.append(row)
+    columns = [
+        Column("Model", lambda row: row["title"], words=True),
+        Column("Quantity", lambda row: row["quantity"], words=True),
+        *(Column(f"n = {n}", _score(n)) for n in orders),
+    ]
+    keys = ["experiment", "title", "quantity", "kind", *(f"order_{n}" for n in orders), *(f"tied_{n}" for n in orders)]
+    notes = ["No number stands where the phrase has probability 0.", *corpora(context, names)]
+    return Table(columns, pd.DataFrame(rows, columns=keys), notes)
+
+
+def _score(n: int) -> Callable[[Mapping[str, Any]], str]:
+    def show(row: Mapping[str, Any]) -> str:
+        value, tied = row[f"order_{n}"], row[f"tied_{n}"]
+        if row["kind"] != "share":
+            return fixed(value, 2)
+        return fixed(value, 3) + (f" ({fixed(tied, 3)})" if tied >= 0.0005 else "")
+
+    return show

@@ -1,0 +1,96 @@
+"""Document 003, section 2.6: the translation model with its extensions one after another, and what it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from reprise.report.context import Context, of_experiment
+from reprise.report.rounding import deviation, integer, mean, spread
+from reprise.report.tables import Column, Table
+from reprise.report.translation import corpora, signatures
+
+_QUANTITIES = {
+    "perplexity": ("perplexity", "test"),
+    "bleu": ("bleu", "test"),
+    "valid_perplexity": ("perplexity", "valid"),
+    "best_epoch": ("best_epoch", "valid"),
+}
+
+
+def ladder(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row a model: test perplexity and BLEU, validation perplexity and the epoch that they are of."""
+    context.options(table_id, options)
+    names = context.cited_by(table_id)
+    rows = pd.DataFrame([_row(context, name) for name in names]).astype({"parameters": "Int64"})
+    notes = [f"BLEU by sacrebleu, {found.removeprefix('BLEU|')}." for found in signatures(context, names)]
+    return Table(_COLUMNS, rows, [*notes, *corpora(context, names)])
+
+
+def _row(context: Context, name: str) -> dict[str, Any]:
+    status, parameters = context.status(name), of_experiment(context.metrics, name).parameters.dropna()
+    row = {
+        "experiment": name,
+        "title": context.entry(name).title,
+        "parameters": int(parameters.iloc[0]) if len(parameters) else None,
+        "n": status.finished,
+        "absence": f"{status.diverged} of {status.run} diverged" if status.diverged else status.absence,
+    }
+    for key, quantity in _QUANTITIES.items():
+        values = context.values(name, *quantity)
+        row |= {key: mean(values), f"{key}_std": deviation(values)}
+    return row
+
+
+def examples(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """Rows of each sentence: its source and reference, and what the first replica of each model makes of it."""
+    context.options(table_id, options)
+    names = context.cited_by(table_id)
+    shown = {
+        name: {sample["line"]: sample for sample in context.samples(name) if sample["kind"] == "example"}
+        for name in names
+    }
+    rows: list[dict[str, Any]] = []
+    # Models of one tier may read different texts: a text is told by its line and its source.
+    texts = dict.fromkeys((line, s["source"], s["reference"]) for found in shown.values() for line, s in found.items())
+    for line, source, reference in sorted(texts):
+        rows += [_said(line, "source", source), _said(line, "reference", reference)]
+        for name in names:
+            sample = shown[name].get(line)
+            if sample and sample["source"] == source:
+                rows.append(_said(line, context.entry(name).title, sample["text"]))
+    columns = [
+        Column("Line", lambda row: integer(row["line"]) if row["whose"] == "source" else ""),
+        Column("Whose", lambda row: row["whose"], words=True),
+        Column("Text", lambda row: row["text"], words=True),
+    ]
+    absent = [f"{context.entry(name).title}: {context.status(name).absence}." for name in names if not shown[name]]
+    used = dict.fromkeys(context.replaced_dataset(n) or context.entry(n).data.dataset for n in names if shown[n])
+    cited = [f"Sources and references: {_of(context, dataset)}." for dataset in used]
+    return Table(columns, pd.DataFrame(rows, columns=["line", "whose", "text"]), [*cited, *absent])
+
+
+def _said(line: int, whose: str, text: str) -> dict[str, Any]:
+    return {"line": line, "whose": whose, "text": text}
+
+
+def _of(context: Context, name: str) -> str:
+    dataset = context.datasets[name]
+    return f"{dataset.title} ({dataset.licence})"
+
+
+def _spread(key: str, places: int) -> Any:
+    return lambda row: spread(row[key], row[f"{key}_std"], places)
+
+
+_COLUMNS = [
+    Column("Model", lambda row: row["title"], words=True),
+    Column("Parameters", lambda row: integer(row["parameters"])),
+    Column("Test perplexity", _spread("perplexity", 2)),
+    Column("BLEU", _spread("bleu", 2)),
+    Column("Validation perplexity", _spread("valid_perplexity", 2)),
+    Column("Epoch", lambda row: spread(row["best_epoch"], row["best_epoch_std"], 0 if row["n"] == 1 else 1)),
+    Column("Replicas", lambda row: integer(row["n"]) if row["n"] else row["absence"]),
+]
