@@ -12,22 +12,24 @@ from reprise.config.resolve import resolve_tier
 from reprise.config.strict_yaml import load_yaml
 from reprise.errors import UserError
 from reprise.report.context import load_contexts
-from reprise.report.readme import BEGIN, END, replaced, section, write_section
+from reprise.report.readme import marks, replaced, section, write_section
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_committed_section_is_not_stale():
-    project = load_project(ROOT, {"tier": "paper"})
+@pytest.mark.parametrize("tier", ["paper", "reduced"])
+def test_the_committed_sections_are_not_stale(tier):
+    project = load_project(ROOT, {"tier": tier})
     contexts = load_contexts(project, resolve_tier(project))
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    fresh = replaced(text, section(contexts), ROOT / "README.md")
-    assert text == fresh, "run `python -m reprise render --tier paper --readme`"
+    assert text == replaced(text, contexts, ROOT / "README.md"), f"run `reprise render --tier {tier} --readme`"
 
 
-def test_every_link_of_the_section_leads_to_a_committed_table():
+@pytest.mark.parametrize("tier", ["paper", "reduced"])
+def test_every_link_of_the_sections_leads_to_a_committed_table(tier):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    content = text[text.index(BEGIN) : text.index(END)]
+    begin, end = marks(tier)
+    content = text[text.index(begin) : text.index(end)]
     links = [part.partition(")")[0] for part in content.split("](")[1:]]
     assert links
     assert [link for link in links if not (ROOT / link).is_file()] == []
@@ -36,18 +38,18 @@ def test_every_link_of_the_section_leads_to_a_committed_table():
 def test_a_row_counts_experiments_and_verdicts(tmp_path):
     text = section(load_contexts(make_project(tmp_path), resolve()))
     (row,) = [line for line in text.splitlines() if line.startswith("| 002 ")]
-    assert "| A toy paper | 5 of 9 experiments |" in row
+    assert "| A toy paper | 5 of 9 experiments, 1 in part |" in row
     assert "[convergence](results/paper/tables/toy-convergence.md)" in row
 
 
 def test_what_stands_around_the_section_is_kept(tmp_path):
     contexts = load_contexts(make_project(tmp_path), resolve())
-    path = tmp_path / "README.md"
-    path.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
+    path, (begin, end) = tmp_path / "README.md", marks("paper")
+    path.write_text(f"before\n{begin}\nold\n{end}\nafter\n", encoding="utf-8")
     write_section(path, contexts)
     text = path.read_text(encoding="utf-8")
-    assert text.startswith(f"before\n{BEGIN}\n| document |")
-    assert text.endswith(f"|\n{END}\nafter\n")
+    assert text.startswith(f"before\n{begin}\n| document |")
+    assert text.endswith(f"|\n{end}\nafter\n")
     assert "old" not in text
     path.write_text("no marks\n", encoding="utf-8")
     with pytest.raises(UserError, match=r"README\.md: no lines"):

@@ -10,7 +10,10 @@ from reprise.files import write_atomically
 from reprise.report.context import Context
 from reprise.report.overview import verdict_counts
 
-BEGIN, END = "<!-- results: begin (reprise render --readme) -->", "<!-- results: end -->"
+
+def marks(tier: str) -> tuple[str, str]:
+    """The lines before and after the results of a tier."""
+    return f"<!-- {tier}: begin (reprise render --tier {tier} --readme) -->", f"<!-- {tier}: end -->"
 
 
 def section(contexts: Mapping[str, Context]) -> str:
@@ -23,6 +26,8 @@ def section(contexts: Mapping[str, Context]) -> str:
         context = contexts[row["id"]]
         states = [context.status(e.experiment) for e in context.experiments]
         trained = f"{sum(not s.missing for s in states)} of {len(states)} experiments"
+        if in_part := sum(bool(s.run and s.missing) for s in states):
+            trained += f", {in_part} in part"
         counts = [str(count or "") for count in row["counts"]]
         cells = [row["document"], row["title"], trained, *counts, _links(context, tier)]
         lines.append(f"| {' | '.join(cells)} |")
@@ -41,14 +46,15 @@ def _links(context: Context, tier: str) -> str:
 
 
 def write_section(path: Path, contexts: Mapping[str, Context]) -> None:
-    """Puts the section between the two marks of README; UserError where they are not there."""
+    """Puts the section between the tier's marks in README; UserError where they are not there."""
     text = path.read_text(encoding="utf-8")
-    write_atomically(path, replaced(text, section(contexts), path))
+    write_atomically(path, replaced(text, contexts, path))
 
 
-def replaced(text: str, content: str, path: Path) -> str:
-    """`text` with `content` between the marks."""
-    begin, end = text.find(BEGIN), text.find(END)
+def replaced(text: str, contexts: Mapping[str, Context], path: Path) -> str:
+    """`text` with the section between the tier's marks."""
+    first, last = marks(next(iter(contexts.values())).tier)
+    begin, end = text.find(first), text.find(last)
     if not 0 <= begin < end:
-        raise UserError(f"{path}: no lines '{BEGIN}' and '{END}' around the results; put them where these shall stand")
-    return f"{text[: begin + len(BEGIN)]}\n{content}{text[end:]}"
+        raise UserError(f"{path}: no lines '{first}' and '{last}' around the results; put them where these shall stand")
+    return f"{text[: begin + len(first)]}\n{section(contexts)}{text[end:]}"
