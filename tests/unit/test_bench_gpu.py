@@ -9,18 +9,20 @@ import torch
 from bench_helpers import TINY
 
 from reprise import cli
-from reprise.bench import gated_task, gpu, gpu_implementations, gpu_table
+from reprise.bench import BENCHES, gated_task, gpu, gpu_implementations, gpu_lines, gpu_table, gso_task
 from reprise.bench.operations import operations_of
 
 GATED = {
     name: gated_task.Workload(name, cell, hidden=7, matrices=K, vocabulary=50, dataset="none", embedding=6)
     for name, cell, K in (("r-gru", "gru", 4), ("lstm", "lstm", 1))
 }
+LINES = gso_task.Workload("lines", "gso", hidden=24, second_order=24, length=20)
 
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(gpu, "WORKLOADS", (TINY["sentences"], GATED["r-gru"], GATED["lstm"]))
+    monkeypatch.setattr(gpu, "WORKLOADS", (TINY["sentences"], GATED["r-gru"], GATED["lstm"], LINES))
+    monkeypatch.setattr(gpu_lines, "BATCHES", 2)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
 
 
@@ -33,17 +35,18 @@ def test_without_a_gpu_it_says_so_and_measures_the_cpu_part(small, tmp_path, cap
     assert result["peak_gflops"] is None
     rows = {(row["workload"], row["implementation"]): row for row in result["rows"]}
     assert {i for _, i in rows} == {"eager", "called-1", "called-4"}
-    assert len(rows) == 9
+    assert len(rows) == 12
     for (_, implementation), row in rows.items():
         assert row["note"] is None
         assert row["low"] <= row["median"] <= row["high"]
         assert row["replicas"] == (4 if implementation == "called-4" else 1)
         assert row["kernels_a_piece"] > 20
         assert row["share_of_peak"] is None
-        streams = 20 if row["workload"] in GATED else 1
+        streams = {"sentences": 1, "lines": 64}.get(row["workload"], 20)
         assert row["microseconds_a_step"] == pytest.approx(1e6 * row["replicas"] * streams / row["median"])
-    one, four = (rows["sentences", name]["kernels_a_piece"] for name in ("called-1", "called-4"))
-    assert one == four  # the work of a launch grows, not their number
+    for workload in ("sentences", "lines"):
+        one, four = (rows[workload, name]["kernels_a_piece"] for name in ("called-1", "called-4"))
+        assert one == four  # the work of a launch grows, not their number
     assert all(goal["found"] is None for goal in result["goals"])
 
 
@@ -72,6 +75,45 @@ def test_what_a_gpu_would_run_computes_the_update_of_the_readable_model(name, wo
     assert gpu.disagreement(source.expected(task), facts) is None
     expected = {"graph-8": 8, "graph-4x8": 32, "library": 1, "graph-sweep": 16 if workload.name == "sentences" else 4}
     assert made.replicas == expected[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "replicas"), [("called-4", 4), ("graph-5", 5), ("graph-4x8", 32), ("graph-sweep", 40)]
+)
+def test_stacks_of_lines_compute_the_update_of_the_readable_model(name, replicas, tmp_path, monkeypatch):
+    monkeypatch.setattr(gpu_lines, "BATCHES", 2)
+    workload = gso_task.Workload("ragged", "gso", hidden=24, second_order=24)
+    task, _ = gpu_lines.make_task(workload, tmp_path)
+    made = gpu_implementations.make(name, task, torch.device("cpu"))
+    assert (made.replicas, made.block) == (replicas, len(task))
+    facts = {"loss": made.train(0, task.block), "update_norms": gpu.update_norms(task.weights, made.parameters())}
+    assert gpu.disagreement(gpu_lines.expected(task), facts) is None
+    # Others read the same lines in batches of their own.
+    text = made.stacks[0].text
+    assert sorted(text.places(0)) == sorted(text.places(1))
+    assert text.places(0).tolist() != text.places(1).tolist()
+    if name == "graph-sweep":
+        ratios = [one.stack.network.M / one.stack.network.H for one in made.stacks]
+        assert ratios[0] == 1
+        assert sorted(ratios) == pytest.approx([0.1, 0.2, 0.5, 1, 2, 5, 10, 20], rel=0.1)
+
+
+def test_what_there_is_not_for_lines_is_told(tmp_path):
+    workload = gso_task.Workload("full", "gso", hidden=8, second_order=8, first_order=True, length=9)
+    task, _ = gpu_lines.make_task(workload, tmp_path)
+    for name, why in (("library", "does not have this cell"), ("graph-sweep", "Figure 1")):
+        with pytest.raises(NotImplementedError, match=why):
+            gpu_implementations.make(name, task, torch.device("cpu"))
+    task, _ = gpu.rrntn.make_task(TINY["sentences"], tmp_path, 40)
+    with pytest.raises(NotImplementedError, match="folds of document 000"):
+        gpu_implementations.make("graph-5", task, torch.device("cpu"))
+
+
+def test_every_goal_is_about_something_that_is_measured():
+    implementations = BENCHES["gpu"].implementations
+    assert set(gpu_implementations.STACKS) < set(implementations)
+    names = {(workload.name, name) for workload in gpu.WORKLOADS for name in implementations}
+    assert {place for goal in gpu.GOALS for place in (goal.of, goal.over)} <= names
 
 
 def test_bytes_are_those_of_weights_and_logits(tmp_path):

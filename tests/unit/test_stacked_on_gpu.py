@@ -8,10 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from line_epochs_helpers import config
+from packed_helpers import FAMILIES
+from packed_helpers import corpus as make_lines
 from stacked_helpers import SENTENCES, WINDOWS, experiment, jobs_of, make_corpus, never
+from stacked_lines_helpers import alone, evaluated, models_of, orders_of, stack_of
 from subsequence_helpers import small
 
-from reprise.kernels import ReferenceEngine
+from reprise.kernels import ReferenceEngine, stacked_batches
 from reprise.kernels.stacked_subsequences import StackedSubsequences
 from reprise.kernels.stacked_windows import StackedWindows
 from reprise.kernels.subsequences import Subsequences
@@ -89,6 +93,56 @@ def test_graphs_of_windows_do_what_the_called_program_does_on_the_cpu(name):
     for own, other in zip(ours, exact, strict=True):
         for parameter, value in own.items():
             torch.testing.assert_close(value, other[parameter], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("capture", [True, False])
+@pytest.mark.parametrize("activation", ["tanh", "identity"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_graphs_of_lines_make_the_readable_models_steps(family, activation, capture, monkeypatch):
+    monkeypatch.setattr(stacked_batches, "FEWEST", 2)
+    models, orders = models_of(family, activation), orders_of(size=130)
+    stack, text = stack_of(models, orders, device=GPU, capture=capture)
+    stack.train(text, 0, len(text))
+    losses = stack.batch_losses(0, len(text))
+    stack.evaluate(text, 0, len(text))
+    assert stack.programs.trouble == ""
+    widths = {P for row in text.widths for P in row}
+    assert len(widths) == 3
+    # Of every width forward, back and evaluated; the batch's beginning, Adam, and the end of an evaluation.
+    assert stack.programs.captured == (3 * len(widths) + 3 if capture else 0)
+    for r, model in enumerate(models):
+        exact, expected = alone(copy.deepcopy(model).double(), orders[r], r)
+        assert losses[r][: len(expected)] == pytest.approx(expected, rel=1e-4)
+        for name, value in exact.state_dict().items():
+            torch.testing.assert_close(stack.export(r)[name], value.float(), rtol=1e-3, atol=1e-4)
+        nats, _ = stack.evaluation(r, len(text.places(r)))
+        should = evaluated(exact, orders[r])
+        assert nats == pytest.approx([should[place][0] for place in text.places(r).tolist()], rel=1e-3)
+
+
+def test_the_same_stack_of_lines_gives_the_same_bits():
+    found = []
+    for _ in range(2):
+        models, orders = models_of("gso", "tanh"), orders_of(size=130)
+        stack, text = stack_of(models, orders, device=GPU)
+        stack.train(text, 0, len(text))
+        found.append([stack.export(r) for r in range(len(models))])
+    for one, other in zip(*found, strict=True):
+        assert all(torch.equal(value, other[name]) for name, value in one.items())
+
+
+def test_a_stack_of_lines_leaves_the_records_of_solo_runs(tmp_path):
+    which = experiment("a", config(learning_rate=0.003), make_lines(tmp_path), replicas=2)
+    jobs, said = jobs_of([which], tmp_path), []
+    runner = StackRunner([jobs], True, lambda: 1e9, lambda e: None, said.append)
+    runner.run(never)
+    assert runner.failed == [], said
+    for job in jobs:
+        record = read_record(job.output, job.resolved)
+        solo = run_job(replace(job, root=tmp_path / "solo", output=tmp_path / "solo" / job.output.name))
+        for metric, other in zip(record["metrics"], solo["metrics"], strict=True):
+            assert metric["value"] == pytest.approx(other["value"], rel=1e-4)
+        assert "cpu" not in record["run"]["device"]
 
 
 def test_the_same_stack_gives_the_same_bits():

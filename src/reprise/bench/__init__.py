@@ -88,6 +88,7 @@ BENCHES = {
             "called-1": "reprise.bench.gpu_implementations:make",
             "called-4": "reprise.bench.gpu_implementations:make",
             "graph-1": "reprise.bench.gpu_implementations:make",
+            "graph-5": "reprise.bench.gpu_implementations:make",
             "graph-8": "reprise.bench.gpu_implementations:make",
             "graph-32": "reprise.bench.gpu_implementations:make",
             "graph-4x8": "reprise.bench.gpu_implementations:make",

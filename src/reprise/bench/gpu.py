@@ -1,4 +1,5 @@
 """Stacks on a GPU as CUDA graphs: 1 replica, 8, 32, four stacks of 8, a sweep; beside them eager, and cuDNN's LSTM.
+Of document 000's lines also the 5 folds.
 
 Rates are those of all replicas together. Beside them: the time of a sequential step (a word, or B words in parallel),
 the kernels that a piece of work launches, and the shares of what the device's arithmetic and memory can do, both
@@ -17,7 +18,7 @@ from typing import Any
 
 import torch
 
-from reprise.bench import gated, gated_task, gpu_implementations, rrntn
+from reprise.bench import gated, gated_task, gpu_implementations, gpu_lines, gso_task, rrntn
 from reprise.bench.ceilings import bytes_a_second, flops_a_second
 from reprise.bench.goals import Goal, judge
 from reprise.bench.gpu_table import show
@@ -32,12 +33,17 @@ __all__ = ["GOALS", "WORKLOADS", "measure", "show"]
 _R_RNTN = Workload("ptb-h100-k100", "ptb", 10_000, hidden=100, matrices=100, sentences=True)
 _R_GRU = gated_task.Workload("r-gru-244-k100", "gru", hidden=244, matrices=100)
 _LSTM = gated_task.Workload("lstm-254", "lstm", hidden=254)
-WORKLOADS = (_R_RNTN, _R_GRU, _LSTM)
+_GSO = gso_task.Workload("gso-486", "gso", hidden=486, second_order=486)
+WORKLOADS = (_R_RNTN, _R_GRU, _LSTM, _GSO)
+_SOURCES = {Workload: rrntn, gated_task.Workload: gated, gso_task.Workload: gpu_lines}
 
 GOALS = (
     Goal((_R_RNTN.name, "graph-1"), 5.0, (_R_RNTN.name, "eager")),
     Goal((_R_RNTN.name, "graph-32"), 50.0, (_R_RNTN.name, "eager")),
     Goal((_R_GRU.name, "graph-1"), 5.0, (_R_GRU.name, "eager")),
+    Goal((_GSO.name, "graph-1"), 5.0, (_GSO.name, "eager")),
+    Goal((_GSO.name, "graph-32"), 20.0, (_GSO.name, "eager")),
+    Goal((_GSO.name, "graph-5"), 4.0, (_GSO.name, "graph-1")),
     Goal((_LSTM.name, "graph-1"), 0.77, (_LSTM.name, "library"), stretch=True),
 )
 
@@ -75,7 +81,7 @@ def measure(
     rows, workloads = [], []
     for workload, names in selected:
         with tempfile.TemporaryDirectory(prefix="reprise-bench-") as folder:
-            source = rrntn if isinstance(workload, Workload) else gated
+            source = _SOURCES[type(workload)]
             task, facts = source.make_task(workload, Path(folder))
         workloads.append(workload.described() | facts)
         report(f"{workload.name}: {facts['text']}")
@@ -134,7 +140,8 @@ def _row(
         norms = update_norms(task.weights, made.parameters())
         if difference := disagreement(expected, {"loss": loss, "update_norms": norms}):
             return row | {"note": f"{WRONG}: {difference}"}
-        row["kernels_a_piece"] = gpu_implementations.kernels_of(lambda: made.train_called(task.block), device)
+        piece = task.block % len(task)
+        row["kernels_a_piece"] = gpu_implementations.kernels_of(lambda: made.train_called(piece), device)
         repetitions = _repetitions(Stream(task, made), made, device, seconds)
     except NotImplementedError as missing:
         return row | {"note": str(missing)}
@@ -160,7 +167,7 @@ def _repetitions(stream: Stream, made: Any, device: torch.device, seconds: float
     start = time.perf_counter()
     stream.advance(made.warm)
     pace = (time.perf_counter() - start) / made.warm
-    count = max(1, math.ceil(min(_REPETITION_SECONDS, seconds / _REPETITIONS) / pace))
+    count = made.block * max(1, math.ceil(min(_REPETITION_SECONDS, seconds / _REPETITIONS) / pace / made.block))
     found = []
     for _ in range(_REPETITIONS):
         one = stream.timed(count)
@@ -170,6 +177,8 @@ def _repetitions(stream: Stream, made: Any, device: torch.device, seconds: float
     return found
 
 
-def _words_a_step(task: Any) -> int:
+def _words_a_step(task: Any) -> float:
     """Words that a replica reads in one step of time."""
+    if isinstance(task, gso_task.Task):
+        return gpu_lines.lines_a_step(task)
     return task.x.shape[2] if isinstance(task, gated_task.Task) else 1

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from reprise.bench import gated_engines, gated_task
+from reprise.bench import gated_engines, gated_task, gpu_lines, gso_task
 from reprise.bench.ceilings import synchronise
 from reprise.bench.engines import build_model
 from reprise.bench.gpu_peers import EagerSubsequences, EagerWindows, Library, numpy_of, weights_of
@@ -26,40 +26,49 @@ STACKS = {
     "called-1": (1, 1, False),
     "called-4": (1, 4, False),
     "graph-1": (1, 1, True),
+    "graph-5": (1, gpu_lines.FOLDS, True),
     "graph-8": (1, 8, True),
     "graph-32": (1, 32, True),
     "graph-4x8": (4, 8, True),
     "graph-sweep": (1, 0, True),
 }
-"""Stacks on streams of their own, replicas of each, and whether they are captured; 0 is a sweep over K."""
+"""Stacks on streams of their own, replicas of each, and whether they are captured; 0 is a sweep."""
 
 SWEEP = [(K, mapping) for mapping in ("f", "f_mod") for K in (1, 10, 30, 100, 300, 1000, 3000)] + [(10_000, "f")]
-"""Document 001, Figure 1: the s-RNN family on the Penn Treebank; and of the gated networks the first four."""
+"""Document 001, Figure 1: the s-RNN family on the Penn Treebank; and of the gated networks the first four.
+
+That of document 000 is in `gpu_lines`: its shapes differ, a stack each.
+"""
 
 _DEVIATION, _RANGE = 0.1**1.5, 0.05
 
 
 def make(name: str, task: Any, device: torch.device) -> Any:
     """An implementation of a task; NotImplementedError where there is none, with the reason."""
-    windows = isinstance(task, gated_task.Task)
+    windows, lines = isinstance(task, gated_task.Task), isinstance(task, gso_task.Task)
     if name == "eager":
+        if lines:
+            return gpu_lines.EagerLines(task, device)
         return EagerWindows(task, device) if windows else EagerSubsequences(task, device)
     if name == "library":
         if not windows:
             raise NotImplementedError("torch does not have this cell")
         return Library(task, device)
     stacks, replicas, capture = STACKS[name]
+    if lines:
+        found = gpu_lines.stacks_of(task, stacks, replicas)
+        return Stacks([gpu_lines.LineStack(task, device, models, capture) for models in found])
+    if name == "graph-5":
+        raise NotImplementedError("five are the folds of document 000")
     models, kind = _models(task, replicas), WindowStack if windows else SubsequenceStack
     return Stacks([kind(task, device, models, capture) for _ in range(stacks)])
 
 
 class Stacks:
-    """Stacks of the same models at the same time. The first replica has the task's weights; losses are its own."""
+    """Stacks at the same time. The first replica has the task's weights; losses are its own."""
 
-    block = 1
-
-    def __init__(self, stacks: list[SubsequenceStack] | list[WindowStack]) -> None:
-        self.stacks, self.warm = stacks, stacks[0].warm
+    def __init__(self, stacks: list[SubsequenceStack] | list[WindowStack] | list[gpu_lines.LineStack]) -> None:
+        self.stacks, self.warm, self.block = stacks, stacks[0].warm, stacks[0].block
         self.replicas = sum(one.stack.R for one in stacks)
 
     def train(self, first: int, last: int) -> float:
@@ -87,6 +96,7 @@ class Stacks:
 class SubsequenceStack:
     """Pieces are subsequences."""
 
+    block = 1
     warm = 200
 
     def __init__(self, task: Task, device: torch.device, models: list[RNTN], capture: bool) -> None:
@@ -106,6 +116,7 @@ class SubsequenceStack:
 class WindowStack:
     """Pieces are windows."""
 
+    block = 1
     warm = 4
 
     def __init__(self, task: gated_task.Task, device: torch.device, models: list[Any], capture: bool) -> None:
@@ -156,6 +167,8 @@ def bytes_a_token(task: Any) -> float:
     parameter and reads it twice.
     """
     w = task.workload
+    if isinstance(task, gso_task.Task):
+        return gpu_lines.bytes_a_token(task)
     if isinstance(task, gated_task.Task):
         words = task.x.shape[1] * task.x.shape[2]
         parameters = sum(value.size for value in task.weights.values())

@@ -37,17 +37,17 @@ def step(p: dict[str, Tensor], h: Tensor, *inputs: Tensor) -> Tensor:
 class Eager:
     step = staticmethod(step)
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, device: torch.device | str = "cpu") -> None:
         self.block, self.hidden = len(task), task.workload.hidden
         self.p = {}
         for name, value in task.weights.items():
-            tensor = torch.from_numpy(value)
+            tensor = torch.tensor(value, device=device)
             self.p[name] = (tensor.T.contiguous() if name in TABLES else tensor.clone()).requires_grad_()
         self.optimiser = torch.optim.Adam(self.p.values(), lr=task.learning_rate, eps=task.epsilon)
         self.batches = []
         for i in range(len(task)):
             inputs, targets = task.padded(i)
-            self.batches.append((torch.from_numpy(inputs).long(), torch.from_numpy(targets).long()))
+            self.batches.append(tuple(torch.from_numpy(part).long().to(device) for part in (inputs, targets)))
 
     def train(self, first: int, last: int) -> float:
         """Adam on batches first .. last-1; their summed loss in nats."""
@@ -65,7 +65,7 @@ class Eager:
     def states(self, x: Tensor) -> Tensor:
         """Symbols (T, B) -> h_1 .. h_T (T, B, H)."""
         rows = [functional.embedding(x, self.p[name]).unbind() for name in TABLES if name in self.p]
-        h, states = torch.zeros(x.shape[1], self.hidden), []
+        h, states = torch.zeros(x.shape[1], self.hidden, device=x.device), []
         for inputs in zip(*rows, strict=True):
             h = self.step(self.p, h, *inputs)
             states.append(h)
@@ -73,7 +73,7 @@ class Eager:
 
     def parameters(self) -> dict[str, np.ndarray]:
         """In the readable model's shapes."""
-        return {n: (v.detach().T if n in TABLES else v.detach()).numpy().copy() for n, v in self.p.items()}
+        return {n: (v.detach().T if n in TABLES else v.detach()).cpu().numpy().copy() for n, v in self.p.items()}
 
 
 class EagerIndexing(Eager):

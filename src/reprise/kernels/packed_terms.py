@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -44,54 +45,72 @@ def unsuitable(model: torch.nn.Module) -> str:
 @torch.no_grad()
 def terms(model: SymbolModel) -> Terms:
     """The terms under the model's present parameters, contiguous."""
-    found = _FAMILIES[type(model)][0](model)
-    found |= {"V": model.V, "c": model.c}
+    found = terms_by_name(type(model), model) | {"V": model.V, "c": model.c}
     return Terms(**{name: None if value is None else value.detach().contiguous() for name, value in found.items()})
 
 
 @torch.no_grad()
 def set_gradients(model: SymbolModel, gradients: Terms) -> None:
     """Sets `.grad` of every parameter from the gradients of the terms."""
-    found = _FAMILIES[type(model)][1](model, gradients) | {"V": gradients.V, "c": gradients.c}
+    found = gradients_by_name(type(model), model, gradients) | {"V": gradients.V, "c": gradients.c}
     for name, parameter in model.named_parameters():
         parameter.grad = found[name].contiguous()
 
 
+def terms_by_name(kind: type, m: Any) -> dict[str, Tensor | None]:
+    """The terms but V and c of a model of class `kind`: `m`, or whatever has its parameters as attributes.
+
+    With a leading axis of parameters there is one of terms.
+    """
+    return _FAMILIES[kind][0](m)
+
+
+def gradients_by_name(kind: type, m: Any, gradients: Terms) -> dict[str, Tensor]:
+    """The gradients of all parameters of `m` but V and c, by name; `m` as in `terms_by_name`."""
+    return _FAMILIES[kind][1](m, gradients)
+
+
+def _row(vector: Tensor) -> Tensor:
+    """(..., H) -> (..., 1, H), to meet a row a symbol."""
+    return vector.unsqueeze(-2)
+
+
 def _general(m: GSO) -> dict[str, Tensor | None]:
-    D = m.f[None] if m.D is None else m.D.T + m.f
-    return {"A": m.A, "B": m.B.T, "C": m.C, "W": m.E, "D": D}
+    D = _row(m.f) if m.D is None else m.D.mT + _row(m.f)
+    return {"A": m.A, "B": m.B.mT, "C": m.C, "W": m.E, "D": D}
 
 
 def _general_gradients(m: GSO, g: Terms) -> dict[str, Tensor]:
-    found = {"A": g.A, "B": g.B.T, "C": g.C, "D": g.D.T, "E": g.W, "f": g.D.sum(0)}
+    found = {"A": g.A, "B": g.B.mT, "C": g.C, "D": g.D.mT, "E": g.W, "f": g.D.sum(-2)}
     return {name: value for name, value in found.items() if value is not None}
 
 
 def _first_order(m: FirstOrder) -> dict[str, Tensor]:
-    return {"W": m.W, "D": m.U.T + m.b}
+    return {"W": m.W, "D": m.U.mT + _row(m.b)}
 
 
 def _first_order_gradients(m: FirstOrder, g: Terms) -> dict[str, Tensor]:
-    return {"U": g.D.T, "W": g.W, "b": g.D.sum(0)}
+    return {"U": g.D.mT, "W": g.W, "b": g.D.sum(-2)}
 
 
 def _integration(m: MultiplicativeIntegration) -> dict[str, Tensor]:
+    U = m.U.mT
     if m.form == "simple":
-        return {"W": m.W, "S": m.U.T, "D": m.b[None]}
-    return {"W": m.W, "S": m.alpha * m.U.T + m.beta_2, "D": m.beta_1 * m.U.T + m.b}
+        return {"W": m.W, "S": U, "D": _row(m.b)}
+    return {"W": m.W, "S": _row(m.alpha) * U + _row(m.beta_2), "D": _row(m.beta_1) * U + _row(m.b)}
 
 
 def _integration_gradients(m: MultiplicativeIntegration, g: Terms) -> dict[str, Tensor]:
     if m.form == "simple":
-        return {"U": g.S.T, "W": g.W, "b": g.D[0]}
-    U = m.U.T
+        return {"U": g.S.mT, "W": g.W, "b": g.D.squeeze(-2)}
+    U = m.U.mT
     return {
-        "U": (g.S * m.alpha + g.D * m.beta_1).T,
+        "U": (g.S * _row(m.alpha) + g.D * _row(m.beta_1)).mT,
         "W": g.W,
-        "b": g.D.sum(0),
-        "alpha": (g.S * U).sum(0),
-        "beta_1": (g.D * U).sum(0),
-        "beta_2": g.S.sum(0),
+        "b": g.D.sum(-2),
+        "alpha": (g.S * U).sum(-2),
+        "beta_1": (g.D * U).sum(-2),
+        "beta_2": g.S.sum(-2),
     }
 
 

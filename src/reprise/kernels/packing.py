@@ -40,15 +40,8 @@ class PackedBatch:
         return np.searchsorted(-self.active, -np.arange(self.active[0]), side="left").astype(np.int64)
 
     def shares(self, reduction: str) -> np.ndarray:
-        """(lines,) float64: what each row of a line counts in the loss that is differentiated.
-
-        "mean-tokens": the mean over all rows; "mean-lines": the mean over the lines of each line's mean.
-        """
-        if reduction not in REDUCTIONS:
-            raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, not {reduction}")
-        if reduction == "mean-tokens":
-            return np.full(self.active[0], 1 / len(self))
-        return 1 / (self.active[0] * self.lengths)
+        """(lines,) float64: what each row of a line counts in the loss that is differentiated; see `shares`."""
+        return shares(self.lengths, reduction)
 
 
 @dataclass(frozen=True)
@@ -84,13 +77,8 @@ def pack(split: Split, lines: np.ndarray, batch_size: int) -> PackedLines:
     Lines of fewer than two tokens predict nothing and are left out before batches are made. ValueError for a
     `batch_size` below 1.
     """
-    if batch_size < 1:
-        raise ValueError(f"batch_size must be at least 1, not {batch_size}")
-    lengths = split.offsets[lines + 1] - split.offsets[lines] - 1
-    first, lengths = split.offsets[lines[lengths > 0]], lengths[lengths > 0]
+    first, lengths = in_batches(split, lines, batch_size)
     batch = np.arange(len(lengths)) // batch_size
-    order = np.lexsort((-lengths, batch))  # stable: equal lengths keep the order they came in
-    first, lengths = first[order], lengths[order]
     heads = np.arange(0, len(lengths), batch_size)  # the longest line of each batch
     steps = np.concatenate([[0], np.cumsum(lengths[heads])])
     # A line counts from the first step of its batch on and no more after its last: running sums give the active rows.
@@ -112,6 +100,35 @@ def pack(split: Split, lines: np.ndarray, batch_size: int) -> PackedLines:
         steps=steps,
         lines=len(lengths),
     )
+
+
+def in_batches(split: Split, lines: np.ndarray, batch_size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where each line that predicts something begins, and its predictions: batch after batch, longest lines first.
+
+    Every batch but the last has `batch_size` lines; see `pack`, which lays out their rows.
+    """
+    if batch_size < 1:
+        raise ValueError(f"batch_size must be at least 1, not {batch_size}")
+    lengths = split.offsets[lines + 1] - split.offsets[lines] - 1
+    first, lengths = split.offsets[lines[lengths > 0]], lengths[lengths > 0]
+    order = np.lexsort((-lengths, np.arange(len(lengths)) // batch_size))  # equal lengths keep the order they came in
+    return first[order], lengths[order]
+
+
+def shares(lengths: np.ndarray, reduction: str) -> np.ndarray:
+    """What each row of a line counts in the loss of its batch, for batches with lines of `lengths` (..., lines).
+
+    "mean-tokens": the mean over all rows; "mean-lines": the mean over the lines of each line's mean. float64, 0 where
+    the length is 0 because a batch has fewer lines.
+    """
+    if reduction not in REDUCTIONS:
+        raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, not {reduction}")
+    there = lengths > 0
+    if reduction == "mean-tokens":
+        counts = np.broadcast_to(lengths.sum(-1, keepdims=True), lengths.shape)
+    else:
+        counts = there.sum(-1, keepdims=True) * lengths
+    return np.where(there, 1 / np.maximum(counts, 1), 0.0)
 
 
 def by_length(split: Split, lines: np.ndarray) -> np.ndarray:

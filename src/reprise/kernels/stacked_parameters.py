@@ -17,6 +17,24 @@ _ROW = 256
 """Parameters of one row of the norm; each tensor begins on a multiple."""
 
 
+class SideBySide:
+    """How tensors of these `shapes` lie in one tensor (R, `size`), so that what is done to all is done once."""
+
+    def __init__(self, shapes: Mapping[str, Sequence[int]]) -> None:
+        self.shapes = {name: torch.Size(shape) for name, shape in shapes.items()}
+        self.places, self.size = {}, 0
+        for name, shape in self.shapes.items():
+            self.places[name] = self.size
+            self.size += -(-shape.numel() // _ROW) * _ROW
+
+    def views(self, tensor: Tensor) -> dict[str, Tensor]:
+        """Each tensor (R, ...) by name."""
+        return {
+            name: tensor[:, place : place + self.shapes[name].numel()].unflatten(1, self.shapes[name])
+            for name, place in self.places.items()
+        }
+
+
 class StackedParameters:
     """Parameters and gradients of R gated networks of equal sizes; `shapes` of a replica's common tensors by name."""
 
@@ -29,21 +47,11 @@ class StackedParameters:
         # The logistic gates' weights one above the other; the candidate's, `_c`, apart.
         shapes = {"E": (V, E), "W": (G * H, E), "U_T": (H, G * H), "b": (G * H,), "W_c": (H, E)}
         shapes |= {"W_o_T": (H, V), "b_o": (V,)}
-        places, size = {}, 0
-        for name, shape in shapes.items():
-            places[name] = size
-            size += -(-torch.Size(shape).numel() // _ROW) * _ROW
-        self.common, self.d_common = (like.new_zeros(self.R, size) for _ in range(2))
+        layout = SideBySide(shapes)
+        self.common, self.d_common = (like.new_zeros(self.R, layout.size) for _ in range(2))
         self.U_c, self.dU_c = (like.new_zeros(self.R * self.K, H * H) for _ in range(2))
         self.b_c, self.db_c = (like.new_zeros(self.R * self.K, H) for _ in range(2))
-
-        def views(tensor: Tensor) -> dict[str, Tensor]:
-            return {
-                name: tensor[:, places[name] : places[name] + torch.Size(shape).numel()].unflatten(1, shape)
-                for name, shape in shapes.items()
-            }
-
-        self.p, self.d = views(self.common), views(self.d_common)
+        self.p, self.d = layout.views(self.common), layout.views(self.d_common)
 
     def named(self, replica: int) -> dict[str, Tensor]:
         """Views of a replica's parameters, by the names and in the order of its readable model."""
@@ -74,14 +82,14 @@ class StackedParameters:
         The norms as in `gated_step.clipped`: rows first, then their norms in float64.
         """
         pairs = ((self.common, self.d_common), (self.U_c, self.dU_c), (self.b_c, self.db_c))
-        norms = [_norms(gradient, self.R) for _, gradient in pairs]
+        norms = [norms_of(gradient, self.R) for _, gradient in pairs]
         norm = torch.linalg.vector_norm(torch.stack(norms), dim=0) * share
         step = (-rates * share * (clips / norm).clamp(max=1.0)).to(self.common.dtype)
         for parameter, gradient in pairs:
             parameter.view(self.R, -1).addcmul_(gradient.view(self.R, -1), step[:, None])
 
 
-def _norms(gradient: Tensor, R: int) -> Tensor:
+def norms_of(gradient: Tensor, R: int) -> Tensor:
     """Each replica's norm (R,), float64."""
     width = _ROW if gradient.shape[1] % _ROW == 0 else gradient.shape[1]
     rows = torch.linalg.vector_norm(gradient.view(R, -1, width), dim=2)

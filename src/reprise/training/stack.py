@@ -21,9 +21,9 @@ from reprise.errors import Interrupted, UserError
 from reprise.training.locks import replica_lock
 from reprise.training.loop import Job, seconds_between_saves
 from reprise.training.stack_check import StackDisagrees
-from reprise.training.stack_epochs import Say, place_of
 from reprise.training.stack_member import saved_state
 from reprise.training.stack_running import Running, choose_precision, out_of_memory, start
+from reprise.training.stack_training import Say, place_of
 
 _SAVE_SECONDS = 120.0
 _WORK_PER_SAVE = 20.0

@@ -76,7 +76,7 @@ def check_subsequences(
             run(text, first, last)
             first = last
         losses.append(stack.numbers(stack.take_losses()))
-    for i in _different(members):
+    for i in different(members):
 
         def reference(model: nn.Module, i: int = i) -> Made:
             options, engine = members[i].schedule.options, ReferenceEngine(model)
@@ -110,7 +110,7 @@ def check_windows(
         stack.reset(some[split][0].shape[1])
         run(texts[split], 0, len(some[split][0]))
         losses.append(stack.numbers(stack.take_losses()))
-    for i in _different(members):
+    for i in different(members):
 
         def reference(model: GatedLanguageModel, i: int = i) -> Made:
             options, engine, trained = members[i].schedule.options, gated.ReferenceEngine(model), 0.0
@@ -186,7 +186,7 @@ def _copy(model: nn.Module, dtype: torch.dtype, device: torch.device) -> nn.Modu
     return copy.deepcopy(model).to(device=device, dtype=dtype)
 
 
-def _different(members: Sequence[Member]) -> list[int]:
+def different(members: Sequence[Member]) -> list[int]:
     """The first replica of every experiment, and the last of all."""
     found = {member.job.resolved.config_hash: i for i, member in reversed(list(enumerate(members)))}
     return sorted({*found.values(), len(members) - 1})

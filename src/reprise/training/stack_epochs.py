@@ -1,14 +1,12 @@
 """The epochs of a stack: all replicas read the same text at the same time, each on its own schedule.
 
 A replica may be in its third epoch and another in its first: they read the same words, and what differs is the number
-that their dropout counts. One that has stopped stays in the stack with a learning rate of zero until half of the stack
-has stopped; then the others go on in a smaller one.
+that their dropout counts.
 """
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -17,8 +15,7 @@ from torch import Tensor, nn
 from reprise.kernels.stacked import Stack
 from reprise.training.schedule import SPLITS
 from reprise.training.stack_member import Member
-
-Say = Callable[[str], None]
+from reprise.training.stack_training import Say, StackTraining, place_of
 
 
 class Family(Protocol):
@@ -52,7 +49,7 @@ class Family(Protocol):
         ...
 
 
-class StackEpochs:
+class StackEpochs(StackTraining):
     """A stack in training. `saved` are the members' checkpoints, all of the same place in the text."""
 
     def __init__(
@@ -65,9 +62,7 @@ class StackEpochs:
         checked: bool,
         say: Say,
     ) -> None:
-        self.family, self.members, self.models, self.device, self.say = family, members, models, device, say
-        self.checked = checked
-        self.replicas = len(members)
+        super().__init__(family, members, models, device, checked, say)
         states = [one["training"] if one else None for one in saved]
         self.split, self.next = place_of(saved[0])
         for model, state in zip(models, states, strict=True):
@@ -80,14 +75,6 @@ class StackEpochs:
             self.family.carry(self.stack, tuple(torch.stack(parts) for parts in carried), self.split)
 
     @property
-    def active(self) -> list[Member]:
-        return [member for member in self.members if member.active]
-
-    @property
-    def finished(self) -> bool:
-        return not self.active
-
-    @property
     def done(self) -> float:
         """Words read in this epoch, as a share of all."""
         before = sum(self.family.counts[split] for split in SPLITS[: SPLITS.index(self.split)])
@@ -96,17 +83,12 @@ class StackEpochs:
         return (before + here) / sum(self.family.counts.values())
 
     @property
-    def ready(self) -> bool:
-        """Whether `advance` would not have to wait long: the device has little to do left."""
-        return self.stack.programs.pending < (1 if self._at_end else 2)
-
-    @property
-    def _at_end(self) -> bool:
+    def _waits(self) -> bool:
         return self.split == SPLITS[-1] and self.next == len(self.texts[self.split])
 
     def advance(self) -> bool:
         """Hands the device the next piece of work, or closes the epoch; True where it closed one."""
-        if self._at_end:
+        if self._waits:
             self._close_epoch()
             return True
         text = self.texts[self.split]
@@ -132,24 +114,18 @@ class StackEpochs:
                 place = {"split": self.split, "next": self.next, "losses": self.sums[i], "carried": own}
                 member.save({"parameters": self.stack.export(i), **place})
 
-    def close(self) -> None:
-        """Gives the device's memory back."""
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
-        self.stack = self.texts = None
-        if self.device.type == "cuda":
-            gc.collect()
-            torch.cuda.empty_cache()
-
-    def _build(self) -> None:
-        self.stack = self.family.build(self.members, self.models, self.device)
+    def _prepare(self) -> None:
         self.texts = self.family.texts(self.stack)
-        if self.checked:
-            self.family.check(self.stack, self.members, self.models, self.texts)
-            for i, model in enumerate(self.models):
-                self.stack.load(i, model.state_dict())
-        self.family.begin(self.stack, self.members)
         self.losses: list[tuple[str, Tensor]] = []  # of texts that were read, still on the device
+
+    def _check(self) -> None:
+        self.family.check(self.stack, self.members, self.models, self.texts)
+
+    def _begin(self) -> None:
+        self.family.begin(self.stack, self.members)
+
+    def _keep(self, left: Sequence[int]) -> None:
+        self.sums = [self.sums[i] for i in left]
 
     def _settle(self) -> None:
         """Adds up what the device has found out so far; waits for it."""
@@ -172,30 +148,4 @@ class StackEpochs:
                     self._leave(member)
         self.sums = [dict.fromkeys(SPLITS, 0.0) for _ in self.members]
         self.split, self.next = SPLITS[0], 0
-        if self.active and 2 * len(self.active) <= len(self.members):
-            self._shrink()
-        else:
-            self.family.begin(self.stack, self.members)
-
-    def _leave(self, member: Member) -> None:
-        record = member.write(self.device, self.replicas)
-        status = "finished" if member.diverged is None else f"diverged at {member.diverged}"
-        self.say(
-            f"{member.job.title}: {status} after {member.schedule.epoch} epochs, {record['run']['wall_seconds']:.0f} s"
-        )
-
-    def _shrink(self) -> None:
-        """Goes on with those that have not stopped."""
-        left = [i for i, member in enumerate(self.members) if member.active]
-        for i in left:
-            self.models[i].load_state_dict(self.stack.export(i))
-        self.say(f"{len(self.members) - len(left)} of {len(self.members)} have stopped: a stack of {len(left)} goes on")
-        self.members, self.models = [self.members[i] for i in left], [self.models[i] for i in left]
-        self.sums = [self.sums[i] for i in left]
-        self.close()
-        self._build()
-
-
-def place_of(saved: Mapping[str, Any] | None) -> tuple[str, int]:
-    """Split and place in it where a checkpoint goes on; the beginning without one."""
-    return (saved["training"]["split"], saved["training"]["next"]) if saved else (SPLITS[0], 0)
+        self._go_on()

@@ -1,4 +1,4 @@
-"""The protocols of document 001 as stacks: how a stack of each is built, fed and checked."""
+"""The protocols that stacks train, those of document 001 in full: how a stack is built, fed and checked."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ from reprise.kernels.stacked_subsequences import StackedSubsequences
 from reprise.kernels.stacked_text import DeviceText
 from reprise.kernels.stacked_windows import StackedWindows, WindowText
 from reprise.training import batched_sgd, subsequence_sgd
+from reprise.training.loop import Job
 from reprise.training.protocol import dtype_of
 from reprise.training.schedule import HalvingSchedule
 from reprise.training.stack_check import TOLERANCES, check_subsequences, check_windows
+from reprise.training.stack_epochs import StackEpochs
+from reprise.training.stack_lines import LineFamily
 from reprise.training.stack_member import Member
 
 _PIECE_OF_WINDOWS = 8
@@ -28,6 +31,8 @@ _PIECE_OF_WINDOWS = 8
 class _Halving:
     """What both protocols share: a corpus, and the schedule of every replica."""
 
+    epochs = StackEpochs
+
     def __init__(self, corpus: Path, config: Mapping[str, Any]) -> None:
         self.corpus, self.options = Corpus.load(corpus), config["training"]["options"]
         self.precision = config["precision"]
@@ -36,8 +41,9 @@ class _Halving:
         self.vocabulary = len(self.corpus.vocabulary)
         self.counts: dict[str, int] = {}
 
-    def schedule(self, options: Mapping[str, Any]) -> HalvingSchedule:
+    def schedule(self, job: Job) -> HalvingSchedule:
         """The schedule of a replica, before its first epoch."""
+        options = job.resolved.config["training"]["options"]
         return HalvingSchedule(options, self.counts, self.corpus.facts.get("source_nats", {}))
 
 
@@ -133,10 +139,10 @@ class WindowFamily(_Halving):
         check_windows(stack, members, models, self.data, texts, self.tolerance)
 
 
-FAMILIES = {"subsequence-sgd": SubsequenceFamily, "batched-sgd": WindowFamily}
+FAMILIES = {"subsequence-sgd": SubsequenceFamily, "batched-sgd": WindowFamily, "line-epochs": LineFamily}
 
 
-def family_of(config: Mapping[str, Any], corpus: Path | None) -> SubsequenceFamily | WindowFamily:
+def family_of(config: Mapping[str, Any], corpus: Path | None) -> SubsequenceFamily | WindowFamily | LineFamily:
     """The family that a configuration trains with; UserError without a corpus."""
     if corpus is None:
         raise UserError("this protocol needs a prepared corpus; name the folder with --corpora")

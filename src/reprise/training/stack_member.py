@@ -5,19 +5,34 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from reprise.training.checkpoint import CheckpointFile
 from reprise.training.loop import Job
-from reprise.training.protocol import Diverged
+from reprise.training.protocol import Diverged, Outcome
 from reprise.training.record import make_record, write_record
 from reprise.training.run_facts import run_facts
-from reprise.training.schedule import SPLITS, HalvingSchedule
+from reprise.training.schedule import SPLITS
 
 ENGINE = "stacked"
+
+
+class Schedule(Protocol):
+    """What a replica knows of its own course, whoever else is in the stack."""
+
+    options: Mapping[str, Any]
+    learning_rate: float
+    epoch: int  # epochs closed
+    history: list[dict[str, float]]  # losses of each, nats/token by split
+
+    @property
+    def finished(self) -> bool: ...
+    def schedule_state(self) -> dict[str, Any]: ...
+    def restore_schedule(self, state: Mapping[str, Any]) -> None: ...
+    def outcome(self) -> Outcome: ...
 
 
 class Member:
@@ -26,9 +41,7 @@ class Member:
     A stack's checkpoints have the suffix .stacked: an engine of one replica alone keeps its own.
     """
 
-    def __init__(
-        self, job: Job, schedule: HalvingSchedule, parameters: int, checkpoint: CheckpointFile, saved: Any
-    ) -> None:
+    def __init__(self, job: Job, schedule: Schedule, parameters: int, checkpoint: CheckpointFile, saved: Any) -> None:
         self.job, self.schedule, self.parameters, self.checkpoint = job, schedule, parameters, checkpoint
         self.diverged: dict[str, Any] | None = None
         self.kept: Mapping[str, Tensor] | None = None  # parameters that an undone epoch goes back to

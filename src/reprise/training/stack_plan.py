@@ -20,6 +20,10 @@ T = TypeVar("T")
 _ALIKE: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "subsequence-sgd": (("hidden_size", "factors"), ("subsequence_length",)),
     "batched-sgd": (("embedding_size", "hidden_size"), ("batch_size", "steps")),
+    "line-epochs": (
+        ("hidden_size", "second_order_size", "input_term", "recurrent_term", "activation", "form"),
+        ("batch_size",),
+    ),
 }
 """The protocols that a stack trains, and the options of model and training that its replicas have in common."""
 

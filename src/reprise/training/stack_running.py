@@ -14,9 +14,9 @@ from reprise.config.resolved import Resolved
 from reprise.errors import UserError
 from reprise.training.checkpoint import CheckpointFile
 from reprise.training.loop import Job
-from reprise.training.stack_epochs import Say, StackEpochs
 from reprise.training.stack_families import family_of
 from reprise.training.stack_member import Member
+from reprise.training.stack_training import Say, StackTraining
 
 _PRECISIONS = {"float32": "highest", "float64": "highest", "tf32": "high"}
 """What torch calls them for products of float32 matrices."""
@@ -30,7 +30,7 @@ class Running:
     """A stack that trains, and what is known of its speed. `aside`: it was put off once for want of time."""
 
     jobs: list[Job]
-    epochs: StackEpochs
+    epochs: StackTraining
     locks: ExitStack
     precision: str
     aside: bool
@@ -75,8 +75,8 @@ class Running:
         epochs = f"{min(numbers)}" + (f" to {max(numbers)}" if max(numbers) > min(numbers) else "")
         rate = len(self.epochs.members) * sum(self.epochs.family.counts.values()) / seconds
         return (
-            f"{self.title}: epoch {epochs} in {seconds:.1f} s, {rate:,.0f} words/s, {len(active)} in training; "
-            f"valid {min(valid):.4f} to {max(valid):.4f} nats/word"
+            f"{self.title}: epoch {epochs} in {seconds:.1f} s, {rate:,.0f} tokens/s, {len(active)} in training; "
+            f"valid {min(valid):.4f} to {max(valid):.4f} nats/token"
         )
 
 
@@ -96,10 +96,9 @@ def start(
     models = [family.model(job.resolved.config["model"], job.replica) for job in jobs]
     sizes = [sum(p.numel() for p in model.parameters()) for model in models]
     members = [
-        Member(job, family.schedule(job.resolved.config["training"]["options"]), size, *state)
-        for job, size, state in zip(jobs, sizes, saved, strict=True)
+        Member(job, family.schedule(job), size, *state) for job, size, state in zip(jobs, sizes, saved, strict=True)
     ]
-    epochs = StackEpochs(family, members, models, [state for _, state in saved], device, checked, say)
+    epochs = family.epochs(family, members, models, [state for _, state in saved], device, checked, say)
     return Running(jobs, epochs, locks, config["precision"], aside, 1.0 + 4 * sum(sizes) / _BYTES_A_SECOND)
 
 

@@ -1,0 +1,117 @@
+"""What stacks have in common whatever they read: built and checked together, stopped one by one, made smaller.
+
+A replica that has stopped stays in its stack with a learning rate of zero until half of the stack has stopped; then the
+others go on in a smaller one.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from reprise.kernels.stacked import Stack
+from reprise.training.stack_member import Member
+
+Say = Callable[[str], None]
+
+_BEGINNING = "train"
+
+
+class StackTraining:
+    """Members of a stack of one `family`. Subclasses feed it, and begin with `_build`."""
+
+    def __init__(
+        self,
+        family: Any,
+        members: list[Member],
+        models: list[nn.Module],
+        device: torch.device,
+        checked: bool,
+        say: Say,
+    ) -> None:
+        self.family, self.members, self.models, self.device, self.say = family, members, models, device, say
+        self.checked = checked
+        self.replicas = len(members)
+        self.stack: Stack | None = None
+        self.texts: Any = None  # what the stack reads
+
+    @property
+    def active(self) -> list[Member]:
+        return [member for member in self.members if member.active]
+
+    @property
+    def finished(self) -> bool:
+        return not self.active
+
+    @property
+    def ready(self) -> bool:
+        """Whether `advance` would not have to wait long: the device has little to do left."""
+        return self.stack.programs.pending < (1 if self._waits else 2)
+
+    @property
+    def _waits(self) -> bool:
+        """Whether `advance` comes next to what waits for the device."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Gives the device's memory back."""
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+        self.stack = self.texts = None
+        if self.device.type == "cuda":
+            gc.collect()
+            torch.cuda.empty_cache()
+
+    def _build(self) -> None:
+        self.stack = self.family.build(self.members, self.models, self.device)
+        self._prepare()
+        if self.checked:
+            self._check()
+            for i, model in enumerate(self.models):
+                self.stack.load(i, model.state_dict())
+        self._begin()
+
+    def _prepare(self) -> None:
+        """Before the check of a new stack."""
+
+    def _check(self) -> None:
+        """Holds the stack's first steps to the readable models; raises `StackDisagrees`. Changes parameters."""
+        raise NotImplementedError
+
+    def _begin(self) -> None:
+        """Tells the stack what its members train with from now on."""
+        raise NotImplementedError
+
+    def _keep(self, left: Sequence[int]) -> None:
+        """Of what there is once a member, that of these members, whose parameters are in their models."""
+        raise NotImplementedError
+
+    def _leave(self, member: Member) -> None:
+        record = member.write(self.device, self.replicas)
+        status = "finished" if member.diverged is None else f"diverged at {member.diverged}"
+        self.say(
+            f"{member.job.title}: {status} after {member.schedule.epoch} epochs, {record['run']['wall_seconds']:.0f} s"
+        )
+
+    def _go_on(self) -> None:
+        """Into the next epoch, in a smaller stack where half of this one has stopped."""
+        left = [i for i, member in enumerate(self.members) if member.active]
+        if not left or 2 * len(left) > len(self.members):
+            self._begin()
+            return
+        for i in left:
+            self.models[i].load_state_dict(self.stack.export(i))
+        self.say(f"{len(self.members) - len(left)} of {len(self.members)} have stopped: a stack of {len(left)} goes on")
+        self._keep(left)
+        self.members, self.models = [self.members[i] for i in left], [self.models[i] for i in left]
+        self.close()
+        self._build()
+
+
+def place_of(saved: Mapping[str, Any] | None) -> tuple[str, int]:
+    """Part of the text and place in it where a checkpoint goes on; the beginning without one."""
+    return (saved["training"]["split"], saved["training"]["next"]) if saved else (_BEGINNING, 0)
