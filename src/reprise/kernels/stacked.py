@@ -1,8 +1,8 @@
 """What the engines of stacks have in common: R replicas of models of one shape, trained as one program.
 
 A stack trains on texts that every replica reads in the same order, or (`stacked_lines`) on lines of each replica's own.
-`train` and `evaluate` return before the device is done; nothing waits for it but whoever asks for numbers of it: losses,
-parameters, the carried state.
+`train` and `evaluate` return before the device is done; nothing waits for it but whoever asks for numbers of it:
+losses, parameters, the carried state.
 """
 
 from __future__ import annotations
