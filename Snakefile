@@ -26,7 +26,7 @@ wildcard_constraints:
     paper="[a-z0-9-]+",
     replica="[0-9]+",
     config_hash="[0-9a-f]{12}",
-    dataset="[a-z0-9-]+",
+    dataset="[a-z0-9][a-z0-9.-]*",
     stack="[0-9a-f]{12}",
 
 

@@ -190,3 +190,11 @@ def test_imports_stay_light() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+def test_a_corpus_that_does_not_say_what_ends_a_sentence_is_one_clear_line():
+    split = Split(np.zeros(2, np.int32), np.array([0, 2], np.int64))
+    corpus = Corpus("c", {"train": split}, ["a"], np.array([2], np.int64))
+    with pytest.raises(UserError, match=r"corpus c: no fact 'boundaries'; its preparation has to say"):
+        _ = corpus.boundaries
+    assert replace(corpus, facts={"boundaries": "none"}).boundaries == "none"

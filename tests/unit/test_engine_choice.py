@@ -77,3 +77,16 @@ def test_engine_names():
     assert choose_engine("auto", double).export()["W_o"].dtype == torch.float64
     with pytest.raises(UserError, match="float32"):
         choose_engine("fused", double)
+
+
+def test_a_model_with_equations_of_its_own_is_trained_by_autograd():
+    class Other(RNTN):
+        pass
+
+    model = small(RNTN(20, 4))
+    other = copy.deepcopy(model)
+    other.__class__ = Other
+    assert choose_engine("auto", model).name != "reference"
+    assert choose_engine("auto", other).name == "reference"
+    with pytest.raises(UserError, match="knows RNTN and MRNN, not Other"):
+        choose_engine("fused", other)

@@ -12,6 +12,7 @@ from gate import normal, pinned
 from project import PYTHON, ROOT, TOY, Project
 
 from reprise.cli.schemas import schemas
+from reprise.config.strict_yaml import load_yaml
 
 ENVIRONMENTS = sorted((ROOT / "envs").glob("*.yaml"))
 GATE = Path(__file__).with_name("gate.py")
@@ -173,3 +174,11 @@ def test_the_schema_refuses_what_the_classes_refuse(clone: Project) -> None:
         jsonschema.validate(content, schema)
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate({**content, "colour": "red"}, schema)
+
+
+def test_snakemake_takes_every_dataset_by_its_name() -> None:
+    """Raw files are its outputs: where a name does not fit the wildcard, no rule fetches them."""
+    text = (ROOT / "Snakefile").read_text(encoding="utf-8")
+    pattern = re.search(r'dataset="([^"]+)"', text).group(1)
+    names = load_yaml(ROOT / "config/config.yaml")["datasets"]
+    assert [name for name in names if not re.fullmatch(pattern, name)] == []

@@ -92,6 +92,15 @@ def test_a_mistake_in_the_configuration_is_one_line(clone: Project, mistake: str
     assert "Traceback" not in run.log
 
 
+def test_a_table_without_its_function_is_one_line_before_anything_trains(clone: Project) -> None:
+    clone.edit(DIGITS, "function: palindromes.convergence", "function: palindromes.convergense")
+    done = clone.reprise("resolve", "--tier", "quick")
+    assert done.returncode == 2
+    line = one_line(done.stderr.splitlines())
+    assert f"{DIGITS}: key tables.convergence.function: no function 'palindromes.convergense'" in line
+    assert "did you mean 'palindromes.convergence'" in line
+
+
 def test_an_unknown_tier_is_one_line(clone: Project) -> None:
     run = clone.snakemake("--dry-run", tier="quik")
     assert run.status == 2

@@ -51,7 +51,8 @@ def run(given: argparse.Namespace) -> int | None:
     corpus = given.corpus or (Path(resolved.corpus) if resolved.corpus else None)
     if corpus is not None and not corpus.is_file():
         dataset = resolved.config["data"]["dataset"]
-        raise UserError(f"{corpus}: no such corpus; run `python -m reprise prepare {resolved.id}` ({dataset})")
+        command = f"python -m reprise prepare {resolved.id} --tier {resolved.tier}"
+        raise UserError(f"{corpus}: no such corpus; run `{command}` ({dataset})")
     output = given.output or Path(resolved.record_path(given.replica))
     there = given.found / resolved.record_path(given.replica) if given.found else None
     if there is not None and there.is_file():

@@ -123,7 +123,9 @@ def _one_line(error: ValidationError, path: Path | str, content: Any, locate: di
             keys.append(str(part))
     if len(keys) > 2 and keys[0] in locate:
         written, borrowed = locate[keys[0]]
-        if keys[1] in borrowed and not _holds(written[keys[1]], keys[2:]):
+        # What is missing is missing where the mapping around it stands.
+        there = keys[2:-1] if first["type"] == "missing" else keys[2:]
+        if keys[1] in borrowed and not _holds(written[keys[1]], there):
             keys = ["families", borrowed[keys[1]], *keys[2:]]
     key = ".".join(keys) or "(top)"
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""

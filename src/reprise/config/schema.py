@@ -124,7 +124,7 @@ class Deviation(Strict):
 
 class Paper(Strict):
     paper: Id
-    document: Annotated[str, StringConstraints(pattern=r"^00[0-4]$")]
+    document: Annotated[str, StringConstraints(pattern=r"^[0-9]{3}$")]
     title: str
     authors: str
     year: int

@@ -51,6 +51,13 @@ class Corpus:
     provenance: dict[str, Any] = field(default_factory=dict)
     extra: dict[str, np.ndarray] = field(default_factory=dict)
 
+    @property
+    def boundaries(self) -> str:
+        """What ends a sentence: `</s>`, or `none` in running text. `UserError` where the preparation does not say."""
+        if "boundaries" not in self.facts:
+            raise UserError(f"corpus {self.name}: no fact 'boundaries'; its preparation has to say '</s>' or 'none'")
+        return self.facts["boundaries"]
+
     def check(self) -> None:
         """Raises ValueError where the parts do not fit together."""
         size = len(self.vocabulary)

@@ -10,6 +10,8 @@ from reprise.kernels.fused import FusedEngine
 from reprise.kernels.hand import HandEngine
 from reprise.kernels.reference import ReferenceEngine
 from reprise.kernels.subsequences import SubsequenceEngine, Subsequences, cut
+from reprise.models.mrnn import MRNN
+from reprise.models.rntn import RNTN
 
 ENGINES = {"reference": ReferenceEngine, "hand": HandEngine, "fused": FusedEngine}
 
@@ -20,7 +22,11 @@ def choose_engine(name: str, model: nn.Module) -> SubsequenceEngine:
     """The engine called `name` (reference, hand, fused) around `model`.
 
     "auto" is fused; hand where there is no compiler, said on stderr, and in other precisions than
-    float32. Raises UserError for another name, and where fused is asked for and cannot be had.
+    float32; reference for other models than the two. Raises UserError for another name, and where fused is asked for
+    and cannot be had.
     """
+    if type(model) not in (RNTN, MRNN):
+        unfit = f"knows RNTN and MRNN, not {type(model).__name__}"
+        return choose(name, model, ENGINES, "fused", "reference", unfit=unfit)
     unfit = "" if model.W_h.dtype == torch.float32 else "computes in float32 only"
     return choose(name, model, ENGINES, "fused", "hand", unfit=unfit, slower="4 times slower or more")

@@ -16,7 +16,7 @@ from torch.nn import functional
 from reprise.kernels.choice import choose
 from reprise.kernels.gated_grouped import GroupedEngine
 from reprise.kernels.gated_step import clipped, share_of_one_word
-from reprise.models.gated import GatedLanguageModel, Masks, State
+from reprise.models.gated import GRU, LSTM, GatedLanguageModel, Masks, State
 
 
 class GatedEngine(Protocol):
@@ -115,9 +115,13 @@ ENGINES = {"reference": ReferenceEngine, "grouped": GroupedEngine}
 def choose_gated_engine(name: str, model: GatedLanguageModel) -> GatedEngine:
     """The engine called `name` (reference, grouped) around `model`.
 
-    "auto" is grouped on a CPU and reference elsewhere. Raises UserError for another name, and for grouped on a device
-    that it was not made for.
+    "auto" is grouped for a GRU or LSTM on a CPU and reference elsewhere. Raises UserError for another name, and for
+    grouped on a device or for a model that it was not made for.
     """
-    unfit = "" if model.E.device.type == "cpu" else "computes on a CPU only"
-    remedy = "device: cpu or engine: reference"
+    unfit, remedy = "", "device: cpu or engine: reference"
+    if type(model) not in (GRU, LSTM):
+        # A class that inherits from these may have equations of its own.
+        unfit, remedy = f"knows GRU and LSTM, not {type(model).__name__}", "engine: reference"
+    elif model.E.device.type != "cpu":
+        unfit = "computes on a CPU only"
     return choose(name, model, ENGINES, "grouped", "reference", unfit=unfit, remedy=remedy)

@@ -146,7 +146,7 @@ class BatchedSGD(HalvingSchedule):
 def texts_of(corpus: Corpus, options: dict[str, Any], path: Path) -> dict[str, tuple[Tensor, Tensor]]:
     """Inputs and targets of each split as `parallel_streams`; `path` is for the message of the UserError."""
     # Running text, such as text8, has no sentences: its first word is only read.
-    start = None if corpus.facts["boundaries"] == "none" else corpus.vocabulary.index(SENTENCE_END)
+    start = None if corpus.boundaries == "none" else corpus.vocabulary.index(SENTENCE_END)
     streams = {"train": options["batch_size"], "valid": 1, "test": 1}
     texts = {s: parallel_streams(cut(corpus.splits[s], start, carry=True), count) for s, count in streams.items()}
     if not len(texts["train"][0]):

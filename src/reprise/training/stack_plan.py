@@ -17,6 +17,13 @@ from reprise.training.record import read_record
 
 T = TypeVar("T")
 
+_STACKED = {
+    "subsequence-sgd": ("r-rntn", "m-rnn"),
+    "batched-sgd": ("gru-lm", "lstm-lm"),
+    "line-epochs": ("gso", "first-order", "mi-rnn"),
+}
+"""The models that a stack of a protocol knows; another one trains by itself."""
+
 _ALIKE: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "subsequence-sgd": (("hidden_size", "factors"), ("subsequence_length",)),
     "batched-sgd": (("embedding_size", "hidden_size"), ("batch_size", "steps")),
@@ -39,9 +46,11 @@ class Missing:
 
 def stack_key(resolved: Resolved) -> tuple[object, ...] | None:
     """Equal where experiments can train in one stack; None where only the protocol's own engine trains them."""
-    if resolved.is_check or resolved.config["training"]["protocol"] not in _ALIKE:
+    if resolved.is_check:
         return None
     model, training = resolved.config["model"], resolved.config["training"]
+    if model["name"] not in _STACKED.get(training["protocol"], ()):
+        return None
     of_model, of_training = _ALIKE[training["protocol"]]
     sizes = [model["options"].get(name) for name in of_model]
     sizes += [training["options"].get(name) for name in of_training]

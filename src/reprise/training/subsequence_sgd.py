@@ -103,7 +103,7 @@ class SubsequenceSGD(HalvingSchedule):
 def texts_of(corpus: Corpus, options: dict[str, Any]) -> dict[str, Subsequences]:
     """The subsequences of each split."""
     # Running text, such as text8, has no sentences: its state is carried and never reset.
-    running = corpus.facts["boundaries"] == "none"
+    running = corpus.boundaries == "none"
     start = None if running else corpus.vocabulary.index(END_OF_SENTENCE)
     return {s: cut(corpus.splits[s], start, options["subsequence_length"], carry=running) for s in SPLITS}
 

@@ -36,7 +36,7 @@ class WindowSGD(HalvingSchedule):
         if corpus is None:
             raise UserError("this protocol needs a prepared corpus; name it with --corpus")
         options, loaded = config["training"]["options"], Corpus.load(corpus)
-        if loaded.facts["boundaries"] == "none":
+        if loaded.boundaries == "none":
             raise UserError(f"{corpus}: running text has no sentences; the protocol window-sgd needs them")
         end, window = loaded.vocabulary.index(SENTENCE_END), config["model"]["options"]["window"]
         texts = {s: Positions.of(loaded.splits[s], window, end, options["boundary"]) for s in SPLITS}

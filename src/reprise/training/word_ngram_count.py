@@ -33,7 +33,7 @@ class WordNGramCount:
         if corpus is None:
             raise UserError("this protocol needs a prepared corpus; name it with --corpus")
         options, loaded = config["training"]["options"], Corpus.load(corpus)
-        if loaded.facts["boundaries"] == "none":
+        if loaded.boundaries == "none":
             raise UserError(f"{corpus}: running text has no sentences; the protocol word-ngram needs them")
         self.model = MODELS[config["model"]["name"]].build(
             vocabulary=len(loaded.vocabulary), **config["model"]["options"]

@@ -34,7 +34,7 @@ class WordOrder:
         if corpus is None:
             raise UserError("this protocol needs a prepared corpus; name it with --corpus")
         loaded = Corpus.load(corpus)
-        if loaded.facts["boundaries"] == "none":
+        if loaded.boundaries == "none":
             raise UserError(f"{corpus}: running text has no sentences; the protocol word-order needs them")
         self.ids = {word: i for i, word in enumerate(loaded.vocabulary)}
         # Where no word stands for unknown ones, they are one more word, which training lacks.
