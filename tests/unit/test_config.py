@@ -11,6 +11,7 @@ from reprise.config.project import load_project, merge
 from reprise.config.resolve import resolve_tier
 from reprise.config.resolved import Resolved, hash_of, read_resolved
 from reprise.errors import UserError
+from reprise.report.render import entries, find_function
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,6 +20,18 @@ ROOT = Path(__file__).parents[2]
 def clone(tmp_path):
     shutil.copytree(ROOT / "config", tmp_path / "config")
     return tmp_path
+
+
+def test_the_example_of_the_docs_is_sound(clone):
+    """docs/adding.md has it copied; what it says of tables and claims has to be right as well."""
+    shutil.copyfile(ROOT / "docs/example-paper.yaml", clone / "config/papers/sizes.yaml")
+    edit(clone, "config.yaml", "papers:\n", "papers:\n  - sizes\n")
+    project = load_project(clone)
+    found = [e.id for e in resolve_tier(project, "quick") if e.paper == "sizes"]
+    assert {"sizes/units-10", "sizes/units-20"} <= set(found)
+    tables = entries({"sizes": project.papers["sizes"]})
+    for name, entry in tables.items():
+        assert find_function(entry.kind, entry.display.function, name)
 
 
 def edit(clone, file, old, new):
