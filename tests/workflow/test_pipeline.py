@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import pytest
-from project import Project, Run, read_record
+from project import ROOT, Project, Run, read_record
 
 from reprise.config.resolved import read_resolved
 
@@ -161,3 +162,13 @@ def test_snakemakes_own_report_holds_figures_tables_and_the_page(finished: Proje
         assert name in text
     for said in ("002: Palindromes of five digits", "First step at 100 % accuracy", "Everything on one page"):
         assert said in text
+
+
+@pytest.mark.parametrize("tier", ["quick", "reduced", "paper"])
+def test_the_graph_of_every_tier_can_be_built_from_nothing(clone: Project, tier: str) -> None:
+    """Of the papers themselves: every raw file, corpus and replica has a rule that makes it."""
+    shutil.rmtree(clone.root / "config")
+    shutil.copytree(ROOT / "config", clone.root / "config")
+    run = clone.snakemake("--dry-run", tier=tier)
+    assert run.status == 0, run.log[-2000:]
+    assert run.jobs["train"] > 100
