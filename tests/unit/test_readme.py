@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,18 @@ def test_every_figure_and_table_is_a_stage_of_dvc():
     for stage, kind in (("figure", "figures"), ("table", "tables")):
         shown = {f"{name}-{display}": name for name, paper in papers.items() for display in getattr(paper, kind)}
         assert {key: item["paper"] for key, item in stages[stage]["foreach"].items()} == shown
+
+
+def test_the_quoted_speeds_are_those_of_the_committed_run():
+    rows = json.loads((ROOT / "results/bench/rrntn-k100.json").read_text(encoding="utf-8"))["rows"]
+    found = {row["implementation"]: row for row in rows if row["workload"] == "ptb-h100-k100"}
+    times = {name: 1 / row["ratio_to"]["fused"] for name, row in found.items() if name != "fused"}
+    quoted = [
+        f"{found['fused']['median']:,.0f} words a second",
+        f"{times['eager']:.1f} times eager PyTorch",
+        f"{times['jax']:.1f} times JAX",
+        f"{times['jax-rows']:.1f} times JAX that updates the rows in use alone",
+        f"{100 * found['fused']['share_of_peak']:.0f} % of the core's measured peak",
+    ]
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert [phrase for phrase in quoted if phrase not in text] == []

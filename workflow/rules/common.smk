@@ -95,6 +95,12 @@ def minutes_of(experiment_id, otherwise):
     return time_limit(BY_ID[experiment_id], otherwise)
 
 
+def attempted(attempt, minutes, mem_mb, gpus):
+    """Minutes and memory (MB) to ask for, doubled with every attempt as far as a partition allows it."""
+    more = 2 ** (attempt - 1)
+    return within_limits(minutes * more, mem_mb * more, gpus, partitions() or [])
+
+
 def resources_of(kind):
     """mem_mb and runtime (minutes) of a kind of job, doubled with every new attempt as far as a partition allows it.
 
@@ -109,10 +115,7 @@ def resources_of(kind):
             if stack_of(wildcards):
                 minutes = min(minutes, MINUTES_TO_MOVE)
             gpus = gpus_of(wildcards)
-        more = 2 ** (attempt - 1)
-        return within_limits(
-            minutes * more, stated.mem_mb * more, gpus, partitions() or []
-        )
+        return attempted(attempt, minutes, stated.mem_mb, gpus)
 
     return {
         "mem_mb": lambda wildcards, attempt: wanted(wildcards, attempt)[1],

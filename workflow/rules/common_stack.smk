@@ -19,13 +19,7 @@ def wanted_by_stack(wildcards, attempt):
         if not Path(path).exists()
     ]
     together = max(minutes, default=1) if most_gpus() else sum(minutes)
-    more = 2 ** (attempt - 1)
-    return within_limits(
-        together * more,
-        stated.mem_mb * more,
-        min(1, most_gpus()),
-        partitions() or [],
-    )
+    return attempted(attempt, together, stated.mem_mb, min(1, most_gpus()))
 
 
 def corpus_of_stack(wildcards):

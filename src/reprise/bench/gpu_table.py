@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+
+from reprise.bench.table import show_rows
 
 _COLUMNS = ("replicas", "tokens/s", "low", "high", "us a step", "kernels", "of peak", "of memory", "x eager")
 
@@ -15,26 +16,7 @@ def show(result: dict[str, Any], console: Console, ours: str) -> None:
     peak, bandwidth = result["peak_gflops"], result["bandwidth_gb_s"]
     device = result["machine"]["device"]
     measured = f"{peak / 1e3:.1f} TFLOP/s of float32, {bandwidth:.0f} GB/s" if peak else "called, not as graphs"
-    table = Table(title=f"{result['bench']}: {device}, {measured}")
-    for name in ("workload", "implementation"):
-        table.add_column(name, no_wrap=True)
-    for name in _COLUMNS:
-        table.add_column(name, justify="right", no_wrap=True)
-    before = None
-    for row in result["rows"]:
-        workload = row["workload"]
-        if workload != before and before is not None:
-            table.add_section()
-        table.add_row(workload if workload != before else "", row["implementation"], *_numbers(row))
-        before = workload
-    console.print(table)
-    for row in result["rows"]:
-        if row["note"]:
-            console.print(f"{row['workload']}: {row['implementation']}: {row['note']}", markup=False)
-    for goal in result["goals"]:
-        found = goal["found"]
-        reached = "not measured" if found is None else f"{found:.3g}, {'' if goal['reached'] else 'not '}reached"
-        console.print(f"goal  {goal['goal']}: {reached}", markup=False, highlight=False)
+    show_rows(result, console, f"{result['bench']}: {device}, {measured}", _COLUMNS, _numbers)
 
 
 def _numbers(row: dict[str, Any]) -> list[str]:

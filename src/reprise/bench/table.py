@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -12,17 +13,30 @@ def show(result: dict[str, Any], console: Console, ours: str) -> None:
     """A table of the rows and a line for each goal that could be judged or not."""
     peak = result["peak_gflops"]
     measured = f"peak {peak:.0f} GFLOP/s" if peak else "peak unknown (no C++ compiler)"
-    table = Table(title=f"{result['bench']}: {result['machine']['device']}, one thread, {measured}")
+    title = f"{result['bench']}: {result['machine']['device']}, one thread, {measured}"
+    columns = ("tokens/s", "low", "high", "reps (quiet)", "of peak", f"{ours} is")
+    show_rows(result, console, title, columns, lambda row: _numbers(row, ours))
+
+
+def show_rows(
+    result: dict[str, Any],
+    console: Console,
+    title: str,
+    columns: Sequence[str],
+    numbers: Callable[[dict[str, Any]], list[str]],
+) -> None:
+    """Workload, implementation and its `numbers` under `columns`; then a line for each note and each goal."""
+    table = Table(title=title)
     for name in ("workload", "implementation"):
         table.add_column(name, no_wrap=True)
-    for name in ("tokens/s", "low", "high", "reps (quiet)", "of peak", f"{ours} is"):
+    for name in columns:
         table.add_column(name, justify="right", no_wrap=True)
     before = None
     for row in result["rows"]:
         workload = row["workload"]
         if workload != before and before is not None:
             table.add_section()
-        table.add_row(workload if workload != before else "", row["implementation"], *_numbers(row, ours))
+        table.add_row(workload if workload != before else "", row["implementation"], *numbers(row))
         before = workload
     console.print(table)
     for row in result["rows"]:

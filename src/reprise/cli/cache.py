@@ -6,11 +6,11 @@ DVC names an object after its checksum and trusts it from then on: it does not l
 from __future__ import annotations
 
 import argparse
-import hashlib
 import sys
 from pathlib import Path
 
 from reprise.config.strict_yaml import load_yaml
+from reprise.data.checksums import file_digest
 from reprise.errors import EXIT_FAILED, UserError
 
 _CACHE = Path(".dvc/cache")
@@ -33,19 +33,13 @@ def run(given: argparse.Namespace) -> int:
         raise UserError(f"{given.folder}: no DVC objects there (files/md5); name DVC's cache or the folder of a remote")
     names = locked_outputs(_LOCK)
     paths = sorted(p for p in objects.glob("??/*") if p.is_file())
-    damaged = [path for path in paths if checksum(path) != path.parent.name + path.name.removesuffix(".dir")]
+    damaged = [path for path in paths if file_digest(path, "md5") != path.parent.name + path.name.removesuffix(".dir")]
     for path in damaged:
         what = names.get(path.parent.name + path.name, "no output of today")
         remedy = "remove it, then `dvc pull` or `dvc repro`"
         print(f"reprise: {path}: damaged: its bytes are not those of its name ({what}); {remedy}", file=sys.stderr)
     print(f"{objects}: {len(paths)} objects, {len(damaged)} damaged")
     return EXIT_FAILED if damaged else 0
-
-
-def checksum(path: Path) -> str:
-    """MD5 in hexadecimal, DVC's name for a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
 
 def locked_outputs(lock: Path) -> dict[str, str]:

@@ -25,9 +25,8 @@ def run(given: argparse.Namespace) -> None:
 def _check_functions(project: Project) -> None:
     """Raises `UserError` for a figure or table whose function is not there, before anything is trained for it."""
     try:
-        from reprise.report.render import entries, find_function
+        from reprise.report.render import entries, function_of
     except ModuleNotFoundError:
         return  # what draws is not installed here
     for entry in entries(project.papers, project.root).values():
-        where = f"{project.root / PAPERS / entry.paper}.yaml: key {entry.kind}.{entry.id}.function"
-        find_function(entry.kind, entry.display.function, where)
+        function_of(entry, f"{project.root / PAPERS / entry.paper}.yaml")

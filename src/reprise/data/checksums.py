@@ -1,4 +1,4 @@
-"""The one way in which raw files are checked, wherever they come from."""
+"""The one way in which files are checked, wherever they come from."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _BLOCK = 1 << 20
 
 
 def file_digest(path: Path, algorithm: str) -> str:
-    """Hexadecimal digest of a file: sha256, sha1, or git-blob (the id that git gives its content).
+    """Hexadecimal digest of a file: sha256, sha1, md5, or git-blob (the id that git gives its content).
 
     A git blob id is the SHA-1 of the bytes `blob <size>`, a zero byte and the content.
     """

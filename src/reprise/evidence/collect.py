@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from reprise.config.resolved import Resolved
-from reprise.evaluation.units import derived
-from reprise.evidence.bleu import bleu_rows
+from reprise.evidence.numbers import numbers_of
 from reprise.files import write_atomically, write_json
 from reprise.training.record import read_record
 
@@ -72,10 +71,8 @@ def _keys(experiment: Resolved, record: dict[str, Any]) -> dict[str, Any]:
 
 def _metric_rows(experiment: Resolved, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
     keys = _keys(experiment, record)
-    for metric in record["metrics"] or [{}]:
-        yield keys | metric
-        yield from (keys | row for row in derived(metric, record["metrics"]))
-    yield from (keys | row for row in bleu_rows(record))
+    # A record without a number is a row as well: its status is known.
+    yield from (keys | row for row in list(numbers_of(record)) or [{}])
 
 
 def _curve_rows(experiment: Resolved, record: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -9,8 +9,7 @@ from typing import Any
 from reprise.config.project import Project
 from reprise.config.resolved import Resolved
 from reprise.config.schema import Experiment
-from reprise.evaluation.units import derived
-from reprise.evidence.bleu import bleu_rows
+from reprise.evidence.numbers import numbers_of
 from reprise.training import PROTOCOLS
 from reprise.training.record import read_record
 
@@ -108,8 +107,7 @@ def load_runs(project: Project, experiments: Iterable[Resolved]) -> dict[str, di
 
 
 def _replica(record: dict[str, Any]) -> Replica:
-    rows = [row for metric in record["metrics"] for row in (metric, *derived(metric, record["metrics"]))]
-    rows += bleu_rows(record)
+    rows = list(numbers_of(record))
     return Replica(
         number=record["replica"],
         fold=record["fold"],

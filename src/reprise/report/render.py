@@ -47,6 +47,12 @@ def entries(papers: Mapping[str, Paper], root: Path = Path()) -> dict[str, Entry
     return found
 
 
+def function_of(entry: Entry, file: Path | str) -> Callable[..., Any]:
+    """What draws or writes the entry of a paper's `file`; `UserError` where there is no such function."""
+    where = f"{file}: key {entry.kind}.{entry.id}.function"
+    return find_function(entry.kind, entry.display.function, where)
+
+
 def find_function(kind: str, name: str, where: str) -> Callable[..., Any]:
     """The function that "module.function" stands for in reprise.report.figures or .tables.
 
@@ -80,8 +86,7 @@ def render(project: Project, contexts: Mapping[str, Context], names: Iterable[st
         if name not in there:
             raise UserError(f"no figure or table '{name}'; {known(name, there)}")
         entry = there[name]
-        where = f"{contexts[entry.paper].file}: key {entry.kind}.{entry.id}.function"
-        chosen.append((entry, find_function(entry.kind, entry.display.function, where)))
+        chosen.append((entry, function_of(entry, contexts[entry.paper].file)))
     folder = project.root / "results" / project.config.tier
     written = []
     for entry, function in chosen:

@@ -143,15 +143,7 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
     "sentence-labels": ProtocolEntry("reprise.training.tagging:SentenceLabels", _SENTENCES, gpu=False),
     "translation": ProtocolEntry(
         "reprise.training.translation:Translation",
-        {
-            "batch_size": int,
-            "optimiser": ("adam",),
-            "learning_rate": float,
-            "clip_norm": float,
-            "patience": int,
-            "max_epochs": int,
-            "output_limit": int,
-        },
+        {**_SENTENCES, "output_limit": int},
         gpu=False,
     ),
     "recall": ProtocolEntry(

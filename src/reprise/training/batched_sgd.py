@@ -19,12 +19,12 @@ from reprise.models import MODELS
 from reprise.models.gated import GatedLanguageModel, Masks, initialise
 from reprise.training import counters
 from reprise.training.protocol import Diverged, dtype_of, generator_for
-from reprise.training.schedule import SPLITS, HalvingSchedule
+from reprise.training.schedule import SPLITS, HalvingPasses
 
 _SOFTMAX_INPUT, _EMBEDDINGS = 1, 2  # streams of dropout masks
 
 
-class BatchedSGD(HalvingSchedule):
+class BatchedSGD(HalvingPasses):
     """Epochs over the training text, each followed by the loss on the validation and test text.
 
     A text is one stream: its sentences joined, `</s>` kept, predicted and counted, and read before the first word. For
@@ -112,15 +112,6 @@ class BatchedSGD(HalvingSchedule):
         if self.device.type == "cpu":  # numpy computes the same bits in less than half the time
             return torch.from_numpy(counters.dropout_mask(key, first, words, width, p)).to(self.dtype)
         return counters.dropout_mask_torch(key, first, words, width, p, self.device, self.dtype)
-
-    def _close_split(self) -> None:
-        """Goes on to the next text; after the last one the epoch is over."""
-        self.next = 0
-        if self.split != SPLITS[-1]:
-            self.split = SPLITS[SPLITS.index(self.split) + 1]
-            return
-        self.close_epoch({split: self.losses[split] / self.counts[split] for split in SPLITS})
-        self.split, self.losses = "train", dict.fromkeys(SPLITS, 0.0)
 
     def _first_note(self) -> str:
         words = max(1, self.counts["train"] if self.split != "train" else self.next * self.options["batch_size"])

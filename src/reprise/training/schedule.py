@@ -116,3 +116,23 @@ class HalvingSchedule:
 
 def _curve(split: str, metric: str, unit: str, x: list[int], y: list[float]) -> dict[str, Any]:
     return {"split": split, "metric": metric, "unit": unit, "axis": "epoch", "x": x, "y": y}
+
+
+class HalvingPasses(HalvingSchedule):
+    """An epoch in passes over one text after another, each in pieces, with `losses` summed a split.
+
+    `split` and `next`, the piece of it that comes next, say where it stands.
+    """
+
+    split: str
+    next: int
+    losses: dict[str, float]
+
+    def _close_split(self) -> None:
+        """Goes on to the next text; after the last one the epoch is over."""
+        self.next = 0
+        if self.split != SPLITS[-1]:
+            self.split = SPLITS[SPLITS.index(self.split) + 1]
+            return
+        self.close_epoch({split: self.losses[split] / self.counts[split] for split in SPLITS})
+        self.split, self.losses = "train", dict.fromkeys(SPLITS, 0.0)

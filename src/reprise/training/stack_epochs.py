@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from reprise.kernels.stacked import Stack
 from reprise.training.schedule import SPLITS
 from reprise.training.stack_member import Member
-from reprise.training.stack_training import Say, StackTraining, place_of
+from reprise.training.stack_training import Say, StackTraining
 
 
 class Family(Protocol):
@@ -63,11 +63,7 @@ class StackEpochs(StackTraining):
         say: Say,
     ) -> None:
         super().__init__(family, members, models, device, checked, say)
-        states = [one["training"] if one else None for one in saved]
-        self.split, self.next = place_of(saved[0])
-        for model, state in zip(models, states, strict=True):
-            if state is not None:
-                model.load_state_dict(state["parameters"])
+        states = self._take_up(saved)
         self._build()
         self.sums = [{s: (state or {}).get("losses", {}).get(s, 0.0) for s in SPLITS} for state in states]
         if self.next:

@@ -15,7 +15,7 @@ from torch import nn
 
 from reprise.training.protocol import Diverged
 from reprise.training.stack_member import Member
-from reprise.training.stack_training import Say, StackTraining, place_of
+from reprise.training.stack_training import Say, StackTraining
 
 _PIECE = 2
 """Batches of a piece of work."""
@@ -38,11 +38,7 @@ class StackLineEpochs(StackTraining):
         say: Say,
     ) -> None:
         super().__init__(family, members, models, device, checked, say)
-        states = [one["training"] if one else None for one in saved]
-        self.split, self.next = place_of(saved[0])
-        for model, state in zip(models, states, strict=True):
-            if state is not None:
-                model.load_state_dict(state["parameters"])
+        states = self._take_up(saved)
         self.optimisers = [state["optimiser"] if state else None for state in states]
         # Summed nats of each training batch of the epoch, as far as they have been read from the device.
         self.losses = [list(state["losses"]) if state else [] for state in states]

@@ -17,22 +17,26 @@ from reprise.training.record import read_record
 
 T = TypeVar("T")
 
-_STACKED = {
-    "subsequence-sgd": ("r-rntn", "m-rnn"),
-    "batched-sgd": ("gru-lm", "lstm-lm"),
-    "line-epochs": ("gso", "first-order", "mi-rnn"),
-}
-"""The models that a stack of a protocol knows; another one trains by itself."""
 
-_ALIKE: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "subsequence-sgd": (("hidden_size", "factors"), ("subsequence_length",)),
-    "batched-sgd": (("embedding_size", "hidden_size"), ("batch_size", "steps")),
-    "line-epochs": (
+@dataclass(frozen=True)
+class Stackable:
+    """The models of a protocol that a stack knows, and the options that its replicas have in common."""
+
+    models: tuple[str, ...]
+    of_model: tuple[str, ...]
+    of_training: tuple[str, ...]
+
+
+_STACKABLE = {
+    "subsequence-sgd": Stackable(("r-rntn", "m-rnn"), ("hidden_size", "factors"), ("subsequence_length",)),
+    "batched-sgd": Stackable(("gru-lm", "lstm-lm"), ("embedding_size", "hidden_size"), ("batch_size", "steps")),
+    "line-epochs": Stackable(
+        ("gso", "first-order", "mi-rnn"),
         ("hidden_size", "second_order_size", "input_term", "recurrent_term", "activation", "form"),
         ("batch_size",),
     ),
 }
-"""The protocols that a stack trains, and the options of model and training that its replicas have in common."""
+"""By protocol; what is not here trains by itself."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +53,11 @@ def stack_key(resolved: Resolved) -> tuple[object, ...] | None:
     if resolved.is_check:
         return None
     model, training = resolved.config["model"], resolved.config["training"]
-    if model["name"] not in _STACKED.get(training["protocol"], ()):
+    alike = _STACKABLE.get(training["protocol"])
+    if alike is None or model["name"] not in alike.models:
         return None
-    of_model, of_training = _ALIKE[training["protocol"]]
-    sizes = [model["options"].get(name) for name in of_model]
-    sizes += [training["options"].get(name) for name in of_training]
+    sizes = [model["options"].get(name) for name in alike.of_model]
+    sizes += [training["options"].get(name) for name in alike.of_training]
     # Gated networks with one matrix each need no copy of a matrix for every word: they are stacked apart.
     alone = training["protocol"] == "batched-sgd" and model["options"]["matrices"] == 1
     return training["protocol"], resolved.corpus, resolved.config["precision"], model["name"], *sizes, alone

@@ -66,6 +66,15 @@ class StackTraining:
             gc.collect()
             torch.cuda.empty_cache()
 
+    def _take_up(self, saved: Sequence[Mapping[str, Any] | None]) -> list[Any]:
+        """Goes to the place of the checkpoints and loads the models; returns what training saved of each, or None."""
+        states = [one["training"] if one else None for one in saved]
+        self.split, self.next = place_of(saved[0])
+        for model, state in zip(self.models, states, strict=True):
+            if state is not None:
+                model.load_state_dict(state["parameters"])
+        return states
+
     def _build(self) -> None:
         self.stack = self.family.build(self.members, self.models, self.device)
         self._prepare()

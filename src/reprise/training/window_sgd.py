@@ -16,13 +16,13 @@ from reprise.models import MODELS
 from reprise.models.ngram_counts import Positions
 from reprise.models.window import WindowModel, initialise
 from reprise.training.protocol import Diverged, dtype_of, generator_for
-from reprise.training.schedule import SPLITS, HalvingSchedule
+from reprise.training.schedule import SPLITS, HalvingPasses
 
 _READING = 500
 """Windows that are evaluated at once."""
 
 
-class WindowSGD(HalvingSchedule):
+class WindowSGD(HalvingPasses):
     """Epochs over the windows of the training text in a new order each, every one followed by both other texts.
 
     A target is a word, its window the n words before it; before the first word of a sentence (`boundary` "sentence")
@@ -93,15 +93,6 @@ class WindowSGD(HalvingSchedule):
             generator = generator_for(self.seed, f"order {self.epoch}")
             self._order = self.epoch, torch.randperm(self.counts["train"], generator=generator)
         return self._order[1]
-
-    def _close_split(self) -> None:
-        """Goes on to the next text; after the last one the epoch is over."""
-        self.next = 0
-        if self.split != SPLITS[-1]:
-            self.split = SPLITS[SPLITS.index(self.split) + 1]
-            return
-        self.close_epoch({split: self.losses[split] / self.counts[split] for split in SPLITS})
-        self.split, self.losses = "train", dict.fromkeys(SPLITS, 0.0)
 
     def _first_note(self) -> str:
         windows = self.next if self.split == "train" else self.counts["train"]
