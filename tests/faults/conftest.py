@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from progress import reach
+from progress import Halt
 from replica import Replica, end
 
 from reprise.config.resolved import Resolved
@@ -144,9 +144,7 @@ def words_result(tmp_path_factory: pytest.TempPathFactory, variables: dict[str, 
 def killed_digits(tmp_path_factory: pytest.TempPathFactory, variables: dict[str, str]) -> Replica:
     """`digits`, killed with two checkpoints on the disk. Not to be changed: `half_way` is a copy."""
     replica = Replica(tmp_path_factory.mktemp("killed"), resolved("digits/rnn-t5", DIGITS), variables)
-    running = replica.start()
-    reach(replica, running, 300)
-    running.send(signal.SIGKILL)
+    replica.start(halt=Halt(300)).wait_for_halt().send(signal.SIGKILL)
     assert replica.checkpoint.exists()
     assert replica.previous.exists()
     return replica

@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
+from progress import Halt
 from project import ROOT, SECONDS, read_record, result_bytes
 
 from reprise.config.resolved import Resolved
@@ -77,9 +79,25 @@ class Running:
     def over(self) -> bool:
         return self.process.exitcode is not None
 
+    @property
+    def halted(self) -> bool:
+        try:
+            fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):  # it ended a moment ago
+            return False
+        return fields[0] == "T"
+
+    def wait_for_halt(self) -> Running:
+        """Returns once the training has reached its `Halt`."""
+        wait_until(lambda: self.over or self.halted)
+        assert not self.over, f"trained to its end without a halt: {self.end()}"
+        return self
+
     def send(self, number: int) -> Ended:
-        """Sends a signal and waits for the end."""
+        """Sends a signal, to one that halted too, and waits for the end."""
         os.kill(self.pid, number)
+        if number != signal.SIGKILL:
+            os.kill(self.pid, signal.SIGCONT)
         return self.end()
 
     def end(self) -> Ended:
@@ -89,7 +107,7 @@ class Running:
         return Ended(self.process.exitcode, said.read_text(encoding="utf-8") if said.exists() else "")
 
 
-def work(folder: Path, arguments: list[str], variables: dict[str, str], largest: int | None) -> None:
+def work(folder: Path, arguments: list[str], variables: dict[str, str], largest: int | None, halt: Halt | None) -> None:
     """The process: `reprise <arguments>` in `folder`, whose files may not grow over `largest` bytes."""
     os.chdir(folder)
     said = os.open(f"said-{os.getpid()}.txt", os.O_WRONLY | os.O_CREAT)
@@ -99,6 +117,8 @@ def work(folder: Path, arguments: list[str], variables: dict[str, str], largest:
     tempfile.tempdir = None  # looked up anew
     if largest is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+    if halt is not None:
+        halt.install()
     from reprise.cli import main
 
     sys.exit(main(arguments))
@@ -148,8 +168,8 @@ class Replica:
         paths = ["--config", "config.json", "--output", self.record.name]
         return ["train", self.resolved.id, "--replica", "0", *paths, *corpus, *more]
 
-    def start(self, *more: str, largest: int | None = None, **variables: str) -> Running:
-        given = (self.folder, self.arguments(*more), {**self.variables, **variables}, largest)
+    def start(self, *more: str, largest: int | None = None, halt: Halt | None = None, **variables: str) -> Running:
+        given = (self.folder, self.arguments(*more), {**self.variables, **variables}, largest, halt)
         process = FORKS.Process(target=work, args=given, daemon=True)
         process.start()
         return Running(process, self.folder)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from progress import reach
+from progress import Halt
 from replica import Replica
 
 from reprise.training.checkpoint import MAGIC, encode
@@ -97,9 +97,7 @@ def test_a_checkpoint_of_another_replica_is_refused(half_way: Replica) -> None:
 
 
 def test_a_checkpoint_of_another_engine_is_refused(words: Replica) -> None:
-    running = words.start("--engine", "hand")
-    reach(words, running, 0)
-    running.send(signal.SIGKILL)
+    words.start("--engine", "hand", halt=Halt(0)).wait_for_halt().send(signal.SIGKILL)
     before = words.saved()
     line = words.run("--engine", "reference").refusal()
     assert "key engine: made with 'hand', not 'reference'" in line

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 
 import pytest
-from progress import progress, reach
+from progress import Halt, progress
 from project import read_record
 from replica import Replica, wait_until
 
@@ -19,8 +19,8 @@ def test_killed_again_and_again(experiment: str, stops: list[tuple[int, bool]], 
     """kill -9 at three places, of the language model also inside an epoch: the same bytes in the end."""
     replica: Replica = request.getfixturevalue(experiment)
     for target, inside in stops:
-        running = replica.start()
-        reach(replica, running, target, inside)
+        running = replica.start(halt=Halt(target, inside)).wait_for_halt()
+        assert Halt(target, inside).reached(progress(replica.checkpoint))
         assert running.send(signal.SIGKILL).status == -signal.SIGKILL
         assert not replica.record.exists()
     done = replica.run()
@@ -34,10 +34,9 @@ def test_killed_again_and_again(experiment: str, stops: list[tuple[int, bool]], 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_saves_where_it_is(digits: Replica, digits_result: bytes, number: signal.Signals) -> None:
-    running = digits.start()
-    reach(digits, running, 1)
+    running = digits.start(halt=Halt(1)).wait_for_halt()
     line = running.send(number).put_off()
-    step, _ = progress(digits)
+    step, _ = progress(digits.checkpoint)
     name = digits.checkpoint.relative_to(digits.folder)
     assert f"stopped by {number.name} at step {step}, saved to {name}; the same command goes on" in line
     assert not digits.record.exists()

@@ -6,7 +6,7 @@ import csv
 import json
 
 import pytest
-from progress import progress, reach
+from progress import Halt, progress
 from project import read_record
 from replica import Replica
 
@@ -76,7 +76,7 @@ def test_a_record_that_cannot_be_written_costs_no_training(digits: Replica, digi
     (digits.folder / "closed").write_text("a file where a folder should be", encoding="utf-8")
     done = digits.run("--output", "closed/record.json")
     assert "closed" in done.failure()
-    step, _ = progress(digits)
+    step, _ = progress(digits.checkpoint)
     assert step > 0
     done = digits.run()
     assert f"goes on from step {step}" in done.lines[0]
@@ -89,7 +89,7 @@ def test_seconds_between_saves_have_to_be_a_number(digits: Replica) -> None:
 
 
 def test_saves_are_as_rare_as_they_are_wished(digits: Replica) -> None:
-    running = digits.start(REPRISE_SAVE_SECONDS="600")
+    running = digits.start(halt=Halt(0), REPRISE_SAVE_SECONDS="600")
     with pytest.raises(AssertionError, match="trained to its end"):
-        reach(digits, running, 0)
+        running.wait_for_halt()
     assert digits.record.exists()
