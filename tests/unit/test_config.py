@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from reprise.cli import main
 from reprise.config.project import load_project, merge
 from reprise.config.resolve import resolve_tier
 from reprise.config.resolved import Resolved, hash_of, read_resolved
-from reprise.errors import UserError
+from reprise.errors import EXIT_USAGE, UserError
 from reprise.report.render import entries, find_function
 
 ROOT = Path(__file__).parents[2]
@@ -189,3 +190,18 @@ def test_resolved_files_round_trip_and_are_checked(tmp_path):
     path.write_text("{}", encoding="utf-8")
     with pytest.raises(UserError, match="not a resolved configuration"):
         read_resolved(path)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["prepare", "rrntn/gru-650"],
+        ["train", "rrntn/gru-650", "--replica", "0"],
+        ["run", "--experiment", "rrntn/gru-650"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_an_experiment_of_another_tier_is_looked_for_there(command, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    assert main([*command, "--tier", "quick"]) == EXIT_USAGE
+    assert "'rrntn/gru-650' is not in the tier quick; write --tier paper\n" in capsys.readouterr().err

@@ -204,7 +204,11 @@ def test_facts_survive_a_stop_and_need_a_corpus(tmp_path):
 
 @pytest.mark.parametrize(
     ("old", "new", "remedy"),
-    [("name: elman", "name: none", "name one that it trains"), ("final-digit", "corpus-facts", "write none")],
+    [
+        ("name: elman", "name: none", "name elman or lstm"),
+        ("name: elman", "name: tagger", "'tagger' with the protocol final-digit; name elman or lstm"),
+        ("final-digit", "corpus-facts", "write none"),
+    ],
 )
 def test_a_model_stands_where_one_is_trained(tmp_path, old, new, remedy):
     shutil.copytree(ROOT / "config", tmp_path / "config")

@@ -179,6 +179,11 @@ def test_engines_are_chosen_by_name_and_precision(monkeypatch, capsys):
         choose_window_engine("fused", copy.deepcopy(made).double())
     with pytest.raises(UserError, match="grouped"):
         choose_window_engine("grouped", made)
+    other = copy.deepcopy(made)
+    other.__class__ = type("Other", (type(made),), {})  # with equations of its own, for all that the engines know
+    assert choose_window_engine("auto", other).name == "reference"
+    with pytest.raises(UserError, match="hand knows LogLinearRNN, not Other"):
+        choose_window_engine("hand", other)
 
     def missing(name):
         raise build.NoCompiler("no C++ compiler (c++) on the path")

@@ -143,9 +143,11 @@ def test_what_does_not_fit_waits_for_what_does(place, monkeypatch):
 def test_a_corpus_that_is_not_there_is_told_and_the_rest_is_trained(place):
     there, absent = small("a"), experiment("b", SENTENCES, "data/corpora/absent.npz")
     write([there, absent])
-    assert run() == 0
+    assert run() == EXIT_FAILED
     assert records(there)
-    assert "absent.npz: no such corpus: 1 replicas are left out" in Path("out/logs/run/quick.log").read_text()
+    log = Path("out/logs/run/quick.log").read_text(encoding="utf-8")
+    assert "absent.npz: no such corpus, left out: 1 replicas; run `python -m reprise prepare p/b --tier quick`" in log
+    assert "0 failed, 0 unfinished, 1 left out" in log
 
 
 def test_a_replica_that_cannot_be_trained_is_told_and_the_rest_is_trained(place):

@@ -16,11 +16,16 @@ def chosen_experiments(tier: str, wanted: Collection[str], written: bool = False
     Without pydantic, or without config/, and where `written` says so, they are those that `reprise resolve` or the
     pipeline wrote to results/<tier>/config/. Raises UserError for a name that is not there.
     """
-    experiments = ([] if written else _from_config(tier)) or resolved_files(tier)
+    checked = [] if written else _from_config(tier)
+    experiments = checked or resolved_files(tier)
     names = {e.id for e in experiments} | {e.paper for e in experiments}
     for name in wanted:
+        if name not in names and checked:
+            from reprise.cli.common import not_in_tier
+
+            raise not_in_tier(tier, "paper or experiment", name, names)
         if name not in names:
-            raise UserError(f"no paper or experiment '{name}' in this tier; {known(name, names)}")
+            raise UserError(f"no paper or experiment '{name}' in the tier {tier}; {known(name, names)}")
     return [e for e in experiments if not wanted or {e.id, e.paper} & set(wanted)]
 
 

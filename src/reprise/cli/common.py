@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from reprise.config.project import Project, load_project
@@ -23,12 +24,21 @@ def project_and_experiments(tier: str | None) -> tuple[Project, list[Resolved]]:
     return project, resolve_tier(project)
 
 
-def find_experiment(experiments: list[Resolved], name: str) -> Resolved:
-    """The experiment called "<paper>/<experiment>"."""
+def find_experiment(tier: str | None, name: str) -> tuple[Project, Resolved]:
+    """The clone of the current folder and the experiment or variant called "<paper>/<experiment>" of a tier."""
+    project, experiments = project_and_experiments(tier)
     by_id = {e.id: e for e in experiments}
-    if name not in by_id:
-        raise UserError(f"no experiment '{name}' in this tier; {known(name, by_id)}")
-    return by_id[name]
+    if name in by_id:
+        return project, by_id[name]
+    raise not_in_tier(project.config.tier, "experiment", name, by_id)
+
+
+def not_in_tier(tier: str, kind: str, name: str, names: Iterable[str]) -> UserError:
+    """What to say of a `kind` that is not in a tier, where it may be in another; `names` are those that are."""
+    others = [t for t in TIERS if t != tier and name in {e.id for e in project_and_experiments(t)[1]}]
+    if others:
+        return UserError(f"'{name}' is not in the tier {tier}; write {' or '.join(f'--tier {t}' for t in others)}")
+    return UserError(f"no {kind} '{name}' in the tier {tier}; {known(name, names)}")
 
 
 def mirror() -> Path | None:

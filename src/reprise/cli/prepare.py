@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from reprise.cli.common import add_tier, find_experiment, project_and_experiments
+from reprise.cli.common import add_tier, find_experiment
 from reprise.errors import UserError
 
 _LONGEST = 90
@@ -19,8 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> None:
-    project, experiments = project_and_experiments(given.tier)
-    experiment = find_experiment(experiments, given.experiment)
+    project, experiment = find_experiment(given.tier, given.experiment)
     if experiment.corpus is None:
         raise UserError(f"{experiment.id} needs no corpus; train it")
     from reprise.data import prepare_corpus

@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,9 +84,8 @@ def run(given: argparse.Namespace) -> int:
     say = Log(given.output / "logs" / "run" / f"{given.tier}{f'-{part}' * (parts > 1)}.log")
     roots = [Path(), given.output]
     jobs = [_job(one, given) for one in missing(experiments, roots)]
-    for name, count in Counter(job.corpus for job in jobs if job.corpus and not job.corpus.is_file()).items():
-        say(f"{name}: no such corpus: {count} replicas are left out")
-    jobs = [job for job in jobs if job.corpus is None or job.corpus.is_file()]
+    left_out = _without_corpus(jobs, say)
+    jobs = [job for job in jobs if job not in left_out]
     usual = usual_epochs(experiments, roots)
     on_stack = [job for job in jobs if trains_in_stack(job.resolved, gpus)]
     groups = in_parts(grouped(on_stack, lambda job: job.resolved), part, parts)
@@ -99,8 +99,19 @@ def run(given: argparse.Namespace) -> int:
     if not reason:
         alone.run()
     failed, unfinished = stacks.failed + alone.failed, stacks.unfinished + alone.unfinished
-    say(f"{len(failed)} failed, {len(unfinished)} unfinished")
-    return EXIT_FAILED if failed else EXIT_INTERRUPTED if unfinished or reason else 0
+    say(f"{len(failed)} failed, {len(unfinished)} unfinished" + f", {len(left_out)} left out" * bool(left_out))
+    return EXIT_FAILED if failed or left_out else EXIT_INTERRUPTED if unfinished or reason else 0
+
+
+def _without_corpus(jobs: list[Job], say: Callable[[str], None]) -> list[Job]:
+    """Jobs whose corpus is not there; says of each corpus how to get it."""
+    left_out = [job for job in jobs if job.corpus is not None and not job.corpus.is_file()]
+    for path, count in Counter(job.corpus for job in left_out).items():
+        resolved = next(job.resolved for job in left_out if job.corpus == path)
+        command = f"python -m reprise prepare {resolved.id} --tier {resolved.tier}"
+        remedy = f"run `{command}`, or name the folder that has it with --corpora"
+        say(f"{path}: no such corpus, left out: {count} replicas; {remedy}")
+    return left_out
 
 
 def _gpus(device: str) -> int:

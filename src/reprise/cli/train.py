@@ -96,9 +96,9 @@ def _resolved(given: argparse.Namespace) -> Resolved:
             raise UserError(f"{given.config}: is of '{resolved.id}', not of '{given.experiment}'; name its experiment")
         return resolved
     try:
-        from reprise.cli.common import find_experiment, project_and_experiments
+        from reprise.cli.common import find_experiment
     except ModuleNotFoundError as error:
         raise UserError(
             f"--config is needed where {error.name} is not installed: name a file that `reprise resolve` wrote"
         ) from None
-    return find_experiment(project_and_experiments(given.tier)[1], given.experiment)
+    return find_experiment(given.tier, given.experiment)[1]

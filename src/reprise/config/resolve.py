@@ -116,8 +116,8 @@ def _training_config(project: Project, entry: _Entry) -> tuple[dict[str, Any], d
         raise UserError(f"{where}.model.name: no model '{model}'; {known(model, MODELS)}")
     if protocol not in PROTOCOLS:
         raise UserError(f"{where}.training.protocol: no protocol '{protocol}'; {known(protocol, PROTOCOLS)}")
-    if (model == "none") == PROTOCOLS[protocol].trains:
-        remedy = "name one that it trains" if model == "none" else "write none: it trains no model"
+    if model not in (trained := PROTOCOLS[protocol].models):
+        remedy = f"name {' or '.join(trained)}" if PROTOCOLS[protocol].trains else "write none: it trains no model"
         raise UserError(f"{where}.model.name: '{model}' with the protocol {protocol}; {remedy}")
     values, origins = _settings(entry)
     takes = {

@@ -25,8 +25,6 @@ def choose_engine(name: str, model: nn.Module) -> SubsequenceEngine:
     float32; reference for other models than the two. Raises UserError for another name, and where fused is asked for
     and cannot be had.
     """
-    if type(model) not in (RNTN, MRNN):
-        unfit = f"knows RNTN and MRNN, not {type(model).__name__}"
-        return choose(name, model, ENGINES, "fused", "reference", unfit=unfit)
+    known, slower = (RNTN, MRNN), "4 times slower or more"
     unfit = "" if model.W_h.dtype == torch.float32 else "computes in float32 only"
-    return choose(name, model, ENGINES, "fused", "hand", unfit=unfit, slower="4 times slower or more")
+    return choose(name, model, ENGINES, "fused", "hand", knows=known, unfit=unfit, slower=slower)

@@ -19,16 +19,25 @@ def choose(
     fast: str,
     instead: str,
     *,
+    knows: tuple[type, ...],
     unfit: str = "",
     slower: str = "slower",
     remedy: str = "",
 ) -> Engine:
     """The engine called `name` around `model`.
 
-    "auto" is `fast`; `instead` where `unfit` says why `fast` cannot compute this model, and where there is no compiler,
-    said on stderr with how much `slower` that is. Raises UserError for another name, and where `fast` is asked for by
-    name and cannot be had; `remedy` is then what to choose in place of it.
+    The fast engines compute the classes `knows` and none that inherits from these, which may have equations of its own:
+    for another class "auto" is reference, and every other name is refused.
+
+    Else "auto" is `fast`; `instead` where `unfit` says why `fast` cannot compute this model, and where there is no
+    compiler, said on stderr with how much `slower` that is. Raises UserError for another name, and where `fast` is
+    asked for by name and cannot be had; `remedy` is then what to choose in place of it.
     """
+    if type(model) not in knows and name in ("auto", "reference", *engines):
+        if name not in ("auto", "reference"):
+            names = " and ".join(", ".join(k.__name__ for k in knows).rsplit(", ", 1))
+            raise UserError(f"engine: {name} knows {names}, not {type(model).__name__}; choose engine: reference")
+        return engines["reference"](model)
     if name == "auto":
         if unfit:
             return engines[instead](model)

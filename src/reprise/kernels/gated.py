@@ -118,10 +118,6 @@ def choose_gated_engine(name: str, model: GatedLanguageModel) -> GatedEngine:
     "auto" is grouped for a GRU or LSTM on a CPU and reference elsewhere. Raises UserError for another name, and for
     grouped on a device or for a model that it was not made for.
     """
-    unfit, remedy = "", "device: cpu or engine: reference"
-    if type(model) not in (GRU, LSTM):
-        # A class that inherits from these may have equations of its own.
-        unfit, remedy = f"knows GRU and LSTM, not {type(model).__name__}", "engine: reference"
-    elif model.E.device.type != "cpu":
-        unfit = "computes on a CPU only"
-    return choose(name, model, ENGINES, "grouped", "reference", unfit=unfit, remedy=remedy)
+    remedy = "device: cpu or engine: reference"
+    unfit = "" if model.E.device.type == "cpu" else "computes on a CPU only"
+    return choose(name, model, ENGINES, "grouped", "reference", knows=(GRU, LSTM), unfit=unfit, remedy=remedy)

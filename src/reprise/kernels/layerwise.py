@@ -121,4 +121,4 @@ ENGINES = {"reference": AutogradEngine, "layerwise": LayerwiseEngine}
 
 def choose_window_engine(name: str, model: StackedLSTM) -> WindowEngine:
     """The engine called `name` (reference, layerwise) around `model`; "auto" is layerwise. Raises UserError."""
-    return choose(name, model, ENGINES, "layerwise", "reference")
+    return choose(name, model, ENGINES, "layerwise", "reference", knows=(StackedLSTM,))

@@ -114,5 +114,6 @@ def choose_window_engine(name: str, model: LogLinearRNN) -> WindowEngine:
     "auto" is fused; hand where there is no compiler, said on stderr, and in other precisions than float32. Raises
     UserError for another name, and where fused is asked for and cannot be had.
     """
+    known, slower = (LogLinearRNN,), "which is slower"
     unfit = "" if model.E.dtype == torch.float32 else "computes in float32 only"
-    return choose(name, model, ENGINES, "fused", "hand", unfit=unfit, slower="which is slower")
+    return choose(name, model, ENGINES, "fused", "hand", knows=known, unfit=unfit, slower=slower)

@@ -11,7 +11,7 @@ from reprise.kernels.packed_fused import FusedPackedEngine, unfused
 from reprise.kernels.packed_hand import HandPackedEngine
 from reprise.kernels.packed_reference import PaddedEngine
 from reprise.kernels.packing import PackedBatch
-from reprise.models.gso import SymbolModel
+from reprise.models.gso import GSO, FirstOrder, MultiplicativeIntegration, SymbolModel
 
 
 class PackedEngine(Protocol):
@@ -38,4 +38,5 @@ def choose_packed_engine(name: str, model: SymbolModel) -> PackedEngine:
     "auto" is fused; packed where there is no compiler, said on stderr, and in other precisions than float32. Raises
     UserError for another name, and where fused is asked for and cannot be had.
     """
-    return choose(name, model, ENGINES, "fused", "packed", unfit=unfused(model), slower="2 to 3 times slower")
+    known, slower = (GSO, FirstOrder, MultiplicativeIntegration), "2 to 3 times slower"
+    return choose(name, model, ENGINES, "fused", "packed", knows=known, unfit=unfused(model), slower=slower)

@@ -106,12 +106,13 @@ def choose_engine(name: str, model: nn.Module) -> LastStepEngine:
     Raises UserError for another name, and where fused is asked for and cannot be had.
     """
     unfit = unsuitable(model)
-    return choose(name, model, ENGINES, "fused", "reference", unfit=unfit, slower="3 times slower or more")
+    known, slower = (Elman, LSTM), "3 times slower or more"
+    return choose(name, model, ENGINES, "fused", "reference", knows=known, unfit=unfit, slower=slower)
 
 
 def unsuitable(model: nn.Module) -> str:
     """Why the fused engine does not compute this model; empty if it does."""
-    if not isinstance(model, Elman | LSTM):
+    if type(model) not in (Elman, LSTM):
         return f"knows Elman and LSTM, not {type(model).__name__}"
     parameter = next(model.parameters())
     if parameter.dtype != torch.float32:

@@ -147,4 +147,4 @@ def choose_window_model_engine(name: str, model: WindowModel) -> WindowEngine:
 
     Raises UserError for another name.
     """
-    return choose(name, model, ENGINES, "hand", "reference")
+    return choose(name, model, ENGINES, "hand", "reference", knows=(WindowModel,))

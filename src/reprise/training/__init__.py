@@ -12,16 +12,21 @@ from reprise.config.options import Options
 
 @dataclass(frozen=True)
 class ProtocolEntry:
-    """A protocol's class ("module:Class"), its options, whether it can use a GPU, and whether it trains a model.
+    """A protocol's class ("module:Class"), the models that it calls in the way they are made for, and its options.
 
-    `chance` says whether a replica's number is in its results; where it is not, one replica says all.
+    `models` are names of the models' registry; "none" is for a protocol that trains nothing. `gpu` says whether it can
+    use a GPU, `chance` whether a replica's number is in its results; where it is not, one replica says all.
     """
 
     target: str
+    models: tuple[str, ...]
     options: Options
     gpu: bool
-    trains: bool = True
     chance: bool = True
+
+    @property
+    def trains(self) -> bool:
+        return self.models != ("none",)
 
 
 _SENTENCES: Options = {
@@ -33,10 +38,14 @@ _SENTENCES: Options = {
     "max_epochs": int,
 }
 
+# Counted models of which every history is a distribution: the probability of a sentence means something.
+_COUNTED = ("relative-ngram", "additive-ngram", "backoff-ngram", "kneser-ney")
+
 PROTOCOLS: dict[str, ProtocolEntry] = {
-    "corpus-facts": ProtocolEntry("reprise.training.corpus_facts:CorpusFacts", {}, gpu=False, trains=False),
+    "corpus-facts": ProtocolEntry("reprise.training.corpus_facts:CorpusFacts", ("none",), {}, gpu=False),
     "final-digit": ProtocolEntry(
         "reprise.training.final_digit:FinalDigit",
+        ("elman", "lstm"),
         {
             "steps": int,
             "batch_size": int,
@@ -49,6 +58,7 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
     ),
     "character-windows": ProtocolEntry(
         "reprise.training.character_windows:CharacterWindows",
+        ("stacked-lstm",),
         {
             "batch_size": int,
             "length": int,
@@ -72,6 +82,7 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
     ),
     "subsequence-sgd": ProtocolEntry(
         "reprise.training.subsequence_sgd:SubsequenceSGD",
+        ("r-rntn", "m-rnn"),
         {
             "subsequence_length": int,
             "loss_reduction": ("sum", "mean"),
@@ -86,6 +97,7 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
     ),
     "batched-sgd": ProtocolEntry(
         "reprise.training.batched_sgd:BatchedSGD",
+        ("gru-lm", "lstm-lm"),
         {
             "batch_size": int,
             "steps": int,
@@ -102,6 +114,7 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
     ),
     "line-epochs": ProtocolEntry(
         "reprise.training.line_epochs:LineEpochs",
+        ("gso", "first-order", "mi-rnn"),
         {
             "batch_size": int,
             "optimiser": ("adam",),
@@ -115,6 +128,7 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
     ),
     "windows": ProtocolEntry(
         "reprise.training.windows:Windows",
+        ("log-linear",),
         {
             "scheme": ("sliding", "streams"),
             "window": int,
@@ -130,24 +144,32 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
         gpu=False,
     ),
     "ngram": ProtocolEntry(
-        "reprise.training.ngram_count:NGramCount", {"counted_lines": ("train", "train-and-valid")}, gpu=False
+        "reprise.training.ngram_count:NGramCount",
+        ("n-gram",),
+        {"counted_lines": ("train", "train-and-valid")},
+        gpu=False,
     ),
     "word-ngram": ProtocolEntry(
         "reprise.training.word_ngram_count:WordNGramCount",
+        (*_COUNTED, "stupid-backoff"),
         {"boundary": ("sentence", "text"), "halvings": int},
         gpu=False,
         chance=False,
     ),
-    "word-order": ProtocolEntry("reprise.training.word_order:WordOrder", {}, gpu=False),
-    "tagging": ProtocolEntry("reprise.training.tagging:Tagging", _SENTENCES, gpu=False),
-    "sentence-labels": ProtocolEntry("reprise.training.tagging:SentenceLabels", _SENTENCES, gpu=False),
+    "word-order": ProtocolEntry("reprise.training.word_order:WordOrder", _COUNTED, {}, gpu=False),
+    "tagging": ProtocolEntry("reprise.training.tagging:Tagging", ("tagger",), _SENTENCES, gpu=False),
+    "sentence-labels": ProtocolEntry(
+        "reprise.training.tagging:SentenceLabels", ("sentence-classifier",), _SENTENCES, gpu=False
+    ),
     "translation": ProtocolEntry(
         "reprise.training.translation:Translation",
+        ("translation",),
         {**_SENTENCES, "output_limit": int},
         gpu=False,
     ),
     "recall": ProtocolEntry(
         "reprise.training.recall:Recall",
+        ("notes-rnn", "notes-gru", "notes-lstm"),
         {
             "steps": int,
             "batch_size": int,
@@ -158,9 +180,10 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
         },
         gpu=False,
     ),
-    "random-jacobians": ProtocolEntry("reprise.training.recall:RandomJacobians", {}, gpu=False),
+    "random-jacobians": ProtocolEntry("reprise.training.recall:RandomJacobians", ("notes-rnn",), {}, gpu=False),
     "error-surface": ProtocolEntry(
         "reprise.training.error_surface:ErrorSurface",
+        ("single-unit",),
         {
             "learning_rate": float,
             "threshold": float,
@@ -173,6 +196,7 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
     ),
     "window-sgd": ProtocolEntry(
         "reprise.training.window_sgd:WindowSGD",
+        ("window-lm",),
         {
             "boundary": ("sentence", "text"),
             "batch_size": int,
