@@ -82,21 +82,21 @@ def make_corpus(folder: Path) -> Path:
 
 
 def experiment(
-    name: str, base: dict, corpus: Path | str, replicas: int = 1, tier: str = "quick", **changes
+    name: str, base: dict, corpus: Path | str | None, replicas: int = 1, tier: str = "quick", **changes
 ) -> Resolved:
     """`base` with some options changed, each where it stands."""
     config = copy.deepcopy(base)
     for option, value in changes.items():
         section = next(s for s in ("model", "training") if option in config[s]["options"])
         config[section]["options"][option] = value
-    return Resolved("p", name, tier, name, replicas, config, {}, str(corpus))
+    return Resolved("p", name, tier, name, replicas, config, {}, str(corpus) if corpus else None)
 
 
 def jobs_of(experiments: list[Resolved], folder: Path, engine: str = "auto") -> list[Job]:
     """All replicas; records and checkpoints go to `folder`."""
     return [
-        Job(e, replica, folder / e.record_path(replica), Path(e.corpus), engine, "cpu", root=folder)
-        for e in experiments
+        Job(e, replica, folder / e.record_path(replica), corpus, engine, "cpu", root=folder)
+        for e, corpus in ((e, Path(e.corpus) if e.corpus else None) for e in experiments)
         for replica in range(e.replicas)
     ]
 

@@ -9,7 +9,17 @@ import torch
 from bench_helpers import TINY
 
 from reprise import cli
-from reprise.bench import BENCHES, gated_task, gpu, gpu_implementations, gpu_lines, gpu_table, gso_task
+from reprise.bench import (
+    BENCHES,
+    gated_task,
+    gpu,
+    gpu_books,
+    gpu_implementations,
+    gpu_lines,
+    gpu_palindromes,
+    gpu_table,
+    gso_task,
+)
 from reprise.bench.operations import operations_of
 
 GATED = {
@@ -17,11 +27,16 @@ GATED = {
     for name, cell, K in (("r-gru", "gru", 4), ("lstm", "lstm", 1))
 }
 LINES = gso_task.Workload("lines", "gso", hidden=24, second_order=24, length=20)
+STEPS = {
+    "palindromes": (gpu_palindromes, gpu_palindromes.Workload("palindromes", length=12, hidden=9)),
+    "book": (gpu_books, gpu_books.Workload("book", vocabulary=20, hidden=9)),
+}
 
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(gpu, "WORKLOADS", (TINY["sentences"], GATED["r-gru"], GATED["lstm"], LINES))
+    by_steps = [workload for _, workload in STEPS.values()]
+    monkeypatch.setattr(gpu, "WORKLOADS", (TINY["sentences"], *GATED.values(), LINES, *by_steps))
     monkeypatch.setattr(gpu_lines, "BATCHES", 2)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
 
@@ -35,16 +50,16 @@ def test_without_a_gpu_it_says_so_and_measures_the_cpu_part(small, tmp_path, cap
     assert result["peak_gflops"] is None
     rows = {(row["workload"], row["implementation"]): row for row in result["rows"]}
     assert {i for _, i in rows} == {"eager", "called-1", "called-4"}
-    assert len(rows) == 12
+    assert len(rows) == 18
     for (_, implementation), row in rows.items():
         assert row["note"] is None
         assert row["low"] <= row["median"] <= row["high"]
         assert row["replicas"] == (4 if implementation == "called-4" else 1)
         assert row["kernels_a_piece"] > 20
         assert row["share_of_peak"] is None
-        streams = {"sentences": 1, "lines": 64}.get(row["workload"], 20)
+        streams = {"sentences": 1, "r-gru": 20, "lstm": 20}.get(row["workload"], 64)
         assert row["microseconds_a_step"] == pytest.approx(1e6 * row["replicas"] * streams / row["median"])
-    for workload in ("sentences", "lines"):
+    for workload in ("sentences", "lines", *STEPS):
         one, four = (rows[workload, name]["kernels_a_piece"] for name in ("called-1", "called-4"))
         assert one == four  # the work of a launch grows, not their number
     assert all(goal["found"] is None for goal in result["goals"])
@@ -96,6 +111,27 @@ def test_stacks_of_lines_compute_the_update_of_the_readable_model(name, replicas
         ratios = [one.stack.network.M / one.stack.network.H for one in made.stacks]
         assert ratios[0] == 1
         assert sorted(ratios) == pytest.approx([0.1, 0.2, 0.5, 1, 2, 5, 10, 20], rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("name", "replicas"), [("eager", 1), ("library", 1), ("called-4", 4), ("graph-4x8", 32), ("graph-sweep", None)]
+)
+@pytest.mark.parametrize("which", STEPS)
+def test_stacks_that_count_steps_compute_the_update_of_the_readable_model(which, name, replicas, tmp_path):
+    module, workload = STEPS[which]
+    task, facts = module.make_task(workload, tmp_path)
+    assert facts["parameters"] == sum(value.size for value in task.weights.values())
+    if (which, name) == ("book", "library"):
+        with pytest.raises(NotImplementedError, match="does not have this cell"):
+            gpu_implementations.make(name, task, torch.device("cpu"))
+        return
+    made = gpu_implementations.make(name, task, torch.device("cpu"))
+    assert made.replicas == (replicas or module.SWEEP)
+    loss = made.train(0, task.block)
+    facts = {"loss": loss, "update_norms": gpu.update_norms(task.weights, made.parameters())}
+    assert gpu.disagreement(module.expected(task), facts) is None
+    assert task.tokens(0, 2) == 2 * 64 * {"palindromes": 11, "book": 30}[which]
+    assert gpu_implementations.bytes_a_token(task) > 4 * 48 * 9
 
 
 def test_what_there_is_not_for_lines_is_told(tmp_path):

@@ -88,17 +88,17 @@ def test_near_temperature_zero_a_sampled_text_is_the_likeliest(corpus):
 def test_windows_begin_anywhere_in_the_book_and_each_character_predicts_the_next(corpus):
     training = made(corpus, batch_size=500)
     tokens = Corpus.load(corpus).splits["train"].tokens
-    drawn = torch.cat([training._places(step)[0] for step in range(40)])
+    drawn = torch.cat([training.places_of(step)[0] for step in range(40)])
     assert drawn.min() >= 0
     assert drawn.max() == len(tokens) - 10 - 2 - 1  # np.random.randint(0, len - length - 2) of the author's code
-    assert torch.equal(training._places(7)[0], made(corpus, batch_size=500)._places(7)[0])
-    assert not torch.equal(training._places(7)[0], training._places(8)[0])
+    assert torch.equal(training.places_of(7)[0], made(corpus, batch_size=500).places_of(7)[0])
+    assert not torch.equal(training.places_of(7)[0], training.places_of(8)[0])
     # 40 * 500 places over ten tenths of the book: each tenth has 2,000, deviation 42.
     tenths = torch.bincount(drawn * 10 // training.places, minlength=10)
     assert ((tenths - 2000).abs() < 5 * 42).all()
-    places, fresh = training._places(3)
+    places, fresh = training.places_of(3)
     assert fresh.all()
-    x, y = training._windows(places)
+    x, y = training.windows(places)
     for b in (0, 17, 499):
         span = tokens[places[b] : places[b] + 11].tolist()
         assert (x[:, b].tolist(), y[:, b].tolist()) == (span[:-1], span[1:])
@@ -107,7 +107,7 @@ def test_windows_begin_anywhere_in_the_book_and_each_character_predicts_the_next
 def test_the_loss_that_is_logged_is_that_of_the_steps_own_batch_before_its_update(corpus):
     training = made(corpus, steps=1)
     model = copy.deepcopy(training.model)
-    x, y = training._windows(training._places(0)[0])
+    x, y = training.windows(training.places_of(0)[0])
     finish(training)
     logits, _ = model(x, model.initial_state(4))
     expected = torch.nn.functional.cross_entropy(logits.flatten(0, 1), y.flatten()).item()
@@ -130,9 +130,9 @@ def test_carried_streams_go_on_with_their_state_and_begin_anew_at_the_end(corpus
     for step in range(60):
         training._train()
         training.step += 1
-        (places, fresh), state = training._places(step), given[-1][0]
+        (places, fresh), state = training.places_of(step), given[-1][0]
         if step:
-            before = training._places(step - 1)[0]
+            before = training.places_of(step - 1)[0]
             assert torch.equal(places, (before + 100) % training.places)
             assert torch.equal(fresh, places < before)
             for now, then in zip((p for s in state for p in s), (p for s in given[-2][1] for p in s), strict=True):

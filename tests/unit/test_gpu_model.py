@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from loglinear_helpers import config as log_linear
 from stacked_helpers import SENTENCES, WINDOWS, experiment
+from stacked_palindromes_helpers import config as palindromes
+from windows_helpers import config as windows
 
 from reprise import cli
 from reprise.data.corpus import Corpus, Split
@@ -68,6 +71,34 @@ def test_lines_take_as_many_steps_as_the_longest_of_their_batch(model, options, 
     # The long line is in one of the two batches; which, chance decides.
     assert work.kernels == pytest.approx((12 * 0.72 + 4 * 0.28) * (9 + 5) + 40 * 0.72 * 2)
     assert work.flops == pytest.approx((6 * 0.72 + 2 * 0.28) * sum(lengths) * weights)
+
+
+def test_palindromes_and_books_are_counted_by_steps(tmp_path):
+    lstm, elman = (work_of(experiment("a", palindromes(name), None), None) for name in ("lstm", "elman"))
+    # Eight units, six palindromes of eight digits, of which seven are read.
+    assert lstm.flops == 6 * 7 * 6 * (4 * 8 * (8 + 10) + 8 * 10)
+    assert elman.flops == 6 * 7 * 6 * (8 * (8 + 10) + 8 * 10)
+    assert lstm.kernels - elman.kernels == 7 * 8
+    book = work_of(experiment("a", windows(), "c.npz"), TEXT)
+    assert book.flops == 6 * 10 * 4 * (4 * 8 * (8 + V) + 4 * 8 * (8 + 8) + 8 * V)
+    TEXT.save(tmp_path / "c.npz")
+    several = [experiment("p", palindromes(), None, replicas=3), experiment("b", windows(), "c.npz", replicas=3)]
+    for one, found, steps in zip(several, estimates(several, tmp_path, gpu=GPUS["h200"]), (21, 41), strict=True):
+        assert found.source == MODEL
+        work = work_of(one, TEXT if one.corpus else None)
+        assert found.total == pytest.approx(steps * work.seconds(GPUS["h200"], 3))
+
+
+def test_windows_by_themselves_are_read_word_by_word_for_one_target():
+    for kind, rows in (("ll-rnn", 15 + 1), ("rnn", V)):
+        work = work_of(experiment("a", log_linear(kind), "c.npz"), TEXT)
+        lstm = 4 * 16 * (16 + 16) + 8 * 16 * 16
+        assert work.flops == (6 * 66 + 2 * 10) * (8 * lstm + 16 * rows)
+        assert work.kernels == pytest.approx((13 * 8 * 2 + 70) * 66 / 32)
+        assert work.traffic == pytest.approx(4 * (15 * 66 / 32 * (2 * 16 * rows + lstm) + 20 * 66 * 8 * 2 * 16))
+    streams = work_of(experiment("a", log_linear("rnn", scheme="streams"), "c.npz"), TEXT)
+    assert streams.flops == (6 * 66 + 2 * 10) * (lstm + 16 * V)
+    assert 8 * streams.kernels == pytest.approx(work.kernels)
 
 
 def test_estimates_with_a_gpu_say_that_they_are_a_model(tmp_path):

@@ -18,7 +18,18 @@ from typing import Any
 
 import torch
 
-from reprise.bench import gated, gated_task, gpu_implementations, gpu_lines, gso_task, rrntn
+from reprise.bench import (
+    gated,
+    gated_task,
+    gpu_books,
+    gpu_implementations,
+    gpu_lines,
+    gpu_loglinear,
+    gpu_palindromes,
+    gso_task,
+    llrnn_task,
+    rrntn,
+)
 from reprise.bench.ceilings import bytes_a_second, flops_a_second
 from reprise.bench.goals import Goal, judge
 from reprise.bench.gpu_table import show
@@ -34,8 +45,19 @@ _R_RNTN = Workload("ptb-h100-k100", "ptb", 10_000, hidden=100, matrices=100, sen
 _R_GRU = gated_task.Workload("r-gru-244-k100", "gru", hidden=244, matrices=100)
 _LSTM = gated_task.Workload("lstm-254", "lstm", hidden=254)
 _GSO = gso_task.Workload("gso-486", "gso", hidden=486, second_order=486)
-WORKLOADS = (_R_RNTN, _R_GRU, _LSTM, _GSO)
-_SOURCES = {Workload: rrntn, gated_task.Workload: gated, gso_task.Workload: gpu_lines}
+_PALINDROMES = gpu_palindromes.Workload("palindromes-t100", length=100)
+_BOOK = gpu_books.Workload("book-2x128", vocabulary=72)
+_LL_RNN = llrnn_task.Workload("ll-m2500", batch=128, top=2500)
+_SOFTMAX_RNN = llrnn_task.Workload("softmax-rnn", batch=128, top=0)
+WORKLOADS = (_R_RNTN, _R_GRU, _LSTM, _GSO, _PALINDROMES, _BOOK, _LL_RNN, _SOFTMAX_RNN)
+_SOURCES = {
+    Workload: rrntn,
+    gated_task.Workload: gated,
+    gso_task.Workload: gpu_lines,
+    gpu_palindromes.Workload: gpu_palindromes,
+    gpu_books.Workload: gpu_books,
+    llrnn_task.Workload: gpu_loglinear,
+}
 
 GOALS = (
     Goal((_R_RNTN.name, "graph-1"), 5.0, (_R_RNTN.name, "eager")),
@@ -44,6 +66,9 @@ GOALS = (
     Goal((_GSO.name, "graph-1"), 5.0, (_GSO.name, "eager")),
     Goal((_GSO.name, "graph-32"), 20.0, (_GSO.name, "eager")),
     Goal((_GSO.name, "graph-5"), 4.0, (_GSO.name, "graph-1")),
+    Goal((_PALINDROMES.name, "graph-1"), 5.0, (_PALINDROMES.name, "eager")),
+    Goal((_BOOK.name, "graph-1"), 5.0, (_BOOK.name, "eager")),
+    Goal((_LL_RNN.name, "graph-1"), 5.0, (_LL_RNN.name, "eager")),
     Goal((_LSTM.name, "graph-1"), 0.77, (_LSTM.name, "library"), stretch=True),
 )
 
@@ -179,6 +204,10 @@ def _repetitions(stream: Stream, made: Any, device: torch.device, seconds: float
 
 def _words_a_step(task: Any) -> float:
     """Words that a replica reads in one step of time."""
+    if isinstance(task, llrnn_task.Task):
+        return gpu_loglinear.targets_a_step(task)
+    if type(task) in gpu_implementations.BY_STEPS:
+        return gpu_implementations.BY_STEPS[type(task)].BATCH
     if isinstance(task, gso_task.Task):
         return gpu_lines.lines_a_step(task)
     return task.x.shape[2] if isinstance(task, gated_task.Task) else 1

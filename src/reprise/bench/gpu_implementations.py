@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from reprise.bench import gated_engines, gated_task, gpu_lines, gso_task
+from reprise.bench import (
+    gated_engines,
+    gated_task,
+    gpu_books,
+    gpu_lines,
+    gpu_loglinear,
+    gpu_palindromes,
+    gso_task,
+    llrnn_task,
+)
 from reprise.bench.ceilings import synchronise
 from reprise.bench.engines import build_model
 from reprise.bench.gpu_peers import EagerSubsequences, EagerWindows, Library, numpy_of, weights_of
@@ -42,10 +51,16 @@ That of document 000 is in `gpu_lines`: its shapes differ, a stack each.
 
 _DEVIATION, _RANGE = 0.1**1.5, 0.05
 
+BY_STEPS = {gpu_palindromes.Task: gpu_palindromes, gpu_books.Task: gpu_books, llrnn_task.Task: gpu_loglinear}
+"""Tasks whose pieces are steps, and the modules of their implementations."""
+
 
 def make(name: str, task: Any, device: torch.device) -> Any:
     """An implementation of a task; NotImplementedError where there is none, with the reason."""
     windows, lines = isinstance(task, gated_task.Task), isinstance(task, gso_task.Task)
+    own = BY_STEPS.get(type(task))
+    if own and name in ("eager", "library"):
+        return (own.Eager if name == "eager" else own.Library)(task, device)
     if name == "eager":
         if lines:
             return gpu_lines.EagerLines(task, device)
@@ -60,6 +75,8 @@ def make(name: str, task: Any, device: torch.device) -> Any:
         return Stacks([gpu_lines.LineStack(task, device, models, capture) for models in found])
     if name == "graph-5":
         raise NotImplementedError("five are the folds of document 000")
+    if own:
+        return Stacks([own.OneStack(task, device, own.models_of(task, replicas), capture) for _ in range(stacks)])
     models, kind = _models(task, replicas), WindowStack if windows else SubsequenceStack
     return Stacks([kind(task, device, models, capture) for _ in range(stacks)])
 
@@ -67,7 +84,7 @@ def make(name: str, task: Any, device: torch.device) -> Any:
 class Stacks:
     """Stacks at the same time. The first replica has the task's weights; losses are its own."""
 
-    def __init__(self, stacks: list[SubsequenceStack] | list[WindowStack] | list[gpu_lines.LineStack]) -> None:
+    def __init__(self, stacks: list[Any]) -> None:
         self.stacks, self.warm, self.block = stacks, stacks[0].warm, stacks[0].block
         self.replicas = sum(one.stack.R for one in stacks)
 
@@ -167,6 +184,8 @@ def bytes_a_token(task: Any) -> float:
     parameter and reads it twice.
     """
     w = task.workload
+    if type(task) in BY_STEPS:
+        return BY_STEPS[type(task)].bytes_a_token(task)
     if isinstance(task, gso_task.Task):
         return gpu_lines.bytes_a_token(task)
     if isinstance(task, gated_task.Task):

@@ -90,8 +90,9 @@ def estimates(
 
 
 def _modelled(experiment: Resolved, missing: int, share: float, gpu: Gpu, root: Path) -> Estimate:
-    epochs = share * experiment.config["training"]["options"]["max_epochs"]
-    seconds = seconds_of_stack(experiment, missing, epochs, gpu, root)
+    options = experiment.config["training"]["options"]
+    count = share * options["max_epochs"] if "max_epochs" in options else options["steps"]
+    seconds = seconds_of_stack(experiment, missing, count, gpu, root)
     if seconds is None:
         return Estimate(experiment, missing, None, f"not prepared: reprise prepare {experiment.id}")
     return Estimate(experiment, missing, seconds / missing, MODEL)

@@ -46,30 +46,31 @@ GPUS = {
 
 @dataclass(frozen=True)
 class Work:
-    """An epoch with its evaluations: kernels one after another, and one replica's operations and bytes."""
+    """An epoch with its evaluations, or a step: kernels one after another, one replica's operations and bytes."""
 
     kernels: float
     flops: float
     traffic: float
 
     def seconds(self, gpu: Gpu, replicas: int) -> float:
-        """Of one epoch of a stack of so many replicas."""
+        """Of one epoch, or step, of a stack of so many replicas."""
         one = max(self.flops / (SHARE * gpu.flops), self.traffic / gpu.bandwidth)
         return self.kernels * KERNEL_SECONDS + replicas * one
 
 
-def seconds_of_stack(experiment: Resolved, replicas: int, epochs: float, gpu: Gpu, root: Path) -> float | None:
-    """Seconds of a stack of so many replicas; None where the corpus is not prepared."""
-    path = root / experiment.corpus
-    if not path.is_file():
+def seconds_of_stack(experiment: Resolved, replicas: int, count: float, gpu: Gpu, root: Path) -> float | None:
+    """Seconds of `count` epochs, or steps, of a stack of so many replicas; None where the corpus is not prepared."""
+    path = root / experiment.corpus if experiment.corpus else None
+    if path is not None and not path.is_file():
         return None
-    return epochs * work_of(experiment, _corpus(path)).seconds(gpu, replicas)
+    return count * work_of(experiment, _corpus(path) if path else None).seconds(gpu, replicas)
 
 
-def work_of(experiment: Resolved, corpus: Corpus) -> Work:
-    """The work of one epoch; KeyError for a protocol that trains in no stack."""
+def work_of(experiment: Resolved, corpus: Corpus | None) -> Work:
+    """The work of one epoch, or of one step where steps are counted; KeyError for what trains in no stack."""
     config = experiment.config
-    return _WORK[config["training"]["protocol"]](config["model"], config["training"]["options"], corpus)
+    options = {**config.get("data", {}).get("options", {}), **config["training"]["options"]}
+    return _WORK[config["training"]["protocol"]](config["model"], options, corpus)
 
 
 @functools.lru_cache(maxsize=2)
@@ -121,6 +122,48 @@ def _lines(model: Mapping[str, Any], training: Mapping[str, Any], corpus: Corpus
     return Work(kernels, flops, _FLOAT * (3 * train + (1 - train)) * steps * weights)
 
 
+def _log_linear(model: Mapping[str, Any], training: Mapping[str, Any], corpus: Corpus) -> Work:
+    """RMSprop on windows of words: thirteen kernels a step of time and layer, seventy a batch; read forward besides.
+
+    Every parameter goes through memory fifteen times in a step, whether the batch holds its word or not.
+    """
+    options, V, T = model["options"], len(corpus.vocabulary), training["window"]
+    D, H, layers = (options[name] for name in ("embedding_size", "hidden_size", "layers"))
+    tags = options["word_identity"] * (options["top_types"] + 1) + len(corpus.facts.get("tags", ()))
+    inputs, outputs = (V if options[side] in ("one-hot", "softmax") else tags for side in ("input", "output"))
+    lstm = 4 * H * (D + H) + 8 * H * H * (layers - 1)
+    N, reads = len(corpus.splits["train"].tokens), T if training["scheme"] == "sliding" else 1  # words a target
+    other, batches = _words(corpus) - N, N * reads / (T * training["batch_size"])
+    weights = reads * lstm + H * outputs
+    traffic = _FLOAT * (15 * batches * (D * inputs + H * outputs + lstm) + 20 * N * reads * layers * H)
+    return Work((13 * T * layers + 70) * batches, (6 * N + 2 * other) * weights, traffic)
+
+
+def _palindromes(model: Mapping[str, Any], training: Mapping[str, Any], corpus: None) -> Work:
+    """A step on palindromes of ten digits: every digit but the last is read, there and back."""
+    T, B, n = training["length"] - 1, training["batch_size"], model["options"]["hidden_size"]
+    gates, kernels = (1, 4) if model["name"] == "elman" else (4, 12)
+    return _of_steps(T, B, [gates * n * n], 10 * (gates + 1) * n, gates * n, kernels)
+
+
+def _books(model: Mapping[str, Any], training: Mapping[str, Any], corpus: Corpus) -> Work:
+    """A step on windows of a book: layer after layer, there and back."""
+    n, layers, V = model["options"]["hidden_size"], model["options"]["layers"], len(corpus.vocabulary)
+    between = [4 * n * n] * layers
+    return _of_steps(training["length"], training["batch_size"], between, 5 * V * n + sum(between[1:]), 4 * n, 13)
+
+
+def _of_steps(T: int, B: int, between: list[int], others: int, gates: int, kernels: int) -> Work:
+    """T steps of time of B sequences: weights `between` states, a layer each, and `others`; sixty kernels at the end.
+
+    Weights between states are read in every step of time, there and back; what a gate is goes through memory a dozen
+    times.
+    """
+    flops = 6 * T * B * (sum(between) + others)
+    traffic = _FLOAT * (2 * T * sum(between) + 12 * T * B * gates * len(between) + 10 * (sum(between) + others))
+    return Work(kernels * T * len(between) + 60, flops, traffic)
+
+
 def _longest_of_batches(lengths: np.ndarray, size: int) -> np.ndarray:
     """The longest line of every batch of an epoch in random order."""
     order = np.random.default_rng(0).permutation(len(lengths))
@@ -131,4 +174,11 @@ def _words(corpus: Corpus) -> int:
     return sum(len(split.tokens) for split in corpus.splits.values())
 
 
-_WORK = {"subsequence-sgd": _subsequences, "batched-sgd": _windows, "line-epochs": _lines}
+_WORK = {
+    "subsequence-sgd": _subsequences,
+    "batched-sgd": _windows,
+    "line-epochs": _lines,
+    "windows": _log_linear,
+    "final-digit": _palindromes,
+    "character-windows": _books,
+}

@@ -15,11 +15,10 @@ class Recurrence:
     """
 
     def __init__(self, like: Tensor, T: int, B: int, n: int, activation: str, linear: Linear) -> None:
-        if activation not in ("relu", "tanh"):
+        if activation not in PHI:
             raise ValueError(f"activation must be relu or tanh, not {activation}")
         self.n, self.linear = n, linear
-        self.phi = _relu if activation == "relu" else torch.tanh
-        self.slope = torch.sign if activation == "relu" else _slope_of_tanh
+        self.phi, self.slope = PHI[activation]
         new = like.detach().new_empty
         self.gates, self.d_gates = new(T, B, 4 * n), new(T, B, 4 * n)
         self.h, self.c, self.phi_c, self.by_c = new(T + 1, B, n), new(T + 1, B, n), new(T, B, n), new(T, B, n)
@@ -79,3 +78,7 @@ def _relu(x: Tensor, out: Tensor) -> Tensor:
 def _slope_of_tanh(y: Tensor) -> Tensor:
     """By its value y."""
     return 1 - y * y
+
+
+PHI = {"relu": (_relu, torch.sign), "tanh": (torch.tanh, _slope_of_tanh)}
+"""phi by name, with an argument `out`, and its slope by its value."""

@@ -1,6 +1,7 @@
 """What the engines of stacks have in common: R replicas of models of one shape, trained as one program.
 
-A stack trains on texts that every replica reads in the same order, or (`stacked_lines`) on lines of each replica's own.
+A stack trains on texts that every replica reads in the same order, or on data of each replica's own (`stacked_lines`,
+`stacked_palindromes`, `stacked_books`).
 `train` and `evaluate` return before the device is done; nothing waits for it but whoever asks for numbers of it:
 losses, parameters, the carried state.
 """

@@ -18,25 +18,28 @@ BETA_1, BETA_2 = 0.9, 0.999
 class StackedAdam:
     """Parameters `p` of R replicas by name, (R, ...), their gradients `d`, and the step from one to the other.
 
-    `clips` are the norms that gradients are shortened to, 0 for none.
+    `clips` are the norms that gradients are shortened to, 0 for none; `added` is what a norm counts more than it is.
     """
 
-    def __init__(self, shapes: Mapping[str, Sequence[int]], clips: Sequence[float], like: Tensor) -> None:
+    def __init__(
+        self, shapes: Mapping[str, Sequence[int]], clips: Sequence[float], like: Tensor, added: float = 0.0
+    ) -> None:
         R, layout = len(clips), SideBySide(shapes)
         self.values, self.gradients, self.first, self.second = (like.new_zeros(R, layout.size) for _ in range(4))
         self.p, self.d = layout.views(self.values), layout.views(self.gradients)
         real = {"dtype": torch.float64, "device": like.device}
+        self.added = added
         self.clips = torch.tensor([clip or math.inf for clip in clips], **real) if any(clips) else None
         self.rates, self.epsilons, self.count = (torch.zeros(R, **real) for _ in range(3))
 
     def step(self, there: Tensor) -> None:
         """A step of the replicas that are `there` (R,), bool; the gradients of the others must be 0. Part of a program.
 
-        Norms are those of `gated_step.clipped`.
+        Norms are those of `gated_step.clipped`; torch's clip_grad_norm_ adds 1e-6 to them.
         """
         d, m, v, dtype = self.gradients, self.first, self.second, self.values.dtype
         if self.clips is not None:
-            d.mul_((self.clips / norms_of(d, len(d))).clamp(max=1.0).to(dtype)[:, None])
+            d.mul_((self.clips / (norms_of(d, len(d)) + self.added)).clamp(max=1.0).to(dtype)[:, None])
         now = there.to(torch.float64)
         self.count.add_(now)
         steps = self.count.clamp(min=1.0)

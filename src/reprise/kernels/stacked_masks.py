@@ -32,13 +32,17 @@ class StackedMasks:
         numbers = (ladder + first * W).mul_(counters.signed(counters.GOLDEN)).unsqueeze(replicas_at)
         shape = [1, 1, 1]
         shape[replicas_at] = -1
-        z = numbers + self.keys.view(shape)
-        shifted = torch.empty_like(z)
-        for bits, factor in ((30, counters.FIRST), (27, counters.SECOND)):
-            z.bitwise_xor_(_shift(z, bits, shifted)).mul_(counters.signed(factor))
-        z.bitwise_xor_(_shift(z, 31, shifted))
-        kept = _shift(z, 32, shifted) >= self.thresholds.view(shape)
+        kept = uniform32_of(numbers + self.keys.view(shape)) >= self.thresholds.view(shape)
         torch.mul(kept, self.scales.view(shape), out=out)
+
+
+def uniform32_of(z: Tensor) -> Tensor:
+    """The numbers of `counters.uniform32` from key + GOLDEN (1 + counter), int64, which is used up."""
+    shifted = torch.empty_like(z)
+    for bits, factor in ((30, counters.FIRST), (27, counters.SECOND)):
+        z.bitwise_xor_(_shift(z, bits, shifted)).mul_(counters.signed(factor))
+    z.bitwise_xor_(_shift(z, 31, shifted))
+    return _shift(z, 32, shifted)
 
 
 def ladder_of(words: int, width: int, device: torch.device) -> Tensor:

@@ -15,7 +15,8 @@ class ProtocolEntry:
     """A protocol's class ("module:Class"), the models that it calls in the way they are made for, and its options.
 
     `models` are names of the models' registry; "none" is for a protocol that trains nothing. `gpu` says whether it can
-    use a GPU, `chance` whether a replica's number is in its results; where it is not, one replica says all.
+    use a GPU, `chance` whether a replica's number is in its results; where it is not, one replica says all. Of one with
+    chance, `counted` names the splits of whose numbers that is not so.
     """
 
     target: str
@@ -23,6 +24,7 @@ class ProtocolEntry:
     options: Options
     gpu: bool
     chance: bool = True
+    counted: tuple[str, ...] = ()
 
     @property
     def trains(self) -> bool:
@@ -156,7 +158,7 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
         gpu=False,
         chance=False,
     ),
-    "word-order": ProtocolEntry("reprise.training.word_order:WordOrder", _COUNTED, {}, gpu=False),
+    "word-order": ProtocolEntry("reprise.training.word_order:WordOrder", _COUNTED, {}, gpu=False, counted=("phrases",)),
     "tagging": ProtocolEntry("reprise.training.tagging:Tagging", ("tagger",), _SENTENCES, gpu=False),
     "sentence-labels": ProtocolEntry(
         "reprise.training.tagging:SentenceLabels", ("sentence-classifier",), _SENTENCES, gpu=False

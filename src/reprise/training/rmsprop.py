@@ -14,6 +14,9 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
+FIRST_MEAN_SQUARES = {"one": 1.0, "zero": 0.0}
+"""What a configuration calls them."""
+
 
 class TensorFlowRMSProp:
     """Updates `parameters` in place by their `.grad`; `start` is the first mean square."""

@@ -178,8 +178,8 @@ class StackRunner:
 
     def _stop(self, reason: str) -> None:
         for running in list(self.running):
-            active = [member.job for member in running.epochs.active]
             self._save(running)
+            active = [member.job for member in running.epochs.active]
             self.say(f"{running.title}: stopped by {reason}, {len(active)} saved; the same command goes on from there")
             self.unfinished += active
             self._drop(running)

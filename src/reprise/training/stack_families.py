@@ -19,10 +19,13 @@ from reprise.training import batched_sgd, subsequence_sgd
 from reprise.training.loop import Job
 from reprise.training.protocol import dtype_of
 from reprise.training.schedule import HalvingSchedule
+from reprise.training.stack_books import BookFamily
 from reprise.training.stack_check import TOLERANCES, check_subsequences, check_windows
 from reprise.training.stack_epochs import StackEpochs
 from reprise.training.stack_lines import LineFamily
+from reprise.training.stack_loglinear import LogLinearFamily
 from reprise.training.stack_member import Member
+from reprise.training.stack_palindromes import PalindromeFamily
 
 _PIECE_OF_WINDOWS = 8
 """Windows of a piece of work; of an evaluation, as many of its programs."""
@@ -139,12 +142,20 @@ class WindowFamily(_Halving):
         check_windows(stack, members, models, self.data, texts, self.tolerance)
 
 
-FAMILIES = {"subsequence-sgd": SubsequenceFamily, "batched-sgd": WindowFamily, "line-epochs": LineFamily}
+FAMILIES = {
+    "subsequence-sgd": SubsequenceFamily,
+    "batched-sgd": WindowFamily,
+    "line-epochs": LineFamily,
+    "windows": LogLinearFamily,
+    "final-digit": PalindromeFamily,
+    "character-windows": BookFamily,
+}
+_WITHOUT_CORPUS = ("final-digit",)
 
 
-def family_of(config: Mapping[str, Any], corpus: Path | None) -> SubsequenceFamily | WindowFamily | LineFamily:
-    """The family that a configuration trains with; UserError without a corpus."""
-    if corpus is None:
+def family_of(config: Mapping[str, Any], corpus: Path | None) -> Any:
+    """The family that a configuration trains with; UserError without the corpus that it needs."""
+    if corpus is None and config["training"]["protocol"] not in _WITHOUT_CORPUS:
         raise UserError("this protocol needs a prepared corpus; name the folder with --corpora")
     return FAMILIES[config["training"]["protocol"]](corpus, config)
 

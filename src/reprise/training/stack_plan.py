@@ -25,6 +25,7 @@ class Stackable:
     models: tuple[str, ...]
     of_model: tuple[str, ...]
     of_training: tuple[str, ...]
+    of_data: tuple[str, ...] = ()
 
 
 _STACKABLE = {
@@ -34,6 +35,15 @@ _STACKABLE = {
         ("gso", "first-order", "mi-rnn"),
         ("hidden_size", "second_order_size", "input_term", "recurrent_term", "activation", "form"),
         ("batch_size",),
+    ),
+    "final-digit": Stackable(("elman", "lstm"), ("hidden_size",), ("batch_size",), ("length",)),
+    "character-windows": Stackable(
+        ("stacked-lstm",), ("hidden_size", "layers", "activation", "forget_bias"), ("batch_size", "length")
+    ),
+    "windows": Stackable(
+        ("log-linear",),
+        ("input", "output", "embedding_size", "hidden_size", "layers"),
+        ("scheme", "window", "batch_size"),
     ),
 }
 """By protocol; what is not here trains by itself."""
@@ -58,6 +68,7 @@ def stack_key(resolved: Resolved) -> tuple[object, ...] | None:
         return None
     sizes = [model["options"].get(name) for name in alike.of_model]
     sizes += [training["options"].get(name) for name in alike.of_training]
+    sizes += [resolved.config["data"]["options"].get(name) for name in alike.of_data]
     # Gated networks with one matrix each need no copy of a matrix for every word: they are stacked apart.
     alone = training["protocol"] == "batched-sgd" and model["options"]["matrices"] == 1
     return training["protocol"], resolved.corpus, resolved.config["precision"], model["name"], *sizes, alone

@@ -35,7 +35,6 @@ class Running:
     precision: str
     aside: bool
     save_seconds: float
-    closed: int = 0  # epochs
     told: bool = False  # that it runs without graphs
     began: float = field(default_factory=time.monotonic)
     saved_at: float = field(default_factory=time.monotonic)
@@ -47,37 +46,25 @@ class Running:
         more = len(self.epochs.members) - 1
         return self.epochs.members[0].job.resolved.id + (f" and {more} more" if more else "")
 
-    @property
-    def progress(self) -> float:
-        return self.closed + self.epochs.done
-
     def seconds_left(self, usual: Callable[[Resolved], float | None]) -> float | None:
         """How long it will take from here, None before that can be told."""
         now = time.monotonic()
         if self.measured is None:
             if now - self.began > _PROBE_SECONDS / 2:  # what is done once does not count
-                self.measured = now, self.progress
+                self.measured = now, self.epochs.progress
             return None
         since, before = self.measured
-        if now - since < _PROBE_SECONDS or self.progress <= before:
+        progress = self.epochs.progress
+        if now - since < _PROBE_SECONDS or progress <= before:
             return None
-        left = max(max(1.0, (usual(m.job.resolved) or 0.0) - m.schedule.epoch) for m in self.epochs.active)
-        return (left - self.epochs.done) * (now - since) / (self.progress - before)
+        return self.epochs.left(usual) * (now - since) / (progress - before)
 
     def epoch_line(self) -> str:
-        """What the epoch that has just been closed brought; begins the next one."""
+        """What the epoch (or the steps) that has just been closed brought; begins the next one."""
         now = time.monotonic()
         seconds, self.epoch_began = now - self.epoch_began, now
-        self.closed += 1
-        active = self.epochs.active
-        valid = [member.schedule.history[-1]["valid"] for member in active]
-        numbers = [member.schedule.epoch for member in active]
-        epochs = f"{min(numbers)}" + (f" to {max(numbers)}" if max(numbers) > min(numbers) else "")
-        rate = len(self.epochs.members) * sum(self.epochs.family.counts.values()) / seconds
-        return (
-            f"{self.title}: epoch {epochs} in {seconds:.1f} s, {rate:,.0f} tokens/s, {len(active)} in training; "
-            f"valid {min(valid):.4f} to {max(valid):.4f} nats/token"
-        )
+        self.epochs.closed += 1
+        return f"{self.title}: {self.epochs.line(seconds)}"
 
 
 def start(

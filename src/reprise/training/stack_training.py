@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from reprise.config.resolved import Resolved
 from reprise.kernels.stacked import Stack
 from reprise.training.stack_member import Member
 
@@ -36,6 +37,7 @@ class StackTraining:
         self.family, self.members, self.models, self.device, self.say = family, members, models, device, say
         self.checked = checked
         self.replicas = len(members)
+        self.closed = 0  # epochs
         self.stack: Stack | None = None
         self.texts: Any = None  # what the stack reads
 
@@ -51,6 +53,31 @@ class StackTraining:
     def ready(self) -> bool:
         """Whether `advance` would not have to wait long: the device has little to do left."""
         return self.stack.programs.pending < (1 if self._waits else 2)
+
+    @property
+    def done(self) -> float:
+        """The part of the present epoch that is done."""
+        raise NotImplementedError
+
+    @property
+    def progress(self) -> float:
+        """How far this stack has come, in epochs or steps."""
+        return self.closed + self.done
+
+    def left(self, usual: Callable[[Resolved], float | None]) -> float:
+        """How far it has still to go, in the same; `usual` says how many epochs an experiment takes."""
+        return max(max(1.0, (usual(m.job.resolved) or 0.0) - m.schedule.epoch) for m in self.active) - self.done
+
+    def line(self, seconds: float) -> str:
+        """What the epoch brought that was just closed, after so many seconds."""
+        valid = [member.schedule.history[-1]["valid"] for member in self.active]
+        numbers = [member.schedule.epoch for member in self.active]
+        epochs = f"{min(numbers)}" + (f" to {max(numbers)}" if max(numbers) > min(numbers) else "")
+        rate = len(self.members) * sum(self.family.counts.values()) / seconds
+        return (
+            f"epoch {epochs} in {seconds:.1f} s, {rate:,.0f} tokens/s, {len(self.active)} in training; "
+            f"valid {min(valid):.4f} to {max(valid):.4f} nats/token"
+        )
 
     @property
     def _waits(self) -> bool:
@@ -102,9 +129,11 @@ class StackTraining:
     def _leave(self, member: Member) -> None:
         record = member.write(self.device, self.replicas)
         status = "finished" if member.diverged is None else f"diverged at {member.diverged}"
-        self.say(
-            f"{member.job.title}: {status} after {member.schedule.epoch} epochs, {record['run']['wall_seconds']:.0f} s"
-        )
+        self.say(f"{member.job.title}: {status} after {self._taken(member)}, {record['run']['wall_seconds']:.0f} s")
+
+    def _taken(self, member: Member) -> str:
+        """How long a member has trained, in words."""
+        return f"{member.schedule.epoch} epochs"
 
     def _go_on(self) -> None:
         """Into the next epoch, in a smaller stack where half of this one has stopped."""

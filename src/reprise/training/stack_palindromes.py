@@ -1,0 +1,105 @@
+"""Protocol final-digit as stacks: how a stack of document 002's networks for palindromes is built, fed and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from reprise.data.palindromes import palindromes
+from reprise.kernels.sequence import AutogradEngine
+from reprise.kernels.stacked_palindromes import StackedPalindromes
+from reprise.training.loop import Job
+from reprise.training.palindrome_course import PalindromeCourse, first_model
+from reprise.training.protocol import dtype_of, generator_for
+from reprise.training.stack_check import TOLERANCES, Made, different, hold
+from reprise.training.stack_member import Member
+from reprise.training.stack_steps import ROUND, StackSteps
+
+_SPAN = 512
+"""Steps of time in a piece of work, about."""
+
+STEPS = 3
+"""Of the check: the program comes up three times, called, captured and replayed."""
+
+_RATE, _EPSILON = 0.001, 0.01
+"""Of the check, as in `stack_check_lines`."""
+
+
+class PalindromeFamily:
+    """Replicas read palindromes of one length, each those of its own generator."""
+
+    epochs = StackSteps
+
+    def __init__(self, corpus: Path | None, config: Mapping[str, Any]) -> None:
+        del corpus  # there is none
+        self.length = config["data"]["options"]["length"]
+        self.batch = config["training"]["options"]["batch_size"]
+        precision = config["precision"]
+        self.dtype = torch.float32 if precision == "tf32" else dtype_of(config)
+        self.tolerance = TOLERANCES[precision]
+
+    def schedule(self, job: Job) -> PalindromeCourse:
+        """The course of a replica, before its first step."""
+        return PalindromeCourse(job.resolved.config, job.replica)
+
+    def model(self, config: dict[str, Any], seed: int) -> nn.Module:
+        """The readable model with a replica's first weights."""
+        return first_model(config, seed).to(self.dtype)
+
+    def build(self, members: Sequence[Member], models: Sequence[nn.Module], device: torch.device) -> StackedPalindromes:
+        clips = [member.schedule.options["clip_norm"] for member in members]
+        span = max(1, _SPAN // self.length)
+        return StackedPalindromes(models, clips, self.length, self.batch, span, ROUND, device)
+
+    def feed(self, stack: StackedPalindromes, members: Sequence[Member], first: int, count: int) -> None:
+        """The palindromes of the next steps, drawn on the host and copied once a piece of work, half of each.
+
+        On the device they could not be drawn: they come out of torch's generator of random numbers, one number after
+        the other, and are to be those of a replica that trains alone.
+        """
+        del first
+        drawn = [[m.schedule.batch()[0] for _ in range(count)] if m.active else [] for m in members]
+        stack.feed(self._left_halves(drawn, count))
+
+    def _left_halves(self, drawn: Sequence[Sequence[Tensor]], count: int) -> np.ndarray:
+        """Of inputs (T, B) a step and replica: (steps, R, ceil(T / 2), B), 0 where a replica has none."""
+        half = (self.length + 1) // 2
+        left = np.zeros((count, len(drawn), half, self.batch), np.uint8)
+        for r, steps in enumerate(drawn):
+            for k, x in enumerate(steps):
+                left[k, r] = x[:half]
+        return left
+
+    def check(self, stack: StackedPalindromes, members: Sequence[Member], models: Sequence[nn.Module]) -> None:
+        """Holds the stack's first steps to the readable models; raises `StackDisagrees`. Changes parameters."""
+        drawn = []
+        for member in members:
+            generator = generator_for(member.job.replica, "data")
+            drawn.append([palindromes(self.length, self.batch, generator) for _ in range(STEPS)])
+        left = self._left_halves([[x for x, _ in steps] for steps in drawn], STEPS)
+        stack.begin([_RATE] * len(members), _EPSILON)
+        for k in range(STEPS):
+            stack.feed(left[k : k + 1])
+            stack.train(1, k)
+        found = stack.results(STEPS)
+        for i in different(members):
+            clip = members[i].schedule.options["clip_norm"]
+
+            def reference(model: nn.Module, i: int = i, clip: float = clip) -> Made:
+                engine, losses = AutogradEngine(model), []
+                optimiser = torch.optim.Adam(model.parameters(), lr=_RATE, eps=_EPSILON)
+                device = next(model.parameters()).device
+                for x, y in drawn[i]:
+                    losses.append(engine.loss_and_gradients(x.to(device), y.to(device))[0])
+                    torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+                    optimiser.step()
+                return Made([sum(losses), losses[-1]], model.state_dict())
+
+            losses, _ = found[i]
+            made = Made([sum(losses), losses[-1]], stack.export(i))
+            hold(members[i].job.title, models[i], made, reference, STEPS, self.tolerance, stack.device)

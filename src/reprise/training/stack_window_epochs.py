@@ -1,0 +1,182 @@
+"""The epochs of a stack over windows: every replica reads the training windows in an order of its own.
+
+A replica that has stopped waits, unchanged, until half of its stack has stopped or the rest has diverged. Then the
+training text is read once with the last weights of all that wait, and what is left goes on in a smaller stack: read at
+once for each, that text would cost the others a third of an epoch every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from reprise.kernels.loglinear import HandEngine
+from reprise.training.protocol import Diverged
+from reprise.training.stack_member import Member
+from reprise.training.stack_training import Say, StackTraining
+from reprise.training.window_course import END, EPOCH
+
+_PIECE = 8
+"""Batches of a piece of work."""
+
+
+class StackWindowEpochs(StackTraining):
+    """A stack in training. `saved` are the members' checkpoints, all of the same text and place in it."""
+
+    def __init__(
+        self,
+        family: Any,
+        members: list[Member],
+        models: list[nn.Module],
+        saved: Sequence[Mapping[str, Any] | None],
+        device: torch.device,
+        checked: bool,
+        say: Say,
+    ) -> None:
+        super().__init__(family, members, models, device, checked, say)
+        states = self._take_up(saved)
+        self.optimisers = [state["optimiser"] if state else None for state in states]
+        # Summed nats of each batch of the epoch, or of what comes after, as far as they have been read from the device.
+        self.losses = [list(state["losses"]) if state else [] for state in states]
+        self.given = len(self.losses[0])  # batches whose losses the device was asked for
+        self._build()
+        self._open(self.split, self.next)
+        if self.next and family.carried:
+            self.stack.state = torch.stack([state["carried"] for state in states])
+
+    @property
+    def done(self) -> float:
+        """Targets read in this epoch, as a share of all; 0 after the last one."""
+        if self.split not in EPOCH:
+            return 0.0
+        counts = self.family.counts
+        before = sum(counts[split] for split in EPOCH[: EPOCH.index(self.split)])
+        return (before + counts[self.split] * self.next / len(self.texts)) / sum(counts.values())
+
+    @property
+    def _waits(self) -> bool:
+        return self.next == len(self.texts) and self._following() is None
+
+    def advance(self) -> bool:
+        """Hands the device the next batches, or closes the epoch or what comes after; True where it closed an epoch."""
+        if self.next < len(self.texts):
+            end = min(self.next + _PIECE, len(self.texts))
+            run = {"train": self.stack.train, END[1]: self.stack.judge}.get(self.split, self.stack.evaluate)
+            run(self.texts, self.next, end)
+            self.next = end
+            if self.split != END[1]:
+                self.given = self.texts.number + end
+            return False
+        following = self._following()
+        if following is not None:
+            self._open(following)
+            return False
+        if self.split in EPOCH:
+            self._close_epoch()
+            return True
+        self._close_end()
+        return False
+
+    def save(self) -> None:
+        """Checkpoints of all that are still in training, or wait."""
+        self._settle()
+        state = self.stack.state if self.family.carried else None
+        for i, member in enumerate(self.members):
+            if not member.active:
+                continue
+            stopped = member.schedule.stopped
+            place = {"split": END[0] if stopped else EPOCH[0], "next": 0, "losses": [], "carried": None}
+            if stopped == (self.split in END):  # it is for this one that the text is read
+                # A pass over the pairs is short: one that was interrupted is made again.
+                place = {"split": self.split, "next": 0 if self.split == END[1] else self.next}
+                place |= {"losses": self.losses[i], "carried": None if state is None else state[i].clone()}
+            member.save({"parameters": self.stack.export(i), "optimiser": self.stack.optimiser(i), **place})
+
+    def _following(self) -> str | None:
+        """The text that comes next without anything to be closed."""
+        if self.split in EPOCH[:-1]:
+            return EPOCH[EPOCH.index(self.split) + 1]
+        return END[1] if self.split == END[0] and self.members[0].schedule.pairs else None
+
+    def _build(self) -> None:
+        super()._build()
+        for i, state in enumerate(self.optimisers):
+            self.stack.set_optimiser(i, state)
+
+    def _check(self) -> None:
+        self.family.check(self.stack, self.members, self.models)
+
+    def _begin(self) -> None:
+        self.family.begin(self.stack, self.members)
+
+    def _keep(self, left: Sequence[int]) -> None:
+        self.optimisers = [self.stack.optimiser(i) for i in left]
+        self.losses = [[] for _ in left]
+
+    def _open(self, split: str, first: int = 0) -> None:
+        """The text that is read next, from batch `first` on."""
+        self.split, self.next = split, first
+        self.texts = self.family.text(self.members, split)
+        self.stack.enter(self.texts)
+
+    def _settle(self) -> None:
+        """Reads the losses of the batches that the device was given; waits for it."""
+        first = len(self.losses[0])
+        if first < self.given:
+            for own, more in zip(self.losses, self.stack.piece_losses(first, self.given), strict=True):
+                own += more
+
+    def _close_epoch(self) -> None:
+        self._settle()
+        for member, losses in zip(self.members, self.losses, strict=True):
+            if member.active and not member.schedule.stopped:
+                self._or_diverged(member, self._end_epoch, losses)
+        self._forget()
+        waiting = [member for member in self.active if member.schedule.stopped]
+        if waiting and 2 * (len(self.active) - len(waiting)) <= len(self.members):
+            self._open(END[0])
+        else:
+            self._next_epoch()
+
+    def _close_end(self) -> None:
+        self._settle()
+        for i, (member, losses) in enumerate(zip(self.members, self.losses, strict=True)):
+            if member.active and member.schedule.stopped:
+                self._or_diverged(member, self._finish, i, losses)
+        self._forget()
+        self._next_epoch()
+
+    def _or_diverged(self, member: Member, close: Any, *arguments: Any) -> None:
+        try:
+            close(member, *arguments)
+        except Diverged as where:
+            member.diverged = where.where
+        if not member.active:
+            self._leave(member)
+
+    def _end_epoch(self, member: Member, losses: Sequence[float]) -> None:
+        for split in EPOCH:
+            first = self.family.texts.number(split)
+            member.schedule.take_losses(split, losses[first : first + self.family.texts.pieces[split]])
+        member.schedule.end_epoch()
+
+    def _finish(self, member: Member, i: int, losses: Sequence[float]) -> None:
+        """Takes what was read with a member's last weights, and draws its samples on the CPU."""
+        course, model = member.schedule, self.models[i]
+        course.take_losses(END[0], losses)
+        if course.pairs is not None:
+            course.margins = self.stack.margins(i, len(course.pairs))
+        model.load_state_dict(self.stack.export(i))
+        course.draw(HandEngine(model).log_probabilities, model.features)
+        course.phase = "finished"
+
+    def _forget(self) -> None:
+        self.losses, self.given = [[] for _ in self.members], 0
+
+    def _next_epoch(self) -> None:
+        self._go_on()
+        if self.active:
+            self._open(EPOCH[0])

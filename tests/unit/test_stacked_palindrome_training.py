@@ -1,0 +1,234 @@
+"""Replicas on palindromes that train as stacks: the records of solo runs, resumed, out of memory, or wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from stacked_helpers import experiment, jobs_of, never, runner_of
+from stacked_palindromes_helpers import config
+
+from reprise import cli
+from reprise.config.project import load_project
+from reprise.config.resolve import resolve_tier
+from reprise.kernels.stacked_adam import StackedAdam
+from reprise.kernels.stacked_palindromes import StackedPalindromes
+from reprise.training import stack_palindromes
+from reprise.training.loop import run_job
+from reprise.training.record import read_record
+from reprise.training.stack_member import saved_state
+from reprise.training.stack_plan import grouped, stack_key
+
+KEYS = ("config", "config_hash", "parameters", "status", "replica", "seed", "fold", "samples", "diverged", "paper")
+
+
+def made(name, model="elman", replicas=1, **changes):
+    return experiment(name, config(model), None, replicas, **changes)
+
+
+def unlike(model="elman"):
+    """Experiments of one stack that stop at different steps; the last one diverges."""
+    return [
+        made("two", model, replicas=2),
+        made("clipped", model, clip_norm=0.05, log_every=3, weight_law="fan-in-truncated-normal-corrected"),
+        made("long", model, replicas=2, steps=43, learning_rate=0.002),
+        made("diverges", model, learning_rate=3e37, steps=30),
+    ]
+
+
+def records(found):
+    return [read_record(job.output, job.resolved) for job in found]
+
+
+def solo(job, folder):
+    record = run_job(replace(job, root=folder / "solo", output=folder / "solo.json", engine="reference"))
+    (folder / "solo.json").unlink()
+    return record
+
+
+def held(own, exact, rel=1e-5):
+    for metric, other in zip(own["metrics"], exact["metrics"], strict=True):
+        assert metric == other | {"value": pytest.approx(other["value"], rel=rel)}
+    for curve, other in zip(own["curves"], exact["curves"], strict=True):
+        assert curve == other | {"y": pytest.approx(other["y"], rel=rel)}
+    assert own.keys() == exact.keys()
+    for key in KEYS:
+        assert own[key] == exact[key]
+
+
+@pytest.fixture(autouse=True)
+def short_rounds(monkeypatch):
+    """Several rounds, and several pieces of work in each."""
+    monkeypatch.setattr(stack_palindromes, "ROUND", 14)
+    monkeypatch.setattr(stack_palindromes, "_SPAN", 40)
+
+
+@pytest.mark.parametrize("model", ["elman", "lstm"])
+def test_a_stack_leaves_the_records_of_solo_runs(model, tmp_path):
+    found, said = jobs_of(unlike(model), tmp_path / "stack"), []
+    runner = runner_of([found], said, checked=True)
+    runner.run(never)
+    assert (runner.failed, runner.unfinished) == ([], [])
+    for own, job in zip(records(found), found, strict=True):
+        held(own, solo(job, tmp_path))
+        assert own["run"]["engine"] == "stacked"
+        assert own["run"]["stack_replicas"] in (2, len(found))
+    assert [record["status"] for record in records(found)] == ["finished"] * 5 + ["diverged"]
+    assert any("4 of 6 have stopped: a stack of 2 goes on" in line for line in said)
+    assert any("finished after 43 steps" in line for line in said)
+    assert any("5 in training; loss" in line for line in said)
+    assert not list((tmp_path / "stack").rglob("*.stacked*"))
+
+
+def together(model):
+    """Experiments that stop at the same step."""
+    return [made("a", model, replicas=2), made("b", model, learning_rate=0.003)]
+
+
+@pytest.mark.parametrize("model", ["elman", "lstm"])
+@pytest.mark.parametrize(("make", "to_the_bit"), [(together, True), (unlike, False)])
+def test_a_stack_that_was_stopped_often_goes_on_to_the_same_numbers(make, to_the_bit, model, tmp_path):
+    whole, found = jobs_of(make(model), tmp_path / "whole"), jobs_of(make(model), tmp_path / "pieces")
+    runner_of([whole]).run(never)
+    stops, steps = 0, set()
+    while not all(job.output.exists() for job in found):
+        assert stops < 60
+        turns, limit = iter(range(100)), 1 + stops % 3
+        runner_of([found]).run(lambda turns=turns, limit=limit: "SIGTERM" if next(turns) > limit else "")
+        states = [saved_state(job, print)[1] for job in found if not job.output.exists()]
+        steps |= {state["training"]["step"] for state in states if state}
+        stops += 1
+    assert any(step % 14 for step in steps)
+    for own, exact in zip(records(found), records(whole), strict=True):
+        held(own, exact, rel=0 if to_the_bit else 1e-5)
+        assert own["run"]["resumed"] > 0
+
+
+def test_replicas_of_other_steps_join_a_stack(tmp_path):
+    first = jobs_of([made("a", replicas=2)], tmp_path)
+    turns = iter(range(100))
+    runner_of([first[:1]]).run(lambda: "SIGTERM" if next(turns) > 2 else "")
+    said = []
+    runner_of([first], said).run(never)
+    assert any("a stack of 2" in line for line in said)
+    for own, job in zip(records(first), first, strict=True):
+        held(own, solo(job, tmp_path))
+    assert [record["run"]["resumed"] for record in records(first)] == [1, 0]
+
+
+def test_out_of_memory_halves_the_stack_and_says_so(tmp_path, monkeypatch):
+    real = StackedPalindromes.__init__
+
+    def small(self, models, *rest, **options):
+        if len(models) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        real(self, models, *rest, **options)
+
+    monkeypatch.setattr(StackedPalindromes, "__init__", small)
+    found, said = jobs_of(unlike()[:3], tmp_path), []
+    runner_of([found], said).run(never)
+    assert all(record["status"] == "finished" for record in records(found))
+    assert any("two stacks of 3 and 2 instead" in line for line in said)
+
+
+@pytest.mark.parametrize("wrong", ["gradient", "step", "clipping", "data"])
+def test_a_stack_that_computes_something_else_trains_nothing(wrong, tmp_path, monkeypatch):
+    softmax, step, feed = StackedPalindromes._through_softmax, StackedAdam.step, StackedPalindromes.feed
+
+    def off(self, h, y):
+        return softmax(self, h, y) * (1 + 1e-3)
+
+    def too_far(self, there):
+        before = self.values.clone()
+        step(self, there)
+        self.values.add_(self.values - before, alpha=1e-3)
+
+    def unclipped(self, there):
+        self.clips = None
+        step(self, there)
+
+    def another(self, left):
+        feed(self, (left + 1) % 10)
+
+    name, change = {
+        "gradient": ("_through_softmax", off),
+        "step": ("step", too_far),
+        "clipping": ("step", unclipped),
+        "data": ("feed", another),
+    }[wrong]
+    monkeypatch.setattr(StackedAdam if name == "step" else StackedPalindromes, name, change)
+    found, said = jobs_of(unlike()[:2], tmp_path), []
+    runner = runner_of([found], said, checked=True)
+    runner.run(never)
+    assert runner.failed == found
+    assert "StackDisagrees" in said[-1]
+    assert not any(job.output.exists() for job in found)
+
+
+def test_a_stack_waits_for_the_device_once_a_round(tmp_path, monkeypatch):
+    asked = []
+    real = StackedPalindromes.results
+    monkeypatch.setattr(StackedPalindromes, "results", lambda self, n: asked.append(n) or real(self, n))
+    runner_of([jobs_of([made("a", replicas=3, steps=40)], tmp_path)]).run(never)
+    assert asked == [14, 14, 12]
+
+
+def test_how_long_a_stack_will_take_is_told_by_its_steps(tmp_path):
+    runner, seen = runner_of([jobs_of([made("a"), made("b", steps=40)], tmp_path)]), []
+
+    def watch():
+        seen.extend((r.epochs.progress, r.epochs.left(lambda e: None)) for r in runner.running)
+        return ""
+
+    runner.run(watch)
+    assert len(seen) > 4
+    assert {round(progress + left) for progress, left in seen} == {40}
+
+
+def test_stacks_hold_what_has_the_same_shape():
+    longer = replace(made("t"), config=config() | {"data": {**config()["data"], "options": {"length": 9}}})
+    apart = [longer, made("h", hidden_size=9), made("b", batch_size=5), made("lstm", "lstm")]
+    groups = grouped([*unlike(), *apart], lambda e: e)
+    assert [len(group) for group in groups] == [4, 1, 1, 1, 1]
+    assert stack_key(made("a")) == stack_key(made("b", learning_rate=1.0, steps=3, clip_norm=1.0, log_every=9))
+
+
+def test_the_papers_experiments_of_one_length_share_a_stack_whatever_their_steps_and_weight_law():
+    project = load_project(Path(__file__).parents[2], {"papers": ["palindromes"]})
+    trained = [e for e in resolve_tier(project, "paper") if not e.is_check]
+    groups = [sorted(e.experiment for e in group) for group in grouped(trained, lambda e: e)]
+    assert ["rnn-t10", "rnn-t10-long", "rnn-t10@weight-law=corrected"] in groups
+    assert ["lstm-t500", "lstm-t500-long"] in groups
+    assert len(groups) == 5 + 8
+    assert all(stack_key(e) is not None for e in trained)
+
+
+def test_run_leaves_the_records_that_train_would(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    one = replace(made("a", replicas=2), engine="stacked")
+    Path(one.config_path()).parent.mkdir(parents=True)
+    Path(one.config_path()).write_text(one.to_json(), encoding="utf-8")
+    assert cli.main(["run", "--tier", "quick", "--output", "out", "--device", "cpu"]) == 0
+    for replica in range(2):
+        found = {}
+        for engine in ("reference", "stacked"):
+            arguments = ["train", "p/a", "--replica", str(replica), "--config", one.config_path()]
+            arguments += ["--engine", engine, "--device", "cpu", "--output", f"{engine}.json"]
+            assert cli.main(arguments) == 0
+            found[engine] = read_record(Path(f"{engine}.json"), one)
+            Path(f"{engine}.json").unlink()
+        together = read_record(Path("out", one.record_path(replica)), one)
+        assert together["run"]["stack_replicas"] == 2
+        assert found["stacked"]["run"]["stack_replicas"] == 1
+        held(together, found["reference"])
+        held(found["stacked"], found["reference"])
+
+
+def test_float64_is_trained_in_float64(tmp_path):
+    double = replace(made("a", "lstm", replicas=2), config=config("lstm") | {"precision": "float64"})
+    found = jobs_of([double], tmp_path)
+    runner_of([found], checked=True).run(never)
+    for own, job in zip(records(found), found, strict=True):
+        held(own, solo(job, tmp_path), rel=1e-11)
