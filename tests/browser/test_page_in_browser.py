@@ -19,6 +19,8 @@ selenium = pytest.importorskip("selenium", reason="selenium is not installed; pi
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER), reason="no chromium and chromedriver on this machine")
 
+VERDICT = 2  # the column of the claims table
+PHONE = 390  # CSS pixels; a window is never below 500, so that the screen is emulated
 ROOT = Path(__file__).parents[2]
 FLAGS = (
     "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync "
@@ -54,6 +56,9 @@ def opened(report, tmp_path):
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
         browser = Chrome(options=options, service=Service(DRIVER))
         browsers.append(browser)
+        if width <= PHONE:
+            screen = {"width": width, "height": 844, "deviceScaleFactor": 2, "mobile": True}
+            browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
         browser.get(report.as_uri() + fragment)
         return browser
 
@@ -90,7 +95,7 @@ def test_experiments_are_searched_and_show_the_numbers_that_were_collected(opene
     assert 1 <= len(found) < 5
     claim = next(row for row in found if row[1] == "R19")
     verdicts = json.loads((ROOT / "results/paper/claims.json").read_text())
-    assert claim[3] == verdicts["rrntn"]["R19"]["verdict"]
+    assert claim[VERDICT] == verdicts["rrntn"]["R19"]["verdict"]
     browser.refresh()
     search(browser, "experiments-table", "RNTN, H = 100 (K = V) rntn-100 test perplexity")
     found = [row for row in rows(browser, "experiments-table") if row[1] == "rntn-100"]
@@ -104,13 +109,13 @@ def test_a_column_is_filtered_by_its_own_search(opened):
 
     browser = opened()
     heads = browser.find_elements(By.CSS_SELECTOR, "#claims-table thead th")
-    button = heads[3].find_elements(By.CSS_SELECTOR, "button")[-1]
+    button = heads[VERDICT].find_elements(By.CSS_SELECTOR, "button")[-1]
     browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", button)
     button.click()
     browser.switch_to.active_element.send_keys("not reproduced")
     found = rows(browser, "claims-table")
     assert found
-    assert {row[3] for row in found} == {"not reproduced"}
+    assert {row[VERDICT] for row in found} == {"not reproduced"}
 
 
 def test_a_link_to_an_experiment_opens_its_card(opened):
@@ -123,11 +128,28 @@ def test_a_link_to_an_experiment_opens_its_card(opened):
     assert "h_t = sigma(W_h x_t" in card.text
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1200, False), (1200, True), (500, False), (500, True)])
+@pytest.mark.parametrize(("width", "dark"), [(1200, False), (1200, True), (PHONE, False), (PHONE, True)])
 def test_the_page_fits_its_window_and_follows_the_colour_scheme(opened, width, dark):
     browser = opened(width, dark)
     wide, window = browser.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]")
-    assert wide <= window
+    assert wide <= window <= width
     colour = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
     lightness = sum(int(part) for part in colour[4:-1].split(",")[:3]) / 3
     assert (lightness < 128) is dark
+
+
+def test_a_phone_shows_every_verdict_without_scrolling_sideways(opened):
+    browser = opened(PHONE)
+    script = (
+        "return [...document.querySelectorAll(arguments[0])].map(cell => cell.getBoundingClientRect())"
+        ".filter(box => box.width).map(box => [box.left, box.right])"
+    )
+    shown = {
+        "summary": "#summary td[data-verdict]:not(:empty)",
+        "claims": f"#claims-table tbody td:nth-child({VERDICT + 1})",
+        "a paper's claims": "#rrntn-claims tbody td:nth-child(2)",
+    }
+    for what, cells in shown.items():
+        boxes = browser.execute_script(script, cells)
+        assert len(boxes) > 10, what
+        assert [box for box in boxes if box[0] < 0 or box[1] > PHONE] == [], what

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from claims_helpers import QUANTITY, claim, decide, runs
 from test_report_case import PAPER, make_context
 
 from reprise.config.claims import Arithmetic
@@ -16,7 +15,6 @@ from reprise.config.formula import evaluate, names_in, read_printed
 from reprise.config.project import load_paper
 from reprise.evaluation.units import convert, derived
 from reprise.evidence.arithmetic import AGREES, CUT, DIFFERS, NOT_EQUAL, work_out
-from reprise.evidence.verdicts import INCONCLUSIVE, NOT, REPRODUCED
 from reprise.models import MODELS
 from reprise.report import facts
 from reprise.report.tables.arithmetic import printed
@@ -114,7 +112,23 @@ def test_the_errata_of_document_001_are_found():
         "parameters-text8-rntn-100",
         "parameters-text8-r-rntn-150",
     }
-    assert {key for key, agreement in found.items() if agreement == DIFFERS} == {"rntn-single-bias"}
+    assert {key for key, agreement in found.items() if agreement == DIFFERS} == {
+        "rntn-single-bias",
+        "rntn-single-bias-text8",
+    }
+    # As equation 3 has it: 385.1M.
+    assert round(work_out(paper.arithmetic["rntn-single-bias-text8"]).value / 1e5) == 3851
+
+
+def test_k_on_text8_makes_the_two_models_of_equal_size():
+    """376 on the paper's vocabulary and 88 on that of the prefix, where 88.49 is rounded."""
+    paper = load_paper(next(p for p in PAPERS if p.stem == "rrntn"))
+    for name in ("text8-r-rntn-100", "text8-r-rntn-150"):
+        entry = paper.experiments[name]
+        configured = entry.model.settings["matrices"].value, entry.tiers["reduced"].reductions["matrices"]
+        found = [work_out(paper.arithmetic[key]) for key in ("parity-text8", "parity-text8-prefix")]
+        assert configured == tuple(round(worked.value) for worked in found) == (376, 88)
+    assert found[1].value == pytest.approx(88.49, abs=0.005)
 
 
 def test_the_table_shows_what_does_not_agree_first(tmp_path):
@@ -160,39 +174,14 @@ def test_a_record_with_counted_characters_gives_bits_per_character():
     assert [row["metric"] for row in derived(loss, [loss, {**count, "split": "valid"}])] == ["perplexity"]
 
 
-def unit_claim(**more):
-    asked = {"stated": "bits/character", "other": "nats/character", "experiments": ["a", "b"], "reference": "c", **more}
-    return claim("unit", unit=asked)
-
-
-@pytest.mark.parametrize(
-    ("ours", "verdict"), [((1.61, 1.84), NOT), ((1.13, 1.26), REPRODUCED), ((1.35, 1.52), INCONCLUSIVE)]
-)
-def test_the_unit_that_fits_the_printed_numbers(ours, verdict):
-    a, b = (runs(n, [x], paper=p, unit="bits/character") for n, x, p in zip("ab", ours, (1.12, 1.27), strict=True))
-    assert decide(unit_claim(), a, b, runs("c", [1.572], unit="bits/character")).verdict == verdict
-
-
-def test_an_implausible_unit_is_shown_with_the_computation():
-    published = {"value": 1.19, "what": "a far larger model", "source": "2017"}
-    a, b = (runs(n, [x], paper=p, unit="nats/character") for n, x, p in (("a", 1.12, 1.12), ("b", 1.27, 1.27)))
-    found = decide(unit_claim(published=published), a, b, runs("c", [1.572], unit="bits/character"))
-    assert found.verdict == NOT
-    # A nat is 1.4427 bits.
-    assert found.sentence == (
-        "Over 2 models ours are 44.3 % higher than the paper's read as bits per character, 0 % lower read as nats per "
-        "character. As bits per character its 1.12 would beat 1.19 of a far larger model (2017) and by 28.8 % the "
-        "1.572 of our C."
-    )
-    assert [part["paper"] for part in found.parts] == [1.12, 1.27]
-    assert QUANTITY == ("perplexity", "test")
-
-
 def test_the_table_of_claims_shows_verdict_sentence_and_flips(tmp_path):
     display = PAPER.tables["checks"].model_copy(update={"function": "claims.verdicts"})
     context = make_context(tmp_path, paper=PAPER.model_copy(update={"tables": {**PAPER.tables, "claims": display}}))
     one = {"kind": "identity", "records": None, "replicas": None, "alternatives": {}}
-    flip = {"x=y": {"flips": True, "verdict": "inconclusive"}, "x=z": {"flips": False, "verdict": "reproduced"}}
+    flip = {
+        "x=y": {"flips": True, "verdict": "inconclusive", "before": "reproduced"},
+        "x=z": {"flips": False, "verdict": "reproduced", "before": "reproduced"},
+    }
     found = {
         "C1": {**one, "verdict": "reproduced", "sentence": "It does.", "alternatives": flip},
         "C2": {**one, "verdict": "contradicted by the paper itself", "records": "not reproduced", "sentence": "No."},
@@ -204,7 +193,7 @@ def test_the_table_of_claims_shows_verdict_sentence_and_flips(tmp_path):
         "What the paper says": "It holds. (§1)",
         "Verdict": "reproduced",
         "What the run records say": "It does.",
-        "Changes under": "x=y (inconclusive)",
+        "Changes under": "x=y (inconclusive); 2 of 2 alternatives run",
     }
     assert second["Verdict"] == "contradicted by the paper itself (our records: not reproduced)"
     assert table.notes == ["Of 2 claims: 1 reproduced, 1 contradicted by the paper itself."]

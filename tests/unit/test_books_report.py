@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 import shutil
 from dataclasses import replace
@@ -25,7 +26,7 @@ from reprise.report.context import load_contexts
 from reprise.report.figures.books import loss_curves, measures_over_steps
 from reprise.report.render import entries, find_function
 from reprise.report.tables.book_texts import completions, printed_as_logged, samples
-from reprise.report.tables.books import alternatives, expectations, loss_at_steps, measures
+from reprise.report.tables.books import expectations, loss_at_steps, measures
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "config" / "reference"
@@ -54,6 +55,11 @@ METRICS = [
     row("grimm", 0, metric="words_in_book", split="sample", value=0.93),
     row("grimm", 1, metric="words_in_book", split="sample", value=0.95),
     row("grimm", 0, metric="words_in_licence", split="hamlet", value=0.25),
+    row("grimm", 0, metric="stops_before_capitals", split="sample", value=0.9, n=40),
+    row("grimm", 1, metric="stops_before_capitals", split="sample", value=0.8, n=20),
+    row("grimm", 0, metric="expected_log_probability", split="hansel", value=math.log(0.8)),
+    row("grimm", 1, metric="expected_log_probability", split="hansel", value=math.log(0.2)),
+    row("quijote", 0, metric="expected_log_probability", split="hansel", value=math.log(1e-4)),
     row("grimm", 0, metric="final_cross_entropy", split="train", value=1.08),
     row("grimm", 1, metric="final_cross_entropy", split="train", value=1.10),
     row("grimm", 0, metric="final_cross_entropy", split="train", value=1.20, variant="cell-activation=tanh"),
@@ -62,6 +68,10 @@ CURVES = [
     *losses("grimm", 0, 0.0),
     *losses("grimm", 1, 0.02),
     *losses("quijote", 0, 0.2),
+    *(
+        row("grimm", 0, x=float(s), value=s / 1000, metric="spaces", split="sample", axis="step")
+        for s in (250, 500, 750)
+    ),
     *(row("grimm", r, x=3000.0, value=0.5 + r, metric="distinct_2", split="argmax", axis="step") for r in range(2)),
 ]
 TEXTS = [
@@ -91,9 +101,15 @@ def test_the_loss_is_held_to_two_deviations_of_the_originals_batches(tmp_path):
     raw, read = table.rows.set_index(["experiment", "step"]), table.reading()
     assert raw.original_mean.round(3).tolist() == [1.297, 1.174, 1.116, 1.111, 1.078, 1.434, 1.347, 1.315, 1.302, 1.269]
     assert raw.loc["grimm", 3000]["mean"] == pytest.approx(raw.loc["grimm", 3000].original_mean + 0.01)
-    assert read["Within 2 ±"].tolist() == ["yes"] * 5 + ["no"] * 5
+    assert read["Within two deviations"].tolist() == ["yes"] * 5 + ["no"] * 5
     assert read["Loss: ours"][0] == "1.307 ± 0.014"
     assert read["Replicas"].tolist() == ["2 of 3"] * 5 + ["1 of 3"] * 5
+    of = "of the original's batches (5 of 5 of Grimms' Fairy Tales; 0 of 5 of Don Quijote de la Mancha)"
+    off = raw.loc["quijote"].gap_in_std
+    assert table.notes == [
+        f"5 of 10 mean losses are within two standard deviations {of}; the farthest, that of step {off.idxmax():,} of "
+        f"Don Quijote de la Mancha, is {off.max():.1f} deviations above its mean."
+    ]
     reported = [context.reported(n, f"cross_entropy_mark_{k}", "train")[1] for n, k in pairs()]
     assert reported == [round(mean, 4) for mean in raw.original_mean]
 
@@ -110,10 +126,11 @@ def test_texts_stand_beside_the_originals(tmp_path):
     assert read.loc["3,000"].tolist()[1:] == ["Q|ueen | king", "Q|ueen the the"]
     assert read.iloc[5, 0].startswith("G|retel off again in the garden. With all my heart")
     assert r"Q\|ueen \| king" in table.markdown()
-    assert table.notes == []
+    drawn = "Sampled: drawn at temperature 0.8; argmax: the likeliest character at each place."
+    assert table.notes == [drawn]
     quijote = samples(context, "table-2", {})
     assert quijote.reading().iloc[5, 1].startswith("L|o que antes se puedo vencido")
-    assert quijote.notes == ["15,000: the log has this text at step 16,250.", "Ours: not trained yet."]
+    assert quijote.notes == [drawn, "15,000: the log has this text at step 16,250.", "Ours: not trained yet."]
 
 
 def test_completions_stand_under_their_prompts(tmp_path):
@@ -124,7 +141,13 @@ def test_completions_stand_under_their_prompts(tmp_path):
     at = first.index[first.Prompt == "Hansel and Gr|"][0]
     assert read.Whose[at : at + 2].tolist() == ["original, sampled (log, step 15,000)", "ours, sampled"]
     assert read.Completion[at + 1 : at + 3].tolist() == ["etel slept.", "etel and the"]
-    assert [note.partition(":")[0] for note in table.notes] == ["“Hansel and Gr”", f"“{PROMPT}”"]
+    assert [note.partition(":")[0] for note in table.notes[1:]] == ["“Hansel and Gr”", f"“{PROMPT}”"]
+
+
+def test_a_prompt_that_stands_twice_says_why(tmp_path):
+    texts = [*TEXTS, text("grimm", "operator-blank", 15000, "sample", "in V, a vector space. ", "So he")]
+    notes = completions(make_context(tmp_path, texts=texts), "table-3", {}).notes
+    assert "leaves open whether a blank follows" in notes[1]
 
 
 PROMPT = "Mas vale pajaro en mano que ver un ciento v"
@@ -166,18 +189,37 @@ def test_measures_by_step_and_at_the_end(tmp_path):
     grimm = read[read.Book == "Grimms' Fairy Tales"].set_index(["Texts", "Step", "Characters"])
     assert grimm.loc["original, sampled", "15,000", "100"]["Words of the book"] == "0.938"
     assert grimm.loc["sampled", "15,000", "1,000"]["Words of the book"] == "0.940 ± 0.014"
+    assert grimm.loc["sampled", "15,000", "1,000"]["Full stops"] == "0.850 ± 0.071 of 60"
+    assert [grimm.loc["sampled", step, "100"]["Spaces"] for step in ("250", "750")] == ["0.250", "0.750"]
+    assert ("sampled", "500", "100") not in grimm.index
     assert grimm.loc["argmax", "3,000", "100"]["Distinct 2"] == "1.000 ± 0.707"
     assert grimm.loc["argmax", "6,000", "100"]["Distinct 2"] == "–"
     assert {("the book itself", "–", "100"), ("the book itself", "–", "1,000")} <= set(grimm.index)
 
 
-def test_expectations_and_alternatives(tmp_path):
+def test_the_originals_texts_are_measured_at_every_step_that_is_logged(tmp_path):
+    table = measures(make_context(tmp_path), "measures", {})
+    theirs = table.rows[(table.rows.texts == "original, sampled") & (table.rows.experiment == "quijote")]
+    assert theirs.step.tolist() == [3000, 6000, 9000, 12000, 15000]
+    assert theirs.words_in_book.notna().tolist() == [False] * 4 + [True]  # their share takes the book
+    logged = pd.read_csv(REFERENCE / "books_logged_texts.csv")
+    logged = logged[(logged.book == "quijote") & (logged.step == 9000)]
+    texts = (logged.prompt + logged.text).tolist()
+    row = theirs.set_index("step").loc[9000]
+    assert row.spaces == pytest.approx(sum(t.count(" ") for t in texts) / sum(map(len, texts)))
+    assert row.stops == sum(t[:-2].count(".") for t in texts)
+    assert row[["distinct_1", "distinct_2", "distinct_3", "distinct_4"]].is_monotonic_increasing
+    assert table.notes[0] == (
+        "Grimms' Fairy Tales: a row of ours is of 64 texts of each replica, the original of 10 of its author's log."
+    )
+
+
+def test_expectations(tmp_path):
     context = make_context(tmp_path)
     read = expectations(context, "expectations", {}).reading().set_index("Quantity")
     assert read.loc["after “To be, or not to be …”"].tolist() == ["0.250", "–"]
-    read = alternatives(context, "assumptions", {}).reading().set_index("Instead")
-    assert read.loc["activation = tanh"].tolist()[2:] == ["1.090 ± 0.014", "1.200", "0.110"]
-    assert read.loc["window_state = carried"]["Instead: loss"] == "not trained yet"
+    # Mean of the replicas' probabilities, not of their logarithms.
+    assert read.loc["P of “etel” after “Hansel and Gr”"].tolist() == ["0.500 ± 0.424", "< 0.001"]
 
 
 def test_figures_are_drawn_to_the_same_bytes(tmp_path):

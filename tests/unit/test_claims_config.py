@@ -54,6 +54,7 @@ def mistake(clone) -> str:
         "    kind: descriptive\n    reason: Nobody can say.\n",
         f"    kind: threshold\n{REACH}, at_least: 0.5}}\n",
         "    kind: threshold\n    metric: n\n    split: train\n    level: {experiments: [rnn-t5], at_most: 3.5}\n",
+        "    kind: threshold\n    metric: n\n    split: train\n    level: {experiments: [rnn-t5], equals: 3}\n",
         f"    kind: equivalence\n    metric: n\n    split: train\n    equal: [[rnn-t5, lstm-t5]]\n"
         f"    margin: {{value: 0.1, is: relative, {WHY}}}\n",
         "    kind: ordering\n    split: train\n"
@@ -118,6 +119,11 @@ def test_a_mistake_in_a_claim_is_one_line_with_file_key_and_remedy(clone, old, n
     [
         (f"    kind: threshold\n{REACH}}}\n", "claims.D1.share: takes one of at_least and at_most"),
         (f"    kind: threshold\n{REACH}, at_least: 0.5, at_most: 0.6}}\n", "takes one of at_least and at_most"),
+        (
+            "    kind: threshold\n    metric: n\n    split: train\n"
+            "    level: {experiments: [rnn-t5], at_least: 2, equals: 3}\n",
+            "claims.D1.level: takes one of at_least, at_most and equals",
+        ),
         (f"    kind: threshold\n{REACH}, at_least: 1.0}}\n", "claims.D1.share: the bound is a share between 0 and 1"),
         ("    kind: descriptive\n", "claims.D1.reason: missing"),
         ("    kind: superiority\n", "decided by one of compare, gaps, not by none"),
@@ -161,6 +167,56 @@ arithmetic:
 def test_a_printed_number_without_a_sound_formula_is_refused(clone, formula, values, rest, words):
     write(clone, D1, more=ENTRY.format(formula=formula, values=values, rest=rest))
     assert words in mistake(clone)
+
+
+ALTERNATIVE = """\
+    source: ours
+    alternatives:
+      other: {text}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{metrics: {accuracy: loss}, experiments: [rnn-t5]}", "other.experiments: another metric trains nothing"),
+        ("{settings: {hidden_size: 9}, tiers: {quick: {replicas: 1}}}", "other.experiments: missing; say what is"),
+        ("{settings: {hidden_size: 9}, experiments: [rnn-t5]}", "other.tiers: missing; say what is trained"),
+        ("{experiments: [rnn-t5], tiers: {quick: {replicas: 1}}}", "other.settings: nothing is changed for 'rnn-t5'"),
+        (
+            "{settings_of: {lstm-t5: {hidden_size: 9}}, settings: {hidden_size: 7}, experiments: [rnn-t5], "
+            "tiers: {quick: {replicas: 1}}}",
+            "other.settings_of: no experiment 'lstm-t5'",
+        ),
+    ],
+)
+def test_an_alternative_that_changes_nothing_or_two_things_is_refused(clone, text, words):
+    path = clone / "config/papers/digits.yaml"
+    written = path.read_text(encoding="utf-8").replace("    source: ours\n", ALTERNATIVE.format(text=text), 1)
+    path.write_text(written, encoding="utf-8")
+    assert words in mistake(clone)
+
+
+def test_an_alternative_may_change_each_experiment_in_its_own_way(clone):
+    path = clone / "config/papers/digits.yaml"
+    text = "{settings: {steps: 9}, settings_of: {lstm-t5: {hidden_size: 4}}, experiments: [rnn-t5, lstm-t5], "
+    text = ALTERNATIVE.format(text=text + "tiers: {quick: {replicas: 1}}}")
+    path.write_text(path.read_text(encoding="utf-8").replace("    source: ours\n", text, 1), encoding="utf-8")
+    found = {e.experiment: e.config for e in resolve_tier(load_project(clone), "quick") if e.alternative}
+    sizes = {name.partition("@")[0]: config["model"]["options"]["hidden_size"] for name, config in found.items()}
+    assert sizes == {"rnn-t5": 8, "lstm-t5": 4}
+    assert {config["training"]["options"]["steps"] for config in found.values()} == {9}
+
+
+def test_errata_are_read_with_their_source(clone):
+    path = clone / "config/papers/digits.yaml"
+    written = path.read_text(encoding="utf-8")
+    entry = "errata:\n  - {place: §1, says: It is five., right: It is six., source: counted}\n"
+    path.write_text(written + entry, encoding="utf-8")
+    (found,) = load_project(clone).papers["digits"].errata
+    assert (found.place, found.right) == ("§1", "It is six.")
+    path.write_text(written + entry.replace(", source: counted", ""), encoding="utf-8")
+    assert "errata.0.source: missing; add it" in mistake(clone)
 
 
 def test_variants_can_be_compared(clone):

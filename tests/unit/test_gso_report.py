@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 
 import pytest
-from gso_report_helpers import POSITIONS, losses, make_context, row, sample
+from gso_report_helpers import POSITIONS, losses, make_context, project_of, row, sample
 
+from reprise.config.resolve import resolve_tier
 from reprise.errors import UserError
+from reprise.report.context import load_contexts
 from reprise.report.tables.gso import ablation, unit_audit
 from reprise.report.tables.gso_text import facts, predictions
 
@@ -42,7 +45,7 @@ def test_table_1_has_the_gap_in_both_units_and_differences_of_equal_folds(contex
         "Parameters": "498,187",
         "Paper, as printed": "1.14",
         "Ours, nats per character": "1.180 ± 0.042",
-        "Ours, bits per character": "1.702",
+        "Ours, bits per character": "1.702 ± 0.061",
         "Gap, if printed in nats": "+0.040",
         "Gap, if printed in bits": "+0.562",
         "Above the model without D and E": "+0.0300 ± 0.0283",
@@ -53,6 +56,33 @@ def test_table_1_has_the_gap_in_both_units_and_differences_of_equal_folds(contex
     assert read["t1-tanh-none"]["Above the model without D and E"] == "–"
     assert read["t1-rnn"]["Ours, nats per character"] == "not trained yet"
     assert (read["t1-id-none"]["Model"], read["t1-mi-rnn"]["Model"]) == ("general, without D and E", "general MI-RNN")
+
+
+def test_the_gap_is_also_in_deviations_of_three_folds(context):
+    metrics = [m for fold, nats in enumerate((1.1, 1.2, 1.3)) for m in losses("t1-rnn", fold, nats)]
+    metrics += [m for fold, nats in enumerate((1.1, 1.2)) for m in losses("t1-tanh-de", fold, nats)]
+    table = ablation(context(metrics), "table-1", {})
+    read = by(table)
+    assert read["t1-rnn"]["Gap, if printed in nats"] == "−0.070 (−0.7)"
+    assert read["t1-tanh-de"]["Gap, if printed in nats"] == "+0.010"
+    assert any(note.startswith("Gaps: in brackets in standard deviations of our folds") for note in table.notes)
+
+
+def test_tables_say_which_text_was_read_and_name_the_deviation(context, tmp_path):
+    metrics = [*losses("t1-rnn", 0, 1.5), *losses(YARDSTICK, 0, 1.0)]
+    shown = [(ablation, "table-1", {}), (unit_audit, "unit-audit", CLAIM), (facts, "text", {})]
+    shown.append((predictions, "figure-2", {}))
+    there = context(metrics)
+    for function, name, options in shown:
+        (note,) = [n for n in function(there, name, options).notes if n.startswith("Text of ours: ")]
+        assert "Mikolov's preprocessing. Deviation mikolov-text: " in note
+    project = project_of("paper")
+    raw = project.config.model_copy(update={"ldc_wsj": "treebank"})
+    there = load_contexts(replace(project, root=tmp_path, config=raw), resolve_tier(project))["gso"]
+    for function, name, options in shown:
+        (note,) = [n for n in function(there, name, options).notes if n.startswith("Text of ours: ")]
+        assert "raw Wall Street Journal text (LDC99T42)" in note
+        assert "mikolov" not in note.lower()
 
 
 def test_table_1_says_which_folds_diverged_and_where(context):

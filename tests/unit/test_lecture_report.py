@@ -151,11 +151,11 @@ def test_models_of_another_paper_are_cited_from_its_records(context, tmp_path):
         "Parameters": "10",
         "Test perplexity": "151.00 ± 1.41",
         "Validation": "–",
-        "Replicas": "2",
+        "Replicas": "2 of 3",
     }
     lstm = read[("rrntn/lstm-254",)]
     assert (lstm["Model"], lstm["From"], lstm["Parameters"]) == ("LSTM, H = 254", "document 001", "123")
-    assert lstm["Test perplexity"] == "90.00"
+    assert (lstm["Test perplexity"], lstm["Replicas"]) == ("90.00", "1 of 3")
     assert read[("rrntn/gru-244",)]["Test perplexity"] == "not trained yet"
     with pytest.raises(UserError, match=r"tables\.language-models\.options\.cited: rrntn has no experiment 'lstm-245'"):
         tables.language_models(context, "language-models", {"cited": "rrntn/lstm-245"})
@@ -175,7 +175,7 @@ def test_recall_by_sentence_and_norms(context):
     read = reading(table, "experiment")[("recall-gru",)]
     assert read["Sentence 1, 8 words"] == "0.950 ± 0.071"
     assert (read["Sentence 2, 25 words"], read["72 words"]) == ("0.450 ± 0.071", "0.200 ± 0.071")
-    assert (read["Norm over 72 words: before training"], read["after"], read["Replicas"]) == ("0.0001", "–", "2")
+    assert (read["Norm over 72 words: before training"], read["after"], read["Replicas"]) == ("0.0001", "–", "2 of 5")
     assert reading(table, "experiment")[("recall-lstm",)]["Replicas"] == "not trained yet"
     assert table.notes[0].startswith("By guessing 0.10.")
 

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from claims_helpers import QUANTITY, below, claim, curves, decide, margin, runs
 
+from reprise.data.character_lines import TEST, TRAIN, assign_folds
 from reprise.evidence import decide as decisions
 from reprise.evidence.verdicts import DIRECTION, INCONCLUSIVE, NOT, REPRODUCED
 
+RATIO = 0.2 / 0.72  # of five folds: one is tested, nine tenths of the others are trained on
 LOW, HIGH = [10.0, 10.2, 9.8], [12.0, 12.2, 11.8]
 A_BELOW_B = claim("superiority", compare=below("a", "b"))
 
@@ -79,9 +81,15 @@ def test_folds_are_paired_and_corrected():
     b = runs("b", [r.metrics[QUANTITY] for r in b.replicas], folds=True)
     found = decide(A_BELOW_B, a, b)
     assert found.verdict == REPRODUCED
-    assert "Nadeau and Bengio" in found.method
-    assert found.parts[0]["error"] == pytest.approx(math.sqrt((1 / 5 + 1 / 4) * 0.005))
+    assert found.method == "paired by fold, variance after Nadeau and Bengio with n_test / n_train = 0.278"
+    assert found.parts[0]["error"] == pytest.approx(math.sqrt((1 / 5 + RATIO) * 0.005))
     assert "5 folds" in found.sentence
+
+
+def test_the_ratio_is_that_of_the_lines_of_a_fold():
+    part = assign_folds(lines=49199, folds=5, seed=0)[0]
+    tested, trained = (part == TEST).sum(), (part == TRAIN).sum()
+    assert runs("a", [1.0] * 5, folds=True).fold_ratio == pytest.approx(tested / trained, rel=1e-3)
 
 
 def test_only_folds_that_both_have_are_compared():
@@ -97,7 +105,7 @@ def test_a_lone_fold_borrows_the_deviation_of_the_choice_and_says_so():
     (part,) = found.parts
     # Fold 0 alone: 2.0 - 1.5; the differences 1, 1.1, 0.9, 1, 1 of the choice have the variance 0.005.
     assert part["estimate"] == pytest.approx(0.5)
-    assert part["error"] == pytest.approx(math.sqrt((1 + 1 / 4) * 0.005))
+    assert part["error"] == pytest.approx(math.sqrt((1 + RATIO) * 0.005))
     assert part["n"] == {"b": 1, "a@x=y": 1}
     assert found.verdict == REPRODUCED
     assert "1.500 (A@X=Y) against 2.000 (B): 0.500 lower" in found.sentence
@@ -127,7 +135,7 @@ def test_seeds_without_a_difference_are_told_apart_no_more_often_than_said():
 
 def test_folds_without_a_difference_are_told_apart_no_more_often_than_said():
     draw = np.random.default_rng(4)
-    correlation = 0.25 / 1.25
+    correlation = RATIO / (1 + RATIO)
     own, common = draw.normal(size=(TRIALS, 5)), draw.normal(size=(TRIALS, 1))
     differences = math.sqrt(1 - correlation) * own + math.sqrt(correlation) * common
     base = [3.0, 1.0, 4.0, 1.0, 5.0]

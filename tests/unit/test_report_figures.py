@@ -14,7 +14,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import same_color
 from matplotlib.figure import Figure
-from test_report_case import curve, make_context, metric, row
+from test_report_case import PAPER, curve, make_context, metric, row, setting
 
 import reprise
 from reprise.config.project import PAPERS, load_paper
@@ -125,6 +125,32 @@ def test_perplexity_over_matrices_leaves_other_corpora_out(tmp_path):
     only_other = make_context(tmp_path, metrics=[metric("ptb-b", 0, "perplexity", 30.0, "test")])
     with style.applied():
         assert "another corpus" in texts(perplexity_against_matrices(only_other, "figure-2", {}))
+
+
+def sweep(runs):
+    """A paper with the s-RNN and K = 10, 100 and 1000 under either map, and a context with records of `runs`."""
+    entries = {}
+    for matrices in (1, 10, 100, 1000):
+        for mapping in ("f", "f_mod") if 1 < matrices < 1000 else ("f",):
+            entry = PAPER.experiments["ptb-a"].model_dump(by_alias=True) | {"title": f"{mapping} {matrices}"}
+            entry["model"] |= {"matrices": setting(matrices), "mapping": setting(mapping)}
+            entries[f"{mapping.replace('_', '-')}-{matrices}"] = type(PAPER.experiments["ptb-a"]).model_validate(entry)
+    paper = PAPER.model_copy(update={"experiments": {"rnn-t10": PAPER.experiments["rnn-t10"], **entries}})
+    return {"paper": paper, "metrics": [metric(name, 0, "perplexity", y, "test") for name, y in runs.items()]}
+
+
+def test_the_line_breaks_where_a_k_was_not_run_and_the_legend_says_so(tmp_path):
+    context = make_context(tmp_path, **sweep({"f-1": 140.0, "f-100": 126.0, "f-1000": 125.0}))
+    with style.applied():
+        figure = perplexity_against_matrices(context, "figure-2", {})
+        figure.canvas.draw()
+    (axes,) = figure.axes
+    drawn = next(line for line in axes.lines if len(line.get_xdata()) == 4)
+    assert drawn.get_xdata().tolist() == [1, 10, 100, 1000]
+    np.testing.assert_array_equal(drawn.get_ydata().astype(float), [140.0, np.nan, 126.0, 125.0])
+    said = {text.get_text() for text in figure.legends[0].texts}
+    assert {"ours, f: the most frequent words (3 of 4 K)", "ours, f_mod: rank modulo K: not run"} <= said
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "10\nnot run", "100", "1000"]
 
 
 def test_drawing_leaves_matplotlib_as_it_was(tmp_path):

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from test_report_case import PAPER, TIER, make_project, resolve, write_collected
+from test_report_case import PAPER, TIER, make_context, make_project, metric, resolve, write_collected
 
 from reprise.cli import main
 from reprise.errors import UserError
@@ -118,7 +118,14 @@ CLAIMS = {
             "verdict": "not reproduced",
             "sentence": "Fails: as printed, error <0.25>.",
             "experiments": ["identity", "erratum"],
-            "alternatives": {"width=nine": {"verdict": "reproduced", "flips": True}},
+            "alternatives": {
+                "width=nine": {
+                    "verdict": "reproduced",
+                    "before": "not reproduced",
+                    "flips": True,
+                    "experiments": ["rnn-t10"],
+                }
+            },
         },
         "C2": {"verdict": "reproduced", "sentence": "Holds.", "experiments": ["identity"], "alternatives": {}},
     }
@@ -132,12 +139,31 @@ def test_claims_stand_with_verdict_sentence_and_what_would_turn_them(tmp_path):
     row = text[text.index('id="toy-claim-C1"') : text.index('id="toy-claim-C2"')]
     assert '<td class="bad">not reproduced</td>' in row
     assert "error &lt;0.25&gt;." in row
-    assert "Changes under width=nine: reproduced." in row
+    assert "Changes under width=nine (reproduced)." in row
+    assert "1 of 1 alternative run." in row
+    assumption = text[text.index('id="toy-assumption-width"') : text.index('id="toy-deviations"')]
+    assert "Alternatives: nine (trained: C1: not reproduced → reproduced)." in assumption
+    assert "Alternatives run" not in text
     assert 'href="#toy-erratum"' in row
     summary = text[text.index('id="summary"') : text.index("</table>")]
-    numbers = re.findall(r"<td>(\d+)</td>", summary)
-    # reproduced, not reproduced and all, of the paper and in sum
-    assert numbers == ["1", "1", "2", "1", "1", "2"]
+    found = re.findall(r'<td data-verdict="([a-z ]+)">(\d+)</td>', summary)
+    one = [("reproduced", "1"), ("not reproduced", "1"), ("claims", "2")]
+    assert found == one + one
+
+
+def test_an_alternative_that_was_not_run_is_not_said_to_be(rendered):
+    text, _ = rendered
+    assumption = text[text.index('id="toy-assumption-width"') : text.index('id="toy-deviations"')]
+    # Of the toy paper's records those of the variant are there, but claims.json is not.
+    assert "Alternatives: nine (trained: no claim compares what it was run on)." in assumption
+
+
+def test_many_experiments_with_missing_replicas_are_counted_in_english(tmp_path):
+    experiments = {f"ptb-{i}": PAPER.experiments["ptb-a"] for i in range(5)}
+    paper = PAPER.model_copy(update={"experiments": {**PAPER.experiments, **experiments}})
+    metrics = [metric(f"ptb-{i}", 0, "perplexity", 100.0, "test") for i in range(5)]
+    context = make_context(tmp_path, paper=paper, metrics=metrics)
+    assert "Replicas still missing in 5 experiments." in facts.replicas(context, "perplexity")
 
 
 def test_a_card_shows_the_equation_and_leads_to_its_records(rendered):
@@ -159,9 +185,11 @@ def test_captions_tell_of_the_replicas(tmp_path):
     context = load_contexts(make_project(tmp_path), resolve())["toy"]
     assert facts.replicas(context, "figure-1") == (
         "1 experiment, 3 replicas. Diverged: ELMAN, T = 10 (1 of 3). "
-        "Not trained yet: ELMAN, T = 20 (3 of 3). Not run at this tier: LSTM, T = 30."
+        "Not trained yet: ELMAN, T = 20. Not run at this tier: LSTM, T = 30."
     )
-    assert facts.replicas(context, "perplexity").endswith("On another corpus at this tier: B | b.")
+    found = facts.replicas(context, "perplexity")
+    assert "Replicas still missing: A (1 of 3). Not trained yet: C." in found
+    assert found.endswith("On another corpus at this tier: B | b.")
     empty = load_contexts(make_project(tmp_path, metrics=[], curves=[]), resolve())["toy"]
     assert facts.replicas(empty, "figure-1") == "Not trained yet."
 

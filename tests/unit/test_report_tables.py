@@ -7,13 +7,13 @@ import math
 
 import pandas as pd
 import pytest
-from test_report_case import METRICS, PAPER, make_context, metric
+from test_report_case import METRICS, PAPER, make_context, metric, row
 
 from reprise.errors import UserError
 from reprise.report import rounding, tables
 from reprise.report.tables import Column, Table
 from reprise.report.tables.checks import errors
-from reprise.report.tables.language_models import alternatives, perplexity
+from reprise.report.tables.language_models import perplexity
 from reprise.report.tables.palindromes import convergence
 
 
@@ -68,7 +68,7 @@ def test_checks_are_held_to_their_tolerance_and_name_their_claims(tmp_path):
     assert (read["waiting"]["Held"], read["waiting"]["Claims"]) == ("–", "–")
 
 
-def test_perplexity_gap_is_absolute_and_in_our_deviations(tmp_path):
+def test_perplexity_gap_is_absolute_and_in_deviations(tmp_path):
     table = perplexity(make_context(tmp_path), "perplexity", {})
     raw = table.rows.set_index("experiment").loc["ptb-a"]
     assert raw["mean"] == 141.0
@@ -77,10 +77,40 @@ def test_perplexity_gap_is_absolute_and_in_our_deviations(tmp_path):
     assert raw.gap_in_std == pytest.approx(-5.7 / math.sqrt(2))
     read = by(table, "experiment")["ptb-a"]
     assert read["Test perplexity: ours"] == "141.00 ± 1.41"
-    assert (read["Gap"], read["Gap in our ±"]) == ("−5.70", "−4.0")
+    assert (read["Gap"], read["Gap in deviations"]) == ("−5.70", "−4.0")
     assert (read["Parameters"], read["Replicas"]) == ("1,000", "2 of 3")
-    assert "A: reduced at this tier to max_epochs = 6." in table.notes
+    assert "A: at this tier 6 epochs in place of 60." in table.notes
     assert by(table, "experiment")["ptb-c"]["Test perplexity: ours"] == "not trained yet"
+
+
+def test_the_deviation_of_two_replicas_that_agree_is_not_the_measure(tmp_path):
+    values = {"ptb-a": (139.0, 145.0, 142.0), "ptb-c": (126.0, 126.1)}
+    metrics = [metric(name, i, "perplexity", v, "test") for name, of in values.items() for i, v in enumerate(of)]
+    table = perplexity(make_context(tmp_path, metrics=metrics), "perplexity", {})
+    raw = table.rows.set_index("experiment")
+    # Pooled over the family: sums of squares 18 and 0.005 with 2 and 1 degrees of freedom.
+    pooled = math.sqrt(18.005 / 3)
+    assert raw.gap_in_std["ptb-c"] == pytest.approx((126.05 - 131.2) / pooled)
+    assert raw.gap_in_std["ptb-a"] == pytest.approx((142.0 - 146.7) / pooled)
+    assert any(note.startswith("Gap in deviations: ") and "2.45 (A; C)" in note for note in table.notes)
+    lone = perplexity(make_context(tmp_path, metrics=metrics[:1]), "perplexity", {})
+    assert by(lone, "experiment")["ptb-a"]["Gap in deviations"] == "–"
+    assert not [note for note in lone.notes if note.startswith("Gap in deviations")]
+
+
+def course(values):
+    common = {"metric": "cross_entropy", "split": "valid", "axis": "epoch"}
+    return [row("ptb-a", 0, x=epoch + 1, value=math.log(v), **common) for epoch, v in enumerate(values)]
+
+
+def test_a_validation_perplexity_that_blows_up_has_a_note(tmp_path):
+    table = perplexity(make_context(tmp_path, curves=course([300, 228, 7967, 615])), "perplexity", {})
+    assert table.notes[-1] == (
+        "A went astray: epoch 2 of 4 was the best of replica 0, with a validation perplexity of 228; later ones had "
+        "615 to 7,967 (epoch 3)."
+    )
+    quiet = perplexity(make_context(tmp_path, curves=course([300, 228, 240, 230])), "perplexity", {})
+    assert not [note for note in quiet.notes if "astray" in note]
 
 
 def test_perplexity_on_another_corpus_is_not_set_beside_the_papers(tmp_path):
@@ -118,26 +148,6 @@ def test_what_the_paper_did_not_run_says_so_and_has_its_parameters_counted(tmp_p
     assert (read["Parameters"], read["Replicas"], read["Gap"]) == ("388,873,051", "0", "–")
 
 
-def test_alternatives_stand_beside_the_choice_made(tmp_path):
-    entry = PAPER.assumptions["width"].alternatives["nine"].model_copy(update={"experiments": ["ptb-a", "ptb-c"]})
-    width = PAPER.assumptions["width"].model_copy(update={"alternatives": {"nine": entry}})
-    paper = PAPER.model_copy(update={"assumptions": {"width": width}})
-    under = metric("ptb-a", 0, "perplexity", 145.0, "test") | {"variant": "width=nine"}
-    table = alternatives(make_context(tmp_path, paper=paper, metrics=[*METRICS, under]), "perplexity", {})
-    read = by(table, "experiment")
-    assert read["ptb-a"] == {
-        "Assumption": "width",
-        "Instead": "hidden_size = 9",
-        "Model": "A",
-        "Test perplexity: as chosen": "141.00 ± 1.41",
-        "Instead: test perplexity": "145.00",
-        "Difference": "4.00",
-        "Difference in our ±": "2.8",
-    }
-    assert read["ptb-c"]["Instead: test perplexity"] == "not run at this tier"
-    assert read["ptb-c"]["Difference"] == "–"
-
-
 def test_a_table_takes_no_unknown_option(tmp_path):
     with pytest.raises(UserError, match=r"key tables\.checks\.options\.digits"):
         errors(make_context(tmp_path), "checks", {"digits": 3})
@@ -160,6 +170,9 @@ def test_csv_keeps_every_digit_and_the_others_are_escaped(tmp_path):
     assert "&lt;b&gt;" in html
     assert "<b>" not in html
     assert "<li>1 &lt; 2</li>" in html
+    assert 'class="long"' not in html
+    long = Table(columns, pd.DataFrame({"name": ["w" * 40], "value": [1.0]})).html()
+    assert f'<span class="long">{"w" * 40}</span>' in long
 
 
 def test_numbers_are_rounded_in_one_place():

@@ -109,5 +109,10 @@ def test_the_configured_sizes_are_the_solvers_and_the_modules_have_that_many_par
         assert sum(p.numel() for p in model.parameters()) == parameters
         compared += 1
     assert compared == 10 + 15
-    kept = paper.assumptions["figure-1-terms"].alternatives["kept"].settings
-    assert (kept["hidden_size"], kept["second_order_size"]) == sizes.gso_sizes("2", 27, True, True)
+    kept = paper.assumptions["figure-1-terms"].alternatives["kept"]
+    for name in kept.experiments:
+        symbols = 27 if "unigram" in name else 703
+        ratio = paper.experiments[name].title.rpartition(" = ")[2]
+        changes = kept.changes(name)
+        assert (changes["hidden_size"], changes["second_order_size"]) == sizes.gso_sizes(ratio, symbols, True, True)
+        assert changes["input_term"] is changes["recurrent_term"] is True

@@ -23,7 +23,7 @@ from reprise.evidence.statistics import (
     wilson,
 )
 
-RATIO = 0.25  # of five folds: one is tested, four are trained on
+RATIO = 0.25  # of five folds: one is tested, all of the others are trained on
 
 
 def test_welch_by_hand():

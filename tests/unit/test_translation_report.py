@@ -44,7 +44,7 @@ def samples_of(name, replica, hypotheses):
     return found
 
 
-def context_of(root, tier="paper", run=RUN):
+def context_of(root, tier="paper", run=RUN, best=3, hypotheses=HYPOTHESES):
     metrics, samples = [], []
     for name, (perplexity, score) in run.items():
         for replica in (0, 1):
@@ -52,8 +52,8 @@ def context_of(root, tier="paper", run=RUN):
             metrics.append(metric(name, replica, "perplexity", perplexity + replica, "test", **more))
             metrics.append(metric(name, replica, "perplexity", perplexity + 5, "valid", **more))
             metrics.append(metric(name, replica, "bleu", score + replica, "test", **more | {"unit": SIGNATURE}))
-            metrics.append(metric(name, replica, "best_epoch", 3 + replica, "valid", **more))
-            samples += samples_of(name, replica, HYPOTHESES if replica else REFERENCES)
+            metrics.append(metric(name, replica, "best_epoch", best + replica, "valid", **more))
+            samples += samples_of(name, replica, hypotheses if replica else REFERENCES)
     folder = root / "results" / tier
     write_collected(folder, metrics, [])
     (folder / "samples.jsonl").write_text("".join(json.dumps(s) + "\n" for s in samples))
@@ -76,18 +76,31 @@ def test_a_row_a_model_with_its_perplexity_and_bleu(context):
         "Parameters": "1,234",
         "Test perplexity": "30.50 ± 0.71",
         "BLEU": "4.50 ± 0.71",
+        "Different translations": "6 of 6",
         "Validation perplexity": "35.00 ± 0.00",
         "Epoch": "3.5 ± 0.7",
-        "Replicas": "2",
+        "Replicas": "2 of 3",
     }
     assert read["translate-gru"]["Replicas"] == "not trained yet"
     assert read["translate-gru"]["BLEU"] == "–"
     assert table.notes == ["BLEU by sacrebleu, nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|version:9.9."]
 
 
+def test_translations_that_are_alike_and_trainings_that_are_cut_short_are_told(tmp_path):
+    """Of the second replica's six texts five are one; its best epoch is the last of the tier's fifteen."""
+    table = tables.ladder(context_of(tmp_path, "reduced", best=14, hypotheses=["a ."] * 5 + ["b ."]), "translation", {})
+    read = dict(zip(table.rows.experiment, table.reading().to_dict("records"), strict=True))
+    assert read["translate-basic"]["Different translations"] == "4 of 6"
+    assert read["translate-gru"]["Different translations"] == "–"
+    assert table.notes[1] == (
+        "The best epoch is the last that this tier allows, so that more might be better: Translation, as printed (1 of "
+        "2 replicas); Translation, I to V, LSTM (1 of 2 replicas)."
+    )
+
+
 def test_a_tiers_reductions_are_said_once(tmp_path):
     reduced = tables.ladder(context_of(tmp_path / "a", "reduced"), "translation", {}).notes[1:]
-    assert reduced == ["All at this tier: pairs = 10000, max_epochs = 15."]
+    assert reduced == ["All at this tier: 10,000 pairs of sentences in place of 29,000, 15 epochs in place of 30."]
     (quick,) = tables.ladder(context_of(tmp_path / "b", "quick"), "translation", {}).notes[1:]
     assert quick.startswith("All at this tier: on “Sentences of a Markov chain and their translation")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from claims_helpers import below, claim, decide, margin, runs
@@ -162,6 +163,34 @@ def test_a_level_is_held_to_a_bound():
         assert found.verdict == verdict
         assert f"at least {bound} asked" in found.sentence
     assert decide(claim("threshold", level={"experiments": ["a"], "at_most": 0.9}), a).verdict == REPRODUCED
+
+
+def test_a_count_is_equal_or_it_is_not():
+    given = claim("threshold", level={"experiments": ["a"], "equals": 37751})
+    for count, verdict in ((37751, REPRODUCED), (37750, NOT), (37752, NOT)):
+        found = decide(given, runs("a", [count], protocol="corpus-facts", paper=37751))
+        assert found.verdict == verdict
+        assert found.sentence == (
+            f"Test perplexity {count:,} (A; counted, without chance), exactly 37,751 asked. In the paper 37,751."
+        )
+
+
+def test_an_entropy_has_its_unit_and_the_papers_its_own():
+    a, b = runs("a", LOW, paper=1.12, unit="nats/token"), runs("b", HIGH, paper=1.14, unit="nats/token")
+    stated = [replace(r, entry=with_unit(r.entry, "bits/character")) for r in (a, b)]
+    sentence = decide(A_BELOW_B, *stated).sentence
+    assert sentence.startswith("Test perplexity 10.00 nats per token (A) against 12.00 (B): 2.00 lower")
+    assert sentence.endswith("In the paper 0.02 lower, printed as bits per character.")
+    assert decide(A_BELOW_B, a, b).sentence.endswith("In the paper 0.02 lower.")
+    gaps = decide(claim("ordering", gaps=[below("a", "b"), below("b", "a")]), *stated).sentence
+    assert "4.00 nats per token more" in gaps
+    level = decide(claim("threshold", level={"experiments": ["a"], "at_most": 11}), stated[0]).sentence
+    assert level.startswith("Test perplexity 10.00 nats per token (A;")
+    assert level.endswith("In the paper 1.12, printed as bits per character.")
+
+
+def with_unit(entry, unit):
+    return entry.model_copy(update={"reported": [r.model_copy(update={"unit": unit}) for r in entry.reported]})
 
 
 def test_what_records_cannot_decide_says_why():

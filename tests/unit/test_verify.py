@@ -7,66 +7,20 @@ import shutil
 from pathlib import Path
 
 import pytest
+from verify_helpers import CLAIMS, claims, edit, leave, new_clone, resolved, verify
 
-from reprise.cli import main
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
-from reprise.config.resolved import Resolved
 from reprise.errors import EXIT_FAILED, EXIT_USAGE
 from reprise.evidence.claims import judge_claims
-from reprise.training.protocol import Outcome
-from reprise.training.record import make_record, result_digest, write_record
-
-TOY = Path(__file__).parents[1] / "workflow" / "toy"
-RUN = {"engine": "reference", "device": "cpu", "wall_seconds": 1.5}
-CLAIMS = Path("results/quick/claims.json")
-VARIANTS = """
-    source: ours
-    alternatives:
-      corrected:
-        settings: {weight_law: fan-in-truncated-normal-corrected}
-        experiments: [rnn-t5, lstm-t5]
-        tiers: {quick: {replicas: 2}}
-      one-of-two:
-        settings: {weight_law: fan-in-truncated-normal-corrected}
-        experiments: [rnn-t5]
-        tiers: {quick: {replicas: 2}}
-"""
-
-
-def metric(name: str, value: float, split: str = "train", unit: str = "share") -> dict:
-    return {"split": split, "metric": name, "value": value, "unit": unit, "n": 10}
-
-
-def leave(experiments: dict[str, Resolved], name: str, *accuracies: float) -> None:
-    """Run records of the replicas, with these accuracies (an error, of a check)."""
-    for replica, value in enumerate(accuracies):
-        resolved = experiments[f"digits/{name}"]
-        one = metric("max_error", value, "4n", "parameters") if name == "count" else metric("last_ten_accuracy", value)
-        write_record(Path(resolved.record_path(replica)), make_record(resolved, replica, Outcome([one]), 7, None, RUN))
-
-
-def resolved() -> dict[str, Resolved]:
-    return {e.id: e for e in resolve_tier(load_project("."), "quick")}
+from reprise.training.record import result_digest, write_record
 
 
 @pytest.fixture
 def clone(tmp_path, monkeypatch):
-    """The toy project with records: the LSTM far better than the RNN, one replica of it."""
-    shutil.copytree(TOY, tmp_path / "config")
     monkeypatch.chdir(tmp_path)
-    leave(resolved(), "rnn-t5", 0.30, 0.32)
-    leave(resolved(), "lstm-t5", 0.9)
-    leave(resolved(), "count", 0.0)
+    new_clone(tmp_path)
     return tmp_path
-
-
-def verify(*arguments: str) -> int:
-    return main(["verify", "--tier", "quick", *arguments])
-
-
-def claims() -> dict:
-    return json.loads(CLAIMS.read_text(encoding="utf-8"))["digits"]
 
 
 def alter(name: str, value: float) -> None:
@@ -76,6 +30,11 @@ def alter(name: str, value: float) -> None:
     record["metrics"][0]["value"] = value
     record["result_sha256"] = result_digest(record)
     write_record(path, record)
+
+
+def judge(tier: str) -> dict:
+    project = load_project(".")
+    return judge_claims(project, resolve_tier(project, tier))["digits"]
 
 
 def test_every_claim_has_a_verdict_or_a_reason(clone, capsys):
@@ -88,7 +47,9 @@ def test_every_claim_has_a_verdict_or_a_reason(clone, capsys):
     }
     assert found["D1"]["kind"] == "superiority"
     assert found["D1"]["n"] == {"rnn-t5": 2, "lstm-t5": 1}
-    assert found["D1"]["sentence"].startswith("Train last ten accuracy 0.31 (RNN, T = 5) against 0.90 (LSTM, T = 5): ")
+    assert found["D1"]["sentence"].startswith(
+        "Training accuracy, mean of the last ten 0.31 (RNN, T = 5) against 0.90 (LSTM, T = 5): "
+    )
     assert found["D3"]["sentence"]
     assert json.loads(CLAIMS.read_text(encoding="utf-8"))["words"] == {}
     assert "1 direction only, 1 reproduced, 1 not tested" in capsys.readouterr().out
@@ -155,18 +116,6 @@ def test_missing_records_are_not_run(clone):
     assert found["verdict"] == "not run"
 
 
-def judge(tier: str) -> dict:
-    project = load_project(".")
-    return judge_claims(project, resolve_tier(project, tier))["digits"]
-
-
-def edit(old: str, new: str) -> None:
-    path = Path("config/papers/digits.yaml")
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
-
-
 def test_a_metric_that_no_record_has_is_a_mistake(clone, capsys):
     edit("metric: last_ten_accuracy\n    split: train\n    compare", "metric: accuracy\n    split: train\n    compare")
     assert verify() == EXIT_USAGE
@@ -175,49 +124,12 @@ def test_a_metric_that_no_record_has_is_a_mistake(clone, capsys):
     assert "last_ten_accuracy (train)" in said
 
 
-def test_alternatives_say_which_verdicts_flip(clone):
-    edit("\n    source: ours\n", VARIANTS)
-    leave(resolved(), "rnn-t5@weight-law=corrected", 0.90, 0.92)
-    leave(resolved(), "lstm-t5@weight-law=corrected", 0.30, 0.32)
-    leave(resolved(), "rnn-t5@weight-law=one-of-two", 0.90, 0.92)
-    verify()
-    found = claims()["D1"]
-    # The LSTM rests on the assumption too and was not run under the second alternative.
-    assert found["alternatives"].keys() == {"weight-law=corrected"}
-    assert found["alternatives"]["weight-law=corrected"]["parts"] == [1, 1]
-    under = found["alternatives"]["weight-law=corrected"]
-    assert (under["verdict"], under["flips"]) == ("not reproduced", True)
-    assert under["experiments"] == ["rnn-t5", "lstm-t5"]
-    assert "0.910 (RNN, T = 5 (corrected)) against 0.310 (LSTM, T = 5 (corrected)): 0.600 higher" in under["sentence"]
-    assert claims()["D2"]["alternatives"] == {}
-
-
-def test_an_alternative_is_judged_on_the_comparisons_that_were_run_under_it(clone):
-    edit("\n    source: ours\n", VARIANTS)
-    edit("kind: superiority", "kind: threshold")
-    edit("compare: {lower: rnn-t5, higher: lstm-t5}", "level: {experiments: [rnn-t5, lstm-t5], at_most: 0.5}")
-    leave(resolved(), "rnn-t5@weight-law=one-of-two", 0.90, 0.92)
-    verify()
-    found = claims()["D1"]
-    under = found["alternatives"]["weight-law=one-of-two"]
-    # The RNN alone keeps the bound as chosen and not under the alternative; the LSTM never did.
-    assert (found["verdict"], under["before"], under["verdict"]) == ("inconclusive", "reproduced", "not reproduced")
-    assert (under["flips"], under["parts"], under["experiments"]) == (True, [1, 2], ["rnn-t5"])
-
-
-def test_an_alternative_that_was_not_trained_flips_nothing(clone):
-    edit("\n    source: ours\n", VARIANTS)
-    verify()
-    under = claims()["D1"]["alternatives"]["weight-law=corrected"]
-    assert (under["verdict"], under["flips"]) == ("not run", False)
-
-
 def test_what_the_paper_contradicts_itself_keeps_the_verdict_of_the_records(clone):
     edit("    compare: {lower", "    contradicted_by: Figure 2 shows the opposite.\n    compare: {lower")
     verify()
     found = claims()["D1"]
     assert (found["verdict"], found["records"]) == ("contradicted by the paper itself", "direction only")
-    assert found["sentence"].startswith("Figure 2 shows the opposite. Train last ten accuracy")
+    assert found["sentence"].startswith("Figure 2 shows the opposite. Training accuracy, mean of the last ten")
 
 
 def test_another_corpus_is_said_and_the_papers_number_left_out(clone):

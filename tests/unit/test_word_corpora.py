@@ -74,6 +74,8 @@ def test_text8_prefix_facts(mirror: Path) -> None:
     corpus = text8.prepare(mirror / "text8-prefix", {})
     assert corpus.facts["words"] == 1_171_946
     assert sum(corpus.facts["characters"].values()) == 6_877_824
+    # What K = 88 of the tier "reduced" follows from (arithmetic parity-text8-prefix of document 001).
+    assert corpus.facts["vocabulary"] == 8711
     rest = corpus.counts[[word != "<unk>" for word in corpus.vocabulary]]
     assert rest.min() == 10
     assert corpus.counts.sum() == corpus.facts["tokens"]["train"]

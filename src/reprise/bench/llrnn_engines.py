@@ -44,6 +44,10 @@ class Engine:
         """RMSprop on batches first .. last-1; their summed loss in nats."""
         return sum(self.kernel.train(self.x[i], self.y[i], **self.task.rates) for i in range(first, last))
 
+    def log_perplexity(self) -> float:
+        """Nats per word of the first batch, in float32 as it is trained."""
+        return self.kernel.evaluate(self.x[0], self.y[0]) / len(self.y[0])
+
     def parameters(self) -> dict[str, np.ndarray]:
         """In the readable model's shapes."""
         return {name: value.numpy() for name, value in self.kernel.export().items()}

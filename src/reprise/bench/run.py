@@ -25,6 +25,8 @@ PREPARATION_LIMIT = 300.0
 """Seconds that an implementation may take to check itself and to compile."""
 
 LOSS_TOLERANCE, UPDATE_TOLERANCE = 1e-4, 1e-3
+LOG_PERPLEXITY_TOLERANCE = 1e-6
+"""Nats per token between an engine of ours and the dense computation in float64, where a benchmark asks for it."""
 WRONG = "wrong"
 
 Report = Callable[[str], None]
@@ -53,8 +55,9 @@ def run_bench(
                 seconds = budget / len(selected)
                 expected = bench.expected(task)
                 report(f"{workload.name}: {facts['text']}")
-                timed = compare(name, Path(folder), expected, implementations, seconds, report)
-            found += [(workload, one, timed[one]) for one in implementations]
+                errors: dict[str, float | None] = {}
+                timed = compare(name, Path(folder), expected, implementations, seconds, report, errors)
+            found += [(workload, one, timed[one], errors.get(one)) for one in implementations]
         # The better of two: a disturbance at the start would make all look close to the peak.
         peak = max(peak, peak_gflops() or peak) if peak else None
     rows = [_row(one, peak) for one in found]
@@ -77,8 +80,10 @@ def compare(
     implementations: Iterable[str],
     seconds: float,
     report: Report,
+    errors: dict[str, float | None] | None = None,
 ) -> dict[str, list[Repetition] | str]:
-    """For each implementation its repetitions, or why there are none."""
+    """For each implementation its repetitions, or why there are none; `errors` gets those of its log-perplexity."""
+    errors = {} if errors is None else errors
     found: dict[str, list[Repetition] | str] = {}
     with ExitStack() as stack:
         ready: dict[str, tuple[Worker, dict[str, Any]]] = {}
@@ -93,7 +98,8 @@ def compare(
                 found[name] = str(failure)
             else:
                 ready[name] = worker, facts
-            report(f"  {name}: {found.get(name, 'the same update')}")
+                errors[name] = log_perplexity_error(expected, facts)
+            report(f"  {name}: {found.get(name) or _same(errors[name])}")
         each = min(REPETITION_SECONDS, seconds / (REPETITIONS * max(1, len(ready))))
 
         def runner(name: str) -> Callable[[], Repetition | None]:
@@ -118,6 +124,9 @@ def compare(
 
 def disagreement(expected: Mapping[str, Any], facts: Mapping[str, Any]) -> str | None:
     """Where an implementation's first pieces went another way than the readable model's."""
+    error = log_perplexity_error(expected, facts)
+    if error is not None and not error <= LOG_PERPLEXITY_TOLERANCE:
+        return f"the log-perplexity is off by {error:.2g} nats, more than {LOG_PERPLEXITY_TOLERANCE:g}"
     if not math.isclose(facts["loss"], expected["loss"], rel_tol=LOSS_TOLERANCE):
         return f"the loss is {facts['loss']:.6g} nats instead of {expected['loss']:.6g}"
     ours, theirs = facts["update_norms"], expected["update_norms"]
@@ -127,8 +136,19 @@ def disagreement(expected: Mapping[str, Any], facts: Mapping[str, Any]) -> str |
     return None
 
 
-def _row(found: tuple[Any, str, list[Repetition] | str], peak: float | None) -> dict[str, Any]:
-    workload, name, result = found
+def log_perplexity_error(expected: Mapping[str, Any], facts: Mapping[str, Any]) -> float | None:
+    """How far an implementation's log-perplexity is from the expected one, nats; None where either has none."""
+    if "log_perplexity" not in expected or "log_perplexity" not in facts:
+        return None
+    return abs(facts["log_perplexity"] - expected["log_perplexity"])
+
+
+def _same(error: float | None) -> str:
+    return "the same update" + ("" if error is None else f", log-perplexity within {error:.1e} nats")
+
+
+def _row(found: tuple[Any, str, list[Repetition] | str, float | None], peak: float | None) -> dict[str, Any]:
+    workload, name, result, error = found
     row: dict[str, Any] = {
         "workload": workload.name,
         "implementation": name,
@@ -142,6 +162,8 @@ def _row(found: tuple[Any, str, list[Repetition] | str], peak: float | None) -> 
         "ratio_to": {},
         "note": None,
     }
+    if error is not None:
+        row["log_perplexity_error"] = error
     if isinstance(result, str):
         return row | {"note": result}
     row |= vars(summarise(result))

@@ -37,6 +37,8 @@ class Task(Protocol):
 
 
 class Implementation(Protocol):
+    """One with `log_perplexity()` as well says that of its first piece, before any training."""
+
     block: int  # it trains on whole multiples of so many pieces
 
     def train(self, first: int, last: int) -> float: ...
@@ -82,6 +84,8 @@ def prepared(bench: str, name: str, folder: Path) -> tuple[Stream, dict[str, Any
     task = import_module(entry.tasks).read_task(folder)
     stream = Stream(task, getattr(import_module(module), make)(task))
     block = stream.implementation.block
+    shown = getattr(stream.implementation, "log_perplexity", None)
+    before = {"log_perplexity": shown()} if shown else {}
     _, loss = stream.advance(task.block)
     norms = update_norms(task.weights, stream.implementation.parameters())
     stream.advance(block)
@@ -91,7 +95,7 @@ def prepared(bench: str, name: str, folder: Path) -> tuple[Stream, dict[str, Any
         count += block
     elapsed = time.perf_counter() - start
     facts = {"loss": loss, "update_norms": norms, "block": block, "seconds_a_piece": elapsed / count}
-    return stream, facts
+    return stream, before | facts
 
 
 def main(bench: str, name: str, folder: str) -> None:

@@ -54,10 +54,10 @@ def _check_statistic(claim: Claim, where: str) -> None:
         raise UserError(f"{where}.margin: nothing here takes a margin; remove it")
     if rule == "must" and not claim.margin and not claim.reason:
         raise UserError(f"{where}.margin: missing; say what difference still counts as none, and why")
-    for name in ("share", "level"):
-        bound = getattr(claim, name)
-        if bound and (bound.at_least is None) == (bound.at_most is None):
-            raise UserError(f"{where}.{name}: takes one of at_least and at_most; mend it")
+    for name, bounds in (("share", ("at_least", "at_most")), ("level", ("at_least", "at_most", "equals"))):
+        found = getattr(claim, name)
+        if found and sum(getattr(found, bound) is not None for bound in bounds) != 1:
+            raise UserError(f"{where}.{name}: takes one of {', '.join(bounds[:-1])} and {bounds[-1]}; mend it")
     if claim.share and not 0 < (claim.share.at_least or claim.share.at_most or 0.0) < 1:
         raise UserError(f"{where}.share: the bound is a share between 0 and 1, neither of which can be told; mend it")
 

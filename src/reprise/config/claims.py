@@ -62,6 +62,12 @@ class Share(Bound):
     reaches: float
 
 
+class Level(Bound):
+    """A bound on a mean metric; `equals`, in place of the two others, is the whole number that a count has to be."""
+
+    equals: int | None = None
+
+
 class Published(Strict):
     """A number from elsewhere, for comparison."""
 
@@ -107,7 +113,7 @@ class Claim(Strict):
     gaps: Annotated[list[Comparison], Field(min_length=2)] | None = None
     equal: list[Annotated[list[Side], Field(min_length=2, max_length=2)]] | None = None
     share: Share | None = None
-    level: Bound | None = None
+    level: Level | None = None
     unit: UnitQuestion | None = None
     checks: list[Id] = []
     corrections: list[Id] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from reprise.config.claim_checks import check_arithmetic, check_claims
-from reprise.config.schema import Experiment, Paper
+from reprise.config.schema import Alternative, Experiment, Paper
 from reprise.errors import UserError, known
 
 
@@ -23,10 +23,27 @@ def check_references(paper: Paper, file: str) -> None:
                 _all_known([name], paper.deviations, f"{where}.{place}.from", "deviation")
     for key, assumption in paper.assumptions.items():
         for name, alternative in assumption.alternatives.items():
-            where = f"{file}: key assumptions.{key}.alternatives.{name}.experiments"
-            _all_known(alternative.experiments, paper.experiments, where, "experiment")
+            where = f"{file}: key assumptions.{key}.alternatives.{name}"
+            _check_alternative(alternative, where)
+            _all_known(alternative.experiments, paper.experiments, f"{where}.experiments", "experiment")
+            _all_known(alternative.settings_of, alternative.experiments, f"{where}.settings_of", "experiment")
     check_claims(paper, file)
     check_arithmetic(paper, file)
+
+
+def _check_alternative(alternative: Alternative, where: str) -> None:
+    """It changes settings of experiments, or measures something else of the same records."""
+    trained = [key for key in ("settings", "settings_of", "experiments", "tiers") if getattr(alternative, key)]
+    if alternative.metrics and trained:
+        raise UserError(f"{where}.{trained[0]}: another metric trains nothing; remove it, or 'metrics'")
+    if alternative.metrics:
+        return
+    for key in ("experiments", "tiers"):
+        if key not in trained:
+            raise UserError(f"{where}.{key}: missing; say what is trained under it, or name other 'metrics'")
+    for name in alternative.experiments:
+        if not alternative.changes(name):
+            raise UserError(f"{where}.settings: nothing is changed for '{name}'; say what, or remove it")
 
 
 def _all_known(names: Iterable[str], there: Iterable[str], where: str, what: str) -> None:

@@ -71,7 +71,7 @@ def _entries(paper: Paper, file: str) -> Iterator[_Entry]:
             for key in choice.experiments:
                 for tier, in_tier in choice.tiers.items():
                     experiment = paper.experiments[key]
-                    yield _Entry(key, experiment, tier, in_tier, where, assumption, alternative, choice.settings)
+                    yield _Entry(key, experiment, tier, in_tier, where, assumption, alternative, choice.changes(key))
 
 
 def _resolve(project: Project, paper: Paper, entry: _Entry) -> Resolved:

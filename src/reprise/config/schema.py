@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from reprise.config.base import Id, Origin, Strict
 from reprise.config.claims import Arithmetic, Claim
 from reprise.data.spec import DatasetSpec
+from reprise.evaluation.units import Unit
 
 Tier = Literal["quick", "reduced", "paper"]
 Scalar = bool | int | float | str
@@ -75,6 +76,7 @@ class Reported(Strict):
     split: str
     value: float | int | None
     origin: Origin = Field(alias="from")
+    unit: Unit | None = Field(None, description="of an entropy, the unit that the paper states, where ours is another")
     note: str | None = None
 
 
@@ -102,11 +104,21 @@ class Display(Strict):
 
 
 class Alternative(Strict):
-    """Another choice of an assumption: the settings it changes, on which experiments, in which tiers."""
+    """Another choice of an assumption: the settings it changes, on which experiments, in which tiers.
 
-    settings: dict[str, Scalar] = Field(min_length=1)
-    experiments: list[Id]
-    tiers: dict[Tier, TierEntry]
+    `settings_of` are those of one experiment, beside `settings`, which all have in common. A choice of what is measured
+    needs no training: `metrics` names, in place of all these, the metric of the same records for each of the claims'.
+    """
+
+    settings: dict[str, Scalar] = {}
+    settings_of: dict[Id, dict[str, Scalar]] = {}
+    experiments: list[Id] = []
+    tiers: dict[Tier, TierEntry] = {}
+    metrics: dict[str, str] = {}
+
+    def changes(self, experiment: str) -> dict[str, Scalar]:
+        """The settings that are other ones in the variant of an experiment."""
+        return {**self.settings, **self.settings_of.get(experiment, {})}
 
 
 class Assumption(Strict):
@@ -122,6 +134,15 @@ class Deviation(Strict):
     why: str
 
 
+class Erratum(Strict):
+    """Something in the paper that cannot be meant as it stands; numbers that do not agree are `arithmetic`."""
+
+    place: str
+    says: str = Field(description="what the paper says, or leaves out")
+    right: str = Field(description="what is right, or has to be meant")
+    source: str = Field(description="how that is known")
+
+
 class Paper(Strict):
     paper: Id
     document: Annotated[str, StringConstraints(pattern=r"^[0-9]{3}$")]
@@ -135,6 +156,7 @@ class Paper(Strict):
     tables: dict[Id, Display] = {}
     assumptions: dict[Id, Assumption] = {}
     deviations: dict[Id, Deviation] = {}
+    errata: list[Erratum] = []
     claims: dict[str, Claim] = {}
     arithmetic: dict[Id, Arithmetic] = {}
 

@@ -22,12 +22,12 @@ from reprise.evidence.verdicts import (
     judge,
     tail_of,
 )
-from reprise.evidence.wording import listed
+from reprise.evidence.wording import listed, number
 
 _MOST = 1000
 _METHODS = {
     "seeds": "independent replicas, degrees of freedom after Welch and Satterthwaite",
-    "folds": "paired by fold, variance after Nadeau and Bengio",
+    "folds": "paired by fold, variance after Nadeau and Bengio with n_test / n_train = {ratio}",
     "exact": "counted, without chance",
 }
 
@@ -56,7 +56,8 @@ def decide(
         needed = _needed(left, claim.kind)
         sentence += f" {_would_do(left, needed)}"
     rows = [_row(part, runs, claim.kind) for part in parts]
-    return Decision(verdict, sentence, _METHODS[parts[0].plain.method], rows, needed)
+    method = _METHODS[parts[0].plain.method].format(ratio=number(round(parts[0].plain.ratio, 3)))
+    return Decision(verdict, sentence, method, rows, needed)
 
 
 def _judgeable(part: Compared, kind: str) -> Part:
@@ -87,9 +88,10 @@ def _needed(left: Sequence[Compared], kind: str) -> int | None:
 
 
 def _would_do(left: Sequence[Compared], needed: int | None) -> str:
-    if any(not part.test.variances for part in left):
-        return "A second replica of each would show how far replicas differ."
     folds = left[0].plain.method == "folds"
+    if any(not part.test.variances for part in left):
+        more = "A second fold would show how far folds differ."
+        return more if folds else "A second replica of each would show how far replicas differ."
     if needed is not None:
         found = "folds" if folds else "replicas of each"
         return f"About {needed} {found} would decide it if the true difference is the one found."

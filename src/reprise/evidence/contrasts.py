@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
-from reprise.config.claims import Claim, Comparison, Margin, Side
+from reprise.config.claims import Claim, Comparison, Level, Margin, Side
 from reprise.config.claims import Term as ConfiguredTerm
 from reprise.evidence.runs import Quantity
 
@@ -65,12 +65,18 @@ def statements(claim: Claim) -> list[Statement]:
     if claim.equal:
         return [_equal(a, b, claim) for a, b in claim.equal]
     if claim.level:
-        bound = claim.level.at_least if claim.level.at_least is not None else claim.level.at_most
-        sign = 1.0 if claim.level.at_least is not None else -1.0
-        terms = (_term(name, claim) for name in claim.level.experiments)
-        plains = (Contrast(((sign, term),), -sign * bound) for term in terms)
-        return [Statement(plain, (plain,)) for plain in plains]
+        return [_held(_term(name, claim), claim.level) for name in claim.level.experiments]
     return []
+
+
+def _held(term: Term, level: Level) -> Statement:
+    """The metric above or below a bound; one that has to be a whole number is less than a half from it, either way."""
+    if level.equals is not None:
+        plain, turned = Contrast(((1.0, term),), -level.equals), Contrast(((-1.0, term),), level.equals)
+        return Statement(plain, tuple(replace(one, offset=one.offset + 0.5) for one in (plain, turned)))
+    sign, bound = (1.0, level.at_least) if level.at_least is not None else (-1.0, level.at_most)
+    plain = Contrast(((sign, term),), -sign * bound)
+    return Statement(plain, (plain,))
 
 
 def _term(side: Side, claim: Claim) -> Term:

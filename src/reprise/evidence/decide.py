@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from reprise.config.claims import Claim, Term
+from reprise.config.claims import Claim, Term, UnitQuestion
 from reprise.evidence import comparisons, identities, shares, unit_audit
 from reprise.evidence.contrasts import statements
 from reprise.evidence.runs import Runs
@@ -21,9 +22,10 @@ def parts_of(claim: Claim) -> list[set[str]]:
     """The experiments that each part of a claim is about."""
     if claim.checks:
         return [{*claim.checks, *claim.corrections}]
-    for bound in (claim.share, claim.unit):
-        if bound:
-            return [{name} for name in bound.experiments]
+    if claim.share:
+        return [{name} for name in claim.share.experiments]
+    if claim.unit:
+        return [unit_audit.part(claim.unit, name) for name in claim.unit.experiments]
     return [{term.experiment for _, term in s.plain.weights} for s in statements(claim)]
 
 
@@ -37,17 +39,31 @@ def decide(
     parts = [names for names in parts_of(claim) if covered(names)]
     if claim.reason or not parts_of(claim):
         return Decision(NOT_TESTED, claim.reason or "No statistic is entered for it yet.")
-    needed = [runs[name] for name in experiments_of(claim) if any(name in names for names in parts)]
-    absent = [r for r in needed if not r.replicas]
-    if absent:
-        return Decision(NOT_RUN, _absence(absent))
+    needed = [name for name in experiments_of(claim) if any(name in names for names in parts)]
+    absent = [name for name in needed if not runs[name].replicas]
+    missing = _absence([runs[name] for name in absent])
+    if absent and (not claim.unit or _undecidable(claim.unit, needed, absent, runs, everyone)):
+        return Decision(NOT_RUN, missing)
     if claim.checks:
         return identities.decide(claim, runs)
     if claim.share:
         return shares.decide(claim, runs, covered)
     if claim.unit:
-        return unit_audit.decide(claim, runs, covered)
+        found = unit_audit.decide(claim, runs, covered)
+        return replace(found, sentence=f"{found.sentence} {missing}".strip())
     return comparisons.decide(claim, runs, everyone, covered)
+
+
+def _undecidable(
+    asked: UnitQuestion, needed: list[str], absent: list[str], runs: Mapping[str, Runs], everyone: Mapping[str, Runs]
+) -> bool:
+    """Whether a question of unit has to wait. A unit is one for all numbers of a table, so that the models that were
+    run say which; but the reference has to be there, and what an alternative changes.
+    """
+    models = [name for name in needed if name in asked.experiments]
+    return set(models) <= set(absent) or any(
+        name == asked.reference or runs[name] is not everyone[name] for name in absent
+    )
 
 
 def _absence(absent: list[Runs]) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reprise.evidence.contrasts import Contrast, Statement
+from reprise.evidence.fold_spread import lent
 from reprise.evidence.runs import Quantity, Runs
 from reprise.evidence.statistics import Estimate, Spread, combine, fold_factor, pooled, spread
 
@@ -18,9 +19,9 @@ from reprise.evidence.statistics import Estimate, Spread, combine, fold_factor, 
 class Measured:
     """A contrast, estimated.
 
-    `counts` are the finished replicas behind each experiment, `borrowed` those whose deviation is their family's.
-    `variances` (of one replica of each experiment, squared weights included) and `ratio` (of folds) say how many
-    replicas would do.
+    `counts` are the finished replicas behind each experiment, `borrowed` those whose deviation is another's, and
+    `lender` whose: the family's, or (of a fold under an alternative) that of the assumptions as chosen. `variances` (of
+    one replica of each experiment, squared weights included) and `ratio` (of folds) say how many replicas would do.
     """
 
     estimate: Estimate
@@ -29,6 +30,11 @@ class Measured:
     variances: tuple[float, ...] = ()
     ratio: float = 0.0
     method: str = "seeds"
+    lender: str = ""
+
+
+FAMILY, CHOICE = "family", "choice"
+"""Lenders of a deviation."""
 
 
 @dataclass(frozen=True)
@@ -80,17 +86,18 @@ def measure(
     What is exact has no error. Folds are paired where all experiments have them. Otherwise experiments are independent
     samples, and one with a single replica takes over the variance of its family (same model and dataset), pooled over
     its members among `everyone`; so do then all of that family, of which the variance is taken to be one. A lone fold
-    takes over the variance of `base`, the same contrast measured on more.
+    takes over the variance of `base`, the same contrast measured on more, or else that of its family's folds
+    (`fold_spread`).
     """
     parts = contrast.over_experiments()
     samples = {name: _values(runs[name], terms) for name, terms in parts.items()}
     if not all(samples.values()):
         return None
-    if all(runs[name].exact for name in parts):
+    if all(runs[name].counted(quantity for _, quantity in terms) for name, terms in parts.items()):
         value = sum(next(iter(sample.values())) for sample in samples.values()) + contrast.offset
         return Measured(Estimate(value, 0.0, 1), dict.fromkeys(samples, 1), method="exact")
     if all(runs[name].by_fold for name in parts):
-        return _over_folds(contrast, runs, samples, base)
+        return _over_folds(contrast, runs, samples, everyone, base)
     return _over_seeds(contrast, runs, parts, samples, everyone)
 
 
@@ -108,22 +115,26 @@ def _common(samples: list[dict]) -> list:
     return [fold for fold in samples[0] if all(fold in sample for sample in samples)]
 
 
-def _over_folds(contrast: Contrast, runs: Mapping[str, Runs], samples: dict, base: Measured | None) -> Measured | None:
+def _over_folds(
+    contrast: Contrast, runs: Mapping[str, Runs], samples: dict, everyone: Collection[Runs], base: Measured | None
+) -> Measured | None:
     common = _common(list(samples.values()))
     if not common:
         return None
     values = [sum(sample[fold] for sample in samples.values()) + contrast.offset for fold in common]
-    found = spread(values)
-    borrowed = found is None and base is not None and base.method == "folds" and bool(base.variances)
-    if borrowed:
-        found = Spread(base.variances[0], base.estimate.freedom)
+    found, lender = spread(values), ""
+    if found is None and base is not None and base.method == "folds" and base.variances and not base.borrowed:
+        found, lender = Spread(base.variances[0], base.estimate.freedom), CHOICE
+    if found is None:
+        found, lender = lent(contrast, common[0], runs, everyone), FAMILY
     ratio = max(runs[name].fold_ratio for name in samples)
     counts = dict.fromkeys(samples, len(common))
     mean = float(np.mean(values))
     if found is None:
         return Measured(Estimate(mean), counts, ratio=ratio, method="folds")
     estimate = combine(mean, [(fold_factor(len(common), ratio), found)])
-    return Measured(estimate, counts, tuple(samples) if borrowed else (), (found.variance,), ratio, "folds")
+    borrowed = tuple(samples) if lender else ()
+    return Measured(estimate, counts, borrowed, (found.variance,), ratio, "folds", lender)
 
 
 def _over_seeds(
@@ -150,7 +161,8 @@ def _over_seeds(
             own.append((1 / counts[name], found))
             variances.append(found.variance)
     pools = [(factor, _family(everyone, *key)) for key, factor in shared.items()]
-    return Measured(combine(value, own + pools), counts, tuple(borrowed), tuple(variances))
+    lender = FAMILY if borrowed else ""
+    return Measured(combine(value, own + pools), counts, tuple(borrowed), tuple(variances), lender=lender)
 
 
 def _shape(terms: list[tuple[float, Quantity]]) -> tuple[float, tuple[tuple[float, Quantity], ...]]:

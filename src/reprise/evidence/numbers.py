@@ -7,11 +7,13 @@ from typing import Any
 
 from reprise.evaluation.units import derived
 from reprise.evidence.bleu import bleu_rows
+from reprise.evidence.letters import letter_rows
 
 
 def numbers_of(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Rows of split, metric, value, unit and n: each metric, what is derived from it, and in the end BLEU."""
+    """Rows of split, metric, value, unit and n: each metric, what follows from it, losses of letters, and BLEU."""
     for metric in record["metrics"]:
         yield metric
         yield from derived(metric, record["metrics"])
+    yield from letter_rows(record)
     yield from bleu_rows(record)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from reprise.config.claims import Term
 from reprise.config.project import Project
 from reprise.config.resolved import Resolved
-from reprise.config.schema import Experiment
+from reprise.config.schema import Experiment, Paper
 from reprise.evidence.numbers import numbers_of
 from reprise.training import PROTOCOLS
 from reprise.training.record import read_record
 
 Quantity = tuple[str, str]
 """A metric and its split."""
+VALIDATION = 0.1
+"""Of the lines that a fold is not tested on, the share that chooses the epoch: document 000, section 4."""
 
 
 @dataclass(frozen=True)
@@ -63,14 +66,25 @@ class Runs:
         protocol = PROTOCOLS[self.resolved.config["training"]["protocol"]]
         return not (protocol.trains and protocol.chance) and self.resolved.replicas == 1
 
+    def counted(self, quantities: Iterable[Quantity]) -> bool:
+        """Whether no chance is in these numbers: in none of the experiment, or its protocol counts all their splits."""
+        if self.exact or self.resolved is None:
+            return self.exact
+        splits = PROTOCOLS[self.resolved.config["training"]["protocol"]].counted
+        return all(split in splits for _, split in quantities)
+
     @property
     def by_fold(self) -> bool:
         return bool(self.finished) and all(r.fold is not None for r in self.finished)
 
     @property
     def fold_ratio(self) -> float:
-        """n_test / n_train: of K folds one is tested on; the others are trained on, or choose the epoch."""
-        return 1 / (int(self.resolved.config["data"]["options"].get("folds", self.resolved.replicas)) - 1)
+        """n_test / n_train: of K folds one is tested on, and of the others all lines but VALIDATION are trained on.
+
+        Of five folds 0.2 / 0.72 = 0.278.
+        """
+        folds = int(self.resolved.config["data"]["options"].get("folds", self.resolved.replicas))
+        return 1 / ((folds - 1) * (1 - VALIDATION))
 
     @property
     def replaced_dataset(self) -> str | None:
@@ -86,12 +100,23 @@ class Runs:
         found = (r.value for r in self.entry.reported if (r.metric, r.split) == quantity)
         return next((float(value) for value in found if value is not None), None)
 
+    def unit(self, quantity: Quantity) -> str | None:
+        """The unit of our number for it; None where there is no number."""
+        return next((r.units[quantity] for r in self.finished if quantity in r.units), None)
+
+    def reported_unit(self, quantity: Quantity) -> str | None:
+        """The unit that the paper states for its number, where the configuration names it."""
+        found = (r.unit for r in self.entry.reported if (r.metric, r.split) == quantity)
+        return next((unit for unit in found if unit), None)
+
 
 def load_runs(project: Project, experiments: Iterable[Resolved]) -> dict[str, dict[str, Runs]]:
     """By paper and name, every experiment of the papers and every variant of the tier; the records are checked.
 
+    A claim about a point of a curve asks for "<metric>@<x>": replicas have it among their metrics.
     Errors: as of `reprise.training.record.read_record`.
     """
+    asked = {paper_id: _points(paper) for paper_id, paper in project.papers.items()}
     found: dict[str, dict[str, Runs]] = {
         paper_id: {name: Runs(name, entry.title, None, entry) for name, entry in paper.experiments.items()}
         for paper_id, paper in project.papers.items()
@@ -99,15 +124,30 @@ def load_runs(project: Project, experiments: Iterable[Resolved]) -> dict[str, di
     for resolved in experiments:
         entry = project.papers[resolved.paper].experiments[resolved.base]
         paths = [project.root / path for path in resolved.record_paths()]
-        replicas = [_replica(read_record(path, resolved)) for path in paths if path.exists()]
+        replicas = [_replica(read_record(path, resolved), asked[resolved.paper]) for path in paths if path.exists()]
         title = f"{entry.title} ({resolved.alternative})" if resolved.alternative else entry.title
         runs = Runs(resolved.experiment, title, resolved, entry, replicas)
         found[resolved.paper][resolved.experiment] = runs
     return found
 
 
-def _replica(record: dict[str, Any]) -> Replica:
-    rows = list(numbers_of(record))
+def _points(paper: Paper) -> set[str]:
+    """The points of curves, "words_in_book@750", that its claims are about."""
+    terms = (side for claim in paper.claims.values() for _, side in claim.sides() if isinstance(side, Term))
+    metrics = {claim.metric for claim in paper.claims.values()} | {term.metric for term in terms}
+    return {metric for metric in metrics if metric and "@" in metric}
+
+
+def _at(record: dict[str, Any], points: Collection[str]) -> Iterator[dict[str, Any]]:
+    """A row like those of the metrics for each of the points that the record's curves have."""
+    for curve in record["curves"]:
+        for x, y in zip(curve["x"], curve["y"], strict=True) if points else ():
+            if (metric := f"{curve['metric']}@{x:.12g}") in points:
+                yield {"metric": metric, "split": curve["split"], "value": y, "unit": curve["unit"], "n": None}
+
+
+def _replica(record: dict[str, Any], points: Collection[str] = ()) -> Replica:
+    rows = [*numbers_of(record), *_at(record, points)]
     return Replica(
         number=record["replica"],
         fold=record["fold"],

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reprise.evidence.contrasts import Term
-from reprise.evidence.measure import Compared
+from reprise.evidence.measure import CHOICE, Compared
 from reprise.evidence.runs import Runs
-from reprise.evidence.wording import digits, interval, listed, metric_name, number, percent, plural
+from reprise.evidence.wording import digits, interval, listed, metric_name, number, percent, plural, unit_words
 
 LEVELS = {"equivalence": 0.9}
 """Levels of the intervals that are shown; 0.95 otherwise. Two one-sided tests at 5 % are a 90 % interval."""
@@ -33,7 +33,7 @@ def _difference(part: Compared, runs: Mapping[str, Runs], kind: str) -> str:
     found, decimals = part.plain.estimate.value, _decimals(part)
     word, sign = ("lower", 1) if found >= 0 else ("higher", -1)
     where = "" if low.quantity == high.quantity else f", {metric_name(high.quantity)}"
-    text = f"{_first_letter_up(metric_name(low.quantity))} {number(part.means[1], decimals)} "
+    text = f"{_first_letter_up(metric_name(low.quantity))} {number(part.means[1], decimals)}{_unit(low, runs)} "
     text += f"({runs[low.experiment].title}) against "
     text += f"{number(part.means[0], decimals)} ({runs[high.experiment].title}{where}): "
     text += f"{number(abs(found), decimals)} {word} ({_precision(part, kind, sign)})"
@@ -44,7 +44,8 @@ def _difference(part: Compared, runs: Mapping[str, Runs], kind: str) -> str:
         text += f", {asked.get(kind, 'up to {} higher allowed').format(size)}"
     if part.paper is None:
         return f"{text}."
-    return f"{text}. In the paper {number(abs(part.paper))} {'lower' if part.paper >= 0 else 'higher'}."
+    word = "lower" if part.paper >= 0 else "higher"
+    return f"{text}. In the paper {number(abs(part.paper))} {word}{_printed_unit(part, runs)}."
 
 
 def _gap(part: Compared, runs: Mapping[str, Runs], kind: str) -> str:
@@ -57,19 +58,34 @@ def _gap(part: Compared, runs: Mapping[str, Runs], kind: str) -> str:
     found = part.plain.estimate.value
     text = f"{about}: {number(first, decimals)} between {names[1]} and {names[0]} against "
     text += f"{number(second, decimals)} between {names[3]} and {names[2]}, "
-    text += f"{number(abs(found), decimals)} {'more' if found >= 0 else 'less'} "
+    text += f"{number(abs(found), decimals)}{_unit(terms[0], runs)} {'more' if found >= 0 else 'less'} "
     text += f"({_precision(part, kind, 1 if found >= 0 else -1)})."
     if part.paper is None:
         return text
-    return f"{text} In the paper {number(abs(part.paper))} {'more' if part.paper >= 0 else 'less'}."
+    word = "more" if part.paper >= 0 else "less"
+    return f"{text} In the paper {number(abs(part.paper))} {word}{_printed_unit(part, runs)}."
 
 
 def _level(part: Compared, runs: Mapping[str, Runs], kind: str) -> str:
     ((sign, term),), shift = part.statement.plain.weights, part.statement.plain.offset
-    text = f"{_first_letter_up(metric_name(term.quantity))} {number(part.means[0], _decimals(part))} "
-    text += f"({runs[term.experiment].title}; {_precision(part, kind, int(sign), shift)}), "
-    text += f"{'at least' if sign > 0 else 'at most'} {number(abs(shift))} asked."
-    return text if part.paper is None else f"{text} In the paper {number((part.paper - shift) * sign)}."
+    text = f"{_first_letter_up(metric_name(term.quantity))} {number(part.means[0], _decimals(part))}"
+    text += f"{_unit(term, runs)} ({runs[term.experiment].title}; {_precision(part, kind, int(sign), shift)}), "
+    words = "exactly" if len(part.tests) > 1 else "at least" if sign > 0 else "at most"
+    text += f"{words} {number(abs(shift))} asked."
+    if part.paper is None:
+        return text
+    return f"{text} In the paper {number((part.paper - shift) * sign)}{_printed_unit(part, runs)}."
+
+
+def _unit(term: Term, runs: Mapping[str, Runs]) -> str:
+    return unit_words(runs[term.experiment].unit(term.quantity))
+
+
+def _printed_unit(part: Compared, runs: Mapping[str, Runs]) -> str:
+    """Which unit the paper states for its numbers, where that is worth saying."""
+    terms = (term for _, term in part.statement.plain.weights)
+    units = dict.fromkeys(filter(None, (runs[t.experiment].reported_unit(t.quantity) for t in terms)))
+    return f", printed as{listed([unit_words(unit) for unit in units])}" if units else ""
 
 
 def _decimals(part: Compared) -> int | None:
@@ -87,13 +103,13 @@ def _precision(part: Compared, kind: str, sign: int = 1, shift: float = 0.0) -> 
     counts = list(part.plain.counts.values())[::-1]
     if part.plain.method == "folds":
         text = plural(counts[0], "fold")
-        borrowed = "deviation as under the assumptions as chosen"
     else:
         alike = len(set(counts)) == 1
         text = plural(counts[0], "replica") if alike else f"{listed([str(n) for n in counts])} replicas"
         text += " each" if alike and len(counts) > 1 else ""
-        borrowed = "deviation pooled over the family"
-    text = f"{text}, {borrowed}" if part.plain.borrowed else text
+    if part.plain.borrowed:
+        choice = part.plain.lender == CHOICE
+        text += f", deviation {'as under the assumptions as chosen' if choice else 'pooled over the family'}"
     return f"{interval(bounds, _decimals(part), level)}; {text}"
 
 

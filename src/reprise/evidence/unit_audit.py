@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from reprise.config.claims import Claim
+from reprise.config.claims import Claim, UnitQuestion
 from reprise.evaluation.units import Unit, convert
 from reprise.evidence.runs import Quantity, Runs
 from reprise.evidence.verdicts import INCONCLUSIVE, NOT, REPRODUCED, Covered, Decision, everything
@@ -23,6 +23,11 @@ def distance(printed: Mapping[str, float], ours: Mapping[str, float]) -> float:
     return float(np.mean([math.log(ours[name] / printed[name]) for name in printed]))
 
 
+def part(asked: UnitQuestion, name: str) -> set[str]:
+    """What one model's number is judged by: its own runs, and those of the model that says what is ordinary."""
+    return {name, *filter(None, (asked.reference,))}
+
+
 def decide(claim: Claim, runs: Mapping[str, Runs], covered: Covered = everything) -> Decision | None:
     """The decision on a unit: the printed numbers, read in either, against ours in the same.
 
@@ -30,7 +35,7 @@ def decide(claim: Claim, runs: Mapping[str, Runs], covered: Covered = everything
     """
     asked, quantity = claim.unit, (claim.metric, claim.split)
     printed, ours = {}, {}
-    names = [name for name in asked.experiments if covered({name})]
+    names = [name for name in asked.experiments if covered(part(asked, name))]
     if not names:
         return None
     for name in names:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-_NAMES = {"bleu": "BLEU"}
+from reprise.evidence.names import name_of
 
 
 def digits(error: float | None) -> int | None:
@@ -14,7 +14,9 @@ def digits(error: float | None) -> int | None:
 
 
 def number(value: float, decimals: int | None = None) -> str:
-    """So many decimals, or four significant digits, with a proper minus sign."""
+    """So many decimals, or four significant digits (of a whole number all), with a proper minus sign."""
+    if decimals is None and float(value).is_integer() and abs(value) < 1e15:
+        decimals = 0
     text = f"{value:.4g}" if decimals is None else f"{value:,.{decimals}f}"
     return text.replace("-", "−")
 
@@ -39,6 +41,10 @@ def plural(count: int, noun: str) -> str:
 
 
 def metric_name(quantity: tuple[str, str]) -> str:
-    """ "test perplexity"."""
-    metric, split = quantity
-    return f"{split} {_NAMES.get(metric) or metric.replace('_', ' ')}"
+    """ "test perplexity"; see `reprise.evidence.names`."""
+    return name_of(*quantity)
+
+
+def unit_words(unit: str | None) -> str:
+    """ " nats per token", of an entropy, with the space before it; other metrics say by their names what they are."""
+    return f" {unit.replace('/', ' per ')}" if unit and unit.startswith(("nats", "bits")) else ""

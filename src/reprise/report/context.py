@@ -14,12 +14,16 @@ from reprise.config.options import check_options
 from reprise.config.project import PAPERS, Project
 from reprise.config.resolved import Resolved
 from reprise.config.schema import Dataset, Display, Experiment, Paper
+from reprise.data import ldc_wsj
 from reprise.errors import UserError
 from reprise.report.collected import COLUMNS, CURVE_COLUMNS, read_claims, read_collected, read_samples
 
 NOT_RUN = "not run at this tier"
 NOT_TRAINED = "not trained yet"
 REFERENCE = Path("config/reference")
+_NOT_OF_EXPERIMENTS = {"claims", "arithmetic", "assumptions"}
+"""Modules of tables that no experiment is `cited_by`."""
+_LDC_TITLE = "Characters of the Treebank-3's raw Wall Street Journal text (LDC99T42)"
 
 
 @dataclass(frozen=True)
@@ -80,8 +84,8 @@ class Context:
         return check_options({**defaults, **given}, kinds, where, self.display(display_id).function)
 
     def of_experiments(self, display_id: str) -> bool:
-        """Whether experiments stand in this figure or table, and not the paper's claims or its arithmetic."""
-        return self.display(display_id).function.partition(".")[0] not in {"claims", "arithmetic"}
+        """Whether experiments stand in this figure or table, and not the paper's claims, choices or arithmetic."""
+        return self.display(display_id).function.partition(".")[0] not in _NOT_OF_EXPERIMENTS
 
     def cited_by(self, display_id: str) -> list[str]:
         """Experiments that stand in this figure or table, in file order, whether or not the tier has them."""
@@ -184,6 +188,17 @@ def of_experiment(rows: pd.DataFrame, experiment: str) -> pd.DataFrame:
     return rows[(rows.experiment == base) & (rows.variant == variant)]
 
 
+def _datasets(project: Project) -> dict[str, Dataset]:
+    """The configured datasets, Mikolov's text by the name of the raw one where a folder `ldc_wsj` takes its place."""
+    raw = {"title": _LDC_TITLE, "prepare": "ldc_wsj"}
+    return {
+        name: dataset.model_copy(update=raw)
+        if project.config.ldc_wsj and dataset.prepare == ldc_wsj.REPLACES
+        else dataset
+        for name, dataset in project.config.datasets.items()
+    }
+
+
 def load_contexts(project: Project, experiments: list[Resolved]) -> dict[str, Context]:
     """What was collected for the project's tier, by paper; no claims where `reprise verify` did not run.
 
@@ -206,7 +221,7 @@ def load_contexts(project: Project, experiments: list[Resolved]) -> dict[str, Co
             curves=curves[curves.paper == name].reset_index(drop=True),
             reference=project.root / REFERENCE,
             file=str(project.root / PAPERS / f"{name}.yaml"),
-            datasets=project.config.datasets,
+            datasets=_datasets(project),
             claims=claims.get(name, {}),
             folder=folder,
             papers=found,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from reprise.report.context import NOT_RUN, Context
+from reprise.report.context import NOT_RUN, NOT_TRAINED, Context
 from reprise.report.rounding import interval, plural
 
 _NAMED = 4
 """So many experiments are called by name; of more, the table or figure itself says which."""
+_WITHIN = {"Diverged", "Replicas still missing"}
+"""What happens to replicas within an experiment, not to all of it."""
 
 
 def replicas(context: Context, display_id: str) -> str:
@@ -24,13 +26,15 @@ def replicas(context: Context, display_id: str) -> str:
     titles = {name: context.paper.experiments[name].title for name in names}
     kinds = {
         "Diverged": {n: f"{s.diverged} of {s.run}" for n, s in states.items() if s.diverged},
-        "Not trained yet": {n: f"{s.missing} of {s.wanted}" for n, s in states.items() if s.missing},
+        "Replicas still missing": {n: f"{s.missing} of {s.wanted}" for n, s in states.items() if s.run and s.missing},
+        NOT_TRAINED.capitalize(): {n: "" for n, s in states.items() if s.wanted and not s.run},
         NOT_RUN.capitalize(): {n: "" for n, s in states.items() if not s.wanted},
         "On another corpus at this tier": {n: "" for n, s in states.items() if s.run and context.replaced_dataset(n)},
     }
     for words, found in kinds.items():
         if len(found) > _NAMED:
-            sentences.append(f"{words}: in {plural(len(found), 'experiment')}.")
+            joined = f"{words} in" if words in _WITHIN else f"{words}:"
+            sentences.append(f"{joined} {plural(len(found), 'experiment')}.")
         elif found:
             named = (f"{titles[name]} ({count})" if count else titles[name] for name, count in found.items())
             sentences.append(f"{words}: {'; '.join(named)}.")

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from reprise.data import ldc_wsj
 from reprise.report.context import Context, of_experiment
-from reprise.report.rounding import integer, plural
+from reprise.report.rounding import integer
 
-_NAMED = 4
-"""So many models are called by name; of more, their number is said."""
 TOKEN = "cross_entropy"
 CHARACTER = "cross_entropy_per_character"
+MIKOLOV = "mikolov-text"
+"""The deviation that is in force where Mikolov's text is read."""
 
 
 def by_fold(context: Context, name: str, metric: str, split: str = "test") -> pd.Series:
@@ -46,22 +47,16 @@ def astray(context: Context, name: str) -> list[str]:
 
 
 def corpora(context: Context, names: Sequence[str]) -> str:
-    """Which texts this tier reads, and that the paper's numbers are about another where they are."""
+    """Which texts this tier reads, and that the paper's numbers are about another where they are.
+
+    Mikolov's text in place of the raw one is a declared deviation, which is named.
+    """
     there = [name for name in names if context.resolved(name)] or names
     used = {context.replaced_dataset(name) or context.entry(name).data.dataset for name in there}
     text = f"Text of ours: {'; '.join(sorted(context.dataset_title(dataset) for dataset in used))}."
     if any(context.replaced_dataset(name) for name in names):
         text += " It stands in for the paper's at this tier: the paper's numbers are no measure of it."
+    deviation = context.paper.deviations.get(MIKOLOV)
+    if deviation and any(d in context.datasets and context.datasets[d].prepare == ldc_wsj.REPLACES for d in used):
+        text += f" Deviation {MIKOLOV}: {deviation.title}."
     return text
-
-
-def reduced(context: Context, names: Sequence[str]) -> list[str]:
-    """What this tier changes, once for all experiments that it changes alike."""
-    groups: dict[str, list[str]] = {}
-    for name in names:
-        changes = ", ".join(f"{option} = {value}" for option, value in context.reductions(name).items())
-        groups.setdefault(changes, []).append(context.entry(name).title)
-    if len(groups) == 1:
-        return [f"Reduced at this tier to {changes}." for changes in groups if changes]
-    named = {c: "; ".join(t) if len(t) <= _NAMED else plural(len(t), "model") for c, t in groups.items() if c}
-    return [f"{titles}: reduced at this tier to {changes}." for changes, titles in named.items()]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from reprise.evidence.verdicts import VERDICTS
+from reprise.report import verdicts
 from reprise.report.context import Context
 
 KINDS = {
@@ -50,17 +51,12 @@ def claim_rows(contexts: Iterable[Context]) -> list[dict[str, Any]]:
                     "place": claim.place,
                     "verdict": found["verdict"] if found else "not run",
                     "sentence": found["sentence"] if found else "",
-                    "flips": _flips(found),
+                    "flips": verdicts.flips(found["alternatives"]) if found else [],
+                    "alternatives": verdicts.how_many_run(found["alternatives"]) if found else "",
                     "experiments": list(found["experiments"]) if found else [],
                 }
             )
     return rows
-
-
-def _flips(found: Mapping[str, Any] | None) -> list[str]:
-    if not found:
-        return []
-    return [f"{name}: {other['verdict']}" for name, other in found["alternatives"].items() if other["flips"]]
 
 
 def experiment_rows(papers: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

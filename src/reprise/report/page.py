@@ -14,7 +14,7 @@ from markupsafe import Markup
 from reprise.config.project import Project
 from reprise.config.resolved import Resolved
 from reprise.files import write_atomically
-from reprise.report import facts, interactive, overview, rounding
+from reprise.report import assumptions, facts, interactive, overview, rounding
 from reprise.report.context import NOT_RUN, Context, of_experiment
 from reprise.report.equations import equation
 from reprise.report.render import Entry, entries
@@ -78,6 +78,8 @@ def _paper(context: Context, shown: list[Entry], folder: Path) -> dict[str, Any]
         "figures": [_figure(context, e, folder) for e in shown if e.kind == "figures"],
         "tables": [_table(context, e, folder) for e in shown if e.kind == "tables"],
         "experiments": [_card(context, e) for e in context.experiments],
+        "alternatives": {(o.assumption, o.alternative): o.state for o in assumptions.outcomes(context)},
+        "consequences": assumptions.sentence(context),
         "absent": [name for name in paper.experiments if context.resolved(name) is None],
     }
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from reprise.evidence.bleu import KIND
 from reprise.report.context import Context, of_experiment
+from reprise.report.reductions import reduced
 
 
 def translations(context: Context, name: str) -> list[dict[str, Any]]:
@@ -24,10 +25,8 @@ def corpora(context: Context, names: Sequence[str]) -> list[str]:
     """The text that this tier trains on in the place of the configured one, else what it reduces; each said once."""
     notes: dict[str, list[str]] = {}
     for name in names:
-        other, reduced = context.replaced_dataset(name), context.reductions(name)
-        said = f"on “{context.dataset_title(other)}”" if other else ""
-        if reduced and not other:
-            said = ", ".join(f"{option} = {value}" for option, value in reduced.items())
+        other = context.replaced_dataset(name)
+        said = f"on “{context.dataset_title(other)}”" if other else reduced(context, name)
         if said:
             notes.setdefault(said, []).append(context.entry(name).title)
     everyone = len(names)

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from reprise.report import figures, style
 from reprise.report.context import Context
@@ -35,7 +35,7 @@ def perplexity_against_matrices(context: Context, figure_id: str, options: Mappi
 
     K = 1 and K = V are the same model under either map, so that both lines begin and end there. Numbers that
     the paper gives for one of these experiments are dashed lines. Experiments that the tier trains on another
-    corpus are left out.
+    corpus are left out. Where a K was not run the line breaks; the legend counts those that were.
     """
     context.options(figure_id, options)
     cited = context.cited_by(figure_id)
@@ -49,15 +49,23 @@ def perplexity_against_matrices(context: Context, figure_id: str, options: Mappi
     for (model, mapping), look in _SERIES.items():
         of_model = points[points.model == model]
         own = of_model[of_model["mapping"] == mapping]
+        if own.empty:
+            continue
+        drawn, label = {**look, "markersize": 4, "linewidth": 1.3}, _LABELS[model, mapping]
+        if not own.n.any():
+            axes.plot([], [], label=f"{label}: not run", **drawn | {"color": style.GREY})
+            continue
         ends = of_model[of_model.K.isin([1, of_model.K.max()])]
-        series = pd.concat([own, ends]).drop_duplicates("experiment").dropna(subset="mean").sort_values("K")
-        if own["mean"].notna().any():
-            drawn = {**look, "markersize": 4, "linewidth": 1.3, "capsize": 2, "elinewidth": 0.8}
-            axes.errorbar(series.K, series["mean"], series["std"].fillna(0), label=_LABELS[model, mapping], **drawn)
+        series = pd.concat([own, ends]).drop_duplicates("experiment").sort_values("K")
+        part = "" if series.n.all() else f" ({(series.n > 0).sum()} of {len(series)} K)"
+        # A K without a number breaks the line.
+        heights, bars = series["mean"].astype(float), series["std"].astype(float).fillna(0)
+        axes.errorbar(series.K, heights, bars, label=f"{label}{part}", **drawn, capsize=2, elinewidth=0.8)
     _originals(axes, points.dropna(subset="paper"))
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(FixedLocator(sorted(points.K.unique())))
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:.0f}"))
+    run = set(points[points.n > 0].K)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda k, _: f"{k:.0f}" if round(k) in run else f"{k:.0f}\nnot run"))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel("K, the number of recurrence matrices")
     axes.set_ylabel("test perplexity")

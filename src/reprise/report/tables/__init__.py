@@ -19,6 +19,9 @@ from reprise.files import write_atomically
 
 FORMATS = ("csv", "md", "html")
 _OPEN, _CLOSE = "\ue000", "\ue001"  # stand for tags until the text between them is escaped
+_LONG_OPEN, _LONG_CLOSE = "\ue002", "\ue003"
+_LONG = 32
+"""Words of so many characters are a text that a page may break into lines."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +71,19 @@ class Table:
         return f"{text}\n" + (f"\n{notes}" if notes else "")
 
     def html(self) -> str:
-        """A <table> and the notes as a list, everything escaped; no styles but alignment and the spaces of code."""
+        """A <table> and the notes as a list, everything escaped; no styles but alignment and the spaces of code.
+
+        Long words stand in a <span class="long">, for which the page has a width.
+        """
         notes = "".join(f"<li>{html.escape(note)}</li>\n" for note in self.notes)
-        text = self._tabulated(self._with_code(_OPEN, _CLOSE), "html")
+        reading = self._with_code(_OPEN, _CLOSE)
+        for column in self.columns:
+            if column.words and not column.code:
+                long = reading[column.title].str.len() > _LONG
+                reading.loc[long, column.title] = _LONG_OPEN + reading.loc[long, column.title] + _LONG_CLOSE
+        text = self._tabulated(reading, "html")
         text = text.replace(_OPEN, '<code style="white-space: pre">').replace(_CLOSE, "</code>")
+        text = text.replace(_LONG_OPEN, '<span class="long">').replace(_LONG_CLOSE, "</span>")
         return f"{text}\n" + (f'<ul class="notes">\n{notes}</ul>\n' if notes else "")
 
     def _with_code(self, before: str, after: str) -> pd.DataFrame:

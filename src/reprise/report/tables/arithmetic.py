@@ -1,4 +1,4 @@
-"""Paper arithmetic: numbers printed in a paper beside what they follow from."""
+"""Paper arithmetic: numbers printed in a paper beside what they follow from; and its errata."""
 
 from __future__ import annotations
 
@@ -45,6 +45,13 @@ def printed(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
     return Table(_COLUMNS, pd.DataFrame(rows, columns=_KEYS), notes)
 
 
+def errata(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row a place of the paper that cannot be meant as it stands: what it says, and what is right."""
+    context.options(table_id, options)
+    rows = [dict(entry) for entry in context.paper.errata]
+    return Table(_ERRATA, pd.DataFrame(rows, columns=["place", "says", "right", "source"]))
+
+
 def _number(value: float) -> str:
     return integer(value) if float(value).is_integer() else significant(value, 5)
 
@@ -73,4 +80,10 @@ _COLUMNS = [
     Column("Formula", _formula, words=True),
     Column("Value", _computed),
     Column("Agreement", _agreement, words=True),
+]
+_ERRATA = [
+    Column("Place", lambda row: row["place"], words=True),
+    Column("The paper says", lambda row: row["says"], words=True),
+    Column("What is right, or meant", lambda row: row["right"], words=True),
+    Column("Known from", lambda row: row["source"], words=True),
 ]

@@ -9,7 +9,7 @@ import pandas as pd
 
 from reprise.report.books import table_steps
 from reprise.report.context import Context
-from reprise.report.rounding import integer
+from reprise.report.rounding import integer, significant
 from reprise.report.tables import Column, Table
 
 ORIGINAL = "books_samples.csv"
@@ -17,6 +17,7 @@ BAR = "|"
 _MISREAD = ("", "l", "I", "/", " l ", " l")
 """What our copy of the document has where it sets a bar."""
 _DRAWN = {"sample": "sampled", "argmax": "argmax"}
+_WITH_BLANK = "operator-blank"
 
 
 def samples(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
@@ -37,7 +38,7 @@ def samples(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
     if len(original):
         columns.append(_words("Original (its author's log)", "original"))
     columns += [_words("Ours, sampled", "sample"), _words("Ours, argmax", "argmax")]
-    return Table(columns, pd.DataFrame(rows), _notes(context, name, original))
+    return Table(columns, pd.DataFrame(rows), [_drawing(context, name), *_notes(context, name, original)])
 
 
 def completions(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
@@ -62,7 +63,19 @@ def completions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
         _words("Completion", "text"),
     ]
     frame = pd.DataFrame(rows, columns=["kind", "prompt", "whose", "text", "printed", "first"])
-    return Table(columns, frame, _notes(context, name, original))
+    notes = [_drawing(context, name), *_notes(context, name, original)]
+    if any(row["kind"] == _WITH_BLANK for row in rows):
+        notes.insert(
+            1,
+            "The prompt on T stands twice: the author's code ends it with the full stop, and the document's print "
+            "leaves open whether a blank follows; ours completes both.",
+        )
+    return Table(columns, frame, notes)
+
+
+def _drawing(context: Context, name: str) -> str:
+    temperature = context.setting(name, "training.temperature")
+    return f"Sampled: drawn at temperature {significant(temperature)}; argmax: the likeliest character at each place."
 
 
 def _original(context: Context, name: str, completions: bool) -> pd.DataFrame:

@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from reprise.evaluation import text_measures
+from reprise.report import verdicts
 from reprise.report.books import loss_near, original_near, original_of, table_steps
-from reprise.report.context import Context
+from reprise.report.context import Context, of_experiment
 from reprise.report.rounding import NONE, deviation, fixed, integer, mean, spread
 from reprise.report.tables import Column, Table
+from reprise.report.words import replicas
 
 _BOUND = 2  # standard deviations of the original's neighbouring batches
+_LOGGED = "books_logged_texts.csv"
+_QUOTED = (250, 750)
+"""Steps of which the document quotes texts, beside those of its tables."""
+_STOPS = "stops_before_capitals"
 _TEXTS = {"sample": "sampled", "argmax": "argmax", "book": "the book itself", "book-short": "the book itself"}
 _MEASURES = {
     "words_in_book": "Words of the book",
@@ -21,10 +29,10 @@ _MEASURES = {
     "distinct_3": "Distinct 3",
     "distinct_4": "Distinct 4",
     "spaces": "Spaces",
-    "stops_before_capitals": "Full stops",
+    _STOPS: "Full stops",
 }
 _EXPECTED = [
-    ("hansel", "expected_log_probability", "ln P of “etel” after “Hansel and Gr”"),
+    ("hansel", "expected_log_probability", "P of “etel” after “Hansel and Gr”"),
     ("hansel", "expected_rank", "rank of “e” there"),
     ("operator", "blank_probability", "P of a blank after “… a vector space.”"),
     ("operator-blank", "capital_probability", "P of a capital after that blank"),
@@ -51,7 +59,20 @@ def loss_at_steps(context: Context, table_id: str, options: Mapping[str, Any]) -
         for name in names
         if (other := context.replaced_dataset(name))
     ]
-    return Table(_LOSSES, rows, notes)
+    notes += _within(rows)
+    return verdicts.beside(context, Table(_LOSSES, rows, notes))
+
+
+def _within(rows: pd.DataFrame) -> list[str]:
+    """The sentence on how many of the steps are within the bound, of each book, and where ours is farthest off."""
+    judged = rows[rows.within.notna()]
+    if judged.empty:
+        return []
+    books = [f"{sum(found)} of {len(found)} of {title}" for title, found in judged.groupby("title", sort=False).within]
+    far = judged.loc[judged.gap_in_std.abs().astype(float).idxmax()]
+    text = f"{sum(judged.within)} of {len(judged)} mean losses are within two standard deviations of the original's "
+    text += f"batches ({'; '.join(books)}); the farthest, that of step {integer(far.step)} of {far.title}, is "
+    return [f"{text}{fixed(abs(far.gap_in_std), 1)} deviations {'above' if far.gap > 0 else 'below'} its mean."]
 
 
 def _losses(context: Context, name: str) -> list[dict[str, Any]]:
@@ -82,30 +103,56 @@ def _losses(context: Context, name: str) -> list[dict[str, Any]]:
 
 
 def measures(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row a book, way of drawing and step: the measures of 100-character texts, and of the longer ones at the end."""
+    """A row a book, way of drawing and step: the measures of 100-character texts, and of the longer ones at the end.
+
+    The original's are measured here, in the texts of its author's log. That its words are in the book takes the book:
+    their share at the last of these steps is the one that the paper's file reports.
+    """
     context.options(table_id, options)
-    rows = []
+    rows, notes = [], []
     for name in context.cited_by(table_id):
-        length = context.setting(name, "training.sample_length")
-        given, words = context.reported(name, "words_in_book", "sample")
-        if given and not context.replaced_dataset(name):
-            last = table_steps(context, name)[-1]
-            rows.append(_measured(context, name, "original, sampled", last, length, {"words_in_book": [words]}))
+        length, every, steps = (
+            context.setting(name, f"training.{o}") for o in ("sample_length", "sample_every", "steps")
+        )
+        originals = _originals(context, name, length)
+        rows += originals
+        quoted = {step for step in _QUOTED if step < steps and not step % every}
         for decoder in ("sample", "argmax"):
             curves = {m: context.points(name, m, decoder) for m in _MEASURES}
-            for step in table_steps(context, name):
+            for step in sorted(quoted.union(table_steps(context, name))):
                 at = {m: c.loc[step].dropna() if step in c.index else [] for m, c in curves.items()}
                 rows.append(_measured(context, name, _TEXTS[decoder], step, length, at))
         rows.append(_at_the_end(context, name, "book-short", None, length))
-        length, last = (context.setting(name, f"training.{option}") for option in ("final_length", "steps"))
-        rows += [_at_the_end(context, name, decoder, last - 1, length) for decoder in ("sample", "argmax")]
+        length = context.setting(name, "training.final_length")
+        rows += [_at_the_end(context, name, decoder, steps - 1, length) for decoder in ("sample", "argmax")]
         rows.append(_at_the_end(context, name, "book", None, length))
-    return Table(_MEASURED, pd.DataFrame(rows))
+        texts = f"{context.setting(name, 'training.samples')} texts of each replica"
+        beside = f", the original of {integer(originals[0]['of'])} of its author's log" if originals else ""
+        notes.append(f"{context.entry(name).title}: a row of ours is of {texts}{beside}.")
+    return Table(_MEASURED, pd.DataFrame(rows), notes)
+
+
+def _originals(context: Context, name: str, length: int) -> list[dict[str, Any]]:
+    """A row a step of the author's log; none where this tier trains on another text."""
+    logged = context.original(_LOGGED)
+    logged = logged[(logged.book == name) & (context.replaced_dataset(name) is None)]
+    rows = []
+    for step, found in logged.groupby("step"):
+        texts = (found.prompt + found.text).tolist()
+        counted = {m: (value, n) for m, value, n in text_measures.measure(texts, text_measures.Words(""))}
+        values = {m: [value] for m, (value, _) in counted.items()} | {"words_in_book": []}
+        if step == logged.step.max() and context.reported(name, "words_in_book", "sample")[0]:
+            values["words_in_book"] = [context.reported(name, "words_in_book", "sample")[1]]
+        row = _measured(context, name, "original, sampled", int(step), length, values)
+        rows.append(row | {"stops": counted[_STOPS][1] if _STOPS in counted else 0, "of": len(found)})
+    return rows
 
 
 def _at_the_end(context: Context, name: str, split: str, step: int | None, length: int) -> dict[str, Any]:
     values = {m: context.values(name, m, split) for m in _MEASURES}
-    return _measured(context, name, _TEXTS[split], step, length, values)
+    rows = of_experiment(context.metrics, name)
+    stops = pd.to_numeric(rows[(rows.metric == _STOPS) & (rows.split == split)].n).sum()
+    return _measured(context, name, _TEXTS[split], step, length, values) | {"stops": int(stops) or None}
 
 
 def _measured(
@@ -127,6 +174,8 @@ def expectations(context: Context, table_id: str, options: Mapping[str, Any]) ->
         row: dict[str, Any] = {"quantity": label, "split": split, "metric": metric}
         for name in names:
             values = context.values(name, metric, split)
+            if metric == "expected_log_probability":
+                values = np.exp(values)
             row |= {name: mean(values), f"{name}_std": deviation(values)}
         rows.append(row)
     columns = [Column("Quantity", lambda row: row["quantity"], words=True)]
@@ -134,40 +183,22 @@ def expectations(context: Context, table_id: str, options: Mapping[str, Any]) ->
     return Table(columns, pd.DataFrame(rows))
 
 
-def alternatives(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row an alternative of an assumption: the loss of the last 200 steps beside that of the choice made."""
-    context.options(table_id, options)
-    cited, metric = context.cited_by(table_id), "final_cross_entropy"
-    rows = []
-    for assumption, entry in context.paper.assumptions.items():
-        for alternative, choice in entry.alternatives.items():
-            for name in (name for name in choice.experiments if name in cited):
-                variant = f"{name}@{assumption}={alternative}"
-                chosen, ours = (context.values(experiment, metric, "train") for experiment in (name, variant))
-                status = context.status(variant)
-                rows.append(
-                    {
-                        "assumption": assumption,
-                        "settings": ", ".join(f"{k} = {v}" for k, v in choice.settings.items()),
-                        "experiment": name,
-                        "title": context.entry(name).title,
-                        "chosen_mean": mean(chosen),
-                        "chosen_std": deviation(chosen),
-                        "mean": mean(ours),
-                        "n": len(ours),
-                        "difference": mean(ours) - mean(chosen) if len(ours) and len(chosen) else None,
-                        "absence": "diverged" if status.run else status.absence,
-                    }
-                )
-    return Table(_ALTERNATIVES, pd.DataFrame(rows))
-
-
 def _show(name: str) -> Any:
-    return lambda row: spread(row[name], row[f"{name}_std"], 3)
+    def show(row: Mapping[str, Any]) -> str:
+        small = pd.notna(row[name]) and 0 < row[name] < 0.0005
+        return "< 0.001" if small else spread(row[name], row[f"{name}_std"], 3)
+
+    return show
 
 
 def _share(measure: str) -> Any:
     return lambda row: spread(row[measure], row[f"{measure}_std"], 3)
+
+
+def _stops(row: Mapping[str, Any]) -> str:
+    """The share, and of how many full stops it is where that is known."""
+    share = _share(_STOPS)(row)
+    return share if pd.isna(row["stops"]) or not row["stops"] else f"{share} of {integer(row['stops'])}"
 
 
 def _verdict(row: Mapping[str, Any]) -> str:
@@ -181,22 +212,14 @@ _LOSSES = [
     Column("Loss: original", lambda row: spread(row["original_mean"], row["original_std"], 3)),
     Column("Loss: ours", lambda row: spread(row["mean"], row["std"], 3) if row["n"] else row["absence"]),
     Column("Difference", lambda row: fixed(row["gap"], 3)),
-    Column("In the original's ±", lambda row: fixed(row["gap_in_std"], 1)),
-    Column("Within 2 ±", _verdict),
-    Column("Replicas", lambda row: f"{row['n']} of {row['wanted']}" if row["wanted"] > row["n"] else str(row["n"])),
+    Column("Difference in the original's deviations", lambda row: fixed(row["gap_in_std"], 1)),
+    Column("Within two deviations", _verdict),
+    Column("Replicas", lambda row: replicas(row["n"], row["wanted"])),
 ]
 _MEASURED = [
     _BOOK,
     Column("Texts", lambda row: row["texts"], words=True),
     Column("Step", lambda row: integer(row["step"])),
     Column("Characters", lambda row: integer(row["length"])),
-    *(Column(title, _share(measure)) for measure, title in _MEASURES.items()),
-]
-_ALTERNATIVES = [
-    Column("Assumption", lambda row: row["assumption"], words=True),
-    Column("Instead", lambda row: row["settings"], words=True),
-    _BOOK,
-    Column("Loss: as chosen", lambda row: spread(row["chosen_mean"], row["chosen_std"], 3)),
-    Column("Instead: loss", lambda row: fixed(row["mean"], 3) if row["n"] else row["absence"]),
-    Column("Difference", lambda row: fixed(row["difference"], 3)),
+    *(Column(title, _stops if measure == _STOPS else _share(measure)) for measure, title in _MEASURES.items()),
 ]

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from reprise.errors import UserError
+from reprise.report import verdicts as verdicts_of
 from reprise.report.context import Context
 from reprise.report.rounding import NONE, plural
 from reprise.report.tables import Column, Table
@@ -28,7 +29,6 @@ def verdicts(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
                 f"run `python -m reprise verify --tier {context.tier}`"
             )
         found = context.claims[key]
-        flips = [f"{name} ({a['verdict']})" for name, a in found["alternatives"].items() if a["flips"]]
         rows.append(
             {
                 "claim": key,
@@ -39,7 +39,8 @@ def verdicts(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
                 "records": found["records"],
                 "sentence": found["sentence"],
                 "replicas": found["replicas"],
-                "flips": "; ".join(flips),
+                "flips": "; ".join(verdicts_of.flips(found["alternatives"])),
+                "alternatives": verdicts_of.how_many_run(found["alternatives"]),
                 "criterion": claim.criterion,
             }
         )
@@ -54,11 +55,19 @@ def _verdict(row: Mapping[str, Any]) -> str:
     return row["verdict"] if pd.isna(row["records"]) else f"{row['verdict']} (our records: {row['records']})"
 
 
-_KEYS = ["claim", "text", "place", "kind", "verdict", "records", "sentence", "replicas", "flips", "criterion"]
+def _changes(row: Mapping[str, Any]) -> str:
+    """What turns the claim, after how many alternatives were looked at: none of them is not none at all."""
+    return "; ".join(filter(None, (row["flips"], row["alternatives"]))) or NONE
+
+
+_KEYS = [
+    *("claim", "text", "place", "kind", "verdict", "records", "sentence", "replicas"),
+    *("flips", "alternatives", "criterion"),
+]
 _COLUMNS = [
     Column("Claim", lambda row: row["claim"], words=True),
-    Column("What the paper says", lambda row: f"{row['text']} ({row['place']})", words=True),
     Column("Verdict", _verdict, words=True),
+    Column("What the paper says", lambda row: f"{row['text']} ({row['place']})", words=True),
     Column("What the run records say", lambda row: row["sentence"], words=True),
-    Column("Changes under", lambda row: row["flips"] or NONE, words=True),
+    Column("Changes under", _changes, words=True),
 ]

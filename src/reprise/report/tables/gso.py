@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from reprise.errors import UserError
 from reprise.evaluation.units import bits
+from reprise.report import reductions, verdicts
 from reprise.report.context import Context, of_experiment
-from reprise.report.gso import CHARACTER, astray, corpora, paired, reduced
+from reprise.report.gso import CHARACTER, astray, corpora, paired
 from reprise.report.gso_unit import sentences
 from reprise.report.rounding import NONE, deviation, fixed, integer, mean, spread
+from reprise.report.spreads import FEWEST_FOLDS
 from reprise.report.tables import Column, Table
+from reprise.report.words import replicas
 
 _MODELS = {"gso": "general", "first-order": "first-order RNN", "mi-rnn": "general MI-RNN"}
 _BITS, _BY_LINE = "bits_per_character", "cross_entropy_per_character_macro"
@@ -27,7 +31,7 @@ def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     context.options(table_id, options)
     names = context.cited_by(table_id)
     rows = pd.DataFrame([_row(context, name, names) for name in names]).astype({"parameters": "Int64"})
-    notes = [corpora(context, names), *reduced(context, names)]
+    notes = [corpora(context, names), *reductions.sentences(context, names)]
     printed = {entry.note for name in names for entry in context.entry(name).reported if entry.note}
     notes += [f"Paper: {note}." for note in sorted(printed)]
     if rows.difference.notna().any():
@@ -35,9 +39,14 @@ def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
             "Above the model without D and E: the general one of the same activation; mean ± standard deviation of the "
             "differences of equal folds, in nats per character."
         )
+    if rows.gap_as_nats.notna().any():
+        notes.append(
+            f"Gaps: in brackets in standard deviations of our folds, of {FEWEST_FOLDS} folds at least; where fewer are "
+            "there, none is given."
+        )
     where = {name: astray(context, name) for name in names}
     notes += [f"Diverged: {context.entry(name).title}, {'; '.join(folds)}." for name, folds in where.items() if folds]
-    return Table(_ABLATION, rows, notes)
+    return verdicts.beside(context, Table(_ABLATION, rows, notes))
 
 
 def unit_audit(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
@@ -61,7 +70,7 @@ def unit_audit(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     notes = [f"Beside the n-gram: above (+) or below (−) what the {title} gets.", corpora(context, names)]
     if yardstick:
         notes = [*sentences(rows, yardstick, title, asked.published), *notes]
-    return Table(_AUDIT, rows, notes)
+    return verdicts.beside(context, Table(_AUDIT, rows, notes))
 
 
 def _row(context: Context, name: str, names: Sequence[str]) -> dict[str, Any]:
@@ -71,6 +80,7 @@ def _row(context: Context, name: str, names: Sequence[str]) -> dict[str, Any]:
     paper = None if replaced else context.reported(name, "cross_entropy", "test")[1]
     parameters = of_experiment(context.metrics, name).parameters.dropna()
     plain = _without_first_order_terms(context, name, names)
+    measured = {"nats": nats, "bits": in_bits}
     differences = paired(context, name, plain, CHARACTER) if plain else []
     return {
         "experiment": name,
@@ -89,6 +99,7 @@ def _row(context: Context, name: str, names: Sequence[str]) -> dict[str, Any]:
         "nats_by_line": mean(by_line),
         "gap_as_nats": _minus(mean(nats), paper),
         "gap_as_bits": _minus(mean(in_bits), paper),
+        **{f"gap_as_{unit}_in_std": _over(_minus(mean(of), paper), of) for unit, of in measured.items()},
         "difference_to": plain,
         "difference": mean(differences),
         "difference_std": deviation(differences),
@@ -115,6 +126,11 @@ def _minus(ours: float | None, paper: float | None) -> float | None:
     return None if ours is None or paper is None else ours - paper
 
 
+def _over(gap: float | None, folds: np.ndarray) -> float | None:
+    """A gap in standard deviations of the folds."""
+    return gap / deviation(folds) if gap is not None and len(folds) >= FEWEST_FOLDS and deviation(folds) else None
+
+
 def _signed(value: float | None, places: int, of: str = "") -> str:
     """A number with its sign, + included; a dash where there is none."""
     if pd.isna(value):
@@ -138,10 +154,6 @@ def _paper(row: Mapping[str, Any]) -> str:
     return "other text" if row["other_text"] else fixed(row["paper"], 2)
 
 
-def _replicas(row: Mapping[str, Any]) -> str:
-    return f"{row['n']} of {row['wanted']}" if row["wanted"] > row["n"] else str(row["n"])
-
-
 def _mean(title: str, key: str) -> Column:
     def show(row: Mapping[str, Any]) -> str:
         if not row["n"]:
@@ -151,21 +163,29 @@ def _mean(title: str, key: str) -> Column:
     return Column(title, show)
 
 
+def _gap(title: str, key: str) -> Column:
+    def show(row: Mapping[str, Any]) -> str:
+        text, in_std = _signed(row[key], 3), row[f"{key}_in_std"]
+        return text if pd.isna(in_std) else f"{text} ({_signed(in_std, 1)})"
+
+    return Column(title, show)
+
+
 def _beside(title: str, key: str) -> Column:
     return Column(title, lambda row: _signed(None if pd.isna(row[key]) else 100 * row[key], 1, " %"))
 
 
 _MODEL = Column("Model", lambda row: row["title"], words=True)
-_FOLDS = Column("Folds", _replicas)
+_FOLDS = Column("Folds", lambda row: replicas(row["n"], row["wanted"]))
 _ABLATION = [
     Column("Model", _model, words=True),
     Column("φ", lambda row: row["activation"] or NONE, words=True),
     Column("Parameters", lambda row: integer(row["parameters"])),
     Column("Paper, as printed", _paper),
     _mean("Ours, nats per character", "nats"),
-    Column("Ours, bits per character", lambda row: fixed(row["bits"], 3)),
-    Column("Gap, if printed in nats", lambda row: _signed(row["gap_as_nats"], 3)),
-    Column("Gap, if printed in bits", lambda row: _signed(row["gap_as_bits"], 3)),
+    Column("Ours, bits per character", lambda row: spread(row["bits"], row["bits_std"], 3)),
+    _gap("Gap, if printed in nats", "gap_as_nats"),
+    _gap("Gap, if printed in bits", "gap_as_bits"),
     Column("Above the model without D and E", _difference),
     Column("Mean of lines, nats", lambda row: fixed(row["nats_by_line"], 3)),
     _FOLDS,

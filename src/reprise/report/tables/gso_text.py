@@ -10,8 +10,9 @@ import pandas as pd
 from reprise.data.character_lines import LONG
 from reprise.errors import UserError
 from reprise.evaluation.line_losses import SHOWN_LINES
+from reprise.report import reductions
 from reprise.report.context import Context
-from reprise.report.gso import CHARACTER, by_fold, corpora, reduced
+from reprise.report.gso import CHARACTER, by_fold, corpora
 from reprise.report.rounding import NONE, fixed, integer, mean, significant
 from reprise.report.tables import Column, Table
 
@@ -54,7 +55,7 @@ def predictions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     rows = [row for whose, pair in pairs for row in _rows(whose, pair["line"], pair["prediction"], chosen["width"])]
     notes = ["Right: of the characters after the first of a line, the share that was held most probable."]
     notes += [] if ours else [f"Ours: {context.status(name).absence}."]
-    notes += [corpora(context, [name]), *reduced(context, [name])]
+    notes += [corpora(context, [name]), *reductions.sentences(context, [name])]
     return Table(_PREDICTIONS, pd.DataFrame(rows, columns=["whose", "right", "kind", "text", "begins"]), notes)
 
 

@@ -8,14 +8,21 @@ from typing import Any
 import pandas as pd
 
 from reprise.evaluation.units import perplexity as to_perplexity
+from reprise.report import reductions, verdicts
 from reprise.report.context import Context, of_experiment
 from reprise.report.rounding import deviation, fixed, integer, mean, spread
+from reprise.report.spreads import replica_deviation
 from reprise.report.tables import Column, Table
+from reprise.report.words import replicas
+
+_ASTRAY = 1.5
+"""A validation perplexity of so many times the best one, after it, is no noise."""
 
 
 def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row an experiment: the paper's test perplexity, ours, and the gap, absolute and in our deviations.
+    """A row an experiment: the paper's test perplexity, ours, and the gap, absolute and in deviations.
 
+    The deviation is that of one replica, pooled over a family of models, as claims borrow it; a note gives it.
     An experiment that this tier trains on another corpus is not set beside the paper's number.
     """
     context.options(table_id, options)
@@ -23,51 +30,10 @@ def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     rows = pd.DataFrame([_row(context, name) for name in names]).astype({"parameters": "Int64"})
     needed = {_FLOOR: rows.floor.notna().any(), _CORPUS: rows.corpus.nunique() > 1}
     columns = [column for column in _COLUMNS if needed.get(column, True)]
-    return Table(columns, rows, [note for name in names for note in _notes(context, name)])
-
-
-def alternatives(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row an experiment under an alternative of an assumption: its test perplexity beside that of the choice made.
-
-    The difference is also given in standard deviations of the chosen setting's replicas, where there are several.
-    """
-    context.options(table_id, options)
-    cited = context.cited_by(table_id)
-    rows = [
-        _alternative(context, name, assumption, alternative)
-        for assumption, entry in context.paper.assumptions.items()
-        for alternative, choice in entry.alternatives.items()
-        for name in choice.experiments
-        if name in cited
-    ]
-    return Table(_ALTERNATIVES, pd.DataFrame(rows))
-
-
-def _alternative(context: Context, name: str, assumption: str, alternative: str) -> dict[str, Any]:
-    variant = f"{name}@{assumption}={alternative}"
-    entry = context.paper.assumptions[assumption]
-    chosen, ours = (context.values(experiment, "perplexity", "test") for experiment in (name, variant))
-    std, status = deviation(chosen), context.status(variant)
-    difference = mean(ours) - mean(chosen) if len(ours) and len(chosen) else None
-    return {
-        "assumption": assumption,
-        "alternative": alternative,
-        "settings": ", ".join(f"{k} = {v}" for k, v in entry.alternatives[alternative].settings.items()),
-        "experiment": name,
-        "title": context.entry(name).title,
-        "chosen_mean": mean(chosen),
-        "chosen_std": std,
-        "chosen_n": len(chosen),
-        "mean": mean(ours),
-        "std": deviation(ours),
-        "n": len(ours),
-        "diverged": status.diverged,
-        "run": status.run,
-        "wanted": status.wanted,
-        "absence": status.absence,
-        "difference": difference,
-        "difference_in_std": difference / std if difference is not None and std else None,
-    }
+    notes = [note for name in names for note in _notes(context, name)]
+    changed = reductions.sentences(context, [name for name in names if not context.replaced_dataset(name)])
+    notes = [*changed, *notes, *_deviations(rows), *(note for name in names for note in _astray(context, name))]
+    return verdicts.beside(context, Table(columns, rows, notes))
 
 
 def _row(context: Context, name: str) -> dict[str, Any]:
@@ -77,6 +43,7 @@ def _row(context: Context, name: str) -> dict[str, Any]:
     given, paper = (False, None) if replaced else context.reported(name, "perplexity", "test")
     centre, std = mean(ours), deviation(ours)
     gap = centre - paper if paper is not None and centre is not None else None
+    replica_std = replica_deviation(context, name, "perplexity", "test")
     parameters = of_experiment(context.metrics, name).parameters.dropna()
     if not len(parameters):
         parameters = pd.Series([context.reported(name, "parameters", "model")[1]]).dropna()
@@ -94,7 +61,8 @@ def _row(context: Context, name: str) -> dict[str, Any]:
         "std": std,
         "n": len(ours),
         "gap": gap,
-        "gap_in_std": gap / std if gap is not None and std else None,
+        "replica_std": replica_std,
+        "gap_in_std": gap / replica_std if gap is not None and replica_std else None,
         "valid_mean": mean(valid),
         "valid_std": deviation(valid),
         "floor": to_perplexity(entropy_rate) if entropy_rate is not None else None,
@@ -108,13 +76,38 @@ def _row(context: Context, name: str) -> dict[str, Any]:
 def _notes(context: Context, name: str) -> list[str]:
     replaced, title = context.replaced_dataset(name), context.paper.experiments[name].title
     if not replaced:
-        reductions = context.reductions(name)
-        stated = ", ".join(f"{option} = {value}" for option, value in reductions.items())
-        return [f"{title}: reduced at this tier to {stated}."] if reductions else []
+        return []
     stated = context.dataset_title(context.paper.experiments[name].data.dataset)
     given, value = context.reported(name, "perplexity", "test")
     number = f", so that the paper's {fixed(value, 1)} is no measure of it" if given else ""
     return [f"{title}: trained on “{context.dataset_title(replaced)}” at this tier, not on “{stated}”{number}."]
+
+
+def _deviations(rows: pd.DataFrame) -> list[str]:
+    """What the gaps are measured in: the deviation of each family, and the models of which it is."""
+    measured = rows[rows.gap_in_std.notna()]
+    if measured.empty:
+        return []
+    found = (f"{fixed(std, 2)} ({'; '.join(of.title)})" for std, of in measured.groupby("replica_std", sort=False))
+    text = "Gap in deviations: in standard deviations of one replica, pooled over all replicas of a family of models "
+    return [f"{text}on one text: {', '.join(found)}. ± is a model's own."]
+
+
+def _astray(context: Context, name: str) -> list[str]:
+    """Of each replica whose validation perplexity rose far above its best afterwards, where and how far."""
+    found = []
+    courses = context.points(name, "cross_entropy", "valid")
+    for replica, losses in courses.items():
+        course = losses.dropna().map(to_perplexity)
+        after = course[course.index > course.idxmin()]
+        if len(after) and after.max() > _ASTRAY * course.min():
+            best, last, worst = (integer(epoch) for epoch in (course.idxmin(), course.index[-1], after.idxmax()))
+            found.append(
+                f"epoch {best} of {last} was the best of replica {replica}, with a validation perplexity of "
+                f"{fixed(course.min(), 0)}; later ones had {fixed(after.min(), 0)} to {fixed(after.max(), 0)} "
+                f"(epoch {worst})"
+            )
+    return [f"{context.entry(name).title} went astray: {'; '.join(found)}."] if found else []
 
 
 def _ours(row: Mapping[str, Any]) -> str:
@@ -129,11 +122,6 @@ def _paper(row: Mapping[str, Any]) -> str:
     return fixed(row["paper"], 1) if row["paper_ran"] else "not run by the paper"
 
 
-def _replicas(row: Mapping[str, Any]) -> str:
-    text = f"{row['n']} of {row['wanted']}" if row["wanted"] > row["n"] else str(row["n"])
-    return f"{text} ({row['diverged']} diverged)" if row["diverged"] else text
-
-
 _CORPUS = Column("Corpus", lambda row: row["corpus"], words=True)
 _FLOOR = Column("Least possible", lambda row: fixed(row["floor"], 2))
 _COLUMNS = [
@@ -142,19 +130,9 @@ _COLUMNS = [
     Column("Parameters", lambda row: integer(row["parameters"])),
     Column("Test perplexity: paper", _paper),
     Column("Test perplexity: ours", _ours),
-    Column("Replicas", _replicas),
+    Column("Replicas", lambda row: replicas(row["n"], row["wanted"], row["diverged"])),
     Column("Gap", lambda row: fixed(row["gap"], 2)),
-    Column("Gap in our ±", lambda row: fixed(row["gap_in_std"], 1)),
+    Column("Gap in deviations", lambda row: fixed(row["gap_in_std"], 1)),
     Column("Validation", lambda row: spread(row["valid_mean"], row["valid_std"], 2)),
     _FLOOR,
-]
-
-_ALTERNATIVES = [
-    Column("Assumption", lambda row: row["assumption"], words=True),
-    Column("Instead", lambda row: row["settings"], words=True),
-    Column("Model", lambda row: row["title"], words=True),
-    Column("Test perplexity: as chosen", lambda row: spread(row["chosen_mean"], row["chosen_std"], 2)),
-    Column("Instead: test perplexity", _ours),
-    Column("Difference", lambda row: fixed(row["difference"], 2)),
-    Column("Difference in our ±", lambda row: fixed(row["difference_in_std"], 1)),
 ]

@@ -11,9 +11,11 @@ import pandas as pd
 from reprise.data.name_lengths import FIXED, SENTENCE_2
 from reprise.errors import UserError, known
 from reprise.evaluation.units import perplexity
+from reprise.report import verdicts
 from reprise.report.context import Context, of_experiment
 from reprise.report.rounding import NONE, deviation, fixed, integer, mean, significant, spread
 from reprise.report.tables import Column, Table
+from reprise.report.words import counted, replicas, replicas_or_absence, settings
 
 _QUANTITIES = {
     "cross_entropy": ("perplexity", perplexity),
@@ -49,7 +51,8 @@ def ngrams(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
         *(Column(f"n = {n}", _order(n)) for n in orders),
     ]
     keys = ["experiment", "title", "quantity", *(f"order_{n}" for n in orders)]
-    return Table(columns, pd.DataFrame(rows, columns=keys), corpora(context, names))
+    table = Table(columns, pd.DataFrame(rows, columns=keys), corpora(context, names))
+    return verdicts.beside(context, table)
 
 
 def with_variants(context: Context, names: list[str]) -> Iterator[tuple[str, str]]:
@@ -60,8 +63,7 @@ def with_variants(context: Context, names: list[str]) -> Iterator[tuple[str, str
             for alternative, choice in entry.alternatives.items():
                 variant = f"{name}@{assumption}={alternative}"
                 if name in choice.experiments and context.status(variant).run:
-                    settings = ", ".join(f"{k}: {v}" for k, v in choice.settings.items())
-                    yield variant, f"{context.entry(name).title} ({settings})"
+                    yield variant, f"{context.entry(name).title} ({settings(choice.settings)})"
 
 
 def _order(n: int) -> Any:
@@ -117,7 +119,10 @@ def language_models(context: Context, table_id: str, options: Mapping[str, Any])
             raise UserError(f"{where}: {paper} has no experiment '{name}'; {known(name, other.paper.experiments)}")
         rows.append(_language_model(other, name, f"document {other.paper.document}"))
         notes += corpora(other, [name])
-    return Table(_MODELS, pd.DataFrame(rows).astype({"parameters": "Int64"}), notes)
+    stored = [context.entry(name).title for name in own if context.entry(name).training.protocol == "word-ngram"]
+    if stored:
+        notes.append(f"Parameters of {'; '.join(stored)}: the n-grams that they store.")
+    return verdicts.beside(context, Table(_MODELS, pd.DataFrame(rows).astype({"parameters": "Int64"}), notes))
 
 
 def _language_model(context: Context, name: str, source: str) -> dict[str, Any]:
@@ -133,7 +138,7 @@ def _language_model(context: Context, name: str, source: str) -> dict[str, Any]:
         "std": deviation(ours),
         "valid_mean": mean(valid),
         "valid_std": deviation(valid),
-        "n": len(ours),
+        **counted(status),
         "absence": "diverged" if status.run else status.absence,
     }
 
@@ -156,10 +161,7 @@ def recall(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
         for key, (split, metric) in quantities.items():
             values = context.values(name, metric, split)
             row |= {key: mean(values), f"{key}_std": deviation(values)}
-        status = context.status(name)
-        row["n"] = status.finished
-        row["absence"] = f"{status.diverged} of {status.run} diverged" if status.diverged else status.absence
-        rows.append(row)
+        rows.append(row | counted(context.status(name)))
     far = max(longest.values())
     columns = [
         Column("Network", lambda row: row["title"], words=True),
@@ -168,11 +170,11 @@ def recall(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
         Column(f"{far} words", _accuracy("far")),
         Column(f"Norm over {far} words: before training", _norm("start")),
         Column("after", _norm("end")),
-        Column("Replicas", lambda row: integer(row["n"]) if row["n"] else row["absence"]),
+        Column("Replicas", replicas_or_absence),
     ]
     chance = {1 / context.setting(name, "data.names") for name in names}
     notes = [f"By guessing {', '.join(fixed(share, 2) for share in chance)}. Norms: geometric mean over replicas."]
-    return Table(columns, pd.DataFrame(rows), notes)
+    return verdicts.beside(context, Table(columns, pd.DataFrame(rows), notes))
 
 
 def _accuracy(key: str) -> Any:
@@ -202,5 +204,5 @@ _MODELS = [
     Column("Parameters", lambda row: integer(row["parameters"])),
     Column("Test perplexity", _ours),
     Column("Validation", lambda row: spread(row["valid_mean"], row["valid_std"], 2)),
-    Column("Replicas", lambda row: integer(row["n"])),
+    Column("Replicas", lambda row: replicas(row["n"], row["wanted"], row["diverged"])),
 ]

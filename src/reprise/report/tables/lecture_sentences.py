@@ -8,10 +8,12 @@ from typing import Any
 import pandas as pd
 
 from reprise.data.phrases import CHANGES, PHRASES, metric_of
+from reprise.report import verdicts
 from reprise.report.context import Context
 from reprise.report.rounding import NONE, deviation, fixed, integer, mean, spread
 from reprise.report.tables import Column, Table
 from reprise.report.tables.lecture import corpora, with_variants
+from reprise.report.words import counted, replicas_or_absence
 
 _MOVED = {"shuffled": "share above a random order", "swapped": "share above two neighbours exchanged"}
 _PARTS = {"": "all words", "_ambiguous": "words with several tags", "_unseen": "words unseen in training"}
@@ -24,7 +26,8 @@ def taggers(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
     rows = [_row(context, name, title, _PARTS) for name, title in with_variants(context, names)]
     guessing = next((name for name in names if context.status(name).finished), None)
     if guessing:
-        row = {"experiment": "guessing", "title": "The word's most frequent tag", "n": 0, "absence": NONE}
+        row = {"experiment": "guessing", "title": "The word's most frequent tag", "n": 0, "wanted": 0, "diverged": 0}
+        row["absence"] = NONE
         for group in _PARTS:
             row[f"accuracy{group}"] = mean(context.values(guessing, f"guessing{group}", "test"))
         rows.append(row)
@@ -34,9 +37,9 @@ def taggers(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
         *(Column(head.capitalize(), _accuracy(group)) for group, head in _PARTS.items()),
         Column("Nats a tag", lambda row: spread(row["log_loss"], row["log_loss_std"], 3)),
         Column("Best epoch", lambda row: fixed(row["best_epoch"], 1)),
-        Column("Replicas", _replicas),
+        Column("Replicas", replicas_or_absence),
     ]
-    return Table(columns, _frame(rows, _PARTS), corpora(context, names))
+    return verdicts.beside(context, Table(columns, _frame(rows, _PARTS), corpora(context, names)))
 
 
 def pooling(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
@@ -49,7 +52,7 @@ def pooling(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
         *(Column(h, _accuracy(g)) for g, h in zip(groups, ("Accuracy", "Short sentences", "Long"), strict=True)),
         Column("Nats a sentence", lambda row: spread(row["log_loss"], row["log_loss_std"], 3)),
         Column("Best epoch", lambda row: fixed(row["best_epoch"], 1)),
-        Column("Replicas", _replicas),
+        Column("Replicas", replicas_or_absence),
     ]
     finished = next((name for name in names if context.status(name).finished), None)
     notes = corpora(context, names)
@@ -58,13 +61,11 @@ def pooling(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
         notes.insert(
             0, "By guessing the more frequent label {}; of short sentences {}, of long ones {}.".format(*shares)
         )
-    return Table(columns, _frame(rows, groups), notes)
+    return verdicts.beside(context, Table(columns, _frame(rows, groups), notes))
 
 
 def _row(context: Context, name: str, title: str, groups: Any) -> dict[str, Any]:
-    status = context.status(name)
-    row: dict[str, Any] = {"experiment": name, "title": title, "n": status.finished}
-    row["absence"] = f"{status.diverged} of {status.run} diverged" if status.diverged else status.absence
+    row: dict[str, Any] = {"experiment": name, "title": title, **counted(context.status(name))}
     for metric in (*(f"accuracy{group}" for group in groups), "log_loss"):
         values = context.values(name, metric, "test")
         row |= {metric: mean(values), f"{metric}_std": deviation(values)}
@@ -75,16 +76,12 @@ def _row(context: Context, name: str, title: str, groups: Any) -> dict[str, Any]
 
 def _frame(rows: list[dict[str, Any]], groups: Any) -> pd.DataFrame:
     measured = (key for metric in (*(f"accuracy{g}" for g in groups), "log_loss") for key in (metric, f"{metric}_std"))
-    keys = ["experiment", "title", "parameters", *measured, "best_epoch", "n", "absence"]
+    keys = ["experiment", "title", "parameters", *measured, "best_epoch", "n", "wanted", "diverged", "absence"]
     return pd.DataFrame(rows, columns=keys)
 
 
 def _accuracy(group: str) -> Callable[[Mapping[str, Any]], str]:
     return lambda row: spread(row[f"accuracy{group}"], row[f"accuracy{group}_std"], 4)
-
-
-def _replicas(row: Mapping[str, Any]) -> str:
-    return integer(row["n"]) if row["n"] else row["absence"]
 
 
 def word_order(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
@@ -116,7 +113,7 @@ def word_order(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     ]
     keys = ["experiment", "title", "quantity", "kind", *(f"order_{n}" for n in orders), *(f"tied_{n}" for n in orders)]
     notes = ["No number stands where the phrase has probability 0.", *corpora(context, names)]
-    return Table(columns, pd.DataFrame(rows, columns=keys), notes)
+    return verdicts.beside(context, Table(columns, pd.DataFrame(rows, columns=keys), notes))
 
 
 def _score(n: int) -> Callable[[Mapping[str, Any]], str]:

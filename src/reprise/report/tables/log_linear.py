@@ -7,9 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from reprise.report.context import NOT_RUN, Context, of_experiment
+from reprise.report.context import Context, of_experiment
 from reprise.report.rounding import NONE, fixed, integer
 from reprise.report.tables import Column, Table
+from reprise.report.words import settings
 
 SPLITS = {"train": "Training", "valid": "Validation", "test1": "Test1", "test2": "Test2"}
 STATISTICS = {
@@ -68,7 +69,8 @@ def tags(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     columns.append(Column("In the paper", lambda row: "yes" if row["paper"] else "no", words=True))
     for name in names:
         title = context.paper.experiments[name].title
-        columns += [_count_column(f"{title}: {kind}", f"{name}.{kind}") for kind in ("tokens", "types")]
+        absence = context.status(name).absence
+        columns += [_count_column(f"{title}: {kind}", f"{name}.{kind}", absence) for kind in ("tokens", "types")]
     return Table(columns, pd.DataFrame(rows), [_tag_note(context, name, counts[name]["tokens"]) for name in names])
 
 
@@ -90,6 +92,7 @@ def _compared(context: Context, table_id: str, quantities: list[tuple[str, str, 
                     "paper": paper,
                     "ours": ours,
                     "difference": ours - paper if given else None,
+                    "absence": context.status(name).absence,
                 }
             )
     columns = [
@@ -97,7 +100,7 @@ def _compared(context: Context, table_id: str, quantities: list[tuple[str, str, 
         Column("Corpus", lambda row: row["corpus"], words=True),
         Column(what, lambda row: row["quantity"], words=True),
         Column("Paper", lambda row: fixed(row["paper"], row["decimals"])),
-        Column("Ours", lambda row: NOT_RUN if pd.isna(row["ours"]) else fixed(row["ours"], row["decimals"])),
+        Column("Ours", lambda row: row["absence"] if pd.isna(row["ours"]) else fixed(row["ours"], row["decimals"])),
         Column("Ours − paper", lambda row: fixed(row["difference"], row["decimals"])),
     ]
     return Table(columns, pd.DataFrame(rows))
@@ -110,8 +113,12 @@ def _with_variants(context: Context, names: list[str]) -> list[str]:
 
 
 def _title(context: Context, name: str) -> str:
-    variant = name.partition("@")[2]
-    return f"{context.entry(name).title} ({variant.replace('=', ': ')})" if variant else context.entry(name).title
+    _, _, variant = name.partition("@")
+    title = context.entry(name).title
+    if not variant:
+        return title
+    assumption, _, alternative = variant.partition("=")
+    return f"{title} ({settings(context.paper.assumptions[assumption].alternatives[alternative].settings)})"
 
 
 def _corpus(context: Context, name: str) -> str:
@@ -130,14 +137,14 @@ def _by_tag(context: Context, name: str, kind: str) -> dict[str, float]:
     return {row.metric.removeprefix(start): row.value for row in rows.drop_duplicates("metric").itertuples()}
 
 
-def _count_column(title: str, key: str) -> Column:
-    return Column(title, lambda row: NOT_RUN if pd.isna(row[key]) else integer(row[key]))
+def _count_column(title: str, key: str, absence: str) -> Column:
+    return Column(title, lambda row: absence if pd.isna(row[key]) else integer(row[key]))
 
 
 def _tag_note(context: Context, name: str, counts: Mapping[str, float]) -> str:
     title = f"{context.paper.experiments[name].title} ({_corpus(context, name)})"
     if not counts:
-        return f"{title}: {NOT_RUN}."
+        return f"{title}: {context.status(name).absence}."
     missing = [tag for tag in PAPER_TAGS if tag not in counts]
     added = sorted(set(counts) - set(PAPER_TAGS))
     named = [f"{words} {', '.join(them)}" for words, them in (("without", missing), ("besides", added)) if them]

@@ -8,9 +8,11 @@ from typing import Any
 import pandas as pd
 
 from reprise.evaluation.units import perplexity
+from reprise.report import verdicts
 from reprise.report.context import Context, of_experiment
 from reprise.report.rounding import NONE, deviation, fixed, integer, mean, spread
 from reprise.report.tables import Column, Table
+from reprise.report.words import instead, replicas
 
 METRIC, BEST = "cross_entropy", "cross_entropy_best"
 SHOWN = {"train": "Train", "test1": "Test1", "test2": "Test2"}
@@ -35,75 +37,47 @@ def perplexities(context: Context, table_id: str, options: Mapping[str, Any]) ->
             columns.append(_number("Train, read", "train_read", 3))
     columns += [_number(f"{SHOWN[s]}, best epoch", f"{s}_best", 3) for s in ("test1", "test2")]
     columns += [Column("Epochs (best)", _epochs), Column("Replicas", _replicas)]
-    return Table(columns, rows, notes)
+    return verdicts.beside(context, Table(columns, rows, notes))
 
 
 def controls(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a model: the one of `base` or `full` that it differs least from, in what, and the change on both tests.
 
-    Each change has a sentence, in which it is also a share of what lies between `base` and `full`.
+    The change is that of the last epochs, which Table 4 is of, and beside it that of the best ones: where losses rise
+    to the end, the last epoch of two models may say more of where they stopped. Each change has a sentence, in which
+    it is also a share of what lies between `base` and `full`; the experiments' own notes stand last.
     """
     chosen = context.options(table_id, options, base="", full="")
     ends = chosen["base"], chosen["full"]
     names = context.cited_by(table_id)
     rows, notes = [], [_corpora(context, names)]
-    base, full = (mean(context.values(name, METRIC, BOTH)) for name in ends)
-    gain = base - full if base is not None and full is not None else None
+    gain, best_gain = (_above(context, *ends, metric) for metric in (METRIC, BEST))
     if gain is not None:
         titles = [context.entry(name).title for name in ends]
         than = f"{'better' if gain > 0 else 'worse'} than {titles[0]}"
-        notes.append(f"{titles[1]} is {fixed(abs(gain), 3)} nats per token {than} on both tests together.")
+        text = f"{titles[1]} is {fixed(abs(gain), 3)} nats per token {than} on both tests together at the last epochs"
+        notes.append(f"{text}." if best_gain is None else f"{text}, and {_better(-best_gain)} at the best ones.")
     for name in names:
         beside = None if name in ends else min(ends, key=lambda end: len(_differences(context, name, end)))
         row = _row(context, name) | {"beside": context.entry(beside).title if beside else ""}
         row["difference"] = "; ".join(_differences(context, name, beside)) if beside else ""
-        values = context.values(name, METRIC, BOTH), context.values(beside, METRIC, BOTH) if beside else ()
-        row["change"] = mean(values[0]) - mean(values[1]) if all(len(v) for v in values) else None
+        for key, metric in (("change", METRIC), ("change_best", BEST)):
+            row[key] = _above(context, name, beside, metric) if beside else None
         rows.append(row)
         if row["change"] is not None:
-            notes.append(_sentence(row, gain))
+            notes.append(_sentence(row, gain, best_gain))
+    notes += [f"{context.entry(name).title}: {note}" for name in names if (note := context.entry(name).note)]
     columns = [
         *_HEAD,
         Column("Beside", lambda row: row["beside"] or NONE, words=True),
         Column("Difference", lambda row: row["difference"] or NONE, words=True),
         *(_ours(title, split) for split, title in SHOWN.items()),
-        Column("Change", lambda row: NONE if pd.isna(row["change"]) else _signed(row["change"])),
+        Column("Change", lambda row: _signed(row["change"])),
+        Column("Change, best epochs", lambda row: _signed(row["change_best"])),
         Column("Replicas", _replicas),
     ]
-    return Table(columns, pd.DataFrame(rows).astype({"parameters": "Int64"}), notes)
-
-
-def alternatives(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row an experiment under an alternative of an assumption, beside the choice made: both tests together."""
-    context.options(table_id, options)
-    cited, rows = context.cited_by(table_id), []
-    for assumption, entry in context.paper.assumptions.items():
-        for alternative, choice in entry.alternatives.items():
-            for name in choice.experiments:
-                if name not in cited:
-                    continue
-                variant = f"{name}@{assumption}={alternative}"
-                made, ours = (mean(context.values(run, METRIC, BOTH)) for run in (name, variant))
-                rows.append(
-                    _row(context, variant)
-                    | {
-                        "assumption": assumption,
-                        "settings": ", ".join(f"{k} = {v}" for k, v in choice.settings.items()),
-                        "made": made,
-                        "ours": ours,
-                        "change": ours - made if None not in (made, ours) else None,
-                    }
-                )
-    columns = [
-        Column("Assumption", lambda row: row["assumption"], words=True),
-        Column("Alternative", lambda row: row["settings"], words=True),
-        Column("Model", lambda row: row["title"], words=True),
-        _number("Choice made", "made", 3),
-        Column("With it", lambda row: row["absence"] if pd.isna(row["ours"]) else fixed(row["ours"], 3)),
-        Column("Change", lambda row: NONE if pd.isna(row["change"]) else _signed(row["change"])),
-        *(_ours(SHOWN[split], split) for split in ("test1", "test2")),
-    ]
-    return Table(columns, pd.DataFrame(rows).astype({"parameters": "Int64"}))
+    frame = pd.DataFrame(rows).astype({"parameters": "Int64"})
+    return verdicts.beside(context, Table(columns, frame, notes))
 
 
 def _row(context: Context, name: str) -> dict[str, Any]:
@@ -169,7 +143,8 @@ def _factor(context: Context, names: list[str]) -> list[str]:
 def _differences(context: Context, name: str, other: str) -> list[str]:
     """The model settings in which an experiment differs from another, where both have them."""
     mine, theirs = (_settings(context, run) for run in (name, other))
-    return [f"{k}: {mine[k]} instead of {theirs[k]}" for k in mine if k in theirs and mine[k] != theirs[k]]
+    changed = [k for k in mine if k in theirs and mine[k] != theirs[k]]
+    return [instead(k, mine[k], theirs[k]) for k in changed]
 
 
 def _settings(context: Context, name: str) -> dict[str, Any]:
@@ -180,15 +155,29 @@ def _settings(context: Context, name: str) -> dict[str, Any]:
     return found
 
 
-def _sentence(row: Mapping[str, Any], gain: float | None) -> str:
-    change = row["change"]
+def _above(context: Context, name: str, other: str, metric: str) -> float | None:
+    """By how much the mean of an experiment is above another's on both tests together; None where one has none."""
+    values = [mean(context.values(run, metric, BOTH)) for run in (name, other)]
+    return None if None in values else values[0] - values[1]
+
+
+def _sentence(row: Mapping[str, Any], gain: float | None, best_gain: float | None) -> str:
+    change, best = row["change"], row["change_best"]
     text = f"{row['title']}: {fixed(abs(change), 3)} nats per token {'worse' if change > 0 else 'better'}"
-    text += f" than {row['beside']}"
-    return f"{text}, {fixed(100 * abs(change) / gain, 0)} % of that gain." if gain and gain > 0 else f"{text}."
+    text += f" than {row['beside']}{_share(change, gain, 'that gain')}"
+    return f"{text}." if best is None else f"{text}; at the best epochs {_better(best)}{_share(best, best_gain)}."
 
 
-def _signed(value: float) -> str:
-    return f"+{fixed(value, 3)}" if value > 0 else fixed(value, 3)
+def _better(change: float) -> str:
+    return f"{fixed(abs(change), 3)} {'worse' if change > 0 else 'better'}"
+
+
+def _share(change: float, gain: float | None, of: str = "the gain there") -> str:
+    return f", {fixed(100 * abs(change) / gain, 0)} % of {of}" if gain and gain > 0 else ""
+
+
+def _signed(value: float | None) -> str:
+    return NONE if pd.isna(value) else f"{'+' if value > 0 else ''}{fixed(value, 3)}"
 
 
 def _number(title: str, key: str, places: int) -> Column:
@@ -211,8 +200,7 @@ def _epochs(row: Mapping[str, Any]) -> str:
 
 
 def _replicas(row: Mapping[str, Any]) -> str:
-    text = f"{row['run']} of {row['wanted']}" if row["wanted"] > row["run"] else str(row["run"])
-    return f"{text} ({row['diverged']} diverged)" if row["diverged"] else text
+    return replicas(row["run"] - row["diverged"], row["wanted"], row["diverged"])
 
 
 _HEAD = [

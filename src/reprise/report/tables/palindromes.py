@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from reprise.report import verdicts
 from reprise.report.context import Context
 from reprise.report.rounding import NONE, deviation, fixed, integer, interval, mean, spread
 from reprise.report.tables import Column, Table
@@ -32,7 +33,7 @@ def convergence(context: Context, table_id: str, options: Mapping[str, Any]) -> 
             "A diverged replica has no last ten; it counts among those that reached 100 % "
             "if it did so before it diverged."
         )
-    return Table(_COLUMNS, rows, notes)
+    return verdicts.beside(context, Table(_COLUMNS, rows, notes))
 
 
 def _row(context: Context, name: str, variant: str) -> dict[str, Any]:

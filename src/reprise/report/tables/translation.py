@@ -7,10 +7,12 @@ from typing import Any
 
 import pandas as pd
 
+from reprise.report import verdicts
 from reprise.report.context import Context, of_experiment
-from reprise.report.rounding import deviation, integer, mean, spread
+from reprise.report.rounding import NONE, deviation, integer, mean, spread
 from reprise.report.tables import Column, Table
-from reprise.report.translation import corpora, signatures
+from reprise.report.translation import corpora, signatures, translations
+from reprise.report.words import counted, replicas_or_absence
 
 _QUANTITIES = {
     "perplexity": ("perplexity", "test"),
@@ -26,17 +28,34 @@ def ladder(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     names = context.cited_by(table_id)
     rows = pd.DataFrame([_row(context, name) for name in names]).astype({"parameters": "Int64"})
     notes = [f"BLEU by sacrebleu, {found.removeprefix('BLEU|')}." for found in signatures(context, names)]
-    return Table(_COLUMNS, rows, [*notes, *corpora(context, names)])
+    notes += _cut_short(context, rows)
+    return verdicts.beside(context, Table(_COLUMNS, rows, [*notes, *corpora(context, names)]))
+
+
+def _cut_short(context: Context, rows: pd.DataFrame) -> list[str]:
+    """The sentence on models whose best epoch is the last one that is allowed: more epochs might be better."""
+    titles = []
+    for row in rows.to_dict("records"):
+        most = context.setting(row["experiment"], "training.max_epochs")
+        last = int((context.values(row["experiment"], "best_epoch", "valid") == most).sum())
+        if last:
+            of = f" ({last} of {row['n']} replicas)" if row["n"] > 1 else ""
+            titles.append(f"{row['title']}{of}")
+    if not titles:
+        return []
+    return [f"The best epoch is the last that this tier allows, so that more might be better: {'; '.join(titles)}."]
 
 
 def _row(context: Context, name: str) -> dict[str, Any]:
-    status, parameters = context.status(name), of_experiment(context.metrics, name).parameters.dropna()
+    parameters = of_experiment(context.metrics, name).parameters.dropna()
+    texts = [sample["texts"] for sample in translations(context, name)]
     row = {
         "experiment": name,
         "title": context.entry(name).title,
         "parameters": int(parameters.iloc[0]) if len(parameters) else None,
-        "n": status.finished,
-        "absence": f"{status.diverged} of {status.run} diverged" if status.diverged else status.absence,
+        "different": mean([len(set(found)) for found in texts]),
+        "translated": len(texts[0]) if texts else None,
+        **counted(context.status(name)),
     }
     for key, quantity in _QUANTITIES.items():
         values = context.values(name, *quantity)
@@ -81,6 +100,11 @@ def _of(context: Context, name: str) -> str:
     return f"{dataset.title} ({dataset.licence})"
 
 
+def _different(row: Mapping[str, Any]) -> str:
+    """Of all test sentences, how many were not translated like another one."""
+    return NONE if pd.isna(row["different"]) else f"{integer(row['different'])} of {integer(row['translated'])}"
+
+
 def _spread(key: str, places: int) -> Any:
     return lambda row: spread(row[key], row[f"{key}_std"], places)
 
@@ -90,7 +114,8 @@ _COLUMNS = [
     Column("Parameters", lambda row: integer(row["parameters"])),
     Column("Test perplexity", _spread("perplexity", 2)),
     Column("BLEU", _spread("bleu", 2)),
+    Column("Different translations", _different),
     Column("Validation perplexity", _spread("valid_perplexity", 2)),
     Column("Epoch", lambda row: spread(row["best_epoch"], row["best_epoch_std"], 0 if row["n"] == 1 else 1)),
-    Column("Replicas", lambda row: integer(row["n"]) if row["n"] else row["absence"]),
+    Column("Replicas", replicas_or_absence),
 ]

@@ -1,0 +1,96 @@
+"""What the metrics of records are called in sentences: each with its split, in words that a newcomer reads."""
+
+from __future__ import annotations
+
+import re
+
+_SPLITS = {
+    "all": "",
+    "argmax": "argmax texts",
+    "sample": "sampled texts",
+    "test1": "Test1",
+    "test2": "Test2",
+    "tests": "Test1 and Test2",
+    "train": "training",
+    "valid": "validation",
+}
+_PROMPTS = {
+    "bird": "“Mas vale pajaro …”",
+    "hamlet": "“To be, or not to be …”",
+    "hansel": "“Hansel and Gr”",
+    "history": "“History will be kind …”",
+    "operator": "“Let T be a bounded …”",
+    "operator-blank": "“Let T be a bounded …” and a blank",
+}
+"""The prompts of document 002, Tables 3 and 4, by the splits of what is written after them."""
+_METRICS = {
+    "above_shuffled": "share of {split} sentences more probable than with their words in a random order",
+    "agreement": "share of agreements judged right on {split}",
+    "bleu": "{split} BLEU",
+    "cross_entropy": "{split} cross-entropy",
+    "cross_entropy_per_character": "{split} cross-entropy",
+    "expected_rank": "rank of e after {split}",
+    "final_cross_entropy": "{split} cross-entropy of the last steps",
+    "guessing": "{split} accuracy by guessing",
+    "last_ten_accuracy": "{split} accuracy, mean of the last ten",
+    "long_words.share_of_words": "share of long words in the text",
+    "shortening_by_bigrams": "shortening of the median line by bigrams",
+    "spaces": "share of spaces in {split}",
+    "unpredicted_share": "share of {split} words without a probability or with 0",
+    "words_in_book": "share of words that the book has in {split}",
+    "words_in_licence": "share of the licence's words {where}",
+}
+_ORDINALS = ("start", "1st", "2nd", "3rd")
+_LONGEST = {"clipped": "longest step with clipping", "plain": "longest step without clipping"}
+_JACOBIAN = {"start": "before training", "end": "after training"}
+_AGREEING = re.compile(r"agreement/(?P<feature>[^/]+)/(?P<kind>[^/]+)/(?P<span>.+)")
+_ORDER = re.compile(r"(?P<metric>.+)_order_(?P<n>\d+)")
+_STORED = re.compile(r"stored_order_(?P<n>\d+)(_halved_(?P<times>\d+)_times)?")
+_MARK = re.compile(r"cross_entropy_mark_(?P<mark>\d+)")
+_DISTINCT = re.compile(r"distinct_(?P<n>\d+)")
+_DISTANT = re.compile(r"(?P<metric>.+)_at_(?P<distance>\d+)")
+
+
+def name_of(metric: str, split: str) -> str:
+    """ "test perplexity": the metric of the split. One without words of its own has its name, without underscores.
+
+    "<metric>@<x>" is a point of a curve, here at a step of training.
+    """
+    metric, _, step = metric.partition("@")
+    found = _name(metric, split)
+    return f"{found} at step {int(step):,}" if step else found
+
+
+def _name(metric: str, split: str) -> str:
+    of = _PROMPTS.get(split) or _SPLITS.get(split, split)
+    if metric == "longest_step":
+        return _LONGEST.get(split, f"longest step, {of}")
+    if found := _AGREEING.fullmatch(metric):
+        named = [found[part] for part in ("feature", "kind") if found[part] != "all"]
+        distance = "at any distance" if found["span"] == "all" else f"at a distance of {_span(found['span'])}"
+        return f"{_METRICS['agreement'].format(split=of)} {', '.join([distance, *named])}"
+    if found := _STORED.fullmatch(metric):
+        part = f"1/{2 ** int(found['times'])} of the" if found["times"] else "the"
+        return f"number of different {found['n']}-grams in {part} {of} text"
+    if found := _MARK.fullmatch(metric):
+        mark = int(found["mark"])
+        ordinal = _ORDINALS[mark] if mark < len(_ORDINALS) else f"{mark}th"
+        return f"{of} loss at the {ordinal}{'' if mark == 0 else ' of the steps of the tables'}"
+    if found := _DISTINCT.fullmatch(metric):
+        return f"share of different sequences of {found['n']} words in {of}"
+    if found := _ORDER.fullmatch(metric):
+        if split == "phrases":
+            return f"ln P of “{found['metric'].replace('_', ' ')}” for n = {found['n']}"
+        return f"{_name(found['metric'], split)}, n = {found['n']}"
+    if found := _DISTANT.fullmatch(metric):
+        if found["metric"] == "log10_jacobian":
+            return f"log10 of the Jacobian's norm over {found['distance']} words {_JACOBIAN.get(split, of)}"
+        return f"{_name(found['metric'], split)} over {found['distance']} words"
+    where = f"after {of}" if split in _PROMPTS else f"in {of}"
+    words = _METRICS.get(metric, f"{{split}} {metric.replace('_', ' ')}")
+    return words.format(split=of, where=where).strip()
+
+
+def _span(span: str) -> str:
+    """ "3 to 8 tokens"."""
+    return f"{span.replace('-', ' to ')} token{'' if span == '1' else 's'}"

@@ -1,0 +1,169 @@
+"""Assumptions with consequences: every choice that a paper leaves open, and what another one would change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from reprise.errors import UserError
+from reprise.report import verdicts
+from reprise.report.assumptions import Outcome, outcomes, sentence
+from reprise.report.context import Context, of_experiment
+from reprise.report.gso import by_fold
+from reprise.report.rounding import NONE, deviation, fixed, integer, mean, significant
+from reprise.report.spreads import replica_deviation
+from reprise.report.tables import Column, Table
+from reprise.report.words import settings
+
+_SAME = "the same records"
+
+
+def consequences(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row an assumption, alternative and experiment that it was run on: our number, that under the alternative, and
+    the claims' verdicts under both, whether they change or not.
+
+    Option `numbers`: "<metric> <split>", separated by commas; of an experiment the first that it has.
+    """
+    stated = context.options(table_id, options, numbers="")["numbers"]
+    numbers = [tuple(pair.split()) for pair in stated.split(",")]
+    if any(len(pair) != 2 for pair in numbers):
+        where = f"{context.file}: key tables.{table_id}.options.numbers"
+        raise UserError(f"{where}: '{stated}' is no list of a metric and its split; write 'perplexity test'")
+    found = {(o.assumption, o.alternative): o for o in outcomes(context)}
+    rows = [row for key in context.paper.assumptions for row in _rows(context, key, found, numbers)]
+    frame = pd.DataFrame(rows, columns=_KEYS).astype({"n": "Int64", "chosen_n": "Int64"})
+    several = frame.loc[frame.experiment.notna(), ["metric", "split"]].drop_duplicates()
+    columns = [c for c in _COLUMNS if (c is not _MEASURED or len(several) > 1)]
+    notes = [sentence(context)] if found else []
+    if frame.difference_in_deviations.notna().any():
+        notes.append("In brackets: the difference in standard deviations of one replica.")
+    notes += [f"Deviation {key}: {entry.title}." for key, entry in context.paper.deviations.items()]
+    return Table(columns, frame, notes)
+
+
+def _rows(
+    context: Context, key: str, found: Mapping[tuple[str, str], Outcome], numbers: list[tuple[str, str]]
+) -> Iterator[dict[str, Any]]:
+    entry = context.paper.assumptions[key]
+    common = {"assumption": key, "title": entry.title, "choice": entry.choice, "source": entry.source}
+    if not entry.alternatives:
+        yield common | {"first": True}
+    first = True
+    for alternative, choice in entry.alternatives.items():
+        outcome = found[key, alternative]
+        under = common | {"alternative": alternative, "state": outcome.state}
+        claims: str | None = verdicts.turns(outcome.claims.items()) or None
+        before = ""
+        if choice.metrics:
+            said = "; ".join(f"{other} in place of {metric}" for metric, other in choice.metrics.items())
+            shown = {"settings": said.replace("_", " "), "claims": claims, "first": first}
+            yield under | {"absence": _SAME} | shown
+            first = False
+        for name in choice.experiments:
+            row = under | _compared(context, name, outcome.suffix, numbers)
+            shown = {"settings": settings(choice.changes(name)), "claims": claims, "first": first}
+            yield row | shown | {"again": shown["settings"] == before}
+            first, claims, before = False, "", shown["settings"]
+
+
+def _compared(context: Context, name: str, suffix: str, numbers: list[tuple[str, str]]) -> dict[str, Any]:
+    variant = f"{name}@{suffix}"
+    there = (q for q in numbers if len(context.values(name, *q)) or len(context.values(variant, *q)))
+    metric, split = next(there, numbers[0])
+    chosen, ours = (context.values(experiment, metric, split) for experiment in (name, variant))
+    difference = _above(context, variant, name, metric, split)
+    std, status = replica_deviation(context, name, metric, split), context.status(variant)
+    return {
+        "experiment": name,
+        "experiment_title": context.entry(name).title,
+        "metric": metric,
+        "split": split,
+        "chosen_mean": mean(chosen),
+        "chosen_std": deviation(chosen),
+        "chosen_n": len(chosen),
+        "mean": mean(ours),
+        "std": deviation(ours),
+        "n": len(ours),
+        "diverged": status.diverged,
+        "run": status.run,
+        "absence": status.absence,
+        "difference": difference,
+        "difference_in_deviations": difference / std if difference is not None and std else None,
+    }
+
+
+def _above(context: Context, variant: str, name: str, metric: str, split: str) -> float | None:
+    """By how much the mean under the alternative is above that as chosen; of folds, on those that both have."""
+    ours, chosen = (by_fold(context, run, metric, split) for run in (variant, name))
+    if (of_experiment(context.metrics, name).fold != "").any():
+        return mean((ours - chosen).dropna())
+    return mean(ours) - mean(chosen) if len(ours) and len(chosen) else None
+
+
+def _number(value: float | None, digits: int = 5) -> str:
+    """A count in full, anything else to so many significant digits."""
+    if pd.isna(value):
+        return NONE
+    return integer(value) if float(value).is_integer() and abs(value) >= 10 else significant(value, digits)
+
+
+def _spread(row: Mapping[str, Any], key: str) -> str:
+    std = row[f"{key}std"]
+    return _number(row[f"{key}mean"]) + ("" if pd.isna(std) else f" ± {significant(std, 2)}")
+
+
+def _instead(row: Mapping[str, Any]) -> str:
+    if pd.isna(row["absence"]):
+        return NONE
+    if pd.isna(row["run"]) or not row["run"]:
+        return row["absence"]
+    if pd.isna(row["mean"]):
+        return "diverged" if row["run"] == row["diverged"] else "no such number"
+    return _spread(row, "")
+
+
+def _difference(row: Mapping[str, Any]) -> str:
+    if pd.isna(row["difference"]):
+        return NONE
+    text = f"{'+' if row['difference'] > 0 else ''}{_number(row['difference'], 3)}"
+    in_deviations = row["difference_in_deviations"]
+    return text if pd.isna(in_deviations) else f"{text} ({fixed(in_deviations, 1)})"
+
+
+def _choice(row: Mapping[str, Any]) -> str:
+    return f"{row['choice']} (source: {row['source']})" if row["first"] else ""
+
+
+def _alternative(row: Mapping[str, Any]) -> str:
+    if pd.isna(row["alternative"]):
+        return "none is run"
+    return "" if row["again"] is True else f"{row['alternative']}: {row['settings']}"
+
+
+def _or_dash(value: Any) -> str:
+    return NONE if pd.isna(value) else value
+
+
+_KEYS = [
+    *("assumption", "title", "choice", "source", "alternative", "settings", "state"),
+    *("experiment", "experiment_title", "metric", "split", "chosen_mean", "chosen_std", "chosen_n", "mean", "std", "n"),
+    *("diverged", "run", "absence", "difference", "difference_in_deviations", "claims", "first", "again"),
+]
+_MEASURED = Column(
+    "Measured",
+    lambda row: NONE if pd.isna(row["metric"]) else f"{row['split']} {row['metric'].replace('_', ' ')}",
+    words=True,
+)
+_COLUMNS = [
+    Column("Assumption", lambda row: f"{row['title']} ({row['assumption']})" if row["first"] else "", words=True),
+    Column("Our choice", _choice, words=True),
+    Column("Alternative", _alternative, words=True),
+    Column("Claims: as chosen → under it", lambda row: _or_dash(row["claims"]), words=True),
+    Column("Run on", lambda row: _or_dash(row["experiment_title"]), words=True),
+    _MEASURED,
+    Column("As chosen", lambda row: _spread(row, "chosen_")),
+    Column("Under the alternative", _instead),
+    Column("Difference", _difference),
+]

@@ -1,0 +1,180 @@
+"""Verdicts beside the numbers, and what other choices would change: from records and claims.json alone."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from gso_report_helpers import losses, project_of
+from gso_report_helpers import make_context as make_gso
+from test_report_case import METRICS, PAPER, TIER, make_context, metric, setting
+
+from reprise.config.resolve import resolve_tier
+from reprise.config.schema import Erratum
+from reprise.errors import UserError
+from reprise.report import reductions, verdicts
+from reprise.report.assumptions import outcomes, sentence
+from reprise.report.tables.arithmetic import errata
+from reprise.report.tables.assumptions import consequences
+from reprise.report.tables.claims import verdicts as claims_table
+from reprise.report.tables.language_models import perplexity
+
+NUMBERS = {"numbers": "perplexity test, last_ten_accuracy train"}
+
+
+def judged(verdict, before, experiments=("ptb-a",)):
+    return {
+        "verdict": verdict,
+        "before": before,
+        "flips": verdict != before and "not run" not in (verdict, before),
+        "experiments": list(experiments),
+    }
+
+
+def claim(verdict, experiments, alternatives=None):
+    base = {"kind": "superiority", "records": None, "sentence": "So.", "replicas": None, "method": None, "parts": []}
+    return base | {"verdict": verdict, "experiments": experiments, "alternatives": alternatives or {}}
+
+
+def with_claims(root, claims, **given):
+    """A context of the toy paper, the variants of its assumption on ptb-a, and these claims."""
+    entry = PAPER.assumptions["width"].alternatives["nine"]
+    there = {
+        "nine": entry.model_copy(update={"experiments": ["ptb-a", "ptb-c"]}),
+        "eight": entry.model_copy(update={"settings": {"hidden_size": 8}, "experiments": ["ptb-a"]}),
+    }
+    width = PAPER.assumptions["width"].model_copy(update={"alternatives": there})
+    paper = PAPER.model_copy(update={"assumptions": {"epochs": PAPER.assumptions["epochs"], "width": width}})
+    (root / "results" / TIER).mkdir(parents=True, exist_ok=True)
+    (root / "results" / TIER / "claims.json").write_text(json.dumps({"toy": claims}))
+    return make_context(root, paper=given.pop("paper", paper), **given)
+
+
+UNDER = [metric("ptb-a", 0, "perplexity", 145.0, "test") | {"variant": "width=nine"}]
+TURNED = {
+    "C1": claim(
+        "reproduced",
+        ["ptb-a", "ptb-c"],
+        {"width=nine": judged("inconclusive", "reproduced"), "width=eight": judged("not run", "reproduced")},
+    ),
+    "C2": claim("not run", ["ptb-a"], {"width=nine": judged("reproduced", "reproduced")}),
+}
+
+
+def test_every_verdict_before_and_after_stands_beside_the_numbers(tmp_path):
+    table = consequences(with_claims(tmp_path, TURNED, metrics=[*METRICS, *UNDER]), "perplexity", NUMBERS)
+    read = table.reading().to_dict("records")
+    assert read[0] == {
+        "Assumption": "Epochs (epochs)",
+        "Our choice": "sixty (source: ours)",
+        "Alternative": "none is run",
+        "Claims: as chosen → under it": "–",
+        "Run on": "–",
+        "As chosen": "–",
+        "Under the alternative": "–",
+        "Difference": "–",
+    }
+    # ptb-a: 140 and 142 as chosen, so 4 above their mean, in deviations of sqrt(2).
+    assert read[1] == {
+        "Assumption": "W (width)",
+        "Our choice": "8 (source: s)",
+        "Alternative": "nine: states of size 9",
+        "Claims: as chosen → under it": "C1: reproduced → inconclusive; C2: reproduced → reproduced",
+        "Run on": "A",
+        "As chosen": "141 ± 1.4",
+        "Under the alternative": "145",
+        "Difference": "+4 (2.8)",
+    }
+    assert [row["Under the alternative"] for row in read[2:]] == ["not run at this tier", "not run at this tier"]
+    assert [row["Alternative"] for row in read[2:]] == ["", "eight: states of size 8"]
+    assert read[3]["Claims: as chosen → under it"] == "C1: reproduced → not run"
+    assert table.notes[0] == (
+        "1 of 2 alternatives of our choices is run; of the 2 claims judged under them 1 verdict changes: under "
+        "width=nine (C1: reproduced → inconclusive)."
+    )
+    assert "Deviation corpus: Another corpus." in table.notes
+
+
+def test_the_state_of_an_alternative_tells_not_run_from_no_change(tmp_path):
+    context = with_claims(tmp_path, TURNED, metrics=[*METRICS, *UNDER])
+    nine, eight = outcomes(context)
+    assert nine.state == "trained: C1: reproduced → inconclusive"
+    assert eight.state == "not run at this tier"
+    quiet = {"C1": claim("reproduced", ["ptb-a"], {"width=nine": judged("reproduced", "reproduced")})}
+    context = with_claims(tmp_path, quiet, metrics=[*METRICS, *UNDER])
+    assert outcomes(context)[0].state == "trained: no verdict changes (of C1)"
+    assert sentence(context).endswith("; of the 1 claim judged under them no verdict changes.")
+    waiting = {"C1": claim("not run", ["ptb-a"], {"width=nine": judged("not run", "not run")})}
+    context = with_claims(tmp_path, waiting)
+    assert sentence(context) == (
+        "0 of 2 alternatives of our choices are run, and no claim could be judged under one yet."
+    )
+
+
+def test_folds_are_compared_with_their_own_and_other_measures_take_the_same_records(tmp_path):
+    smaller = [m | {"variant": "learning-rate=smaller"} for m in losses("t1-rnn", 0, 1.5)]
+    metrics = [*losses("t1-rnn", 0, 1.25), *losses("t1-rnn", 1, 1.75), *smaller]
+    context = make_gso(tmp_path, metrics)
+    table = consequences(context, "assumptions", context.display("assumptions").options)
+    rows = table.rows.set_index(["alternative", "experiment"])
+    # Fold 0 against fold 0, not against the mean of both.
+    assert rows.difference["smaller", "t1-rnn"] == pytest.approx(0.25)
+    read = table.reading().set_index("Alternative")
+    (macro,) = [name for name in read.index if name.startswith("macro: cross entropy macro in place of cross entropy")]
+    assert read["Under the alternative"][macro] == "the same records"
+    assert len(table.rows) > len(project_of("paper").papers["gso"].assumptions)
+    assert {e.assumption for e in resolve_tier(project_of("paper")) if e.assumption} <= set(table.rows.assumption)
+
+
+def test_numbers_have_to_be_a_metric_and_a_split(tmp_path):
+    with pytest.raises(UserError, match=r"key tables\.perplexity\.options\.numbers: 'perplexity' is no list"):
+        consequences(with_claims(tmp_path, {}), "perplexity", {"numbers": "perplexity"})
+
+
+def test_claims_stand_beside_the_experiments_they_rest_on(tmp_path):
+    claims = {**TURNED, "C2": claim("not run", ["ptb-c", "ptb-a"])}
+    context = with_claims(tmp_path, claims)
+    table = perplexity(context, "perplexity", {})
+    read = dict(zip(table.rows.experiment, table.reading().Claims, strict=True))
+    assert read == {"ptb-a": "C1 reproduced; C2 not run", "ptb-b": "–", "ptb-c": "C1 reproduced; C2 not run"}
+    assert verdicts.of_experiment(context, "ptb-a@width=nine") == "C1 inconclusive"
+    assert "Claims" not in perplexity(with_claims(tmp_path, {}), "perplexity", {}).reading()
+
+
+def test_the_claims_table_tells_none_turns_it_from_none_run(tmp_path):
+    claims = {**TURNED, "C2": claim("not run", ["ptb-a"], {"width=nine": judged("not run", "reproduced")})}
+    read = claims_table(with_claims(tmp_path, claims), "checks", {}).reading().set_index("Claim")
+    assert list(read.columns)[0] == "Verdict"
+    assert read["Changes under"].to_dict() == {
+        "C1": "width=nine (inconclusive); 1 of 2 alternatives run",
+        "C2": "0 of 1 alternative run",
+    }
+    alone = {key: claim("reproduced", ["ptb-a"]) for key in PAPER.claims}
+    read = claims_table(with_claims(tmp_path, alone), "checks", {}).reading()
+    assert set(read["Changes under"]) == {"–"}
+
+
+def test_reductions_are_said_with_what_they_stand_for(tmp_path):
+    entry = PAPER.experiments["ptb-a"].model_dump(by_alias=True)
+    entry["data"] |= {"lower_case": setting(True), "folds": setting(5)}
+    entry["tiers"] = {TIER: {"replicas": 1, "max_epochs": 6, "matrices": 1, "lower_case": False, "seed": 3}}
+    made = type(PAPER.experiments["ptb-a"]).model_validate(entry)
+    paper = PAPER.model_copy(update={"experiments": {**PAPER.experiments, "ptb-a": made}})
+    context = make_context(tmp_path, paper=paper)
+    # One recurrence matrix is what the paper has, and no reduction.
+    assert reductions.reduced(context, "ptb-a") == "6 epochs in place of 60, lower case False in place of True, seed 3"
+    assert reductions.sentences(context, ["ptb-a"]) == [f"At this tier {reductions.reduced(context, 'ptb-a')}."]
+    assert reductions.sentences(context, ["ptb-c"]) == []
+
+
+def test_errata_are_a_table(tmp_path):
+    found = Erratum(place="equation 4", says="K < |V|", right="K = |V| too", source="Figure 1")
+    context = make_context(tmp_path, paper=PAPER.model_copy(update={"errata": [found]}))
+    assert errata(context, "checks", {}).reading().to_dict("records") == [
+        {
+            "Place": "equation 4",
+            "The paper says": "K < |V|",
+            "What is right, or meant": "K = |V| too",
+            "Known from": "Figure 1",
+        }
+    ]

@@ -1,0 +1,103 @@
+"""`reprise verify`: verdicts under other choices of an assumption, and what a sentence says of the tier."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from verify_helpers import RUN, claims, edit, leave, metric, new_clone, resolved, verify
+
+from reprise.training.protocol import Outcome
+from reprise.training.record import make_record, write_record
+
+VARIANTS = """
+    source: ours
+    alternatives:
+      corrected:
+        settings: {weight_law: fan-in-truncated-normal-corrected}
+        experiments: [rnn-t5, lstm-t5]
+        tiers: {quick: {replicas: 2}}
+      one-of-two:
+        settings: {weight_law: fan-in-truncated-normal-corrected}
+        experiments: [rnn-t5]
+        tiers: {quick: {replicas: 2}}
+"""
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    new_clone(tmp_path)
+    return tmp_path
+
+
+def test_alternatives_say_which_verdicts_flip(clone):
+    edit("\n    source: ours\n", VARIANTS)
+    leave(resolved(), "rnn-t5@weight-law=corrected", 0.90, 0.92)
+    leave(resolved(), "lstm-t5@weight-law=corrected", 0.30, 0.32)
+    leave(resolved(), "rnn-t5@weight-law=one-of-two", 0.90, 0.92)
+    verify()
+    found = claims()["D1"]
+    # The LSTM rests on the assumption too and was not run under the second alternative.
+    assert found["alternatives"].keys() == {"weight-law=corrected"}
+    assert found["alternatives"]["weight-law=corrected"]["parts"] == [1, 1]
+    under = found["alternatives"]["weight-law=corrected"]
+    assert (under["verdict"], under["flips"]) == ("not reproduced", True)
+    assert under["experiments"] == ["rnn-t5", "lstm-t5"]
+    assert "0.910 (RNN, T = 5 (corrected)) against 0.310 (LSTM, T = 5 (corrected)): 0.600 higher" in under["sentence"]
+    assert claims()["D2"]["alternatives"] == {}
+
+
+def test_an_alternative_is_judged_on_the_comparisons_that_were_run_under_it(clone):
+    edit("\n    source: ours\n", VARIANTS)
+    edit("kind: superiority", "kind: threshold")
+    edit("compare: {lower: rnn-t5, higher: lstm-t5}", "level: {experiments: [rnn-t5, lstm-t5], at_most: 0.5}")
+    leave(resolved(), "rnn-t5@weight-law=one-of-two", 0.90, 0.92)
+    verify()
+    found = claims()["D1"]
+    under = found["alternatives"]["weight-law=one-of-two"]
+    # The RNN alone keeps the bound as chosen and not under the alternative; the LSTM never did.
+    assert (found["verdict"], under["before"], under["verdict"]) == ("inconclusive", "reproduced", "not reproduced")
+    assert (under["flips"], under["parts"], under["experiments"]) == (True, [1, 2], ["rnn-t5"])
+    assert under["sentence"].endswith(" Not trained under it, so not looked at: LSTM, T = 5.")
+
+
+def test_an_alternative_that_was_not_trained_flips_nothing(clone):
+    edit("\n    source: ours\n", VARIANTS)
+    verify()
+    under = claims()["D1"]["alternatives"]["weight-law=corrected"]
+    assert (under["verdict"], under["flips"]) == ("not run", False)
+
+
+def test_what_a_tier_reduces_is_said(clone):
+    edit("tiers: {quick: {replicas: 2}, paper", "tiers: {quick: {replicas: 2, steps: 10, learning_rate: 0.1}, paper")
+    leave(resolved(), "rnn-t5", 0.30, 0.32)
+    verify()
+    less = " At this tier 10 steps in place of 30 and learning rate 0.1 in place of 0.01."
+    assert claims()["D1"]["sentence"].endswith(less)
+    assert "At this tier" not in claims()["D2"]["sentence"]
+    # Two experiments that it changes in two ways, and one that it sets to what it is.
+    edit("tiers: {quick: {replicas: 1}, paper", "tiers: {quick: {replicas: 1, steps: 20, clip_norm: 10.0}, paper")
+    leave(resolved(), "lstm-t5", 0.9)
+    verify()
+    less = " At this tier other values of steps and learning rate 0.1 in place of 0.01."
+    assert claims()["D1"]["sentence"].endswith(less)
+
+
+def test_another_metric_of_the_same_records_is_an_alternative(clone):
+    other = "\n    source: ours\n    alternatives:\n      best: {metrics: {last_ten_accuracy: best_accuracy}}\n"
+    edit("\n    source: ours\n", other)
+    there = resolved()
+    assert not [name for name in there if "@" in name]
+    for name, pairs in (("rnn-t5", [(0.30, 0.9), (0.32, 0.92)]), ("lstm-t5", [(0.9, 0.1)])):
+        for replica, (last, best) in enumerate(pairs):
+            one = there[f"digits/{name}"]
+            metrics = [metric("last_ten_accuracy", last), metric("best_accuracy", best)]
+            write_record(Path(one.record_path(replica)), make_record(one, replica, Outcome(metrics), 7, None, RUN))
+    verify()
+    found = claims()
+    under = found["D1"]["alternatives"]["weight-law=best"]
+    assert (found["D1"]["verdict"], under["before"], under["verdict"]) == (*["direction only"] * 2, "inconclusive")
+    assert (under["flips"], under["parts"], under["experiments"]) == (True, [1, 1], ["rnn-t5", "lstm-t5"])
+    assert "0.91 (RNN, T = 5) against 0.10 (LSTM, T = 5): 0.81 higher" in under["sentence"]
+    assert found["D2"]["alternatives"] == {}
