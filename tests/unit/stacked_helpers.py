@@ -109,3 +109,9 @@ def runner_of(groups: list[list[Job]], said: list[str] | None = None, left=lambd
 def never() -> str:
     """No signal."""
     return ""
+
+
+def distance(state, other):
+    """The largest relative distance of a parameter of two state_dicts, in the Euclidean norm."""
+    pairs = [(state[name].double(), value.double()) for name, value in other.items()]
+    return max(((own - value).norm() / value.norm()).item() for own, value in pairs)

@@ -78,9 +78,3 @@ def alone(made, text, r, carried=False, engine=ReferenceEngine, rounds=1, **chan
             kernel.reset(BATCH)
         losses += [kernel.train(x, y, **how) for x, y in batches_of(text, r, carried)]
     return kernel, losses
-
-
-def distance(state, other):
-    """The largest relative distance of a parameter, in the Euclidean norm."""
-    pairs = [(state[name].double(), value.double()) for name, value in other.items()]
-    return max(((own - value).norm() / value.norm()).item() for own, value in pairs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import math
@@ -16,16 +15,14 @@ import pytest
 
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
-from reprise.data.books import clean
 from reprise.errors import UserError
-from reprise.evaluation.text_measures import Words, measure
 from reprise.report import style
 from reprise.report.books import original_near, table_steps
 from reprise.report.collected import COLUMNS, CURVE_COLUMNS
 from reprise.report.context import load_contexts
 from reprise.report.figures.books import loss_curves, measures_over_steps
 from reprise.report.render import entries, find_function
-from reprise.report.tables.book_texts import completions, printed_as_logged, samples
+from reprise.report.tables.book_texts import completions, samples
 from reprise.report.tables.books import expectations, loss_at_steps, measures
 
 ROOT = Path(__file__).parents[2]
@@ -151,37 +148,6 @@ def test_a_prompt_that_stands_twice_says_why(tmp_path):
 
 
 PROMPT = "Mas vale pajaro en mano que ver un ciento v"
-
-
-def test_the_print_is_the_log_but_for_the_bar_and_a_few_letters():
-    rows = list(csv.DictReader(io.StringIO((REFERENCE / "books_samples.csv").read_text(encoding="utf-8"))))
-    assert [int(r["table"]) for r in rows] == [1] * 6 + [2] * 6 + [3] * 5 + [4] * 5
-    assert {len(r["logged"]) for r in rows if r["kind"] == "start"} == {100}
-    assert {len(r["logged"]) for r in rows if r["kind"] != "start"} == {101}
-    off = [
-        (int(r["table"]), r["kind"])
-        for r in rows
-        if not printed_as_logged(*(r[k] for k in ("kind", "prompt", "printed", "logged")))
-    ]
-    assert off == [(3, "hansel"), (3, "bird"), (4, "hamlet"), (4, "history")]
-    paper = {(r["book"], r["step"], r["logged"]) for r in rows if r["step"] == r["logged_step"] != "0"}
-    logged = list(csv.DictReader(io.StringIO((REFERENCE / "books_logged_texts.csv").read_text(encoding="utf-8"))))
-    there = {(r["book"], r["step"], r["text"]) for r in logged}
-    assert len(logged) == 100
-    assert {len(r["prompt"] + r["text"]) for r in logged} == {101}
-    assert len(paper & there) == 9  # five and four rows of Tables 1 and 2, step 0 and the misdated one apart
-
-
-@pytest.mark.parametrize(
-    ("book", "file"), [("grimm", "EN_grimms_fairy_tails"), ("quijote", "ES_cervantes_don_quijote")]
-)
-def test_the_originals_share_of_words_is_counted_in_its_log(mirror, book, file):
-    vocabulary = Words(clean((mirror / "books" / f"book_{file}.txt").read_text(encoding="utf-8")))
-    logged = csv.DictReader(io.StringIO((REFERENCE / "books_logged_texts.csv").read_text(encoding="utf-8")))
-    texts = [r["prompt"] + r["text"] for r in logged if (r["book"], r["step"]) == (book, "15000")]
-    (counted,) = [value for name, value, _ in measure(texts, vocabulary) if name == "words_in_book"]
-    entries = load_project(ROOT, {"papers": ["books"]}).papers["books"].experiments[book].reported
-    assert [r.value for r in entries if r.metric == "words_in_book"] == [round(counted, 4)]
 
 
 def test_measures_by_step_and_at_the_end(tmp_path):

@@ -7,13 +7,13 @@ import copy
 import numpy as np
 import pytest
 import torch
+from stacked_helpers import distance
 from stacked_loglinear_helpers import (
     BATCH,
     STACKS,
     WINDOW,
     alone,
     batches_of,
-    distance,
     models_of,
     stack_of,
     streams_of,

@@ -10,13 +10,12 @@ from dataclasses import replace
 import pytest
 import torch
 from loglinear_helpers import config, make_corpus
-from stacked_helpers import experiment, jobs_of, never
+from stacked_helpers import distance, experiment, jobs_of, never
 from stacked_loglinear_helpers import (
     BATCH,
     STACKS,
     alone,
     batches_of,
-    distance,
     models_of,
     stack_of,
     streams_of,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from stacked_helpers import distance
 from stacked_palindromes_helpers import BATCH, CPU, KINDS, alone, batches_of, left_halves, models_of, stack_of
 from torch import nn
 
@@ -16,12 +17,6 @@ from reprise.models.lstm import LSTM
 
 EVERY = pytest.mark.parametrize("kind", KINDS)
 ALL = (0, 1, 2)
-
-
-def distance(state, model):
-    """The largest relative distance of a parameter, in the Euclidean norm."""
-    pairs = [(state[name].double(), value.double()) for name, value in model.state_dict().items()]
-    return max(((own - other).norm() / other.norm()).item() for own, other in pairs)
 
 
 def train(stack, length, first, last, which=ALL):
@@ -43,7 +38,7 @@ def test_every_replica_is_its_solo_run_after_a_hundred_steps(kind, length):
         solo, losses, right = alone(model, r, length, 100)
         assert found[r][0] == pytest.approx(losses, rel=1e-5)
         assert found[r][1] == right
-        assert distance(stack.export(r), solo) < 1e-5
+        assert distance(stack.export(r), solo.state_dict()) < 1e-5
 
 
 @EVERY
@@ -56,7 +51,7 @@ def test_in_float64_every_replica_is_its_readable_model(kind, length):
         exact, expected, known = alone(models[r], r, length, 40)
         assert losses == pytest.approx(expected, rel=1e-11)
         assert right == known
-        assert distance(stack.export(r), exact) < 1e-11
+        assert distance(stack.export(r), exact.state_dict()) < 1e-11
 
 
 @EVERY
@@ -123,7 +118,7 @@ def test_a_replica_that_explodes_leaves_the_others_alone(kind):
     for r in (0, 2):
         solo, losses, _ = alone(models[r], r, 10, 50)
         assert found[r][0] == pytest.approx(losses, rel=1e-5)
-        assert distance(stack.export(r), solo) < 1e-5
+        assert distance(stack.export(r), solo.state_dict()) < 1e-5
 
 
 @EVERY
@@ -179,7 +174,7 @@ def test_programs_ask_for_nothing_that_a_graph_cannot_hold(kind):
     for length in (11, 31):
         stack = stack_of(models_of(kind), length)
         with torch.no_grad(), Operations() as seen:
-            stack._step()
+            stack._next()
         assert set(seen.counts) <= CAPTURABLE, set(seen.counts) - CAPTURABLE
         counts.append(sum(seen.counts.values()))
     # A step of time: Elman's two operations forward and two back, the LSTM's seven and five; the first has no before.

@@ -26,5 +26,5 @@ def choose_engine(name: str, model: nn.Module) -> SubsequenceEngine:
     and cannot be had.
     """
     known, slower = (RNTN, MRNN), "4 times slower or more"
-    unfit = "" if model.W_h.dtype == torch.float32 else "computes in float32 only"
+    unfit = "" if next(model.parameters()).dtype == torch.float32 else "computes in float32 only"
     return choose(name, model, ENGINES, "fused", "hand", knows=known, unfit=unfit, slower=slower)

@@ -119,5 +119,5 @@ def choose_gated_engine(name: str, model: GatedLanguageModel) -> GatedEngine:
     grouped on a device or for a model that it was not made for.
     """
     remedy = "device: cpu or engine: reference"
-    unfit = "" if model.E.device.type == "cpu" else "computes on a CPU only"
+    unfit = "" if next(model.parameters()).device.type == "cpu" else "computes on a CPU only"
     return choose(name, model, ENGINES, "grouped", "reference", knows=(GRU, LSTM), unfit=unfit, remedy=remedy)

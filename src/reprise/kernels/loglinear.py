@@ -115,5 +115,5 @@ def choose_window_engine(name: str, model: LogLinearRNN) -> WindowEngine:
     UserError for another name, and where fused is asked for and cannot be had.
     """
     known, slower = (LogLinearRNN,), "which is slower"
-    unfit = "" if model.E.dtype == torch.float32 else "computes in float32 only"
+    unfit = "" if next(model.parameters()).dtype == torch.float32 else "computes in float32 only"
     return choose(name, model, ENGINES, "fused", "hand", knows=known, unfit=unfit, slower=slower)

@@ -14,21 +14,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reprise.kernels.stacked import Stack, check_alike
+from reprise.kernels.stacked import check_alike
 from reprise.kernels.stacked_masks import uniform32_of
 from reprise.kernels.stacked_one_hot import OneHotTable
 from reprise.kernels.stacked_recurrent import GatesThroughTime
+from reprise.kernels.stacked_steps import SteppedStack
 from reprise.kernels.stacked_tensorflow_rmsprop import Law, StackedTensorFlowRMSProp
 from reprise.models.stacked_lstm import StackedLSTM
 from reprise.training import counters
 
 
-class StackedBooks(Stack):
+class StackedBooks(SteppedStack):
     """The engine of R readable models `StackedLSTM` of equal sizes, in their dtype.
 
     `tokens` (n,) is the book, `carried` says which replicas carry their states from window to window and `laws` how
     each of them makes a step. Windows have `length` T characters, `batch` are read at a time, and begin at one of
-    `places`; `span` is the most steps that are fed at a time and `kept` the most whose losses are kept.
+    `places`; `span` and `kept` as in `SteppedStack`.
     """
 
     def __init__(
@@ -46,8 +47,8 @@ class StackedBooks(Stack):
         capture: bool = True,
     ) -> None:
         check_alike([_kind_of(model) for model in models])
-        super().__init__(len(models), device, capture)
-        self.places, self.span, self.kept, self.tokens = places, span, kept, length * batch
+        super().__init__(len(models), models[0].b_out.dtype, span, kept, device, capture)
+        self.places, self.tokens = places, length * batch
         R, T, B, first = self.R, length, batch, models[0]
         V, n = first.vocabulary, first.hidden
         with self.programs.stream(), torch.no_grad():
@@ -62,13 +63,10 @@ class StackedBooks(Stack):
             self.beta = like.new_zeros(4 * n)
             self.beta[n : 2 * n] = first.forget_bias
             self.from_below, self.by_states = (like.new_zeros(R, T, B, n) for _ in range(2))
-            self.minus_one = like.new_full((1, 1, 1), -1.0)
             self.within = torch.arange(T + 1, device=device)[:, None]
             self.ladder = torch.arange(1, B + 1, device=device) * counters.signed(counters.GOLDEN)
             self.carried = torch.tensor(carried, device=device)[:, None]
             self.keys, self.steps = torch.zeros(2, span, R, **integers)
-            self.place, self.row = (torch.zeros(1, **integers) for _ in range(2))
-            self.losses = torch.zeros(kept, R, dtype=torch.float64, device=device)
         for replica, model in enumerate(models):
             self.load(replica, model.state_dict())
 
@@ -86,16 +84,6 @@ class StackedBooks(Stack):
             for own, array in ((self.keys, keys.view(np.int64)), (self.steps, steps)):
                 values = torch.from_numpy(array)
                 own[: len(array)].copy_(values.pin_memory() if own.is_cuda else values, non_blocking=True)
-
-    @torch.no_grad()
-    def train(self, steps: int, first: int) -> None:
-        """So many steps on what was fed; their losses are kept at `first`, `first` + 1, …"""
-        with self.programs.stream():
-            self.place.zero_()
-            self.row.fill_(first)
-            for _ in range(steps):
-                self.programs.run("step", self._step)
-            self.programs.mark()
 
     def results(self, count: int) -> list[tuple[list[float]]]:
         """Of each replica the mean losses, nats, of the first `count` steps; waits for the device."""
@@ -117,8 +105,8 @@ class StackedBooks(Stack):
                 for part, value in zip(parts, state["carried"], strict=True):
                     part[replica, -1].copy_(value)
 
-    def _step(self) -> None:
-        """A program: a step of training on the next windows."""
+    def step(self) -> None:
+        """See `SteppedStack`."""
         x, y, fresh = self._windows()
         p, d = self.rmsprop.p, self.rmsprop.d
         for number, layer in enumerate(self.layers, 1):
@@ -144,8 +132,6 @@ class StackedBooks(Stack):
                 torch.bmm(by_inputs, W, out=self.from_below.flatten(1, 2))
                 dh = self.from_below
         self.rmsprop.step()
-        self.place.add_(1)
-        self.row.add_(1)
 
     def _windows(self) -> tuple[Tensor, Tensor, Tensor]:
         """Characters and their next ones (R, T B), and where no state is carried on (R, B, 1)."""
@@ -162,11 +148,8 @@ class StackedBooks(Stack):
     def _through_softmax(self, y: Tensor) -> Tensor:
         """Next characters y (R, T B): keeps the loss, sets the output's gradients; by the states, (R, T, B, n)."""
         p, d, s = self.rmsprop.p, self.rmsprop.d, self._states(len(self.layers))
-        log_p = torch.log_softmax(torch.baddbmm(p["b_out"].unsqueeze(1), s, p["W_out"].mT), 2)  # (R, T B, V)
-        loss = -log_p.gather(2, y.unsqueeze(2)).sum((1, 2), dtype=torch.float64) / self.tokens
-        self.losses.index_copy_(0, self.row, loss.unsqueeze(0))
-        self.total.add_(loss)
-        by_logits = log_p.exp_().scatter_add_(2, y.unsqueeze(2), self.minus_one.expand(*y.shape, 1)).div_(self.tokens)
+        logits = torch.baddbmm(p["b_out"].unsqueeze(1), s, p["W_out"].mT)  # (R, T B, V)
+        by_logits = self.cross_entropy(logits, y, self.tokens).div_(self.tokens)
         torch.bmm(by_logits.mT, s, out=d["W_out"])
         torch.sum(by_logits, 1, out=d["b_out"])
         torch.bmm(by_logits, p["W_out"], out=self.by_states.flatten(1, 2))

@@ -15,10 +15,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reprise.kernels.stacked import Stack, check_alike
+from reprise.kernels.stacked import check_alike
 from reprise.kernels.stacked_adam import StackedAdam
 from reprise.kernels.stacked_one_hot import OneHotTable
 from reprise.kernels.stacked_recurrent import GatesThroughTime, TanhThroughTime
+from reprise.kernels.stacked_steps import SteppedStack
 from reprise.models.elman import Elman
 from reprise.models.lstm import LSTM
 
@@ -31,11 +32,11 @@ _ADDED_TO_NORM = 1e-6
 """By torch's clip_grad_norm_, which clips where a replica trains alone."""
 
 
-class StackedPalindromes(Stack):
+class StackedPalindromes(SteppedStack):
     """The engine of R readable models, all `Elman` or all `LSTM`, of equal sizes, in their dtype.
 
-    `clips` are the replicas' norms of clipping. `length` T digits a palindrome, `batch` of them a step; `span` is the
-    most steps that are fed at a time and `kept` the most whose results are kept.
+    `clips` are the replicas' norms of clipping. A palindrome has `length` digits, of which T = length - 1 are read and
+    the last is predicted; `batch` of them are a step. `span` and `kept` as in `SteppedStack`.
     """
 
     def __init__(
@@ -52,11 +53,11 @@ class StackedPalindromes(Stack):
         if type(models[0]) not in _NAMES:
             raise TypeError(f"a stack of palindromes knows Elman and LSTM, not {type(models[0]).__name__}")
         check_alike([_kind_of(model) for model in models])
-        super().__init__(len(models), device, capture)
-        self.batch, self.span, self.kept, self.tokens = batch, span, kept, length * batch
+        super().__init__(len(models), next(models[0].parameters()).dtype, span, kept, device, capture)
+        self.batch, self.tokens = batch, length * batch
         R, T, first, names = self.R, length - 1, models[0], _NAMES[type(models[0])]
         with self.programs.stream(), torch.no_grad():
-            like = torch.zeros(1, dtype=next(first.parameters()).dtype, device=device)
+            like = torch.zeros(1, dtype=self.minus_one.dtype, device=device)
             shapes = {name: p.shape for name, p in first.named_parameters()}
             self.adam = StackedAdam(shapes, clips, like, _ADDED_TO_NORM)
             self.p, self.d = ({k: views[name] for k, name in names.items()} for views in (self.adam.p, self.adam.d))
@@ -70,11 +71,8 @@ class StackedPalindromes(Stack):
             # Where each digit of a palindrome stands in its left half.
             self.mirror = torch.arange(length, device=device)
             self.mirror = torch.minimum(self.mirror, length - 1 - self.mirror)
-            self.place, self.row = (torch.zeros(1, dtype=torch.int64, device=device) for _ in range(2))
             self.there = torch.zeros(R, dtype=torch.bool, device=device)
-            self.losses = torch.zeros(kept, R, dtype=torch.float64, device=device)
             self.right = torch.zeros(kept, R, dtype=torch.int64, device=device)
-            self.minus_one = like.new_full((1, 1, 1), -1.0)
         for replica, model in enumerate(models):
             self.load(replica, model.state_dict())
 
@@ -90,21 +88,11 @@ class StackedPalindromes(Stack):
             self.there.copy_(rates != 0)
 
     def feed(self, left: np.ndarray) -> None:
-        """The left halves of the next steps' palindromes, (steps, R, ceil(T / 2), B) uint8, at most `span` steps."""
+        """The left halves of up to `span` steps' palindromes, (steps, R, ceil(length / 2), B) uint8."""
         with self.programs.stream():
             values = torch.from_numpy(left)
             values = values.pin_memory() if self.left.is_cuda else values
             self.left[: len(left)].copy_(values, non_blocking=True)
-
-    @torch.no_grad()
-    def train(self, steps: int, first: int) -> None:
-        """So many steps on what was fed; their results are kept at `first`, `first` + 1, …"""
-        with self.programs.stream():
-            self.place.zero_()
-            self.row.fill_(first)
-            for _ in range(steps):
-                self.programs.run("step", self._step)
-            self.programs.mark()
 
     def results(self, count: int) -> list[tuple[list[float], list[int]]]:
         """Of each replica the mean losses, nats, and right answers of the first `count` steps; waits for the device.
@@ -125,8 +113,8 @@ class StackedPalindromes(Stack):
         with self.programs.stream(), torch.no_grad():
             self.adam.restore(replica, state)
 
-    def _step(self) -> None:
-        """A program: a step of training on the next palindromes."""
+    def step(self) -> None:
+        """See `SteppedStack`."""
         p, d, recurrence = self.p, self.d, self.recurrence
         left = self.left.index_select(0, self.place).squeeze(0).long()  # (R, half, B)
         digits = left.index_select(1, self.mirror)  # (R, T + 1, B)
@@ -139,20 +127,14 @@ class StackedPalindromes(Stack):
         self.symbols.gradients(x, by_inputs, d["W"], d["b"])
         torch.bmm(by_inputs.mT, recurrence.h[:, :-1].flatten(1, 2), out=d["U"])
         self.adam.step(self.there)
-        self.place.add_(1)
-        self.row.add_(1)
 
     def _through_softmax(self, h: Tensor, y: Tensor) -> Tensor:
         """Last states h (R, B, n) and digits y (R, B): keeps the results, sets the output's gradients; dh (R, B, n)."""
         p, d = self.p, self.d
         logits = torch.baddbmm(p["b_out"].unsqueeze(1), h, p["W_out"].mT)  # (R, B, k)
         right = (logits.argmax(2) == y).sum(1)
-        log_p = torch.log_softmax(logits, 2)
-        loss = -log_p.gather(2, y.unsqueeze(2)).sum((1, 2), dtype=torch.float64) / self.batch
-        self.losses.index_copy_(0, self.row, loss.unsqueeze(0))
         self.right.index_copy_(0, self.row, right.unsqueeze(0))
-        self.total.add_(loss)
-        by_logits = log_p.exp_().scatter_add_(2, y.unsqueeze(2), self.minus_one.expand(*y.shape, 1))
+        by_logits = self.cross_entropy(logits, y, self.batch)
         by_logits.mul_((self.there.to(h.dtype) / self.batch)[:, None, None])
         torch.bmm(by_logits.mT, h, out=d["W_out"])
         torch.sum(by_logits, 1, out=d["b_out"])

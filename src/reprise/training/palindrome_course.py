@@ -8,12 +8,10 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from reprise.data.palindromes import palindromes
+from reprise.data.palindromes import DIGITS, palindromes
 from reprise.models import MODELS
 from reprise.models.initialisation import initialise_by_fan_in
 from reprise.training.protocol import Diverged, Outcome, generator_for
-
-DIGITS = 10
 
 
 class PalindromeCourse:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 FIRST_MEAN_SQUARES = {"one": 1.0, "zero": 0.0}
-"""What a configuration calls them."""
+"""First mean squares by their names in a configuration."""
 
 
 class TensorFlowRMSProp:

@@ -17,9 +17,8 @@ from reprise.kernels.stacked_tensorflow_rmsprop import Law
 from reprise.models.stacked_lstm import StackedLSTM
 from reprise.training.book_course import BookCourse, first_model
 from reprise.training.loop import Job
-from reprise.training.protocol import dtype_of
 from reprise.training.rmsprop import FIRST_MEAN_SQUARES, TensorFlowRMSProp, clip_by_global_norm
-from reprise.training.stack_check import TOLERANCES, Made, different, hold
+from reprise.training.stack_check import Made, different, hold, numbers_of
 from reprise.training.stack_member import Member
 from reprise.training.stack_steps import ROUND, StackSteps
 
@@ -40,9 +39,8 @@ class BookFamily:
 
     def __init__(self, corpus: Path, config: Mapping[str, Any]) -> None:
         self.corpus, self.path = Corpus.load(corpus), corpus
-        self.options, precision = config["training"]["options"], config["precision"]
-        self.dtype = torch.float32 if precision == "tf32" else dtype_of(config)
-        self.tolerance = TOLERANCES[precision]
+        self.options = config["training"]["options"]
+        self.dtype, self.tolerance = numbers_of(config)
 
     def schedule(self, job: Job) -> BookCourse:
         """The course of a replica, before its first step; UserError where the book is too short."""

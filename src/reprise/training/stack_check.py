@@ -11,6 +11,7 @@ import copy
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -23,17 +24,24 @@ from reprise.kernels.stacked_windows import StackedWindows, WindowText
 from reprise.kernels.subsequences import Subsequences
 from reprise.models.gated import GatedLanguageModel, Masks
 from reprise.training import counters
+from reprise.training.protocol import dtype_of
 from reprise.training.stack_member import Member
 
 SUBSEQUENCES, WINDOWS = 24, 4
 """Enough for a length to come up three times: called, captured and replayed."""
 
-TOLERANCES = {"float32": 1e-4, "float64": 1e-4, "tf32": 2e-2}
+_TOLERANCES = {"float32": 1e-4, "float64": 1e-4, "tf32": 2e-2}
 """By precision. TF32 rounds factors to 11 bits: at that of float32 it is found out."""
 
 _ROUNDING = 2.0**-23
 _CPU = torch.device("cpu")
 _LIKE_FLOAT32 = 10.0
+
+
+def numbers_of(config: Mapping[str, Any]) -> tuple[torch.dtype, float]:
+    """The type of a stack's tensors, and how far it may be from the readable model."""
+    precision = config["precision"]
+    return torch.float32 if precision == "tf32" else dtype_of(dict(config)), _TOLERANCES[precision]
 
 
 class StackDisagrees(Exception):

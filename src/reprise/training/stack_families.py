@@ -17,10 +17,9 @@ from reprise.kernels.stacked_text import DeviceText
 from reprise.kernels.stacked_windows import StackedWindows, WindowText
 from reprise.training import batched_sgd, subsequence_sgd
 from reprise.training.loop import Job
-from reprise.training.protocol import dtype_of
 from reprise.training.schedule import HalvingSchedule
 from reprise.training.stack_books import BookFamily
-from reprise.training.stack_check import TOLERANCES, check_subsequences, check_windows
+from reprise.training.stack_check import check_subsequences, check_windows, numbers_of
 from reprise.training.stack_epochs import StackEpochs
 from reprise.training.stack_lines import LineFamily
 from reprise.training.stack_loglinear import LogLinearFamily
@@ -39,8 +38,7 @@ class _Halving:
     def __init__(self, corpus: Path, config: Mapping[str, Any]) -> None:
         self.corpus, self.options = Corpus.load(corpus), config["training"]["options"]
         self.precision = config["precision"]
-        self.dtype = torch.float32 if self.precision == "tf32" else dtype_of(config)
-        self.tolerance = TOLERANCES[self.precision]
+        self.dtype, self.tolerance = numbers_of(config)
         self.vocabulary = len(self.corpus.vocabulary)
         self.counts: dict[str, int] = {}
 

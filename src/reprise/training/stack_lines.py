@@ -17,8 +17,7 @@ from reprise.kernels.stacked_batches import LineBatches
 from reprise.kernels.stacked_lines import Room, StackedLines
 from reprise.training.line_course import LineCourse, first_model
 from reprise.training.loop import Job
-from reprise.training.protocol import dtype_of
-from reprise.training.stack_check import TOLERANCES
+from reprise.training.stack_check import numbers_of
 from reprise.training.stack_check_lines import check_lines
 from reprise.training.stack_line_epochs import StackLineEpochs
 from reprise.training.stack_member import Member
@@ -34,9 +33,7 @@ class LineFamily:
     def __init__(self, corpus: Path, config: Mapping[str, Any]) -> None:
         self.corpus, self.path = Corpus.load(corpus), corpus
         self.batch = config["training"]["options"]["batch_size"]
-        precision = config["precision"]
-        self.dtype = torch.float32 if precision == "tf32" else dtype_of(config)
-        self.tolerance = TOLERANCES[precision]
+        self.dtype, self.tolerance = numbers_of(config)
         self.lines = self.corpus.splits["lines"]
         self.predictions = (np.diff(self.lines.offsets) - 1).clip(min=0)  # of each line
         self.counts: dict[str, int] = {}

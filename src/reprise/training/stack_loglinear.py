@@ -2,7 +2,7 @@
 
 In one stack are replicas and experiments of one corpus, sizes, scheme, window and batch that have one-hot vectors in
 the same places: the RNN with and without b; all LL-RNNs whatever their M, features, background and identities. Those of
-smaller M are filled up to the largest (`kernels/stacked_features.py`), which costs them little beside their LSTM. The
+smaller M are filled up to the largest (`kernels/stacked_features.py`). The
 controls with one-hot vectors on one side alone, or of other sizes, are stacks of their own. There is no experiment of
 this protocol that a stack does not take.
 """
@@ -22,8 +22,7 @@ from reprise.kernels.stacked_loglinear import Room, StackedLogLinear
 from reprise.kernels.stacked_loglinear_text import WindowPieces
 from reprise.models.lexicon import Lexicon
 from reprise.training.loop import Job
-from reprise.training.protocol import dtype_of
-from reprise.training.stack_check import TOLERANCES
+from reprise.training.stack_check import numbers_of
 from reprise.training.stack_check_loglinear import check_loglinear
 from reprise.training.stack_member import Member
 from reprise.training.stack_window_epochs import StackWindowEpochs
@@ -39,9 +38,7 @@ class LogLinearFamily:
     def __init__(self, corpus: Path, config: Mapping[str, Any]) -> None:
         self.corpus, self.path = Corpus.load(corpus), corpus
         self.lexicon, self.carried = Lexicon.of(self.corpus), config["training"]["options"]["scheme"] == "streams"
-        precision = config["precision"]
-        self.dtype = torch.float32 if precision == "tf32" else dtype_of(config)
-        self.tolerance = TOLERANCES[precision]
+        self.dtype, self.tolerance = numbers_of(config)
         self.counts: dict[str, int] = {}
 
     def schedule(self, job: Job) -> WindowCourse:

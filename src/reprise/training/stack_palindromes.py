@@ -15,8 +15,8 @@ from reprise.kernels.sequence import AutogradEngine
 from reprise.kernels.stacked_palindromes import StackedPalindromes
 from reprise.training.loop import Job
 from reprise.training.palindrome_course import PalindromeCourse, first_model
-from reprise.training.protocol import dtype_of, generator_for
-from reprise.training.stack_check import TOLERANCES, Made, different, hold
+from reprise.training.protocol import generator_for
+from reprise.training.stack_check import Made, different, hold, numbers_of
 from reprise.training.stack_member import Member
 from reprise.training.stack_steps import ROUND, StackSteps
 
@@ -39,9 +39,7 @@ class PalindromeFamily:
         del corpus  # there is none
         self.length = config["data"]["options"]["length"]
         self.batch = config["training"]["options"]["batch_size"]
-        precision = config["precision"]
-        self.dtype = torch.float32 if precision == "tf32" else dtype_of(config)
-        self.tolerance = TOLERANCES[precision]
+        self.dtype, self.tolerance = numbers_of(config)
 
     def schedule(self, job: Job) -> PalindromeCourse:
         """The course of a replica, before its first step."""

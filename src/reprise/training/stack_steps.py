@@ -53,7 +53,8 @@ class StackSteps(StackTraining):
         super().__init__(family, members, models, device, checked, say)
         self.states = [state["own"] if state else None for state in self._take_up(saved)]
         self.unseen: deque[tuple[Member, Mapping[str, Tensor]]] = deque()  # what members have still to look at
-        self.fed = self.made = self.before = 0  # steps of this round; of all rounds; of those before the last line
+        self.fed = self.made = 0  # steps of this round; of all rounds
+        self.since = [0, 0]  # since the last line: steps, and those of all replicas
         self._build()
         self._open()
 
@@ -84,6 +85,7 @@ class StackSteps(StackTraining):
             self.family.feed(self.stack, self.members, self.fed, count)
             self.stack.train(count, self.fed)
             self.fed, self.made = self.fed + count, self.made + count
+            self.since = [self.since[0] + count, self.since[1] + count * len(self.members)]
             return False
         if self.unseen:
             self._look()
@@ -109,9 +111,9 @@ class StackSteps(StackTraining):
         self._open()
 
     def line(self, seconds: float) -> str:
-        made, self.before = self.made - self.before, self.made
+        (made, of_all), self.since = self.since, [0, 0]
         steps, losses = ([getattr(m.schedule, name) for m in self.active] for name in ("step", "loss"))
-        rate = len(self.members) * made * self.stack.tokens / seconds
+        rate = of_all * self.stack.tokens / seconds
         where = f"{min(steps)}" + (f" to {max(steps)}" if max(steps) > min(steps) else "")
         return (
             f"step {where}, {made} steps in {seconds:.1f} s, {rate:,.0f} tokens/s, {len(self.active)} in training; "
@@ -148,7 +150,7 @@ class StackSteps(StackTraining):
                 self._take_of(i, member, found[i])
 
     def _take_of(self, i: int, member: Member, found: Sequence[Any]) -> None:
-        course = member.schedule
+        course: StepCourse = member.schedule
         try:
             course.take(*found)
         except Diverged as where:
