@@ -16,6 +16,7 @@ from reprise.config.schema import Paper
 from reprise.data.registry import PREPARATIONS
 from reprise.evidence.alternatives import alternatives
 from reprise.evidence.decide import decide
+from reprise.evidence.reductions import COUNTED, changes
 from reprise.evidence.runs import Runs, load_runs
 from reprise.training.corpus_facts import corpus_metrics
 
@@ -92,6 +93,21 @@ def test_claims_of_document_000_are_judged_under_alternatives(tier, alternative,
     for claim, expected in looked_at.items():
         found = parts("gso", tier, claim)[alternative]
         assert found == (expected or [found[1], found[1]]), claim
+
+
+def test_the_mean_over_lines_is_no_alternative_for_losses_at_places_of_a_word():
+    assert not [key for key in ("G15", "G15-late") if "average=macro" in parts("gso", "reduced", key)]
+
+
+def test_every_count_that_has_words_is_reduced_somewhere():
+    changed = {
+        option
+        for tier in ("quick", "reduced")
+        for paper in project().papers
+        for runs in there(paper, tier)[1].values()
+        for option in changes(runs.entry, runs.resolved)
+    }
+    assert changed >= COUNTED.keys()
 
 
 @pytest.mark.parametrize(

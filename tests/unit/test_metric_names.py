@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[2]
         ("perplexity", "test", "test perplexity"),
         ("bleu", "test", "test BLEU"),
         ("cross_entropy", "test1", "Test1 cross-entropy"),
+        ("cross_entropy_macro", "test", "test cross-entropy averaged over lines"),
         (
             "agreement/all/all/3-8",
             "tests",
@@ -31,8 +32,8 @@ ROOT = Path(__file__).parents[2]
             "share of agreements judged right on Test1 and Test2 at any distance, Gender, subject-verb",
         ),
         ("cross_entropy_mark_0", "train", "training loss at the start"),
-        ("cross_entropy_mark_1", "train", "training loss at the 1st of the steps of the tables"),
-        ("cross_entropy_mark_5", "train", "training loss at the 5th of the steps of the tables"),
+        ("cross_entropy_mark_1", "train", "training loss at the tables' step no. 1"),
+        ("cross_entropy_mark_21", "train", "training loss at the tables' step no. 21"),
         ("words_in_licence", "bird", "share of the licence's words after “Mas vale pajaro …”"),
         ("words_in_licence", "sample", "share of the licence's words in sampled texts"),
         ("words_in_book@750", "sample", "share of words that the book has in sampled texts at step 750"),

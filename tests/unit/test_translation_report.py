@@ -100,7 +100,7 @@ def test_translations_that_are_alike_and_trainings_that_are_cut_short_are_told(t
 
 def test_a_tiers_reductions_are_said_once(tmp_path):
     reduced = tables.ladder(context_of(tmp_path / "a", "reduced"), "translation", {}).notes[1:]
-    assert reduced == ["All at this tier: 10,000 pairs of sentences in place of 29,000, 15 epochs in place of 30."]
+    assert reduced == ["All at this tier: 10,000 pairs of sentences in place of 29,000 and 15 epochs in place of 30."]
     (quick,) = tables.ladder(context_of(tmp_path / "b", "quick"), "translation", {}).notes[1:]
     assert quick.startswith("All at this tier: on “Sentences of a Markov chain and their translation")
 

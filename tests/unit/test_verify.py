@@ -7,13 +7,14 @@ import shutil
 from pathlib import Path
 
 import pytest
-from verify_helpers import CLAIMS, claims, edit, leave, new_clone, resolved, verify
+from verify_helpers import CLAIMS, RUN, claims, edit, leave, metric, new_clone, resolved, verify
 
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.errors import EXIT_FAILED, EXIT_USAGE
 from reprise.evidence.claims import judge_claims
-from reprise.training.record import result_digest, write_record
+from reprise.training.protocol import Outcome
+from reprise.training.record import make_record, result_digest, write_record
 
 
 @pytest.fixture
@@ -122,6 +123,23 @@ def test_a_metric_that_no_record_has_is_a_mistake(clone, capsys):
     said = capsys.readouterr().err
     assert "digits.yaml: key claims.D1: no record has the metric accuracy (train); known are" in said
     assert "last_ten_accuracy (train)" in said
+
+
+def test_losses_at_places_of_a_word_are_known_where_a_record_has_their_curve(clone, capsys):
+    late = "metric: cross_entropy_of_letters_beyond_13\n    split: test\n    compare"
+    edit("metric: last_ten_accuracy\n    split: train\n    compare", late)
+    assert verify() == EXIT_USAGE
+    assert "no record has the metric cross_entropy_of_letters_beyond_13 (test)" in capsys.readouterr().err
+    # A text without a word that long has the curve and not the number: then the claim is told so.
+    for name in ("rnn-t5", "lstm-t5"):
+        one = resolved()[f"digits/{name}"]
+        fixed = {"split": "test", "axis": "position_in_word", "x": [1, 2]}
+        losses = {**fixed, "metric": "cross_entropy", "unit": "nats/token", "y": [2.0, 1.0]}
+        counts = {**fixed, "metric": "count", "unit": "characters", "y": [9, 8]}
+        outcome = Outcome([metric("last_ten_accuracy", 0.5)], [losses, counts])
+        write_record(Path(one.record_path(0)), make_record(one, 0, outcome, 7, None, RUN))
+    verify()
+    assert claims()["D1"]["verdict"] == "inconclusive"
 
 
 def test_what_the_paper_contradicts_itself_keeps_the_verdict_of_the_records(clone):

@@ -99,5 +99,37 @@ def test_another_metric_of_the_same_records_is_an_alternative(clone):
     under = found["D1"]["alternatives"]["weight-law=best"]
     assert (found["D1"]["verdict"], under["before"], under["verdict"]) == (*["direction only"] * 2, "inconclusive")
     assert (under["flips"], under["parts"], under["experiments"]) == (True, [1, 1], ["rnn-t5", "lstm-t5"])
-    assert "0.91 (RNN, T = 5) against 0.10 (LSTM, T = 5): 0.81 higher" in under["sentence"]
+    assert under["sentence"].startswith(
+        "Training best accuracy 0.91 (RNN, T = 5) against 0.10 (LSTM, T = 5): 0.81 higher"
+    )
     assert found["D2"]["alternatives"] == {}
+
+
+BEST = "\n    source: ours\n    alternatives:\n      best: {metrics: {last_ten_accuracy: best_accuracy}}\n"
+
+
+def test_a_metric_that_some_records_lack_flips_nothing(clone):
+    edit("\n    source: ours\n", BEST)
+    rnn = resolved()["digits/rnn-t5"]
+    metrics = [metric("last_ten_accuracy", 0.3), metric("best_accuracy", 0.95)]
+    write_record(Path(rnn.record_path(0)), make_record(rnn, 0, Outcome(metrics), 7, None, RUN))
+    verify()
+    under = claims()["D1"]["alternatives"]["weight-law=best"]
+    assert (under["before"], under["verdict"], under["flips"]) == ("direction only", "not run", False)
+    lacking = "Not in every record: training best accuracy of RNN, T = 5; training best accuracy of LSTM, T = 5."
+    assert under["sentence"] == lacking
+
+
+def test_a_metric_that_no_record_has_is_a_mistake(clone, capsys):
+    edit("\n    source: ours\n", BEST.replace("best_accuracy", "last_ten_acuracy"))
+    assert verify() == 2
+    said = capsys.readouterr().err
+    assert "digits.yaml: key assumptions.weight-law.alternatives.best.metrics: no record has the metric " in said
+    assert "last_ten_acuracy (train); " in said
+
+
+def test_a_metric_that_no_claim_is_about_is_a_mistake(clone, capsys):
+    edit("\n    source: ours\n", BEST.replace("last_ten_accuracy", "last_ten_acuracy"))
+    assert verify() == 2
+    said = capsys.readouterr().err
+    assert "best.metrics: no claim about a metric 'last_ten_acuracy'; did you mean 'last_ten_accuracy'?" in said

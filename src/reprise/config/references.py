@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from reprise.config.claim_checks import check_arithmetic, check_claims
+from reprise.config.claims import Term
 from reprise.config.schema import Alternative, Experiment, Paper
 from reprise.errors import UserError, known
 
@@ -25,6 +26,7 @@ def check_references(paper: Paper, file: str) -> None:
         for name, alternative in assumption.alternatives.items():
             where = f"{file}: key assumptions.{key}.alternatives.{name}"
             _check_alternative(alternative, where)
+            _all_known(alternative.metrics, _claimed(paper), f"{where}.metrics", "claim about a metric")
             _all_known(alternative.experiments, paper.experiments, f"{where}.experiments", "experiment")
             _all_known(alternative.settings_of, alternative.experiments, f"{where}.settings_of", "experiment")
     check_claims(paper, file)
@@ -44,6 +46,13 @@ def _check_alternative(alternative: Alternative, where: str) -> None:
     for name in alternative.experiments:
         if not alternative.changes(name):
             raise UserError(f"{where}.settings: nothing is changed for '{name}'; say what, or remove it")
+
+
+def _claimed(paper: Paper) -> set[str]:
+    """The metrics that claims are about."""
+    sides = [(claim, side) for claim in paper.claims.values() for _, side in claim.sides()]
+    found = {(side.metric if isinstance(side, Term) else None) or claim.metric for claim, side in sides}
+    return {metric for metric in found if metric}
 
 
 def _all_known(names: Iterable[str], there: Iterable[str], where: str, what: str) -> None:

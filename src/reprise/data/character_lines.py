@@ -19,6 +19,8 @@ PAIRS = [a + b for a in CHARACTERS[1:] for b in CHARACTERS[1:]]
 SPLIT = "lines"
 TRAIN, VALID, TEST = 0, 1, 2
 """Values of `extra["part"]`."""
+VALIDATION = 10
+"""Of the lines that a fold is not tested on, one in so many chooses the epoch: document 000, section 4."""
 LONG = 13
 """Letters of the longest words that are not called rare (section 5)."""
 
@@ -28,7 +30,7 @@ _CODES[ord("a") : ord("z") + 1] = _CODES[ord("A") : ord("Z") + 1] = np.arange(1,
 _CODES[ord("\n")] = _LINE_END
 _LETTERS = np.frombuffer(b" abcdefghijklmnopqrstuvwxyz", np.uint8)
 # Streams of the random order of lines: 1 for the folds, 2 + k for the validation lines of fold k.
-_FOLDS, _VALIDATION = 1, 2
+_FOLDS, _VALIDATION_LINES = 1, 2
 
 
 @dataclass(frozen=True)
@@ -93,8 +95,8 @@ def assign_folds(lines: int, folds: int, seed: int) -> np.ndarray:
     part = np.full((folds, lines), TRAIN, np.uint8)
     for k, tested in enumerate(np.array_split(order, folds)):
         part[k, tested] = TEST
-        others = shuffled(np.flatnonzero(part[k] == TRAIN), seed, _VALIDATION + k)
-        part[k, others[: round(len(others) / 10)]] = VALID
+        others = shuffled(np.flatnonzero(part[k] == TRAIN), seed, _VALIDATION_LINES + k)
+        part[k, others[: round(len(others) / VALIDATION)]] = VALID
     return part
 
 

@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reprise.config.claims import Claim, Term
+from pydantic import BaseModel
+
+from reprise.config.claims import Claim
 from reprise.config.schema import Paper
+from reprise.evidence.contrasts import terms_of
 from reprise.evidence.decide import decide, experiments_of, parts_of
 from reprise.evidence.runs import Replica, Runs
 from reprise.evidence.verdicts import NOT_RUN, Covered, Decision, everything
+from reprise.evidence.wording import metric_name
 
 
 def alternatives(claim: Claim, paper: Paper, runs: Mapping[str, Runs], chosen: Decision) -> dict[str, Any]:
@@ -18,16 +22,16 @@ def alternatives(claim: Claim, paper: Paper, runs: Mapping[str, Runs], chosen: D
 
     Experiments that do not rest on the assumption stay as they are. Where that leaves out a part of the claim, the
     verdict under the alternative is set against that on the same part under the choice, and the sentence says which
-    experiments it leaves out. An alternative that measures something else takes the same records, and all of the claim.
+    experiments it leaves out. An alternative that measures something else takes the same records, and all of the claim;
+    it is "not run" where some of these records lack the other metric.
     """
     found = {}
     for name, assumption in paper.assumptions.items():
         for alternative, choice in assumption.alternatives.items():
             suffix = f"{name}={alternative}"
             if choice.metrics:
-                if _metrics_of(claim) & choice.metrics.keys():
-                    other = {key: _measured_as(r, choice.metrics) for key, r in runs.items()}
-                    under = decide(claim, other, other)
+                if choice.metrics.keys() & {term.quantity[0] for term in terms_of(claim)}:
+                    under = _measured_otherwise(claim, choice.metrics, runs)
                     found[suffix] = _entry(claim, under, chosen, everything, experiments_of(claim))
                 continue
             variants = {e: runs[f"{e}@{suffix}"] for e in experiments_of(claim) if f"{e}@{suffix}" in runs}
@@ -73,19 +77,40 @@ def _rests_on(runs: Runs, assumption: str) -> bool:
     return runs.resolved is not None and f"assumption {assumption}" in runs.resolved.origins.values()
 
 
-def _metrics_of(claim: Claim) -> set[str]:
-    own = {side.metric for _, side in claim.sides() if isinstance(side, Term) and side.metric}
-    return own | ({claim.metric} if claim.metric else set())
+def renamed(value: Any, metrics: Mapping[str, str]) -> Any:
+    """A claim, or a part of one, about other metrics: each name of `metrics` gives way to the one it stands beside."""
+    if isinstance(value, list):
+        return [renamed(entry, metrics) for entry in value]
+    if not isinstance(value, BaseModel):
+        return value
+    update = {name: metrics.get(v, v) if name == "metric" else renamed(v, metrics) for name, v in value}
+    return value.model_copy(update=update)
 
 
-def _measured_as(runs: Runs, metrics: Mapping[str, str]) -> Runs:
-    """The same records with the number of another metric in the place of each; without it where they lack that."""
-    return replace(runs, replicas=[_replaced(replica, metrics) for replica in runs.replicas])
+def _measured_otherwise(claim: Claim, metrics: Mapping[str, str], runs: Mapping[str, Runs]) -> Decision:
+    """The decision on the claim about the other metrics; "not run" where a record has the claim's metric alone."""
+    other = renamed(claim, metrics)
+    lacking: dict[str, None] = {}
+    for old, new in zip(terms_of(claim), terms_of(other), strict=True):
+        there = runs[old.experiment]
+        if any(old.quantity in r.metrics and new.quantity not in r.metrics for r in there.finished):
+            lacking[f"{metric_name(new.quantity)} of {there.title}"] = None
+    if lacking:
+        return Decision(NOT_RUN, f"Not in every record: {'; '.join(lacking)}.")
+    table = {name: _read_as(r, metrics) for name, r in runs.items()}
+    return decide(other, table, table)
 
 
-def _replaced(replica: Replica, metrics: Mapping[str, str]) -> Replica:
-    numbers = {quantity: value for quantity, value in replica.metrics.items() if quantity[0] not in metrics}
-    for old, new in metrics.items():
-        splits = {split for metric, split in replica.metrics if metric == new}
-        numbers |= {(old, split): replica.metrics[new, split] for split in splits}
-    return replace(replica, metrics=numbers)
+def _read_as(runs: Runs, metrics: Mapping[str, str]) -> Runs:
+    """The same records beside the paper's numbers taken for those of the other metrics.
+
+    Sizes stay those of the claim's metrics: a mean over lines counts lines, and units are converted by tokens.
+    """
+    reported = [r.model_copy(update={"metric": metrics.get(r.metric, r.metric)}) for r in runs.entry.reported]
+    entry = runs.entry.model_copy(update={"reported": reported})
+    return replace(runs, entry=entry, replicas=[_sized(replica, metrics) for replica in runs.replicas])
+
+
+def _sized(replica: Replica, metrics: Mapping[str, str]) -> Replica:
+    sizes = {(metrics[metric], split): n for (metric, split), n in replica.sizes.items() if metric in metrics}
+    return replace(replica, sizes={**replica.sizes, **sizes})

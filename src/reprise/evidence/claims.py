@@ -17,14 +17,16 @@ Floats are rounded to six significant digits, so that machines agree on every by
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
-from reprise.config.claims import Claim, Term
+from reprise.config.claims import Claim
 from reprise.config.project import PAPERS, Project
 from reprise.config.resolved import Resolved
 from reprise.config.schema import Paper
 from reprise.errors import UserError, known
-from reprise.evidence.alternatives import alternatives
+from reprise.evidence.alternatives import alternatives, renamed
+from reprise.evidence.contrasts import terms_of
 from reprise.evidence.decide import decide, experiments_of
 from reprise.evidence.letters import LETTERS
 from reprise.evidence.reductions import reduced
@@ -39,7 +41,8 @@ _DIGITS = 6
 def judge_claims(project: Project, experiments: Iterable[Resolved]) -> dict[str, Any]:
     """The content of claims.json.
 
-    Errors: `UserError` for a damaged record, and for a claim about a metric that no finished replica has.
+    Errors: `UserError` for a damaged record, and for a claim, or an alternative to what it measures, about a metric
+    that no finished replica has.
     """
     runs = load_runs(project, experiments)
     found: dict[str, Any] = {}
@@ -48,6 +51,7 @@ def judge_claims(project: Project, experiments: Iterable[Resolved]) -> dict[str,
         found[paper_id] = {}
         for key, claim in paper.claims.items():
             _check_metrics(claim, runs[paper_id], f"{file}: key claims.{key}")
+            _check_alternatives(claim, paper, runs[paper_id], file)
             entry = _entry(claim, paper, runs[paper_id])
             elsewhere = dict.fromkeys(filter(None, (runs[paper_id][e].replaced_dataset for e in entry["experiments"])))
             if elsewhere:
@@ -81,11 +85,10 @@ def _check_metrics(claim: Claim, runs: Mapping[str, Runs], where: str) -> None:
     """A metric that no finished replica of the paper has is a mistake, or not recorded yet."""
     there = {quantity for r in runs.values() for replica in r.finished for quantity in replica.metrics}
     there |= {quantity for r in runs.values() for replica in r.replicas for quantity in replica.best}
-    # Where a text has no word that long, no record has them, and the claim is told so.
-    there |= {(metric, "test") for metric in LETTERS}
-    for _, side in claim.sides():
-        term = side if isinstance(side, Term) else Term(experiment=side)
-        quantity = (term.metric or claim.metric, term.split or claim.split)
+    # Where a text has no word that long, a record with the curve lacks them, and the claim is told so.
+    there |= {(metric, split) for name, split in there if name in LETTERS for metric in LETTERS}
+    for term in terms_of(claim):
+        quantity = term.quantity
         # A curve may lack the point that is asked for, where a tier stops before it: the claim is told so.
         known_as = {quantity, (quantity[0].partition("@")[0], quantity[1])}
         if runs[term.experiment].finished and not known_as & there:
@@ -96,6 +99,15 @@ def _check_metrics(claim: Claim, runs: Mapping[str, Runs], where: str) -> None:
             in_unit(runs[name], (claim.metric, claim.split), claim.unit.stated) if name else None
         except ValueError as error:
             raise UserError(f"{where}.unit: {name}: {error}; name a metric that has them") from None
+
+
+def _check_alternatives(claim: Claim, paper: Paper, runs: Mapping[str, Runs], file: Path) -> None:
+    """The metrics that alternatives put in the place of the claim's are held to the same."""
+    for name, assumption in paper.assumptions.items():
+        for alternative, choice in assumption.alternatives.items():
+            if choice.metrics.keys() & {term.quantity[0] for term in terms_of(claim)}:
+                where = f"{file}: key assumptions.{name}.alternatives.{alternative}.metrics"
+                _check_metrics(renamed(claim, choice.metrics), runs, where)
 
 
 def _rounded(value: Any) -> Any:

@@ -69,6 +69,11 @@ def statements(claim: Claim) -> list[Statement]:
     return []
 
 
+def terms_of(claim: Claim) -> list[Term]:
+    """Every experiment that the statistic names, with the metric and split that are asked of it."""
+    return [_term(side, claim) for _, side in claim.sides()]
+
+
 def _held(term: Term, level: Level) -> Statement:
     """The metric above or below a bound; one that has to be a whole number is less than a half from it, either way."""
     if level.equals is not None:

@@ -1,4 +1,4 @@
-"""The deviation that a lone fold borrows: how much the losses of its family differ from fold to fold.
+"""The deviation that few folds borrow: how much the losses of their family differ from fold to fold.
 
 Folds differ in difficulty, and a fold that is hard is so for every model: a difference of two models is no lone
 sample, and its deviation is that of paired differences. On all folds of all members log L_ik = a_i + b_k + e_ik, of
@@ -8,8 +8,10 @@ members. Taking every pair of members for a sample of its own would count the sa
 
 The logarithm makes deviations shares of the loss. So models of tokens of one and of two characters have one, whatever
 their losses are per token, and what a fold adds to all losses alike, b_k, drops out of a contrast sum w_i L_i that is
-zero, which is where a test errs, also with a relative margin. What is assumed is what seeds assume too, one variance
-for a family, and that b_k is the same for all models.
+zero, which is where a test errs, also with a relative margin, which is part of the weights. It does not with an
+absolute margin: there the sum is the margin where a test errs, b_k stays in, and nothing is lent. What is assumed is
+what seeds assume too, one variance for a family, and that b_k is the same for all models. Of a contrast between two
+families the residuals of both are pooled: there b_k and the variance are taken to be the same in both.
 """
 
 from __future__ import annotations
@@ -26,24 +28,28 @@ Series = Mapping[int | str, float]
 """A number a fold."""
 
 
-def lent(contrast: Contrast, fold: int | str, runs: Mapping[str, Runs], everyone: Collection[Runs]) -> Spread | None:
-    """The variance of the contrast over folds, of which `runs` have `fold` in common alone.
+def lent(
+    contrast: Contrast, folds: Collection[int | str], runs: Mapping[str, Runs], everyone: Collection[Runs]
+) -> Spread | None:
+    """The variance of the contrast from fold to fold, of which `runs` have `folds` in common; shares are of their mean.
 
     Members are the experiments among `everyone` that share model and dataset with one of the contrast and have at
     least two folds; every family of the contrast has to have one. Of several experiments and one metric it is the
     variance of residuals (see above). Of one experiment and any metrics, whose fold effects do not drop out, it is that
     around each member's own mean, with the freedom of a single member: all share their folds. None for other
-    contrasts, where no member is found, and where a number is not positive.
+    contrasts, of several experiments with an offset, where no member is found, and where a number is not positive.
     """
     names = dict.fromkeys(term.experiment for _, term in contrast.weights)
     quantities = list(dict.fromkeys(term.quantity for _, term in contrast.weights))
-    values = [weight * _by_fold(runs[term.experiment], term.quantity)[fold] for weight, term in contrast.weights]
+    if len(names) > 1 and (len(quantities) > 1 or contrast.offset):
+        return None
     families = {runs[name].family for name in names}
     members = [r for r in everyone if r.family in families and _folds(r, quantities) > 1]
     if None in families or {r.family for r in members} != families:
         return None
-    if len(names) > 1 and len(quantities) > 1:
-        return None
+    losses = [_by_fold(runs[term.experiment], term.quantity) for _, term in contrast.weights]
+    means = [float(np.mean([loss[fold] for fold in folds])) for loss in losses]
+    values = [weight * mean for mean, (weight, _) in zip(means, contrast.weights, strict=True)]
     if len(names) == 1:
         shares = [(value, term.quantity) for value, (_, term) in zip(values, contrast.weights, strict=True)]
         return _within([_combined(member, shares) for member in members])

@@ -12,7 +12,8 @@ LETTERS = {
     "cross_entropy_of_letters_9_to_13": (9, 13),
     "cross_entropy_of_letters_beyond_13": (14, None),
 }
-"""Metrics by their first and last position. Section 5 names 13 letters; 9 to 13 are where a word is all but known."""
+"""Metrics by their first and last position. Section 5 sets the letters beyond the 13th apart; 9 to 13 are those before.
+"""
 
 
 def letter_rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

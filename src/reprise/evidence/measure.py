@@ -1,5 +1,5 @@
-"""Contrasts estimated from run records: folds paired, seeds as independent samples, lone replicas with a borrowed
-deviation that is shown as such.
+"""Contrasts estimated from run records: folds paired, seeds as independent samples, lone replicas and few folds with a
+borrowed deviation that is shown as such.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Measured:
     """A contrast, estimated.
 
     `counts` are the finished replicas behind each experiment, `borrowed` those whose deviation is another's, and
-    `lender` whose: the family's, or (of a fold under an alternative) that of the assumptions as chosen. `variances` (of
+    `lender` whose: the family's, or (of folds under an alternative) that of the assumptions as chosen. `variances` (of
     one replica of each experiment, squared weights included) and `ratio` (of folds) say how many replicas would do.
     """
 
@@ -85,9 +85,12 @@ def measure(
 
     What is exact has no error. Folds are paired where all experiments have them. Otherwise experiments are independent
     samples, and one with a single replica takes over the variance of its family (same model and dataset), pooled over
-    its members among `everyone`; so do then all of that family, of which the variance is taken to be one. A lone fold
-    takes over the variance of `base`, the same contrast measured on more, or else that of its family's folds
-    (`fold_spread`).
+    its members among `everyone`; so do then all of that family, of which the variance is taken to be one.
+
+    Of folds there are up to three estimates of the variance: their own, that of `base` (the same contrast measured on
+    more), and that of the family's folds (`fold_spread`). The one with the most degrees of freedom is taken, the first
+    of equals, as a two-way analysis of variance takes its pooled residual: were it for a lone fold alone, a second one
+    would put the single degree of freedom of two folds in the place of the family's many, and weaken a claim.
     """
     parts = contrast.over_experiments()
     samples = {name: _values(runs[name], terms) for name, terms in parts.items()}
@@ -122,11 +125,11 @@ def _over_folds(
     if not common:
         return None
     values = [sum(sample[fold] for sample in samples.values()) + contrast.offset for fold in common]
-    found, lender = spread(values), ""
-    if found is None and base is not None and base.method == "folds" and base.variances and not base.borrowed:
-        found, lender = Spread(base.variances[0], base.estimate.freedom), CHOICE
-    if found is None:
-        found, lender = lent(contrast, common[0], runs, everyone), FAMILY
+    lenders: list[tuple[Spread | None, str]] = [(spread(values), "")]
+    if base is not None and base.method == "folds" and base.variances and not base.borrowed:
+        lenders.append((Spread(base.variances[0], base.estimate.freedom), CHOICE))
+    lenders.append((lent(contrast, common, runs, everyone), FAMILY))
+    found, lender = max(lenders, key=lambda entry: entry[0].freedom if entry[0] else 0)
     ratio = max(runs[name].fold_ratio for name in samples)
     counts = dict.fromkeys(samples, len(common))
     mean = float(np.mean(values))

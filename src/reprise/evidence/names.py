@@ -28,7 +28,9 @@ _METRICS = {
     "agreement": "share of agreements judged right on {split}",
     "bleu": "{split} BLEU",
     "cross_entropy": "{split} cross-entropy",
+    "cross_entropy_macro": "{split} cross-entropy averaged over lines",
     "cross_entropy_per_character": "{split} cross-entropy",
+    "cross_entropy_per_character_macro": "{split} cross-entropy averaged over lines",
     "expected_rank": "rank of e after {split}",
     "final_cross_entropy": "{split} cross-entropy of the last steps",
     "guessing": "{split} accuracy by guessing",
@@ -40,7 +42,6 @@ _METRICS = {
     "words_in_book": "share of words that the book has in {split}",
     "words_in_licence": "share of the licence's words {where}",
 }
-_ORDINALS = ("start", "1st", "2nd", "3rd")
 _LONGEST = {"clipped": "longest step with clipping", "plain": "longest step without clipping"}
 _JACOBIAN = {"start": "before training", "end": "after training"}
 _AGREEING = re.compile(r"agreement/(?P<feature>[^/]+)/(?P<kind>[^/]+)/(?P<span>.+)")
@@ -73,9 +74,8 @@ def _name(metric: str, split: str) -> str:
         part = f"1/{2 ** int(found['times'])} of the" if found["times"] else "the"
         return f"number of different {found['n']}-grams in {part} {of} text"
     if found := _MARK.fullmatch(metric):
-        mark = int(found["mark"])
-        ordinal = _ORDINALS[mark] if mark < len(_ORDINALS) else f"{mark}th"
-        return f"{of} loss at the {ordinal}{'' if mark == 0 else ' of the steps of the tables'}"
+        mark = found["mark"]
+        return f"{of} loss at the start" if mark == "0" else f"{of} loss at the tables' step no. {mark}"
     if found := _DISTINCT.fullmatch(metric):
         return f"share of different sequences of {found['n']} words in {of}"
     if found := _ORDER.fullmatch(metric):

@@ -10,14 +10,23 @@ from reprise.config.claims import Term
 from reprise.config.project import Project
 from reprise.config.resolved import Resolved
 from reprise.config.schema import Experiment, Paper
+from reprise.data.character_lines import VALIDATION
 from reprise.evidence.numbers import numbers_of
 from reprise.training import PROTOCOLS
 from reprise.training.record import read_record
 
 Quantity = tuple[str, str]
 """A metric and its split."""
-VALIDATION = 0.1
-"""Of the lines that a fold is not tested on, the share that chooses the epoch: document 000, section 4."""
+
+
+def family_of(resolved: Resolved | None) -> tuple[str, str] | None:
+    """Model and dataset: what has these in common is taken to vary alike from replica to replica.
+
+    None of a check, and of what the tier does not run.
+    """
+    if resolved is None or resolved.is_check:
+        return None
+    return resolved.config["model"]["name"], resolved.config["data"]["dataset"]
 
 
 @dataclass(frozen=True)
@@ -53,10 +62,7 @@ class Runs:
 
     @property
     def family(self) -> tuple[str, str] | None:
-        """Model and dataset: what has these in common is taken to vary alike from replica to replica."""
-        if self.resolved is None or self.resolved.is_check:
-            return None
-        return self.resolved.config["model"]["name"], self.resolved.config["data"]["dataset"]
+        return family_of(self.resolved)
 
     @property
     def exact(self) -> bool:
@@ -79,12 +85,12 @@ class Runs:
 
     @property
     def fold_ratio(self) -> float:
-        """n_test / n_train: of K folds one is tested on, and of the others all lines but VALIDATION are trained on.
+        """n_test / n_train: of K folds one is tested on, and of the others' lines all but one in VALIDATION train.
 
         Of five folds 0.2 / 0.72 = 0.278.
         """
         folds = int(self.resolved.config["data"]["options"].get("folds", self.resolved.replicas))
-        return 1 / ((folds - 1) * (1 - VALIDATION))
+        return 1 / ((folds - 1) * (1 - 1 / VALIDATION))
 
     @property
     def replaced_dataset(self) -> str | None:

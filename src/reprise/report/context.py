@@ -161,11 +161,6 @@ class Context:
                 return True, None if entry.value is None else float(entry.value)
         return False, None
 
-    def reductions(self, experiment: str) -> dict[str, Any]:
-        """The settings that this tier changes, by their names, beside the number of replicas."""
-        entry = self.entry(experiment).tiers.get(self.tier)
-        return entry.reductions if entry else {}
-
     def replaced_dataset(self, experiment: str) -> str | None:
         """The dataset that this tier trains on in place of the paper's, if it does."""
         resolved, stated = self.resolved(experiment), self.entry(experiment).data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reprise.evidence.runs import family_of
 from reprise.evidence.statistics import pooled
 from reprise.report.context import Context, of_experiment
 from reprise.report.rounding import deviation
@@ -19,15 +20,7 @@ def replica_deviation(context: Context, name: str, metric: str, split: str) -> f
     values = context.values(name, metric, split)
     if (of_experiment(context.metrics, name).fold != "").any():
         return deviation(values) if len(values) >= FEWEST_FOLDS else None
-    family = family_of(context, name)
-    members = (e.experiment for e in context.experiments if family and family_of(context, e.experiment) == family)
+    family = family_of(context.resolved(name))
+    members = (e.experiment for e in context.experiments if family and family_of(e) == family)
     found = pooled([context.values(member, metric, split) for member in members])
     return found.deviation if found else None
-
-
-def family_of(context: Context, name: str) -> tuple[str, str] | None:
-    """Model and dataset of an experiment at this tier; None of a check, and of what the tier does not run."""
-    resolved = context.resolved(name)
-    if resolved is None or resolved.is_check:
-        return None
-    return resolved.config["model"]["name"], resolved.config["data"]["dataset"]

@@ -47,6 +47,7 @@ def instead(name: str, value: Any, other: Any) -> str:
 
 
 def settings(chosen: Mapping[str, Any]) -> str:
+    """ "one-hot input; states of size 9": the settings of an alternative in words, in its order."""
     return "; ".join(setting(name, value) for name, value in chosen.items())
 
 
