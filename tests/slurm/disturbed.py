@@ -1,4 +1,8 @@
-"""The toy project trained on a cluster: one replica is requeued on the way, another one reaches its time limit."""
+"""The toy project trained on a cluster: one job is requeued on the way, another one reaches its time limit.
+
+With a GPU in sight every training of the toy is one of a stack's job. The stand-in for a GPU is of no use to torch, so
+that the job trains with the engines of a CPU, one replica after another.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,11 @@ from typing import TextIO
 from cluster import cluster, jobs, slurm
 from project import PYTHON, SECONDS, Project, new_project
 
-REQUEUED, TIMED_OUT = "digits_rnn-t5_0", "digits_lstm-t5_0"
+from reprise.config.project import load_project
+from reprise.config.resolve import resolve_tier
+from reprise.training.stack_plan import stacks_by_name
+
+REQUEUED, TIMED_OUT = "digits/rnn-t5", "digits/lstm-t5"
 MINUTES, MOST_MINUTES = 3, 5
 """What a training asks for first, and what the partition with GPUs allows."""
 PARTITIONS = f"partitions:\n  short: {{max_runtime: 10}}\n  accelerated: {{max_runtime: {MOST_MINUTES}, max_gpu: 1}}\n"
@@ -43,14 +51,15 @@ class Finished:
     submitted: list[dict[str, str]]
     jobs: list[dict[str, str]]
     survivors: list[str]
+    stacks: dict[str, str]
 
-    def jobs_of(self, what: str) -> list[dict[str, str]]:
-        """The jobs whose comment, which names rule and wildcards, holds `what`."""
-        return [job for job in self.jobs if what in job["Comment"]]
+    def jobs_of(self, experiment: str) -> list[dict[str, str]]:
+        """The jobs that trained an experiment: their comment names rule and wildcards."""
+        return [job for job in self.jobs if self.stacks[experiment] in job["Comment"]]
 
 
 def disturbed_run(folder: Path) -> Finished:
-    """Each of the two trainings is halted once its first checkpoint is there; SLURM lets it go on to end it."""
+    """Both networks' trainings are halted once their first checkpoints are there; SLURM lets them go on to end them."""
     variables = {
         "TMPDIR": str(folder),
         "REPRISE_BUILD": str(folder / "build"),
@@ -58,10 +67,12 @@ def disturbed_run(folder: Path) -> Finished:
         "REPRISE_WARM_IDLE": "600",  # what a training leaves behind is still there in the end
     }
     project = _project(folder / "ein Klon für später", variables)
+    groups = stacks_by_name(resolve_tier(load_project(project.root, {"tier": "quick"})))
+    stacks = {resolved.id: name for name, group in groups.items() for resolved in group}
     with cluster(), (folder / "log").open("w", encoding="utf-8") as log, _started(project, log) as process:
         _halt(project, (TIMED_OUT, REQUEUED), process)
         submitted = jobs()
-        ids = {name: job["JobId"] for name in (TIMED_OUT, REQUEUED) for job in submitted if name in job["Comment"]}
+        ids = {e: job["JobId"] for e in (TIMED_OUT, REQUEUED) for job in submitted if stacks[e] in job["Comment"]}
         # This makes the limit itself shorter. SLURM looks at limits twice a minute.
         slurm("scontrol", "update", f"JobId={ids[TIMED_OUT]}", "EndTime=now+1")
         slurm("scontrol", "requeue", ids[REQUEUED])
@@ -69,9 +80,10 @@ def disturbed_run(folder: Path) -> Finished:
         # SLURM would let two minutes pass first.
         slurm("scontrol", "update", f"JobId={ids[REQUEUED]}", "StartTime=now")
         status = process.wait(SECONDS)
+        _until_no_job_runs()
         survivors = [Path(f"/proc/{pid}/cmdline").read_bytes().decode() for pid in project.processes()]
         found = jobs()
-    return Finished(project, status, (folder / "log").read_text(encoding="utf-8"), submitted, found, survivors)
+    return Finished(project, status, (folder / "log").read_text(encoding="utf-8"), submitted, found, survivors, stacks)
 
 
 def _project(folder: Path, variables: dict[str, str]) -> Project:
@@ -109,8 +121,8 @@ def _started(project: Project, log: TextIO) -> Iterator[subprocess.Popen[bytes]]
         process.wait()
 
 
-def _halt(project: Project, names: Iterable[str], process: subprocess.Popen[bytes]) -> None:
-    waiting = {project.root / "checkpoints" / name.removesuffix("_0").replace("_", "/") for name in names}
+def _halt(project: Project, experiments: Iterable[str], process: subprocess.Popen[bytes]) -> None:
+    waiting = {project.root / "checkpoints" / experiment for experiment in experiments}
 
     def halted() -> bool:
         for experiment in [folder for folder in waiting if list(folder.glob("0-*.ckpt"))]:
@@ -124,6 +136,14 @@ def _halt(project: Project, names: Iterable[str], process: subprocess.Popen[byte
 
 def _state(job_id: str) -> str:
     return next(job["JobState"] for job in jobs() if job["JobId"] == job_id)
+
+
+def _until_no_job_runs() -> None:
+    """Snakemake ends with the last job's output, on a busy machine before that job's own processes do."""
+    limit = time.monotonic() + SECONDS
+    while {job["JobState"] for job in jobs()} & {"RUNNING", "COMPLETING"}:
+        assert time.monotonic() < limit, "a job does not end"
+        time.sleep(0.1)
 
 
 def _wait_until(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
