@@ -145,6 +145,7 @@ def test_the_real_files_have_their_known_counts(mirror, tmp_path):
     [
         ("Two young, White males.", "Two young , White males ."),
         ("It's 3.5 or 1,000-odd; x-ray (A/B)", "It's 3.5 or 1,000 - odd ; x-ray ( A / B )"),
+        ("..1 and 1,,5", ". .1 and 1 , , 5"),
         ("end 5. Next &quot;q&quot; &amp; ...", 'end 5 . Next " q " & . . .'),
     ],
 )

@@ -10,7 +10,10 @@ import re
 _ENTITIES = {"&quot;": '"', "&amp;": "&", "&lt;": "<", "&gt;": ">"}
 # ASCII punctuation but for the apostrophe, which stays in its word, and . , - which numbers may hold.
 _SYMBOL = re.compile(r'[!"#$%&()*+/:;<=>?@\[\\\]^_`{|}~]')
-_POINT = re.compile(r"(?<![0-9])[.,]|[.,](?![0-9])")  # a point or comma, unless it stands between two digits
+# A point or comma stands alone unless a digit is before it, then unless one is behind it. The character beside it is
+# part of the match, as in the script: of "..1" the second point has none left before it, and stays with its 1.
+_BEHIND = re.compile(r"([^0-9])([.,])")
+_BEFORE = re.compile(r"([.,])([^0-9])")
 _DASH = re.compile(r"(?<=[0-9])-")
 
 
@@ -19,6 +22,8 @@ def words_13a(text: str) -> list[str]:
     if "&" in text:
         for entity, symbol in _ENTITIES.items():
             text = text.replace(entity, symbol)
-    for pattern in (_SYMBOL, _POINT, _DASH):
-        text = pattern.sub(r" \g<0> ", text)
+    text = _SYMBOL.sub(r" \g<0> ", f" {text} ")
+    text = _BEHIND.sub(r"\1 \2 ", text)
+    text = _BEFORE.sub(r" \1 \2", text)
+    text = _DASH.sub(r" \g<0> ", text)
     return text.split()
