@@ -45,7 +45,7 @@ def test_every_replica_is_its_solo_run_after_a_hundred_steps(name, carried):
         stack.enter(text)
         stack.train(text, 0, 13)
         stack.train(text, 13, len(text))
-        for own, more in zip(losses, stack.piece_losses(0, len(text)), strict=True):
+        for own, more in zip(losses, stack.batch_losses(0, len(text)), strict=True):
             own += more
     assert stack.numbers(stack.take_losses()) == pytest.approx([sum(own) for own in losses])
     for r, made in enumerate(models):
@@ -59,10 +59,10 @@ def test_in_float64_every_replica_is_its_readable_model_and_is_evaluated_like_it
     models, text = models_of(name, torch.float64), streams_of() if carried else windows_of(count=40)
     stack = stack_of(models, text, carried)
     stack.train(text, 0, len(text))
-    losses = stack.piece_losses(0, len(text))
+    losses = stack.batch_losses(0, len(text))
     stack.enter(text)
     stack.evaluate(text, 0, len(text))
-    evaluated = stack.piece_losses(0, len(text))
+    evaluated = stack.batch_losses(0, len(text))
     for r, made in enumerate(models):
         exact, expected = alone(made, text, r, carried)
         assert losses[r] == pytest.approx(expected, rel=1e-11)
@@ -143,7 +143,7 @@ def test_a_replica_that_explodes_leaves_the_others_alone():
         models[1].W_a[0, 0] = torch.inf
     stack.load(1, models[1].state_dict())
     stack.train(text, 0, len(text))
-    losses = stack.piece_losses(0, len(text))
+    losses = stack.batch_losses(0, len(text))
     assert not np.isfinite(losses[1][1:]).any()
     for r in (0, 2):
         solo, expected = alone(models[r], text, r, engine=HandEngine)
@@ -167,7 +167,7 @@ def test_what_was_exported_goes_on_to_the_same_bits(carried):
         for of in ("export", "optimiser"):
             own, other = (getattr(stack, of)(r) for stack in (second, whole))
             assert all(torch.equal(value, own[parameter]) for parameter, value in other.items())
-    assert whole.piece_losses(11, len(text)) == second.piece_losses(11, len(text))
+    assert whole.batch_losses(11, len(text)) == second.batch_losses(11, len(text))
     second.set_optimiser(0, None)
     assert not any(value.any() for value in second.optimiser(0).values())
 

@@ -41,7 +41,7 @@ def test_graphs_make_the_readable_models_steps(name, carried, capture):
     for run in [stack.train] * ROUNDS + [stack.evaluate] * ROUNDS:
         stack.enter(text)
         run(text, 0, len(text))
-        losses.append(stack.piece_losses(0, len(text)))
+        losses.append(stack.batch_losses(0, len(text)))
     assert stack.programs.trouble == ""
     # Pieces of two shapes, each trained on and evaluated.
     assert stack.programs.captured == (4 if capture else 0)

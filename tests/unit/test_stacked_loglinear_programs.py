@@ -63,7 +63,7 @@ def test_a_loss_beyond_the_smallest_float_is_told_exactly(name):
     for r, made in enumerate(models):
         exact = ReferenceEngine(copy.deepcopy(made).double())
         expected = sum(exact.evaluate(x, y) for x, y in batches_of(text, r, False))
-        assert sum(stack.piece_losses(0, 2)[r]) == pytest.approx(expected, rel=1e-6)
+        assert sum(stack.batch_losses(0, 2)[r]) == pytest.approx(expected, rel=1e-6)
         assert expected > 500
 
 
@@ -96,7 +96,7 @@ def test_as_many_features_as_types_are_no_one_hot_vectors():
     stack = stack_of([made], text, which=[0])
     stack.train(text, 0, len(text))
     exact, expected = alone(made.double(), text, 0)
-    assert stack.piece_losses(0, 3)[0] == pytest.approx(expected, rel=1e-5)
+    assert stack.batch_losses(0, 3)[0] == pytest.approx(expected, rel=1e-5)
 
 
 # As in `test_stacked_subsequences`: none looks at a number, or has another shape when the words are others.

@@ -72,7 +72,7 @@ def test_who_waits_is_saved_as_one_that_has_stopped(corpus, tmp_path):
 
 
 def test_a_replica_stops_three_epochs_after_its_best(corpus, tmp_path, monkeypatch):
-    real, valid = StackedLogLinear.piece_losses, [[5.0, 4.0, 4.2, 4.0, 4.1], [5.0, 4.9, 4.8, 4.7, 4.6, 4.5, 4.4]]
+    real, valid = StackedLogLinear.batch_losses, [[5.0, 4.0, 4.2, 4.0, 4.1], [5.0, 4.9, 4.8, 4.7, 4.6, 4.5, 4.4]]
     jobs = jobs_of([experiment("a", LL, corpus, replicas=2, max_epochs=7)], tmp_path)
     closed = [0]
 
@@ -95,7 +95,7 @@ def test_a_replica_stops_three_epochs_after_its_best(corpus, tmp_path, monkeypat
         StackedLogLinear.texts = self
 
     monkeypatch.setattr(stack_window_texts.StackWindowTexts, "__init__", remember)
-    monkeypatch.setattr(StackedLogLinear, "piece_losses", losses)
+    monkeypatch.setattr(StackedLogLinear, "batch_losses", losses)
     monkeypatch.setattr(StackedLogLinear, "texts", None, raising=False)
     runner_of([jobs]).run(never)
     found = [values(record) for record in records(jobs)]

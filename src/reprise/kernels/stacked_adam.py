@@ -32,6 +32,11 @@ class StackedAdam:
         self.clips = torch.tensor([clip or math.inf for clip in clips], **real) if any(clips) else None
         self.rates, self.epsilons, self.count = (torch.zeros(R, **real) for _ in range(3))
 
+    def begin(self, learning_rates: Sequence[float], epsilon: float) -> None:
+        """The replicas' rates and the epsilon from now on."""
+        self.rates.copy_(torch.tensor(learning_rates, dtype=torch.float64))
+        self.epsilons.fill_(epsilon)
+
     def step(self, there: Tensor) -> None:
         """A step of the replicas that are `there` (R,), bool; the gradients of the others must be 0. Part of a program.
 

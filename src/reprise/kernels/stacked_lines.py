@@ -76,8 +76,7 @@ class StackedLines(Stack):
     def begin(self, learning_rates: Sequence[float], epsilon: float = 1e-8) -> None:
         """Adam's rates and epsilon from now on."""
         with self.programs.stream(), torch.no_grad():
-            self.adam.rates.copy_(torch.tensor(learning_rates, dtype=torch.float64))
-            self.adam.epsilons.fill_(epsilon)
+            self.adam.begin(learning_rates, epsilon)
 
     def enter(self, text: LineBatches) -> None:
         """The text that `train` or `evaluate` read from now on."""

@@ -119,7 +119,7 @@ class StackedLogLinear(Stack):
         """How much more probable the first type of each pair is than the second, in nats; see `margins`."""
         self._over(text, first, last, self._judge_one)
 
-    def piece_losses(self, first: int, last: int) -> list[list[float]]:
+    def batch_losses(self, first: int, last: int) -> list[list[float]]:
         """Summed nats of the pieces of these numbers, of each replica; waits for the device."""
         with self.programs.stream():
             return self.losses[first:last].T.tolist()

@@ -82,10 +82,8 @@ class StackedPalindromes(SteppedStack):
     def begin(self, learning_rates: Sequence[float], epsilon: float = 1e-8) -> None:
         """Adam's rates and epsilon from now on. Rate 0 changes nothing."""
         with self.programs.stream(), torch.no_grad():
-            rates = torch.tensor(learning_rates, dtype=torch.float64)
-            self.adam.rates.copy_(rates)
-            self.adam.epsilons.fill_(epsilon)
-            self.there.copy_(rates != 0)
+            self.adam.begin(learning_rates, epsilon)
+            self.there.copy_(self.adam.rates != 0)
 
     def feed(self, left: np.ndarray) -> None:
         """The left halves of up to `span` steps' palindromes, (steps, R, ceil(length / 2), B) uint8."""

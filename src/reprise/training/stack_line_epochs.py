@@ -7,44 +7,21 @@ costs them little, since test lines are read forward and once.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import torch
-from torch import nn
-
-from reprise.training.protocol import Diverged
+from reprise.training.stack_batches import StackBatches
 from reprise.training.stack_member import Member
-from reprise.training.stack_training import Say, StackTraining
 
 _PIECE = 2
 """Batches of a piece of work."""
 
 
-class StackLineEpochs(StackTraining):
-    """A stack in training. `saved` are the members' checkpoints, all of the same part and place in it.
+class StackLineEpochs(StackBatches):
+    """A stack in training.
 
     Validation and test losses are not kept: a pass that was interrupted is made again, to the same bits.
     """
-
-    def __init__(
-        self,
-        family: Any,
-        members: list[Member],
-        models: list[nn.Module],
-        saved: Sequence[Mapping[str, Any] | None],
-        device: torch.device,
-        checked: bool,
-        say: Say,
-    ) -> None:
-        super().__init__(family, members, models, device, checked, say)
-        states = self._take_up(saved)
-        self.optimisers = [state["optimiser"] if state else None for state in states]
-        # Summed nats of each training batch of the epoch, as far as they have been read from the device.
-        self.losses = [list(state["losses"]) if state else [] for state in states]
-        self.trained = len(self.losses[0])  # training batches of the epoch that the device was given
-        self._build()
-        self._open(self.split, self.next)
 
     @property
     def done(self) -> float:
@@ -65,7 +42,7 @@ class StackLineEpochs(StackTraining):
             (self.stack.train if self.split == "train" else self.stack.evaluate)(self.texts, self.next, end)
             self.next = end
             if self.split == "train":
-                self.trained = end
+                self.given = end
             return False
         if self.split == "train":
             self._open("valid")
@@ -88,14 +65,6 @@ class StackLineEpochs(StackTraining):
             own = {"parameters": self.stack.export(i), "optimiser": self.stack.optimiser(i), "losses": self.losses[i]}
             member.save({**own, "split": place[0], "next": place[1]})
 
-    def _build(self) -> None:
-        super()._build()
-        for i, state in enumerate(self.optimisers):
-            self.stack.set_optimiser(i, state)
-
-    def _check(self) -> None:
-        self.family.check(self.stack, self.members, self.models)
-
     def _begin(self) -> None:
         self.stack.begin([member.learning_rate for member in self.members])
 
@@ -114,35 +83,24 @@ class StackLineEpochs(StackTraining):
         self.texts = self.family.text(self.members, split, reading)
         self.stack.enter(self.texts)
 
-    def _settle(self) -> None:
-        """Reads the losses of the training batches that the device was given; waits for it."""
-        first = len(self.losses[0])
-        if first < self.trained:
-            for own, more in zip(self.losses, self.stack.batch_losses(first, self.trained), strict=True):
-                own += more
-
     def _close_epoch(self) -> None:
         self._settle()
         for i, member in enumerate(self.members):
             if member.active:
-                self._close_epoch_of(i, member)
-        self.losses, self.trained = [[] for _ in self.members], 0
+                self._or_diverged(member, self._close_epoch_of, i)
+        self._forget()
         if any(member.schedule.trained for member in self.active):
             self._open("test")
         else:
             self._next_epoch()
 
-    def _close_epoch_of(self, i: int, member: Member) -> None:
+    def _close_epoch_of(self, member: Member, i: int) -> None:
         course, losses = member.schedule, self.losses[i]
         astray = next((batch for batch, loss in enumerate(losses) if not math.isfinite(loss)), None)
-        try:
-            if astray is not None:
-                course.diverge("training loss", batch=astray)
-            else:
-                course.close_epoch(sum(losses), self._found(i, member), self.stack.export(i))
-        except Diverged as where:
-            member.diverged = where.where
-            self._leave(member)
+        if astray is not None:
+            course.diverge("training loss", batch=astray)
+        else:
+            course.close_epoch(sum(losses), self._found(i, member), self.stack.export(i))
 
     def _close_test(self) -> None:
         for i, member in enumerate(self.members):

@@ -125,9 +125,6 @@ class StackSteps(StackTraining):
         for i, state in enumerate(self.states):
             self.stack.restore(i, state)
 
-    def _check(self) -> None:
-        self.family.check(self.stack, self.members, self.models)
-
     def _begin(self) -> None:
         self.stack.begin([member.learning_rate for member in self.members])
 

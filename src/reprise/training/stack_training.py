@@ -116,7 +116,7 @@ class StackTraining:
 
     def _check(self) -> None:
         """Holds the stack's first steps to the readable models; raises `StackDisagrees`. Changes parameters."""
-        raise NotImplementedError
+        self.family.check(self.stack, self.members, self.models)
 
     def _begin(self) -> None:
         """Tells the stack what its members train with from now on."""

@@ -7,44 +7,25 @@ once for each, that text would cost the others a third of an epoch every time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import nn
 
 from reprise.kernels.loglinear import HandEngine
-from reprise.training.protocol import Diverged
+from reprise.training.stack_batches import StackBatches
 from reprise.training.stack_member import Member
-from reprise.training.stack_training import Say, StackTraining
 from reprise.training.window_course import END, EPOCH
 
 _PIECE = 8
 """Batches of a piece of work."""
 
 
-class StackWindowEpochs(StackTraining):
-    """A stack in training. `saved` are the members' checkpoints, all of the same text and place in it."""
+class StackWindowEpochs(StackBatches):
+    """A stack in training."""
 
-    def __init__(
-        self,
-        family: Any,
-        members: list[Member],
-        models: list[nn.Module],
-        saved: Sequence[Mapping[str, Any] | None],
-        device: torch.device,
-        checked: bool,
-        say: Say,
-    ) -> None:
-        super().__init__(family, members, models, device, checked, say)
-        states = self._take_up(saved)
-        self.optimisers = [state["optimiser"] if state else None for state in states]
-        # Summed nats of each batch of the epoch, or of what comes after, as far as they have been read from the device.
-        self.losses = [list(state["losses"]) if state else [] for state in states]
-        self.given = len(self.losses[0])  # batches whose losses the device was asked for
-        self._build()
-        self._open(self.split, self.next)
-        if self.next and family.carried:
+    def _resume(self, states: Sequence[Any]) -> None:
+        if self.next and self.family.carried:
             self.stack.state = torch.stack([state["carried"] for state in states])
 
     @property
@@ -101,14 +82,6 @@ class StackWindowEpochs(StackTraining):
             return EPOCH[EPOCH.index(self.split) + 1]
         return END[1] if self.split == END[0] and self.members[0].schedule.pairs else None
 
-    def _build(self) -> None:
-        super()._build()
-        for i, state in enumerate(self.optimisers):
-            self.stack.set_optimiser(i, state)
-
-    def _check(self) -> None:
-        self.family.check(self.stack, self.members, self.models)
-
     def _begin(self) -> None:
         self.family.begin(self.stack, self.members)
 
@@ -121,13 +94,6 @@ class StackWindowEpochs(StackTraining):
         self.split, self.next = split, first
         self.texts = self.family.text(self.members, split)
         self.stack.enter(self.texts)
-
-    def _settle(self) -> None:
-        """Reads the losses of the batches that the device was given; waits for it."""
-        first = len(self.losses[0])
-        if first < self.given:
-            for own, more in zip(self.losses, self.stack.piece_losses(first, self.given), strict=True):
-                own += more
 
     def _close_epoch(self) -> None:
         self._settle()
@@ -149,14 +115,6 @@ class StackWindowEpochs(StackTraining):
         self._forget()
         self._next_epoch()
 
-    def _or_diverged(self, member: Member, close: Any, *arguments: Any) -> None:
-        try:
-            close(member, *arguments)
-        except Diverged as where:
-            member.diverged = where.where
-        if not member.active:
-            self._leave(member)
-
     def _end_epoch(self, member: Member, losses: Sequence[float]) -> None:
         for split in EPOCH:
             first = self.family.texts.number(split)
@@ -172,9 +130,6 @@ class StackWindowEpochs(StackTraining):
         model.load_state_dict(self.stack.export(i))
         course.draw(HandEngine(model).log_probabilities, model.features)
         course.phase = "finished"
-
-    def _forget(self) -> None:
-        self.losses, self.given = [[] for _ in self.members], 0
 
     def _next_epoch(self) -> None:
         self._go_on()
