@@ -9,7 +9,7 @@ from translation_helpers import BASIC, LADDER, NAMES, V_X, V_Y, D, H, batch, bui
 from reprise.errors import UserError
 from reprise.kernels.translation import HandTranslator, ReferenceTranslator, translator_of
 from reprise.models.recurrences import GRU, LSTM
-from reprise.models.translation import backwards, initialise
+from reprise.models.translation import Translator, backwards, initialise
 
 
 @pytest.mark.parametrize("options", LADDER, ids=NAMES)
@@ -145,5 +145,15 @@ def test_weights_are_drawn_from_the_seed_alone():
     for model in models:
         initialise(model, torch.Generator().manual_seed(4))
     assert torch.equal(models[0](*batch()), models[1](*batch()))
-    assert models[0].W_S.abs().max() <= H**-0.5
     assert not models[0].b_S.any()
+
+
+def test_a_matrix_of_n_columns_has_variance_1_over_n_or_a_third_of_it():
+    columns, deviation = 400, {}
+    for law in ("gaussian", "uniform"):
+        model = Translator(5, 1000, embedding_size=2, hidden_size=columns, **{**BASIC, "matrix_law": law})
+        initialise(model, torch.Generator().manual_seed(4))
+        deviation[law] = model.W_S.std().item() * columns**0.5
+    assert model.W_S.abs().max() <= columns**-0.5
+    assert deviation["gaussian"] == pytest.approx(1, rel=0.01)
+    assert deviation["uniform"] == pytest.approx(3**-0.5, rel=0.01)

@@ -34,6 +34,7 @@ MODEL = {
     "context": True,
     "bidirectional": False,
     "reverse_source": False,
+    "matrix_law": "gaussian",
 }
 TRAINING = {"batch_size": 10, "optimiser": "adam", "learning_rate": 0.01, "clip_norm": 5.0, "patience": 3}
 

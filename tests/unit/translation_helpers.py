@@ -7,7 +7,15 @@ import torch
 from reprise.models.translation import Translator
 
 V_X, V_Y, D, H = 11, 7, 3, 4
-BASIC = {"unit": "rnn", "layers": 1, "untied": False, "context": False, "bidirectional": False, "reverse_source": False}
+BASIC = {
+    "unit": "rnn",
+    "layers": 1,
+    "untied": False,
+    "context": False,
+    "bidirectional": False,
+    "reverse_source": False,
+    "matrix_law": "gaussian",
+}
 STEPS = [
     {},
     {"untied": True},

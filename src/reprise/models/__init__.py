@@ -158,6 +158,7 @@ MODELS: dict[str, ModelEntry] = {
             "context": bool,
             "bidirectional": bool,
             "reverse_source": bool,
+            "matrix_law": ("gaussian", "uniform"),
         },
     ),
     "single-unit": ModelEntry(

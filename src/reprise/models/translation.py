@@ -54,6 +54,7 @@ class Translator(nn.Module):
         context: bool,
         bidirectional: bool,
         reverse_source: bool,
+        matrix_law: str,
     ) -> None:
         super().__init__()
         if layers < 1:
@@ -62,6 +63,7 @@ class Translator(nn.Module):
             raise UserError(f"model translation: option untied: {_NEEDS_I}")
         d, H, directions, layer = embedding_size, hidden_size, 1 + bidirectional, self.units[unit]
         self.untied, self.context, self.reverse_source = untied, context, reverse_source
+        self.matrix_law = matrix_law
         self.E_x = nn.Parameter(torch.zeros(source_vocabulary, d))  # row w is the vector of word w
         inputs = [d] + [directions * H] * (layers - 1)
         self.encoder = nn.ModuleList(nn.ModuleList(layer(n, H) for _ in range(directions)) for n in inputs)
@@ -141,15 +143,18 @@ def backwards(x: Tensor, lengths: Tensor) -> Tensor:
 
 @torch.no_grad()
 def initialise(model: Translator, generator: torch.Generator) -> None:
-    """Word vectors from N(0, 0.1^2); a matrix from U(-r, r), r = 1 / sqrt(its columns); biases zero.
+    """Word vectors from N(0, 0.1^2); a matrix of n columns from N(0, 1 / n), or U(-r, r) with r = 1 / sqrt(n); biases 0.
 
-    The notes give no law; this one is ours.
+    The notes give no law; these are ours. The uniform one has a third of the other's variance.
     """
     for name, parameter in model.named_parameters():
         if name in ("E_x", "E_y"):
             parameter.normal_(0.0, 0.1, generator=generator)
         elif parameter.dim() == 2:
             r = parameter.shape[1] ** -0.5
-            parameter.uniform_(-r, r, generator=generator)
+            if model.matrix_law == "uniform":
+                parameter.uniform_(-r, r, generator=generator)
+            else:
+                parameter.normal_(0.0, r, generator=generator)
         else:
             parameter.zero_()
