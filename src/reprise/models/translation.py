@@ -143,7 +143,7 @@ def backwards(x: Tensor, lengths: Tensor) -> Tensor:
 
 @torch.no_grad()
 def initialise(model: Translator, generator: torch.Generator) -> None:
-    """Word vectors from N(0, 0.1^2); a matrix of n columns from N(0, 1 / n), or U(-r, r) with r = 1 / sqrt(n); biases 0.
+    """Word vectors from N(0, 0.1^2); matrices of n columns from N(0, 1 / n) or U(-r, r), r = 1 / sqrt(n); biases zero.
 
     The notes give no law; these are ours. The uniform one has a third of the other's variance.
     """
