@@ -18,23 +18,12 @@ struct Rates {
 
 constexpr int GROUP = 8 * NARROW_ROWS;
 
-// NARROW columns (n of them used) of R rows of p, updated by their gradient d' h: d (depth, R) in rows of GROUP, h
-// (depth, NARROW) a tile. Rows of p and a have so many numbers.
-template <int R>
-INLINE void update_block(int depth, const float* d, const float* tile, float* p, float* a, long row, int n,
-                         const Rates& rates) {
-  for (int r = 0; r < R; r++)  // under way while the product is computed
-    for (const float* x : {p + r * row, a + r * row}) {
-      __builtin_prefetch(x, 1);
-      __builtin_prefetch(x + LANES, 1);
-    }
+// R rows (of so many numbers) of NARROW columns of d' h: d (depth, R) in rows of GROUP, h (depth, NARROW) a tile.
+template <int R> INLINE void gradient_block(int depth, const float* d, const float* tile, float* out, long row) {
   vec sum[R][2] = {};
-  add_products<R, 2>(sum, depth, d, 1, GROUP, tile, NARROW);
+  add_products<R, 2>(sum, depth, d, 1, R, tile, NARROW);
 #pragma GCC unroll 16
-  for (int r = 0; r < R; r++)
-#pragma GCC unroll 2
-    for (int c = 0; c < 2; c++)
-      if (c * LANES < n) rates.update(p + r * row + c * LANES, a + r * row + c * LANES, sum[r][c], n - c * LANES);
+  for (int r = 0; r < R; r++) store(out + r * row, sum[r][0]), store(out + r * row + LANES, sum[r][1]);
 }
 
 extern "C" {
@@ -130,12 +119,15 @@ void reprise_ll_rmsprop_rows(int rows, int width, const int64_t* numbers, float*
   }
 }
 
-// The same for p (rows, H) whose gradient is d' h, d (depth, rows) and h (depth, H): the gradient is never written.
+// The same for p (rows, H) whose gradient is d' h, d (depth, rows) and h (depth, H).
+//
+// The gradient of a group of rows goes by the cache: updating blocks of p and a as they come out of the product, rows
+// apart in memory, takes three times as long as going through them in order.
 void reprise_ll_rmsprop_product(int rows, int H, int depth, const float* d, const float* h, float* p, float* a,
                                 Rates rates) {
-  static thread_local Floats tiles, columns;
-  const int width = rounded_up(H, NARROW);
-  tiles.need((size_t)depth * width), columns.need((size_t)depth * GROUP);
+  static thread_local Floats tiles, columns, gradient;
+  const int width = rounded_up(H, NARROW), row = width + NARROW;  // no power of two: sets of the cache
+  tiles.need((size_t)depth * width), columns.need((size_t)depth * GROUP), gradient.need((size_t)GROUP * row);
   for (int j = 0; j < width; j += LANES)
     for (int s = 0; s < depth; s++)
       store(tiles.data + ((long)(j / NARROW) * depth + s) * NARROW + j % NARROW,
@@ -143,13 +135,21 @@ void reprise_ll_rmsprop_product(int rows, int H, int depth, const float* d, cons
   for (int start = 0; start < rows; start += GROUP) {
     const int count = std::min(GROUP, rows - start);
     // A column of d lies on as many pages as there are rows: a group is copied once and read for every tile.
-    for (int s = 0; s < depth; s++)
-      std::memcpy(columns.data + s * GROUP, d + (long)s * rows + start, sizeof(float) * count);
+    in_blocks<NARROW_ROWS>(count, [&](auto size, int first) {
+      float* out = columns.data + (long)first * depth;
+      for (int s = 0; s < depth; s++, out += size)
+        std::memcpy(out, d + (long)s * rows + start + first, sizeof(float) * size);
+    });
     for (int j = 0; j < H; j += NARROW)
       in_blocks<NARROW_ROWS>(count, [&](auto size, int first) {
-        const long at = (long)(start + first) * H + j;
-        update_block<size>(depth, columns.data + first, tiles.data + (long)j * depth, p + at, a + at, H, H - j, rates);
+        gradient_block<size>(depth, columns.data + (long)first * depth, tiles.data + (long)j * depth,
+                             gradient.data + (long)first * row + j, row);
       });
+    for (int r = 0; r < count; r++)
+      for (int j = 0; j < H; j += LANES) {
+        const long at = (long)(start + r) * H + j;
+        rates.update(p + at, a + at, load(gradient.data + r * row + j), H - j);
+      }
   }
 }
 }
