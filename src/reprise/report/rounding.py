@@ -33,12 +33,17 @@ def significant(value: float | None, digits: int = 3) -> str:
 
 
 def deviation(values: Sequence[float] | np.ndarray) -> float | None:
-    """The standard deviation of a sample (n - 1); None for fewer than two values."""
-    return float(np.std(values, ddof=1)) if len(values) > 1 else None
+    """The standard deviation of a sample (n - 1), of equal values exactly 0; None for fewer than two values."""
+    if len(values) < 2:
+        return None
+    return float(np.std(values, ddof=1)) if np.ptp(values) else 0.0
 
 
 def mean(values: Sequence[float] | np.ndarray) -> float | None:
-    return float(np.mean(values)) if len(values) else None
+    """The mean, of equal values exactly theirs: what rounding adds would be shown as a difference of 4e-16."""
+    if not len(values):
+        return None
+    return float(np.mean(values) if np.ptp(values) else np.asarray(values)[0])
 
 
 def spread(centre: float | None, std: float | None, places: int) -> str:
