@@ -9,7 +9,7 @@ from subsequence_helpers import needs_compiler
 
 from reprise.kernels import gemm
 from reprise.kernels.loglinear_classes import Classes
-from reprise.kernels.loglinear_native import NativePasses
+from reprise.kernels.loglinear_native import NativeLinear, NativePasses
 from reprise.kernels.loglinear_passes import Passes, Rates
 from reprise.kernels.rmsprop import RMSprop
 
@@ -59,6 +59,32 @@ def test_the_passes_in_c_are_those_in_torch(width):
         found.append((added, scores, losses, *of_classes, only_losses, moved, mean, seen, embedded))
     for ours, theirs in zip(*found, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=3e-6, atol=3e-6)
+
+
+@needs_compiler
+@pytest.mark.parametrize("depth", [1, 30, 256, 257, 600])
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (7, 33), (40, 64)])
+def test_products_in_c_are_those_of_float64(depth, rows, columns):
+    random = torch.Generator().manual_seed(depth)
+    x, w, bias = (torch.randn(*shape, generator=random) for shape in ((rows, depth), (columns, depth), (columns,)))
+    linear, scale = NativeLinear(), depth**0.5
+    for b in (bias, None):
+        exact = torch.nn.functional.linear(x.double(), w.double(), None if b is None else b.double())
+        for given in (x, x.T.contiguous().T):  # a state that was transposed is no memory in this order
+            for matrix in (w, w.T.contiguous().T):
+                torch.testing.assert_close(linear(given, matrix, b).double(), exact, rtol=0, atol=5e-6 * scale)
+
+
+@needs_compiler
+def test_what_stays_in_use_lies_apart_and_is_a_copy():
+    values = {"W": torch.randn(30, 70), "b": torch.randn(70).expand(2, 70), "nothing": torch.zeros(0, 3)}
+    kept = NativePasses(gemm.linear_for(values["W"])).kept(values)
+    for name, value in values.items():
+        assert torch.equal(kept[name], value)
+        assert kept[name].is_contiguous()
+        kept[name].fill_(7)
+    assert not (values["W"] == 7).any()
+    assert (kept["W"] == 7).all()
 
 
 @pytest.mark.parametrize("kind", [pytest.param(NativePasses, marks=needs_compiler), Passes])

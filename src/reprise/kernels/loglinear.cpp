@@ -16,12 +16,12 @@ struct Rates {
   }
 };
 
-constexpr int GROUP = 8 * NARROW_ROWS;
+constexpr int GROUP = 4 * NARROW_ROWS;
 
 // R rows (of so many numbers) of NARROW columns of d' h: d (depth, R) in rows of GROUP, h (depth, NARROW) a tile.
 template <int R> INLINE void gradient_block(int depth, const float* d, const float* tile, float* out, long row) {
   vec sum[R][2] = {};
-  add_products<R, 2>(sum, depth, d, 1, R, tile, NARROW);
+  add_products_ahead(sum, depth, d, 1, R, tile, (long)depth * NARROW);
 #pragma GCC unroll 16
   for (int r = 0; r < R; r++) store(out + r * row, sum[r][0]), store(out + r * row + LANES, sum[r][1]);
 }
@@ -35,6 +35,14 @@ void reprise_ll_backward(LSTMLayer* layer, const Window* w, const float* U, cons
   layer->backward(*w, U, dh, every, d);
 }
 
+void reprise_ll_product(int rows, int depth, int columns, int transposed, const float* x, const float* W,
+                        const float* b, float* out) {
+  product(x, rows, depth, W, transposed, columns, b, out);
+}
+
+// Asks for huge pages for memory that was not used yet: rows apart in it miss the CPU's buffer of page addresses less.
+void reprise_ll_huge_pages(float* p, long bytes) { huge_pages(p, bytes); }
+
 // out[number[r]] += rows[r], for rows of so many floats.
 void reprise_ll_add_rows(int rows, int width, const float* from, const int64_t* number, float* out) {
   for (int r = 0; r < rows; r++) {
@@ -45,16 +53,18 @@ void reprise_ll_add_rows(int rows, int width, const float* from, const int64_t* 
   }
 }
 
-// out[r] = the sum of the rows indices[indptr[number[r]]] .. of a table, for rows of so many floats.
-void reprise_ll_sum_rows(int rows, int width, const float* table, const int64_t* indptr, const int64_t* indices,
+// out[r] = the sum of the rows indices[indptr[c]] .. of a table, c = number[r], and of its row min(c, M) unless M < 0.
+void reprise_ll_sum_rows(int rows, int width, int M, const float* table, const int64_t* indptr, const int64_t* indices,
                          const int64_t* number, float* out) {
-  for (int r = 0; r < rows; r++, out += width)
+  for (int r = 0; r < rows; r++, out += width) {
+    const int64_t c = number[r];
     for (int j = 0; j < width; j += LANES) {
       vec sum{};
-      for (int64_t i = indptr[number[r]]; i < indptr[number[r] + 1]; i++)
-        sum += load_some(table + indices[i] * width + j, width - j);
+      for (int64_t i = indptr[c]; i < indptr[c + 1]; i++) sum += load_some(table + indices[i] * width + j, width - j);
+      if (M >= 0) sum += load_some(table + std::min<int64_t>(c, M) * width + j, width - j);
       store_some(out + j, sum, width - j);
     }
+  }
 }
 
 // Scores L (rows, n) become weight * (softmax - 1 at the target); -log p of each target in nats.
@@ -127,22 +137,32 @@ void reprise_ll_rmsprop_product(int rows, int H, int depth, const float* d, cons
                                 Rates rates) {
   static thread_local Floats tiles, columns, gradient;
   const int width = rounded_up(H, NARROW), row = width + NARROW;  // no power of two: sets of the cache
-  tiles.need((size_t)depth * width), columns.need((size_t)depth * GROUP), gradient.need((size_t)GROUP * row);
-  for (int j = 0; j < width; j += LANES)
-    for (int s = 0; s < depth; s++)
-      store(tiles.data + ((long)(j / NARROW) * depth + s) * NARROW + j % NARROW,
-            j < H ? load_some(h + (long)s * H + j, H - j) : zeros());
+  const long apart = depth + 1;  // distances that are no powers of two either
+  tiles.need(apart * width), columns.need(apart * rows), gradient.need((size_t)GROUP * row);
+  // A few rows at a time: a column of h lies on as many pages as there are rows.
+  for (int first = 0; first < depth; first += LANES)
+    for (int j = 0; j < width; j += LANES)
+      for (int s = first; s < std::min(depth, first + LANES); s++)
+        store(tiles.data + (j / NARROW * apart + s) * NARROW + j % NARROW,
+              j < H ? load_some(h + (long)s * H + j, H - j) : zeros());
+  const auto blocks = [&](int start, auto&& f) { in_blocks<NARROW_ROWS>(std::min(GROUP, rows - start), f); };
+  for (int s = 0; s < depth; s++)
+    for (int start = 0; start < rows; start += GROUP)
+      blocks(start, [&](auto size, int first) {
+        std::memcpy(columns.data + (start + first) * apart + s * size, d + (long)s * rows + start + first,
+                    sizeof(float) * size);
+      });
   for (int start = 0; start < rows; start += GROUP) {
     const int count = std::min(GROUP, rows - start);
-    // A column of d lies on as many pages as there are rows: a group is copied once and read for every tile.
-    in_blocks<NARROW_ROWS>(count, [&](auto size, int first) {
-      float* out = columns.data + (long)first * depth;
-      for (int s = 0; s < depth; s++, out += size)
-        std::memcpy(out, d + (long)s * rows + start + first, sizeof(float) * size);
-    });
     for (int j = 0; j < H; j += NARROW)
-      in_blocks<NARROW_ROWS>(count, [&](auto size, int first) {
-        gradient_block<size>(depth, columns.data + (long)first * depth, tiles.data + (long)j * depth,
+      blocks(start, [&](auto size, int first) {
+        // What is updated next is under way while the product is computed.
+        const long begin = (long)start * H + ((long)j * count + (long)first * NARROW) * H / width;
+        for (int i = 0; i < 2 * size; i++) {
+          __builtin_prefetch(p + begin + i * 16, 1, 2);
+          __builtin_prefetch(a + begin + i * 16, 1, 2);
+        }
+        gradient_block<size>(depth, columns.data + (start + first) * apart, tiles.data + j * apart,
                              gradient.data + (long)first * row + j, row);
       });
     for (int r = 0; r < count; r++)

@@ -9,17 +9,18 @@ needs no product with U; products use the whole vector width (`gemm.py`), what s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from reprise.kernels.gemm import linear_for
+from reprise.kernels.gemm import Linear, linear_for
 from reprise.kernels.loglinear_classes import Classes
 from reprise.kernels.loglinear_ends import ClassOutput, FeatureInput, OneHotInput, SoftmaxOutput
 from reprise.kernels.loglinear_lstm import LSTMLayer
-from reprise.kernels.loglinear_native import NativeLSTMLayer, NativePasses
+from reprise.kernels.loglinear_native import NativeLinear, NativeLSTMLayer, NativePasses
 from reprise.kernels.loglinear_passes import Passes
 from reprise.kernels.rmsprop import RMSprop
 from reprise.models.loglinear import LogLinearRNN, State
@@ -32,14 +33,16 @@ class HandEngine:
     """A `WindowEngine` for a CPU in torch's operations, in the model's dtype."""
 
     name = "hand"
+    linear_for: Callable[[Tensor], Linear] = staticmethod(linear_for)
+    equal = EQUAL
     passes_of: type[Passes] = Passes
     layer_of: type[LSTMLayer] = LSTMLayer
 
     def __init__(self, model: LogLinearRNN) -> None:
         self.state: State | None = None
-        self.p = {name: value.detach().clone().contiguous() for name, value in model.state_dict().items()}
-        linear = linear_for(model.E)
+        linear = self.linear_for(model.E)
         passes = self.passes_of(linear)
+        self.p = passes.kept({name: value.detach() for name, value in model.state_dict().items()})
         classes = Classes.of(model.features, model.E) if model.features else None
         one_hot_input, softmax = (rows.columns == model.V for rows in (model.psi_rows, model.phi_rows))
         E, W_a, b_a, log_b = self.p["E"], self.p["W_a"], self.p["b_a"], model.log_b
@@ -79,7 +82,9 @@ class HandEngine:
     def _read(self, x: Tensor) -> Tensor:
         """Words x (T, B) -> the last layer's states (T, B, H); moves the carried state, if there is one."""
         self.ids, self.number = self.input.of_type[x].unique(return_inverse=True)
-        self.e = functional.pad(self.input.rows(self.ids), (0, 0, 0, -len(self.ids) % EQUAL))
+        self.e = self.input.rows(self.ids)
+        if missing := -self.ids.shape[0] % self.equal:
+            self.e = functional.pad(self.e, (0, 0, 0, missing))
         h, number = self.e, self.number
         for n, layer in enumerate(self.layers, start=1):
             rows = self.linear(h.view(-1, h.shape[-1]), self.p[f"W_{n}"].T, self.p[f"b_{n}"])
@@ -101,14 +106,14 @@ class HandEngine:
             else:
                 # What the tokens of a class have in common is summed before the products.
                 d, inputs = self._by_class(d), self.e
-                self.input.update(self.optimiser, self.ids, self.linear(d, W, None)[: len(self.ids)])
+                self.input.update(self.optimiser, self.ids, self.linear(d, W, None)[: self.ids.shape[0]])
             self.optimiser.product(f"W_{n}", inputs, d)
             self.optimiser.product(f"U_{n}", *layer.factors())
             self.optimiser.dense(f"b_{n}", d.sum(0))
 
     def _by_class(self, d: Tensor) -> Tensor:
         """(T B, 4H) by token -> (n, 4H) by the classes of `ids`."""
-        out = d.new_zeros(len(self.e), d.shape[1])
+        out = d.new_zeros(self.e.shape[0], d.shape[1])
         self.passes.add_rows(d, self.number.flatten(), out)
         return out
 
@@ -140,4 +145,5 @@ class FusedEngine(HandEngine):
     """The same with the passes in C++, in float32. Raises NoCompiler where they cannot be compiled."""
 
     name = "fused"
+    linear_for, equal = staticmethod(lambda like: NativeLinear()), 1
     passes_of, layer_of = NativePasses, NativeLSTMLayer

@@ -5,8 +5,7 @@
 #pragma once
 #include <algorithm>
 #include "floats.h"
-#include "loglinear_vectors.h"
-#include "sequence_products.h"
+#include "loglinear_products.h"
 
 INLINE vec hard_sigmoid(vec v) {
   v = v * 0.2f + 0.5f;
@@ -26,68 +25,75 @@ struct Window {  // what a layer reads and leaves; h_0 and c_0 may be null: zero
 
 struct LSTMLayer {
   const int H, width, d_row;  // units, padded units, row of `d` (no power of two: sets of the cache)
-  Floats down, up;            // U in tiles [units / LANES][H][WIDE] by unit, U' in tiles [width / NARROW][4H][NARROW]
+  Floats down, up;            // U in tiles [width / NARROW][4][H][NARROW] by unit, U' in [width / NARROW][4H][NARROW]
+  Floats sums;                // (B, 4, NARROW): of the gates of some units
   Floats d, dh, dc;
 
   explicit LSTMLayer(int H) : H(H), width(rounded_up(H, NARROW)), d_row(4 * H + LANES) {
-    down.need((size_t)rounded_up(H, LANES) / LANES * H * WIDE), up.need((size_t)width * 4 * H);
+    down.need((size_t)width * 4 * (H + 1)), up.need((size_t)width * 4 * H);
   }
 
+  // Their distance is no power of two: sets of the cache.
+  float* down_tile(int unit, int gate) const { return down.data + ((size_t)unit * 4 + gate * NARROW) * (H + 1); }
+
   void pack_down(const float* U) {
-    float* out = down.data;
-    for (int unit = 0; unit < H; unit += LANES)
-      for (int j = 0; j < H; j++, out += WIDE)
-#pragma GCC unroll 4
-        for (int k = 0; k < 4; k++) store(out + k * LANES, load_some(U + (size_t)j * 4 * H + k * H + unit, H - unit));
+    for (int i = 0; i < H; i++)  // in the order of memory
+      for (int gate = 0; gate < 4; gate++)
+        for (int unit = 0; unit < H; unit += NARROW)
+          pack_piece(U + ((size_t)i * 4 + gate) * H + unit, 0, 1, H - unit, down_tile(unit, gate) + i * NARROW);
   }
 
   void pack_up(const float* U) {
-    for (int unit = 0; unit < H; unit += LANES)
-      for (int g = 0; g < 4 * H; g += LANES) {
-        vec rows[LANES];
-        for (int i = 0; i < LANES; i++)
-          rows[i] = unit + i < H ? load_some(U + (size_t)(unit + i) * 4 * H + g, 4 * H - g) : zeros();
-        transpose(rows);
-        float* out = up.data + (size_t)(unit / NARROW) * 4 * H * NARROW + unit % NARROW;
-        for (int i = 0; i < std::min(LANES, 4 * H - g); i++) store(out + (size_t)(g + i) * NARROW, rows[i]);
-      }
+    for (int unit = 0; unit < H; unit += NARROW)
+      pack_transposed_piece(U + (size_t)unit * 4 * H, 4 * H, 4 * H, H - unit, up.data + (size_t)unit * 4 * H);
   }
 
   void forward(const Window& w, const float* U) {
     pack_down(U);
+    sums.need((size_t)w.B * 4 * NARROW);
     const size_t step = (size_t)w.B * H;
-    for (int t = 0; t < w.T; t++) {
-      const float* h = t ? w.h + (t - 1) * step : w.h_0;
-      const float* c = t ? w.c + (t - 1) * step : w.c_0;
-      for (int unit = 0; unit < H; unit += LANES)
-        in_blocks<WIDE_ROWS>(w.B, [&](auto rows, int b) { step_forward<rows>(w, t, b, unit, h, c); });
-    }
+    for (int t = 0; t < w.T; t++)
+      for (int unit = 0; unit < H; unit += NARROW) {
+        add_states(w, t, unit, t ? w.h + (t - 1) * step : w.h_0);
+        step_forward(w, t, unit, t ? w.c + (t - 1) * step : w.c_0);
+      }
   }
 
-  // Rows b .. b+R-1 of step t, LANES units.
-  template <int R> void step_forward(const Window& w, int t, int b, int unit, const float* h, const float* c) const {
-    const int n = H - unit;
-    vec v[R][4];
-#pragma GCC unroll 16
-    for (int r = 0; r < R; r++) {
-      const long at = (long)t * w.B + b + r;
-      const float* x = w.x + (w.number ? w.number[at] : at) * 4 * H + unit;
-#pragma GCC unroll 4
-      for (int k = 0; k < 4; k++) v[r][k] = load_some(x + k * H, n);
-    }
-    if (h) add_products<R, 4>(v, H, h + (size_t)b * H, H, 1, down.data + (size_t)unit / LANES * H * WIDE, WIDE);
-#pragma GCC unroll 16
-    for (int r = 0; r < R; r++) {
-      const vec i = hard_sigmoid(v[r][0]), f = hard_sigmoid(v[r][1]), g = tanh(v[r][2]), o = hard_sigmoid(v[r][3]);
-      const size_t row = ((size_t)t * w.B + b + r) * H + unit;
-      vec cell = i * g;
-      if (c) cell += f * load_some(c + (size_t)(b + r) * H + unit, n);
-      const vec tanh_c = tanh(cell);
-      float* gates = w.gates + 4 * (row - unit) + unit;
-      store_some(gates, i, n), store_some(gates + H, f, n), store_some(gates + 2 * H, g, n);
-      store_some(gates + 3 * H, o, n), store_some(w.c + row, cell, n), store_some(w.tanh_c + row, tanh_c, n);
-      store_some(w.h + row, o * tanh_c, n);
-    }
+  // sums = rows of x + h U of NARROW units.
+  void add_states(const Window& w, int t, int unit, const float* h) const {
+    for (int gate = 0; gate < 4; gate++)
+      for (int s = 0; s < (h ? H : 1); s += PART) {
+        const int depth = h ? std::min(PART, H - s) : 0;
+        float* out = sums.data + gate * NARROW;
+        const auto start = [&](int b) -> const float* {
+          const long at = (long)t * w.B + b;
+          if (s) return out + (long)b * 4 * NARROW;
+          const float* x = w.x + ((w.number ? w.number[at] : at) * 4 + gate) * H + unit;
+          const float* next = x + (gate < 3 ? H : NARROW - 3 * H);  // of the product after this one
+          __builtin_prefetch(next), __builtin_prefetch(next + LANES);
+          return x;
+        };
+        const int n = s ? NARROW : H - unit;
+        piece_product(h + s, H, w.B, depth, down_tile(unit, gate) + (long)s * NARROW, start, out, 4 * NARROW, n);
+      }
+  }
+
+  void step_forward(const Window& w, int t, int first, const float* c) const {
+    for (int b = 0; b < w.B; b++)
+      for (int unit = first; unit < std::min(H, first + NARROW); unit += LANES) {
+        const int n = H - unit;
+        const float* v = sums.data + (long)b * 4 * NARROW + (unit - first);
+        const vec i = hard_sigmoid(load(v)), f = hard_sigmoid(load(v + NARROW));
+        const vec g = tanh(load(v + 2 * NARROW)), o = hard_sigmoid(load(v + 3 * NARROW));
+        const size_t row = ((size_t)t * w.B + b) * H + unit;
+        vec cell = i * g;
+        if (c) cell += f * load_some(c + (size_t)b * H + unit, n);
+        const vec tanh_c = tanh(cell);
+        float* gates = w.gates + 4 * (row - unit) + unit;
+        store_some(gates, i, n), store_some(gates + H, f, n), store_some(gates + 2 * H, g, n);
+        store_some(gates + 3 * H, o, n), store_some(w.c + row, cell, n), store_some(w.tanh_c + row, tanh_c, n);
+        store_some(w.h + row, o * tanh_c, n);
+      }
   }
 
   // given: by the states from outside the layer, (T, B, H), or (B, H) for the last one alone. d_gates (T, B, 4H).
@@ -98,7 +104,13 @@ struct LSTMLayer {
     std::memset(dc.data, 0, sizeof(float) * w.B * width);
     for (int t = w.T - 1; t >= 0; t--) {
       const float* outside = every ? given + t * step : t == w.T - 1 ? given : nullptr;
-      if (t < w.T - 1) narrow_product(d.data, d_row, w.B, 4 * H, up.data, width / NARROW, dh.data);
+      for (int unit = 0; t < w.T - 1 && unit < H; unit += NARROW)
+        for (int s = 0; s < 4 * H; s += PART) {
+          float* out = dh.data + unit;
+          const auto start = [&](int b) { return s ? out + (long)b * width : nullptr; };
+          piece_product(d.data + s, d_row, w.B, std::min(PART, 4 * H - s), up.data + (size_t)unit * 4 * H + s * NARROW,
+                        start, out, width, NARROW);
+        }
       for (int b = 0; b < w.B; b++) step_backward(w, t, b, outside, d_gates);
     }
   }

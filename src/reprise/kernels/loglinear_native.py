@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import weakref
+from collections.abc import Mapping
 from ctypes import POINTER, c_float, c_int, c_int64, c_long, c_void_p
 
 import torch
@@ -16,6 +17,23 @@ from reprise.kernels.loglinear_classes import Classes
 from reprise.kernels.loglinear_lstm import LSTMLayer
 from reprise.kernels.loglinear_passes import Passes, Rates
 
+HUGE, ALIGNED = (1 << 21) // 4, 1 << 10
+"""Floats of a huge page, and of an ordinary one, where tensors in such pages begin."""
+
+
+class NativeLinear:
+    """`Linear` in float32; one of w and its transpose is contiguous."""
+
+    def __init__(self) -> None:
+        self.product = _library().reprise_ll_product
+
+    def __call__(self, x: Tensor, w: Tensor, bias: Tensor | None = None) -> Tensor:
+        """See `Linear`."""
+        (rows, depth), columns, transposed = x.shape, w.shape[0], w.is_contiguous()
+        x, out = x.contiguous(), x.new_empty(rows, columns)
+        self.product(rows, depth, columns, transposed, *_pointers(x, w if transposed else w.T, bias, out))
+        return out
+
 
 class NativePasses(Passes):
     """See `Passes`; all tensors are contiguous. Raises NoCompiler where it cannot be compiled."""
@@ -24,22 +42,32 @@ class NativePasses(Passes):
         super().__init__(linear)
         self.library = _library()
 
+    def kept(self, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """See `Passes`: side by side, in huge pages where the system has them."""
+        sizes = [-(-value.numel() // ALIGNED) * ALIGNED for value in values.values()]
+        space = torch.empty(sum(sizes) + HUGE, dtype=torch.float32)
+        self.library.reprise_ll_huge_pages(*_pointers(space), space.nbytes)
+        begin = -(space.data_ptr() // space.itemsize) % HUGE
+        places = space[begin : begin + sum(sizes)].split(sizes)
+        return {
+            name: place[: value.numel()].view(value.shape).copy_(value)
+            for (name, value), place in zip(values.items(), places, strict=True)
+        }
+
     def add_rows(self, rows: Tensor, number: Tensor, out: Tensor) -> None:
         """See `Passes`."""
         self.library.reprise_ll_add_rows(*rows.shape, *_pointers(rows, number, out))
 
     def embed(self, table: Tensor, classes: Classes, ids: Tensor) -> Tensor:
         """See `Passes`."""
-        out = table.new_empty(len(ids), table.shape[1])
-        if classes.identities:
-            first = table[ids.clamp(max=classes.M)]
+        out = table.new_empty(ids.shape[0], table.shape[1])
         tensors = _pointers(table, classes.indptr, classes.indices, ids, out)
-        self.library.reprise_ll_sum_rows(*out.shape, *tensors)
-        return out.add_(first) if classes.identities else out
+        self.library.reprise_ll_sum_rows(*out.shape, classes.M if classes.identities else -1, *tensors)
+        return out
 
     def softmax(self, L: Tensor, target: Tensor, weight: float) -> Tensor:
         """See `Passes`."""
-        losses = torch.empty(len(L), dtype=torch.float64)
+        losses = torch.empty(L.shape[0], dtype=torch.float64)
         scores, target_, losses_ = _pointers(L, target, losses)
         self.library.reprise_ll_softmax(*L.shape, scores, target_, weight, losses_)
         return losses
@@ -48,12 +76,12 @@ class NativePasses(Passes):
         self, a: Tensor, classes: Classes, log_mass: Tensor, target: Tensor, weight: float
     ) -> tuple[Tensor, Tensor]:
         """See `Passes`."""
-        losses = torch.empty(len(a), dtype=torch.float64)
+        losses = torch.empty(a.shape[0], dtype=torch.float64)
         da = torch.empty_like(a) if weight else None
         arrays = _pointers(classes.indptr, classes.indices, log_mass)
-        sizes = len(classes.tags), classes.M, classes.identities, a.shape[1]
+        sizes = classes.tags.shape[0], classes.M, classes.identities, a.shape[1]
         a_, target_, da_, losses_ = _pointers(a, target, da, losses)
-        self.library.reprise_ll_class_softmax(_Classes(*sizes, *arrays), len(a), a_, target_, weight, da_, losses_)
+        self.library.reprise_ll_class_softmax(_Classes(*sizes, *arrays), a.shape[0], a_, target_, weight, da_, losses_)
         return a if da is None else da, losses
 
     def rmsprop(self, p: Tensor, a: Tensor, g: Tensor, rates: Rates) -> None:
@@ -69,7 +97,7 @@ class NativePasses(Passes):
 
     def rmsprop_product(self, p: Tensor, a: Tensor, d: Tensor, h: Tensor, rates: Rates) -> None:
         """See `Passes`."""
-        self.library.reprise_ll_rmsprop_product(*p.shape, len(h), *_pointers(d, h, p, a), _Rates(*rates))
+        self.library.reprise_ll_rmsprop_product(*p.shape, h.shape[0], *_pointers(d, h, p, a), _Rates(*rates))
 
 
 class NativeLSTMLayer(LSTMLayer):
@@ -129,8 +157,10 @@ def _library() -> ctypes.CDLL:
         "layer_free": [pointer],
         "forward": [pointer, window, pointer],
         "backward": [pointer, window, pointer, pointer, c_int, pointer],
+        "product": [c_int] * 4 + [pointer] * 4,
+        "huge_pages": [pointer, c_long],
         "add_rows": [c_int] * 2 + [pointer] * 3,
-        "sum_rows": [c_int] * 2 + [pointer] * 5,
+        "sum_rows": [c_int] * 3 + [pointer] * 5,
         "softmax": [c_int] * 2 + [pointer] * 2 + [c_float, pointer],
         "class_softmax": [POINTER(_Classes), c_int, pointer, pointer, c_float, pointer, pointer],
         "rmsprop": [c_long] + [pointer] * 3 + [_Rates],

@@ -4,6 +4,7 @@ has the same in C++.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
@@ -30,6 +31,10 @@ class Passes:
 
     def __init__(self, linear: Linear) -> None:
         self.linear = linear
+
+    def kept(self, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Copies of tensors that stay in use, contiguous."""
+        return {name: value.clone(memory_format=torch.contiguous_format) for name, value in values.items()}
 
     def embed(self, table: Tensor, classes: Classes, ids: Tensor) -> Tensor:
         """The sums (n, D) of the rows of a table (F, D) that are the features of the classes ids (n,)."""

@@ -23,7 +23,7 @@ class RMSprop:
 
     def __init__(self, parameters: Mapping[str, Tensor], tables: set[str], passes: Passes) -> None:
         self.parameters, self.passes = parameters, passes
-        self.a = {name: torch.zeros_like(value) for name, value in parameters.items()}
+        self.a = passes.kept({name: torch.zeros_like(value) for name, value in parameters.items()})
         self.seen = {name: torch.zeros(len(parameters[name]), dtype=torch.int64) for name in sorted(tables)}
         self.step = 0
 
