@@ -75,12 +75,6 @@ def recorded(*arguments, **training):
     return made
 
 
-def finish(training):
-    while not training.finished:
-        training.advance()
-    return training.outcome()
-
-
 def epoch(training):
     while training.epoch == 0:
         training.advance()

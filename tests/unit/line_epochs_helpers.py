@@ -49,16 +49,6 @@ def config(model="gso", sizes=None, **training):
     }
 
 
-def finish(training):
-    while not training.finished:
-        training.advance()
-    return training.outcome()
-
-
-def values(outcome):
-    return {(m["split"], m["metric"]): m["value"] for m in outcome.metrics}
-
-
 def losses_line_by_line(path, fold, part, parameters):
     """Nats of each predicted token of the part's lines, from the readable model on one line after another."""
     loaded = Corpus.load(path)

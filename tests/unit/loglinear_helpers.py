@@ -101,18 +101,6 @@ def config(kind="ll-rnn", sizes=None, **training):
     }
 
 
-def finish(training):
-    """Trains to the end; the outcome."""
-    while not training.finished:
-        training.advance()
-    return training.outcome()
-
-
-def values(outcome):
-    """Metrics by split and name."""
-    return {(m["split"], m["metric"]): m["value"] for m in outcome.metrics}
-
-
 def readable(training, made):
     """The readable model with a training's weights, in float64."""
     model = initial_model(made["model"], training.lexicon, 0)

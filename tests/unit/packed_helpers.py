@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from subsequence_helpers import needs_compiler
 
 from reprise.data.corpus import Corpus, Split
 from reprise.kernels.packed import PackedEngine
@@ -16,8 +15,6 @@ from reprise.kernels.packed_hand import HandPackedEngine
 from reprise.kernels.packed_reference import PaddedEngine
 from reprise.kernels.packing import PackedBatch
 from reprise.models.gso import GSO, FirstOrder, MultiplicativeIntegration, SymbolModel
-
-__all__ = ["ENGINES", "FAMILIES", "corpus", "drawn", "error", "lines", "needs_compiler"]
 
 ENGINES = {"fused": FusedPackedEngine, "packed": HandPackedEngine}
 # (vocabulary n, hidden H, second order M, activation) -> model

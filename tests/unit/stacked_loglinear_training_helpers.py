@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from loglinear_helpers import config
 from stacked_helpers import experiment
-
-from reprise.training.loop import run_job
-from reprise.training.record import read_record
+from stacked_training_helpers import solo_of
 
 SIZES = {"embedding_size": 8, "hidden_size": 7, "top_types": 15}
 LL = config("ll-rnn", SIZES, batch_size=100, sample_words=5)
@@ -26,18 +22,8 @@ def unlike(corpus, base=LL):
     ]
 
 
-def records(jobs):
-    return [read_record(job.output, job.resolved) for job in jobs]
-
-
-def values(record):
-    return {(m["split"], m["metric"]): m["value"] for m in record["metrics"]}
-
-
-def solo_of(job, folder):
-    record = run_job(replace(job, root=folder / "solo", output=folder / "solo.json", engine="hand"))
-    (folder / "solo.json").unlink()
-    return record
+def solo(job, folder):
+    return solo_of(job, folder, "hand")
 
 
 def together(corpus, base=LL):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import copy
-import os
-import shutil
 
 import numpy as np
 import pytest
 import torch
+from compiler_helpers import needs_compiler
 
 from reprise.kernels import FusedEngine, HandEngine, ReferenceEngine
 from reprise.kernels.subsequences import Subsequences
@@ -30,8 +29,6 @@ MODELS = {
     "m-rnn": lambda: MRNN(103, 40, 29),
     "m-rnn of one factor": lambda: MRNN(33, 5, 1),
 }
-COMPILERS = [name for name in (os.environ.get("CXX"), "c++", "g++", "clang++") if name and shutil.which(name)]
-needs_compiler = pytest.mark.skipif(not COMPILERS, reason="no C++ compiler")
 ENGINES = [pytest.param(FusedEngine, marks=needs_compiler), HandEngine]
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from batched_helpers import epoch, finish, make_corpus, recorded
+from batched_helpers import epoch, make_corpus, recorded
+from protocol_helpers import finish
 
 from reprise.data.corpus import Corpus, Split
 from reprise.training import counters

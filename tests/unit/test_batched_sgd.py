@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import copy
 import math
 
 import pytest
 import torch
-from batched_helpers import CPU, config, finish, make_corpus
+from batched_helpers import CPU, config, make_corpus
+from engine_helpers import same_bits
+from protocol_helpers import (
+    finish,
+    goes_on,
+    options_are_known,
+    progress_of,
+    replicas_differ_and_repeat,
+    states_of,
+    values,
+)
 
-from reprise.config.options import check_options
 from reprise.config.resolved import Resolved
 from reprise.data.corpus import Corpus
 from reprise.errors import UserError
 from reprise.models import MODELS
-from reprise.training import PROTOCOLS
 from reprise.training.batched_sgd import BatchedSGD
-from reprise.training.checkpoint import decode, encode
 from reprise.training.loop import Job, run_job
 from reprise.training.protocol import Diverged
 
@@ -51,10 +57,10 @@ def test_training_beats_the_unigram_with_either_engine(corpus, model):
     sizes = {"embedding_size": 24, "hidden_size": 24}
     settings = {"dropout": 0.2, "batch_size": 10}
     outcome = finish(BatchedSGD(config(model, sizes, max_epochs=6, **settings), 1, corpus, "auto", CPU))
-    values = {(m["split"], m["metric"]): m["value"] for m in outcome.metrics}
+    found = values(outcome)
     facts = Corpus.load(corpus).facts
-    assert values["test", "source_entropy"] == facts["source_nats"]["test"]
-    assert facts["source_nats"]["test"] < values["test", "cross_entropy"] < 0.97 * facts["unigram_entropy_nats"]
+    assert found["test", "source_entropy"] == facts["source_nats"]["test"]
+    assert facts["source_nats"]["test"] < found["test", "cross_entropy"] < 0.97 * facts["unigram_entropy_nats"]
     reference = finish(BatchedSGD(config(model, sizes, max_epochs=2, **settings), 1, corpus, "reference", CPU))
     for ours, theirs in zip(outcome.curves, reference.curves, strict=True):
         assert ours["y"][:2] == pytest.approx(theirs["y"], rel=1e-3)
@@ -66,32 +72,23 @@ def test_training_goes_on_from_its_state_to_the_same_bits(corpus, model, engine,
     monkeypatch.setattr(BatchedSGD, "windows", 3)
     splits, made = set(), config(model, batch_size=10, steps=15)
     whole = BatchedSGD(made, 2, corpus, engine, CPU)
-    states = []
-    while not whole.finished:
-        whole.advance()
-        states.append(encode({"identity": {}, "state": copy.deepcopy(whole.state())}))
+    states = states_of(whole, "split")[1:]
     for i in sorted({0, len(states) // 3, len(states) // 2, len(states) - 3}):
-        state = decode(states[i])["state"]
-        splits.add(state["split"])
+        split, state = states[i]
+        splits.add(split)
         again = BatchedSGD(made, 2, corpus, engine, CPU)
-        again.restore(state)
-        assert finish(again) == whole.outcome()
-        assert all(torch.equal(v, again.kernel.export()[k]) for k, v in whole.kernel.export().items())
+        goes_on(again, state, whole)
+        assert same_bits(whole.kernel.export(), again.kernel.export())
     assert len(splits) > 1, "the states must stand in the training text and in another"
 
 
 def test_replicas_differ_and_repeat(corpus):
-    one, two, again = (finish(BatchedSGD(config(), s, corpus, "auto", CPU)) for s in (1, 2, 1))
-    assert one == again
-    assert one != two
+    replicas_differ_and_repeat(lambda seed: BatchedSGD(config(), seed, corpus, "auto", CPU))
 
 
 def test_progress_never_goes_back(corpus):
     training = BatchedSGD(config(), 0, corpus, "auto", CPU)
-    seen = [training.done]
-    while not training.finished:
-        assert training.advance()
-        seen.append(training.done)
+    seen = progress_of(training)
     assert seen == sorted(set(seen))
     assert seen[0] == 0
     assert seen[-1] == training.total == 2
@@ -131,8 +128,4 @@ def test_wrong_input_is_told_in_one_line(corpus):
 
 def test_the_registry_knows_the_options_of_these_configurations():
     for name in ("gru-lm", "lstm-lm"):
-        made = config(name)
-        assert check_options(made["model"]["options"], MODELS[name].options, "f", name) == made["model"]["options"]
-        training = made["training"]
-        entry = PROTOCOLS[training["protocol"]]
-        assert check_options(training["options"], entry.options, "f", "p") == training["options"]
+        options_are_known(config(name))

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 from bench_helpers import TINY
-from subsequence_helpers import needs_compiler
+from compiler_helpers import needs_compiler
 
 from reprise import cli
 from reprise.bench import BENCHES, peak, rrntn, timing

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 import torch
-from subsequence_helpers import needs_compiler
+from compiler_helpers import needs_compiler
 
 from reprise import cli
 from reprise.bench import BENCHES, gso, worker

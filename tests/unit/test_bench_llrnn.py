@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from subsequence_helpers import needs_compiler
+from compiler_helpers import needs_compiler
 
 from reprise import cli
 from reprise.bench import BENCHES, llrnn, worker

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from bench_helpers import TINY
-from subsequence_helpers import needs_compiler
+from compiler_helpers import needs_compiler
 
 from reprise.bench import peers, rrntn
 from reprise.bench.engines import Engine

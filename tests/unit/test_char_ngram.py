@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 import torch
+from protocol_helpers import finish
 
 from reprise.data import synthetic_lines, wsj_characters
 from reprise.data.character_lines import TEST, TRAIN, VALID
@@ -118,17 +119,11 @@ def lines_of(prepared, fold, *values):
     return [split.tokens[split.offsets[i] : split.offsets[i + 1]].tolist() for i in chosen]
 
 
-def finished(training):
-    while not training.finished:
-        training.advance()
-    return training.outcome()
-
-
 @pytest.mark.parametrize("fold", [0, 1])
 def test_a_replica_is_a_fold(corpus, fold):
     path, prepared = corpus
     training = training_of(path, fold)
-    outcome = finished(training)
+    outcome = finish(training)
     counted, tested = lines_of(prepared, fold, TRAIN), lines_of(prepared, fold, TEST)
     nats = [-math.log(p) for p in by_hand(counted, tested, 3, 703)]
     values = {(m["split"], m["metric"]): (m["value"], m["n"], m["unit"]) for m in outcome.metrics}
@@ -147,7 +142,7 @@ def test_a_replica_is_a_fold(corpus, fold):
 
 def test_the_validation_lines_may_be_counted(corpus):
     path, prepared = corpus
-    outcome = finished(training_of(path, counted="train-and-valid"))
+    outcome = finish(training_of(path, counted="train-and-valid"))
     assert {metric["split"] for metric in outcome.metrics} == {"test"}
     nats = -np.log(by_hand(lines_of(prepared, 0, TRAIN, VALID), lines_of(prepared, 0, TEST), 3, 703))
     assert outcome.metrics[0]["value"] == pytest.approx(nats.mean(), rel=1e-12)
@@ -155,7 +150,7 @@ def test_the_validation_lines_may_be_counted(corpus):
 
 def test_it_goes_on_where_it_stopped(corpus):
     path, _ = corpus
-    whole = finished(training_of(path))
+    whole = finish(training_of(path))
     stopped = training_of(path)
     stopped.advance()
     state = copy.deepcopy(stopped.state())
@@ -163,13 +158,13 @@ def test_it_goes_on_where_it_stopped(corpus):
     resumed = training_of(path)
     resumed.restore(state)
     assert resumed.done == 1
-    assert finished(resumed) == whole
+    assert finish(resumed) == whole
     assert resumed.parameters == finished_parameters(path)
 
 
 def finished_parameters(path):
     training = training_of(path)
-    finished(training)
+    finish(training)
     return training.parameters
 
 
@@ -186,7 +181,7 @@ def test_a_replica_without_a_fold(corpus, tmp_path):
 def test_the_7_gram_of_the_real_text(mirror, tmp_path):
     wsj_characters.prepare(mirror / "ptb", {"folds": 5, "fold_seed": 0}).save(tmp_path / "corpus.npz")
     training = training_of(tmp_path / "corpus.npz", order=7)
-    outcome = finished(training)
+    outcome = finish(training)
     values = {(m["split"], m["metric"]): m["value"] for m in outcome.metrics}
     assert values["test", "cross_entropy"] == pytest.approx(1.0555, abs=5e-5)
     assert values["test", "predicted_characters"] == 1_121_066

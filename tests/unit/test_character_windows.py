@@ -9,18 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from windows_helpers import CPU, config, finish, make_corpus
+from engine_helpers import same_bits
+from protocol_helpers import finish, goes_on, options_are_known, states_of
+from windows_helpers import CPU, config, make_corpus
 
-from reprise.config.options import check_options
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.config.resolved import Resolved
 from reprise.data.corpus import Corpus
 from reprise.errors import UserError
-from reprise.models import MODELS
-from reprise.training import PROTOCOLS
 from reprise.training.character_windows import CharacterWindows
-from reprise.training.checkpoint import decode, encode
+from reprise.training.checkpoint import decode
 from reprise.training.loop import Job, run_job
 from reprise.training.protocol import Diverged
 from reprise.training.rmsprop import TensorFlowRMSProp, clip_by_global_norm
@@ -147,16 +146,13 @@ def test_carried_streams_go_on_with_their_state_and_begin_anew_at_the_end(corpus
 def test_training_goes_on_from_its_state_to_the_same_bits(corpus, engine, window_state, monkeypatch):
     monkeypatch.setattr(CharacterWindows, "steps_at_once", 7)
     whole = made(corpus, 2, engine, window_state=window_state)
-    states = []
-    while not whole.finished:
-        whole.advance()
-        states.append(encode({"identity": {}, "state": copy.deepcopy(whole.state())}))
+    states = states_of(whole)[1:]
     for i in (0, 3):
         again = made(corpus, 2, engine, window_state=window_state)
-        again.restore(decode(states[i])["state"])
+        again.restore(decode(states[i][1])["state"])
         assert again.done == min(7 * (i + 1), 41)
-        assert finish(again) == whole.outcome()
-        assert all(torch.equal(v, again.model.state_dict()[k]) for k, v in whole.model.state_dict().items())
+        goes_on(again, states[i][1], whole)
+        assert same_bits(whole.model.state_dict(), again.model.state_dict())
 
 
 def test_engines_and_replicas(corpus):
@@ -226,7 +222,4 @@ def test_the_papers_file_configures_it_at_every_tier():
     small = config()
     for experiment in trained:
         assert experiment.config["training"]["options"].keys() == small["training"]["options"].keys()
-    for section, registry, name in (("model", MODELS, "name"), ("training", PROTOCOLS, "protocol")):
-        entry = small[section]
-        options = check_options(entry["options"], registry[entry[name]].options, "f", entry[name])
-        assert options == entry["options"]
+    options_are_known(small)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import copy
-import stat
 
 import pytest
 import torch
-from subsequence_helpers import COMPILERS, MODELS, needs_compiler, pair, small, text, trained, worst_error
+from compiler_helpers import chosen_without_compiler, needs_compiler, use_compiler, use_compiler_without_native
+from subsequence_helpers import MODELS, pair, small, text, trained, worst_error
 
 from reprise.errors import UserError
-from reprise.kernels import build, choose_engine, fused, gated, layerwise, packed, sequence, window
+from reprise.kernels import build, choose_engine, gated, layerwise, packed, sequence, window
 from reprise.models.elman import Elman
 from reprise.models.gated import GRU
 from reprise.models.gso import GSO
@@ -19,34 +19,15 @@ from reprise.models.stacked_lstm import StackedLSTM
 from reprise.models.window import WindowModel
 
 
-@pytest.fixture
-def fresh_build(monkeypatch, tmp_path):
-    """A machine on which nothing is compiled yet."""
-    monkeypatch.setenv("REPRISE_BUILD", str(tmp_path / "built"))
-    build.library.cache_clear()
-    fused._library.cache_clear()
-    yield tmp_path
-    build.library.cache_clear()
-    fused._library.cache_clear()
-
-
 def test_without_a_compiler_auto_is_the_hand_engine(fresh_build, monkeypatch, capsys):
-    monkeypatch.setenv("CXX", "no-such-compiler")
     model = small(RNTN(20, 4))
-    assert choose_engine("auto", model).name == "hand"
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert "no-such-compiler" in said
-    with pytest.raises(UserError, match="no-such-compiler"):
-        choose_engine("fused", model)
+    chosen = chosen_without_compiler(lambda name: choose_engine(name, model), monkeypatch, capsys)
+    assert chosen.name == "hand"
 
 
 @needs_compiler
 def test_a_compiler_without_native_makes_a_correct_library_for_the_plainest_cpu(fresh_build, monkeypatch):
-    compiler = fresh_build / "plain-c++"
-    compiler.write_text(f'#!/bin/sh\ncase "$*" in *-march=native*) exit 1;; esac\nexec {COMPILERS[0]} "$@"\n')
-    compiler.chmod(compiler.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setenv("CXX", str(compiler))
+    use_compiler_without_native(fresh_build, monkeypatch)
     model = small(MODELS["several groups"]())
     data = text(model.vocabulary)
     plain, reference = pair(lambda m: choose_engine("auto", m), model)
@@ -58,10 +39,7 @@ def test_a_compiler_without_native_makes_a_correct_library_for_the_plainest_cpu(
 
 
 def test_a_source_that_does_not_compile_is_reported(fresh_build, monkeypatch):
-    compiler = fresh_build / "broken"
-    compiler.write_text('#!/bin/sh\necho "x.cpp:1: error: no" >&2\nexit 1\n')
-    compiler.chmod(compiler.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setenv("CXX", str(compiler))
+    use_compiler('echo "x.cpp:1: error: no" >&2\nexit 1', fresh_build, monkeypatch)
     with pytest.raises(build.NoCompiler, match="error: no"):
         build.library("fused")
     assert list((fresh_build / "built").iterdir()) == []

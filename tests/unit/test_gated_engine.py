@@ -7,6 +7,7 @@ import copy
 import numpy as np
 import pytest
 import torch
+from engine_helpers import export_and_load_are_exact_copies, same_bits
 
 from reprise.errors import UserError
 from reprise.kernels import gated_step, gemm
@@ -142,17 +143,9 @@ def test_the_step_is_that_of_the_stated_loss(engine, reduction, share, clip):
 def test_export_and_load_are_exact_copies(engine, name):
     model = small(MODELS[name]())
     fast = engine(model)
-    state = model.state_dict()
-    assert all(torch.equal(value, state[key]) for key, value in fast.export().items())
-    other = small(MODELS[name](), seed=1).state_dict()
-    fast.load(other)
-    exported = fast.export()
-    assert list(exported) == list(other)
-    assert all(torch.equal(value, other[key]) for key, value in exported.items())
     fast.reset(4)
-    train(fast, model, 6, 4)
-    assert all(torch.equal(value, other[key]) for key, value in exported.items()), "export must be a copy"
-    assert all(torch.equal(value, state[key]) for key, value in model.state_dict().items())
+    other = small(MODELS[name](), seed=1)
+    export_and_load_are_exact_copies(fast, model, other, lambda: train(fast, model, 6, 4))
 
 
 @EACH
@@ -167,7 +160,7 @@ def test_what_was_exported_goes_on_to_the_same_bits(engine, name):
     again.state = tuple(s.clone() for s in whole.state)
     for e in (whole, again):
         train(e, model, 5, 20, seed=1)
-    assert all(torch.equal(value, again.export()[key]) for key, value in whole.export().items())
+    assert same_bits(whole.export(), again.export())
     assert all(torch.equal(*states) for states in zip(whole.state, again.state, strict=True))
 
 

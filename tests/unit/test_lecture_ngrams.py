@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 import torch
+from protocol_helpers import finish, options_are_known, values
 
-from reprise.config.options import check_options
 from reprise.config.resolved import Resolved
 from reprise.data import ptb, synthetic
 from reprise.data.corpus import Corpus
@@ -40,16 +40,6 @@ def training_of(corpus, *arguments, **options):
     return WordNGramCount(config(*arguments, **options), 0, corpus, "auto", torch.device("cpu"))
 
 
-def finished(training):
-    while not training.finished:
-        assert training.advance()
-    return training.outcome()
-
-
-def values(outcome):
-    return {(m["split"], m["metric"]): m["value"] for m in outcome.metrics}
-
-
 def curves(outcome):
     return {(c["split"], c["metric"], c["axis"]): dict(zip(c["x"], c["y"], strict=True)) for c in outcome.curves}
 
@@ -57,7 +47,7 @@ def curves(outcome):
 @pytest.mark.parametrize("boundary", ["sentence", "text"])
 def test_a_record_has_every_order_and_every_part_of_the_text(corpus, boundary):
     training = training_of(corpus, "kneser-ney", boundary=boundary)
-    outcome = finished(training)
+    outcome = finish(training)
     loaded = Corpus.load(corpus)
     end, model = loaded.vocabulary.index("</s>"), MODELS["kneser-ney"].build(vocabulary=60, order=3)
     all_words = Positions.of(loaded.splits["train"], 2, end, boundary)
@@ -80,7 +70,7 @@ def test_a_record_has_every_order_and_every_part_of_the_text(corpus, boundary):
 
 
 def test_where_a_word_has_no_probability_there_is_no_cross_entropy(corpus):
-    found = finished(training_of(corpus, "relative-ngram"))
+    found = finish(training_of(corpus, "relative-ngram"))
     shares, zero = curves(found)["test", "unpredicted_share", "order"], curves(found)["test", "zero_share", "order"]
     assert 0 < shares[2] < shares[3] < 1
     assert shares[3] == pytest.approx(zero[3] + curves(found)["test", "undefined_share", "order"][3])
@@ -89,7 +79,7 @@ def test_where_a_word_has_no_probability_there_is_no_cross_entropy(corpus):
 
 
 def test_scores_that_are_no_probabilities_have_no_cross_entropy(corpus):
-    found = values(finished(training_of(corpus, "stupid-backoff", alpha=0.4)))
+    found = values(finish(training_of(corpus, "stupid-backoff", alpha=0.4)))
     assert not {key for key in found if key[1].startswith("cross_entropy")}
     assert found["test", "score_cross_entropy_order_3"] > 0
     assert found["test", "score_sum_order_1"] == pytest.approx(1)
@@ -98,7 +88,7 @@ def test_scores_that_are_no_probabilities_have_no_cross_entropy(corpus):
 
 def test_it_goes_on_where_it_stopped(corpus):
     whole = training_of(corpus, "backoff-ngram")
-    expected = finished(whole)
+    expected = finish(whole)
     for pieces in (0, 4, 8, 9):
         stopped = training_of(corpus, "backoff-ngram")
         for _ in range(pieces):
@@ -106,7 +96,7 @@ def test_it_goes_on_where_it_stopped(corpus):
         resumed = training_of(corpus, "backoff-ngram")
         resumed.restore(copy.deepcopy(stopped.state()))
         assert resumed.done == pieces
-        assert finished(resumed) == expected
+        assert finish(resumed) == expected
         assert resumed.parameters == whole.parameters
 
 
@@ -130,10 +120,8 @@ def test_wrong_input_is_told_in_one_line(corpus, tmp_path):
 
 def test_the_registry_knows_the_options_of_these_configurations():
     for name, options in {"additive-ngram": {"delta": 0.1}, "stupid-backoff": {"alpha": 0.4}, "kneser-ney": {}}.items():
-        made = config(name, **options)
-        assert check_options(made["model"]["options"], MODELS[name].options, "f", name)
+        options_are_known(config(name, **options))
     entry = PROTOCOLS["word-ngram"]
-    assert check_options(made["training"]["options"], entry.options, "f", "p")
     assert entry.trains
     assert not entry.chance
 
@@ -141,10 +129,10 @@ def test_the_registry_knows_the_options_of_these_configurations():
 def test_the_penn_treebank(mirror, tmp_path):
     """Numbers of our own, worked out once; the counts do not depend on the machine."""
     ptb.prepare(mirror / "ptb", {}).save(tmp_path / "corpus.npz")
-    found = values(finished(training_of(tmp_path / "corpus.npz", "kneser-ney", order=5, halvings=0)))
+    found = values(finish(training_of(tmp_path / "corpus.npz", "kneser-ney", order=5, halvings=0)))
     assert math.exp(found["test", "cross_entropy"]) == pytest.approx(143.38, abs=0.005)
     stored = [found["train", f"stored_order_{n}"] for n in range(1, 6)]
     assert stored == [10_000, 264_990, 589_720, 738_528, 790_568]
-    relative = values(finished(training_of(tmp_path / "corpus.npz", "relative-ngram", order=5, halvings=0)))
+    relative = values(finish(training_of(tmp_path / "corpus.npz", "relative-ngram", order=5, halvings=0)))
     shares = [relative["test", f"unpredicted_share_order_{n}"] for n in range(1, 6)]
     assert shares == pytest.approx([0, 0.18918, 0.55338, 0.75971, 0.83502], abs=5e-6)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import math
 
 import pytest
 import torch
+from protocol_helpers import finish, goes_on, options_are_known, replicas_differ_and_repeat, saved, states_of
 
 from reprise.config.options import check_options
 from reprise.config.resolved import Resolved
@@ -14,9 +14,7 @@ from reprise.data.name_lengths import FILLERS, FIXED
 from reprise.data.names import Names
 from reprise.data.registry import PREPARATIONS
 from reprise.errors import UserError
-from reprise.models import MODELS
-from reprise.training import PROTOCOLS
-from reprise.training.checkpoint import decode, encode
+from reprise.training.checkpoint import decode
 from reprise.training.loop import Job, run_job
 from reprise.training.protocol import Diverged, generator_for
 from reprise.training.recall import RandomJacobians, Recall
@@ -52,12 +50,6 @@ def config(name="notes-rnn", steps=60, filler=4, protocol="recall", **model):
         "training": {"protocol": protocol, "options": (training | {"log_every": 20}) if protocol == "recall" else {}},
         "precision": "float32",
     }
-
-
-def finish(training):
-    while not training.finished:
-        assert training.advance()
-    return training.outcome()
 
 
 def recall(seed=0, **options):
@@ -100,20 +92,14 @@ def test_half_of_the_batches_have_no_filler(monkeypatch):
 
 @pytest.mark.parametrize("name", ["notes-rnn", "notes-lstm"])
 def test_it_goes_on_from_its_state_to_the_same_bits(name):
-    whole, states = recall(name=name), []
-    while not whole.finished:
-        states.append(encode({"identity": {}, "state": copy.deepcopy(whole.state())}))
-        whole.advance()
-    for state in (states[0], states[1], states[-1]):
-        again = recall(name=name)
-        again.restore(decode(state)["state"])
-        assert finish(again) == whole.outcome()
+    whole = recall(name=name)
+    states = states_of(whole)[:-1]
+    for _, state in (states[0], states[1], states[-1]):
+        goes_on(recall(name=name), state, whole)
 
 
 def test_replicas_differ_and_repeat():
-    one, two, again = (finish(recall(seed)) for seed in (1, 2, 1))
-    assert one == again
-    assert one != two
+    replicas_differ_and_repeat(recall)
 
 
 def test_a_network_that_is_not_trained(tmp_path):
@@ -123,7 +109,7 @@ def test_a_network_that_is_not_trained(tmp_path):
     assert record["curves"] == start
     assert {m["metric"] for m in record["metrics"]} >= {"log10_jacobian_at_8", "log10_above_bound"}
     fresh = RandomJacobians(resolved.config, 0, None, "auto", CPU)
-    fresh.restore(decode(encode({"identity": {}, "state": fresh.state()}))["state"])
+    fresh.restore(decode(saved(fresh))["state"])
     assert finish(fresh).curves == start
 
 
@@ -140,6 +126,5 @@ def test_divergence_and_wrong_input_are_told(tmp_path):
 def test_the_registry_knows_the_options_of_these_configurations():
     for name in ("notes-rnn", "notes-gru", "notes-lstm"):
         made = config(name)
-        assert check_options(made["model"]["options"], MODELS[name].options, "f", name)
-    assert check_options(made["training"]["options"], PROTOCOLS["recall"].options, "f", "p")
+        options_are_known(made)
     assert check_options(made["data"]["options"], PREPARATIONS["names"].options, "f", "d")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from test_lecture_report import contexts, drawn, metric, reading
+from lecture_report_helpers import contexts, drawn, metric, reading
 
 from reprise.report.figures import lecture_sentences as figures
 from reprise.report.tables import lecture_sentences as tables

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import copy
-
 import pytest
 import torch
+from engine_helpers import same_bits
+from protocol_helpers import finish, goes_on, options_are_known, states_of
 
-from reprise.config.options import check_options
 from reprise.config.resolved import Resolved
 from reprise.data import synthetic
 from reprise.data.corpus import Corpus
 from reprise.errors import UserError
 from reprise.kernels.window import HandEngine, ReferenceEngine, choose_window_model_engine
-from reprise.models import MODELS
 from reprise.models.window import WindowModel, initialise
-from reprise.training import PROTOCOLS
-from reprise.training.checkpoint import decode, encode
 from reprise.training.loop import Job, run_job
 from reprise.training.protocol import Diverged
 from reprise.training.window_sgd import WindowSGD
@@ -112,12 +108,6 @@ def config(direct=False, **training):
     }
 
 
-def finish(training):
-    while not training.finished:
-        assert training.advance()
-    return training.outcome()
-
-
 @pytest.mark.parametrize("boundary", ["sentence", "text"])
 def test_every_word_is_predicted_from_those_before_it(corpus, boundary):
     training, loaded = WindowSGD(config(boundary=boundary), 0, corpus, "auto", CPU), Corpus.load(corpus)
@@ -150,15 +140,12 @@ def test_training_beats_the_unigram(corpus, direct):
 @pytest.mark.parametrize("engine", ["hand", "reference"])
 def test_training_goes_on_from_its_state_to_the_same_bits(corpus, engine, monkeypatch):
     monkeypatch.setattr(WindowSGD, "windows_at_once", 400)
-    whole, states = WindowSGD(config(True), 2, corpus, engine, CPU), []
-    while not whole.finished:
-        states.append(encode({"identity": {}, "state": copy.deepcopy(whole.state())}))
-        whole.advance()
+    whole = WindowSGD(config(True), 2, corpus, engine, CPU)
+    states = states_of(whole)[:-1]
     for i in (0, 3, len(states) // 2, len(states) - 1):
         again = WindowSGD(config(True), 2, corpus, engine, CPU)
-        again.restore(decode(states[i])["state"])
-        assert finish(again) == whole.outcome()
-        assert all(torch.equal(v, again.kernel.export()[k]) for k, v in whole.kernel.export().items())
+        goes_on(again, states[i][1], whole)
+        assert same_bits(whole.kernel.export(), again.kernel.export())
 
 
 def test_a_whole_job_leaves_a_record(corpus, tmp_path):
@@ -177,6 +164,4 @@ def test_divergence_and_wrong_input_are_told(corpus):
 
 
 def test_the_registry_knows_the_options_of_this_configuration():
-    made = config()
-    assert check_options(made["model"]["options"], MODELS["window-lm"].options, "f", "m")
-    assert check_options(made["training"]["options"], PROTOCOLS["window-sgd"].options, "f", "p")
+    options_are_known(config())

@@ -8,16 +8,14 @@ import math
 import numpy as np
 import pytest
 import torch
-from line_epochs_helpers import CPU, MODEL_OPTIONS, config, finish, lines_of, losses_line_by_line, values
+from compiler_helpers import needs_compiler
+from line_epochs_helpers import CPU, MODEL_OPTIONS, config, lines_of, losses_line_by_line
 from packed_helpers import corpus as make_corpus
-from packed_helpers import needs_compiler
+from protocol_helpers import finish, options_are_known, values
 from torch.nn import functional
 
-from reprise.config.options import check_options
 from reprise.data.corpus import Corpus
 from reprise.errors import UserError
-from reprise.models import MODELS
-from reprise.training import PROTOCOLS
 from reprise.training.line_epochs import LineEpochs
 
 
@@ -130,8 +128,4 @@ def test_wrong_input_is_told_in_one_line(corpus, tmp_path):
 
 def test_the_registry_knows_the_options_of_these_configurations():
     for name in MODEL_OPTIONS:
-        made = config(name)
-        assert check_options(made["model"]["options"], MODELS[name].options, "f", name) == made["model"]["options"]
-        training = made["training"]
-        entry = PROTOCOLS[training["protocol"]]
-        assert check_options(training["options"], entry.options, "f", "p") == training["options"]
+        options_are_known(config(name))

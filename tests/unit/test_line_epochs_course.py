@@ -7,12 +7,13 @@ import math
 import numpy as np
 import pytest
 import torch
-from line_epochs_helpers import CPU, config, finish, losses_line_by_line, values
+from compiler_helpers import needs_compiler
+from engine_helpers import same_bits
+from line_epochs_helpers import CPU, config, losses_line_by_line
 from packed_helpers import corpus as make_corpus
-from packed_helpers import needs_compiler
+from protocol_helpers import finish, goes_on, saved, states_of, values
 
 from reprise.config.resolved import Resolved
-from reprise.training.checkpoint import decode, encode
 from reprise.training.line_epochs import LineEpochs
 from reprise.training.loop import Job, run_job
 from reprise.training.protocol import Diverged
@@ -34,17 +35,13 @@ def test_training_goes_on_from_its_state_to_the_same_bits(corpus, small_steps, m
     monkeypatch.setattr("reprise.training.line_epochs._EVALUATED_TOGETHER", 2)
     made = config(clip_norm=0.5)
     whole = LineEpochs(made, 1, corpus, engine, CPU)
-    states = []
-    while not whole.finished:
-        whole.advance()
-        states.append((whole.part, encode({"identity": {}, "state": whole.state()})))
+    states = states_of(whole, "part")[1:]
     chosen = [states[i] for i in np.linspace(0, len(states) - 1, 9).astype(int)]
     assert {part for part, _ in chosen} == {"train", "valid", "test"}
     for _, state in chosen:
         again = LineEpochs(made, 1, corpus, engine, CPU)
-        again.restore(decode(state)["state"])
-        assert finish(again) == whole.outcome()
-        assert all(torch.equal(v, again.best["parameters"][k]) for k, v in whole.best["parameters"].items())
+        goes_on(again, state, whole)
+        assert same_bits(whole.best["parameters"], again.best["parameters"])
 
 
 def test_the_epoch_of_the_lowest_validation_loss_is_tested(corpus, monkeypatch):
@@ -84,8 +81,7 @@ def test_a_run_that_diverges_later_keeps_its_best_epoch_and_says_so(corpus, smal
     nats = torch.cat(losses_line_by_line(corpus, 0, 2, training.best["parameters"]))
     assert found["test", "cross_entropy"] == pytest.approx(nats.mean().item(), rel=1e-5)
     again = LineEpochs(config(), 0, corpus, "packed", CPU)
-    again.restore(decode(encode({"identity": {}, "state": training.state()}))["state"])
-    assert finish(again) == outcome
+    goes_on(again, saved(training), training)
 
 
 def test_a_validation_loss_that_is_not_finite_is_divergence_too(corpus, small_steps):

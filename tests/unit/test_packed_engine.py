@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import copy
-import stat
 
 import numpy as np
 import pytest
 import torch
-from packed_helpers import ENGINES, FAMILIES, drawn, error, lines, needs_compiler
-from subsequence_helpers import COMPILERS
+from compiler_helpers import chosen_without_compiler, needs_compiler, use_compiler_without_native
+from packed_helpers import ENGINES, FAMILIES, drawn, error, lines
 from torch import nn
 from torch.nn import functional
 
 from reprise.errors import UserError
-from reprise.kernels import build, packed_fused
 from reprise.kernels.packed import choose_packed_engine
 from reprise.kernels.packed_hand import HandPackedEngine
 from reprise.kernels.packed_reference import PaddedEngine
@@ -176,34 +174,15 @@ def test_names_of_engines():
             engine(nn.Linear(2, 2))
 
 
-@pytest.fixture
-def fresh_build(monkeypatch, tmp_path):
-    """A machine on which nothing is compiled yet."""
-    monkeypatch.setenv("REPRISE_BUILD", str(tmp_path / "built"))
-    for cache in (build.library, packed_fused._library):
-        cache.cache_clear()
-    yield tmp_path
-    for cache in (build.library, packed_fused._library):
-        cache.cache_clear()
-
-
 def test_without_a_compiler_auto_is_torch(fresh_build, monkeypatch, capsys):
-    monkeypatch.setenv("CXX", "no-such-compiler")
     model = drawn("gso", 6, 8, 9, "tanh")
-    assert choose_packed_engine("auto", model).name == "packed"
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert "no-such-compiler" in said
-    with pytest.raises(UserError, match="no-such-compiler"):
-        choose_packed_engine("fused", model)
+    chosen = chosen_without_compiler(lambda name: choose_packed_engine(name, model), monkeypatch, capsys)
+    assert chosen.name == "packed"
 
 
 @needs_compiler
 def test_a_compiler_without_native_makes_a_correct_library_for_the_plainest_cpu(fresh_build, monkeypatch):
-    compiler = fresh_build / "plain-c++"
-    compiler.write_text(f'#!/bin/sh\ncase "$*" in *-march=native*) exit 1;; esac\nexec {COMPILERS[0]} "$@"\n')
-    compiler.chmod(compiler.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setenv("CXX", str(compiler))
+    use_compiler_without_native(fresh_build, monkeypatch)
     (batch,) = pack(lines(27, LENGTHS), np.arange(len(LENGTHS)), 64)
     for family in FAMILIES:
         assert error(ENGINES["fused"], drawn(family, 27, 21, 34, "tanh"), batch, "mean-tokens") < 1e-5

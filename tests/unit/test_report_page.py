@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
-from test_report_case import PAPER, TIER, make_context, make_project, metric, resolve, write_collected
+from page_helpers import Reader, read
+from test_report_case import PAPER, TIER, make_context, make_project, metric, resolve
 
-from reprise.cli import main
 from reprise.errors import UserError
 from reprise.models import MODELS
 from reprise.report import facts
@@ -20,39 +17,7 @@ from reprise.report.equations import equation
 from reprise.report.page import page, write_page
 from reprise.report.render import entries, render
 
-REPOSITORY = Path(__file__).parents[2]
 WITHOUT_EQUATION = {"none"}
-VOID = {"meta", "img", "br", "link", "input", "hr"}
-
-
-class Reader(HTMLParser):
-    """Collects identifiers, addresses that a browser would load, and links; elements have to be closed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.ids: list[str] = []
-        self.loaded: list[str] = []
-        self.links: list[str] = []
-        self.open: list[str] = []
-
-    def handle_starttag(self, tag, attributes):
-        given = dict(attributes)
-        self.ids += [given["id"]] if "id" in given else []
-        self.loaded += [given[key] for key in ("src", "srcset", "data", "poster") if key in given]
-        if "href" in given:
-            (self.links if tag == "a" else self.loaded).append(given["href"])
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-
-def read(text: str) -> Reader:
-    reader = Reader()
-    reader.feed(text)
-    reader.close()
-    return reader
 
 
 @pytest.fixture(scope="module")
@@ -214,34 +179,3 @@ def test_two_displays_of_one_name_are_refused():
     paper = PAPER.model_copy(update={"tables": {**PAPER.tables, "figure-1": PAPER.tables["checks"]}})
     with pytest.raises(UserError, match=r"toy\.yaml: key tables\.figure-1: 'toy-figure-1' is taken"):
         entries({"toy": paper})
-
-
-@pytest.fixture
-def clone(tmp_path, monkeypatch) -> Path:
-    """The project's own configuration, with nothing collected yet."""
-    shutil.copytree(REPOSITORY / "config", tmp_path / "config")
-    write_collected(tmp_path / "results" / TIER, [], [])
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "results" / TIER
-
-
-def files(folder: Path) -> set[str]:
-    return {p.name for p in folder.rglob("*") if p.is_file()} - {"metrics.csv", "curves.csv.gz"}
-
-
-def test_the_command_writes_what_is_named(clone, capsys):
-    assert main(["render", "--tier", TIER, "palindromes-figure-1", "palindromes-convergence"]) == 0
-    expected = {f"palindromes-figure-1.{kind}" for kind in ("svg", "png", "pdf")}
-    expected |= {f"palindromes-convergence.{kind}" for kind in ("csv", "md", "html")}
-    assert files(clone) == expected
-    assert main(["render", "--tier", TIER, "--report"]) == 0
-    assert files(clone) == expected | {"report.html"}
-    assert "not trained yet" in (clone / "tables/palindromes-convergence.md").read_text()
-    assert capsys.readouterr().out.splitlines()[-1] == f"results/{TIER}/report.html"
-
-
-def test_the_command_refuses_an_unknown_name_and_writes_nothing(clone, capsys):
-    assert main(["render", "--tier", TIER, "palindromes-convergence", "palindromes-figure-9"]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("reprise: error: no figure or table 'palindromes-figure-9'; ")
-    assert files(clone) == set()

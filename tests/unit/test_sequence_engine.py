@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import copy
 import math
-import stat
-from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from subsequence_helpers import COMPILERS, needs_compiler
+from compiler_helpers import needs_compiler, use_compiler_without_native
 from torch import nn
 
 from reprise.errors import UserError
-from reprise.kernels import build, sequence
 from reprise.kernels.sequence import AutogradEngine, SequenceEngine, choose_engine
 from reprise.models.elman import Elman
 from reprise.models.lstm import LSTM
-from reprise.training.final_digit import FinalDigit
-from reprise.training.protocol import Diverged
 
 MODELS = [Elman, LSTM]
 # (d, n, k, T, B): sizes on both sides of whole vectors (4, 8, 16), tiles (16, 32, 64) and blocks of rows (6, 12).
@@ -35,7 +29,6 @@ SIZES = [
     (5, 64, 2, 1, 7),
     *zip(*(np.random.default_rng(5).integers(2, high, 8).tolist() for high in (20, 150, 20, 30, 70)), strict=True),
 ]
-CPU = torch.device("cpu")
 
 
 def drawn(build_model, d, n, k, seed=0, recurrent=1.0, other=1.0) -> nn.Module:
@@ -147,17 +140,6 @@ def test_an_exploding_lstm_is_not_finite_where_autograds_is_not():
 
 
 @needs_compiler
-@pytest.mark.parametrize(("model", "name"), [("elman", "W_hh"), ("lstm", "W_h")])
-def test_nan_weights_make_a_nan_loss_and_training_says_so(model, name):
-    training = FinalDigit(config(model), 0, None, "fused", CPU)
-    with torch.no_grad():
-        getattr(training.model, name)[3, 4] = math.nan
-    with pytest.raises(Diverged, match="training loss"):
-        training.advance()
-    assert all(p.grad.isnan().any() for p in training.model.parameters())
-
-
-@needs_compiler
 def test_symbols_of_another_model_are_refused():
     engine = SequenceEngine(drawn(Elman, 10, 8, 10))
     for symbol in (10, -1):
@@ -167,34 +149,10 @@ def test_symbols_of_another_model_are_refused():
             engine.loss_and_gradients(x, y)
 
 
-@pytest.fixture
-def fresh_build(monkeypatch, tmp_path) -> Iterator[Path]:
-    """A machine on which nothing is compiled yet."""
-    monkeypatch.setenv("REPRISE_BUILD", str(tmp_path / "built"))
-    for cache in (build.library, sequence._library):
-        cache.cache_clear()
-    yield tmp_path
-    for cache in (build.library, sequence._library):
-        cache.cache_clear()
-
-
-def test_without_a_compiler_auto_is_the_reference(fresh_build, monkeypatch, capsys):
-    monkeypatch.setenv("CXX", "no-such-compiler")
-    assert FinalDigit(config(), 0, None, "auto", CPU).engine == "reference"
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert "no-such-compiler" in said
-    with pytest.raises(UserError, match="no-such-compiler"):
-        FinalDigit(config(), 0, None, "fused", CPU)
-
-
 @needs_compiler
 @pytest.mark.parametrize("model", MODELS)
 def test_a_compiler_without_native_makes_a_correct_library_for_the_plainest_cpu(fresh_build, monkeypatch, model):
-    compiler = fresh_build / "plain-c++"
-    compiler.write_text(f'#!/bin/sh\ncase "$*" in *-march=native*) exit 1;; esac\nexec {COMPILERS[0]} "$@"\n')
-    compiler.chmod(compiler.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setenv("CXX", str(compiler))
+    use_compiler_without_native(fresh_build, monkeypatch)
     assert worst_error(drawn(model, 7, 21, 3), *batch(7, 3, 12, 9)) < 1e-5
 
 
@@ -210,41 +168,3 @@ def test_names_of_engines():
         choose_engine("fused", double)
     with pytest.raises(UserError, match="not Linear"):
         choose_engine("fused", nn.Linear(2, 2))
-
-
-def config(model="lstm", steps=31, rate=0.02, length=6):
-    training = {"steps": steps, "batch_size": 24, "learning_rate": rate, "clip_norm": 1.0, "log_every": 5}
-    return {
-        "model": {"name": model, "options": {"hidden_size": 20, "weight_law": "fan-in-truncated-normal"}},
-        "data": {"options": {"length": length}},
-        "training": {"options": training},
-        "precision": "float32",
-    }
-
-
-def finish(training):
-    while not training.finished:
-        training.advance()
-    return training
-
-
-@needs_compiler
-@pytest.mark.parametrize("model", ["elman", "lstm"])
-def test_training_goes_on_from_its_state_to_the_same_bits(model):
-    whole = finish(FinalDigit(config(model), 3, None, "fused", CPU))
-    first = FinalDigit(config(model), 3, None, "fused", CPU)
-    for _ in range(13):
-        first.advance()
-    second = FinalDigit(config(model), 3, None, "fused", CPU)
-    second.restore(copy.deepcopy(first.state()))
-    assert finish(second).log == whole.log
-    weights = whole.model.state_dict()
-    assert all(torch.equal(value, weights[name]) for name, value in second.model.state_dict().items())
-
-
-@needs_compiler
-@pytest.mark.parametrize("model", ["elman", "lstm"])
-def test_both_engines_train_alike(model):
-    fused, reference = (finish(FinalDigit(config(model), 1, None, e, CPU)) for e in ("fused", "reference"))
-    assert fused.log["cross_entropy"] == pytest.approx(reference.log["cross_entropy"], rel=1e-4)
-    assert fused.log["accuracy"][0] == reference.log["accuracy"][0]

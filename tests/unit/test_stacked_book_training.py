@@ -8,9 +8,19 @@ from pathlib import Path
 import pytest
 import torch
 from stacked_helpers import experiment, jobs_of, never, runner_of
+from stacked_training_helpers import (
+    checked_stack,
+    halved_for_want_of_memory,
+    held,
+    in_pieces,
+    leaves_the_records_of_solo_runs,
+    records,
+    refused,
+    run_and_train,
+    solo_of,
+)
 from windows_helpers import config, make_corpus
 
-from reprise import cli
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.kernels import stacked_books
@@ -19,14 +29,12 @@ from reprise.kernels.stacked_programs import Programs
 from reprise.kernels.stacked_tensorflow_rmsprop import StackedTensorFlowRMSProp
 from reprise.training import stack_books
 from reprise.training.book_course import BookCourse
-from reprise.training.loop import run_job
-from reprise.training.record import read_record
-from reprise.training.stack_member import saved_state
 from reprise.training.stack_plan import grouped, stack_key
 from reprise.training.stack_running import choose_precision
 
-KEYS = ("config", "config_hash", "parameters", "status", "replica", "seed", "fold", "diverged", "paper")
 SHORT = config(batch_size=3, length=6, steps=21, sample_length=12, final_length=15, samples=2, sample_every=8)
+# Losses are kept to six digits, and texts by what the last of them decide.
+LEAST = 2e-6
 
 
 @pytest.fixture(scope="module")
@@ -51,42 +59,16 @@ def unlike(corpus):
     ]
 
 
-def records(found):
-    return [read_record(job.output, job.resolved) for job in found]
-
-
 def solo(job, folder):
-    record = run_job(replace(job, root=folder / "solo", output=folder / "solo.json", engine="layerwise"))
-    (folder / "solo.json").unlink()
-    return record
-
-
-def held(own, exact, rel=1e-5):
-    # Losses are kept to six digits, and texts by what the last of them decide.
-    for metric, other in zip(own["metrics"], exact["metrics"], strict=True):
-        assert metric == other | {"value": pytest.approx(other["value"], rel=rel, abs=2e-6)}
-    for curve, other in zip(own["curves"], exact["curves"], strict=True):
-        assert curve == other | {"y": pytest.approx(other["y"], rel=rel, abs=2e-6)}
-    assert own["samples"] == exact["samples"]
-    assert own.keys() == exact.keys()
-    for key in KEYS:
-        assert own[key] == exact[key]
+    return solo_of(job, folder, "layerwise")
 
 
 def test_a_stack_leaves_the_records_of_solo_runs(corpus, tmp_path):
-    found, said = jobs_of(unlike(corpus), tmp_path / "stack"), []
-    runner = runner_of([found], said, checked=True)
-    runner.run(never)
-    assert (runner.failed, runner.unfinished) == ([], []), said
-    for own, job in zip(records(found), found, strict=True):
-        held(own, solo(job, tmp_path))
-        assert own["run"]["engine"] == "stacked"
-    assert [record["status"] for record in records(found)] == ["finished"] * 5 + ["diverged"]
-    assert {s["step"] for s in records(found)[0]["samples"] if s["kind"] == "start"} == {0, 8, 16}
-    assert any("4 of 6 have stopped: a stack of 2 goes on" in line for line in said)
+    jobs = jobs_of(unlike(corpus), tmp_path / "stack")
+    said = leaves_the_records_of_solo_runs(jobs, solo, tmp_path / "stack", (2, 6), LEAST)
+    assert {s["step"] for s in records(jobs)[0]["samples"] if s["kind"] == "start"} == {0, 8, 16}
     assert any("finished after 34 steps" in line for line in said)
     assert any("5 in training; loss" in line for line in said)
-    assert not list((tmp_path / "stack").rglob("*.stacked*"))
 
 
 def together(corpus):
@@ -96,19 +78,12 @@ def together(corpus):
 
 @pytest.mark.parametrize(("make", "to_the_bit"), [(together, True), (unlike, False)])
 def test_a_stack_that_was_stopped_often_goes_on_to_the_same_numbers(make, to_the_bit, corpus, tmp_path):
-    whole, found = jobs_of(make(corpus), tmp_path / "whole"), jobs_of(make(corpus), tmp_path / "pieces")
+    whole, jobs = jobs_of(make(corpus), tmp_path / "whole"), jobs_of(make(corpus), tmp_path / "pieces")
     runner_of([whole]).run(never)
-    stops, steps = 0, set()
-    while not all(job.output.exists() for job in found):
-        assert stops < 60
-        turns, limit = iter(range(100)), 1 + stops % 4
-        runner_of([found]).run(lambda turns=turns, limit=limit: "SIGTERM" if next(turns) > limit else "")
-        states = [saved_state(job, print)[1] for job in found if not job.output.exists()]
-        steps |= {state["training"]["step"] for state in states if state}
-        stops += 1
-    assert len(steps) > 4
-    for own, exact in zip(records(found), records(whole), strict=True):
-        held(own, exact, rel=0 if to_the_bit else 1e-5)
+    _, states = in_pieces(jobs, lambda start: 2 + start % 4, most=60)
+    assert len({state["training"]["step"] for state in states}) > 4
+    for own, exact in zip(records(jobs), records(whole), strict=True):
+        held(own, exact, rel=0 if to_the_bit else 1e-5, least=LEAST)
         assert own["run"]["resumed"] > 0 or own["status"] == "diverged"
 
 
@@ -141,24 +116,13 @@ def test_texts_are_written_while_the_device_goes_on(corpus, tmp_path, monkeypatc
         stack_books.StackSteps, "ready", property(lambda self: self.unseen or next(turns) % 2 == 0 or self._waits)
     )
     runner_of([[job]]).run(never)
-    held(records([job])[0], solo(job, tmp_path))
+    held(*records([job]), solo(job, tmp_path), least=LEAST)
     # The first text is due after one step; two more pieces of work are handed over before it is written.
     assert order[:4] == ["train", "train", "train", "look"]
 
 
 def test_out_of_memory_halves_the_stack_and_says_so(corpus, tmp_path, monkeypatch):
-    real = StackedBooks.__init__
-
-    def small(self, models, *rest, **options):
-        if len(models) > 2:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        real(self, models, *rest, **options)
-
-    monkeypatch.setattr(StackedBooks, "__init__", small)
-    found, said = jobs_of(unlike(corpus)[:3], tmp_path), []
-    runner_of([found], said).run(never)
-    assert all(record["status"] == "finished" for record in records(found))
-    assert any("two stacks of 3 and 2 instead" in line for line in said)
+    halved_for_want_of_memory(StackedBooks, jobs_of(unlike(corpus)[:3], tmp_path), monkeypatch)
 
 
 @pytest.mark.parametrize("wrong", ["gradient", "step", "clipping", "windows"])
@@ -184,12 +148,7 @@ def test_a_stack_that_computes_something_else_trains_nothing(wrong, corpus, tmp_
         "windows": (stacked_books, "uniform32_of", lambda z: z.bitwise_and_(2**32 - 1)),
     }[wrong]
     monkeypatch.setattr(changed, name, change)
-    found, said = jobs_of(unlike(corpus)[:3], tmp_path), []
-    runner = runner_of([found], said, checked=True)
-    runner.run(never)
-    assert runner.failed == found
-    assert "StackDisagrees" in said[-1]
-    assert not any(job.output.exists() for job in found)
+    refused(jobs_of(unlike(corpus)[:3], tmp_path))
 
 
 def test_stacks_hold_what_has_the_same_shape(corpus):
@@ -213,28 +172,15 @@ def test_the_papers_experiments_on_one_book_share_a_stack():
 
 
 def test_run_leaves_the_records_that_train_would(corpus, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("corpora").mkdir()
-    Path("corpora/c.npz").write_bytes(corpus.read_bytes())
     one = replace(experiment("a", SHORT, "data/corpora/c.npz", replicas=2), engine="stacked")
-    Path(one.config_path()).parent.mkdir(parents=True)
-    Path(one.config_path()).write_text(one.to_json(), encoding="utf-8")
-    assert cli.main(["run", "--tier", "quick", "--corpora", "corpora", "--output", "out", "--device", "cpu"]) == 0
-    for replica in range(2):
-        arguments = ["train", "p/a", "--replica", str(replica), "--config", one.config_path()]
-        arguments += ["--corpus", "corpora/c.npz", "--engine", "layerwise", "--output", f"{replica}.json"]
-        assert cli.main(arguments) == 0
-        found, exact = (
-            read_record(path, one) for path in (Path("out", one.record_path(replica)), Path(f"{replica}.json"))
-        )
-        assert found["run"]["stack_replicas"] == 2
-        held(found, exact)
+    for own, other in run_and_train(one, ("layerwise",), tmp_path, monkeypatch, corpus):
+        held(own, other, least=LEAST)
 
 
 def test_float64_is_trained_in_float64(corpus, tmp_path):
     double = replace(experiment("a", SHORT, corpus, replicas=2), config=SHORT | {"precision": "float64"})
-    found = jobs_of([double], tmp_path)
-    runner_of([found], checked=True).run(never)
-    for own, job in zip(records(found), found, strict=True):
-        held(own, solo(job, tmp_path), rel=1e-9)
+    jobs = jobs_of([double], tmp_path)
+    checked_stack(jobs)
+    for own, job in zip(records(jobs), jobs, strict=True):
+        held(own, solo(job, tmp_path), rel=1e-9, least=LEAST)
     choose_precision("float32", torch.device("cpu"))

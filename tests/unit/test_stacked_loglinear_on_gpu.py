@@ -5,12 +5,10 @@ Beside `test_stacked_on_gpu.py`, which has what all stacks share.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-import torch
 from loglinear_helpers import config, make_corpus
-from stacked_helpers import distance, experiment, jobs_of, never
+from stacked_gpu_helpers import GPU, needs_gpu, stacks_leave_the_records_of_solo_runs, the_same_bits_twice
+from stacked_helpers import distance, experiment, jobs_of
 from stacked_loglinear_helpers import (
     BATCH,
     STACKS,
@@ -22,12 +20,7 @@ from stacked_loglinear_helpers import (
     windows_of,
 )
 
-from reprise.training.loop import run_job
-from reprise.training.record import read_record
-from reprise.training.stack import StackRunner
-
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU is visible")
-GPU = torch.device("cuda", 0)
+pytestmark = needs_gpu
 ROUNDS = 3
 """Every shape of a piece comes up so often: called, captured and replayed."""
 
@@ -58,26 +51,16 @@ def test_graphs_make_the_readable_models_steps(name, carried, capture):
 
 @pytest.mark.parametrize("name", STACKS)
 def test_the_same_stack_gives_the_same_bits(name):
-    found = []
-    for _ in range(2):
+    def trained():
         text = windows_of()
         stack = stack_of(models_of(name), text, device=GPU)
         stack.train(text, 0, len(text))
-        found.append([stack.export(r) for r in range(stack.R)])
-    for one, other in zip(*found, strict=True):
-        assert all(torch.equal(value, other[parameter]) for parameter, value in one.items())
+        return stack
+
+    the_same_bits_twice(trained)
 
 
 @pytest.mark.parametrize("kind", ["ll-rnn", "rnn"])
 def test_a_stack_leaves_the_records_of_solo_runs(kind, tmp_path):
     which = experiment("a", config(kind), make_corpus(tmp_path), replicas=2)
-    jobs, said = jobs_of([which], tmp_path), []
-    runner = StackRunner([jobs], True, lambda: 1e9, lambda e: None, said.append)
-    runner.run(never)
-    assert runner.failed == [], said
-    for job in jobs:
-        record = read_record(job.output, job.resolved)
-        solo = run_job(replace(job, root=tmp_path / "solo", output=tmp_path / "solo" / job.output.name))
-        for metric, other in zip(record["metrics"], solo["metrics"], strict=True):
-            assert metric["value"] == pytest.approx(other["value"], rel=1e-4)
-        assert "cpu" not in record["run"]["device"]
+    stacks_leave_the_records_of_solo_runs([jobs_of([which], tmp_path)], tmp_path)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from loglinear_helpers import make_corpus
 from stacked_helpers import experiment, jobs_of, never, runner_of
-from stacked_loglinear_training_helpers import LL, STREAMS, records, solo_of, together, unlike, values
+from stacked_loglinear_training_helpers import LL, STREAMS, solo, together, unlike
+from stacked_training_helpers import in_pieces, records, same_numbers, values
 
 from reprise.kernels.stacked_loglinear import StackedLogLinear
 from reprise.training import stack_window_epochs, stack_window_texts, window_text
@@ -37,23 +38,11 @@ def test_a_stack_that_was_stopped_often_goes_on_to_the_same_numbers(
         monkeypatch.setattr(module, "READING", 16)
     whole, jobs = jobs_of(make(corpus, base), tmp_path / "whole"), jobs_of(make(corpus, base), tmp_path / "pieces")
     runner_of([whole]).run(never)
-    stops, places = 0, set()
-    while not all(job.output.exists() for job in jobs):
-        assert stops < 90
-        turns, limit = iter(range(100)), 2 + stops * 3 % 11
-        runner_of([jobs]).run(lambda turns=turns, limit=limit: "SIGTERM" if next(turns) > limit else "")
-        states = [saved_state(job, print)[1] for job in jobs if not job.output.exists()]
-        places |= {place_of(state) for state in states if state}
-        stops += 1
+    starts, states = in_pieces(jobs, lambda start: 3 + start * 3 % 11, most=90)
+    places = {place_of(state) for state in states}
     assert {split for split, _ in places} & set(END)
     assert any(split == "train" and place for split, place in places)
-    for own, exact in zip(records(jobs), records(whole), strict=True):
-        if to_the_bit:
-            for key in ("metrics", "curves", "samples"):
-                assert own[key] == exact[key]
-            assert own["run"]["resumed"] == stops - 1
-        assert values(own) == pytest.approx(values(exact), rel=1e-5)
-        assert own["status"] == exact["status"]
+    same_numbers(jobs, whole, to_the_bit, starts)
 
 
 def test_who_waits_is_saved_as_one_that_has_stopped(corpus, tmp_path):
@@ -68,7 +57,7 @@ def test_who_waits_is_saved_as_one_that_has_stopped(corpus, tmp_path):
     assert [place_of(state) for state in states] == [(END[0], 0), ("train", 2), ("train", 2)]
     runner_of([jobs]).run(never)
     for own, job in zip(records(jobs), jobs, strict=True):
-        assert values(own) == pytest.approx(values(solo_of(job, tmp_path)), rel=1e-5)
+        assert values(own) == pytest.approx(values(solo(job, tmp_path)), rel=1e-5)
 
 
 def test_a_replica_stops_three_epochs_after_its_best(corpus, tmp_path, monkeypatch):

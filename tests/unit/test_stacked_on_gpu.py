@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +10,14 @@ import torch
 from line_epochs_helpers import config
 from packed_helpers import FAMILIES
 from packed_helpers import corpus as make_lines
-from stacked_helpers import SENTENCES, WINDOWS, experiment, jobs_of, make_corpus, never
+from stacked_gpu_helpers import (
+    GPU,
+    needs_gpu,
+    stacks_leave_the_records_of_solo_runs,
+    the_same_bits_twice,
+    trained_on_the_gpu,
+)
+from stacked_helpers import SENTENCES, WINDOWS, experiment, jobs_of, make_corpus
 from stacked_lines_helpers import alone, evaluated, models_of, orders_of, stack_of
 from subsequence_helpers import small
 
@@ -22,12 +28,8 @@ from reprise.kernels.subsequences import Subsequences
 from reprise.models.gated import GRU, LSTM, initialise
 from reprise.models.mrnn import MRNN
 from reprise.models.rntn import RNTN
-from reprise.training.loop import run_job
-from reprise.training.record import read_record
-from reprise.training.stack import StackRunner
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU is visible")
-GPU = torch.device("cuda", 0)
+pytestmark = needs_gpu
 BATCH_1 = {
     "rntn": [lambda: RNTN(1037, 30, 7), lambda: RNTN(1037, 30), lambda: RNTN(1037, 30, 1037, bias="shared")],
     "m-rnn": [lambda: MRNN(1037, 40, 29), lambda: MRNN(1037, 40, 29, h_0=1.0)],
@@ -121,39 +123,28 @@ def test_graphs_of_lines_make_the_readable_models_steps(family, activation, capt
 
 
 def test_the_same_stack_of_lines_gives_the_same_bits():
-    found = []
-    for _ in range(2):
+    def trained():
         models, orders = models_of("gso", "tanh"), orders_of(size=130)
         stack, text = stack_of(models, orders, device=GPU)
         stack.train(text, 0, len(text))
-        found.append([stack.export(r) for r in range(len(models))])
-    for one, other in zip(*found, strict=True):
-        assert all(torch.equal(value, other[name]) for name, value in one.items())
+        return stack
+
+    the_same_bits_twice(trained)
 
 
 def test_a_stack_of_lines_leaves_the_records_of_solo_runs(tmp_path):
     which = experiment("a", config(learning_rate=0.003), make_lines(tmp_path), replicas=2)
-    jobs, said = jobs_of([which], tmp_path), []
-    runner = StackRunner([jobs], True, lambda: 1e9, lambda e: None, said.append)
-    runner.run(never)
-    assert runner.failed == [], said
-    for job in jobs:
-        record = read_record(job.output, job.resolved)
-        solo = run_job(replace(job, root=tmp_path / "solo", output=tmp_path / "solo" / job.output.name))
-        for metric, other in zip(record["metrics"], solo["metrics"], strict=True):
-            assert metric["value"] == pytest.approx(other["value"], rel=1e-4)
-        assert "cpu" not in record["run"]["device"]
+    stacks_leave_the_records_of_solo_runs([jobs_of([which], tmp_path)], tmp_path)
 
 
 def test_the_same_stack_gives_the_same_bits():
-    found = []
-    for _ in range(2):
+    def trained():
         models = [small(make(), seed) for seed, make in enumerate(BATCH_1["rntn"])]
         stack, data = subsequence_stack(models, True), text(200)
         stack.train(stack.text(data), 0, 200)
-        found.append([stack.export(i) for i in range(len(models))])
-    for one, other in zip(*found, strict=True):
-        assert all(torch.equal(value, other[name]) for name, value in one.items())
+        return stack
+
+    the_same_bits_twice(trained)
 
 
 def test_stacks_that_share_a_gpu_leave_the_records_of_solo_runs(tmp_path):
@@ -165,27 +156,16 @@ def test_stacks_that_share_a_gpu_leave_the_records_of_solo_runs(tmp_path):
         jobs_of([experiment("h9", SENTENCES, corpus, hidden_size=9)], tmp_path),
         jobs_of([experiment("gru", WINDOWS, corpus, replicas=2)], tmp_path),
     ]
-    said = []
-    runner = StackRunner(groups, True, lambda: 1e9, lambda e: None, said.append, streams=3)
-    runner.run(never)
-    assert runner.failed == [], said
-    for job in sum(groups, []):
-        record = read_record(job.output, job.resolved)
-        solo = run_job(replace(job, root=tmp_path / "solo", output=tmp_path / "solo" / job.output.name))
-        for metric, other in zip(record["metrics"], solo["metrics"], strict=True):
-            assert metric["value"] == pytest.approx(other["value"], rel=1e-4)
-        assert "cpu" not in record["run"]["device"]
+    stacks_leave_the_records_of_solo_runs(groups, tmp_path, streams=3)
 
 
 def test_a_stack_without_room_is_halved(tmp_path):
     corpus = make_corpus(tmp_path)
     jobs = jobs_of([experiment("k40", SENTENCES, corpus, replicas=2, matrices=40, max_epochs=1)], tmp_path)
-    said = []
-    runner = StackRunner([jobs], True, lambda: 1e9, lambda e: None, said.append)
     torch.cuda.empty_cache()
     torch.cuda.set_per_process_memory_fraction(0.0)
     try:
-        runner.run(never)
+        runner, said = trained_on_the_gpu([jobs])
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
     assert any("out of memory: two stacks of 1 and 1" in line for line in said)

@@ -6,22 +6,27 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 from stacked_helpers import experiment, jobs_of, never, runner_of
 from stacked_palindromes_helpers import config
+from stacked_training_helpers import (
+    checked_stack,
+    halved_for_want_of_memory,
+    held,
+    in_pieces,
+    leaves_the_records_of_solo_runs,
+    records,
+    refused,
+    run_and_train,
+    solo_of,
+    stopped_after,
+)
 
-from reprise import cli
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.kernels.stacked_adam import StackedAdam
 from reprise.kernels.stacked_palindromes import StackedPalindromes
 from reprise.training import stack_palindromes
-from reprise.training.loop import run_job
-from reprise.training.record import read_record
-from reprise.training.stack_member import saved_state
 from reprise.training.stack_plan import grouped, stack_key
-
-KEYS = ("config", "config_hash", "parameters", "status", "replica", "seed", "fold", "samples", "diverged", "paper")
 
 
 def made(name, model="elman", replicas=1, **changes):
@@ -38,24 +43,8 @@ def unlike(model="elman"):
     ]
 
 
-def records(found):
-    return [read_record(job.output, job.resolved) for job in found]
-
-
 def solo(job, folder):
-    record = run_job(replace(job, root=folder / "solo", output=folder / "solo.json", engine="reference"))
-    (folder / "solo.json").unlink()
-    return record
-
-
-def held(own, exact, rel=1e-5):
-    for metric, other in zip(own["metrics"], exact["metrics"], strict=True):
-        assert metric == other | {"value": pytest.approx(other["value"], rel=rel)}
-    for curve, other in zip(own["curves"], exact["curves"], strict=True):
-        assert curve == other | {"y": pytest.approx(other["y"], rel=rel)}
-    assert own.keys() == exact.keys()
-    for key in KEYS:
-        assert own[key] == exact[key]
+    return solo_of(job, folder, "reference")
 
 
 @pytest.fixture(autouse=True)
@@ -67,19 +56,10 @@ def short_rounds(monkeypatch):
 
 @pytest.mark.parametrize("model", ["elman", "lstm"])
 def test_a_stack_leaves_the_records_of_solo_runs(model, tmp_path):
-    found, said = jobs_of(unlike(model), tmp_path / "stack"), []
-    runner = runner_of([found], said, checked=True)
-    runner.run(never)
-    assert (runner.failed, runner.unfinished) == ([], [])
-    for own, job in zip(records(found), found, strict=True):
-        held(own, solo(job, tmp_path))
-        assert own["run"]["engine"] == "stacked"
-        assert own["run"]["stack_replicas"] in (2, len(found))
-    assert [record["status"] for record in records(found)] == ["finished"] * 5 + ["diverged"]
-    assert any("4 of 6 have stopped: a stack of 2 goes on" in line for line in said)
+    jobs = jobs_of(unlike(model), tmp_path / "stack")
+    said = leaves_the_records_of_solo_runs(jobs, solo, tmp_path / "stack", (2, 6))
     assert any("finished after 43 steps" in line for line in said)
     assert any("5 in training; loss" in line for line in said)
-    assert not list((tmp_path / "stack").rglob("*.stacked*"))
 
 
 def together(model):
@@ -90,26 +70,18 @@ def together(model):
 @pytest.mark.parametrize("model", ["elman", "lstm"])
 @pytest.mark.parametrize(("make", "to_the_bit"), [(together, True), (unlike, False)])
 def test_a_stack_that_was_stopped_often_goes_on_to_the_same_numbers(make, to_the_bit, model, tmp_path):
-    whole, found = jobs_of(make(model), tmp_path / "whole"), jobs_of(make(model), tmp_path / "pieces")
+    whole, jobs = jobs_of(make(model), tmp_path / "whole"), jobs_of(make(model), tmp_path / "pieces")
     runner_of([whole]).run(never)
-    stops, steps = 0, set()
-    while not all(job.output.exists() for job in found):
-        assert stops < 60
-        turns, limit = iter(range(100)), 1 + stops % 3
-        runner_of([found]).run(lambda turns=turns, limit=limit: "SIGTERM" if next(turns) > limit else "")
-        states = [saved_state(job, print)[1] for job in found if not job.output.exists()]
-        steps |= {state["training"]["step"] for state in states if state}
-        stops += 1
-    assert any(step % 14 for step in steps)
-    for own, exact in zip(records(found), records(whole), strict=True):
+    _, states = in_pieces(jobs, lambda start: 2 + start % 3, most=60)
+    assert any(state["training"]["step"] % 14 for state in states)
+    for own, exact in zip(records(jobs), records(whole), strict=True):
         held(own, exact, rel=0 if to_the_bit else 1e-5)
         assert own["run"]["resumed"] > 0
 
 
 def test_replicas_of_other_steps_join_a_stack(tmp_path):
     first = jobs_of([made("a", replicas=2)], tmp_path)
-    turns = iter(range(100))
-    runner_of([first[:1]]).run(lambda: "SIGTERM" if next(turns) > 2 else "")
+    runner_of([first[:1]]).run(stopped_after(3))
     said = []
     runner_of([first], said).run(never)
     assert any("a stack of 2" in line for line in said)
@@ -119,18 +91,7 @@ def test_replicas_of_other_steps_join_a_stack(tmp_path):
 
 
 def test_out_of_memory_halves_the_stack_and_says_so(tmp_path, monkeypatch):
-    real = StackedPalindromes.__init__
-
-    def small(self, models, *rest, **options):
-        if len(models) > 2:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        real(self, models, *rest, **options)
-
-    monkeypatch.setattr(StackedPalindromes, "__init__", small)
-    found, said = jobs_of(unlike()[:3], tmp_path), []
-    runner_of([found], said).run(never)
-    assert all(record["status"] == "finished" for record in records(found))
-    assert any("two stacks of 3 and 2 instead" in line for line in said)
+    halved_for_want_of_memory(StackedPalindromes, jobs_of(unlike()[:3], tmp_path), monkeypatch)
 
 
 @pytest.mark.parametrize("wrong", ["gradient", "step", "clipping", "data"])
@@ -159,12 +120,7 @@ def test_a_stack_that_computes_something_else_trains_nothing(wrong, tmp_path, mo
         "data": ("feed", another),
     }[wrong]
     monkeypatch.setattr(StackedAdam if name == "step" else StackedPalindromes, name, change)
-    found, said = jobs_of(unlike()[:2], tmp_path), []
-    runner = runner_of([found], said, checked=True)
-    runner.run(never)
-    assert runner.failed == found
-    assert "StackDisagrees" in said[-1]
-    assert not any(job.output.exists() for job in found)
+    refused(jobs_of(unlike()[:2], tmp_path))
 
 
 def test_a_stack_waits_for_the_device_once_a_round(tmp_path, monkeypatch):
@@ -206,29 +162,16 @@ def test_the_papers_experiments_of_one_length_share_a_stack_whatever_their_steps
 
 
 def test_run_leaves_the_records_that_train_would(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
     one = replace(made("a", replicas=2), engine="stacked")
-    Path(one.config_path()).parent.mkdir(parents=True)
-    Path(one.config_path()).write_text(one.to_json(), encoding="utf-8")
-    assert cli.main(["run", "--tier", "quick", "--output", "out", "--device", "cpu"]) == 0
-    for replica in range(2):
-        found = {}
-        for engine in ("reference", "stacked"):
-            arguments = ["train", "p/a", "--replica", str(replica), "--config", one.config_path()]
-            arguments += ["--engine", engine, "--device", "cpu", "--output", f"{engine}.json"]
-            assert cli.main(arguments) == 0
-            found[engine] = read_record(Path(f"{engine}.json"), one)
-            Path(f"{engine}.json").unlink()
-        together = read_record(Path("out", one.record_path(replica)), one)
-        assert together["run"]["stack_replicas"] == 2
-        assert found["stacked"]["run"]["stack_replicas"] == 1
-        held(together, found["reference"])
-        held(found["stacked"], found["reference"])
+    for own, reference, stacked in run_and_train(one, ("reference", "stacked"), tmp_path, monkeypatch):
+        assert stacked["run"]["stack_replicas"] == 1
+        held(own, reference)
+        held(stacked, reference)
 
 
 def test_float64_is_trained_in_float64(tmp_path):
     double = replace(made("a", "lstm", replicas=2), config=config("lstm") | {"precision": "float64"})
-    found = jobs_of([double], tmp_path)
-    runner_of([found], checked=True).run(never)
-    for own, job in zip(records(found), found, strict=True):
+    jobs = jobs_of([double], tmp_path)
+    checked_stack(jobs)
+    for own, job in zip(records(jobs), jobs, strict=True):
         held(own, solo(job, tmp_path), rel=1e-11)

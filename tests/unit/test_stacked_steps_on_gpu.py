@@ -9,14 +9,13 @@ import stacked_books_helpers as books
 import stacked_palindromes_helpers as palindromes
 import torch
 import windows_helpers
-from stacked_helpers import experiment, jobs_of, never
+from stacked_gpu_helpers import GPU, needs_gpu, trained_on_the_gpu
+from stacked_helpers import experiment, jobs_of
 
 from reprise.training.loop import run_job
 from reprise.training.record import read_record
-from reprise.training.stack import StackRunner
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU is visible")
-GPU = torch.device("cuda", 0)
+pytestmark = needs_gpu
 
 
 @pytest.mark.parametrize("capture", [True, False])
@@ -62,10 +61,9 @@ def test_stacks_that_count_steps_leave_the_records_of_solo_runs(which, tmp_path)
     else:
         how = {"replicas": 2, "steps": 40}
         experiments = [experiment(name, palindromes.config(name), None, **how) for name in ("elman", "lstm")]
-    jobs, said = jobs_of(experiments, tmp_path), []
+    jobs = jobs_of(experiments, tmp_path)
     groups = [[job for job in jobs if job.resolved is one] for one in experiments]
-    runner = StackRunner(groups, True, lambda: 1e9, lambda e: None, said.append, streams=2)
-    runner.run(never)
+    runner, said = trained_on_the_gpu(groups, streams=2)
     assert runner.failed == [], said
     for job in jobs:
         record = read_record(job.output, job.resolved)

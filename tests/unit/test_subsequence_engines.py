@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from compiler_helpers import needs_compiler
+from engine_helpers import export_and_load_are_exact_copies, same_bits
 from subsequence_helpers import (
     ENGINES,
     LENGTHS,
     MODELS,
-    needs_compiler,
     pair,
     small,
     text,
@@ -80,17 +81,9 @@ def test_the_reference_takes_the_gradient_step_of_the_stated_loss():
 @pytest.mark.parametrize("engine", [*ENGINES, ReferenceEngine])
 @pytest.mark.parametrize("name", MODELS)
 def test_export_and_load_are_exact(engine, name):
-    model = small(MODELS[name]())
+    model, other = small(MODELS[name]()), small(MODELS[name](), seed=1)
     fast = engine(model)
-    state = model.state_dict()
-    assert all(torch.equal(value, state[key]) for key, value in fast.export().items())
-    other = small(MODELS[name](), seed=1).state_dict()
-    fast.load(other)
-    exported = fast.export()
-    assert list(exported) == list(other)
-    assert all(torch.equal(value, other[key]) for key, value in exported.items())
-    trained(fast, text(model.vocabulary))
-    assert all(torch.equal(value, other[key]) for key, value in exported.items()), "export must be a copy"
+    export_and_load_are_exact_copies(fast, model, other, lambda: trained(fast, text(model.vocabulary)))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -113,7 +106,7 @@ def test_several_calls_give_the_bits_of_one(engine, name):
     for a, b in ((2, 5), (5, 7)):
         middle.train(data.slice(a, b), learning_rate=0.3, reduction="sum", dropout=0.5, key=2**64 - 99)
     assert torch.equal(whole.hidden, middle.hidden)
-    assert all(torch.equal(value, middle.export()[key]) for key, value in whole.export().items())
+    assert same_bits(whole.export(), middle.export())
 
 
 @needs_compiler
@@ -122,7 +115,7 @@ def test_the_same_inputs_give_the_same_bits():
     first, second = FusedEngine(model), FusedEngine(model)
     data = text(model.vocabulary)
     assert trained(first, data) == trained(second, data)
-    assert all(torch.equal(value, second.export()[key]) for key, value in first.export().items())
+    assert same_bits(first.export(), second.export())
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -132,7 +125,7 @@ def test_f_and_f_mod_agree_where_all_words_share_one_matrix(engine):
         fast = engine(small(RNTN(45, 9, 1, mapping)))
         trained(fast, text(45))
         states.append(fast.export())
-    assert all(torch.equal(value, states[1][name]) for name, value in states[0].items())
+    assert same_bits(*states)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 import pytest
 import torch
+from engine_helpers import same_bits
+from protocol_helpers import goes_on, options_are_known, states_of, values
 
-from reprise.config.options import check_options
 from reprise.config.resolved import Resolved
 from reprise.data import synthetic, synthetic_tagged
 from reprise.data.corpus import Corpus
 from reprise.errors import UserError
-from reprise.models import MODELS
-from reprise.training import PROTOCOLS
-from reprise.training.checkpoint import decode, encode
 from reprise.training.loop import Job, run_job
 from reprise.training.protocol import Diverged
 from reprise.training.sentence_batches import batch_of, in_order_of_length, shuffled
@@ -59,10 +55,6 @@ def finish(training):
         assert training.advance()
         assert before < training.done <= training.total
     return training.outcome()
-
-
-def values(outcome):
-    return {(m["split"], m["metric"]): m["value"] for m in outcome.metrics}
 
 
 def test_an_epoch_reads_every_sentence_once_in_an_order_of_its_own(corpus):
@@ -123,15 +115,12 @@ def test_groups_of_words_add_up_to_all(corpus):
 
 @pytest.mark.parametrize("protocol", ["tagging", "sentence-labels"])
 def test_training_goes_on_from_its_state_to_the_same_bits(corpus, protocol):
-    whole, states = training_of(corpus, protocol, seed=2, max_epochs=2), []
-    while not whole.finished:
-        states.append(encode({"identity": {}, "state": copy.deepcopy(whole.state())}))
-        whole.advance()
+    whole = training_of(corpus, protocol, seed=2, max_epochs=2)
+    states = states_of(whole)[:-1]
     for i in (0, 1, len(states) // 2, len(states) - 2, len(states) - 1):
         again = training_of(corpus, protocol, seed=2, max_epochs=2)
-        again.restore(decode(states[i])["state"])
-        assert finish(again) == whole.outcome()
-        assert all(torch.equal(v, again.model.state_dict()[k]) for k, v in whole.model.state_dict().items())
+        goes_on(again, states[i][1], whole)
+        assert same_bits(whole.model.state_dict(), again.model.state_dict())
     other = finish(training_of(corpus, protocol, seed=3, max_epochs=2))
     assert other.curves != whole.outcome().curves
 
@@ -158,6 +147,4 @@ def test_divergence_and_wrong_input_are_told(corpus, tmp_path):
 
 @pytest.mark.parametrize("protocol", ["tagging", "sentence-labels"])
 def test_the_registry_knows_the_options_of_these_configurations(protocol):
-    made = config(protocol)
-    assert check_options(made["model"]["options"], MODELS[made["model"]["name"]].options, "f", "m")
-    assert check_options(made["training"]["options"], PROTOCOLS[protocol].options, "f", "p")
+    options_are_known(config(protocol))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_lecture_report import metric
+from lecture_report_helpers import metric
 from test_report_case import write_collected
 
 from reprise.config.project import PAPERS, Project, load_paper, load_project

@@ -8,17 +8,15 @@ import math
 import numpy as np
 import pytest
 import torch
+from engine_helpers import same_bits
+from protocol_helpers import finish, goes_on, options_are_known, states_of, values
 
-from reprise.config.options import check_options
 from reprise.config.resolved import Resolved
 from reprise.data import synthetic, synthetic_pairs
 from reprise.data.corpus import Corpus
 from reprise.data.pairs import lines_of_test, source_of
 from reprise.errors import UserError
 from reprise.evidence.bleu import bleu
-from reprise.models import MODELS
-from reprise.training import PROTOCOLS
-from reprise.training.checkpoint import decode, encode
 from reprise.training.loop import Job, run_job
 from reprise.training.pair_batches import Pairs
 from reprise.training.protocol import Diverged
@@ -56,16 +54,6 @@ def config(max_epochs=2, model=(), **training):
         },
         "precision": "float32",
     }
-
-
-def finish(training):
-    while not training.finished:
-        assert training.advance()
-    return training.outcome()
-
-
-def values(outcome):
-    return {(m["split"], m["metric"]): m["value"] for m in outcome.metrics}
 
 
 def pairs_of(corpus, split="train"):
@@ -162,18 +150,15 @@ def test_the_test_is_read_with_the_parameters_of_the_best_epoch(corpus):
 def test_training_goes_on_from_its_state_to_the_same_bits(corpus, engine, monkeypatch):
     monkeypatch.setattr(Translation, "batches_at_once", 4)
     made = config(model={"layers": 2, "bidirectional": True, "unit": "lstm", "hidden_size": 8}, batch_size=20)
-    whole, states = Translation(made, 3, corpus, engine, CPU), []
-    while not whole.finished:
-        states.append((whole.part, encode({"identity": {}, "state": copy.deepcopy(whole.state())})))
-        whole.advance()
+    whole = Translation(made, 3, corpus, engine, CPU)
+    states = states_of(whole, "part")[:-1]
     assert whole.engine == engine
     parts = [part for part, _ in states]
     assert list(dict.fromkeys(parts)) == ["train", "valid", "test", "translate"]
     for i in (1, parts.index("valid"), len(states) // 2, parts.index("test"), len(states) - 1):
         again = Translation(made, 3, corpus, engine, CPU)
-        again.restore(decode(states[i][1])["state"])
-        assert finish(again) == whole.outcome()
-        assert all(torch.equal(v, again.model.state_dict()[k]) for k, v in whole.model.state_dict().items())
+        goes_on(again, states[i][1], whole)
+        assert same_bits(whole.model.state_dict(), again.model.state_dict())
 
 
 def test_replicas_differ_and_engines_agree(corpus):
@@ -211,6 +196,4 @@ def test_divergence_and_wrong_input_are_told(corpus, tmp_path):
 
 
 def test_the_registry_knows_the_options_of_this_configuration():
-    made = config()
-    assert check_options(made["model"]["options"], MODELS["translation"].options, "f", "m")
-    assert check_options(made["training"]["options"], PROTOCOLS["translation"].options, "f", "p")
+    options_are_known(config())

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from loglinear_helpers import CPU, config, finish, make_corpus, readable, values
+from loglinear_helpers import CPU, config, make_corpus, readable
+from protocol_helpers import finish, values
 
 from reprise.data.corpus import Corpus
 from reprise.errors import UserError

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import copy
 from itertools import pairwise
 
 import numpy as np
 import pytest
 import torch
-from loglinear_helpers import CPU, config, finish, make_corpus, readable, values
+from engine_helpers import same_bits
+from loglinear_helpers import CPU, config, make_corpus, readable
+from protocol_helpers import (
+    finish,
+    goes_on,
+    options_are_known,
+    progress_of,
+    replicas_differ_and_repeat,
+    states_of,
+    values,
+)
 
-from reprise.config.options import check_options
 from reprise.config.resolved import Resolved
 from reprise.data.corpus import Corpus
 from reprise.errors import UserError
-from reprise.models import MODELS
-from reprise.training import PROTOCOLS, windows
-from reprise.training.checkpoint import decode, encode
+from reprise.training import windows
 from reprise.training.loop import Job, run_job
 from reprise.training.protocol import Diverged
 from reprise.training.windows import Windows
@@ -76,33 +82,23 @@ def test_training_goes_on_from_its_state_to_the_same_bits(corpus, engine, scheme
     monkeypatch.setattr(windows, "READING", 64)
     made = config(scheme=scheme, max_epochs=2, batch_size=100)
     whole = Windows(made, 2, corpus, engine, CPU)
-    states = []
-    while not whole.finished:
-        whole.advance()
-        states.append(encode({"identity": {}, "state": copy.deepcopy(whole.state())}))
-    seen = set()
+    states, seen = states_of(whole, "phase")[1:], set()
     for i in sorted({0, len(states) // 3, 2 * len(states) // 3, len(states) - 4, len(states) - 2}):
-        state = decode(states[i])["state"]
-        seen.add(state["phase"])
+        phase, state = states[i]
+        seen.add(phase)
         again = Windows(made, 2, corpus, engine, CPU)
-        again.restore(state)
-        assert finish(again) == whole.outcome()
-        assert all(torch.equal(v, again.kernel.export()[k]) for k, v in whole.kernel.export().items())
+        goes_on(again, state, whole)
+        assert same_bits(whole.kernel.export(), again.kernel.export())
     assert {"train"} < seen, "the states must stand in the training text and elsewhere"
 
 
 def test_replicas_differ_and_repeat(corpus):
-    one, two, again = (finish(Windows(config(max_epochs=1), s, corpus, "auto", CPU)) for s in (1, 2, 1))
-    assert one == again
-    assert one != two
+    replicas_differ_and_repeat(lambda seed: Windows(config(max_epochs=1), seed, corpus, "auto", CPU))
 
 
 def test_progress_never_goes_back(corpus):
     training = Windows(config(), 0, corpus, "auto", CPU)
-    seen = [training.done]
-    while not training.finished:
-        assert training.advance()
-        seen.append(training.done)
+    seen = progress_of(training)
     assert all(before <= after for before, after in pairwise(seen))
     assert seen[0] == 0
     assert seen[-1] == training.total == 2
@@ -158,7 +154,4 @@ def test_wrong_input_is_told_in_one_line(corpus, tmp_path):
 
 
 def test_the_registry_knows_the_options_of_these_configurations():
-    made = config()
-    assert check_options(made["model"]["options"], MODELS["log-linear"].options, "f", "m") == made["model"]["options"]
-    training = made["training"]
-    assert check_options(training["options"], PROTOCOLS["windows"].options, "f", "p") == training["options"]
+    options_are_known(config())

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from protocol_helpers import finish
 
 from reprise.config.options import check_options
 from reprise.config.resolved import Resolved
@@ -36,12 +37,6 @@ def config(model="kneser-ney", order=3, **options):
 
 def training_of(corpus, seed=0, **options):
     return WordOrder(config(**options), seed, corpus, "auto", torch.device("cpu"))
-
-
-def finish(training):
-    while not training.finished:
-        assert training.advance()
-    return training.outcome()
 
 
 def values(outcome):

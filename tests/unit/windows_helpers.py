@@ -44,9 +44,3 @@ def make_corpus(folder):
     options = {"vocabulary_size": 60, "training_sentences": 200, "licence_sentences": 40, "seed": 1}
     prepare(folder, options).save(folder / "c.npz")
     return folder / "c.npz"
-
-
-def finish(training):
-    while not training.finished:
-        training.advance()
-    return training.outcome()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from reprise.bench import task_files
 
 STEPS, STREAMS, EMBEDDING = 35, 20, 650
 """Steps of a window, streams read in parallel, and embedding size (document 001, section 4)."""
@@ -68,15 +69,9 @@ _NUMBERS = ("learning_rate", "dropout", "clip_norm", "key")
 
 def write_task(task: Task, folder: Path) -> None:
     """Writes the task into an empty folder."""
-    np.savez(folder / "text.npz", x=task.x, y=task.y)
-    np.savez(folder / "weights.npz", **task.weights)
-    facts = {name: getattr(task, name) for name in _NUMBERS} | {"workload": dataclasses.asdict(task.workload)}
-    (folder / "task.json").write_text(json.dumps(facts), encoding="utf-8")
+    task_files.write(task, folder, ("x", "y"), _NUMBERS)
 
 
 def read_task(folder: Path) -> Task:
     """What `write_task` wrote."""
-    facts = json.loads((folder / "task.json").read_text(encoding="utf-8"))
-    with np.load(folder / "text.npz") as text, np.load(folder / "weights.npz") as weights:
-        arrays, values = dict(text), dict(weights)
-    return Task(Workload(**facts["workload"]), **arrays, weights=values, **{n: facts[n] for n in _NUMBERS})
+    return Task(**task_files.read(folder, Workload))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from reprise.bench import task_files
 
 WINDOW, SIZE, LAYERS = 8, 256, 2
 """Words of a window, size of embedding and states, LSTM layers (document 004, section 5.3)."""
@@ -90,15 +91,9 @@ _NUMBERS = ("learning_rate", "rho", "epsilon")
 
 def write_task(task: Task, folder: Path) -> None:
     """Writes the task into an empty folder."""
-    np.savez(folder / "text.npz", **{name: getattr(task, name) for name in _ARRAYS})
-    np.savez(folder / "weights.npz", **task.weights)
-    facts = task.rates | {"workload": dataclasses.asdict(task.workload)}
-    (folder / "task.json").write_text(json.dumps(facts), encoding="utf-8")
+    task_files.write(task, folder, _ARRAYS, _NUMBERS)
 
 
 def read_task(folder: Path) -> Task:
     """What `write_task` wrote."""
-    facts = json.loads((folder / "task.json").read_text(encoding="utf-8"))
-    workload = Workload(**facts.pop("workload"))
-    with np.load(folder / "text.npz") as text, np.load(folder / "weights.npz") as weights:
-        return Task(workload, **{name: text[name] for name in _ARRAYS}, weights=dict(weights), **facts)
+    return Task(**task_files.read(folder, Workload))

@@ -5,14 +5,14 @@ Only numpy is needed to read them: the process of JAX imports no torch.
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from reprise.bench import task_files
 
 LENGTH = 20
 """The longest subsequence, in words (document 001, section 4)."""
@@ -122,22 +122,12 @@ _NUMBERS = ("learning_rate", "dropout", "key")
 
 def write_task(task: Task, folder: Path) -> None:
     """Writes the task into an empty folder."""
-    np.savez(folder / "text.npz", **{name: getattr(task, name) for name in _ARRAYS})
-    for name, value in task.weights.items():
-        np.save(folder / f"{name}.npy", value)
-    facts = {name: getattr(task, name) for name in _NUMBERS}
-    facts |= {"workload": dataclasses.asdict(task.workload), "weights": list(task.weights)}
-    (folder / "task.json").write_text(json.dumps(facts), encoding="utf-8")
+    task_files.write(task, folder, _ARRAYS, _NUMBERS, mapped=True)
 
 
 def read_task(folder: Path) -> Task:
     """What `write_task` wrote; weights stay in their files until they are read (hundreds of megabytes)."""
-    facts = json.loads((folder / "task.json").read_text(encoding="utf-8"))
-    with np.load(folder / "text.npz") as text:
-        arrays = {name: text[name] for name in _ARRAYS}
-    weights = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in facts["weights"]}
-    numbers = {name: facts[name] for name in _NUMBERS}
-    return Task(Workload(**facts["workload"]), weights=weights, **arrays, **numbers)
+    return Task(**task_files.read(folder, Workload))
 
 
 def update_norms(before: Mapping[str, np.ndarray], after: Mapping[str, np.ndarray]) -> dict[str, float]:

@@ -38,13 +38,7 @@ def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
     """
     options = options_.resolve(options, OPTIONS, "text8")
     kind, number = parse_rule(options)
-    path = raw / "text8"
-    try:
-        text = path.read_bytes()
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such raw file; run `reprise fetch`") from None
-    if not text.strip():
-        raise UserError(f"{path}: empty; fetch it again")
+    text = words_.read_text(raw / "text8")
     bounds = cuts(text)
     counted = [_count(text, *bound) for bound in bounds]
     merged = vocabulary(counted, kind, number)

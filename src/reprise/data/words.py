@@ -13,20 +13,27 @@ from reprise.errors import UserError
 _END = SENTENCE_END.encode()
 
 
+def read_text(path: Path) -> bytes:
+    """A raw text; UserError where it is missing or empty."""
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such raw file; run `reprise fetch`") from None
+    if not text.strip():
+        raise UserError(f"{path}: empty; fetch it again")
+    return text
+
+
 def read_sentences(path: Path) -> list[bytes]:
     """Words of a text with a sentence a line, `</s>` after each; words are cut at ASCII blanks.
 
     Raises UserError where the file is missing or empty, is not UTF-8 or holds `</s>` itself.
     """
+    text = read_text(path)
     try:
-        text = path.read_bytes()
         text.decode()
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such raw file; run `reprise fetch`") from None
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8 at byte {error.start}; fetch it again") from None
-    if not text.strip():
-        raise UserError(f"{path}: empty; fetch it again")
     if not text.endswith(b"\n"):
         text += b"\n"
     lines = text.count(b"\n")

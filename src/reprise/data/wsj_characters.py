@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from reprise.data import character_lines
+from reprise.data import character_lines, words
 from reprise.data.corpus import Corpus
-from reprise.errors import UserError
 
 OPTIONS = character_lines.OPTIONS
 FILES = ("ptb.train.txt", "ptb.valid.txt", "ptb.test.txt")
@@ -29,10 +28,5 @@ def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
 
 
 def _read(path: Path) -> bytes:
-    try:
-        text = path.read_bytes()
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such raw file; run `reprise fetch`") from None
-    if not text.strip():
-        raise UserError(f"{path}: empty; fetch it again")
+    text = words.read_text(path)
     return text if text.endswith(b"\n") else text + b"\n"

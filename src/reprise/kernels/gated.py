@@ -6,7 +6,6 @@ window to window, the gradient's norm over all parameters clipped.
 
 from __future__ import annotations
 
-import copy
 from typing import Protocol
 
 import torch
@@ -15,7 +14,8 @@ from torch.nn import functional
 
 from reprise.kernels.choice import choose
 from reprise.kernels.gated_grouped import GroupedEngine
-from reprise.kernels.gated_step import clipped, share_of_one_word
+from reprise.kernels.gated_step import share_of_one_word
+from reprise.kernels.readable import ReadableEngine
 from reprise.models.gated import GRU, LSTM, GatedLanguageModel, Masks, State
 
 
@@ -57,13 +57,11 @@ class GatedEngine(Protocol):
         """Takes the values of a state_dict of the readable model."""
 
 
-class ReferenceEngine:
+class ReferenceEngine(ReadableEngine):
     """The readable model with autograd, on its device and in its dtype."""
 
-    name = "reference"
-
     def __init__(self, model: GatedLanguageModel) -> None:
-        self.model = copy.deepcopy(model)
+        super().__init__(model)
         self.state: State = ()
 
     def reset(self, batch: int) -> None:
@@ -81,13 +79,8 @@ class ReferenceEngine:
     ) -> float:
         """See `GatedEngine`."""
         share = share_of_one_word(reduction, *x.shape)
-        parameters = list(self.model.parameters())
         loss = self._loss(x, y, masks)
-        gradients = torch.autograd.grad(loss * share, parameters)
-        step = clipped(learning_rate, clip_norm, gradients)
-        with torch.no_grad():
-            for parameter, gradient in zip(parameters, gradients, strict=True):
-                parameter.sub_(gradient, alpha=step)
+        self.descend(loss * share, learning_rate, clip_norm)
         return loss.item()
 
     @torch.no_grad()
@@ -99,14 +92,6 @@ class ReferenceEngine:
         logits, state = self.model(x, self.state, masks)
         self.state = tuple(s.detach() for s in state)
         return functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="sum")
-
-    def export(self) -> dict[str, Tensor]:
-        """See `GatedEngine`."""
-        return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
-
-    def load(self, state: dict[str, Tensor]) -> None:
-        """See `GatedEngine`."""
-        self.model.load_state_dict(state)
 
 
 ENGINES = {"reference": ReferenceEngine, "grouped": GroupedEngine}

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from reprise.kernels.choice import choose
 from reprise.kernels.loglinear_fast import FusedEngine, HandEngine
+from reprise.kernels.readable import ReadableEngine
 from reprise.models.loglinear import LogLinearRNN, State
 
 
@@ -48,13 +49,11 @@ class WindowEngine(Protocol):
         """Takes what `optimiser_state` gave."""
 
 
-class ReferenceEngine:
+class ReferenceEngine(ReadableEngine):
     """The readable model with autograd and torch's RMSprop, which is that of Keras (epsilon beside the root)."""
 
-    name = "reference"
-
     def __init__(self, model: LogLinearRNN) -> None:
-        self.model = copy.deepcopy(model)
+        super().__init__(model)
         self.state: State | None = None
         self.optimiser = torch.optim.RMSprop(self.model.parameters())
 
@@ -87,14 +86,6 @@ class ReferenceEngine:
     def reset(self, batch: int) -> None:
         """See `WindowEngine`."""
         self.state = self.model.initial_state(batch)
-
-    def export(self) -> dict[str, Tensor]:
-        """See `WindowEngine`."""
-        return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
-
-    def load(self, state: dict[str, Tensor]) -> None:
-        """See `WindowEngine`."""
-        self.model.load_state_dict(state)
 
     def optimiser_state(self) -> dict[str, Any]:
         """See `WindowEngine`."""

@@ -2,54 +2,39 @@
 
 from __future__ import annotations
 
-import copy
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from reprise.kernels.readable import ReadableEngine
 from reprise.kernels.subsequences import Subsequences
 from reprise.training.counters import dropout_mask_torch
 
 
-class ReferenceEngine:
+class ReferenceEngine(ReadableEngine):
     """A `SubsequenceEngine` for any readable model, on its device and in its dtype."""
 
-    name = "reference"
-
     def __init__(self, model: nn.Module) -> None:
-        self.model = copy.deepcopy(model)
+        super().__init__(model)
         self.hidden: Tensor = self.model.initial_state()
 
     def train(self, data: Subsequences, *, learning_rate: float, reduction: str, dropout: float, key: int) -> float:
         """One SGD step a subsequence; the summed loss in nats. See `SubsequenceEngine`."""
         if reduction not in ("sum", "mean"):
             raise ValueError(f"reduction must be sum or mean, not {reduction}")
-        parameters = list(self.model.parameters())
         total = 0.0
         for i in range(len(data)):
             loss = self._loss(data, i, dropout, key)  # sum over the words
             total += loss.item()
             if reduction == "mean":
                 loss = loss / int(data.offsets[i + 1] - data.offsets[i])
-            gradients = torch.autograd.grad(loss, parameters)
-            with torch.no_grad():
-                for parameter, gradient in zip(parameters, gradients, strict=True):
-                    parameter.sub_(gradient, alpha=learning_rate)
+            self.descend(loss, learning_rate)
         return total
 
     @torch.no_grad()
     def evaluate(self, data: Subsequences) -> float:
         """The summed loss in nats, without dropout and without steps."""
         return sum(self._loss(data, i, 0.0, 0).item() for i in range(len(data)))
-
-    def export(self) -> dict[str, Tensor]:
-        """The state_dict of the readable model, as copies."""
-        return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
-
-    def load(self, state: dict[str, Tensor]) -> None:
-        """Takes the values of a state_dict of the readable model."""
-        self.model.load_state_dict(state)
 
     def _loss(self, data: Subsequences, i: int, dropout: float, key: int) -> Tensor:
         begin, end = int(data.offsets[i]), int(data.offsets[i + 1])

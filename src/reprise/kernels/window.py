@@ -5,7 +5,6 @@ Plain SGD on the mean loss of a batch, the gradient clipped by its norm over all
 
 from __future__ import annotations
 
-import copy
 from typing import Protocol
 
 import torch
@@ -15,6 +14,7 @@ from torch.nn import functional
 from reprise.kernels.choice import choose
 from reprise.kernels.gated_step import clipped
 from reprise.kernels.gemm import linear_for
+from reprise.kernels.readable import ReadableEngine
 from reprise.models.window import WindowModel
 
 
@@ -39,37 +39,19 @@ class WindowEngine(Protocol):
         """Takes the values of a state_dict of the readable model."""
 
 
-class ReferenceEngine:
+class ReferenceEngine(ReadableEngine):
     """The readable model with autograd, on its device and in its dtype."""
-
-    name = "reference"
-
-    def __init__(self, model: WindowModel) -> None:
-        self.model = copy.deepcopy(model)
 
     def train(self, x: Tensor, y: Tensor, *, learning_rate: float, clip_norm: float) -> float:
         """See `WindowEngine`."""
-        parameters = list(self.model.parameters())
         loss = functional.cross_entropy(self.model(x), y, reduction="sum")
-        gradients = torch.autograd.grad(loss / len(y), parameters)
-        step = clipped(learning_rate, clip_norm, gradients)
-        with torch.no_grad():
-            for parameter, gradient in zip(parameters, gradients, strict=True):
-                parameter.sub_(gradient, alpha=step)
+        self.descend(loss / len(y), learning_rate, clip_norm)
         return loss.item()
 
     @torch.no_grad()
     def evaluate(self, x: Tensor, y: Tensor) -> float:
         """See `WindowEngine`."""
         return functional.cross_entropy(self.model(x), y, reduction="sum").item()
-
-    def export(self) -> dict[str, Tensor]:
-        """See `WindowEngine`."""
-        return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
-
-    def load(self, state: dict[str, Tensor]) -> None:
-        """See `WindowEngine`."""
-        self.model.load_state_dict(state)
 
 
 class HandEngine(ReferenceEngine):

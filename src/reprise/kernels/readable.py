@@ -1,0 +1,37 @@
+"""What the engines that compute with the readable model itself share: a copy of it, and SGD by autograd."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from reprise.kernels.gated_step import clipped
+
+
+class ReadableEngine:
+    """Around a copy of `model`, on its device and in its dtype."""
+
+    name = "reference"
+
+    def __init__(self, model: Any) -> None:
+        self.model = copy.deepcopy(model)
+
+    def descend(self, loss: Tensor, learning_rate: float, clip_norm: float | None = None) -> None:
+        """One SGD step on the scalar `loss`; the gradient's norm over all parameters is clipped to `clip_norm`."""
+        parameters = list(self.model.parameters())
+        gradients = torch.autograd.grad(loss, parameters)
+        step = learning_rate if clip_norm is None else clipped(learning_rate, clip_norm, gradients)
+        with torch.no_grad():
+            for parameter, gradient in zip(parameters, gradients, strict=True):
+                parameter.sub_(gradient, alpha=step)
+
+    def export(self) -> dict[str, Tensor]:
+        """The state_dict of the readable model, as copies."""
+        return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+
+    def load(self, state: dict[str, Tensor]) -> None:
+        """Takes the values of a state_dict of the readable model."""
+        self.model.load_state_dict(state)

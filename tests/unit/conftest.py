@@ -1,0 +1,37 @@
+"""Fixtures that the unit tests share, and helpers whose assertions tell what they compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from reprise.kernels import build, fused, packed_fused, sequence
+
+pytest.register_assert_rewrite("compiler_helpers", "engine_helpers", "protocol_helpers")
+pytest.register_assert_rewrite("stacked_gpu_helpers", "stacked_training_helpers")
+
+
+# Some versions of torch warn unless they are told whether sparse tensors are checked that do not ask for it.
+torch.sparse.check_sparse_tensor_invariants.disable()
+
+
+@pytest.fixture(autouse=True)
+def torchs_usual_ways() -> Iterator[None]:
+    """A replica that trained alone leaves torch deterministic: the stacks of later tests would be warned on a GPU."""
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+@pytest.fixture
+def fresh_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """A machine on which nothing is compiled yet; what is then, lies in its folder `built`."""
+    monkeypatch.setenv("REPRISE_BUILD", str(tmp_path / "built"))
+    caches = build.library, fused._library, packed_fused._library, sequence._library
+    for cache in caches:
+        cache.cache_clear()
+    yield tmp_path
+    for cache in caches:
+        cache.cache_clear()
