@@ -5,8 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-import torch
 from stacked_helpers import SENTENCES, WINDOWS, experiment, jobs_of, make_corpus, never, runner_of
+from stacked_training_helpers import (
+    KEYS,
+    checked_stack,
+    halved_for_want_of_memory,
+    held,
+    in_pieces,
+    records,
+    refused,
+    solo_of,
+    stopped_after,
+)
 
 from reprise.errors import Interrupted, UserError
 from reprise.kernels.stacked_output import StackedOutput
@@ -14,6 +24,7 @@ from reprise.kernels.stacked_subsequences import StackedSubsequences
 from reprise.training.locks import replica_lock
 from reprise.training.loop import run_job
 from reprise.training.record import read_record
+from reprise.training.stack import StackRunner
 from reprise.training.stack_alone import train_alone
 
 
@@ -42,28 +53,13 @@ def windows(corpus):
     ]
 
 
-def records(jobs):
-    return [read_record(job.output, job.resolved) for job in jobs]
-
-
-def curves(record):
-    return [(c["split"], c["metric"], c["x"], pytest.approx(c["y"], rel=1e-5)) for c in record["curves"]]
-
-
 @pytest.mark.parametrize(("make", "engine"), [(sentences, "auto"), (windows, "grouped")])
 def test_a_stack_leaves_the_records_of_solo_runs(make, engine, corpus, tmp_path):
-    jobs, said = jobs_of(make(corpus), tmp_path / "stack"), []
-    runner = runner_of([jobs], said, checked=True)
-    runner.run(never)
-    assert (runner.failed, runner.unfinished) == ([], [])
+    jobs = jobs_of(make(corpus), tmp_path / "stack")
+    said = checked_stack(jobs)
     for own, job in zip(records(jobs), jobs, strict=True):
-        record = run_job(replace(job, root=tmp_path / "solo", output=tmp_path / "solo.json", engine=engine))
-        (tmp_path / "solo.json").unlink()
-        assert [(c["split"], c["metric"], c["x"], c["y"]) for c in own["curves"]] == curves(record)
-        for metric, other in zip(own["metrics"], record["metrics"], strict=True):
-            assert metric == other | {"value": pytest.approx(other["value"], rel=1e-5)}
-        for key in ("config_hash", "parameters", "status", "replica", "seed"):
-            assert own[key] == record[key]
+        # A solo run also tells in which subsequence it diverged.
+        held(own, solo_of(job, tmp_path, engine), keys=tuple(key for key in KEYS if key != "diverged"))
         assert own["run"]["engine"] == "stacked"
         assert own["run"]["stack_replicas"] == len(jobs)
     # Those that have stopped do not hold up the others for good.
@@ -75,45 +71,46 @@ def test_a_stack_leaves_the_records_of_solo_runs(make, engine, corpus, tmp_path)
 def test_a_stack_that_was_stopped_goes_on_to_the_same_numbers(make, corpus, tmp_path):
     whole = jobs_of(make(corpus), tmp_path / "whole")
     runner_of([whole]).run(never)
-    jobs, stops, said = jobs_of(make(corpus), tmp_path / "pieces"), 0, []
-    while not all(job.output.exists() for job in jobs):
-        turns = iter(range(100))
-        # Soon after the start, in the middle of an epoch and of an evaluation.
-        limit = (3, 2, 5, 8, 100)[min(stops, 4)]
-        runner = runner_of([jobs], said)
-        runner.run(lambda turns=turns, limit=limit: "SIGTERM" if next(turns) > limit else "")
-        stops += 1
-    assert stops > 3
+    jobs, said = jobs_of(make(corpus), tmp_path / "pieces"), []
+    # Soon after the start, in the middle of an epoch and of an evaluation.
+    starts, _ = in_pieces(jobs, lambda start: (4, 3, 6, 9, 101)[min(start, 4)], most=9, said=said)
+    assert starts > 3
     assert any("stopped by SIGTERM" in line for line in said)
     for own, exact in zip(records(jobs), records(whole), strict=True):
-        assert [(c["split"], c["metric"], c["x"], c["y"]) for c in own["curves"]] == curves(exact)
-        assert own["status"] == exact["status"]
-    assert max(record["run"]["resumed"] for record in records(jobs)) == stops - 1
+        held(own, exact)
+    assert max(record["run"]["resumed"] for record in records(jobs)) == starts - 1
+
+
+def test_a_stack_that_cannot_be_saved_does_not_cost_the_others_theirs(corpus, tmp_path, monkeypatch):
+    first, second = (jobs_of([made], tmp_path) for made in sentences(corpus)[1:3])
+    said, save = [], StackRunner._save
+
+    def full(runner, running):
+        if running.epochs.active[0].job is first[0]:
+            raise OSError("No space left on device")
+        save(runner, running)
+
+    monkeypatch.setattr(StackRunner, "_save", full)
+    runner = runner_of([first, second], said, streams=2)
+    runner.run(stopped_after(5))
+    assert sum("not saved (OSError: No space left on device)" in line for line in said) == 1
+    assert sum("1 saved" in line for line in said) == 1
+    assert runner.unfinished == [*first, *second]
+    assert [path.parent.name for path in tmp_path.rglob("*.stacked")] == ["mod"]
 
 
 def test_replicas_at_other_places_in_the_text_wait_for_their_own_stack(corpus, tmp_path):
     jobs, said = jobs_of(sentences(corpus)[:2], tmp_path), []
-    turns = iter(range(9))
-    runner_of([jobs[:1]]).run(lambda: "SIGTERM" if next(turns) > 2 else "")
+    runner_of([jobs[:1]]).run(stopped_after(3))
     runner_of([jobs], said).run(never)
     assert all(job.output.exists() for job in jobs)
     assert [line.partition(": a stack of ")[2][:1] for line in said if "to set up" in line] == ["1", "2"]
 
 
 def test_out_of_memory_halves_the_stack_and_says_so(corpus, tmp_path, monkeypatch):
-    real = StackedSubsequences.__init__
-
-    def small(self, models, *rest, **options):
-        if len(models) > 2:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        real(self, models, *rest, **options)
-
-    monkeypatch.setattr(StackedSubsequences, "__init__", small)
-    jobs, said = jobs_of(sentences(corpus)[:4], tmp_path), []
-    runner_of([jobs], said).run(never)
-    assert all(record["status"] == "finished" for record in records(jobs))
+    jobs = jobs_of(sentences(corpus)[:4], tmp_path)
+    said = halved_for_want_of_memory(StackedSubsequences, jobs, monkeypatch)
     assert sum("out of memory" in line for line in said) == 2
-    assert any("two stacks of 3 and 2 instead" in line for line in said)
 
 
 def test_a_single_replica_without_room_is_left_out(corpus, tmp_path, monkeypatch):
@@ -137,12 +134,7 @@ def test_a_stack_that_computes_something_else_trains_nothing(wrong, corpus, tmp_
         tensor.mul_(1 + 1e-3)
 
     monkeypatch.setattr(StackedOutput, wrong, off)
-    jobs, said = jobs_of(sentences(corpus)[:2], tmp_path), []
-    runner = runner_of([jobs], said, checked=True)
-    runner.run(never)
-    assert runner.failed == jobs
-    assert "StackDisagrees" in said[-1]
-    assert not any(job.output.exists() for job in jobs)
+    refused(jobs_of(sentences(corpus)[:2], tmp_path))
 
 
 def test_other_stacks_go_on_after_one_has_failed(corpus, tmp_path, monkeypatch):

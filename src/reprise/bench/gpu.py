@@ -93,6 +93,7 @@ def measure(
     on_gpu = torch.cuda.is_available()
     device = torch.device("cuda", 0) if on_gpu else torch.device("cpu")
     torch.set_float32_matmul_precision("highest")
+    torch.backends.cudnn.allow_tf32 = False  # torch's LSTM would round to it by itself
     torch.set_num_threads(1)
     machine = machine_facts(None)
     if on_gpu:

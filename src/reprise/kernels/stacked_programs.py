@@ -26,6 +26,7 @@ class Programs:
         self._stream, self._side = (torch.cuda.Stream(device) if self.on_gpu else None for _ in range(2))
         self._graphs: dict[Hashable, torch.cuda.CUDAGraph | None] = {}
         self._pool = None
+        self._apart = False  # whether something happens beside
         self._marks: deque[torch.cuda.Event] = deque()
         self.trouble = ""  # why programs are called that should have been captured
 
@@ -52,6 +53,7 @@ class Programs:
         if self._side is None:
             yield
             return
+        self._apart = True
         self._side.wait_stream(self._stream)
         with torch.cuda.stream(self._side):
             yield
@@ -60,6 +62,7 @@ class Programs:
         """What a program does from here on comes after what it did beside."""
         if self._side is not None:
             self._stream.wait_stream(self._side)
+            self._apart = False
 
     @property
     def captured(self) -> int:
@@ -82,15 +85,25 @@ class Programs:
 
     def _capture_and_replay(self, name: Hashable, program: Callable[..., None], arguments: tuple[object, ...]) -> None:
         try:
-            self._graphs[name] = self._captured(program, arguments)
+            self._graphs[name] = self._graph_of(program, arguments)
         except RuntimeError as error:
-            if "out of memory" in str(error).lower():
+            if out_of_memory(error):
                 raise
             # Nothing has run yet: called, it is slower and does the same.
             self.trouble, self.capture = str(error).splitlines()[0], False
             program(*arguments)
         else:
             self._graphs[name].replay()
+
+    def _graph_of(self, program: Callable[..., None], arguments: tuple[object, ...]) -> torch.cuda.CUDAGraph:
+        try:
+            return self._captured(program, arguments)
+        except RuntimeError as error:
+            if not out_of_memory(error):
+                raise
+        # During a capture torch keeps what lies unused in its cache: given back before, there may be room.
+        torch.cuda.empty_cache()
+        return self._captured(program, arguments)
 
     def _captured(self, program: Callable[..., None], arguments: tuple[object, ...]) -> torch.cuda.CUDAGraph:
         if self._pool is None:
@@ -106,14 +119,38 @@ class Programs:
                 program(*arguments)
             except BaseException:
                 # The capture is lost as well: what it says of that would hide why.
+                if self._apart:  # a capture cannot end before its streams have come together
+                    with suppress(RuntimeError):
+                        self.join()
                 with suppress(RuntimeError):
                     graph.capture_end()
                 raise
             graph.capture_end()
+        except BaseException:
+            self._release_pool()
+            raise
         finally:
             if collects:
                 gc.enable()
         return graph
+
+    def _release_pool(self) -> None:
+        """After a capture that could not be ended: else torch takes it to go on, and never empties its cache again.
+
+        A pool that has lost its only graph cannot be given another one: the next capture begins a new pool.
+        """
+        device, pool, self._pool = torch.cuda.current_device(), self._pool, None
+        with suppress(RuntimeError):  # it has been ended
+            torch._C._cuda_endAllocateToPool(device, pool)
+            torch._C._cuda_releasePool(device, pool)
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether the device has no room; during a capture the driver says so in words alone, and cuBLAS in its own."""
+    if isinstance(error, torch.OutOfMemoryError):
+        return True
+    words = str(error).lower()
+    return isinstance(error, RuntimeError) and ("out of memory" in words or "cublas_status_alloc_failed" in words)
 
 
 def shaped(buffer: torch.Tensor, *shape: int) -> torch.Tensor:

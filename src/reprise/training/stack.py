@@ -18,11 +18,12 @@ import torch
 
 from reprise.config.resolved import Resolved
 from reprise.errors import Interrupted, UserError
+from reprise.kernels.stacked_programs import out_of_memory
 from reprise.training.locks import replica_lock
 from reprise.training.loop import Job, seconds_between_saves
 from reprise.training.stack_check import StackDisagrees
 from reprise.training.stack_member import saved_state
-from reprise.training.stack_running import Running, choose_precision, out_of_memory, start
+from reprise.training.stack_running import Running, choose_precision, make_room, start
 from reprise.training.stack_training import Say, place_of
 
 _SAVE_SECONDS = 120.0
@@ -178,9 +179,13 @@ class StackRunner:
 
     def _stop(self, reason: str) -> None:
         for running in list(self.running):
-            self._save(running)
             active = [member.job for member in running.epochs.active]
-            self.say(f"{running.title}: stopped by {reason}, {len(active)} saved; the same command goes on from there")
+            try:
+                self._save(running)
+                saved = f"{len(active)} saved; the same command goes on from there"
+            except Exception as error:  # a full disk, or a device that has given up: others may still be saved
+                saved = f"not saved ({type(error).__name__}: {error}); the same command goes on from the last save"
+            self.say(f"{running.title}: stopped by {reason}, {saved}")
             self.unfinished += active
             self._drop(running)
         self.unfinished += [job for jobs, _ in self.queue for job in jobs]
@@ -192,8 +197,7 @@ class StackRunner:
             return
         what = f"{jobs[0].title} and {len(jobs) - 1} more"
         if out_of_memory(error):
-            if self.device.type == "cuda":
-                torch.cuda.empty_cache()
+            make_room(error, self.device)
             if len(jobs) > 1:
                 half = -(-len(jobs) // 2)
                 self.say(f"{what}: out of memory: two stacks of {half} and {len(jobs) - half} instead")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import time
+import traceback
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -96,8 +98,13 @@ def choose_precision(name: str, device: torch.device) -> None:
     torch.set_float32_matmul_precision(_PRECISIONS[name])
 
 
-def out_of_memory(error: Exception) -> bool:
-    """Whether the device has no room; during a capture the driver says so in words alone."""
-    return isinstance(error, torch.OutOfMemoryError) or (
-        isinstance(error, RuntimeError) and "out of memory" in str(error).lower()
-    )
+def make_room(error: BaseException, device: torch.device) -> None:
+    """Gives back the memory of a stack that `error` came out of: until it is gone, its frames hold what they made."""
+    at: BaseException | None = error
+    while at is not None:
+        traceback.clear_frames(at.__traceback__)
+        at = at.__context__
+    gc.collect()
+    if device.type == "cuda":
+        with suppress(RuntimeError):  # other stacks go on all the same
+            torch.cuda.empty_cache()
