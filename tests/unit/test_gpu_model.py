@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from loglinear_helpers import config as log_linear
@@ -114,7 +116,9 @@ def test_estimates_with_a_gpu_say_that_they_are_a_model(tmp_path):
     assert unknown.source.startswith("not prepared")
 
 
-def test_the_command_names_the_gpu_and_refuses_one_that_it_does_not_know(capsys):
+def test_the_command_names_the_gpu_and_refuses_one_that_it_does_not_know(capsys, tmp_path, monkeypatch):
+    (tmp_path / "config").symlink_to(Path("config").resolve())
+    monkeypatch.chdir(tmp_path)  # where nothing has been trained
     assert cli.main(["estimate", "--tier", "quick", "--no-calibration", "--gpu", "h200"]) == 0
     assert "not measured" in capsys.readouterr().out
     with pytest.raises(SystemExit):
