@@ -38,6 +38,7 @@ from reprise.bench.run import WRONG, disagreement
 from reprise.bench.task import Workload, update_norms
 from reprise.bench.timing import Repetition, summarise
 from reprise.bench.worker import Stream
+from reprise.training.stack_running import choose_precision
 
 __all__ = ["GOALS", "WORKLOADS", "measure", "show"]
 
@@ -92,8 +93,7 @@ def measure(
     """
     on_gpu = torch.cuda.is_available()
     device = torch.device("cuda", 0) if on_gpu else torch.device("cpu")
-    torch.set_float32_matmul_precision("highest")
-    torch.backends.cudnn.allow_tf32 = False  # torch's LSTM would round to it by itself
+    choose_precision("float32", device)
     torch.set_num_threads(1)
     machine = machine_facts(None)
     if on_gpu:

@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
-
-import torch
-from torch import nn
 
 from reprise.training.protocol import Diverged
 from reprise.training.stack_member import Member
-from reprise.training.stack_training import Say, StackTraining
+from reprise.training.stack_training import StackTraining
 
 
 class StackBatches(StackTraining):
     """A stack in training. `saved` are the members' checkpoints, all of the same part of the epoch and place in it."""
 
-    def __init__(
-        self,
-        family: Any,
-        members: list[Member],
-        models: list[nn.Module],
-        saved: Sequence[Mapping[str, Any] | None],
-        device: torch.device,
-        checked: bool,
-        say: Say,
-    ) -> None:
-        super().__init__(family, members, models, device, checked, say)
-        states = self._take_up(saved)
+    def _start_from(self, states: list[Any]) -> None:
         self.optimisers = [state["optimiser"] if state else None for state in states]
         # Summed nats of each batch since `_forget`, as far as they have been read from the device.
         self.losses = [list(state["losses"]) if state else [] for state in states]

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from reprise.kernels.stacked import Stack
 from reprise.training.schedule import SPLITS
 from reprise.training.stack_member import Member
-from reprise.training.stack_training import Say, StackTraining
+from reprise.training.stack_training import StackTraining
 
 
 class Family(Protocol):
@@ -52,18 +52,7 @@ class Family(Protocol):
 class StackEpochs(StackTraining):
     """A stack in training. `saved` are the members' checkpoints, all of the same place in the text."""
 
-    def __init__(
-        self,
-        family: Family,
-        members: list[Member],
-        models: list[nn.Module],
-        saved: Sequence[Mapping[str, Any] | None],
-        device: torch.device,
-        checked: bool,
-        say: Say,
-    ) -> None:
-        super().__init__(family, members, models, device, checked, say)
-        states = self._take_up(saved)
+    def _start_from(self, states: list[Any]) -> None:
         self._build()
         self.sums = [{s: (state or {}).get("losses", {}).get(s, 0.0) for s in SPLITS} for state in states]
         if self.next:

@@ -96,6 +96,7 @@ def choose_precision(name: str, device: torch.device) -> None:
     if name not in _PRECISIONS or (name == "tf32" and device.type != "cuda"):
         raise UserError(f"precision: a stack on this device does not compute in {name!r}; write float32")
     torch.set_float32_matmul_precision(_PRECISIONS[name])
+    torch.backends.cudnn.allow_tf32 = name == "tf32"  # torch's own layers would round to it by themselves
 
 
 def make_room(error: BaseException, device: torch.device) -> None:

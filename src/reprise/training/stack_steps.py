@@ -10,13 +10,12 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from reprise.config.resolved import Resolved
 from reprise.training.protocol import Diverged
 from reprise.training.stack_member import Member
-from reprise.training.stack_training import Say, StackTraining
+from reprise.training.stack_training import StackTraining
 
 ROUND = 256
 """The most steps of a round."""
@@ -40,18 +39,8 @@ class StepCourse(Protocol):
 class StackSteps(StackTraining):
     """A stack in training. `saved` are the members' checkpoints, of whatever step."""
 
-    def __init__(
-        self,
-        family: Any,
-        members: list[Member],
-        models: list[nn.Module],
-        saved: Sequence[Mapping[str, Any] | None],
-        device: torch.device,
-        checked: bool,
-        say: Say,
-    ) -> None:
-        super().__init__(family, members, models, device, checked, say)
-        self.states = [state["own"] if state else None for state in self._take_up(saved)]
+    def _start_from(self, states: list[Any]) -> None:
+        self.states = [state["own"] if state else None for state in states]
         self.unseen: deque[tuple[Member, Mapping[str, Tensor]]] = deque()  # what members have still to look at
         self.fed = self.made = 0  # steps of this round; of all rounds
         self.since = [0, 0]  # since the last line: steps, and those of all replicas

@@ -23,13 +23,17 @@ _BEGINNING = "train"
 
 
 class StackTraining:
-    """Members of a stack of one `family`. Subclasses feed it, and begin with `_build`."""
+    """Members of a stack of one `family`. `saved` are their checkpoints.
+
+    Subclasses feed it, and begin with `_start_from`.
+    """
 
     def __init__(
         self,
         family: Any,
         members: list[Member],
         models: list[nn.Module],
+        saved: Sequence[Mapping[str, Any] | None],
         device: torch.device,
         checked: bool,
         say: Say,
@@ -40,6 +44,11 @@ class StackTraining:
         self.closed = 0  # epochs
         self.stack: Stack | None = None
         self.texts: Any = None  # what the stack reads
+        self._start_from(self._take_up(saved))
+
+    def _start_from(self, states: list[Any]) -> None:
+        """Builds the stack, and goes on from what the checkpoints hold of training; None where a member just begins."""
+        raise NotImplementedError
 
     @property
     def active(self) -> list[Member]:
