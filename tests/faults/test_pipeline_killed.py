@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from pipelines import alive, half_way, started, unlock
-from project import Project, Run, new_project, read_record, result_bytes
+from project import PYTHON, SECONDS, Project, Run, new_project, read_record, result_bytes
 
 from reprise.config.resolved import read_resolved
 
@@ -59,6 +59,34 @@ def test_killed_at_random_points(first_run: tuple[Project, Run], tmp_path: Path,
         assert run.process.wait() == 0, run.said
     assert evidence(project) == evidence(first_run[0])
     assert "Nothing to be done" in project.snakemake("--dry-run").log
+
+
+def test_killed_as_a_corpus_was_put_there(tmp_path: Path, separate: dict[str, str]) -> None:
+    """It is whole, but Snakemake never heard so: what waits for it is trained all the same."""
+    slow = tmp_path / "bin" / "python"
+    slow.parent.mkdir()
+    slow.write_text(
+        f'#!/bin/sh\n"{PYTHON}" "$@" || exit 1\ncase "$*" in *" prepare "*) sleep {SECONDS};; esac\n', encoding="utf-8"
+    )
+    slow.chmod(0o755)
+    path = f"{slow.parent}{os.pathsep}{os.environ['PATH']}"
+    project = new_project(tmp_path / "clone", {**separate, "PATH": path})
+    before = project.plan()
+    assert before.jobs["prepare"] == 1
+    corpus = read_resolved(project.root / "results/quick/config/words/s-rnn-4.json").corpus
+    assert corpus
+    with started(project, "all") as run:
+        run.wait_until((project.root / corpus).exists)
+        project.kill_everything()
+    assert any((project.root / ".snakemake/incomplete").iterdir())
+    unlock(project)
+    after = project.plan()
+    assert [name for name in before.trained if name.startswith("words/")]
+    assert set(before.trained) - set(after.trained) <= {
+        f"{p.parent.parent.name}/{p.parent.name} {p.name[0]}" for p in project.records()
+    }
+    assert "prepare" not in after.jobs
+    assert after.jobs.keys() >= {"collect", "claims", "page"}
 
 
 @pytest.fixture

@@ -49,6 +49,14 @@ DONE = "|".join(
 )
 # A corpus is made for whichever experiment reads it; its name says all that it depends on.
 CORPORA = {e.corpus: e for e in EXPERIMENTS if e.corpus}
+# One that is there is a source as well: it was put there whole. As an output that was not marked as finished, because
+# the power failed just then, it would be made again, and Snakemake leaves out whatever waits for an `ancient` file that
+# is made again and is there (its issue 4166): the run would end early, as if all were done.
+PREPARED = "|".join(
+    re.escape(Path(path).name)
+    for path in CORPORA
+    if Path(path).exists() and path not in sys.argv
+)
 
 try:
     for experiment in EXPERIMENTS:
@@ -157,9 +165,15 @@ def device_of(wildcards, resources):
     return ""
 
 
+def unless_trained(wildcards, paths):
+    """As inputs. To a record that is there they are `ancient`; to one that is missing never (see PREPARED)."""
+    record = resolved(wildcards).record_path(int(wildcards.replica))
+    return [ancient(path) for path in paths] if Path(record).exists() else paths
+
+
 def corpus_of(wildcards):
     corpus = resolved(wildcards).corpus
-    return [corpus] if corpus else []
+    return unless_trained(wildcards, [corpus] if corpus else [])
 
 
 def sources(folder):

@@ -1,4 +1,4 @@
-"""Raw files and corpora. Both stay: a corpus is `ancient` to what reads it, its checksums being in the hash."""
+"""Raw files and corpora. Both stay: what a corpus depends on is in its name, so one that is there is not made again."""
 
 
 rule fetch:
@@ -23,9 +23,11 @@ rule fetch:
 
 rule prepare:
     input:
-        ancient(raw_files),
+        raw_files,
     output:
         "data/corpora/{corpus}.npz",
+    wildcard_constraints:
+        corpus=f"(?!({PREPARED})$).+",
     log:
         "logs/prepare/{corpus}.log",
     benchmark:

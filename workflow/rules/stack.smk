@@ -3,7 +3,7 @@
 
 rule train_stack:
     input:
-        corpus=ancient(corpus_of_stack),
+        corpus=corpus_of_stack,
     output:
         # Records are outputs of the rule `train`, which takes them from where they were found.
         temp(touch(f"{FOUND}/{TIER}/{{stack}}.done")),

@@ -3,8 +3,8 @@
 
 rule train:
     input:
-        corpus=ancient(corpus_of),
-        stack=ancient(stack_of),
+        corpus=corpus_of,
+        stack=lambda wildcards: unless_trained(wildcards, stack_of(wildcards)),
     output:
         f"{RESULTS}/runs/{{paper}}/{{experiment}}/{{replica}}-{{config_hash}}.json",
     log:
