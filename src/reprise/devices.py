@@ -15,6 +15,9 @@ from reprise.config.resolved import Resolved
 from reprise.training import PROTOCOLS
 from reprise.training.stack_plan import trains_in_stack
 
+DRIVER = Path("/proc/driver/nvidia/gpus")
+DEVICE_FILES = Path("/dev")
+
 
 def processor() -> str:
     """What the processor calls itself."""
@@ -46,7 +49,8 @@ def visible_gpus() -> int:
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES", "" if "SLURM_JOB_ID" in os.environ else None)
     if chosen is not None:
         return len([d for d in chosen.split(",") if d.strip() and not d.strip().startswith(("-", "NoDevFiles"))])
-    shown = list(Path("/proc/driver/nvidia/gpus").glob("*"))
+    # A container may hide the driver's folder and have no nvidia-smi, but without the device file nothing runs.
+    shown = list(DRIVER.glob("*")) or list(DEVICE_FILES.glob("nvidia[0-9]*"))
     if shown:
         return len(shown)
     tool = shutil.which("nvidia-smi")

@@ -55,6 +55,25 @@ def test_gpus_named_by_the_environment(monkeypatch, value, count):
     assert visible_gpus() == count
 
 
+@pytest.mark.parametrize("hidden", [False, True])
+def test_gpus_shown_by_the_driver_or_by_their_device_files(monkeypatch, tmp_path, hidden):
+    for name in ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("reprise.devices.shutil.which", lambda name: None)
+    monkeypatch.setattr("reprise.devices.DRIVER", tmp_path / "gpus")
+    monkeypatch.setattr("reprise.devices.DEVICE_FILES", tmp_path)
+    for name in ("nvidiactl", "nvidia-uvm", "null"):
+        (tmp_path / name).touch()
+    assert visible_gpus() == 0
+    (tmp_path / "nvidia0").touch()
+    if hidden:
+        assert visible_gpus() == 1
+        return
+    for name in ("0000:01:00.0", "0000:02:00.0"):
+        (tmp_path / "gpus" / name).mkdir(parents=True)
+    assert visible_gpus() == 2
+
+
 @pytest.mark.parametrize(("value", "count"), [(None, 0), ("NoDevFiles", 0), ("0", 1)])
 def test_in_a_job_of_slurm_only_its_own_gpus_count(monkeypatch, value, count):
     """A node may show GPUs that were given to other jobs."""

@@ -26,12 +26,12 @@ rule prepare:
         raw_files,
     output:
         "data/corpora/{corpus}.npz",
-    wildcard_constraints:
-        corpus=f"(?!({PREPARED})$).+",
     log:
         "logs/prepare/{corpus}.log",
     benchmark:
         "benchmarks/prepare/{corpus}.tsv"
+    wildcard_constraints:
+        corpus=f"(?!({PREPARED})$).+",
     conda:
         "../../envs/data.yaml"
     resources:
