@@ -32,16 +32,17 @@ def words(figure):
 
 
 def test_loss_against_ratio_marks_the_lowest_and_pairs_folds(context):
-    metrics = [*losses("t1-tanh-none", 0, 1.2), *losses("t1-tanh-none", 1, 1.4), *losses(POSITIONS, 0, 1.1)]
+    # the mean of both folds of the ratio 1 is the lowest of all; on the fold that all have it is not
+    metrics = [*losses("t1-tanh-none", 0, 1.2), *losses("t1-tanh-none", 1, 0.8), *losses(POSITIONS, 0, 1.1)]
     metrics += [*losses("f1-bigram-r2", 0, 1.5, characters=2), *losses("f1-bigram-r20", 0, 1.75, characters=2)]
     metrics += [row("f1-bigram-r20", 0, split="train", metric="diverged_epoch", value=9)]
     metrics += [row("f1-bigram-r20", 0, split="valid", metric="best_epoch", value=8)]
     figure = drawn(loss_against_ratio, context(metrics), "figure-1")
     by_token, by_character, above = (series(axes) for axes in figure.axes)
-    assert by_token[0] == pytest.approx(np.array([[1, 1.3], [2, 1.1]]))
+    assert by_token[0] == pytest.approx(np.array([[1, 1.2], [2, 1.1]]))
+    assert by_character[0] == pytest.approx(by_token[0])
     assert by_token[1] == pytest.approx(np.array([[2, 3.0], [20, 3.5]]))
     assert by_character[1] == pytest.approx(np.array([[2, 1.5], [20, 1.75]]))
-    # Of the ratio 1 only fold 0 has its like at the best ratio.
     assert above[0] == pytest.approx(np.array([[1, 0.1], [2, 0.0]]))
     assert above[1][:, 1] == pytest.approx([0.0, 0.5])
     rings = [line.get_xydata().tolist() for line in figure.axes[0].lines if line.get_markersize() == 9]
@@ -50,6 +51,15 @@ def test_loss_against_ratio_marks_the_lowest_and_pairs_folds(context):
     assert [points for points in crosses if points] == [[[20, 1.75]]]
     labels = ["characters (2 of 8 ratios run)", "bigrams (2 of 8 ratios run)", "lowest", "a fold diverged"]
     assert words(figure) == labels
+
+
+def test_loss_against_ratio_without_a_fold_that_all_have(context):
+    metrics = [*losses("t1-tanh-none", 0, 1.2), *losses("t1-tanh-none", 1, 1.4)]
+    metrics += [*losses(POSITIONS, 0, 1.1), *losses(POSITIONS, 1, 1.2), *losses("f1-unigram-r5", 2, 1.5)]
+    figure = drawn(loss_against_ratio, context(metrics), "figure-1")
+    by_token, _, above = (series(axes)[0] for axes in figure.axes)
+    assert by_token == pytest.approx(np.array([[1, 1.3], [2, 1.15], [5, 1.5]]))
+    assert above == pytest.approx(np.array([[1, 0.15], [2, 0.0], [5, np.nan]]), nan_ok=True)
 
 
 def test_figures_without_data_say_so(context):

@@ -143,6 +143,15 @@ def test_the_unit_audit_reads_the_printed_numbers_in_both_units(context):
     )
 
 
+def test_ours_stand_beside_the_n_gram_of_the_same_folds(context):
+    metrics = [*losses("t1-rnn", 0, 1.2), *losses("t1-rnn", 1, 1.3), *losses("t1-tanh-de", 2, 1.2)]
+    metrics += [*losses(YARDSTICK, 0, 1.2), *losses(YARDSTICK, 1, 1.2), *losses(YARDSTICK, 4, 0.6)]
+    read = by(unit_audit(context(metrics), "unit-audit", CLAIM))
+    # folds 0 and 1: 1.25 / 1.2; the n-gram's mean over all of its folds is 1
+    assert read["t1-rnn"]["Ours beside the n-gram"] == "+4.2 %"
+    assert read["t1-tanh-de"]["Ours beside the n-gram"] == read[YARDSTICK]["Ours beside the n-gram"] == "–"
+
+
 def test_the_unit_is_open_halfway_and_bits_where_ours_are_bits(context):
     assert audit(context, math.sqrt(math.log(2))).notes[2].endswith("which leaves the unit open.")
     assert audit(context, math.log(2) * 1.01).notes[2].endswith("so that bits are the plausible reading.")

@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[2]
         ("perplexity", "test", "test perplexity"),
         ("bleu", "test", "test BLEU"),
         ("cross_entropy", "test1", "Test1 cross-entropy"),
+        ("cross_entropy_best", "test1", "Test1 cross-entropy at the best epoch"),
         ("cross_entropy_macro", "test", "test cross-entropy averaged over lines"),
         (
             "agreement/all/all/3-8",
@@ -37,6 +38,9 @@ ROOT = Path(__file__).parents[2]
         ("words_in_licence", "bird", "share of the licence's words after “Mas vale pajaro …”"),
         ("words_in_licence", "sample", "share of the licence's words in sampled texts"),
         ("words_in_book@750", "sample", "share of words that the book has in sampled texts at step 750"),
+        ("words_in_book", "bird", "share of words that the book has after “Mas vale pajaro …”"),
+        ("blank_probability", "operator", "probability of a blank after “Let T be a bounded …”"),
+        ("capital_probability", "operator-blank", "probability of a capital after “Let T be a bounded …” and a blank"),
         ("distinct_2", "argmax", "share of different sequences of 2 words in argmax texts"),
         ("small_the_is_cat_order_2", "phrases", "ln P of “small the is cat” for n = 2"),
         ("stored_order_1_halved_1_times", "train", "number of different 1-grams in 1/2 of the training text"),

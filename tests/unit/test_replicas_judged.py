@@ -112,6 +112,27 @@ def test_a_lone_fold_borrows_the_deviation_of_the_choice_and_says_so():
     assert "1 fold, deviation as under the assumptions as chosen" in found.sentence
 
 
+def test_a_lone_replica_of_a_variant_borrows_from_its_experiment_as_chosen():
+    # The family varies far less than a does: with its deviation the variant would be surer than three of a are.
+    a, b, quiet = runs("a", [2.0, 6.0, 4.0]), runs("b", [8.0, 9.0, 10.0]), runs("c", [5.0, 5.0, 5.0, 5.0, 5.01])
+    everyone = {"a": a, "b": b, "c": quiet, "a@x=y": runs("a@x=y", [4.0])}
+    assert decide(A_BELOW_B, a, b, quiet).verdict == REPRODUCED
+    found = decisions.decide(A_BELOW_B, {**everyone, "a": everyone["a@x=y"]}, everyone)
+    (part,) = found.parts
+    # Variances 4 of the one replica, and 1 of three.
+    assert part["error"] == pytest.approx(math.sqrt(4.0 + 1.0 / 3))
+    assert part["borrowed"] == ["a@x=y"]
+    assert found.verdict == DIRECTION
+    assert "1 and 3 replicas, deviation as under the assumptions as chosen" in found.sentence
+
+
+def test_the_family_lends_to_a_variant_whose_experiment_has_one_replica_too():
+    everyone = {r.name: r for r in (runs("a", [4.0]), runs("b", [9.0]), runs("c", [5.0, 7.0]), runs("a@x=y", [4.1]))}
+    found = decisions.decide(A_BELOW_B, {**everyone, "a": everyone["a@x=y"]}, everyone)
+    assert found.parts[0]["error"] == pytest.approx(math.sqrt(2 * 2.0))
+    assert "1 replica each, deviation pooled over the family" in found.sentence
+
+
 def test_what_is_counted_needs_no_second_replica():
     text = runs("a", [0.41], protocol="corpus-facts")
     found = decide(claim("threshold", level={"experiments": ["a"], "at_least": 0.4}), text)

@@ -108,6 +108,8 @@ def test_claims_stand_with_verdict_sentence_and_what_would_turn_them(tmp_path):
     assert "1 of 1 alternative run." in row
     assumption = text[text.index('id="toy-assumption-width"') : text.index('id="toy-deviations"')]
     assert "Alternatives: nine (trained: C1: not reproduced → reproduced)." in assumption
+    without = text[text.index('id="toy-assumption-epochs"') : text.index('id="toy-assumption-width"')]
+    assert "No alternative is run." in without
     assert "Alternatives run" not in text
     assert 'href="#toy-erratum"' in row
     summary = text[text.index('id="summary"') : text.index("</table>")]
@@ -137,6 +139,20 @@ def test_a_card_shows_the_equation_and_leads_to_its_records(rendered):
     assert "h(t) = tanh(W_hx x(t) + W_hh h(t-1) + b_h)" in card
     record = next(e for e in resolve() if e.experiment == "rnn-t10").record_path(2)
     assert record.removeprefix(f"results/{TIER}/") in reader.links
+
+
+def test_a_number_printed_in_another_unit_than_ours_says_so(rendered, tmp_path, monkeypatch):
+    before, _ = rendered
+    entry = PAPER.experiments["ptb-a"]
+    printed = [entry.reported[0].model_copy(update={"unit": "bits/character"})]
+    monkeypatch.setitem(PAPER.experiments, "ptb-a", entry.model_copy(update={"reported": printed}))
+    project = make_project(tmp_path)
+    contexts = load_contexts(project, resolve())
+    after = page(project, contexts)
+    for text, found in ((before, 0), (after, 2)):  # in its card and in the list of experiments
+        assert text.count("<td>146.7 (printed as bits/character)</td>") == found
+    assert contexts["toy"].printed_unit("ptb-a", "perplexity", "valid") is None
+    assert "<td>146.7</td>" in before
 
 
 def test_every_model_that_is_trained_shows_an_equation():

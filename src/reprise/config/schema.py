@@ -127,6 +127,7 @@ class Assumption(Strict):
     why: str
     source: str
     alternatives: dict[Id, Alternative] = {}
+    unrun: str | None = Field(None, description="why no alternative is run, where there is none")
 
 
 class Deviation(Strict):

@@ -74,7 +74,13 @@ class _Covered:
 
 
 def _rests_on(runs: Runs, assumption: str) -> bool:
-    return runs.resolved is not None and f"assumption {assumption}" in runs.resolved.origins.values()
+    """Whether a setting comes from the assumption, also one that the tier's entry states again for its own dataset."""
+    if runs.resolved is None:
+        return False
+    sections = {name: getattr(runs.entry, name) for name in ("model", "data", "training")}
+    stated = {f"{name}.{k}": s.origin for name, given in sections.items() if given for k, s in given.settings.items()}
+    origins = [*runs.resolved.origins.values(), *(stated[k] for k in stated.keys() & runs.resolved.origins.keys())]
+    return f"assumption {assumption}" in origins
 
 
 def renamed(value: Any, metrics: Mapping[str, str]) -> Any:

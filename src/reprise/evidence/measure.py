@@ -20,8 +20,8 @@ class Measured:
     """A contrast, estimated.
 
     `counts` are the finished replicas behind each experiment, `borrowed` those whose deviation is another's, and
-    `lender` whose: the family's, or (of folds under an alternative) that of the assumptions as chosen. `variances` (of
-    one replica of each experiment, squared weights included) and `ratio` (of folds) say how many replicas would do.
+    `lenders` whose: the family's, or (under an alternative) that of the assumptions as chosen. `variances` (of one
+    replica of each experiment, squared weights included) and `ratio` (of folds) say how many replicas would do.
     """
 
     estimate: Estimate
@@ -30,11 +30,11 @@ class Measured:
     variances: tuple[float, ...] = ()
     ratio: float = 0.0
     method: str = "seeds"
-    lender: str = ""
+    lenders: tuple[str, ...] = ()
 
 
-FAMILY, CHOICE = "family", "choice"
-"""Lenders of a deviation."""
+FAMILY, CHOICE = "pooled over the family", "as under the assumptions as chosen"
+"""Lenders of a deviation, in words."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ def compare(statement: Statement, runs: Mapping[str, Runs], everyone: Mapping[st
     """
 
     def measured(contrast: Contrast) -> Measured | None:
-        base = None if runs is everyone else measure(contrast, everyone, everyone.values())
-        return measure(contrast, runs, everyone.values(), base)
+        chosen = None if runs is everyone else everyone
+        return measure(contrast, runs, everyone.values(), chosen)
 
     plain = measured(statement.plain)
     if plain is None:
@@ -79,16 +79,23 @@ def compare(statement: Statement, runs: Mapping[str, Runs], everyone: Mapping[st
 
 
 def measure(
-    contrast: Contrast, runs: Mapping[str, Runs], everyone: Collection[Runs], base: Measured | None = None
+    contrast: Contrast,
+    runs: Mapping[str, Runs],
+    everyone: Collection[Runs],
+    chosen: Mapping[str, Runs] | None = None,
 ) -> Measured | None:
     """The contrast over the finished replicas; None where an experiment has no replica with all of its metrics.
 
+    `chosen` are, where `runs` are under an alternative, those under the assumptions as chosen.
+
     What is exact has no error. Folds are paired where all experiments have them. Otherwise experiments are independent
     samples, and one with a single replica takes over the variance of its family (same model and dataset), pooled over
-    its members among `everyone`; so do then all of that family, of which the variance is taken to be one.
+    its members among `everyone`; so do then all of that family, of which the variance is taken to be one. Under an
+    alternative it takes that of the same experiment as chosen, if that has one: were it the family's, which may be far
+    smaller, a verdict would change for another reason than the alternative.
 
-    Of folds there are up to three estimates of the variance: their own, that of `base` (the same contrast measured on
-    more), and that of the family's folds (`fold_spread`). The one with the most degrees of freedom is taken, the first
+    Of folds there are up to three estimates of the variance: their own, that of the same contrast as chosen (measured
+    on more), and that of the family's folds (`fold_spread`). The one with most degrees of freedom is taken, the first
     of equals, as a two-way analysis of variance takes its pooled residual: were it for a lone fold alone, a second one
     would put the single degree of freedom of two folds in the place of the family's many, and weaken a claim.
     """
@@ -100,8 +107,9 @@ def measure(
         value = sum(next(iter(sample.values())) for sample in samples.values()) + contrast.offset
         return Measured(Estimate(value, 0.0, 1), dict.fromkeys(samples, 1), method="exact")
     if all(runs[name].by_fold for name in parts):
+        base = measure(contrast, chosen, everyone) if chosen is not None else None
         return _over_folds(contrast, runs, samples, everyone, base)
-    return _over_seeds(contrast, runs, parts, samples, everyone)
+    return _over_seeds(contrast, runs, parts, samples, everyone, chosen or {})
 
 
 def _values(runs: Runs, terms: list[tuple[float, Quantity]]) -> dict[int | str, float]:
@@ -137,18 +145,27 @@ def _over_folds(
         return Measured(Estimate(mean), counts, ratio=ratio, method="folds")
     estimate = combine(mean, [(fold_factor(len(common), ratio), found)])
     borrowed = tuple(samples) if lender else ()
-    return Measured(estimate, counts, borrowed, (found.variance,), ratio, "folds", lender)
+    return Measured(estimate, counts, borrowed, (found.variance,), ratio, "folds", (lender,) if lender else ())
 
 
 def _over_seeds(
-    contrast: Contrast, runs: Mapping[str, Runs], parts: dict, samples: dict, everyone: Collection[Runs]
+    contrast: Contrast,
+    runs: Mapping[str, Runs],
+    parts: dict,
+    samples: dict,
+    everyone: Collection[Runs],
+    chosen: Mapping[str, Runs],
 ) -> Measured:
     value = sum(float(np.mean(list(sample.values()))) for sample in samples.values()) + contrast.offset
     counts = {name: len(sample) for name, sample in samples.items()}
-    lone = {(runs[name].family, _shape(parts[name])[1]) for name in parts if counts[name] == 1}
+    spreads = {name: spread(list(sample.values())) for name, sample in samples.items()}
+    for name in parts.keys() & chosen.keys():
+        spreads[name] = spreads[name] or spread(list(_values(chosen[name], parts[name]).values()))
+    lone = {(runs[name].family, _shape(parts[name])[1]) for name in parts if not spreads[name]}
     own: list[tuple[float, Spread]] = []
     shared: dict[tuple, float] = {}
     variances, borrowed = [], []
+    lenders: dict[str, None] = {}
     for name, terms in parts.items():
         scale, shape = _shape(terms)
         key = (runs[name].family, shape)
@@ -159,13 +176,15 @@ def _over_seeds(
             shared[key] = shared.get(key, 0.0) + scale**2 / counts[name]
             variances.append(scale**2 * found.variance)
             borrowed.append(name)
+            lenders[FAMILY] = None
         else:
-            found = spread(list(samples[name].values()))
-            own.append((1 / counts[name], found))
-            variances.append(found.variance)
+            own.append((1 / counts[name], spreads[name]))
+            variances.append(spreads[name].variance)
+            if counts[name] == 1:
+                borrowed.append(name)
+                lenders[CHOICE] = None
     pools = [(factor, _family(everyone, *key)) for key, factor in shared.items()]
-    lender = FAMILY if borrowed else ""
-    return Measured(combine(value, own + pools), counts, tuple(borrowed), tuple(variances), lender=lender)
+    return Measured(combine(value, own + pools), counts, tuple(borrowed), tuple(variances), lenders=tuple(lenders))
 
 
 def _shape(terms: list[tuple[float, Quantity]]) -> tuple[float, tuple[tuple[float, Quantity], ...]]:

@@ -26,8 +26,11 @@ _PROMPTS = {
 _METRICS = {
     "above_shuffled": "share of {split} sentences more probable than with their words in a random order",
     "agreement": "share of agreements judged right on {split}",
+    "blank_probability": "probability of a blank {where}",
     "bleu": "{split} BLEU",
+    "capital_probability": "probability of a capital {where}",
     "cross_entropy": "{split} cross-entropy",
+    "cross_entropy_best": "{split} cross-entropy at the best epoch",
     "cross_entropy_macro": "{split} cross-entropy averaged over lines",
     "cross_entropy_per_character": "{split} cross-entropy",
     "cross_entropy_per_character_macro": "{split} cross-entropy averaged over lines",
@@ -39,7 +42,7 @@ _METRICS = {
     "shortening_by_bigrams": "shortening of the median line by bigrams",
     "spaces": "share of spaces in {split}",
     "unpredicted_share": "share of {split} words without a probability or with 0",
-    "words_in_book": "share of words that the book has in {split}",
+    "words_in_book": "share of words that the book has {where}",
     "words_in_licence": "share of the licence's words {where}",
 }
 _LONGEST = {"clipped": "longest step with clipping", "plain": "longest step without clipping"}

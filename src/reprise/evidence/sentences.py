@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reprise.evidence.contrasts import Term
-from reprise.evidence.measure import CHOICE, Compared
+from reprise.evidence.measure import Compared
 from reprise.evidence.runs import Runs
 from reprise.evidence.wording import digits, interval, listed, metric_name, number, percent, plural, unit_words
 
@@ -108,8 +108,7 @@ def _precision(part: Compared, kind: str, sign: int = 1, shift: float = 0.0) -> 
         text = plural(counts[0], "replica") if alike else f"{listed([str(n) for n in counts])} replicas"
         text += " each" if alike and len(counts) > 1 else ""
     if part.plain.borrowed:
-        choice = part.plain.lender == CHOICE
-        text += f", deviation {'as under the assumptions as chosen' if choice else 'pooled over the family'}"
+        text += f", deviation {' or '.join(part.plain.lenders)}"
     return f"{interval(bounds, _decimals(part), level)}; {text}"
 
 

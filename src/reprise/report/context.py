@@ -161,6 +161,11 @@ class Context:
                 return True, None if entry.value is None else float(entry.value)
         return False, None
 
+    def printed_unit(self, experiment: str, metric: str, split: str) -> str | None:
+        """The unit that the paper states for this number, where ours is another."""
+        found = (e.unit for e in self.entry(experiment).reported if (e.metric, e.split) == (metric, split))
+        return next(found, None)
+
     def replaced_dataset(self, experiment: str) -> str | None:
         """The dataset that this tier trains on in place of the paper's, if it does."""
         resolved, stated = self.resolved(experiment), self.entry(experiment).data

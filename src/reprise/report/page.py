@@ -165,11 +165,15 @@ def _metrics(context: Context, experiment: Resolved, rows: pd.DataFrame) -> list
         if len(values) > 1:
             ours += f" ± {rounding.significant(rounding.deviation(values), 2)}"
         given, paper = context.reported(experiment.base, metric, split)
+        theirs = rounding.significant(paper, 5) if given and comparable else ""
+        stated = context.printed_unit(experiment.base, metric, split)
+        if theirs and stated:  # beside the unit of ours it would look as if it were in that one
+            theirs += f" (printed as {stated})"
         found.append(
             {
                 "metric": metric.replace("_", " "),
                 "split": split,
-                "paper": rounding.significant(paper, 5) if given and comparable else "",
+                "paper": theirs,
                 "ours": ours,
                 "n": str(len(values)),
                 "unit": "" if unit == "1" else unit,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -14,7 +14,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from reprise.data.character_lines import LONG
 from reprise.report import figures, style
 from reprise.report.context import Context
-from reprise.report.gso import CHARACTER, TOKEN, astray, by_fold, paired
+from reprise.report.gso import CHARACTER, TOKEN, astray, by_fold
 from reprise.report.rounding import deviation, mean, plural, significant
 
 _FIRST = {"color": style.BLUE, "marker": "o", "linestyle": "-"}
@@ -32,12 +32,12 @@ _AXIS = "position_in_word"
 def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """Test loss over |m|/|h| (logarithmic), a line a kind of token: per token, per character, and above the best ratio.
 
-    Points are means over folds, bars ± one standard deviation; in the third panel of the differences of equal folds.
-    The ratio of the lowest mean is marked, and where the loss of a fold stopped being finite.
+    Points are means over the folds that all models of a curve have, bars ± one standard deviation; in the third panel
+    of the differences of equal folds. The ratio of the lowest mean is marked, and where a fold stopped being finite.
     """
     context.options(figure_id, options)
     names = context.cited_by(figure_id)
-    points = pd.DataFrame([_point(context, name) for name in names])
+    points = pd.DataFrame([_point(context, name) for name in names], index=names)
     if not points.n.sum():
         return figures.empty(context.display(figure_id).title, context.total(names).absence)
     figure = Figure(figsize=(style.WIDTH, 3.0), layout="constrained")
@@ -48,11 +48,10 @@ def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, A
         there = cited[cited.n > 0]
         if there.empty:
             continue
-        for axes, metric in zip(panels, _PANELS, strict=False):
-            _line(axes, there, there[metric], there[f"{metric}_std"], look)
-        above = [paired(context, name, there.experiment[there[TOKEN].idxmin()], TOKEN) for name in there.experiment]
-        height, std = (pd.Series(map(of, above), there.index) for of in (mean, deviation))
-        _line(panels[2], there, height, std, look)
+        losses = [_on_equal_folds(context, there.index, metric) for metric in _PANELS]
+        best = losses[0].mean(axis=1).idxmin()
+        for axes, of in zip(panels, [*losses, losses[0] - losses[0].loc[best]], strict=True):
+            _line(axes, there, _over_folds(of, mean), _over_folds(of, deviation), look)
         part = "" if len(there) == len(cited) else f" ({len(there)} of {plural(len(cited), 'ratio')} run)"
         handles.append(Line2D([], [], **look, **_DRAWN, label=f"{kind}{part}"))
     for axes, title in zip(panels, (*_PANELS.values(), "above the best, nats per token"), strict=True):
@@ -113,22 +112,28 @@ def loss_by_position(context: Context, figure_id: str, options: Mapping[str, Any
 
 
 def _point(context: Context, name: str) -> dict[str, Any]:
-    point = {
-        "experiment": name,
+    return {
         "tokens": context.setting(name, "data.tokens"),
         "ratio": context.setting(name, "model.second_order_size") / context.setting(name, "model.hidden_size"),
         "n": len(by_fold(context, name, TOKEN)),
         "astray": bool(astray(context, name)),
     }
-    for metric in _PANELS:
-        values = by_fold(context, name, metric)
-        point |= {metric: mean(values), f"{metric}_std": deviation(values)}
-    return point
+
+
+def _on_equal_folds(context: Context, names: Iterable[str], metric: str) -> pd.DataFrame:
+    """Test losses, a row an experiment and a column a fold: of the folds that all have, of every one if none is."""
+    losses = pd.DataFrame({name: by_fold(context, name, metric) for name in names}).T
+    shared = losses.dropna(axis=1)
+    return losses if shared.empty else shared
+
+
+def _over_folds(losses: pd.DataFrame, of: Callable[[pd.Series], float | None]) -> pd.Series:
+    return pd.Series({name: of(row.dropna()) for name, row in losses.iterrows()}, dtype=float)
 
 
 def _line(axes: Axes, points: pd.DataFrame, height: pd.Series, std: pd.Series, look: Mapping[str, Any]) -> None:
-    axes.errorbar(points.ratio, height, std.astype(float).fillna(0), **look, **_DRAWN, **_BARS)
-    best = height.astype(float).idxmin()
+    axes.errorbar(points.ratio, height, std.fillna(0), **look, **_DRAWN, **_BARS)
+    best = height.idxmin()
     axes.plot(points.ratio[best], height[best], **_BEST)
     axes.plot(points.ratio[points.astray], height[points.astray], **_ASTRAY)
 

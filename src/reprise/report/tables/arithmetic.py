@@ -10,7 +10,7 @@ import pandas as pd
 
 from reprise.evidence.arithmetic import AGREES, DIFFERS, NOT_EQUAL, work_out
 from reprise.report.context import Context
-from reprise.report.rounding import fixed, integer, significant
+from reprise.report.rounding import fixed, integer, plural, significant
 from reprise.report.tables import Column, Table
 
 
@@ -39,9 +39,11 @@ def printed(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
     rows.sort(key=lambda row: row["agreement"] == AGREES)
     counts = Counter(row["agreement"] for row in rows)
     notes = (
-        [f"Of {len(rows)} numbers: {', '.join(f'{words} {n}' for words, n in counts.most_common())}."] if rows else []
+        [f"Of {plural(len(rows), 'number')}: {', '.join(f'{words} {n}' for words, n in counts.most_common())}."]
+        if rows
+        else []
     )
-    notes += [f"{row['text']}: {row['note'].strip()}" for row in rows if row["note"]]
+    notes += [f"{row['text'].removesuffix('.')}: {row['note'].strip()}" for row in rows if row["note"]]
     return Table(_COLUMNS, pd.DataFrame(rows, columns=_KEYS), notes)
 
 

@@ -47,7 +47,7 @@ def _rows(
     context: Context, key: str, found: Mapping[tuple[str, str], Outcome], numbers: list[tuple[str, str]]
 ) -> Iterator[dict[str, Any]]:
     entry = context.paper.assumptions[key]
-    common = {"assumption": key, "title": entry.title, "choice": entry.choice, "source": entry.source}
+    common = {name: getattr(entry, name) for name in ("title", "choice", "source", "unrun")} | {"assumption": key}
     if not entry.alternatives:
         yield common | {"first": True}
     first = True
@@ -138,7 +138,7 @@ def _choice(row: Mapping[str, Any]) -> str:
 
 def _alternative(row: Mapping[str, Any]) -> str:
     if pd.isna(row["alternative"]):
-        return "none is run"
+        return "none is run" if pd.isna(row["unrun"]) else f"none is run: {row['unrun']}"
     return "" if row["again"] is True else f"{row['alternative']}: {row['settings']}"
 
 
@@ -147,7 +147,7 @@ def _or_dash(value: Any) -> str:
 
 
 _KEYS = [
-    *("assumption", "title", "choice", "source", "alternative", "settings", "state"),
+    *("assumption", "title", "choice", "source", "unrun", "alternative", "settings", "state"),
     *("experiment", "experiment_title", "metric", "split", "chosen_mean", "chosen_std", "chosen_n", "mean", "std", "n"),
     *("diverged", "run", "absence", "difference", "difference_in_deviations", "claims", "first", "again"),
 ]

@@ -12,7 +12,7 @@ from reprise.errors import UserError
 from reprise.evaluation.units import bits
 from reprise.report import reductions, verdicts
 from reprise.report.context import Context, of_experiment
-from reprise.report.gso import CHARACTER, astray, corpora, paired
+from reprise.report.gso import CHARACTER, astray, by_fold, corpora, paired
 from reprise.report.gso_unit import sentences
 from reprise.report.rounding import NONE, deviation, fixed, integer, mean, spread
 from reprise.report.spreads import FEWEST_FOLDS
@@ -64,10 +64,11 @@ def unit_audit(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     rows = pd.DataFrame([_row(context, name, ()) for name in names]).astype({"paper": float, "bits": float})
     rows["paper_as_nats"] = rows.paper.map(bits)
     yardstick, title = mean(context.values(asked.reference, _BITS, "test")), context.entry(asked.reference).title
-    for column in ("paper", "paper_as_nats", "bits"):
+    for column in ("paper", "paper_as_nats"):
         rows[f"{column}_beside"] = rows[column] / yardstick - 1 if yardstick else None
-    rows.loc[rows.experiment == asked.reference, "bits_beside"] = None
-    notes = [f"Beside the n-gram: above (+) or below (−) what the {title} gets.", corpora(context, names)]
+    rows["bits_beside"] = [_beside_on_equal_folds(context, name, asked.reference) for name in names]
+    note = f"Beside the n-gram: above (+) or below (−) what the {title} gets, for ours on the folds that both have."
+    notes = [note, corpora(context, names)]
     if yardstick:
         notes = [*sentences(rows, yardstick, title, asked.published), *notes]
     return verdicts.beside(context, Table(_AUDIT, rows, notes))
@@ -110,6 +111,15 @@ def _row(context: Context, name: str, names: Sequence[str]) -> dict[str, Any]:
         "wanted": status.wanted,
         "absence": status.absence,
     }
+
+
+def _beside_on_equal_folds(context: Context, name: str, reference: str) -> float | None:
+    """By which share the bits of `name` are above those of `reference` on the folds that both have; None for itself."""
+    both = pd.concat([by_fold(context, one, _BITS) for one in (name, reference)], axis=1, join="inner")
+    if both.empty or name == reference:
+        return None
+    ours, theirs = both.mean()
+    return ours / theirs - 1
 
 
 def _without_first_order_terms(context: Context, name: str, names: Sequence[str]) -> str | None:
