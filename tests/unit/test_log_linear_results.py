@@ -132,8 +132,8 @@ def test_controls_say_what_they_change_and_by_how_much(project, tmp_path):
     assert table.notes[2:5:2] == [
         "RNN with b: 0.600 nats per token better than RNN, 55 % of that gain; at the best epochs 0.550 better, 65 % of "
         "the gain there.",
-        "RNN with feature input: 0.100 nats per token worse than RNN, 9 % of that gain; at the best epochs 0.350 "
-        "worse, 41 % of the gain there.",
+        "RNN with feature input: 0.100 nats per token worse than RNN, as much as 9 % of that gain; at the best "
+        "epochs 0.350 worse, as much as 41 % of the gain there.",
     ]
     assert pd.isna(rows.change["c-train-only"])
 

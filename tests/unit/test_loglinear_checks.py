@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,13 @@ def test_a_model_that_forgets_a_feature_fails(monkeypatch):
     monkeypatch.setattr(LogLinearRNN, "log_p", without_the_last)
     assert worst(llrnn.expected_minus_observed()) > 1e-3
     assert worst(llrnn.softmax_is_log_linear()) > 1e-3
+
+
+def test_the_note_tells_how_little_the_background_gives_an_unseen_numeral():
+    log_b, _ = numerals._of_finite_mass()
+    city = math.exp(log_b[numerals.TYPES.index(numerals.CITY)])
+    share = numerals.SHRINK ** len(numerals.NUMERAL) / city
+    assert f" {100 * share:.0f} % of what it gives {numerals.CITY}" in PAPER.experiments["l13-numerals"].note
 
 
 def test_numerals_are_not_told_from_cities_by_a_model_that_learns_nothing(monkeypatch):

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from reprise.report import figures, style
+from reprise.report import figures, reductions, style
 from reprise.report.context import Context
 from reprise.report.rounding import deviation, mean
 
@@ -35,11 +35,13 @@ def perplexity_against_matrices(context: Context, figure_id: str, options: Mappi
 
     K = 1 and K = V are the same model under either map, so that both lines begin and end there. Numbers that
     the paper gives for one of these experiments are dashed lines. Experiments that the tier trains on another
-    corpus are left out. Where a K was not run the line breaks; the legend counts those that were.
+    corpus are left out. Where a K was not run the line breaks; the legend counts those that were, and says what the
+    tier changes in the experiments that it has.
     """
     context.options(figure_id, options)
     cited = context.cited_by(figure_id)
-    points = pd.DataFrame([_point(context, name) for name in cited if not context.replaced_dataset(name)])
+    shown = [name for name in cited if not context.replaced_dataset(name)]
+    points = pd.DataFrame([_point(context, name) for name in shown])
     if points.empty or not points.n.sum():
         title = context.display(figure_id).title
         status = context.total(cited)
@@ -70,7 +72,8 @@ def perplexity_against_matrices(context: Context, figure_id: str, options: Mappi
     axes.set_xlabel("K, the number of recurrence matrices")
     axes.set_ylabel("test perplexity")
     axes.margins(x=0.03, y=0.08)
-    figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    changed = reductions.sentences(context, [name for name in shown if context.resolved(name)])
+    figure.legend(loc="outside lower center", ncols=3, frameon=False, title=" ".join(changed) or None)
     return figure
 
 

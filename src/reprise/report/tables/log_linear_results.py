@@ -173,7 +173,9 @@ def _better(change: float) -> str:
 
 
 def _share(change: float, gain: float | None, of: str = "the gain there") -> str:
-    return f", {fixed(100 * abs(change) / gain, 0)} % of {of}" if gain and gain > 0 else ""
+    if not gain or gain <= 0:
+        return ""
+    return f", {'as much as ' if change > 0 else ''}{fixed(100 * abs(change) / gain, 0)} % of {of}"
 
 
 def _signed(value: float | None) -> str:
