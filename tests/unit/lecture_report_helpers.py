@@ -84,12 +84,12 @@ def records():
     return metrics, curves
 
 
-def contexts(root, metrics=None, curves=None, papers=("lecture", "rrntn")):
+def contexts(root, metrics=None, curves=None, papers=("lecture", "rrntn"), tier="paper"):
     made_up = records()
     rows = [made_up[i] if given is None else given for i, given in enumerate((metrics, curves))]
-    write_collected(root / "results" / "paper", *rows)
+    write_collected(root / "results" / tier, *rows)
     there = {"lecture": PAPER, "rrntn": OTHER}
-    project = Project(root, load_project(REPOSITORY, {"tier": "paper"}).config, {name: there[name] for name in papers})
+    project = Project(root, load_project(REPOSITORY, {"tier": tier}).config, {name: there[name] for name in papers})
     return load_contexts(project, resolve_tier(project))
 
 

@@ -73,6 +73,22 @@ def test_models_of_another_paper_are_cited_from_its_records(context, tmp_path):
     assert "document 001" not in set(table.reading()["From"])
 
 
+def test_language_models_say_how_far_a_tier_trains_each_of_them(context, tmp_path):
+    """At the tier "reduced" they have epochs of their own, whichever paper they are of."""
+    options = {"cited": "rrntn/s-rnn-100 rrntn/gru-244 rrntn/gru-650 rrntn/lstm-254"}
+    reduced = contexts(tmp_path, tier="reduced")["lecture"]
+    notes = tables.language_models(reduced, "language-models", options).notes
+    assert [note for note in notes if "at this tier" in note] == [
+        "Window-based model; Window-based model, direct connection: at this tier 6 epochs at most in place of 30.",
+        "s-RNN, H = 100: at this tier 6 epochs at most in place of 60.",
+        "GRU, H = 244; LSTM, H = 254: at this tier 4 epochs at most in place of 60.",
+    ]
+    notes = tables.language_models(context, "language-models", options).notes
+    assert not [note for note in notes if "at this tier" in note]
+    quick = contexts(tmp_path / "quick", tier="quick")["lecture"]
+    assert "At this tier 200 steps in place of 3,000." in tables.recall(quick, "recall", {}).notes
+
+
 def test_what_the_configuration_cites_is_there(context):
     table = tables.language_models(context, "language-models", PAPER.tables["language-models"].options)
     assert {"s-RNN, H = 100", "GRU, H = 244", "LSTM, H = 254"} <= set(table.reading()["Model"])

@@ -85,6 +85,13 @@ def test_poolings_beside_guessing(context):
     )
 
 
+def test_a_tier_with_fewer_epochs_says_so(context, tmp_path):
+    reduced = contexts(tmp_path, [], [], tier="reduced")["lecture"]
+    for function, name in ((tables.taggers, "tagging"), (tables.pooling, "pooling")):
+        assert "At this tier 10 epochs at most in place of 20." in function(reduced, name, {}).notes
+        assert not [note for note in function(context, name, {}).notes if "At this tier" in note]
+
+
 def test_word_orders_with_their_ties(context):
     table = tables.word_order(context, "word-order", {})
     read = reading(table, "experiment", "quantity")

@@ -126,6 +126,15 @@ def test_folds_are_compared_with_their_own_and_other_measures_take_the_same_reco
     assert {e.assumption for e in resolve_tier(project_of("paper")) if e.assumption} <= set(table.rows.assumption)
 
 
+def test_which_number_an_experiment_will_have_is_not_guessed(tmp_path):
+    """Of several only its record tells; where there is one alone it is that one."""
+    context = with_claims(tmp_path, {}, metrics=UNDER)
+    for numbers, known in (("last_ten_accuracy train, perplexity test", False), ("perplexity test", True)):
+        rows = consequences(context, "perplexity", {"numbers": numbers}).rows.set_index(["alternative", "experiment"])
+        assert rows.metric["nine", "ptb-a"] == "perplexity"
+        assert (rows.metric["nine", "ptb-c"] == "perplexity") is known
+
+
 def test_numbers_have_to_be_a_metric_and_a_split(tmp_path):
     with pytest.raises(UserError, match=r"key tables\.perplexity\.options\.numbers: 'perplexity' is no list"):
         consequences(with_claims(tmp_path, {}), "perplexity", {"numbers": "perplexity"})
@@ -162,7 +171,8 @@ def test_reductions_are_said_with_what_they_stand_for(tmp_path):
     paper = PAPER.model_copy(update={"experiments": {**PAPER.experiments, "ptb-a": made}})
     context = make_context(tmp_path, paper=paper)
     # One recurrence matrix is what the paper has, and no reduction; the seed is no setting of its file.
-    assert reductions.reduced(context, "ptb-a") == "6 epochs in place of 60 and lower case False in place of True"
+    said = "6 epochs at most in place of 60 and lower case False in place of True"
+    assert reductions.reduced(context, "ptb-a") == said
     assert reductions.sentences(context, ["ptb-a"]) == [f"At this tier {reductions.reduced(context, 'ptb-a')}."]
     assert reductions.sentences(context, ["ptb-c"]) == []
 

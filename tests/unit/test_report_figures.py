@@ -130,9 +130,9 @@ def test_perplexity_over_matrices_leaves_other_corpora_out(tmp_path):
 def test_what_the_tier_changes_stands_beside_the_numbers_of_the_paper(tmp_path):
     with style.applied():
         whole = perplexity_against_matrices(make_context(tmp_path, **sweep({"f-1": 140.0})), "figure-2", {})
-        assert whole.legends[0].get_title().get_text() == "At this tier 6 epochs in place of 60."
+        assert whole.legends[0].get_title().get_text() == "At this tier 6 epochs at most in place of 60."
         part = perplexity_against_matrices(make_context(tmp_path), "figure-2", {})
-    assert part.legends[0].get_title().get_text() == "A: at this tier 6 epochs in place of 60."
+    assert part.legends[0].get_title().get_text() == "A: at this tier 6 epochs at most in place of 60."
 
 
 def sweep(runs):

@@ -79,7 +79,7 @@ def test_perplexity_gap_is_absolute_and_in_deviations(tmp_path):
     assert read["Test perplexity: ours"] == "141.00 ± 1.41"
     assert (read["Gap"], read["Gap in deviations"]) == ("−5.70", "−4.0")
     assert (read["Parameters"], read["Replicas"]) == ("1,000", "2 of 3")
-    assert "A: at this tier 6 epochs in place of 60." in table.notes
+    assert "A: at this tier 6 epochs at most in place of 60." in table.notes
     assert by(table, "experiment")["ptb-c"]["Test perplexity: ours"] == "not trained yet"
 
 

@@ -98,9 +98,19 @@ def test_translations_that_are_alike_and_trainings_that_are_cut_short_are_told(t
     )
 
 
+def test_a_model_that_writes_one_thing_for_everything_is_named(context, tmp_path):
+    alike = tables.ladder(context_of(tmp_path, hypotheses=["a man ."] * 6), "translation", {})
+    assert alike.notes[1] == (
+        "One and the same translation of all sentences, so that nothing of a source is in it: Translation, as printed "
+        "(1 of 2 replicas); Translation, I to V, LSTM (1 of 2 replicas)."
+    )
+    assert not [note for note in tables.ladder(context, "translation", {}).notes if note.startswith("One and the same")]
+
+
 def test_a_tiers_reductions_are_said_once(tmp_path):
     reduced = tables.ladder(context_of(tmp_path / "a", "reduced"), "translation", {}).notes[1:]
-    assert reduced == ["All at this tier: 10,000 pairs of sentences in place of 29,000 and 15 epochs in place of 30."]
+    said = "10,000 pairs of sentences in place of 29,000 and 15 epochs at most in place of 30"
+    assert reduced == [f"All at this tier: {said}."]
     (quick,) = tables.ladder(context_of(tmp_path / "b", "quick"), "translation", {}).notes[1:]
     assert quick.startswith("All at this tier: on “Sentences of a Markov chain and their translation")
 

@@ -16,7 +16,7 @@ COUNTED = {
     "final_length": "characters of the last text",
     "hidden_size": "hidden units",
     "matrices": "recurrence matrices",
-    "max_epochs": "epochs",
+    "max_epochs": "epochs at most",
     "pairs": "pairs of sentences",
     "sample_words": "words a sample",
     "samples": "samples",

@@ -14,7 +14,7 @@ _NAMED = 4
 
 
 def reduced(context: Context, name: str) -> str:
-    """ "6 epochs in place of 25": see `reprise.evidence.reductions.changes`."""
+    """ "6 epochs at most in place of 25": see `reprise.evidence.reductions.changes`."""
     return listed(list(changes(context.entry(name), context.resolved(name)).values()))
 
 

@@ -34,7 +34,7 @@ def consequences(context: Context, table_id: str, options: Mapping[str, Any]) ->
     found = {(o.assumption, o.alternative): o for o in outcomes(context)}
     rows = [row for key in context.paper.assumptions for row in _rows(context, key, found, numbers)]
     frame = pd.DataFrame(rows, columns=_KEYS).astype({"n": "Int64", "chosen_n": "Int64"})
-    several = frame.loc[frame.experiment.notna(), ["metric", "split"]].drop_duplicates()
+    several = frame.loc[frame.metric.notna(), ["metric", "split"]].drop_duplicates()
     columns = [c for c in _COLUMNS if (c is not _MEASURED or len(several) > 1)]
     notes = [sentence(context)] if found else []
     if frame.difference_in_deviations.notna().any():
@@ -71,15 +71,17 @@ def _rows(
 def _compared(context: Context, name: str, suffix: str, numbers: list[tuple[str, str]]) -> dict[str, Any]:
     variant = f"{name}@{suffix}"
     there = (q for q in numbers if len(context.values(name, *q)) or len(context.values(variant, *q)))
-    metric, split = next(there, numbers[0])
+    found = next(there, None)
+    metric, split = found or numbers[0]
     chosen, ours = (context.values(experiment, metric, split) for experiment in (name, variant))
     difference = _above(context, variant, name, metric, split)
     std, status = replica_deviation(context, name, metric, split), context.status(variant)
     return {
         "experiment": name,
         "experiment_title": context.entry(name).title,
-        "metric": metric,
-        "split": split,
+        # Which of the numbers it will have is not known before there is one.
+        "metric": metric if found or len(numbers) == 1 else None,
+        "split": split if found or len(numbers) == 1 else None,
         "chosen_mean": mean(chosen),
         "chosen_std": deviation(chosen),
         "chosen_n": len(chosen),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -11,7 +11,7 @@ import pandas as pd
 from reprise.data.name_lengths import FIXED, SENTENCE_2
 from reprise.errors import UserError, known
 from reprise.evaluation.units import perplexity
-from reprise.report import verdicts
+from reprise.report import reductions, verdicts
 from reprise.report.context import Context, of_experiment
 from reprise.report.rounding import NONE, deviation, fixed, integer, mean, significant, spread
 from reprise.report.tables import Column, Table
@@ -102,11 +102,12 @@ def _count(size: str) -> Any:
 def language_models(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a model: test perplexity of the notes' own, then of those cited from other papers.
 
-    Option `cited`: "<paper>/<experiment>", one after the other; they are as the same tier has them.
+    Option `cited`: "<paper>/<experiment>", one after the other; they are as the same tier has them. Notes say of which
+    models the tier changes settings, since not all of them have the same left.
     """
     cited = context.options(table_id, options, cited="")["cited"].split()
     own = context.cited_by(table_id)
-    rows = [_language_model(context, name, "") for name in own]
+    rows, models = [_language_model(context, name, "") for name in own], [(context, name) for name in own]
     where = f"{context.file}: key tables.{table_id}.options.cited"
     notes = corpora(context, own)
     for entry in cited:
@@ -118,11 +119,22 @@ def language_models(context: Context, table_id: str, options: Mapping[str, Any])
         if name not in other.paper.experiments:
             raise UserError(f"{where}: {paper} has no experiment '{name}'; {known(name, other.paper.experiments)}")
         rows.append(_language_model(other, name, f"document {other.paper.document}"))
+        models.append((other, name))
         notes += corpora(other, [name])
+    notes += _reduced(models)
     stored = [context.entry(name).title for name in own if context.entry(name).training.protocol == "word-ngram"]
     if stored:
         notes.append(f"Parameters of {'; '.join(stored)}: the n-grams that they store.")
     return verdicts.beside(context, Table(_MODELS, pd.DataFrame(rows).astype({"parameters": "Int64"}), notes))
+
+
+def _reduced(models: Sequence[tuple[Context, str]]) -> list[str]:
+    """A line for each way in which the tier changes models, whichever paper they are of."""
+    titles: dict[str, list[str]] = {}
+    for context, name in models:
+        if changed := reductions.reduced(context, name):
+            titles.setdefault(changed, []).append(context.entry(name).title)
+    return [f"{'; '.join(found)}: at this tier {changed}." for changed, found in titles.items()]
 
 
 def _language_model(context: Context, name: str, source: str) -> dict[str, Any]:
@@ -174,6 +186,7 @@ def recall(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     ]
     chance = {1 / context.setting(name, "data.names") for name in names}
     notes = [f"By guessing {', '.join(fixed(share, 2) for share in chance)}. Norms: geometric mean over replicas."]
+    notes += reductions.sentences(context, names)
     return verdicts.beside(context, Table(columns, pd.DataFrame(rows), notes))
 
 

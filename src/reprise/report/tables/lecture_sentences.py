@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from reprise.data.phrases import CHANGES, PHRASES, metric_of
-from reprise.report import verdicts
+from reprise.report import reductions, verdicts
 from reprise.report.context import Context
 from reprise.report.rounding import NONE, deviation, fixed, integer, mean, spread
 from reprise.report.tables import Column, Table
@@ -39,7 +39,8 @@ def taggers(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
         Column("Best epoch", lambda row: fixed(row["best_epoch"], 1)),
         Column("Replicas", replicas_or_absence),
     ]
-    return verdicts.beside(context, Table(columns, _frame(rows, _PARTS), corpora(context, names)))
+    notes = [*corpora(context, names), *reductions.sentences(context, names)]
+    return verdicts.beside(context, Table(columns, _frame(rows, _PARTS), notes))
 
 
 def pooling(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
@@ -55,7 +56,7 @@ def pooling(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
         Column("Replicas", replicas_or_absence),
     ]
     finished = next((name for name in names if context.status(name).finished), None)
-    notes = corpora(context, names)
+    notes = [*corpora(context, names), *reductions.sentences(context, names)]
     if finished:
         shares = [fixed(mean(context.values(finished, f"guessing{group}", "test")), 4) for group in groups]
         notes.insert(

@@ -28,8 +28,17 @@ def ladder(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     names = context.cited_by(table_id)
     rows = pd.DataFrame([_row(context, name) for name in names]).astype({"parameters": "Int64"})
     notes = [f"BLEU by sacrebleu, {found.removeprefix('BLEU|')}." for found in signatures(context, names)]
-    notes += _cut_short(context, rows)
+    notes += [*_alike(rows), *_cut_short(context, rows)]
     return verdicts.beside(context, Table(_COLUMNS, rows, [*notes, *corpora(context, names)]))
+
+
+def _alike(rows: pd.DataFrame) -> list[str]:
+    """The sentence on models that have one translation for everything: their numbers do not depend on the source."""
+    titles = [_title(row, int(row["alike"])) for row in rows.to_dict("records") if row["alike"]]
+    if not titles:
+        return []
+    said = "One and the same translation of all sentences, so that nothing of a source is in it"
+    return [f"{said}: {'; '.join(titles)}."]
 
 
 def _cut_short(context: Context, rows: pd.DataFrame) -> list[str]:
@@ -39,11 +48,15 @@ def _cut_short(context: Context, rows: pd.DataFrame) -> list[str]:
         most = context.setting(row["experiment"], "training.max_epochs")
         last = int((context.values(row["experiment"], "best_epoch", "valid") == most).sum())
         if last:
-            of = f" ({last} of {row['n']} replicas)" if row["n"] > 1 else ""
-            titles.append(f"{row['title']}{of}")
+            titles.append(_title(row, last))
     if not titles:
         return []
     return [f"The best epoch is the last that this tier allows, so that more might be better: {'; '.join(titles)}."]
+
+
+def _title(row: Mapping[str, Any], concerned: int) -> str:
+    """The model's title, and of how many of its replicas something is said where it has several."""
+    return f"{row['title']} ({concerned} of {row['n']} replicas)" if row["n"] > 1 else row["title"]
 
 
 def _row(context: Context, name: str) -> dict[str, Any]:
@@ -55,6 +68,7 @@ def _row(context: Context, name: str) -> dict[str, Any]:
         "parameters": int(parameters.iloc[0]) if len(parameters) else None,
         "different": mean([len(set(found)) for found in texts]),
         "translated": len(texts[0]) if texts else None,
+        "alike": sum(len(found) > 1 and len(set(found)) == 1 for found in texts),
         **counted(context.status(name)),
     }
     for key, quantity in _QUANTITIES.items():
