@@ -43,7 +43,14 @@ def test_the_texts_are_those_of_the_notes():
 def config(name="notes-rnn", steps=60, filler=4, protocol="recall", **model):
     options = {"hidden_size": 12, **LAWS}
     options |= {"activation": "tanh"} if name == "notes-rnn" else {}
-    training = {"steps": steps, "batch_size": 20, "optimiser": "adam", "learning_rate": 0.003, "clip_norm": 1.0}
+    training = {
+        "steps": steps,
+        "batch_size": 20,
+        "text_lengths": "half-without",
+        "optimiser": "adam",
+        "learning_rate": 0.003,
+        "clip_norm": 1.0,
+    }
     return {
         "model": {"name": name, "options": options | model},
         "data": {"dataset": "names", "options": {"names": 4, "filler": filler}},
@@ -80,13 +87,15 @@ def test_the_loss_is_of_the_name_at_the_blank(monkeypatch):
     assert training.log["nats_at_blank"][0] == pytest.approx(expected)
 
 
-def test_half_of_the_batches_have_no_filler(monkeypatch):
+@pytest.mark.parametrize(("text_lengths", "share"), [("half-without", 1 / 2), ("alike", 1 / 7)])
+def test_how_many_batches_have_no_filler(monkeypatch, text_lengths, share):
     training, lengths = recall(steps=400, filler=6), []
+    training.options["text_lengths"] = text_lengths
     draw = training.names.draw
     monkeypatch.setattr(training.names, "draw", lambda n, *more: (lengths.append(n), draw(n, *more))[1])
     finish(training)
     trained = lengths[1:401]  # the first draw is that of the probe
-    assert 0.4 < trained.count(0) / 400 < 0.6
+    assert trained.count(0) / 400 == pytest.approx(share, abs=0.08)
     assert set(trained) == set(range(7))
 
 

@@ -175,6 +175,7 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
         {
             "steps": int,
             "batch_size": int,
+            "text_lengths": ("half-without", "alike"),
             "optimiser": ("adam",),
             "learning_rate": float,
             "clip_norm": float,

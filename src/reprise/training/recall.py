@@ -25,7 +25,11 @@ PROBED = 10
 
 
 class Recall:
-    """Steps on fresh batches: half of them texts without a filler, half with one of 1 to `filler` words.
+    """Steps on fresh batches of texts of one length.
+
+    `text_lengths` says how often each length occurs: "half-without" has half of the batches without a filler, the
+    others with one of 1 to `filler` words; "alike" has 0 to `filler` words equally often, so that no distance is met
+    more often than another.
 
     The loss is that of the name at the blank alone. Before the first step and after the last the norms of the
     Jacobians are measured on texts with the longest filler; at the end also how often, and with what probability, the
@@ -74,9 +78,7 @@ class Recall:
         return f"loss {self.log['nats_at_blank'][-1]:.4f} nats"
 
     def _step(self) -> None:
-        with_filler, words = torch.randint(2, (), generator=self.data), self.filler
-        length = int(with_filler * torch.randint(1, words + 1, (), generator=self.data)) if words else 0
-        x, y = self.names.draw(length, self.options["batch_size"], self.data)
+        x, y = self.names.draw(self._length(), self.options["batch_size"], self.data)
         loss = functional.cross_entropy(self.model(x), y)
         if not math.isfinite(loss.item()):
             raise Diverged(step=self.step, quantity="training loss")
@@ -88,6 +90,15 @@ class Recall:
         clip_by_global_norm(self.model.parameters(), self.options["clip_norm"])  # Algorithm 1
         self.optimiser.step()
         self.step += 1
+
+    def _length(self) -> int:
+        """Words of filler of the next batch."""
+        if not self.filler:
+            return 0
+        if self.options["text_lengths"] == "alike":
+            return int(torch.randint(self.filler + 1, (), generator=self.data))
+        with_filler = torch.randint(2, (), generator=self.data)
+        return int(with_filler * torch.randint(1, self.filler + 1, (), generator=self.data))
 
     @torch.no_grad()
     def _test(self) -> dict[str, list[float]]:
