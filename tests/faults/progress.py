@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from reprise.training import loop
 from reprise.training.checkpoint import CheckpointFile, DamagedCheckpoint, decode
 
 
@@ -30,6 +31,8 @@ class Halt:
         """In the process that trains."""
         save: Callable[[CheckpointFile, dict[str, Any]], None] = CheckpointFile.save
         waiting = [self]
+        if self.inside:  # on a slow disk saves are put off, and those inside an epoch might all be
+            loop._WORK_PER_SAVE = 0.0
 
         def save_and_halt(file: CheckpointFile, state: dict[str, Any]) -> None:
             save(file, state)

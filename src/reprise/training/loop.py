@@ -27,7 +27,7 @@ from reprise.training.run_facts import run_facts
 
 CHECKPOINTS = Path("checkpoints")
 SAVE_SECONDS = "REPRISE_SAVE_SECONDS"
-"""Environment variable: seconds between two saves (default 30); a power cut costs at most so much work. 0: always."""
+"""Environment variable: seconds between two saves (default 30); a power cut costs at most so much work."""
 # A save of a large model may take seconds: then it is made rarely enough to cost at most a twentieth of the time.
 _WORK_PER_SAVE = 20.0
 
@@ -133,7 +133,8 @@ class _Clock:
         return self.before + time.perf_counter() - self.began
 
     def save_if_due(self) -> None:
-        if time.perf_counter() - self.saved_at >= pause_before_a_save(self.pause, self.cost):
+        waited = time.perf_counter() - self.saved_at
+        if waited >= max(self.pause, _WORK_PER_SAVE * self.cost):
             self.save()
 
     def save(self) -> None:
@@ -150,11 +151,6 @@ def seconds_between_saves(usual: float = 30.0) -> float:
         return float(stated)
     except ValueError:
         raise UserError(f"{SAVE_SECONDS}: '{stated}' is not a number; write seconds, or unset it") from None
-
-
-def pause_before_a_save(stated: float, cost: float) -> float:
-    """Seconds from the last save, which took `cost` seconds, to the next one. Who states 0 wants every one there is."""
-    return max(stated, _WORK_PER_SAVE * cost) if stated > 0 else 0.0
 
 
 @contextmanager
