@@ -23,7 +23,7 @@ class Warm:
         self.started: list[subprocess.Popen[str]] = []
 
     def start(self, replica: Replica, *more: str, **variables: str) -> subprocess.Popen[str]:
-        given = {"REPRISE_WARM": "1", "TMPDIR": str(self.folder), "REPRISE_WARM_IDLE": "30", **variables}
+        given = {"REPRISE_WARM": "1", "TMPDIR": str(self.folder), "REPRISE_WARM_IDLE": "300", **variables}
         self.started.append(replica.command(*more, **given))
         return self.started[-1]
 
