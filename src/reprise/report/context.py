@@ -13,7 +13,7 @@ import pandas as pd
 from reprise.config.options import check_options
 from reprise.config.project import PAPERS, Project
 from reprise.config.resolved import Resolved
-from reprise.config.schema import Dataset, Display, Experiment, Paper
+from reprise.config.schema import Dataset, Display, Experiment, Paper, Reported
 from reprise.data import ldc_wsj
 from reprise.errors import UserError
 from reprise.report.collected import COLUMNS, CURVE_COLUMNS, read_claims, read_collected, read_samples
@@ -156,15 +156,17 @@ class Context:
 
     def reported(self, experiment: str, metric: str, split: str) -> tuple[bool, float | None]:
         """Whether the paper gives this number, and the number; None where it says that there is none."""
-        for entry in self.entry(experiment).reported:
-            if (entry.metric, entry.split) == (metric, split):
-                return True, None if entry.value is None else float(entry.value)
-        return False, None
+        found = self._reported(experiment, metric, split)
+        return found is not None, None if found is None or found.value is None else float(found.value)
 
     def printed_unit(self, experiment: str, metric: str, split: str) -> str | None:
         """The unit that the paper states for this number, where ours is another."""
-        found = (e.unit for e in self.entry(experiment).reported if (e.metric, e.split) == (metric, split))
-        return next(found, None)
+        found = self._reported(experiment, metric, split)
+        return found.unit if found else None
+
+    def _reported(self, experiment: str, metric: str, split: str) -> Reported | None:
+        there = (e for e in self.entry(experiment).reported if (e.metric, e.split) == (metric, split))
+        return next(there, None)
 
     def replaced_dataset(self, experiment: str) -> str | None:
         """The dataset that this tier trains on in place of the paper's, if it does."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from reprise.evidence.reductions import changes
 from reprise.evidence.wording import listed
@@ -18,11 +18,17 @@ def reduced(context: Context, name: str) -> str:
     return listed(list(changes(context.entry(name), context.resolved(name)).values()))
 
 
+def grouped(models: Iterable[tuple[Context, str]]) -> dict[str, list[str]]:
+    """Titles of models, whichever paper they are of, by how the tier changes them; "" has those that it leaves."""
+    groups: dict[str, list[str]] = {}
+    for context, name in models:
+        groups.setdefault(reduced(context, name), []).append(context.entry(name).title)
+    return groups
+
+
 def sentences(context: Context, names: Sequence[str]) -> list[str]:
     """A sentence for each way in which models are changed, with these models; without them where all are alike."""
-    groups: dict[str, list[str]] = {}
-    for name in names:
-        groups.setdefault(reduced(context, name), []).append(context.entry(name).title)
+    groups = grouped((context, name) for name in names)
     if len(groups) == 1:
         return [f"At this tier {changed}." for changed in groups if changed]
     named = {c: "; ".join(t) if len(t) <= _NAMED else plural(len(t), "model") for c, t in groups.items() if c}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
@@ -121,20 +121,12 @@ def language_models(context: Context, table_id: str, options: Mapping[str, Any])
         rows.append(_language_model(other, name, f"document {other.paper.document}"))
         models.append((other, name))
         notes += corpora(other, [name])
-    notes += _reduced(models)
+    changes = reductions.grouped(models).items()
+    notes += [f"{'; '.join(titles)}: at this tier {changed}." for changed, titles in changes if changed]
     stored = [context.entry(name).title for name in own if context.entry(name).training.protocol == "word-ngram"]
     if stored:
         notes.append(f"Parameters of {'; '.join(stored)}: the n-grams that they store.")
     return verdicts.beside(context, Table(_MODELS, pd.DataFrame(rows).astype({"parameters": "Int64"}), notes))
-
-
-def _reduced(models: Sequence[tuple[Context, str]]) -> list[str]:
-    """A line for each way in which the tier changes models, whichever paper they are of."""
-    titles: dict[str, list[str]] = {}
-    for context, name in models:
-        if changed := reductions.reduced(context, name):
-            titles.setdefault(changed, []).append(context.entry(name).title)
-    return [f"{'; '.join(found)}: at this tier {changed}." for changed, found in titles.items()]
 
 
 def _language_model(context: Context, name: str, source: str) -> dict[str, Any]:
