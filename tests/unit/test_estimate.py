@@ -7,7 +7,8 @@ import pytest
 from reprise import cli
 from reprise.config.resolved import Resolved
 from reprise.devices import processor
-from reprise.evidence.estimate import CACHE, Estimate, calibration, estimates, hours, read_cache, summary, time_limit
+from reprise.evidence.calibration import CACHE, calibration, read_cache
+from reprise.evidence.estimate import Estimate, estimates, hours, summary, time_limit
 from reprise.training.protocol import Outcome
 from reprise.training.record import make_record, write_record
 
@@ -73,6 +74,37 @@ def test_a_calibration_counts_as_many_epochs_as_finished_trainings_needed(tmp_pa
     assert estimates([new], tmp_path)[0].seconds is None
 
 
+def test_a_variant_takes_what_its_experiment_takes(tmp_path):
+    one, variant = experiment("one", replicas=1), experiment("one@rate=half", rate=0.5)
+    measured = []
+
+    def calibrate(which, root):
+        measured.append(which.id)
+        return 2.0, 60.0
+
+    of_variant, of_one = estimates([variant, one], tmp_path, calibrate)
+    assert measured == ["p/one"]
+    assert (of_variant.seconds, of_variant.source) == (120.0, "calibration of its experiment")
+    assert of_one.source == "calibration"
+    leave(tmp_path, one, 0, 50.0)
+    (found,) = estimates([variant], tmp_path, never, among=[one])
+    assert (found.missing, found.seconds, found.source) == (2, 50.0, "finished replicas of its experiment")
+    assert time_limit(variant, 1440, tmp_path, like=experiment("one", replicas=1)) == 10
+    assert time_limit(variant, 1440, tmp_path) == 1440
+    # its own say more
+    leave(tmp_path, variant, 0, 7200.0)
+    assert estimates([variant], tmp_path, never, among=[one])[0].seconds == 7200.0
+    assert time_limit(variant, 1440, tmp_path, like=one) == 360
+
+
+def test_a_calibration_counts_what_the_processor_did(tmp_path, monkeypatch):
+    """One step between two looks at the processor's clock, which lie four seconds apart, whatever the wall's says."""
+    monkeypatch.setattr("time.process_time", iter([0.0, 1.0, 1.0, 5.0, 5.0]).__next__)
+    monkeypatch.setattr("reprise.evidence.calibration.CALIBRATION_SECONDS", 4.0)
+    seconds, _ = calibration(palindromes(steps=10**6), tmp_path)
+    assert seconds == 4.0
+
+
 def test_without_a_corpus_the_command_that_prepares_it_is_named(tmp_path):
     (found,) = estimates([experiment("one", corpus="data/corpora/x.npz")], tmp_path, never)
     assert found.source == "not prepared: reprise prepare p/one"
@@ -111,7 +143,7 @@ def palindromes(steps, rate=0.01):
 
 
 def test_a_calibration_trains_for_some_seconds(tmp_path, monkeypatch):
-    monkeypatch.setattr("reprise.evidence.estimate.CALIBRATION_SECONDS", 0.1)
+    monkeypatch.setattr("reprise.evidence.calibration.CALIBRATION_SECONDS", 0.1)
     seconds, units = calibration(palindromes(steps=10**6), tmp_path)
     assert units == 10**6
     assert 1e-6 < seconds < 0.5

@@ -39,24 +39,27 @@ TIER = PROJECT.config.tier
 RESULTS = f"results/{TIER}"
 BY_ID = {experiment.id: experiment for experiment in EXPERIMENTS}
 RECORDS = [path for experiment in EXPERIMENTS for path in experiment.record_paths()]
-# A record that is there is a source and no output, so that nothing makes Snakemake train it again: as an output it is
-# remade where its corpus is missing and has to be made for another experiment, `ancient` or not. One that is asked for
-# by name stays an output: `snakemake --force <record>` trains it again.
-DONE = "|".join(
-    re.escape(path.removeprefix(f"{RESULTS}/runs/"))
-    for path in RECORDS
-    if Path(path).exists() and path not in sys.argv
-)
+
+
+def pattern_of_existing(name, paths):
+    """A pattern of the files that are there, called as the wildcard of their rule has them; "" where there is none.
+
+    They are sources then and no outputs of the rule. One that is asked for by name stays an output, so that
+    `snakemake --force <record>` makes it again.
+    """
+    there = [p for p in paths if Path(p).exists() and p not in sys.argv]
+    return "|".join(re.escape(name(p)) for p in there)
+
+
+# A record that is there is a source, so that nothing makes Snakemake train it again: as an output it is remade where
+# its corpus is missing and has to be made for another experiment, `ancient` or not.
+DONE = pattern_of_existing(lambda path: path.removeprefix(f"{RESULTS}/runs/"), RECORDS)
 # A corpus is made for whichever experiment reads it; its name says all that it depends on.
 CORPORA = {e.corpus: e for e in EXPERIMENTS if e.corpus}
 # One that is there is a source as well: it was put there whole. As an output that was not marked as finished, because
 # the power failed just then, it would be made again, and Snakemake leaves out whatever waits for an `ancient` file that
 # is made again and is there (its issue 4166): the run would end early, as if all were done.
-PREPARED = "|".join(
-    re.escape(Path(path).name)
-    for path in CORPORA
-    if Path(path).exists() and path not in sys.argv
-)
+PREPARED = pattern_of_existing(lambda path: Path(path).name, CORPORA)
 
 try:
     for experiment in EXPERIMENTS:
@@ -100,7 +103,9 @@ def most_gpus():
 
 @functools.cache
 def minutes_of(experiment_id, otherwise):
-    return time_limit(BY_ID[experiment_id], otherwise)
+    experiment = BY_ID[experiment_id]
+    like = BY_ID.get(f"{experiment.paper}/{experiment.base}")
+    return time_limit(experiment, otherwise, like=like)
 
 
 def attempted(attempt, minutes, mem_mb, gpus):

@@ -1,7 +1,8 @@
 """Say how long what is missing will take on this machine, one core a job.
 
-Experiments with finished replicas take as long as those did; the others are measured for a few seconds each, once
-(kept in build/estimates.json), as far as their corpora are prepared. What a GPU would take is modelled, not measured.
+Experiments with finished replicas take as long as those did, and so do their variants; the others are measured for a
+few seconds each, once (kept in build/estimates.json), as far as their corpora are prepared. What a GPU would take is
+modelled, not measured.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import argparse
 import os
 
 from reprise.cli.common import add_tier, project_and_experiments
+from reprise.config.resolved import Resolved
 from reprise.errors import UserError, known
-from reprise.evidence.estimate import MODEL, Estimate, calibration, estimates, hours, summary
+from reprise.evidence.calibration import calibration
+from reprise.evidence.estimate import MODEL, Estimate, estimates, hours, summary
 from reprise.evidence.gpu_model import GPUS
 
 
@@ -38,7 +41,13 @@ def run(given: argparse.Namespace) -> None:
             raise UserError(f"no paper or experiment '{name}' in this tier; {known(name, names)}")
     chosen = [e for e in experiments if not given.name or {e.id, e.paper} & set(given.name)]
     gpu = GPUS[given.gpu] if given.gpu else None
-    found = estimates(chosen, Path(), None if given.no_calibration else calibration, gpu)
+    with Console(stderr=True).status("") as status:
+
+        def measured(experiment: Resolved, root: Path) -> tuple[float, float]:
+            status.update(f"measuring {experiment.id}")
+            return calibration(experiment, root)
+
+        found = estimates(chosen, Path(), None if given.no_calibration else measured, gpu, among=experiments)
     table = Table()
     for title in ("experiment", "missing"):
         table.add_column(title, no_wrap=True)

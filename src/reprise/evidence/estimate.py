@@ -1,11 +1,10 @@
 """How long what is missing will take: from the records of finished replicas, else from a short calibration.
 
-Torch is imported for a calibration alone, so that the graph can be built, and its outlook printed, without it.
+A variant that nobody has run takes what the experiment does that it is a variant of.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping
@@ -16,15 +15,10 @@ from typing import Any
 from reprise.config.resolved import Resolved
 from reprise.devices import processor
 from reprise.errors import UserError
+from reprise.evidence.calibration import read_cache, write_cache
 from reprise.evidence.gpu_model import Gpu, seconds_of_stack
-from reprise.files import write_json
 from reprise.training.record import read_record
 from reprise.training.stack_plan import stack_key
-
-CACHE = Path("build/estimates.json")
-CALIBRATION_SECONDS = 4.0
-_LONG = 90.0
-"""Seconds after which a calibration is given up, whether or not it got anywhere."""
 
 _SLACK = 3.0
 """Of a time limit: a node may be slower than this machine, or busy."""
@@ -32,6 +26,7 @@ _SHORTEST = 600.0
 """Seconds of the shortest time limit: starting takes some, whatever is trained."""
 
 RECORDS, CALIBRATION, MODEL = "finished replicas", "calibration", "a model of the GPU, not measured"
+OF_ITS_EXPERIMENT = "of its experiment"
 
 
 @dataclass(frozen=True)
@@ -61,31 +56,37 @@ def estimates(
     root: Path = Path(),
     calibrate: Callable[[Resolved, Path], tuple[float, float]] | None = None,
     gpu: Gpu | None = None,
+    among: Iterable[Resolved] = (),
 ) -> list[Estimate]:
     """An estimate an experiment, in their order; with `gpu` what trains in stacks does so there, by a model.
 
-    Where no replica of an experiment is finished on this kind of processor, the cache or `calibrate` gives seconds a
-    unit of work and the most units it can take; epochs are then counted as the finished trainings of the same paper
-    and protocol needed them, as a share of the most.
+    Where no replica of an experiment is finished on this kind of processor, those of the experiment that it is a
+    variant of stand for it. Where there are none either, the cache or `calibrate` gives seconds a unit of work and the
+    most units it can take; epochs are then counted as the finished trainings of the same paper and protocol needed
+    them, as a share of the most. `among`: more of the tier, where these are looked for.
     """
     experiments = list(experiments)
-    records = {e.id: _records(e, root) for e in experiments}
-    shares = _shares(experiments, records)
+    every = {e.id: e for e in (*among, *experiments)}
+    records = {e.id: _records(e, root) for e in every.values()}
+    here = {name: [r["run"]["wall_seconds"] for r in done if _here(r)] for name, done in records.items()}
+    shares = _shares(list(every.values()), records)
     cache = read_cache(root)
     found = []
     for experiment in experiments:
-        done = records[experiment.id]
-        missing = experiment.replicas - len(done)
-        own = [r["run"]["wall_seconds"] for r in done if _here(r)]
+        missing = experiment.replicas - len(records[experiment.id])
+        like = every.get(f"{experiment.paper}/{experiment.base}", experiment)
+        own, others = here[experiment.id], here[like.id]
         if gpu and missing and stack_key(experiment):
             found.append(_modelled(experiment, missing, shares.get(_kind(experiment), 1.0), gpu, root))
-        elif own:
-            found.append(Estimate(experiment, missing, statistics.fmean(own), RECORDS))
         elif experiment.is_check:
             found.append(Estimate(experiment, missing, 0.0, "a check: seconds"))
+        elif own:
+            found.append(Estimate(experiment, missing, statistics.fmean(own), RECORDS))
+        elif others:
+            found.append(Estimate(experiment, missing, statistics.fmean(others), f"{RECORDS} {OF_ITS_EXPERIMENT}"))
         else:
             share = shares.get(_kind(experiment), 1.0)
-            found.append(_calibrated(experiment, missing, share, cache, root, calibrate))
+            found.append(_calibrated(experiment, like, missing, share, cache, root, calibrate))
     return found
 
 
@@ -100,47 +101,24 @@ def _modelled(experiment: Resolved, missing: int, share: float, gpu: Gpu, root: 
 
 def _calibrated(
     experiment: Resolved,
+    like: Resolved,
     missing: int,
     share: float,
     cache: dict[str, Any],
     root: Path,
     calibrate: Callable[[Resolved, Path], tuple[float, float]] | None,
 ) -> Estimate:
-    key = experiment.config_hash
+    """`like` is measured for `experiment`, which may be a variant of it."""
+    key = like.config_hash
     if key not in cache and calibrate and missing:
-        if experiment.corpus and not (root / experiment.corpus).is_file():
-            return Estimate(experiment, missing, None, f"not prepared: reprise prepare {experiment.id}")
-        cache[key] = dict(zip(("seconds_a_unit", "units"), calibrate(experiment, root), strict=True))
+        if like.corpus and not (root / like.corpus).is_file():
+            return Estimate(experiment, missing, None, f"not prepared: reprise prepare {like.id}")
+        cache[key] = dict(zip(("seconds_a_unit", "units"), calibrate(like, root), strict=True))
         write_cache(root, cache)
     if key not in cache:
         return Estimate(experiment, missing, None, "not measured: reprise estimate")
-    return Estimate(experiment, missing, cache[key]["seconds_a_unit"] * cache[key]["units"] * share, CALIBRATION)
-
-
-def calibration(experiment: Resolved, root: Path) -> tuple[float, float]:
-    """Trains for some seconds: seconds a unit (step or epoch) on one core, and the most units there can be."""
-    import time
-
-    import torch
-
-    from reprise.training.protocol import build_training
-
-    torch.set_num_threads(1)
-    corpus = root / experiment.corpus if experiment.corpus else None
-    training = build_training(experiment, 0, corpus, experiment.engine, torch.device("cpu"))
-    began = time.perf_counter()
-    training.advance()  # what is made on first use does not count
-    start, before = time.perf_counter(), training.done
-    if training.finished:
-        return start - began, 1.0
-    while (elapsed := time.perf_counter() - start) < CALIBRATION_SECONDS or training.done == before:
-        if training.finished or elapsed > _LONG:
-            break
-        training.advance()
-    elapsed, done = time.perf_counter() - start, training.done - before
-    if not done:
-        raise UserError(f"{experiment.id}: no progress in {elapsed:.0f} s of calibration; leave it out")
-    return elapsed / done, float(training.total)
+    source = CALIBRATION if like is experiment else f"{CALIBRATION} {OF_ITS_EXPERIMENT}"
+    return Estimate(experiment, missing, cache[key]["seconds_a_unit"] * cache[key]["units"] * share, source)
 
 
 def summary(found: Iterable[Estimate], cores: int) -> str:
@@ -161,10 +139,13 @@ def summary(found: Iterable[Estimate], cores: int) -> str:
     return line
 
 
-def time_limit(experiment: Resolved, otherwise: int, root: Path = Path()) -> int:
-    """Minutes to ask for a replica: `_SLACK` times what it is estimated to take, `otherwise` where nobody knows."""
+def time_limit(experiment: Resolved, otherwise: int, root: Path = Path(), like: Resolved | None = None) -> int:
+    """Minutes to ask for a replica: `_SLACK` times what it is estimated to take, `otherwise` where nobody knows.
+
+    `like`: the experiment that it is a variant of.
+    """
     try:
-        (found,) = estimates([experiment], root)
+        (found,) = estimates([experiment], root, among=[like] if like else [])
     except UserError:
         # A damaged record: collecting says so, with the remedy.
         return otherwise
@@ -179,22 +160,6 @@ def hours(seconds: float) -> str:
         if seconds >= size:
             return f"{seconds / size:.1f} {unit}"
     return f"{seconds:.0f} s"
-
-
-def read_cache(root: Path) -> dict[str, Any]:
-    """Calibrations of this kind of processor by config hash; empty where there are none that can be read."""
-    try:
-        return json.loads((root / CACHE).read_text(encoding="utf-8"))[processor()]
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
-
-
-def write_cache(root: Path, calibrations: Mapping[str, Any]) -> None:
-    try:
-        everywhere = json.loads((root / CACHE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        everywhere = {}
-    write_json(root / CACHE, {**everywhere, processor(): dict(calibrations)})
 
 
 def _records(experiment: Resolved, root: Path) -> list[dict[str, Any]]:

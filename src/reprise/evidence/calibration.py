@@ -1,0 +1,64 @@
+"""A short calibration: the pace of a training that nobody has run to its end on this kind of processor."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from reprise.config.resolved import Resolved
+from reprise.devices import processor
+from reprise.errors import UserError
+from reprise.files import write_json
+
+CACHE = Path("build/estimates.json")
+CALIBRATION_SECONDS = 2.0
+_LONG = 60.0
+"""Seconds after which a calibration is given up, whether or not it got anywhere."""
+
+
+def calibration(experiment: Resolved, root: Path) -> tuple[float, float]:
+    """Trains for some seconds: seconds a unit (step or epoch) on one core, and the most units there can be.
+
+    Seconds are the processor's, so that what else runs on the machine does not count. Torch is imported here, and not
+    above, so that the graph can be built, and its outlook printed, without it.
+    """
+    import time
+
+    import torch
+
+    from reprise.training.protocol import build_training
+
+    torch.set_num_threads(1)
+    corpus = root / experiment.corpus if experiment.corpus else None
+    training = build_training(experiment, 0, corpus, experiment.engine, torch.device("cpu"))
+    began = time.process_time()
+    training.advance()  # what is made on first use does not count
+    start, before = time.process_time(), training.done
+    if training.finished:
+        return start - began, 1.0
+    while (elapsed := time.process_time() - start) < CALIBRATION_SECONDS or training.done == before:
+        if training.finished or elapsed > _LONG:
+            break
+        training.advance()
+    elapsed, done = time.process_time() - start, training.done - before
+    if not done:
+        raise UserError(f"{experiment.id}: no progress in {elapsed:.0f} s of calibration; leave it out")
+    return elapsed / done, float(training.total)
+
+
+def read_cache(root: Path) -> dict[str, Any]:
+    """Calibrations of this kind of processor by config hash; empty where there are none that can be read."""
+    try:
+        return json.loads((root / CACHE).read_text(encoding="utf-8"))[processor()]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def write_cache(root: Path, calibrations: Mapping[str, Any]) -> None:
+    try:
+        everywhere = json.loads((root / CACHE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        everywhere = {}
+    write_json(root / CACHE, {**everywhere, processor(): dict(calibrations)})
