@@ -62,6 +62,22 @@ def test_an_alternative_is_judged_on_the_comparisons_that_were_run_under_it(clon
     assert under["sentence"].endswith(" Not trained under it, so not looked at: LSTM, T = 5.")
 
 
+def test_fewer_replicas_alone_flip_nothing(clone):
+    edit("\n    source: ours\n", VARIANTS)
+    edit("tiers: {quick: {replicas: 2}, paper", "tiers: {quick: {replicas: 3}, paper")
+    edit("tiers: {quick: {replicas: 1}, paper", "tiers: {quick: {replicas: 3}, paper")
+    for suffix, count in (("", 3), ("@weight-law=corrected", 1)):
+        leave(resolved(), f"rnn-t5{suffix}", *(0.30, 0.48, 0.12)[:count])
+        leave(resolved(), f"lstm-t5{suffix}", *(0.80, 0.98, 0.62)[:count])
+    verify()
+    found = claims()["D1"]
+    under = found["alternatives"]["weight-law=corrected"]
+    # The very same numbers, of one replica: what three of them establish one does not.
+    assert (found["verdict"], under["before"], under["verdict"]) == ("reproduced", *["direction only"] * 2)
+    assert under["flips"] is False
+    assert under["sentence"].endswith(" With as few replicas the choice is direction only.")
+
+
 def test_an_alternative_that_was_not_trained_flips_nothing(clone):
     edit("\n    source: ours\n", VARIANTS)
     verify()

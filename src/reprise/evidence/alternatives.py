@@ -22,7 +22,9 @@ def alternatives(claim: Claim, paper: Paper, runs: Mapping[str, Runs], chosen: D
 
     Experiments that do not rest on the assumption stay as they are. Where that leaves out a part of the claim, the
     verdict under the alternative is set against that on the same part under the choice, and the sentence says which
-    experiments it leaves out. An alternative that measures something else takes the same records, and all of the claim;
+    experiments it leaves out. Where it was run with fewer replicas, it is set against what the choice says with as
+    few, and the sentence tells: a verdict that fewer replicas cannot reach hangs on their number and not on the choice.
+    An alternative that measures something else takes the same records, and all of the claim;
     it is "not run" where some of these records lack the other metric.
     """
     found = {}
@@ -40,10 +42,17 @@ def alternatives(claim: Claim, paper: Paper, runs: Mapping[str, Runs], chosen: D
             looked_at = [names for names in parts_of(claim) if covered(names)]
             if not looked_at:
                 continue
-            before = chosen if len(looked_at) == len(parts_of(claim)) else decide(claim, runs, runs, covered)
+            as_few = {e: fewer for e, variant in variants.items() if (fewer := _as_few(runs[e], variant))}
+            before = chosen
+            if as_few:
+                before = decide(claim, {**runs, **as_few}, runs, covered)
+            elif len(looked_at) < len(parts_of(claim)):
+                before = decide(claim, runs, runs, covered)
             under = decide(claim, {**runs, **variants}, runs, covered)
             run = [e for e in variants if any(e in names for names in looked_at)]
             found[suffix] = _entry(claim, under, before, covered, run)
+            if as_few:
+                found[suffix]["sentence"] += f" With as few replicas the choice is {before.verdict}."
             left = [runs[e].title for e in experiments_of(claim) if e in resting - variants.keys()]
             if left:
                 found[suffix]["sentence"] += f" Not trained under it, so not looked at: {'; '.join(left)}."
@@ -71,6 +80,13 @@ class _Covered:
 
     def __call__(self, names: set[str]) -> bool:
         return bool(names & self.run) and names & self.resting <= self.run
+
+
+def _as_few(chosen: Runs, variant: Runs) -> Runs | None:
+    """The replicas (of folds the same ones) that the variant has; None where it has none, or the choice no more."""
+    there = {(r.number, r.fold) for r in variant.replicas}
+    common = [r for r in chosen.replicas if (r.number, r.fold) in there]
+    return replace(chosen, replicas=common) if 0 < len(common) < len(chosen.replicas) else None
 
 
 def _rests_on(runs: Runs, assumption: str) -> bool:

@@ -8,7 +8,8 @@
         replicas      how many of each would decide what is not decided; null where none is known to
         records       the verdict of the records alone, where the paper contradicts itself
         alternatives  {"<assumption>=<alternative>": {verdict, sentence, flips, experiments that were run under it,
-                      parts [looked at, of all], before: the verdict on these parts under the choice}}
+                      parts [looked at, of all], before: the verdict on these parts under the choice, with as few
+                      replicas}}
     }}}
 
 Floats are rounded to six significant digits, so that machines agree on every byte.

@@ -15,12 +15,14 @@ from reprise.evidence.verdicts import (
     DIRECTION,
     INCONCLUSIVE,
     NEGLIGIBLE,
+    NOT,
     Covered,
     Decision,
     Part,
     everything,
     judge,
     tail_of,
+    to_decide,
 )
 from reprise.evidence.wording import listed, number
 
@@ -49,12 +51,14 @@ def decide(
     if None in parts:
         why = " and all that finished lack the metric" if not lost else ""
         return Decision(INCONCLUSIVE, f"There is nothing to compare{why}.{_diverged(lost)}")
-    verdict = judge(claim.kind, [_judgeable(part, claim.kind) for part in parts], bool(lost))
+    judged = [_judgeable(part, claim.kind) for part in parts]
+    verdict = judge(claim.kind, judged, bool(lost))
     left = _open(parts, claim.kind)
-    sentence, needed = _summary(parts, left, runs, claim.kind) + _diverged(lost), None
+    failing, why = _failing(parts, judged, claim.kind) if verdict == NOT else (None, "")
+    sentence, needed = _summary(parts, left, failing, runs, claim.kind) + why + _diverged(lost), None
     if verdict in {DIRECTION, INCONCLUSIVE} and left:
-        needed = _needed(left, claim.kind)
-        sentence += f" {_would_do(left, needed)}"
+        needed = _needed(parts, left, claim.kind)
+        sentence += f" {_would_do(left, needed, runs)}"
     rows = [_row(part, runs, claim.kind) for part in parts]
     method = _METHODS[parts[0].plain.method].format(ratio=number(round(parts[0].plain.ratio, 3)))
     return Decision(verdict, sentence, method, rows, needed)
@@ -63,14 +67,14 @@ def decide(
 def _judgeable(part: Compared, kind: str) -> Part:
     against = [test.estimate.p_below() for test in part.tests]
     interval, margin = part.plain.estimate.interval(), part.statement.margin
-    bounded = kind in {"superiority", "ordering"} and not margin and (part.paper or 0.0) > 0 and interval
+    bounded = kind in {"superiority", "ordering"} and not margin and (part.paper_here or 0.0) > 0 and interval
     return Part(
         toward=part.test.estimate.value,
         error=part.test.estimate.error,
         p_for=part.test.estimate.p_above(),
         p_against=min(1.0, len(against) * min(against)),
         p_direction=part.plain.estimate.p_above() if kind == "superiority" and margin else None,
-        negligible=bool(bounded and interval[1] < NEGLIGIBLE * part.paper),
+        negligible=bool(bounded and interval[1] < NEGLIGIBLE * part.paper_here),
     )
 
 
@@ -80,30 +84,57 @@ def _open(parts: Sequence[Compared], kind: str) -> list[Compared]:
     return [part for part, p in zip(parts, adjusted, strict=True) if p > tail_of(kind)]
 
 
-def _needed(left: Sequence[Compared], kind: str) -> int | None:
-    """Replicas of each experiment that would decide every open part, if its true value is the one found."""
-    tests = [part.test for part in left]
-    found = [replicas_needed(t.estimate.value, t.variances, t.ratio, tail_of(kind), most=_MOST) for t in tests]
-    return None if None in found or not all(t.variances for t in tests) else max(found)
+def _failing(parts: Sequence[Compared], judged: Sequence[Part], kind: str) -> tuple[Compared, str]:
+    """The part on which a claim fails, and why, where that is not for being refuted but for having next to nothing."""
+    pairs = list(zip(judged, parts, strict=True))
+    least, refuted = min(pairs, key=lambda pair: pair[0].p_against)
+    if least.p_against <= tail_of(kind) / len(parts):
+        return refuted, ""
+    negligible = next(part for of, part in pairs if of.negligible)
+    return negligible, " At 95 % that is less than a tenth of the paper's difference."
 
 
-def _would_do(left: Sequence[Compared], needed: int | None) -> str:
+def _needed(parts: Sequence[Compared], left: Sequence[Compared], kind: str) -> int | None:
+    """Replicas of each experiment that would decide a claim, if the true values are those found: see `to_decide`."""
+    if not all(part.test.variances for part in left):
+        return None
+
+    def needed(part: Compared, tail: float) -> int | None:
+        test = part.test
+        return replicas_needed(test.estimate.value, test.variances, test.ratio, tail, most=_MOST)
+
+    return to_decide(left, lambda part: part.test.estimate.value > 0, needed, tail_of(kind), len(parts))
+
+
+def _would_do(left: Sequence[Compared], needed: int | None, runs: Mapping[str, Runs]) -> str:
     folds = left[0].plain.method == "folds"
-    if any(not part.test.variances for part in left):
-        more = "A second fold would show how far folds differ."
-        return more if folds else "A second replica of each would show how far replicas differ."
+    if unknown := [part for part in left if not part.test.variances]:
+        if folds:
+            return "A second fold would show how far folds differ."
+        counts = {name: count for part in unknown for name, count in part.plain.counts.items()}
+        lone = [runs[name].title for name, count in counts.items() if count == 1]
+        which = "each" if len(lone) == len(counts) else listed(lone)
+        return f"A second replica of {which} would show how far replicas differ."
     if needed is not None:
         found = "folds" if folds else "replicas of each"
         return f"About {needed} {found} would decide it if the true difference is the one found."
     return "More folds would not decide it." if folds else f"More than {_MOST:,} replicas of each would be needed."
 
 
-def _summary(parts: Sequence[Compared], left: Sequence[Compared], runs: Mapping[str, Runs], kind: str) -> str:
+def _summary(
+    parts: Sequence[Compared],
+    left: Sequence[Compared],
+    failing: Compared | None,
+    runs: Mapping[str, Runs],
+    kind: str,
+) -> str:
+    """The part that says most, in words: the one on which the claim fails, if it does, or the least sure."""
     if len(parts) == 1:
         return said(parts[0], runs, kind)
     least = max(parts, key=lambda part: (part.test.estimate.p_above(), -part.test.estimate.value))
-    head = f"{len(parts) - len(left)} of {len(parts)} comparisons are established; the least sure: "
-    return head + said(least, runs, kind)
+    word = "it fails on" if failing else "the least sure"
+    head = f"{len(parts) - len(left)} of {len(parts)} comparisons are established; {word}: "
+    return head + said(failing or least, runs, kind)
 
 
 def _diverged(lost: Sequence[Runs]) -> str:

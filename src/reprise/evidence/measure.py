@@ -1,5 +1,5 @@
-"""Contrasts estimated from run records: folds paired, seeds as independent samples, lone replicas and few folds with a
-borrowed deviation that is shown as such.
+"""Contrasts estimated from run records: folds paired, seeds as independent samples, one or two replicas and few folds
+with a borrowed deviation that is shown as such.
 """
 
 from __future__ import annotations
@@ -33,19 +33,26 @@ class Measured:
     lenders: tuple[str, ...] = ()
 
 
+_ENOUGH = 2
+"""Degrees of freedom, of three replicas, from which on an experiment's own deviation is taken."""
+
 FAMILY, CHOICE = "pooled over the family", "as under the assumptions as chosen"
 """Lenders of a deviation, in words."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A statement, measured: the plain difference, the mean of each of its terms, the tests, the paper's difference."""
+    """A statement, measured: the plain difference, the mean of each of its terms, the tests, the paper's difference.
+
+    `paper` is as printed; `paper_here` in our unit, None where the paper's cannot be turned into it.
+    """
 
     statement: Statement
     plain: Measured
     means: tuple[float, ...]
     tests: tuple[Measured, ...]
     paper: float | None
+    paper_here: float | None = None
 
     @property
     def test(self) -> Measured:
@@ -69,13 +76,17 @@ def compare(statement: Statement, runs: Mapping[str, Runs], everyone: Mapping[st
     numbers = [_values(runs[term.experiment], [(1.0, term.quantity)]) for _, term in statement.plain.weights]
     if plain.method == "folds":
         numbers = [{fold: found[fold] for fold in _common(numbers)} for found in numbers]
-    papers = [runs[term.experiment].reported(term.quantity) for _, term in statement.plain.weights]
-    weights = [weight for weight, _ in statement.plain.weights]
-    paper = (
-        None if None in papers else sum(w * p for w, p in zip(weights, papers, strict=True)) + statement.plain.offset
-    )
+    terms = [(runs[term.experiment], term.quantity) for _, term in statement.plain.weights]
+    paper = _combined(statement.plain, [of.reported(quantity) for of, quantity in terms])
+    paper_here = _combined(statement.plain, [of.reported_in_our_unit(quantity) for of, quantity in terms])
     means = tuple(float(np.mean(list(found.values()))) for found in numbers)
-    return Compared(statement, plain, means, tuple(measured(test) for test in statement.tests), paper)
+    return Compared(statement, plain, means, tuple(measured(test) for test in statement.tests), paper, paper_here)
+
+
+def _combined(contrast: Contrast, values: Collection[float | None]) -> float | None:
+    if None in values:
+        return None
+    return sum(weight * value for (weight, _), value in zip(contrast.weights, values, strict=True)) + contrast.offset
 
 
 def measure(
@@ -90,9 +101,11 @@ def measure(
 
     What is exact has no error. Folds are paired where all experiments have them. Otherwise experiments are independent
     samples, and one with a single replica takes over the variance of its family (same model and dataset), pooled over
-    its members among `everyone`; so do then all of that family, of which the variance is taken to be one. Under an
-    alternative it takes that of the same experiment as chosen, if that has one: were it the family's, which may be far
-    smaller, a verdict would change for another reason than the alternative.
+    its members among `everyone`; so do then all of that family, of which the variance is taken to be one. So does one
+    with two, where the family knows more than they do: with the single degree of freedom of two in the place of the
+    family's many, a second replica would weaken a claim. Under an alternative it takes that of the same experiment as
+    chosen, if that has more: were it the family's, which may be far smaller, a verdict would change for another reason
+    than the alternative.
 
     Of folds there are up to three estimates of the variance: their own, that of the same contrast as chosen (measured
     on more), and that of the family's folds (`fold_spread`). The one with most degrees of freedom is taken, the first
@@ -159,16 +172,24 @@ def _over_seeds(
     value = sum(float(np.mean(list(sample.values()))) for sample in samples.values()) + contrast.offset
     counts = {name: len(sample) for name, sample in samples.items()}
     spreads = {name: spread(list(sample.values())) for name, sample in samples.items()}
+    of_choice = set()
     for name in parts.keys() & chosen.keys():
-        spreads[name] = spreads[name] or spread(list(_values(chosen[name], parts[name]).values()))
-    lone = {(runs[name].family, _shape(parts[name])[1]) for name in parts if not spreads[name]}
+        found = spread(list(_values(chosen[name], parts[name]).values()))
+        if _freedom(spreads[name]) < _ENOUGH and _freedom(found) > _freedom(spreads[name]):
+            spreads[name] = found
+            of_choice.add(name)
+    keys = {name: (runs[name].family, _shape(terms)[1]) for name, terms in parts.items()}
+    lone = {
+        keys[name]
+        for name, known in spreads.items()
+        if known is None or (_freedom(known) < _ENOUGH and _freedom(_family(everyone, *keys[name])) > _freedom(known))
+    }
     own: list[tuple[float, Spread]] = []
     shared: dict[tuple, float] = {}
     variances, borrowed = [], []
     lenders: dict[str, None] = {}
     for name, terms in parts.items():
-        scale, shape = _shape(terms)
-        key = (runs[name].family, shape)
+        scale, key = _shape(terms)[0], keys[name]
         if key in lone:
             found = _family(everyone, *key)
             if found is None:
@@ -180,11 +201,15 @@ def _over_seeds(
         else:
             own.append((1 / counts[name], spreads[name]))
             variances.append(spreads[name].variance)
-            if counts[name] == 1:
+            if name in of_choice:
                 borrowed.append(name)
                 lenders[CHOICE] = None
     pools = [(factor, _family(everyone, *key)) for key, factor in shared.items()]
     return Measured(combine(value, own + pools), counts, tuple(borrowed), tuple(variances), lenders=tuple(lenders))
+
+
+def _freedom(known: Spread | None) -> float:
+    return known.freedom if known else 0.0
 
 
 def _shape(terms: list[tuple[float, Quantity]]) -> tuple[float, tuple[tuple[float, Quantity], ...]]:

@@ -11,6 +11,7 @@ from reprise.config.project import Project
 from reprise.config.resolved import Resolved
 from reprise.config.schema import Experiment, Paper
 from reprise.data.character_lines import VALIDATION
+from reprise.evaluation.units import convert
 from reprise.evidence.numbers import numbers_of
 from reprise.training import PROTOCOLS
 from reprise.training.record import read_record
@@ -105,6 +106,17 @@ class Runs:
             return None
         found = (r.value for r in self.entry.reported if (r.metric, r.split) == quantity)
         return next((float(value) for value in found if value is not None), None)
+
+    def reported_in_our_unit(self, quantity: Quantity) -> float | None:
+        """The same as an entropy in the unit of ours; None where there is nothing to turn it by."""
+        value, stated, unit = self.reported(quantity), self.reported_unit(quantity), self.unit(quantity)
+        if value is None or stated in {None, unit}:
+            return value
+        counts = ((r.sizes.get(quantity), r.metrics.get(("predicted_characters", quantity[1]))) for r in self.finished)
+        try:
+            return convert(value, stated, unit, *next(counts, (None, None)))
+        except ValueError:
+            return None
 
     def unit(self, quantity: Quantity) -> str | None:
         """The unit of our number for it; None where there is no number."""

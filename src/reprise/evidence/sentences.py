@@ -69,7 +69,8 @@ def _gap(part: Compared, runs: Mapping[str, Runs], kind: str) -> str:
 def _level(part: Compared, runs: Mapping[str, Runs], kind: str) -> str:
     ((sign, term),), shift = part.statement.plain.weights, part.statement.plain.offset
     text = f"{_first_letter_up(metric_name(term.quantity))} {number(part.means[0], _decimals(part))}"
-    text += f"{_unit(term, runs)} ({runs[term.experiment].title}; {_precision(part, kind, int(sign), shift)}), "
+    within = (0.0, 1.0) if runs[term.experiment].unit(term.quantity) == "share" else None
+    text += f"{_unit(term, runs)} ({runs[term.experiment].title}; {_precision(part, kind, int(sign), shift, within)}), "
     words = "exactly" if len(part.tests) > 1 else "at least" if sign > 0 else "at most"
     text += f"{words} {number(abs(shift))} asked."
     if part.paper is None:
@@ -93,13 +94,17 @@ def _decimals(part: Compared) -> int | None:
     return digits(estimate.value if estimate.error is None else estimate.error)
 
 
-def _precision(part: Compared, kind: str, sign: int = 1, shift: float = 0.0) -> str:
-    """The interval and the replicas behind it."""
+def _precision(
+    part: Compared, kind: str, sign: int = 1, shift: float = 0.0, within: tuple[float, float] | None = None
+) -> str:
+    """The interval, cut to what there can be, and the replicas behind it."""
     if part.plain.method == "exact":
         return "counted, without chance"
     level, bounds = level_of(kind), part.plain.estimate.interval(level_of(kind))
     if bounds is not None:
         bounds = tuple(sorted(sign * (bound - shift) for bound in bounds))
+    if bounds is not None and within is not None:
+        bounds = tuple(min(max(bound, within[0]), within[1]) for bound in bounds)
     counts = list(part.plain.counts.values())[::-1]
     if part.plain.method == "folds":
         text = plural(counts[0], "fold")
@@ -109,6 +114,8 @@ def _precision(part: Compared, kind: str, sign: int = 1, shift: float = 0.0) -> 
         text += " each" if alike and len(counts) > 1 else ""
     if part.plain.borrowed:
         text += f", deviation {' or '.join(part.plain.lenders)}"
+    elif part.plain.estimate.error == 0:
+        return f"all alike; {text}"
     return f"{interval(bounds, _decimals(part), level)}; {text}"
 
 

@@ -7,7 +7,17 @@ from collections.abc import Mapping
 from reprise.config.claims import Claim
 from reprise.evidence.runs import Runs
 from reprise.evidence.statistics import holm, replicas_for_share, score, wilson
-from reprise.evidence.verdicts import DIRECTION, INCONCLUSIVE, TAIL, Covered, Decision, Part, everything, judge
+from reprise.evidence.verdicts import (
+    DIRECTION,
+    INCONCLUSIVE,
+    TAIL,
+    Covered,
+    Decision,
+    Part,
+    everything,
+    judge,
+    to_decide,
+)
 from reprise.evidence.wording import listed, percent
 
 
@@ -20,7 +30,7 @@ def decide(claim: Claim, runs: Mapping[str, Runs], covered: Covered = everything
     share, quantity = claim.share, (claim.metric, claim.split)
     floor = share.at_least is not None
     bound = share.at_least if floor else share.at_most
-    parts, rows, needed = [], [], []
+    parts, rows = [], []
     for name in (name for name in share.experiments if covered({name})):
         replicas = runs[name].replicas
         tops = [max(r.metrics.get(quantity, float("-inf")), r.best.get(quantity, float("-inf"))) for r in replicas]
@@ -42,12 +52,20 @@ def decide(claim: Claim, runs: Mapping[str, Runs], covered: Covered = everything
                 "paper": None,
             }
         )
-        needed.append(replicas_for_share(reached / n, bound, TAIL))
     if not parts:
         return None
     verdict = judge(claim.kind, parts)
-    left = [n for n, p in zip(needed, holm([part.p_for for part in parts]), strict=True) if p > TAIL]
-    would_do = max(left) if left and None not in left else None
+    adjusted = holm([part.p_for for part in parts])
+    left = [(part, row["estimate"]) for part, row, p in zip(parts, rows, adjusted, strict=True) if p > TAIL]
+    would_do = None
+    if left and verdict in {DIRECTION, INCONCLUSIVE}:
+        would_do = to_decide(
+            left,
+            lambda entry: entry[0].toward > 0,
+            lambda entry, tail: replicas_for_share(entry[1], bound, tail),
+            TAIL,
+            len(parts),
+        )
     counts = listed([f"{row['reached']} of {row['n'][row['experiment']]} ({row['label']})" for row in rows])
     asked = f"{'more' if floor else 'fewer'} than {percent(bound)} asked"
     sentence = f"Reached by {counts} replicas; {asked}."

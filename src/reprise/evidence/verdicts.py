@@ -1,11 +1,12 @@
 """Verdicts: what the parts of a claim say together. The rules, all of them.
 
-A claim is *reproduced* where every part is established: its one-sided test, at 2.5 % (so that a two-sided 95 %
-interval excludes the opposite), at 5 % for each of the two tests of an equivalence. Several parts are tested together
-after Holm. It is *not reproduced* where the opposite of a part is established in the same way, or where what is left
-of a difference is, at 95 %, less than a tenth of the paper's. A superiority with a margin whose difference is there
-but may be smaller is *direction only*; so is a superiority, ordering or threshold all of whose parts lie on the
-claimed side by more than a standard error (by anything, where no deviation is known). The rest is *inconclusive*.
+A claim is *reproduced* where every part is established: its one-sided test, at 2.5 % (so that a two-sided 95 % interval
+excludes the opposite), at 5 % for each of the two tests of an equivalence. Several parts are tested together after
+Holm. It is *not reproduced* where the opposite of a part is established in the same way, or where what is left of a
+difference is, at 95 %, less than a tenth of the paper's, read in the unit that it states. A superiority with a margin
+whose difference is there but may be smaller is *direction only*; so is a superiority, ordering or threshold all of
+whose parts lie on the claimed side by more than a standard error (by anything, where no deviation is known). The rest
+is *inconclusive*.
 
 A replica that diverged has no number: comparisons rest on the others, and are then at best *direction only* (of an
 equivalence, *inconclusive*), since what is left is no fair sample. In a share it counts by what it reached before.
@@ -76,6 +77,24 @@ def everything(names: set[str]) -> bool:
 
 def tail_of(kind: str) -> float:
     return EQUIVALENCE_TAIL if kind == "equivalence" else TAIL
+
+
+def to_decide(
+    left: Sequence[Any],
+    toward: Callable[[Any], bool],
+    needed: Callable[[Any, float], int | None],
+    tail: float,
+    parts: int,
+) -> int | None:
+    """Replicas that would decide a claim whose `left` of so many `parts` are not established; None where none would do.
+
+    One part that lies against the claim and is established so refutes it: the one that needs fewest. Where all lie on
+    its side, all have to be established. `needed` gives replicas of a part at a one-sided tail, which Holm divides.
+    """
+    if against := [part for part in left if not toward(part)]:
+        return min((n for part in against if (n := needed(part, tail / parts)) is not None), default=None)
+    found = [needed(part, tail / len(left)) for part in left]
+    return None if None in found else max(found)
 
 
 def judge(kind: str, parts: Sequence[Part], diverged: bool = False) -> str:
