@@ -125,6 +125,16 @@ def test_a_metric_that_no_record_has_is_a_mistake(clone, capsys):
     assert "last_ten_accuracy (train)" in said
 
 
+def test_a_number_of_the_paper_about_a_metric_that_no_record_has_is_a_mistake(clone, capsys):
+    edit("{metric: last_ten_accuracy, split: train, value", "{metric: last_ten_acuracy, split: train, value")
+    assert verify() == EXIT_USAGE
+    where = "digits.yaml: key experiments.rnn-t5.reported.0: no record has the metric last_ten_acuracy (train); "
+    assert f"{where}did you mean 'last_ten_accuracy (train)'?" in capsys.readouterr().err
+    # Nobody can know as long as nothing was trained.
+    shutil.rmtree("results/quick/runs/digits/rnn-t5")
+    assert verify() == 0
+
+
 def test_losses_at_places_of_a_word_are_known_where_a_record_has_their_curve(clone, capsys):
     late = "metric: cross_entropy_of_letters_beyond_13\n    split: test\n    compare"
     edit("metric: last_ten_accuracy\n    split: train\n    compare", late)

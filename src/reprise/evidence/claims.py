@@ -42,14 +42,15 @@ _DIGITS = 6
 def judge_claims(project: Project, experiments: Iterable[Resolved]) -> dict[str, Any]:
     """The content of claims.json.
 
-    Errors: `UserError` for a damaged record, and for a claim, or an alternative to what it measures, about a metric
-    that no finished replica has.
+    Errors: `UserError` for a damaged record, and for a claim, an alternative to what it measures, or a number of the
+    paper, about a metric that no finished replica has.
     """
     runs = load_runs(project, experiments)
     found: dict[str, Any] = {}
     for paper_id, paper in project.papers.items():
         file = project.root / PAPERS / f"{paper_id}.yaml"
         found[paper_id] = {}
+        _check_reported(paper, runs[paper_id], file)
         for key, claim in paper.claims.items():
             _check_metrics(claim, runs[paper_id], f"{file}: key claims.{key}")
             _check_alternatives(claim, paper, runs[paper_id], file)
@@ -100,6 +101,17 @@ def _check_metrics(claim: Claim, runs: Mapping[str, Runs], where: str) -> None:
             in_unit(runs[name], (claim.metric, claim.split), claim.unit.stated) if name else None
         except ValueError as error:
             raise UserError(f"{where}.unit: {name}: {error}; name a metric that has them") from None
+
+
+def _check_reported(paper: Paper, runs: Mapping[str, Runs], file: Path) -> None:
+    """A number of the paper that stands beside none of ours, though the experiment was run, has a misspelt name."""
+    there = {quantity for r in runs.values() for replica in r.finished for quantity in replica.metrics}
+    for name, experiment in paper.experiments.items():
+        for i, reported in enumerate(experiment.reported if runs[name].finished else []):
+            if (reported.metric, reported.split) not in there:
+                asked, names = f"{reported.metric} ({reported.split})", (f"{metric} ({s})" for metric, s in there)
+                where = f"{file}: key experiments.{name}.reported.{i}"
+                raise UserError(f"{where}: no record has the metric {asked}; {known(asked, names)}")
 
 
 def _check_alternatives(claim: Claim, paper: Paper, runs: Mapping[str, Runs], file: Path) -> None:
