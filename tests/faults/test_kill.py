@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import signal
 
 import pytest
@@ -48,16 +49,17 @@ def test_a_signal_saves_where_it_is(digits: Replica, digits_result: bytes, numbe
 
 def test_a_busy_replica_is_left_alone_or_waited_for(digits: Replica, digits_result: bytes) -> None:
     first = digits.start()
-    wait_until(lambda: digits.lock.exists() and digits.lock.read_text(encoding="utf-8") == str(first.pid))
+    holder = f"{first.pid} {platform.node()}"
+    wait_until(lambda: digits.lock.exists() and digits.lock.read_text(encoding="utf-8") == holder)
     line = digits.run().put_off()
-    assert f"digits/rnn-t5 replica 0 is being trained by process {first.pid};" in line
+    assert f"digits/rnn-t5 replica 0 is being trained by process {first.pid} on {platform.node()};" in line
     assert "--wait" in line
     second = digits.start("--wait")
     assert first.end().status == 0
     record = digits.record.read_bytes()
     waited = second.end()
     assert waited.status == 0
-    assert waited.err == ""  # no step of its own
+    assert waited.err.splitlines() == [f"{digits.record.name}: done"]  # no step of its own
     assert digits.record.read_bytes() == record
     assert digits.result() == digits_result
 

@@ -55,7 +55,9 @@ def test_the_committed_configuration_is_sound(tier):
 @pytest.mark.parametrize(
     ("file", "old", "new", "key", "remedy"),
     [
-        ("config.yaml", "engine: auto", "engnie: auto", "key engine", "missing"),
+        ("config.yaml", "engine: auto", "engnie: auto", "key engnie", "unknown key; did you mean 'engine'?"),
+        ("config.yaml", "  - rrntn\n", "  - rrntn\n  - rrntn\n", "key papers", "'rrntn' stands twice; keep one"),
+        ("config.yaml", "digest: fcea", "digest: FCEA", "files.0.digest", "64 hexadecimal digits for sha256"),
         ("config.yaml", "device: auto", "device: tpu", "key device", "'auto', 'cpu' or 'cuda'"),
         ("config.yaml", "  - rrntn", "  - rrnt", "key papers", "rrntn"),
         ("config.yaml", "prepare: ptb", "prepare: pbt", "datasets.ptb.prepare", "did you mean 'ptb'"),
@@ -79,7 +81,13 @@ def test_the_committed_configuration_is_sound(tier):
             "weight_law.from",
             "weight-law",
         ),
-        ("papers/palindromes.yaml", 'from: "author\'s code"', "from: hearsay", "hidden_size.from", "form"),
+        (
+            "papers/palindromes.yaml",
+            'from: "author\'s code"',
+            "from: hearsay",
+            "hidden_size.from",
+            "begin with 'paper …'",
+        ),
         ("papers/palindromes.yaml", "replicas: 3", "replicas: 0", "tiers.quick.replicas", "greater"),
         (
             "papers/palindromes.yaml",
@@ -118,7 +126,7 @@ def test_a_mistake_is_one_line_with_file_key_and_remedy(clone, file, old, new, k
 
 def test_a_mistake_in_a_family_is_reported_there(clone):
     edit(clone, "papers/palindromes.yaml", "hidden_size: {value: 128,", "hidden_size: {vallue: 128,")
-    with pytest.raises(UserError, match=r"key families\.rnn\.model\.hidden_size"):
+    with pytest.raises(UserError, match=r"key families\.rnn\.model\.hidden_size\.vallue: .* did you mean 'value'"):
         load_project(clone)
 
 

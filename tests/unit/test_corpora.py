@@ -165,7 +165,7 @@ def test_prepare_corpus(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="unknown option lower"):
         prepare_corpus(spec, {"lower": True}, tmp_path / "raw", out)
     (raw / "ptb.test.txt").write_text("a\n")
-    with pytest.raises(UserError, match="ptb.test.txt: wrong checksum .*run `reprise fetch`"):
+    with pytest.raises(UserError, match="ptb.test.txt: wrong checksum .*run `python -m reprise fetch toy`"):
         prepare_corpus(spec, {}, tmp_path / "raw", out)
     (raw / "ptb.test.txt").unlink()
     with pytest.raises(UserError, match="ptb.test.txt: no such raw file"):

@@ -119,7 +119,7 @@ def test_missing_files_and_wrong_options_are_told(tmp_path):
     with pytest.raises(UserError, match="unknown option"):
         prepare(raw, OPTIONS | {"language": "de"})
     (raw / "val.en.gz").unlink()
-    with pytest.raises(UserError, match=r"val\.en\.gz: no such raw file; run `reprise fetch`"):
+    with pytest.raises(UserError, match=r"val\.en\.gz: no such raw file; run `python -m reprise fetch raw`"):
         prepare(raw, OPTIONS)
 
 

@@ -32,6 +32,10 @@ def test_plain_values_have_their_types(tmp_path):
         ("a: [1, {b: 2e5}]\n", 1, "a[1].b", "200000"),
         ("a: !!python/object/apply:os.system ['true']\n", 1, "a", ""),
         ("a: [1\n", 2, "", "mend"),
+        ("a: ours: b\n", 1, "", "mend the line (a value with a colon needs quotes)"),
+        ("a: {from: ours: b}\n", 1, "", "mend the line (a value with a colon needs quotes)"),
+        ("a: @b\n", 1, "", "(a value that begins with this character needs quotes)"),
+        ("a:\n\tb: 1\n", 2, "", "(indent with blanks)"),
         ("a: {<<: 1}\n", 1, "a", "merge"),
     ],
 )

@@ -46,7 +46,7 @@ def test_ptb_texts_with_faults(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="not UTF-8 at byte 4"):
         ptb.prepare(tmp_path, {})
     (tmp_path / "ptb.train.txt").unlink()
-    with pytest.raises(UserError, match="no such raw file; run `reprise fetch`"):
+    with pytest.raises(UserError, match=f"no such raw file; run `python -m reprise fetch {tmp_path.name}`"):
         ptb.prepare(tmp_path, {})
     with pytest.raises(UserError, match="dataset ptb: unknown option lower"):
         ptb.prepare(tmp_path, {"lower": True})

@@ -125,7 +125,7 @@ def test_faults_of_the_text_and_the_options(tmp_path):
     with pytest.raises(UserError, match="ptb.valid.txt: empty; fetch it again"):
         wsj_characters.prepare(tmp_path, {})
     (tmp_path / "ptb.train.txt").unlink()
-    with pytest.raises(UserError, match="ptb.train.txt: no such raw file; run `reprise fetch`"):
+    with pytest.raises(UserError, match=f"no such raw file; run `python -m reprise fetch {tmp_path.name}`"):
         wsj_characters.prepare(tmp_path, {})
 
 

@@ -24,7 +24,7 @@ MISTAKES = {
     ),
     "wrong type": (
         (DIGITS, "steps: {value: 30,", "steps: {value: 30.5,"),
-        ("key experiments.rnn-t5.training.steps:", "30.5 is not an int; write one"),
+        ("key families.small.training.steps:", "30.5 is not an int; write one"),
     ),
     "exponent without a point": (
         (DIGITS, "value: 0.01,", "value: 1e-3,"),
@@ -32,15 +32,15 @@ MISTAKES = {
     ),
     "missing model": (
         (DIGITS, "name: elman", "name: elmann"),
-        ("key experiments.rnn-t5.model.name: no model 'elmann'", "did you mean 'elman'?"),
+        ("key families.small.model.name: no model 'elmann'", "did you mean 'elman'?"),
     ),
     "missing dataset": (
         (DIGITS, "dataset: palindromes", "dataset: palindromic"),
-        ("key experiments.rnn-t5.data.dataset: no dataset 'palindromic'", "did you mean 'palindromes'?"),
+        ("key families.small.data.dataset: no dataset 'palindromic'", "did you mean 'palindromes'?"),
     ),
     "missing protocol": (
         (DIGITS, "protocol: final-digit", "protocol: last-digit"),
-        ("key experiments.rnn-t5.training.protocol: no protocol 'last-digit'", "did you mean 'final-digit'?"),
+        ("key families.small.training.protocol: no protocol 'last-digit'", "did you mean 'final-digit'?"),
     ),
     "missing check": (
         (DIGITS, "name: lstm-parameter-count", "name: lstm-parameters"),
@@ -52,7 +52,7 @@ MISTAKES = {
     ),
     "bad origin": (
         (DIGITS, 'value: 30, from: "ours: short"', "value: 30, from: a guess"),
-        ("key families.small.training.steps.from: 'a guess' is not of the form", "write it so"),
+        ("key families.small.training.steps.from: 'a guess' is no origin", "begin with 'paper …'"),
     ),
     "unknown assumption": (
         (DIGITS, "from: assumption weight-law", "from: assumption weight-lore"),
@@ -60,7 +60,7 @@ MISTAKES = {
     ),
     "option left out": (
         (DIGITS, "      clip_norm: {value: 10.0, from: paper §1}\n", ""),
-        ("key experiments.rnn-t5.training: protocol final-digit needs the option 'clip_norm'", "add it"),
+        ("key families.small.training: protocol final-digit needs the option 'clip_norm'", "add it"),
     ),
     "missing paper": (
         (CONFIG, "  - words", "  - wordy"),

@@ -15,18 +15,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> None:
     project, experiments = project_and_experiments(given.tier)
-    _check_functions(project)
+    _check_displays(project)
     for experiment in experiments:
         write_if_changed(project.root / experiment.config_path(), experiment.to_json())
     replicas = sum(e.replicas for e in experiments)
     print(f"tier {project.config.tier}: {len(experiments)} experiments, {replicas} run records; configuration is sound")
 
 
-def _check_functions(project: Project) -> None:
-    """Raises `UserError` for a figure or table whose function is not there, before anything is trained for it."""
+def _check_displays(project: Project) -> None:
+    """Raises `UserError` for a figure or table that could not be made, before anything is trained for it.
+
+    Its function is not there, or no experiment stands in it.
+    """
     try:
+        from pandas import DataFrame
+
+        from reprise.report.context import Context
         from reprise.report.render import entries, function_of
     except ModuleNotFoundError:
         return  # what draws is not installed here
+    nothing = DataFrame()
     for entry in entries(project.papers, project.root).values():
-        function_of(entry, f"{project.root / PAPERS / entry.paper}.yaml")
+        file, paper = f"{project.root / PAPERS / entry.paper}.yaml", project.papers[entry.paper]
+        function_of(entry, file)
+        context = Context(project.config.tier, entry.paper, paper, [], nothing, nothing, project.root, file)
+        if context.of_experiments(entry.id):
+            context.cited_by(entry.id)

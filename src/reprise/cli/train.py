@@ -17,6 +17,7 @@ from reprise.config.tiers import TIERS
 from reprise.devices import claim_gpu, gpus_wanted, visible_gpus
 from reprise.errors import UserError
 from reprise.training.record import read_record, write_record
+from reprise.training.stack_environment import prepare_environment
 from reprise.training.stack_plan import stack_key
 
 
@@ -37,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> int | None:
+    prepare_environment()
     if os.environ.get("REPRISE_WARM"):
         from reprise.training.warm import run_warm
 
@@ -48,17 +50,25 @@ def run(given: argparse.Namespace) -> int | None:
     resolved = _resolved(given)
     if given.replica < 0:
         raise UserError(f"--replica {given.replica}: replicas count from 0")
-    corpus = given.corpus or (Path(resolved.corpus) if resolved.corpus else None)
-    if corpus is not None and not corpus.is_file():
-        dataset = resolved.config["data"]["dataset"]
-        command = f"python -m reprise prepare {resolved.id} --tier {resolved.tier}"
-        raise UserError(f"{corpus}: no such corpus; run `{command}` ({dataset})")
+    if given.replica >= resolved.replicas:
+        has = f"replicas 0 to {resolved.replicas - 1}" if resolved.replicas > 1 else "replica 0 alone"
+        print(f"reprise: the tier {resolved.tier} has {has}; this record is not collected", file=sys.stderr)
     output = given.output or Path(resolved.record_path(given.replica))
     there = given.found / resolved.record_path(given.replica) if given.found else None
     if there is not None and there.is_file():
         write_record(output, read_record(there, resolved))
         there.unlink()  # so that whoever removes the record later has it trained again
+        print(f"{output}: moved from {given.found}")
         return None
+    if output.exists():
+        read_record(output, resolved)
+        print(f"{output}: already there; nothing to train (--output FILE trains it again)")
+        return None
+    corpus = given.corpus or (Path(resolved.corpus) if resolved.corpus else None)
+    if corpus is not None and not corpus.is_file():
+        dataset = resolved.config["data"]["dataset"]
+        command = f"python -m reprise prepare {resolved.id} --tier {resolved.tier}"
+        raise UserError(f"{corpus}: no such corpus; run `{command}` ({dataset})")
     device = given.device or resolved.device
     if device != "cpu" and (visible := visible_gpus()) > 1 and gpus_wanted(resolved, visible):
         claim_gpu()
@@ -81,6 +91,7 @@ def run(given: argparse.Namespace) -> int | None:
         train_alone(job)
     else:
         run_job(job)
+    print(f"{output}: done")
     return None
 
 

@@ -6,15 +6,16 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
-Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$")]
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*(@[a-z0-9-]+=[a-z0-9-]+)?$")]
+ID = r"^[a-z0-9][a-z0-9-]*$"
+NAME = r"^[a-z0-9][a-z0-9-]*(@[a-z0-9-]+=[a-z0-9-]+)?$"
+ORIGIN = r"^(paper .+|author's (code|log).*|assumption [a-z0-9-]+|deviation [a-z0-9-]+|ours: .+)$"
+HEX = r"^[0-9a-f]{40}([0-9a-f]{24})?$"
+
+Id = Annotated[str, StringConstraints(pattern=ID)]
+Name = Annotated[str, StringConstraints(pattern=NAME)]
 """An experiment, or a variant of one: "<id>@<assumption>=<alternative>"."""
-Origin = Annotated[
-    str,
-    StringConstraints(
-        pattern=r"^(paper .+|author's (code|log).*|assumption [a-z0-9-]+|deviation [a-z0-9-]+|ours: .+)$"
-    ),
-]
+Origin = Annotated[str, StringConstraints(pattern=ORIGIN)]
+Hex = Annotated[str, StringConstraints(pattern=HEX)]
 
 
 class Strict(BaseModel):

@@ -27,10 +27,11 @@ def check_options(values: Mapping[str, Any], options: Options, where: str, owner
     for name in options:
         if name not in values:
             raise UserError(f"{where}: {owner} needs the option '{name}'; add it with its origin")
-    return {name: _convert(values[name], kind, f"{where}.{name}") for name, kind in options.items()}
+    return {name: check_option(values[name], kind, f"{where}.{name}") for name, kind in options.items()}
 
 
-def _convert(value: Any, kind: OptionType, where: str) -> Any:
+def check_option(value: Any, kind: OptionType, where: str) -> Any:
+    """`value` in the type of an option, or a `UserError` that begins with `where` ("file: key 'a.b'")."""
     if isinstance(kind, tuple):
         if value not in kind:
             raise UserError(f"{where}: {value!r} is not known; write one of {', '.join(kind)}")

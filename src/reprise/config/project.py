@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
-
+from reprise.config.mistakes import parse, source, unknown_key
+from reprise.config.places import Places
 from reprise.config.schema import Config, Paper
 from reprise.config.strict_yaml import load_yaml
 from reprise.data import ldc_wsj
@@ -20,8 +20,6 @@ CONFIG = Path("config/config.yaml")
 PAPERS = Path("config/papers")
 LDC_WSJ = "REPRISE_LDC_WSJ"
 
-M = TypeVar("M", bound=BaseModel)
-
 
 @dataclass(frozen=True)
 class Project:
@@ -30,6 +28,8 @@ class Project:
     root: Path
     config: Config
     papers: dict[str, Paper]
+    places: Mapping[str, Places] = field(default_factory=dict)
+    """By paper, where its experiments' keys stand, for messages."""
 
     def spec(self, dataset: str) -> DatasetSpec:
         """What a dataset of the configuration is made of; a folder `ldc_wsj` takes the place of Mikolov's files.
@@ -49,29 +49,38 @@ def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = N
     pipeline tells its jobs what it was told with `--config`.
     """
     root = Path(root)
-    content = _mapping(load_yaml(root / CONFIG), root / CONFIG)
-    source: Path | str = root / CONFIG
+    path, said = root / CONFIG, overrides or {}
+    content = _mapping(load_yaml(path), path)
     if os.environ.get(LDC_WSJ):
         content = {**content, "ldc_wsj": os.environ[LDC_WSJ]}
-    if overrides:
-        content = {**content, **overrides}
-        source = f"{root / CONFIG} (with --config {' '.join(f'{k}={v}' for k, v in overrides.items())})"
-    config = _parse(Config, content, source, {})
-    papers = {}
+    config = parse(Config, {**content, **said}, path, said=said)
+    listed = source(path, "papers", said)
+    papers, places = {}, {}
     for name in config.papers:
-        path = root / PAPERS / f"{name}.yaml"
-        if not path.is_file():
-            known = sorted(p.stem for p in (root / PAPERS).glob("*.yaml"))
-            raise UserError(f"{source}: key papers: no file {path}; write it, or name one of {', '.join(known)}")
-        papers[name] = load_paper(path)
+        file = root / PAPERS / f"{name}.yaml"
+        if name in papers:
+            raise UserError(f"{listed}: key papers: '{name}' stands twice; keep one of the two")
+        if not file.is_file():
+            there = ", ".join(sorted(p.stem for p in (root / PAPERS).glob("*.yaml")))
+            raise UserError(f"{listed}: key papers: no file {file}; write it, or name one of {there}")
+        papers[name], places[name] = read_paper(file)
         if papers[name].paper != name:
-            raise UserError(f"{path}: key paper: says '{papers[name].paper}'; write '{name}', as the file is called")
-    return Project(root, config, papers)
+            raise UserError(f"{file}: key paper: says '{papers[name].paper}'; write '{name}', as the file is called")
+    return Project(root, config, papers, places)
 
 
 def load_paper(path: Path) -> Paper:
     """Reads one paper's file; `like: <family>` in an experiment is filled in from `families`."""
+    return read_paper(path)[0]
+
+
+def read_paper(path: Path) -> tuple[Paper, Places]:
+    """One paper's file, `like: <family>` filled in from `families`, and where its experiments' keys stand."""
     content = _mapping(load_yaml(path), path)
+    known_keys = {*Paper.model_fields, "families"}
+    for key, value in content.items():
+        if key not in known_keys:
+            raise UserError(f"{path}: key {key}: {unknown_key(key, known_keys, value)}")
     families = _mapping(content.pop("families", {}), path, "families")
     experiments = _mapping(content.get("experiments"), path, "experiments")
     borrowed: dict[str, str] = {}
@@ -87,8 +96,8 @@ def load_paper(path: Path) -> Paper:
             borrowed[name] = family
             entry = merge(_mapping(families[family], path, f"families.{family}"), entry)
         merged[name] = entry
-    locate = {"experiments": (experiments, borrowed)}
-    return _parse(Paper, {**content, "experiments": merged}, path, locate)
+    places = Places(experiments, borrowed)
+    return parse(Paper, {**content, "experiments": merged}, path, places), places
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,59 +109,6 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
             value = merge(old, value)
         result[key] = value
     return result
-
-
-def _parse(kind: type[M], content: Any, path: Path | str, locate: dict[str, Any]) -> M:
-    try:
-        return kind.model_validate(content)
-    except ValidationError as error:
-        raise UserError(_one_line(error, path, content, locate)) from None
-
-
-def _one_line(error: ValidationError, path: Path | str, content: Any, locate: dict[str, Any]) -> str:
-    first = error.errors(include_url=False)[0]
-    # pydantic adds the names of union members to the location; only what is really in the file is shown.
-    keys: list[str] = []
-    value: Any = content
-    for part in first["loc"]:
-        inside = isinstance(value, Mapping) and part in value or isinstance(value, list) and isinstance(part, int)
-        last = part is first["loc"][-1]
-        if inside:
-            value = value[part]
-        if inside or (last and first["type"] in {"missing", "extra_forbidden"}):
-            keys.append(str(part))
-    if len(keys) > 2 and keys[0] in locate:
-        written, borrowed = locate[keys[0]]
-        # What is missing is missing where the mapping around it stands.
-        there = keys[2:-1] if first["type"] == "missing" else keys[2:]
-        if keys[1] in borrowed and not _holds(written[keys[1]], there):
-            keys = ["families", borrowed[keys[1]], *keys[2:]]
-    key = ".".join(keys) or "(top)"
-    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    return f"{path}: key {key}: {_remedy(first)}{more}"
-
-
-def _holds(entry: Any, keys: list[str]) -> bool:
-    for key in keys:
-        if not isinstance(entry, Mapping) or key not in entry:
-            return False
-        entry = entry[key]
-    return True
-
-
-def _remedy(first: Any) -> str:
-    match first["type"]:
-        case "extra_forbidden":
-            return "unknown key; remove it, or mend its spelling"
-        case "missing":
-            return "missing; add it"
-        case "string_pattern_mismatch":
-            return f"{first['input']!r} is not of the form {first['ctx']['pattern']}; write it so"
-        case "literal_error":
-            return f"{first['input']!r} is not known; write one of {first['ctx']['expected']}"
-        case "model_type" | "dict_type":
-            return f"{first['input']!r} should be a mapping (for a setting: {{value: …, from: …}}); write it so"
-    return f"{first['msg'].lower()}, not {first['input']!r}; mend the value"
 
 
 def _mapping(value: Any, path: Path | str, key: str = "(top)") -> dict[str, Any]:

@@ -6,18 +6,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from reprise.config.options import check_options
-from reprise.config.project import CONFIG, PAPERS, Project
+from reprise.config.options import check_option, check_options
+from reprise.config.places import Places
+from reprise.config.project import PAPERS, Project
 from reprise.config.references import check_references
 from reprise.config.resolved import Resolved, hash_of
-from reprise.config.schema import Dataset, Experiment, Paper, TierEntry
+from reprise.config.schema import Experiment, Paper, TierEntry
+from reprise.config.sections import SECTIONS, Takes, check_sections, find_dataset, taken
 from reprise.data.registry import PREPARATIONS
 from reprise.errors import UserError, known
 from reprise.evaluation.checks import CHECKS
-from reprise.models import MODELS
-from reprise.training import PROTOCOLS
-
-SECTIONS = ("model", "data", "training")
 
 
 @dataclass(frozen=True)
@@ -49,6 +47,9 @@ def resolve_tier(project: Project, tier: str | None = None) -> list[Resolved]:
     for paper in project.papers.values():
         file = str(project.root / PAPERS / f"{paper.paper}.yaml")
         check_references(paper, file)
+        for key, experiment in paper.experiments.items():
+            if experiment.check is None:
+                check_sections(project, key, experiment, file, project.places.get(paper.paper, Places()))
         # All tiers are resolved, so that a mistake in one that is not run now is told now.
         resolved = [_resolve(project, paper, entry) for entry in _entries(paper, file)]
         found += [experiment for experiment in resolved if experiment.tier == tier]
@@ -104,40 +105,27 @@ def _check_config(entry: _Entry) -> dict[str, Any]:
 
 def _training_config(project: Project, entry: _Entry) -> tuple[dict[str, Any], dict[str, str], str | None]:
     """What is hashed, the origin of each setting, and the path of the corpus if there is one."""
-    experiment, where = entry.experiment, entry.where
-    for section in (*SECTIONS, "precision"):
-        if getattr(experiment, section) is None:
-            remedy = "add it, or name a family that has it with 'like'"
-            raise UserError(f"{where}.{section}: missing; {remedy}")
+    experiment = entry.experiment
     name = entry.in_tier.dataset or experiment.data.dataset
-    dataset = _dataset(project, name, where)
-    model, protocol = experiment.model.name, experiment.training.protocol
-    if model not in MODELS:
-        raise UserError(f"{where}.model.name: no model '{model}'; {known(model, MODELS)}")
-    if protocol not in PROTOCOLS:
-        raise UserError(f"{where}.training.protocol: no protocol '{protocol}'; {known(protocol, PROTOCOLS)}")
-    if model not in (trained := PROTOCOLS[protocol].models):
-        remedy = f"name {' or '.join(trained)}" if PROTOCOLS[protocol].trains else "write none: it trains no model"
-        raise UserError(f"{where}.model.name: '{model}' with the protocol {protocol}; {remedy}")
-    values, origins = _settings(entry)
-    takes = {
-        "model": (MODELS[model].options, f"model {model}"),
-        "data": (PREPARATIONS[dataset.prepare].options, f"dataset {name}"),
-        "training": (PROTOCOLS[protocol].options, f"protocol {protocol}"),
+    dataset = find_dataset(project, name, f"{entry.where}.tiers.{entry.tier}.dataset")
+    takes = taken(project, experiment, name)
+    values, origins = _settings(entry, takes)
+    options = {
+        section: check_options(values[section], kinds, f"{entry.where}.{section}", owner)
+        for section, (kinds, owner) in takes.items()
     }
-    options = {s: check_options(values[s], kinds, f"{where}.{s}", owner) for s, (kinds, owner) in takes.items()}
     raw = project.spec(name).checksums()
     config = {
-        "model": {"name": model, "options": options["model"]},
+        "model": {"name": experiment.model.name, "options": options["model"]},
         "data": {"dataset": name, "options": options["data"], "raw": raw},
-        "training": {"protocol": protocol, "options": options["training"]},
+        "training": {"protocol": experiment.training.protocol, "options": options["training"]},
         "precision": experiment.precision.value,
     }
     has_corpus = PREPARATIONS[dataset.prepare].corpus
     return config, origins, corpus_path(name, options["data"], raw) if has_corpus else None
 
 
-def _settings(entry: _Entry) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+def _settings(entry: _Entry, takes: Takes) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
     """Values by section and origins by "section.option", with what the tier reduces and the variant changes."""
     settings = {section: getattr(entry.experiment, section).settings for section in SECTIONS}
     if entry.in_tier.dataset:
@@ -148,28 +136,17 @@ def _settings(entry: _Entry) -> tuple[dict[str, dict[str, Any]], dict[str, str]]
     origins["precision"] = entry.experiment.precision.origin
     changes = [(option, value, f"tier {entry.tier}") for option, value in entry.in_tier.reductions.items()]
     changes += [(option, value, f"assumption {entry.assumption}") for option, value in entry.changes.items()]
+    of_tier = f"{entry.where}.tiers.{entry.tier}"
     for option, value, origin in changes:
-        section = next((s for s in ("training", "model", "data") if option in values[s]), None)
-        if section is None and entry.in_tier.dataset:
-            section = "data"
+        place = f"{of_tier if origin.startswith('tier') else f'{entry.where}.settings'}.{option}"
+        section = next((s for s in ("training", "model", "data") if option in takes[s][0]), None)
         if section is None:
-            every = [k for s in SECTIONS for k in values[s]]
-            place = f"tiers.{entry.tier}" if origin.startswith("tier") else "settings"
-            raise UserError(
-                f"{entry.where}.{place}.{option}: the experiment has no setting '{option}'; {known(option, every)}"
-            )
-        values[section][option] = value
+            every = [k for kinds, _ in takes.values() for k in kinds]
+            raise UserError(f"{place}: the experiment has no setting '{option}'; {known(option, every)}")
+        values[section][option] = check_option(value, takes[section][0][option], place)
         origins[f"{section}.{option}"] = origin
+    kinds, owner = takes["data"]
+    for option in kinds:
+        if option not in values["data"]:
+            raise UserError(f"{of_tier}: {owner} needs the option '{option}'; add it")
     return values, origins
-
-
-def _dataset(project: Project, name: str, where: str) -> Dataset:
-    if name not in project.config.datasets:
-        raise UserError(f"{where}.data.dataset: no dataset '{name}'; {known(name, project.config.datasets)}")
-    dataset = project.config.datasets[name]
-    if dataset.prepare not in PREPARATIONS:
-        raise UserError(
-            f"{project.root / CONFIG}: key datasets.{name}.prepare: no preparation '{dataset.prepare}'; "
-            f"{known(dataset.prepare, PREPARATIONS)}"
-        )
-    return dataset

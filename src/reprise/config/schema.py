@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from reprise.config.base import Id, Origin, Strict
+from reprise.config.base import Hex, Id, Origin, Strict
 from reprise.config.claims import Arithmetic, Claim
 from reprise.data.spec import DatasetSpec
 from reprise.evaluation.units import Unit
@@ -18,7 +18,6 @@ Tier = Literal["quick", "reduced", "paper"]
 Scalar = bool | int | float | str
 # Releases have dots in their numbers.
 DatasetId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
-Hex = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")]
 
 
 class Setting(Strict):

@@ -38,9 +38,21 @@ def load_yaml(path: Path | str) -> Any:
         return None if root is None else _build(root, path, "")
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise UserError(f"{path}:{line}: not valid YAML: {error.problem}; mend the line") from None
+        raise UserError(f"{path}:{line}: not valid YAML: {error.problem}; mend the line{_likely(error)}") from None
     except yaml.YAMLError as error:
         raise UserError(f"{path}: not valid YAML: {' '.join(str(error).split())}; mend the file") from None
+
+
+def _likely(error: yaml.MarkedYAMLError) -> str:
+    """What is most often behind a message that does not say it."""
+    problem = error.problem or ""
+    if problem.startswith("mapping values are not allowed") or problem.endswith("but got ':'"):
+        return " (a value with a colon needs quotes)"
+    if "'\\t'" in problem:
+        return " (indent with blanks)"
+    if problem.endswith("cannot start any token"):
+        return " (a value that begins with this character needs quotes)"
+    return ""
 
 
 def _build(node: yaml.Node, path: Path, key: str) -> Any:

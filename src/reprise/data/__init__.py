@@ -12,7 +12,7 @@ from typing import Any
 from reprise.data.checksums import mismatch
 from reprise.data.corpus import Corpus
 from reprise.data.options import resolve
-from reprise.data.spec import DatasetSpec
+from reprise.data.spec import DatasetSpec, how_to_fetch
 from reprise.errors import UserError
 
 
@@ -30,12 +30,12 @@ def prepare_corpus(dataset: DatasetSpec, options: Mapping[str, Any], raw_root: P
     for file in dataset.files:
         place = raw / file.name
         if not place.is_file():
-            raise UserError(f"{place}: no such raw file; run `reprise fetch`")
+            raise UserError(f"{place}: no such raw file; {how_to_fetch(raw)}")
         if file.member and not file.member_digest:
             continue  # only its archive has a checksum, which `fetch` verified
         algorithm, digest = file.checksum.split(":")
         if problem := mismatch(place, algorithm, digest):
-            raise UserError(f"{place}: {problem}; run `reprise fetch`")
+            raise UserError(f"{place}: {problem}; {how_to_fetch(raw)}")
     prepared = module.prepare(raw, resolved)
     difference = _difference(dataset.expected, prepared.facts)
     if difference:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bz2
 import contextlib
+import errno
 import gzip
 import lzma
 import os
@@ -27,6 +28,8 @@ from typing import IO, Any
 from reprise.errors import UserError
 from reprise.files import atomic_path
 
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+"""What the system says where a file is to grow and cannot: the archive is not to blame."""
 _BLOCK = 1 << 16
 _HEADERS = 1 << 20  # bytes of tar headers and padding that even a small archive may have
 _OPENERS = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
@@ -102,6 +105,8 @@ def _trouble(archive: Path) -> Iterator[None]:
     try:
         yield
     except _ERRORS as error:
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            raise
         raise UserError(f"{archive}: cannot be unpacked ({str(error) or type(error).__name__})") from None
 
 

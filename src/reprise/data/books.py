@@ -15,6 +15,7 @@ import numpy as np
 
 from reprise.data import options as options_
 from reprise.data.corpus import Corpus, Split
+from reprise.data.spec import how_to_fetch
 from reprise.errors import UserError
 
 OPTIONS: dict[str, Any] = {}
@@ -34,7 +35,7 @@ def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
     options_.resolve(options, OPTIONS, "books")
     paths = sorted(raw.glob(PATTERN))
     if len(paths) != 1:
-        raise UserError(f"{raw}: {len(paths)} files {PATTERN} where one book is wanted; run `reprise fetch`")
+        raise UserError(f"{raw}: {len(paths)} files {PATTERN} where one book is wanted; {how_to_fetch(raw)}")
     path = paths[0]
     try:
         text = clean(path.read_bytes().decode())

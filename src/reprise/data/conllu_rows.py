@@ -18,6 +18,7 @@ import conllu
 from conllu.exceptions import ParseException
 from conllu.parser import parse_dict_value, parse_nullable_value
 
+from reprise.data.spec import how_to_fetch
 from reprise.errors import UserError
 
 COLUMNS = 10
@@ -83,7 +84,7 @@ def _lines(path: Path) -> list[str]:
         if path.suffix == ".gz":
             data = gzip.decompress(data)
     except FileNotFoundError:
-        raise UserError(f"{path}: no such raw file; run `reprise fetch`") from None
+        raise UserError(f"{path}: no such raw file; {how_to_fetch(path.parent)}") from None
     except (OSError, EOFError, zlib.error) as error:
         raise UserError(f"{path}: cannot be read ({error}); fetch it again") from None
     try:

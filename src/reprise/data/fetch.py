@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 
-from reprise.data.archives import take_member
+from reprise.data.archives import NO_ROOM, take_member
 from reprise.data.checksums import mismatch
 from reprise.data.progress import progress
 from reprise.data.spec import DatasetSpec, FileSpec
@@ -36,7 +36,8 @@ def fetch(
     A file that is there with the right checksum stays; else `mirror/<dataset.mirror>/<file>` is
     copied, or its url downloaded, in at most `attempts` attempts with pauses of `pause`, twice
     and four times that many seconds. `say` is told which. Raises UserError, in one line, if a
-    file cannot be had; no file with a wrong checksum is left anywhere.
+    file cannot be had, and OSError, which names the file, if it cannot be put there; no file with a
+    wrong checksum is left anywhere.
     """
     shelf = mirror / dataset.mirror if mirror else None
     if mirror and not mirror.is_dir():
@@ -65,16 +66,13 @@ class _Job:
     def fetch(self, file: FileSpec) -> Path:
         target = self.folder / file.name
         label = f"{self.dataset.name}/{file.name}"
-        try:
-            if file.member is None:
-                if not self._at_hand(file, target, label, (file.algorithm, file.digest)):
-                    self._download(file, target, label)
-            else:
-                digest = file.member_digest
-                if digest is None or not self._at_hand(file, target, label, digest):
-                    self._unpack(file, target, label)
-        except OSError as error:
-            raise UserError(f"{label}: cannot be put into {self.folder} ({error})") from None
+        if file.member is None:
+            if not self._at_hand(file, target, label, (file.algorithm, file.digest)):
+                self._download(file, target, label)
+        else:
+            digest = file.member_digest
+            if digest is None or not self._at_hand(file, target, label, digest):
+                self._unpack(file, target, label)
         return target
 
     def _at_hand(self, file: FileSpec, target: Path, label: str, digest: tuple[str, str]) -> bool:
@@ -91,10 +89,15 @@ class _Job:
             return False
         try:
             with atomic_path(target) as temporary:
-                shutil.copyfile(source, temporary)
+                _copy(source, temporary)
                 if problem := mismatch(temporary, *digest):
                     raise _Wrong(problem)
         except _Wrong as error:
+            if file.url is None:
+                raise UserError(
+                    f"{label}: the mirror's file has a {error}; correct its digest in config/config.yaml, key"
+                    f" datasets.{self.dataset.name}.files, or replace {source}"
+                ) from None
             self.say(f"{label}: refused {source} of the mirror: {error}")
             return False
         self.say(f"{label}: from the mirror, {source}")
@@ -132,6 +135,16 @@ class _Job:
             else:
                 self.say(f"{label}: downloaded from {file.url} ({size:,} bytes)")
                 return
+
+
+def _copy(source: Path, copy: Path) -> None:
+    try:
+        shutil.copyfile(source, copy)
+    except OSError as error:
+        # It names what it reads from, as if that were full.
+        if error.errno in NO_ROOM:
+            raise OSError(error.errno, error.strerror, str(copy)) from error
+        raise
 
 
 def _transfer(file: FileSpec, target: Path, label: str) -> int:

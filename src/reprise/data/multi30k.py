@@ -18,6 +18,7 @@ from reprise.data import options as options_
 from reprise.data.corpus import Corpus
 from reprise.data.mteval import words_13a
 from reprise.data.pairs import SPLITS, Pair, parallel_corpus
+from reprise.data.spec import how_to_fetch
 from reprise.errors import UserError
 
 OPTIONS: dict[str, Any] = {"pairs": 29000, "lowercase": True, "minimum_count": 2}
@@ -64,7 +65,7 @@ def _lines(path: Path) -> list[str]:
     try:
         text = gzip.decompress(path.read_bytes()).decode()
     except FileNotFoundError:
-        raise UserError(f"{path}: no such raw file; run `reprise fetch`") from None
+        raise UserError(f"{path}: no such raw file; {how_to_fetch(path.parent)}") from None
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8 at byte {error.start}; fetch it again") from None
     except (OSError, EOFError, zlib.error) as error:

@@ -155,6 +155,11 @@ class DatasetSpec:
             raise UserError(f"{place}.{error}") from None
 
 
+def how_to_fetch(raw: Path) -> str:
+    """What to run for the files in a raw folder, which is called as its dataset is."""
+    return f"run `python -m reprise fetch {raw.name}`"
+
+
 def _known_keys(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(values, Mapping):
         raise UserError(f"{values!r}: give a mapping")

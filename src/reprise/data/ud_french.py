@@ -19,6 +19,7 @@ from reprise.data import options as options_
 from reprise.data.agreement import find_pairs
 from reprise.data.conllu_rows import Treebank, read_treebank
 from reprise.data.corpus import Corpus
+from reprise.data.spec import how_to_fetch
 from reprise.data.token_stream import NIL, Stream, make_stream
 from reprise.errors import UserError
 
@@ -84,7 +85,7 @@ def treebank_file(raw: Path, part: str) -> Path:
     """
     found = sorted(p for p in raw.glob(f"*-ud-{part}.*") if p.name.endswith((".conllu", ".conllu.gz")))
     if not found:
-        raise UserError(f"{raw}: no file *-ud-{part}.conllu or .conllu.gz; run `reprise fetch`")
+        raise UserError(f"{raw}: no file *-ud-{part}.conllu or .conllu.gz; {how_to_fetch(raw)}")
     if len(found) > 1:
         names = ", ".join(p.name for p in found)
         raise UserError(f"{raw}: {names} are all called the part {part}; keep the dataset's own file")

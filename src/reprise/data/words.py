@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from reprise.data.corpus import SENTENCE_END, Split
+from reprise.data.spec import how_to_fetch
 from reprise.errors import UserError
 
 _END = SENTENCE_END.encode()
@@ -18,7 +19,7 @@ def read_text(path: Path) -> bytes:
     try:
         text = path.read_bytes()
     except FileNotFoundError:
-        raise UserError(f"{path}: no such raw file; run `reprise fetch`") from None
+        raise UserError(f"{path}: no such raw file; {how_to_fetch(path.parent)}") from None
     if not text.strip():
         raise UserError(f"{path}: empty; fetch it again")
     return text

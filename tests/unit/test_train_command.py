@@ -1,0 +1,55 @@
+"""What `reprise train` says: where the record is, and what becomes of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from reprise.cli import main
+from reprise.config.resolved import Resolved
+from reprise.errors import EXIT_USAGE
+
+CHECK = {"check": "lstm-parameter-count", "tolerance": 0.0}
+
+
+@pytest.fixture
+def resolved(tmp_path, monkeypatch):
+    """A check, which takes no time, as the tier quick has it; two replicas."""
+    monkeypatch.chdir(tmp_path)
+    one = Resolved("digits", "count", "quick", "The parameter formula", 2, CHECK, {}, None)
+    Path("resolved.json").write_text(one.to_json(), encoding="utf-8")
+    return one
+
+
+def train(replica, *more):
+    return main(["train", "digits/count", "--config", "resolved.json", "--replica", str(replica), *more])
+
+
+def test_the_record_is_named_and_not_made_twice(resolved, capsys):
+    record = resolved.record_path(0)
+    assert train(0) == 0
+    assert capsys.readouterr().out == f"{record}: done\n"
+    made = Path(record).read_bytes()
+    assert train(0) == 0
+    assert capsys.readouterr().out == f"{record}: already there; nothing to train (--output FILE trains it again)\n"
+    assert Path(record).read_bytes() == made
+    assert train(0, "--output", "again.json") == 0
+    assert capsys.readouterr().out == "again.json: done\n"
+    assert json.loads(Path("again.json").read_text(encoding="utf-8"))["replica"] == 0
+
+
+def test_an_altered_record_is_not_taken_for_one(resolved, capsys):
+    path = Path(resolved.record_path(0))
+    path.parent.mkdir(parents=True)
+    path.write_text("{}", encoding="utf-8")
+    assert train(0) == EXIT_USAGE
+    assert "not a whole run record; remove the file" in capsys.readouterr().err
+
+
+def test_a_replica_that_the_tier_has_not_is_told(resolved, capsys):
+    for replica, note in ((1, ""), (7, "reprise: the tier quick has replicas 0 to 1; this record is not collected\n")):
+        assert train(replica) == 0
+        said = capsys.readouterr()
+        assert (said.out, said.err) == (f"{resolved.record_path(replica)}: done\n", note)
