@@ -9,11 +9,14 @@ import pytest
 import torch
 
 from reprise.kernels import build, fused, packed_fused, sequence
+from reprise.training.stack_environment import prepare_environment
 
 pytest.register_assert_rewrite("compiler_helpers", "engine_helpers", "protocol_helpers")
 pytest.register_assert_rewrite("stacked_gpu_helpers", "stacked_training_helpers")
 
 
+# As the commands do: on a GPU torch would warn of products that differ from run to run.
+prepare_environment()
 # Some versions of torch warn unless they are told whether sparse tensors are checked that do not ask for it.
 torch.sparse.check_sparse_tensor_invariants.disable()
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -181,16 +179,6 @@ def test_bad_input_is_one_line(options, says, place, capsys, monkeypatch):
 def test_without_configurations_the_command_that_writes_them_is_named(place, capsys):
     assert run() == EXIT_USAGE
     assert "reprise resolve --tier quick" in capsys.readouterr().err
-
-
-def test_nothing_is_needed_beyond_torch_numpy_yaml_and_rich(place):
-    write([small("a")])
-    hidden = "pydantic", "pooch", "pandas", "conllu", "snakemake", "jinja2", "matplotlib"
-    code = f"import sys\nfor name in {hidden}: sys.modules[name] = None\nfrom reprise.cli import main\n"
-    arguments = ["run", "--tier", "quick", "--corpora", "corpora"]
-    done = subprocess.run([sys.executable, "-c", f"{code}sys.exit(main({arguments}))"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert records(small("a"), ".")
 
 
 def test_several_gpus_get_a_process_each(place, monkeypatch):

@@ -26,6 +26,7 @@ class Driver:
             "cuda.current_device": lambda: 0,
             "cuda.stream": lambda stream: nullcontext(),
             "cuda.empty_cache": self._empty_cache,
+            "cuda.synchronize": lambda: self.log.append("waited"),
             "_C._cuda_endAllocateToPool": self._end,
             "_C._cuda_releasePool": lambda device, pool: self.log.append("released"),
         }.items():
@@ -99,7 +100,7 @@ def test_after_a_capture_that_cannot_be_ended_torch_may_empty_its_cache(monkeypa
     program = failing(programs, driver.log, RuntimeError("not permitted when stream is capturing"))
     for _ in range(3):
         programs.run("a", program)
-    assert programs.trouble == "not permitted when stream is capturing"
+    assert programs.trouble == "program a: not permitted when stream is capturing"
     assert driver.log == ["called", "called", "ended", "released", "called", "called"]
     assert not driver.underway
 
@@ -124,7 +125,7 @@ def test_streams_come_together_before_a_failed_capture_ends(lost, monkeypatch):
     if lost:
         monkeypatch.setattr(programs._stream, "wait_stream", lambda other: torch.zeros(1).view(2))
     programs.run("a", program)
-    assert programs.trouble == "no"
+    assert programs.trouble == "program a: no"
     together = [] if lost else ["main waits for side"]
     assert driver.log[: 3 + len(together)] == ["called", "side waits for main", *together, "ended"]
 
@@ -137,6 +138,27 @@ def test_a_capture_without_room_is_tried_again_with_what_lay_unused(monkeypatch)
         programs.run("a", program)
     assert driver.log == ["called", "called", "ended", "emptied", "called", "ended", "replayed", "replayed"]
     assert (programs.captured, programs.trouble, driver.pools) == (1, "", [0, 1])
+
+
+@pytest.mark.parametrize("error", [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("no")])
+def test_after_a_capture_that_failed_no_graph_of_the_stack_is_replayed(error, monkeypatch):
+    driver = Driver(monkeypatch)
+    programs = programs_of(driver)
+    for _ in range(3):
+        programs.run("sound", driver.log.append, "sound")
+    assert driver.log == ["sound", "sound", "ended", "replayed", "replayed"]
+    program = failing(programs, driver.log, error)
+    programs.run(("b", 3), program)
+    driver.log.clear()
+    programs.run(("b", 3), program)
+    # Nothing may be under way when the graphs go.
+    assert driver.log[:3] == ["called", "ended", "waited"]
+    driver.log.clear()
+    programs.run("sound", driver.log.append, "sound")
+    lost = isinstance(error, torch.OutOfMemoryError)
+    assert driver.log == (["sound", "ended", "replayed"] if lost else ["sound"])
+    assert programs.captured == (2 if lost else 0)
+    assert programs.trouble == ("" if lost else "program b 3: no")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from stacked_helpers import experiment, jobs_of, never, runner_of
 from stacked_palindromes_helpers import config
 from stacked_training_helpers import (
@@ -23,6 +24,7 @@ from stacked_training_helpers import (
 
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
+from reprise.data.palindromes import palindromes
 from reprise.kernels.stacked_adam import StackedAdam
 from reprise.kernels.stacked_palindromes import StackedPalindromes
 from reprise.training import stack_palindromes
@@ -175,3 +177,13 @@ def test_float64_is_trained_in_float64(tmp_path):
     checked_stack(jobs)
     for own, job in zip(records(jobs), jobs, strict=True):
         held(own, solo(job, tmp_path), rel=1e-11)
+
+
+@pytest.mark.parametrize("length", [9, 12])
+def test_palindromes_drawn_at_once_are_those_drawn_one_by_one(length):
+    at_once, one_by_one = (torch.Generator().manual_seed(5) for _ in range(2))
+    found = stack_palindromes.left_halves(length, 7, 4, at_once)
+    for left in found:
+        x, y = palindromes(length, 7, one_by_one)
+        assert left.tolist() == torch.cat([x, y[None]])[: (length + 1) // 2].tolist()
+    assert torch.equal(at_once.get_state(), one_by_one.get_state())

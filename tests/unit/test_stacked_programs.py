@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 
+from reprise.kernels import stacked_streams
 from reprise.kernels.stacked_masks import StackedMasks, ladder_of
 from reprise.kernels.stacked_programs import Programs
 from reprise.training import counters
@@ -70,7 +73,7 @@ def test_where_a_capture_fails_programs_are_called_and_it_is_said(monkeypatch):
         programs.run("a", found.append, 7)
     assert found == [7, 7, 7, 7]
     assert log == ["captured"]
-    assert programs.trouble == "operation not permitted"
+    assert programs.trouble == "program a: operation not permitted"
 
 
 def test_out_of_memory_in_a_capture_is_told(monkeypatch):
@@ -78,6 +81,39 @@ def test_out_of_memory_in_a_capture_is_told(monkeypatch):
     programs.run("a", len, ())
     with pytest.raises(RuntimeError, match="out of memory"):
         programs.run("a", len, ())
+
+
+@pytest.fixture
+def streams(monkeypatch):
+    """Those of a device on which none has been lent yet: torch hands out 32 of each priority in turn."""
+    handed_out = {0: 0, -1: 0}
+
+    def another(device, priority=0):
+        handed_out[priority] += 1
+        return SimpleNamespace(cuda_stream=100 * -priority + handed_out[priority] % 32)
+
+    monkeypatch.setattr(torch.cuda, "Stream", another)
+    monkeypatch.setattr(stacked_streams, "_free", {})
+    monkeypatch.setattr(stacked_streams, "_known", {})
+    return handed_out
+
+
+def streams_of(programs):
+    return {programs._stream.cuda_stream, programs._side.cuda_stream}
+
+
+def test_living_stacks_never_share_a_stream(streams):
+    gpu = torch.device("cuda", 0)
+    living = [Programs(gpu) for _ in range(20)]
+    assert len(set.union(*map(streams_of, living))) == 40
+    gone = streams_of(living.pop(3))
+    # Those of a stack that is no more are lent again, before any that is new.
+    before = dict(streams)
+    assert streams_of(Programs(gpu)) == gone
+    assert streams == before
+    living += [Programs(gpu) for _ in range(13)]
+    with pytest.raises(RuntimeError, match="no stream is left"):
+        Programs(gpu)
 
 
 @pytest.mark.parametrize("replicas_at", [0, 1])

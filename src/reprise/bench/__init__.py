@@ -18,7 +18,7 @@ class Bench:
     implementation has to show on the task's first `block` pieces. `tasks` has `read_task(folder)` and imports numpy
     alone. `implementations` names what is timed, "module:function" of a task; `ours` is the one that the others are
     set against. A module with functions `measure` and `show` of its own is timed and shown by them: nothing is asked of
-    it then but WORKLOADS and GOALS.
+    it then but WORKLOADS and GOALS. Such a `measure` also takes `minutes` for all and `save`, for results so far.
     """
 
     module: str
@@ -89,6 +89,7 @@ BENCHES = {
             "called-4": "reprise.bench.gpu_implementations:make",
             "graph-1": "reprise.bench.gpu_implementations:make",
             "graph-5": "reprise.bench.gpu_implementations:make",
+            "graph-5x1": "reprise.bench.gpu_implementations:make",
             "graph-8": "reprise.bench.gpu_implementations:make",
             "graph-32": "reprise.bench.gpu_implementations:make",
             "graph-4x8": "reprise.bench.gpu_implementations:make",

@@ -36,6 +36,7 @@ STACKS = {
     "called-4": (1, 4, False),
     "graph-1": (1, 1, True),
     "graph-5": (1, gpu_lines.FOLDS, True),
+    "graph-5x1": (gpu_lines.FOLDS, 1, True),
     "graph-8": (1, 8, True),
     "graph-32": (1, 32, True),
     "graph-4x8": (4, 8, True),
@@ -73,7 +74,7 @@ def make(name: str, task: Any, device: torch.device) -> Any:
     if lines:
         found = gpu_lines.stacks_of(task, stacks, replicas)
         return Stacks([gpu_lines.LineStack(task, device, models, capture) for models in found])
-    if name == "graph-5":
+    if name in ("graph-5", "graph-5x1"):
         raise NotImplementedError("five are the folds of document 000")
     if own:
         return Stacks([own.OneStack(task, device, own.models_of(task, replicas), capture) for _ in range(stacks)])
@@ -104,6 +105,14 @@ class Stacks:
         before, programs.capture = programs.capture, False
         self.stacks[0].train(piece, piece + 1)
         programs.capture = before
+
+    def not_captured(self, device: torch.device) -> str:
+        """Why programs of a stack are called that should have become graphs, or ""."""
+        all_programs = [one.stack.programs for one in self.stacks]
+        trouble = next((programs.trouble for programs in all_programs if programs.trouble), "")
+        if device.type == "cuda" and not all(programs.captured for programs in all_programs):
+            return trouble or "no program of a stack came up twice"
+        return trouble
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Of the first replica, in the readable model's shapes."""

@@ -21,6 +21,7 @@ class EagerSubsequences:
 
     replicas = block = 1
     warm = 30
+    remark = "waits for the device in every subsequence: two copies of words out of pageable memory, and the loss read"
 
     def __init__(self, task: Task, device: torch.device) -> None:
         self.task, self.data = task, Subsequences(task.inputs, task.targets, task.offsets, task.reset)

@@ -12,11 +12,19 @@ _COLUMNS = ("replicas", "tokens/s", "low", "high", "us a step", "kernels", "of p
 
 
 def show(result: dict[str, Any], console: Console, ours: str) -> None:
-    """A table of the rows, a line for each that could not be measured and for each goal."""
+    """A table of the rows, a line for each that could not be measured and for each goal.
+
+    Rates with a star have something to be said of them, which is under the table.
+    """
     peak, bandwidth = result["peak_gflops"], result["bandwidth_gb_s"]
     device = result["machine"]["device"]
     measured = f"{peak / 1e3:.1f} TFLOP/s of float32, {bandwidth:.0f} GB/s" if peak else "called, not as graphs"
     show_rows(result, console, f"{result['bench']}: {device}, {measured}", _COLUMNS, _numbers)
+    for row in result["rows"]:
+        if row["remark"]:
+            console.print(f"* {row['workload']}: {row['implementation']} {row['remark']}", markup=False)
+    if not result["complete"]:
+        console.print("not complete: what is missing was left out for want of time")
 
 
 def _numbers(row: dict[str, Any]) -> list[str]:
@@ -25,7 +33,8 @@ def _numbers(row: dict[str, Any]) -> list[str]:
     eager = row["ratio_to"].get("eager")
     return [
         str(row["replicas"]),
-        *(f"{row[key]:,.0f}" for key in ("median", "low", "high")),
+        f"{row['median']:,.0f}" + "*" * bool(row["remark"]),
+        *(f"{row[key]:,.0f}" for key in ("low", "high")),
         f"{row['microseconds_a_step']:.1f}",
         "-" if row["kernels_a_piece"] is None else str(row["kernels_a_piece"]),
         *("-" if row[key] is None else f"{100 * row[key]:.1f} %" for key in ("share_of_peak", "share_of_bandwidth")),

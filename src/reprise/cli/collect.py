@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from pathlib import Path
 
 from reprise.cli.common import add_tier, project_and_experiments
+from reprise.errors import EXIT_FAILED
+from reprise.training.run_archive import take_in
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tier(parser)
+    parser.add_argument(
+        "--from",
+        dest="archive",
+        type=Path,
+        metavar="FILE.tgz",
+        help="take in the records that `run --archive FILE.tgz` wrote elsewhere; those of other configurations are "
+        "refused, and those that are here already stay as they are",
+    )
 
 
-def run(given: argparse.Namespace) -> None:
+def run(given: argparse.Namespace) -> int:
     from reprise.evidence.collect import collect
 
     project, experiments = project_and_experiments(given.tier)
+    refused: list[str] = []
+    if given.archive is not None:
+        new, there, refused = take_in(given.archive, experiments, project.root)
+        print(f"{given.archive}: {new} new run records, {there} that are here already")
+        for name in refused:
+            print(f"{given.archive}: {name}: refused, of no experiment of this configuration", file=sys.stderr)
     folder = project.root / "results" / project.config.tier
     found, wanted = collect(experiments, project.root, folder)
     print(f"{folder}: {found} of {wanted} run records collected")
+    return EXIT_FAILED if refused else 0

@@ -3,7 +3,8 @@
 The experiments with the fewest finished replicas come first, then the order of the papers' files. On a GPU replicas of
 equal shape train as one stack, several stacks at a time; elsewhere one replica after another, on the CPU's engines.
 What would not fit into the time, by its speed in the first seconds, waits for what does. Everything that is not done is
-saved in checkpoints/, and the same command goes on from there.
+saved in checkpoints/, and the same command goes on from there. On a machine that gives back few files --archive puts
+records and logs into one, which `collect --from` takes in where the configuration is the same.
 
 Nothing is needed beyond torch, numpy, pyyaml and rich: corpora are read from a folder, and where config/ cannot be
 checked (that takes pydantic) the configurations that `reprise resolve` wrote are taken as they are.
@@ -17,14 +18,19 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reprise.cli.chosen import chosen_experiments
+from reprise.config.resolved import Resolved
 from reprise.config.tiers import TIERS
 from reprise.devices import claim_gpu, gpu_ids, visible_gpus
 from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, UserError
+from reprise.training.run_archive import RunArchive
+from reprise.training.stack_environment import prepare_environment
 from reprise.training.stack_plan import Missing, cut, grouped, in_parts, missing, trains_in_stack, usual_epochs
 
 if TYPE_CHECKING:
@@ -38,6 +44,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--experiment", nargs="+", default=[], help="only these, <paper>/<experiment>")
     parser.add_argument("--corpora", type=Path, default=Path("data/corpora"), help="the folder of prepared corpora")
     parser.add_argument("--output", type=Path, default=Path(), help="the folder that gets results/ and logs/")
+    parser.add_argument(
+        "--archive",
+        type=Path,
+        metavar="FILE.tgz",
+        help="all records and logs of --output in one file as well, anew with each record; for `collect --from`",
+    )
+    parser.add_argument("--checkpoints", type=Path, default=Path(), help="the folder that gets checkpoints/")
+    parser.add_argument(
+        "--lease-minutes",
+        type=float,
+        metavar="M",
+        help="minutes of this and later calls together (default: --minutes): a stack that fits into these is not put "
+        "off for others, and the later calls go on with it",
+    )
     parser.add_argument(
         "--device",
         choices=("auto", "cpu", "cuda"),
@@ -58,8 +78,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> int:
+    prepare_environment()
     if given.minutes is not None and not given.minutes > 0:
         raise UserError(f"--minutes {given.minutes:g}: give a number above 0, or leave it away")
+    if given.lease_minutes is not None and not given.lease_minutes >= (given.minutes or float("inf")):
+        raise UserError(f"--lease-minutes {given.lease_minutes:g}: give at least --minutes, which it comes with")
     for name in ("streams", "largest"):
         if getattr(given, name) < 1:
             raise UserError(f"--{name} {getattr(given, name)}: give a number of 1 or more")
@@ -72,16 +95,51 @@ def run(given: argparse.Namespace) -> int:
         claim_gpu()
         gpus = 1
     elif gpus > 1 and given.part is None:
-        return _one_process_a_gpu(gpus)
+        with _archived(given, experiments, partial(print, file=sys.stderr)):
+            return _one_process_a_gpu(gpus)
     if gpus and not _of_use(given.device):
         gpus = 0
     # torch takes seconds to import: only once the input is known to be good.
+    from reprise.training.timebox import Log
+
+    log = Log(given.output / "logs" / "run" / f"{given.tier}{f'-{part}' * (parts > 1)}.log")
+    with _archived(given, experiments, log) as say:
+        return _train(given, experiments, gpus, part, parts, say)
+
+
+@contextmanager
+def _archived(
+    given: argparse.Namespace, experiments: Sequence[Resolved], log: Callable[[str], None]
+) -> Iterator[Callable[[str], None]]:
+    """Yields what says a line; where an archive is wanted, that is when it is looked for new records as well."""
+    if given.archive is None:
+        yield log
+        return
+    archive = RunArchive(given.archive, given.output, given.tier, experiments, log)
+
+    def say(line: str) -> None:
+        log(line)
+        archive.refresh()
+
+    try:
+        yield say
+    finally:
+        archive.write()
+
+
+def _train(
+    given: argparse.Namespace,
+    experiments: Sequence[Resolved],
+    gpus: int,
+    part: int,
+    parts: int,
+    say: Callable[[str], None],
+) -> int:
     from reprise.training.loop import stop_signal
     from reprise.training.stack import StackRunner
-    from reprise.training.timebox import Log, SoloRunner, TimeBox
+    from reprise.training.timebox import SoloRunner, TimeBox
 
-    box = TimeBox(given.minutes)
-    say = Log(given.output / "logs" / "run" / f"{given.tier}{f'-{part}' * (parts > 1)}.log")
+    box, lease = TimeBox(given.minutes), TimeBox(given.lease_minutes or given.minutes)
     roots = [Path(), given.output]
     jobs = [_job(one, given) for one in missing(experiments, roots)]
     left_out = _without_corpus(jobs, say)
@@ -89,7 +147,8 @@ def run(given: argparse.Namespace) -> int:
     usual = usual_epochs(experiments, roots)
     on_stack = [job for job in jobs if trains_in_stack(job.resolved, gpus)]
     groups = in_parts(grouped(on_stack, lambda job: job.resolved), part, parts)
-    stacks = StackRunner(cut(groups, given.largest), gpus, box.left, usual, say, given.streams if gpus else 1)
+    streams = given.streams if gpus else 1
+    stacks = StackRunner(cut(groups, given.largest), gpus, box.left, usual, say, streams, lease=lease.left)
     rest = [job for job in jobs if not trains_in_stack(job.resolved, gpus)] if given.device != "cuda" else []
     alone = SoloRunner(in_parts([[job] for job in rest], part, parts), box.left, usual, say)
     say(f"tier {given.tier}: {len(on_stack)} replicas to train in stacks, {len(rest)} one by one")
@@ -142,7 +201,7 @@ def _job(one: Missing, given: argparse.Namespace) -> Job:
     output = given.output / resolved.record_path(one.replica)
     # What a stack cannot train keeps to the CPU, where its engines are the fastest there are.
     engine = "auto" if resolved.engine == "stacked" else resolved.engine
-    return Job(resolved, one.replica, output, corpus, engine, "cpu")
+    return Job(resolved, one.replica, output, corpus, engine, "cpu", root=given.checkpoints)
 
 
 def _part(text: str | None) -> tuple[int, int]:

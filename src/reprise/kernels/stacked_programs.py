@@ -7,11 +7,14 @@ called. What differs from step to step (places in a text, learning rates, keys) 
 from __future__ import annotations
 
 import gc
+import weakref
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 
 import torch
+
+from reprise.kernels.stacked_streams import lend_streams
 
 
 class Programs:
@@ -23,7 +26,10 @@ class Programs:
     def __init__(self, device: torch.device, capture: bool = True) -> None:
         self.on_gpu = device.type == "cuda"
         self.capture = capture and self.on_gpu
-        self._stream, self._side = (torch.cuda.Stream(device) if self.on_gpu else None for _ in range(2))
+        self._stream = self._side = None
+        if self.on_gpu:
+            (self._stream, self._side), give_back = lend_streams(device)
+            weakref.finalize(self, give_back).atexit = False
         self._graphs: dict[Hashable, torch.cuda.CUDAGraph | None] = {}
         self._pool = None
         self._apart = False  # whether something happens beside
@@ -87,10 +93,12 @@ class Programs:
         try:
             self._graphs[name] = self._graph_of(program, arguments)
         except RuntimeError as error:
+            self._drop_graphs()
             if out_of_memory(error):
                 raise
             # Nothing has run yet: called, it is slower and does the same.
-            self.trouble, self.capture = str(error).splitlines()[0], False
+            why = (str(error).strip() or type(error).__name__).splitlines()[0]
+            self.trouble, self.capture = f"program {_in_words(name)}: {why}", False
             program(*arguments)
         else:
             self._graphs[name].replay()
@@ -101,9 +109,22 @@ class Programs:
         except RuntimeError as error:
             if not out_of_memory(error):
                 raise
+            self._drop_graphs()
         # During a capture torch keeps what lies unused in its cache: given back before, there may be room.
         torch.cuda.empty_cache()
         return self._captured(program, arguments)
+
+    def _drop_graphs(self) -> None:
+        """After a capture that failed: every program is captured anew when it comes up next.
+
+        With the failed graph torch (2.12 and later) gives back cuBLAS's scratch memory on the streams that it was
+        captured on, where the stack's other graphs would go on writing.
+        """
+        if any(graph is not None for graph in self._graphs.values()):
+            with suppress(RuntimeError):  # a device that has given up runs none of them any more
+                torch.cuda.synchronize()
+            self._graphs = dict.fromkeys(self._graphs)
+        self._pool = None  # a pool that has lost its graphs cannot be given another one
 
     def _captured(self, program: Callable[..., None], arguments: tuple[object, ...]) -> torch.cuda.CUDAGraph:
         if self._pool is None:
@@ -143,6 +164,10 @@ class Programs:
         with suppress(RuntimeError):  # it has been ended
             torch._C._cuda_endAllocateToPool(device, pool)
             torch._C._cuda_releasePool(device, pool)
+
+
+def _in_words(name: Hashable) -> str:
+    return " ".join(map(str, name)) if isinstance(name, tuple) else str(name)
 
 
 def out_of_memory(error: BaseException) -> bool:

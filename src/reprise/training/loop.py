@@ -24,6 +24,7 @@ from reprise.training.progress import TrainingProgress
 from reprise.training.protocol import Diverged, Outcome, Training, build_training
 from reprise.training.record import make_record, read_record, write_record
 from reprise.training.run_facts import run_facts
+from reprise.training.stack_environment import prepare_environment
 
 CHECKPOINTS = Path("checkpoints")
 SAVE_SECONDS = "REPRISE_SAVE_SECONDS"
@@ -67,6 +68,7 @@ def run_job(job: Job) -> dict[str, Any]:
             # Another process finished it while this one waited for the lock.
             return read_record(job.output, job.resolved)
         torch.set_num_threads(job.threads)
+        prepare_environment()
         torch.use_deterministic_algorithms(True, warn_only=True)
         return _check(job) if job.resolved.is_check else _train(job)
 

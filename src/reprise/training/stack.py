@@ -6,7 +6,6 @@ large products fill the device. Where the device's memory is too small for a sta
 
 from __future__ import annotations
 
-import os
 import time
 import traceback
 from collections import deque
@@ -22,6 +21,7 @@ from reprise.kernels.stacked_programs import out_of_memory
 from reprise.training.locks import replica_lock
 from reprise.training.loop import Job, seconds_between_saves
 from reprise.training.stack_check import StackDisagrees
+from reprise.training.stack_environment import prepare_environment
 from reprise.training.stack_member import saved_state
 from reprise.training.stack_running import Running, choose_precision, make_room, start
 from reprise.training.stack_training import Say, place_of
@@ -34,8 +34,9 @@ _NAP = 0.0005
 class StackRunner:
     """Trains groups of jobs, each group a stack, the first groups first.
 
-    `left` says how many seconds there are, `usual` how many epochs an experiment takes; `streams` stacks train at a
-    time. `failed` holds the jobs that could not be trained, `unfinished` those for which there was no time.
+    `left` says how many seconds there are, `lease` how many there are with those of later calls, which go on from what
+    is saved (as many without it); `usual` how many epochs an experiment takes; `streams` stacks train at a time.
+    `failed` holds the jobs that could not be trained, `unfinished` those for which there was no time.
     """
 
     def __init__(
@@ -47,11 +48,13 @@ class StackRunner:
         say: Say,
         streams: int = 1,
         checked: bool | None = None,
+        lease: Callable[[], float] | None = None,
     ) -> None:
         self.queue: deque[tuple[list[Job], bool]] = deque((group, False) for group in groups)
         # Which GPU it is, CUDA_VISIBLE_DEVICES says.
         self.device = torch.device("cuda", 0) if on_gpu else torch.device("cpu")
         self.left, self.usual, self.say, self.streams = left, usual, say, streams
+        self.lease = lease or left
         self.checked = on_gpu if checked is None else checked
         self.running: list[Running] = []
         self.failed: list[Job] = []
@@ -63,8 +66,7 @@ class StackRunner:
             # Stacks add up in a fixed order as it is; torch's own ways of doing so would sort and fill memory.
             torch.use_deterministic_algorithms(False)
             torch.set_num_threads(1)
-            # Two streams at work would share cuBLAS's scratch memory, and with it the order of its sums.
-            os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+            prepare_environment()
         while self.queue or self.running:
             reason = stopped() or ("" if self._time() else "the end of its time")
             if reason:
@@ -94,6 +96,7 @@ class StackRunner:
             return
         self.say(f"{running.title}: a stack of {len(jobs)}, {time.monotonic() - began:.1f} s to set up and check")
         self.running.append(running)
+        self._tell_trouble(running)
 
     def _claim(self, jobs: list[Job], locks: ExitStack, aside: bool) -> tuple[list[Job], list[tuple[Any, Any]]]:
         """The jobs that nobody else trains and that stand at the same place in the text; the others wait."""
@@ -128,35 +131,41 @@ class StackRunner:
 
     def _turn(self, running: Running) -> bool:
         """Gives a stack its next piece of work, if it can take one."""
-        if not running.epochs.ready:
-            return False
         try:
+            # The first to ask a device that has given up learns of it.
+            if not running.epochs.ready:
+                return False
             choose_precision(running.precision, self.device)
-            if running.epochs.advance():
-                self._after_epoch(running)
-            elif self._due(running):
+            closed = running.epochs.advance()
+            self._tell_trouble(running)
+            if closed and running.epochs.active:
+                self.say(running.epoch_line())
+            elif not closed and self._due(running):
                 self._save(running)
+            if running.epochs.finished:
+                self._drop(running)
+            elif not running.aside and any(not aside for _, aside in self.queue):
+                self._put_off_if_too_long(running)
         except Exception as error:
             self._drop(running)
             self._mishap([job for job in running.jobs if not job.output.exists()], running.aside, error)
-            return True
-        if running.epochs.finished:
-            self._drop(running)
-        elif not running.aside and any(not aside for _, aside in self.queue):
-            seconds = running.seconds_left(self.usual)
-            if seconds is not None and seconds > self.left():
-                self.say(f"{running.title}: put off: it would take {seconds:.0f} s of {self.left():.0f} s")
-                self._save(running)
-                self._drop(running)
-                self.queue.append(([member.job for member in running.epochs.active], True))
         return True
 
-    def _after_epoch(self, running: Running) -> None:
-        if running.epochs.active:
-            self.say(running.epoch_line())
-        trouble = running.epochs.stack and running.epochs.stack.programs.trouble
-        if trouble and not running.told:
-            running.told = True
+    def _put_off_if_too_long(self, running: Running) -> None:
+        """Lets others go first where not even the calls to come have the time for this stack."""
+        seconds, there_are = running.seconds_left(self.usual), self.lease()
+        if seconds is not None and seconds > there_are:
+            self.say(f"{running.title}: put off: it would take {seconds:.0f} s of {there_are:.0f} s")
+            self._save(running)
+            jobs = [member.job for member in running.epochs.active]
+            self._drop(running)
+            self.queue.append((jobs, True))
+
+    def _tell_trouble(self, running: Running) -> None:
+        stack = running.epochs.stack
+        trouble = stack.programs.trouble if stack is not None else ""
+        if trouble and trouble != running.told:
+            running.told = trouble
             self.say(f"{running.title}: without graphs, many times slower, since a capture failed: {trouble}")
 
     def _due(self, running: Running) -> bool:
@@ -170,7 +179,8 @@ class StackRunner:
         running.save_seconds = max(1.0, running.saved_at - start)
 
     def _drop(self, running: Running) -> None:
-        self.running.remove(running)
+        if running in self.running:
+            self.running.remove(running)
         try:
             running.epochs.close()
         except RuntimeError as error:  # of a device that has given up

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from reprise.data.palindromes import palindromes
+from reprise.data.palindromes import DIGITS, palindromes
 from reprise.kernels.sequence import AutogradEngine
 from reprise.kernels.stacked_palindromes import StackedPalindromes
 from reprise.training.loop import Job
@@ -61,17 +61,11 @@ class PalindromeFamily:
         the other, and are to be those of a replica that trains alone.
         """
         del first
-        drawn = [[m.schedule.batch()[0] for _ in range(count)] if m.active else [] for m in members]
-        stack.feed(self._left_halves(drawn, count))
-
-    def _left_halves(self, drawn: Sequence[Sequence[Tensor]], count: int) -> np.ndarray:
-        """Of inputs (T, B) a step and replica: (steps, R, ceil(T / 2), B), 0 where a replica has none."""
-        half = (self.length + 1) // 2
-        left = np.zeros((count, len(drawn), half, self.batch), np.uint8)
-        for r, steps in enumerate(drawn):
-            for k, x in enumerate(steps):
-                left[k, r] = x[:half]
-        return left
+        left = np.zeros((count, len(members), (self.length + 1) // 2, self.batch), np.uint8)
+        for r, member in enumerate(members):
+            if member.active:
+                left[:, r] = left_halves(self.length, self.batch, count, member.schedule.data)
+        stack.feed(left)
 
     def check(self, stack: StackedPalindromes, members: Sequence[Member], models: Sequence[nn.Module]) -> None:
         """Holds the stack's first steps to the readable models; raises `StackDisagrees`. Changes parameters."""
@@ -79,7 +73,8 @@ class PalindromeFamily:
         for member in members:
             generator = generator_for(member.job.replica, "data")
             drawn.append([palindromes(self.length, self.batch, generator) for _ in range(STEPS)])
-        left = self._left_halves([[x for x, _ in steps] for steps in drawn], STEPS)
+        half = (self.length + 1) // 2
+        left = np.stack([[x[:half].numpy() for x, _ in steps] for steps in drawn], 1).astype(np.uint8)
         stack.begin([_RATE] * len(members), _EPSILON)
         for k in range(STEPS):
             stack.feed(left[k : k + 1])
@@ -101,3 +96,11 @@ class PalindromeFamily:
             losses, _ = found[i]
             made = Made([sum(losses), losses[-1]], stack.export(i))
             hold(members[i].job.title, models[i], made, reference, STEPS, self.tolerance, stack.device)
+
+
+def left_halves(length: int, batch: int, count: int, generator: torch.Generator) -> np.ndarray:
+    """The left halves of the next `count` batches that `palindromes` would draw: (count, ceil(length / 2), batch).
+
+    Drawn at once: torch's generator on the CPU gives one number after the other, whatever shape they are asked in.
+    """
+    return torch.randint(DIGITS, (count, (length + 1) // 2, batch), generator=generator).numpy()

@@ -37,7 +37,7 @@ class Running:
     precision: str
     aside: bool
     save_seconds: float
-    told: bool = False  # that it runs without graphs
+    told: str = ""  # why it runs without graphs
     began: float = field(default_factory=time.monotonic)
     saved_at: float = field(default_factory=time.monotonic)
     epoch_began: float = field(default_factory=time.monotonic)

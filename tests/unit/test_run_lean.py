@@ -1,0 +1,52 @@
+"""`reprise run` and `bench gpu` where nothing is installed beyond torch, numpy, pyyaml and rich."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from stacked_helpers import SENTENCES, experiment, make_corpus
+
+from reprise.errors import EXIT_USAGE
+from reprise.files import write_atomically
+from reprise.training.record import read_record
+
+GUARD = """
+import builtins, os, sys
+real, allowed = builtins.__import__, {"torch", "numpy", "yaml", "rich", "reprise", *sys.stdlib_module_names}
+def guarded(name, globals=None, locals=None, fromlist=(), level=0):
+    top, asks = name.partition(".")[0], (globals or {}).get("__name__", "").partition(".")[0]
+    if asks == "reprise" and not level:
+        if top not in allowed:
+            raise ModuleNotFoundError("hidden", name=top)
+        if top == "torch" and {"CUBLAS_WORKSPACE_CONFIG", "CUDA_DEVICE_MAX_CONNECTIONS"} - os.environ.keys():
+            raise AssertionError("torch is imported before its environment is set")
+    return real(name, globals, locals, fromlist, level)
+builtins.__import__ = guarded
+from reprise.cli import main
+"""
+"""Whatever Reprise asks for beyond what a lent machine has is not there."""
+
+
+def test_nothing_is_needed_beyond_torch_numpy_yaml_and_rich(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    corpus = str(make_corpus(tmp_path))
+    alone, stacked = (experiment(name, SENTENCES, corpus, max_epochs=1) for name in ("a", "b"))
+    stacked = replace(stacked, engine="stacked")
+    for one in (alone, stacked):
+        write_atomically(one.config_path(), one.to_json())
+    Path("config").mkdir()
+    Path("config/config.yaml").write_text("papers: []\n", encoding="utf-8")
+    arguments = ["run", "--tier", "quick", "--corpora", ".", "--archive", "a.tgz"]
+    bench = ["bench", "gpu", "--only", "nobody/"]  # known to be nobody only when all modules are there
+    code = f"{GUARD}sys.exit(main({arguments}) or main({bench}))"
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("CU")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.returncode == EXIT_USAGE, done.stderr
+    found = [read_record(Path(one.record_path(0)), one)["run"]["engine"] for one in (alone, stacked)]
+    assert found[1] == "stacked" != found[0]
+    assert Path("a.tgz").is_file()
+    assert "--only nobody/: no <workload>/<implementation> holds that" in done.stderr

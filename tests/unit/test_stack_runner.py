@@ -1,0 +1,69 @@
+"""What the runner of stacks says and does when a device fails, a capture fails, or more calls are to come."""
+
+from __future__ import annotations
+
+import pytest
+from stacked_helpers import SENTENCES, experiment, jobs_of, make_corpus, never, runner_of
+from stacked_training_helpers import stopped_after
+
+from reprise.training import stack
+from reprise.training.stack_epochs import StackEpochs
+from reprise.training.stack_running import Running
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    return make_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+def two_stacks(corpus, folder):
+    how = {"max_epochs": 1}
+    made = [experiment("a", SENTENCES, corpus, **how), experiment("b", SENTENCES, corpus, hidden_size=9, **how)]
+    return [jobs_of([one], folder) for one in made]
+
+
+def test_a_capture_that_failed_is_told_before_the_first_epoch(corpus, tmp_path, monkeypatch):
+    real, said = stack.start, []
+
+    def start(*arguments):
+        running = real(*arguments)
+        running.epochs.stack.programs.trouble = "program step: not permitted"
+        return running
+
+    monkeypatch.setattr(stack, "start", start)
+    first, _ = two_stacks(corpus, tmp_path)
+    runner_of([first], said).run(stopped_after(4))
+    (told,) = [line for line in said if "without graphs" in line]
+    assert told.endswith("since a capture failed: program step: not permitted")
+    assert not any("epoch" in line for line in said)
+
+
+def test_a_device_that_gives_up_under_one_stack_does_not_end_the_run(corpus, tmp_path, monkeypatch):
+    first, second = two_stacks(corpus, tmp_path)
+    ready = StackEpochs.ready
+
+    def broken(epochs):
+        if epochs.members[0].job is first[0]:
+            raise RuntimeError("CUDA error: an illegal memory access was encountered")
+        return ready.fget(epochs)
+
+    monkeypatch.setattr(StackEpochs, "ready", property(broken))
+    said = []
+    runner = runner_of([first, second], said, streams=2)
+    runner.run(never)
+    assert runner.failed == first
+    assert second[0].output.exists()
+    assert any("p/a replica 0 and 0 more: left out: RuntimeError: CUDA error: an illegal" in line for line in said)
+
+
+@pytest.mark.parametrize(("lease", "put_off"), [(None, 1), (40.0, 1), (60.0, 0)])
+def test_a_stack_that_later_calls_can_end_is_not_put_off(lease, put_off, corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(Running, "seconds_left", lambda self, usual: 50.0)
+    said = []
+    how = {} if lease is None else {"lease": lambda: lease}
+    runner = runner_of(two_stacks(corpus, tmp_path), said, left=lambda: 10.0, **how)
+    runner.run(never)
+    assert sum("p/a: put off: it would take 50 s of" in line for line in said) == put_off
+    assert not runner.failed
+    order = [line[:3] for line in said if ": finished after" in line]
+    assert order == (["p/b", "p/a"] if put_off else ["p/a", "p/b"])
