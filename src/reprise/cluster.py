@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import shutil
+import subprocess
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Protocol
+
+LARGEST_STACK = 12
+"""Replicas that a stack holds at a time: `--largest` of `reprise run`, as it is without the flag."""
+_SECONDS = 30.0
+_MINUTES_A_UNIT = (60.0, 1.0, 1 / 60)
 
 
 class Limits(Protocol):
@@ -12,6 +21,15 @@ class Limits(Protocol):
     max_runtime: float
     max_mem_mb: float
     max_gpu: int
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The `Limits` that SLURM itself gives for a partition. Nobody has said that its GPUs are for this."""
+
+    max_runtime: float = math.inf
+    max_mem_mb: float = math.inf
+    max_gpu: int = 0
 
 
 def within_limits(minutes: int, mem_mb: int, gpus: int, partitions: Iterable[Limits]) -> tuple[int, int]:
@@ -26,3 +44,48 @@ def within_limits(minutes: int, mem_mb: int, gpus: int, partitions: Iterable[Lim
         if limits.max_gpu >= gpus
     ]
     return max(allowed, default=(minutes, mem_mb))
+
+
+def memory_of_stack(replicas: Iterable[int], at_least: int = 0) -> int:
+    """Memory (MB) of a stack, given that of each replica: the sum of as many as it holds at a time, the largest ones.
+
+    `at_least`: where the program itself takes much, as it does on a GPU.
+    """
+    return max(at_least, sum(sorted(replicas, reverse=True)[:LARGEST_STACK]))
+
+
+def slurm_partition(name: str | None = None) -> Asked | None:
+    """The limits of SLURM's partition `name`, by default of the default one, as `scontrol` states them.
+
+    None where there is no such command, no answer or no such partition: SLURM has the last word anyway. Limits of an
+    account or a QOS are not asked for.
+    """
+    command = shutil.which("scontrol")
+    if command is None:
+        return None
+    try:
+        done = subprocess.run(
+            [command, "--oneliner", "show", "partition"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    for line in done.stdout.splitlines():
+        stated = dict(word.split("=", 1) for word in line.split() if "=" in word)
+        if stated.get("PartitionName") == name or (name is None and stated.get("Default") == "YES"):
+            memory = stated.get("MaxMemPerNode", "")
+            return Asked(_minutes(stated.get("MaxTime", "")), float(memory) if memory.isdigit() else math.inf)
+    return None
+
+
+def _minutes(text: str) -> float:
+    """Of SLURM's [days-]hours:minutes:seconds; infinity for UNLIMITED and whatever else is no such time."""
+    days, _, time = text.rpartition("-")
+    parts = time.split(":")
+    if len(parts) != len(_MINUTES_A_UNIT) or not all(part.isdigit() for part in [*parts, days or "0"]):
+        return math.inf
+    return int(days or 0) * 1440 + sum(int(part) * unit for part, unit in zip(parts, _MINUTES_A_UNIT, strict=True))

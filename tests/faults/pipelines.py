@@ -15,6 +15,8 @@ from pathlib import Path
 from project import PYTHON, SECONDS, Project
 
 _STEPS = re.compile(r"^(\d+) of \d+ steps", re.MULTILINE)
+_BEGUN = re.compile(r"^Job (\d+): (.+)$", re.MULTILINE)
+_ENDED = re.compile(r"^Finished jobid: (\d+) ", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,16 @@ class Started:
         """Jobs that it has finished."""
         done = _STEPS.findall(self.said)
         return int(done[-1]) if done else 0
+
+    @property
+    def in_flight(self) -> list[str]:
+        """The messages of the jobs that it has begun and not finished: "judging the claims from …"."""
+        ended = set(_ENDED.findall(self.said))
+        return [message for number, message in _BEGUN.findall(self.said) if number not in ended]
+
+    def is_at(self, *jobs: str) -> bool:
+        """Whether a job is in flight whose message starts with one of these words."""
+        return any(message.startswith(jobs) for message in self.in_flight)
 
     def wait_until(self, condition: Callable[[], bool]) -> None:
         limit = time.monotonic() + SECONDS
@@ -83,7 +95,7 @@ def half_way(run: Started, experiment: str) -> int:
         return bool(found)
 
     run.wait_until(saved)
-    pid = int(found[0].with_suffix(".lock").read_text(encoding="utf-8"))
+    pid = int(found[0].with_suffix(".lock").read_text(encoding="utf-8").split()[0])
     os.kill(pid, signal.SIGSTOP)
     return pid
 

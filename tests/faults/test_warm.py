@@ -58,7 +58,7 @@ def warm(tmp_path: Path) -> Iterator[Warm]:
 
 
 def trained_by(replica: Replica) -> int:
-    return int(replica.lock.read_text(encoding="utf-8"))
+    return int(replica.lock.read_text(encoding="utf-8").split()[0])
 
 
 def test_warm_and_cold_give_the_same_record(warm: Warm, digits: Replica, digits_result: bytes) -> None:

@@ -8,6 +8,7 @@ configuration is never touched.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import socket
@@ -21,6 +22,8 @@ ETC = Path("/etc/slurm")
 MARK = "# Written by the tests of Reprise, removed when they end.\n"
 PROGRAMS = ("munged", "munge", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "sinfo", "scontrol")
 SECONDS = 30.0
+BUSY_SECONDS = 900.0
+"""On a machine with other work: until a job's processes are gone, or another run of these tests is over."""
 
 CONFIGURATION = """\
 ClusterName=reprise
@@ -50,8 +53,9 @@ SchedulerParameters=sched_min_interval=100000
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 SlurmdParameters=config_overrides
-MinJobAge=300
+MinJobAge=7200
 KillWait=30
+JobRequeue=0
 GresTypes=gpu
 NodeName=localhost NodeAddr=127.0.0.1 CPUs=4 RealMemory=16000 Gres=gpu:2 State=UNKNOWN
 PartitionName=short Nodes=localhost Default=YES MaxTime=10 State=UP
@@ -78,12 +82,35 @@ def obstacle() -> str | None:
 @contextlib.contextmanager
 def cluster() -> Iterator[Path]:
     """Starts the daemons and stops them, all jobs with them; yields the folder of their logs."""
-    reason = obstacle()
-    if reason:
-        raise RuntimeError(reason)
-    # In /tmp and open: munged refuses a socket that not everybody can reach.
-    folder = Path(tempfile.mkdtemp(prefix="reprise-slurm-"))
-    folder.chmod(0o755)
+    with alone():
+        reason = obstacle()
+        if reason:
+            raise RuntimeError(reason)
+        # In /tmp and open: munged refuses a socket that not everybody can reach.
+        folder = Path(tempfile.mkdtemp(prefix="reprise-slurm-"))
+        folder.chmod(0o755)
+        with _daemons(folder):
+            yield folder
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """One cluster a machine: another run of these tests waits, or it would overwrite the configuration of this one."""
+    limit = time.monotonic() + BUSY_SECONDS
+    with Path(tempfile.gettempdir(), "reprise-tests-slurm.lock").open("a") as lock:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > limit:
+                    raise TimeoutError(f"{lock.name}: another run of these tests has its cluster here") from None
+                time.sleep(1.0)
+        yield
+
+
+@contextlib.contextmanager
+def _daemons(folder: Path) -> Iterator[None]:
     daemons: list[subprocess.Popen[bytes]] = []
     try:
         _configure(folder)
@@ -92,9 +119,9 @@ def cluster() -> Iterator[Path]:
             # In the foreground, so that they are children of the tests and end with them.
             daemons.append(_start(folder, name, "-D", *(["-N", "localhost"] if name == "slurmd" else [])))
         _wait_until_idle(folder, daemons)
-        yield folder
+        yield
     finally:
-        subprocess.run(["scancel", "--signal=KILL", "--full", "--user=root"], capture_output=True, check=False)
+        _end_jobs(daemons)
         for daemon in reversed(daemons):
             daemon.terminate()
         for daemon in reversed(daemons):
@@ -106,6 +133,19 @@ def cluster() -> Iterator[Path]:
         for name in FILES:
             (ETC / name).unlink(missing_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end_jobs(daemons: list[subprocess.Popen[bytes]]) -> None:
+    """Waits until SLURM has none left: what runs a job outlives slurmd."""
+    limit = time.monotonic() + BUSY_SECONDS
+    while all(daemon.poll() is None for daemon in daemons) and time.monotonic() < limit:
+        # Those that wait are cancelled and those that run asked to end; then these are killed.
+        for kill in ([], ["--signal=KILL", "--full"]):
+            subprocess.run(["scancel", *kill, "--user=root"], capture_output=True, check=False)
+        left = subprocess.run(["squeue", "--noheader"], capture_output=True, check=False)
+        if left.returncode != 0 or not left.stdout.strip():
+            return
+        time.sleep(0.2)
 
 
 def slurm(*command: str) -> str:

@@ -1,7 +1,8 @@
-"""The toy project trained on a cluster: one job is requeued on the way, another one reaches its time limit.
+"""The toy project trained on a cluster: one job is requeued on the way, one reaches its time limit, one does both.
 
-With a GPU in sight every training of the toy is one of a stack's job. The stand-in for a GPU is of no use to torch, so
-that the job trains with the engines of a CPU, one replica after another.
+With a GPU in sight every training of the toy is one of a stack's job, but for one that no stack can train: that does
+both. The stand-in for a GPU is of no use to torch, so that a stack's job trains with the engines of a CPU, one replica
+after another.
 """
 
 from __future__ import annotations
@@ -16,16 +17,48 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from cluster import cluster, jobs, slurm
-from project import PYTHON, SECONDS, Project, new_project
+from cluster import BUSY_SECONDS, cluster, jobs, slurm
+from project import PYTHON, Project, new_project
 
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.training.stack_plan import stacks_by_name
 
-REQUEUED, TIMED_OUT = "digits/rnn-t5", "digits/lstm-t5"
+REQUEUED, TIMED_OUT, BOTH = "digits/rnn-t5", "digits/lstm-t5", "digits/recall"
 MINUTES, MOST_MINUTES = 3, 5
 """What a training asks for first, and what the partition with GPUs allows."""
+_RECALL = """\
+  recall:
+    title: Recall of a name
+    model:
+      name: notes-gru
+      hidden_size: {value: 8, from: "ours: small"}
+      recurrent_law: {value: gaussian, from: "ours: any"}
+      recurrent_scale: {value: 1.0, from: "ours: any"}
+      input_std: {value: 1.0, from: "ours: any"}
+    data:
+      dataset: names
+      names: {value: 4, from: "ours: small"}
+      filler: {value: 4, from: "ours: small"}
+    training:
+      protocol: recall
+      steps: {value: 1500, from: "ours: some seconds"}
+      batch_size: {value: 8, from: "ours: small"}
+      text_lengths: {value: alike, from: "ours: any"}
+      optimiser: {value: adam, from: "ours: any"}
+      learning_rate: {value: 0.001, from: "ours: any"}
+      clip_norm: {value: 1.0, from: "ours: any"}
+      log_every: {value: 5, from: "ours: a piece of work"}
+    precision: {value: float32, from: "ours: any"}
+    tiers: {quick: {replicas: 1}}
+"""
+_NAMES = """\
+  names:
+    title: Sentences that name somebody
+    licence: none needed (generated)
+    homepage: ""
+    prepare: names
+"""
 PARTITIONS = f"partitions:\n  short: {{max_runtime: 10}}\n  accelerated: {{max_runtime: {MOST_MINUTES}, max_gpu: 1}}\n"
 
 # Where it finds nothing new, the plugin waits ten seconds longer each time; here it looks every second.
@@ -54,12 +87,12 @@ class Finished:
     stacks: dict[str, str]
 
     def jobs_of(self, experiment: str) -> list[dict[str, str]]:
-        """The jobs that trained an experiment: their comment names rule and wildcards."""
-        return [job for job in self.jobs if self.stacks[experiment] in job["Comment"]]
+        """The jobs that trained an experiment."""
+        return [job for job in self.jobs if _trains(job, experiment, self.stacks)]
 
 
 def disturbed_run(folder: Path) -> Finished:
-    """Both networks' trainings are halted once their first checkpoints are there; SLURM lets them go on to end them."""
+    """The trainings are halted once their first checkpoints are there; SLURM lets them go on to end them."""
     variables = {
         "TMPDIR": str(folder),
         "REPRISE_BUILD": str(folder / "build"),
@@ -69,17 +102,21 @@ def disturbed_run(folder: Path) -> Finished:
     project = _project(folder / "ein Klon für später", variables)
     groups = stacks_by_name(resolve_tier(load_project(project.root, {"tier": "quick"})))
     stacks = {resolved.id: name for name, group in groups.items() for resolved in group}
-    with cluster(), (folder / "log").open("w", encoding="utf-8") as log, _started(project, log) as process:
-        _halt(project, (TIMED_OUT, REQUEUED), process)
+    with cluster(), (folder / "log").open("w", encoding="utf-8") as log, started(project, log) as process:
+        _halt(project, (TIMED_OUT, REQUEUED, BOTH), process)
         submitted = jobs()
-        ids = {e: job["JobId"] for e in (TIMED_OUT, REQUEUED) for job in submitted if stacks[e] in job["Comment"]}
-        # This makes the limit itself shorter. SLURM looks at limits twice a minute.
-        slurm("scontrol", "update", f"JobId={ids[TIMED_OUT]}", "EndTime=now+1")
-        slurm("scontrol", "requeue", ids[REQUEUED])
-        _wait_until(lambda: _state(ids[REQUEUED]) == "PENDING", process)
-        # SLURM would let two minutes pass first.
-        slurm("scontrol", "update", f"JobId={ids[REQUEUED]}", "StartTime=now")
-        status = process.wait(SECONDS)
+        every = (TIMED_OUT, REQUEUED, BOTH)
+        ids = {e: job["JobId"] for e in every for job in submitted if _trains(job, e, stacks)}
+        _reach_limit(ids[TIMED_OUT])
+        for experiment in (REQUEUED, BOTH):
+            slurm("scontrol", "requeue", ids[experiment])
+        for experiment in (REQUEUED, BOTH):
+            wait_until(lambda e=experiment: _state(ids[e]) == "PENDING", process)
+            # SLURM would let two minutes pass first.
+            slurm("scontrol", "update", f"JobId={ids[experiment]}", "StartTime=now")
+        _halt(project, (BOTH,), process, since=time.time_ns())
+        _reach_limit(ids[BOTH])
+        status = process.wait(BUSY_SECONDS)
         _until_no_job_runs()
         survivors = [Path(f"/proc/{pid}/cmdline").read_bytes().decode() for pid in project.processes()]
         found = jobs()
@@ -94,6 +131,8 @@ def _project(folder: Path, variables: dict[str, str]) -> Project:
     project.edit("config/config.yaml", f"{memory}5}}", f"{memory}{MINUTES}}}")
     project.edit("config/papers/digits.yaml", "quick: {replicas: 2}", "quick: {replicas: 1}")
     project.edit("config/papers/digits.yaml", "steps: {value: 30,", "steps: {value: 3000,")
+    project.edit("config/papers/digits.yaml", "  count:\n", f"{_RECALL}  count:\n")
+    project.edit("config/config.yaml", "resources:\n", f"{_NAMES}resources:\n")
     project.edit("config/papers/words.yaml", "quick: {replicas: 2}", "quick: {replicas: 1}")
     (folder / "profiles/slurm/partitions.yaml").write_text(PARTITIONS, encoding="utf-8")
     # Here, so that all replicas are trained at the same time there.
@@ -103,11 +142,11 @@ def _project(folder: Path, variables: dict[str, str]) -> Project:
 
 
 @contextlib.contextmanager
-def _started(project: Project, log: TextIO) -> Iterator[subprocess.Popen[bytes]]:
-    """`snakemake --profile profiles/slurm`; when the body ends, nothing of the project runs on."""
-    command = (PYTHON, "-c", _IMPATIENT, "--profile", "profiles/slurm", "--config", "tier=quick", "--latency-wait", "5")
+def started(project: Project, log: TextIO, target: str = "all") -> Iterator[subprocess.Popen[bytes]]:
+    """`snakemake --profile profiles/slurm <target>`; when the body ends, nothing of the project runs on."""
+    command = (PYTHON, "-c", _IMPATIENT, "--profile", "profiles/slurm", "--config", "tier=quick")
     process = subprocess.Popen(
-        (*command, "--", "all"),
+        (*command, "--", target),
         cwd=project.root,
         env=project.environment(),
         stdin=subprocess.DEVNULL,
@@ -121,17 +160,38 @@ def _started(project: Project, log: TextIO) -> Iterator[subprocess.Popen[bytes]]
         process.wait()
 
 
-def _halt(project: Project, experiments: Iterable[str], process: subprocess.Popen[bytes]) -> None:
+def _trains(job: dict[str, str], experiment: str, stacks: dict[str, str]) -> bool:
+    """A job's comment names rule and wildcards."""
+    alone = f"rule_train_wildcards_{experiment.replace('/', '_')}_"
+    return (stacks.get(experiment) or alone) in job["Comment"]
+
+
+def _reach_limit(job_id: str) -> None:
+    """This makes the limit itself shorter. SLURM looks at limits twice a minute."""
+    slurm("scontrol", "update", f"JobId={job_id}", "EndTime=now+1")
+
+
+def _halt(project: Project, experiments: Iterable[str], process: subprocess.Popen[bytes], since: int = 0) -> None:
+    """Halts the trainings once each has written a checkpoint after `since` (ns)."""
     waiting = {project.root / "checkpoints" / experiment for experiment in experiments}
 
     def halted() -> bool:
-        for experiment in [folder for folder in waiting if list(folder.glob("0-*.ckpt"))]:
-            (lock,) = experiment.glob("0-*.lock")
-            os.kill(int(lock.read_text(encoding="utf-8")), signal.SIGSTOP)
-            waiting.remove(experiment)
+        for folder in list(waiting):
+            if any(_written(path) > since for path in folder.glob("0-*.ckpt")):
+                (lock,) = folder.glob("0-*.lock")
+                os.kill(int(lock.read_text(encoding="utf-8").split()[0]), signal.SIGSTOP)
+                waiting.remove(folder)
         return not waiting
 
-    _wait_until(halted, process)
+    wait_until(halted, process)
+
+
+def _written(path: Path) -> int:
+    """When (ns); 0 where it has just been replaced."""
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
 
 
 def _state(job_id: str) -> str:
@@ -140,14 +200,14 @@ def _state(job_id: str) -> str:
 
 def _until_no_job_runs() -> None:
     """Snakemake ends with the last job's output, on a busy machine before that job's own processes do."""
-    limit = time.monotonic() + SECONDS
+    limit = time.monotonic() + BUSY_SECONDS
     while {job["JobState"] for job in jobs()} & {"RUNNING", "COMPLETING"}:
         assert time.monotonic() < limit, "a job does not end"
         time.sleep(0.1)
 
 
-def _wait_until(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
-    limit = time.monotonic() + SECONDS
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    limit = time.monotonic() + BUSY_SECONDS
     while not condition():
         assert process.poll() is None, "Snakemake ended before"
         assert time.monotonic() < limit, "it never happened"

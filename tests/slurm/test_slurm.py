@@ -1,6 +1,6 @@
 """The pipeline on a real SLURM of one node: `snakemake --profile profiles/slurm all`.
 
-Skipped, with the reason, where SLURM cannot be started. The tests share one run; see conftest.py.
+Skipped, with the reason, where SLURM cannot be started. The tests share two runs; see conftest.py.
 """
 
 from __future__ import annotations
@@ -8,9 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cluster import MARK, cluster, obstacle
-from disturbed import MINUTES, MOST_MINUTES, REQUEUED, TIMED_OUT, Finished
+from cluster import MARK, alone, cluster, obstacle
+from disturbed import BOTH, MINUTES, MOST_MINUTES, REQUEUED, TIMED_OUT, Finished
 from project import ROOT, read_record
+from shipped import Trained
 
 
 def resumed(run: Finished, experiment: str) -> int:
@@ -24,7 +25,7 @@ def test_it_comes_to_its_end(run: Finished) -> None:
     assert run.status == 0, run.log
     results = run.project.root / "results/quick"
     assert (results / "report.html").is_file()
-    assert len(run.project.records()) == 4
+    assert len(run.project.records()) == 5
     assert "Nothing to be done" in run.project.snakemake().log
 
 
@@ -46,15 +47,27 @@ def test_after_its_time_limit_a_job_has_more_and_goes_on(run: Finished) -> None:
     assert resumed(run, "digits/lstm-t5") == 1
 
 
+def test_a_job_of_one_replica_goes_on_after_both(run: Finished) -> None:
+    """The rule `train` without a GPU, whose process leaves another one behind for the next training to start from."""
+    first, second = run.jobs_of(BOTH)
+    assert (first["JobState"], first["Restarts"]) == ("TIMEOUT", "1"), run.log
+    assert (second["JobState"], second["Restarts"]) == ("COMPLETED", "0"), run.log
+    # Here the partition allows twice as much.
+    assert second["TimeLimit"] == f"00:0{2 * MINUTES}:00"
+    assert (first["MinMemoryNode"], second["MinMemoryNode"]) == ("500M", "1000M")
+    assert (first["Partition"], second["Partition"]) == ("short", "short")
+    assert resumed(run, BOTH) == 2
+
+
 def test_a_gpu_is_asked_for_where_it_can_be_used(run: Finished) -> None:
     for job in run.jobs:
         wanted = "train_stack" in job["Comment"]
         assert job["Partition"] == ("accelerated" if wanted else "short"), job["Comment"]
         assert job.get("TresPerJob") == ("gres:gpu:1" if wanted else None), job["Comment"]
-    # Of each of the three networks one, and the second of that which reached its limit.
+    # Of each of the three networks that can be stacked one, and the second of that which reached its limit.
     assert sum("train_stack" in job["Comment"] for job in run.jobs) == 4
     others = {j["Comment"].partition("wildcards_")[2][:-13] for j in run.jobs if "train_stack" not in j["Comment"]}
-    assert {"digits_count_0", "digits_rnn-t5_0", "digits_lstm-t5_0", "words_s-rnn-4_0"} <= others
+    assert {"digits_count_0", "digits_recall_0", "digits_rnn-t5_0", "digits_lstm-t5_0", "words_s-rnn-4_0"} <= others
 
 
 def test_no_process_outlives_its_job(run: Finished) -> None:
@@ -63,9 +76,39 @@ def test_no_process_outlives_its_job(run: Finished) -> None:
 
 
 def test_logs_of_jobs_that_failed_are_kept(run: Finished) -> None:
-    (job, _) = run.jobs_of(TIMED_OUT)
+    failed = {run.jobs_of(experiment)[0]["JobId"] for experiment in (TIMED_OUT, BOTH)}
     logs = list((run.project.root / "logs/slurm").rglob("*.log"))
-    assert [path.stem for path in logs] == [job["JobId"]]
+    assert {path.stem for path in logs} == failed
+
+
+def test_figures_and_tables_are_no_jobs(run: Finished) -> None:
+    rules = {job["Comment"].removeprefix("rule_").partition("_wildcards_")[0] for job in run.jobs}
+    assert {"collect", "claims", "page", "train"} <= rules
+    assert not rules & {"figure", "table"}
+
+
+def test_the_default_partition_gets_what_it_allows(trained: Trained) -> None:
+    """With `partitions: {}`. The training would ask for a day, and wait for ever."""
+    assert trained.status == 0, trained.log
+    assert (trained.job["JobState"], trained.job["Partition"]) == ("COMPLETED", "short"), trained.log
+    assert trained.job["TimeLimit"] == "00:10:00"
+
+
+def test_a_file_may_appear_later_than_its_job_ends(trained: Trained) -> None:
+    assert trained.status == 0, trained.log
+
+
+def test_no_job_outlives_the_cluster_of_the_tests(trained: Trained) -> None:
+    assert trained.left == []
+
+
+def test_two_runs_of_these_tests_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("cluster.BUSY_SECONDS", 0.0)
+    with alone(), pytest.raises(TimeoutError, match="another run of these tests has its cluster here"), alone():
+        pass
+    with alone():
+        pass
 
 
 def test_another_clusters_configuration_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

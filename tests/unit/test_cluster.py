@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import math
 from dataclasses import dataclass
 
 import pytest
 
-from reprise.cluster import within_limits
+from reprise.cli import run
+from reprise.cluster import LARGEST_STACK, memory_of_stack, slurm_partition, within_limits
 
 
 @dataclass
@@ -39,3 +41,65 @@ STANDARD, LONG, GPU = Partition(DAY, 180_000), Partition(7 * DAY, 90_000), Parti
 )
 def test_no_more_than_one_partition_allows(asked, partitions, given):
     assert within_limits(*asked, partitions) == given
+
+
+def test_a_stack_has_memory_for_all_that_it_holds():
+    assert memory_of_stack([1000]) == 1000
+    assert memory_of_stack([1000, 2000, 1500]) == 4500
+    # The rest waits until these are done.
+    assert memory_of_stack([1000] * 30 + [2000]) == 2000 + 11 * 1000
+    assert memory_of_stack([1000], at_least=4000) == 4000
+    parser = argparse.ArgumentParser()
+    run.add_arguments(parser)
+    assert parser.parse_args(["--tier", "paper"]).largest == LARGEST_STACK
+
+
+STATED = """\
+PartitionName=short AllowGroups=ALL Default=YES MaxTime=00:10:30 DefMemPerNode=UNLIMITED MaxMemPerNode=8000
+PartitionName=long Default=NO MaxTime=7-12:00:00 MaxMemPerNode=UNLIMITED TRES=cpu=4,gres/gpu=2
+PartitionName=endless Default=NO MaxTime=UNLIMITED
+"""
+
+
+@pytest.fixture
+def scontrol(tmp_path, monkeypatch):
+    """Says what the command of that name answers."""
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+    def answers(text, status=0):
+        (tmp_path / "stated").write_text(text)
+        command = tmp_path / "scontrol"
+        wanted = '[ "$*" = "--oneliner show partition" ] || exit 9'
+        command.write_text(f"#!/bin/sh\n{wanted}\ncat '{tmp_path}/stated'\nexit {status}\n")
+        command.chmod(0o755)
+
+    return answers
+
+
+@pytest.mark.parametrize(
+    ("name", "minutes", "memory"),
+    [
+        (None, 10.5, 8000),
+        ("short", 10.5, 8000),
+        ("long", 7.5 * DAY, math.inf),
+        ("endless", math.inf, math.inf),
+    ],
+)
+def test_slurm_is_asked_for_its_own_limits(scontrol, name, minutes, memory):
+    scontrol(STATED)
+    found = slurm_partition(name)
+    assert (found.max_runtime, found.max_mem_mb, found.max_gpu) == (minutes, memory, 0)
+    assert within_limits(DAY, 16000, 0, [found]) == (int(min(DAY, minutes)), min(16000, memory))
+
+
+def test_without_an_answer_nothing_limits_a_job(scontrol, monkeypatch, tmp_path):
+    scontrol(STATED)
+    assert slurm_partition("another") is None
+    scontrol(STATED, status=1)
+    assert slurm_partition() is None
+    scontrol(STATED.replace("YES", "NO"))
+    assert slurm_partition() is None
+    scontrol("PartitionName=odd Default=YES MaxTime=soon MaxMemPerNode=much\n")
+    assert slurm_partition().max_runtime == slurm_partition().max_mem_mb == math.inf
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    assert slurm_partition() is None

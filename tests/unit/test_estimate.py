@@ -8,7 +8,7 @@ from reprise import cli
 from reprise.config.resolved import Resolved
 from reprise.devices import processor
 from reprise.evidence.calibration import CACHE, calibration, read_cache
-from reprise.evidence.estimate import Estimate, estimates, hours, summary, time_limit
+from reprise.evidence.estimate import Estimate, estimates, hours, memory_limit, summary, time_limit
 from reprise.training.protocol import Outcome
 from reprise.training.record import make_record, write_record
 
@@ -18,9 +18,10 @@ def experiment(name, replicas=2, corpus=None, most=60, **training):
     return Resolved("p", name, "quick", "t", replicas, config, {}, corpus)
 
 
-def leave(tmp_path, which, replica, seconds, epochs=None, device=None, diverged=None):
+def leave(tmp_path, which, replica, seconds, epochs=None, device=None, diverged=None, peak=300.0, engine="fused"):
     metrics = [{"split": "train", "metric": "epochs", "value": epochs, "unit": "epoch", "n": 1}] if epochs else []
-    run = {"engine": "fused", "device": device or f"cpu ({processor()})", "wall_seconds": seconds}
+    run = {"engine": engine, "device": device or f"cpu ({processor()})", "wall_seconds": seconds}
+    run["peak_memory_mib"] = peak
     record = make_record(which, replica, Outcome(metrics=metrics), 7, diverged, run)
     write_record(tmp_path / which.record_path(replica), record)
 
@@ -46,10 +47,43 @@ def test_a_time_limit_leaves_room(tmp_path):
     assert time_limit(short, 1440, tmp_path) == 10
     assert time_limit(unknown, 1440, tmp_path) == 1440
     check = Resolved("p", "check", "quick", "t", 1, {"check": "c"}, {}, None)
-    assert time_limit(check, 1440, tmp_path) == 1440
+    assert time_limit(check, 1440, tmp_path) == 10
     # Damage is not for this to tell.
     (tmp_path / one.record_path(0)).write_text("{")
     assert time_limit(one, 1440, tmp_path) == 1440
+
+
+def test_a_memory_limit_leaves_room(tmp_path):
+    one, small, unknown = experiment("one"), experiment("small"), experiment("unknown")
+    leave(tmp_path, one, 0, 1.0, peak=1200.5)
+    # A processor says nothing about memory.
+    leave(tmp_path, one, 1, 1.0, peak=1600.5, device="cpu (another)")
+    leave(tmp_path, small, 0, 1.0, peak=300.0)
+    # 1.5 times the largest, and the Snakemakes around it
+    assert memory_limit(one, 4000, tmp_path) == 2801
+    assert memory_limit(small, 4000, tmp_path) == 1000
+    assert memory_limit(unknown, 4000, tmp_path) == 4000
+    (tmp_path / one.record_path(0)).write_text("{")
+    assert memory_limit(one, 4000, tmp_path) == 4000
+
+
+def test_a_variant_takes_the_memory_of_its_experiment(tmp_path):
+    one, variant = experiment("one"), experiment("one@rate=half", rate=0.5)
+    leave(tmp_path, one, 0, 1.0, peak=2000.0)
+    assert memory_limit(variant, 4000, tmp_path) == 4000
+    assert memory_limit(variant, 4000, tmp_path, like=one) == 3400
+    # its own say more
+    leave(tmp_path, variant, 0, 1.0, peak=1000.0)
+    assert memory_limit(variant, 4000, tmp_path, like=one) == 1900
+
+
+def test_stacks_and_diverged_replicas_say_nothing_of_memory(tmp_path):
+    one = experiment("one", replicas=3)
+    leave(tmp_path, one, 0, 1.0, peak=20000.0, engine="stacked")
+    leave(tmp_path, one, 1, 1.0, peak=900.0, diverged={"epoch": 1})
+    assert memory_limit(one, 4000, tmp_path) == 4000
+    leave(tmp_path, one, 2, 1.0, peak=900.0)
+    assert memory_limit(one, 4000, tmp_path) == 1750
 
 
 def test_other_processors_and_diverged_replicas_say_nothing(tmp_path):
@@ -122,7 +156,12 @@ def test_the_summary_counts_cores_and_what_is_unknown():
     assert summary(known, 1) == "4 replicas are missing: 5.5 h of one core, 5.5 h with 1"
     # no faster than the longest replica
     assert summary(known, 8) == "4 replicas are missing: 5.5 h of one core, 2.5 h with 8"
-    assert "not in it: 1 experiment that" in summary([*known, Estimate(two, 1, None, "")], 8)
+    more = (
+        "5 replicas are missing: at least 5.5 h of one core, at least 2.5 h with 8; 1 experiment has not been measured"
+    )
+    assert summary([*known, Estimate(two, 1, None, "")], 8) == f"{more} (reprise estimate)"
+    alone = "1 replica is missing: 1 experiment has not been measured (reprise estimate)"
+    assert summary([Estimate(two, 1, None, "")], 8) == alone
     assert summary([Estimate(one, 0, None, "")], 8) == "nothing is missing"
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
-from reprise.cluster import within_limits
+from reprise.cluster import slurm_partition, within_limits
 from reprise.config.project import LDC_WSJ, load_project
 from reprise.config.resolve import resolve_tier
 from reprise.devices import gpus_wanted, visible_gpus
 from reprise.errors import UserError
-from reprise.evidence.estimate import estimates, summary, time_limit
+from reprise.evidence.estimate import estimates, memory_limit, summary, time_limit
 from reprise.files import write_if_changed
 
 
@@ -81,16 +81,27 @@ if needs_conda and shutil.which("conda") is None:
 
 @functools.cache
 def partitions():
-    """The limits of the partitions that a cluster's profile names; None where jobs run on this machine."""
+    """The limits of the partitions that a cluster's profile names, else those that SLURM states of where jobs will go.
+
+    None where jobs run on this machine.
+    """
     settings = workflow.executor_settings
     if not hasattr(settings, "partition_config"):
         return None
     path = settings.partition_config or os.environ.get("SNAKEMAKE_SLURM_PARTITIONS")
-    if not path:
-        return []
-    from snakemake_executor_plugin_slurm.partitions import read_partition_file
+    if path:
+        from snakemake_executor_plugin_slurm.partitions import read_partition_file
 
-    return [partition.limits for partition in read_partition_file(path)]
+        named = [partition.limits for partition in read_partition_file(path)]
+        if named:
+            return named
+    asked = workflow.resource_settings
+    if any("slurm_partition" in given for given in asked.overwrite_resources.values()):
+        return []  # a partition of its own for some rule: SLURM has the last word
+    chosen = asked.default_resources or {}
+    chosen = chosen["slurm_partition"] if "slurm_partition" in chosen else None
+    found = slurm_partition(chosen and str(getattr(chosen, "raw", chosen)))
+    return [found] if found else []
 
 
 @functools.cache
@@ -102,10 +113,14 @@ def most_gpus():
 
 
 @functools.cache
-def minutes_of(experiment_id, otherwise):
-    experiment = BY_ID[experiment_id]
+def limits_of(experiment_id):
+    """Minutes and memory (MB) of a replica: as estimated, else as config/config.yaml has them."""
+    experiment, stated = BY_ID[experiment_id], PROJECT.config.resources.train
     like = BY_ID.get(f"{experiment.paper}/{experiment.base}")
-    return time_limit(experiment, otherwise, like=like)
+    return (
+        time_limit(experiment, stated.runtime, like=like),
+        memory_limit(experiment, stated.mem_mb, like=like),
+    )
 
 
 def attempted(attempt, minutes, mem_mb, gpus):
@@ -117,18 +132,18 @@ def attempted(attempt, minutes, mem_mb, gpus):
 def resources_of(kind):
     """mem_mb and runtime (minutes) of a kind of job, doubled with every new attempt as far as a partition allows it.
 
-    A replica has a multiple of what it was estimated to take, where it was.
+    A replica has what it was estimated to take and room besides, where it was.
     """
     stated = getattr(PROJECT.config.resources, kind)
 
     def wanted(wildcards, attempt):
-        minutes, gpus = stated.runtime, 0
+        minutes, mem_mb, gpus = stated.runtime, stated.mem_mb, 0
         if kind == "train":
-            minutes = minutes_of(resolved(wildcards).id, minutes)
+            minutes, mem_mb = limits_of(resolved(wildcards).id)
             if stack_of(wildcards):
                 minutes = min(minutes, MINUTES_TO_MOVE)
             gpus = gpus_of(wildcards)
-        return attempted(attempt, minutes, stated.mem_mb, gpus)
+        return attempted(attempt, minutes, mem_mb, gpus)
 
     return {
         "mem_mb": lambda wildcards, attempt: wanted(wildcards, attempt)[1],

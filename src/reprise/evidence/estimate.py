@@ -24,6 +24,12 @@ _SLACK = 3.0
 """Of a time limit: a node may be slower than this machine, or busy."""
 _SHORTEST = 600.0
 """Seconds of the shortest time limit: starting takes some, whatever is trained."""
+_MEMORY_SLACK = 1.5
+"""Of a memory limit: another machine's libraries and threads take more or less."""
+_AROUND = 400.0
+"""MiB of a memory limit for the two Snakemakes around a command in its job: with this project's graph 150 each."""
+_LEAST_MEMORY = 1000
+"""MiB of the smallest memory limit."""
 
 RECORDS, CALIBRATION, MODEL = "finished replicas", "calibration", "a model of the GPU, not measured"
 OF_ITS_EXPERIMENT = "of its experiment"
@@ -131,11 +137,14 @@ def summary(found: Iterable[Estimate], cores: int) -> str:
     # One job a core: no faster than the longest, nor than all of it shared out.
     wall = max([work / cores, *(e.seconds for e in known)])
     jobs = sum(e.missing for e in found)
-    line = f"{jobs} replicas are missing: {hours(work)} of one core, {hours(wall)} with {cores}"
+    line = "1 replica is missing: " if jobs == 1 else f"{jobs} replicas are missing: "
     unknown = [e for e in found if e.seconds is None]
+    if known:
+        least = "at least " if unknown else ""
+        line += f"{least}{hours(work)} of one core, {least}{hours(wall)} with {cores}"
     if unknown:
-        plural = "" if len(unknown) == 1 else "s"
-        line += f"; not in it: {len(unknown)} experiment{plural} that nobody has measured (reprise estimate)"
+        experiments = "1 experiment has" if len(unknown) == 1 else f"{len(unknown)} experiments have"
+        line += f"{'; ' if known else ''}{experiments} not been measured (reprise estimate)"
     return line
 
 
@@ -149,9 +158,26 @@ def time_limit(experiment: Resolved, otherwise: int, root: Path = Path(), like: 
     except UserError:
         # A damaged record: collecting says so, with the remedy.
         return otherwise
-    if not found.seconds:
+    if found.seconds is None:
         return otherwise
     return math.ceil(max(_SLACK * found.seconds, _SHORTEST) / 60.0)
+
+
+def memory_limit(experiment: Resolved, otherwise: int, root: Path = Path(), like: Resolved | None = None) -> int:
+    """MiB to ask for a replica: from the largest peak of its experiment's finished replicas, on whatever processor.
+
+    Where there are none, from those of `like`, the experiment that it is a variant of; else `otherwise`. What trained
+    in a stack does not count: its peak is of all that the stack held.
+    """
+    try:
+        for source in (experiment, like):
+            runs = [r["run"] for r in (_records(source, root) if source else []) if r["status"] == "finished"]
+            peaks = [run["peak_memory_mib"] for run in runs if run["engine"] != "stacked"]
+            if peaks:
+                return max(math.ceil(_MEMORY_SLACK * max(peaks) + _AROUND), _LEAST_MEMORY)
+    except UserError:
+        pass  # a damaged record, as above
+    return otherwise
 
 
 def hours(seconds: float) -> str:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import platform
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from reprise.errors import Interrupted
 
+_LONGEST = 512
+
 
 @contextlib.contextmanager
 def replica_lock(path: Path, what: str, wait: bool = False) -> Iterator[None]:
-    """Holds the lock file at `path` while the body runs.
+    """Holds the lock file at `path` while the body runs; its content is "<pid> <host>" of the process that does.
 
-    Raises `Interrupted` (exit status 75), naming the holder's pid, where another process trains `what`; with `wait` it
-    waits instead. The file stays: removing it would let two processes lock two files of one name.
+    Raises `Interrupted` (exit status 75), naming the holder, where another process trains `what`; with `wait` it waits
+    instead. The file stays: removing it would let two processes lock two files of one name.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
@@ -27,14 +30,19 @@ def replica_lock(path: Path, what: str, wait: bool = False) -> Iterator[None]:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
-                holder = os.pread(handle, 32, 0).decode(errors="replace").strip() or "unknown"
                 if not wait:
                     raise Interrupted(
-                        f"{what} is being trained by process {holder}; wait for it, stop it, or pass --wait"
+                        f"{what} is being trained by process {_holder(handle)}; wait for it, stop it, or pass --wait"
                     ) from None
                 time.sleep(0.5)
         os.ftruncate(handle, 0)
-        os.pwrite(handle, str(os.getpid()).encode(), 0)
+        os.pwrite(handle, f"{os.getpid()} {platform.node()}".encode(), 0)
         yield
     finally:
         os.close(handle)
+
+
+def _holder(handle: int) -> str:
+    """Whom the lock file names: "<pid> on <host>", or the pid alone where an earlier version wrote it."""
+    pid, _, host = os.pread(handle, _LONGEST, 0).decode(errors="replace").strip().partition(" ")
+    return f"{pid} on {host}" if host else pid or "unknown"

@@ -1,0 +1,110 @@
+"""What the jobs ask SLURM for: from estimates where there are any, and never more than a partition allows.
+
+SLURM's commands are stand-ins: `sbatch` writes down what it was asked for and refuses, so that every attempt is seen.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from project import PYTHON, Project
+
+from reprise.config.project import load_project
+from reprise.config.resolve import resolve_tier
+from reprise.config.resolved import Resolved
+from reprise.devices import processor
+from reprise.evidence.calibration import CACHE
+from reprise.files import write_json
+from reprise.training.protocol import Outcome
+from reprise.training.record import make_record, write_record
+
+pytest.importorskip("snakemake_executor_plugin_slurm")
+
+PARTITIONS = """\
+PartitionName=batch Default=YES MaxTime=08:00:00 MaxMemPerNode=5000
+PartitionName=quick Default=NO MaxTime=00:30:00 MaxMemPerNode=UNLIMITED
+"""
+FREE = "PartitionName=batch Default=YES MaxTime=UNLIMITED MaxMemPerNode=UNLIMITED\n"
+
+
+@pytest.fixture
+def known(clone: Project) -> Project:
+    """An experiment has a record: 100 minutes and 2000 MiB. Of another one only the pace is known: 300 minutes."""
+    experiments = {e.id: e for e in resolve_tier(load_project(clone.root, {"tier": "quick"}))}
+    _leave(clone.root, experiments["digits/rnn-t5"])
+    pace = {experiments["digits/lstm-t5"].config_hash: {"seconds_a_unit": 600.0, "units": 30.0}}
+    write_json(clone.root / CACHE, {processor(): pace})
+    return clone
+
+
+def _leave(root: Path, of: Resolved) -> None:
+    run = {"engine": "fused", "device": f"cpu ({processor()})", "wall_seconds": 6000.0, "peak_memory_mib": 2000.0}
+    write_record(root / of.record_path(0), make_record(of, 0, Outcome(), 7, None, run))
+
+
+def requests(project: Project, states: str, *arguments: str) -> dict[str, list[tuple[int, int]]]:
+    """Minutes and memory (MB) of each attempt, by rule and wildcards, of a cluster whose partitions are `states`."""
+    folder = project.root.parent / "slurm"
+    folder.mkdir()
+    (folder / "states").write_text(states, encoding="utf-8")
+    commands = {
+        "sbatch": f"echo \"$@\" >> '{folder}/asked'; exit 1",
+        "scontrol": f"cat '{folder}/states'",
+        "sinfo": "echo PARTITION 'batch*' quick",
+        "squeue": "exit 0",
+    }
+    for name, line in commands.items():
+        (folder / name).write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
+        (folder / name).chmod(0o755)
+    command = (PYTHON, "-m", "snakemake", "--profile", "profiles/slurm", "--config", "tier=quick", *arguments)
+    done = project.run(*command, "--", "all", PATH=f"{folder}:{os.environ['PATH']}")
+    assert done.returncode == 1, done.stderr
+    found: dict[str, list[tuple[int, int]]] = {}
+    for line in (folder / "asked").read_text(encoding="utf-8").splitlines():
+        name, minutes, mem_mb = re.search(r"--comment rule_(\S+).* -t (\d+) --mem (\d+) ", line).groups()
+        # Without the hash at the end of a replica's name.
+        found.setdefault(name.rpartition("_")[0], []).append((int(minutes), int(mem_mb)))
+    return {name: sorted(attempts) for name, attempts in found.items()}
+
+
+RNN, LSTM, COUNT = (f"train_wildcards_digits_{name}" for name in ("rnn-t5_1", "lstm-t5_0", "count_0"))
+
+
+def test_time_and_memory_come_from_the_estimate_and_are_doubled(known: Project) -> None:
+    found = requests(known, FREE, "--retries", "1")
+    assert found[RNN] == [(300, 3400), (600, 6800)]
+    # Of the other one only the time is known; a check takes seconds.
+    assert found[LSTM] == [(900, 500), (1800, 1000)]
+    assert found[COUNT] == [(10, 500), (20, 1000)]
+    assert found["prepare_wildcards"] == [(5, 500), (10, 1000)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rnn", "lstm"),
+    [
+        ([], [(300, 3400), *[(480, 5000)] * 3], [(480, 500), (480, 1000), (480, 2000), (480, 4000)]),
+        (
+            ["--default-resources", "slurm_partition=quick", "--retries", "1"],
+            [(30, 3400), (30, 6800)],
+            [(30, 500), (30, 1000)],
+        ),
+    ],
+    ids=["default", "chosen"],
+)
+def test_without_named_partitions_slurm_is_asked_for_its_limits(
+    known: Project, arguments: list[str], rnn: list[tuple[int, int]], lstm: list[tuple[int, int]]
+) -> None:
+    """The profile as it is. SLURM would accept jobs that ask for more, and let them wait for ever."""
+    found = requests(known, PARTITIONS, *arguments)
+    assert (found[RNN], found[LSTM]) == (rnn, lstm)
+
+
+def test_a_stack_has_memory_for_its_replicas(known: Project) -> None:
+    known.edit("config/config.yaml", "engine: auto", "engine: stacked")
+    known.edit("config/papers/digits.yaml", "quick: {replicas: 2}", "quick: {replicas: 4}")
+    found = requests(known, FREE, "--retries", "0")
+    # Three replicas are missing of the one network, and one of the other.
+    assert sorted(found["train_stack_wildcards"]) == [(900, 500), (3 * 300, 3 * 3400)]
