@@ -5,18 +5,20 @@ from __future__ import annotations
 import csv
 import gzip
 import os
+import platform
 import random
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pipelines import alive, half_way, started, unlock
+from pipelines import Started, alive, half_way, started, unlock
 from project import PYTHON, SECONDS, Project, Run, new_project, read_record, result_bytes
 
 from reprise.config.resolved import read_resolved
 
-SEED, KILLS = 4, 3
+SEED = 4
 
 
 def evidence(project: Project) -> dict[str, bytes]:
@@ -41,24 +43,72 @@ def separate(tmp_path_factory: pytest.TempPathFactory, pipeline_variables: dict[
     return {**pipeline_variables, "TMPDIR": str(tmp_path_factory.mktemp("k")), "REPRISE_SAVE_SECONDS": "0"}
 
 
+def lengthen(project: Project) -> str:
+    """Makes the training of one replica last some seconds; the name of its record."""
+    project.edit(
+        "config/papers/digits.yaml",
+        "    model: {name: lstm}\n",
+        '    model: {name: lstm}\n    training: {steps: {value: 3000, from: "ours: long"}}\n',
+    )
+    resolved = project.reprise("resolve", "--tier", "quick")
+    assert resolved.returncode == 0, resolved.stderr
+    return read_resolved(project.root / "results/quick/config/digits/lstm-t5.json").record_path(0)
+
+
+def power_cut(project: Project, ready: Callable[[Started], object], seconds: float) -> Started:
+    """Everything is killed so many seconds after `ready` of the pipeline has returned; it had some way to go then."""
+    with started(project, "all") as run:
+        ready(run)
+        time.sleep(seconds)
+        assert not run.over, run.said
+        project.kill_everything()
+    assert not (project.root / "results/quick/report.html").exists()
+    unlock(project)
+    return run
+
+
 def test_killed_at_random_points(first_run: tuple[Project, Run], tmp_path: Path, separate: dict[str, str]) -> None:
-    """Three power cuts, in a folder whose name has blanks, accents and a sign outside of Latin letters."""
-    project = new_project(tmp_path / "ein Klon, für später ☃", separate)
+    """Power cuts in training, between any jobs, while results are collected or judged and while they are drawn.
+
+    The folder's name has blanks, accents and a sign outside of Latin letters; engines are compiled in it.
+    """
+    undisturbed = Project(first_run[0].copy(tmp_path / "plain").root, separate)
+    (short,) = undisturbed.records("digits/lstm-t5/*.json")
+    short.unlink()
+    record = lengthen(undisturbed)
+    with started(undisturbed, "all") as run:
+        assert run.process.wait() == 0, run.said
+
+    here = {name: value for name, value in separate.items() if name != "REPRISE_BUILD"}
+    project = new_project(tmp_path / "ein Klon, für später ☃", here)
+    assert lengthen(project) == record
     draw = random.Random(SEED)
-    for _ in range(KILLS):
-        with started(project, "all") as run:
-            # So many jobs further on, then within the next ones.
-            goal = draw.randint(0, 3)
-            run.wait_until(lambda run=run, goal=goal: run.steps >= goal)
-            time.sleep(draw.uniform(0.0, 1.5))
-            assert not run.over, run.said
-            project.kill_everything()
-        assert not (project.root / "results/quick/report.html").exists()
-        unlock(project)
+    cut = power_cut(project, lambda run: half_way(run, "digits/lstm-t5"), draw.uniform(0.0, 1.5))
+    assert cut.is_at("training digits/lstm-t5"), cut.said
+    # So many jobs further on, but not beyond those that are met next.
+    goal, late = draw.randint(1, 3), ("collecting", "judging")
+    cut = power_cut(
+        project,
+        lambda run: run.wait_until(lambda: run.steps >= goal or run.is_at(*late)),
+        draw.uniform(0.0, 0.3),
+    )
+    assert cut.steps >= 1 or cut.is_at(*late), cut.said
+    for jobs in (late, (draw.choice(["drawing", "writing the table", "writing results/"]),)):
+        cut = power_cut(
+            project, lambda run, jobs=jobs: run.wait_until(lambda: run.is_at(*jobs)), draw.uniform(0.0, 0.3)
+        )
+        assert cut.is_at(*jobs), cut.said
     with started(project, "all") as run:
         assert run.process.wait() == 0, run.said
-    assert evidence(project) == evidence(first_run[0])
-    assert "Nothing to be done" in project.snakemake("--dry-run").log
+    assert evidence(project) == evidence(undisturbed)
+    assert read_record(project.root / record)["run"]["resumed"] >= 1
+    compiled, elsewhere = project.root / "build/kernels", Path(separate["REPRISE_BUILD"])
+    assert bool(list(compiled.glob("*.so"))) == bool(list(elsewhere.glob("*.so")))
+    engines = [
+        [read_record(path)["run"]["engine"] for path in each.records("words/s-rnn-4/*.json")]
+        for each in (project, undisturbed)
+    ]
+    assert engines[0] == engines[1]
 
 
 def test_killed_as_a_corpus_was_put_there(tmp_path: Path, separate: dict[str, str]) -> None:
@@ -93,14 +143,7 @@ def test_killed_as_a_corpus_was_put_there(tmp_path: Path, separate: dict[str, st
 def training(first_run: tuple[Project, Run], tmp_path: Path, separate: dict[str, str]) -> tuple[Project, str]:
     """A project that is finished but for one replica, whose training takes some seconds, and its record's name."""
     project = Project(first_run[0].copy(tmp_path / "clone").root, separate)
-    project.edit(
-        "config/papers/digits.yaml",
-        "    model: {name: lstm}\n",
-        '    model: {name: lstm}\n    training: {steps: {value: 3000, from: "ours: long"}}\n',
-    )
-    resolved = project.reprise("resolve", "--tier", "quick")
-    assert resolved.returncode == 0, resolved.stderr
-    return project, read_resolved(project.root / "results/quick/config/digits/lstm-t5.json").record_path(0)
+    return project, lengthen(project)
 
 
 def test_two_pipelines_at_once(training: tuple[Project, str]) -> None:
@@ -131,9 +174,8 @@ def test_an_orphan_of_a_killed_pipeline(training: tuple[Project, str]) -> None:
         unlock(project)
         second = project.snakemake()
         assert second.status == 1
-        assert (
-            f"digits/lstm-t5 replica 0 is being trained by process {pid}; wait for it, stop it, or pass" in second.log
-        )
+        holder = f"digits/lstm-t5 replica 0 is being trained by process {pid} on {platform.node()}; wait for it"
+        assert holder in second.log
         assert "Traceback" not in second.log
         os.kill(pid, signal.SIGCONT)
         os.kill(pid, signal.SIGTERM)

@@ -83,6 +83,23 @@ def test_a_record_that_cannot_be_written_costs_no_training(digits: Replica, digi
     assert digits.result() == digits_result
 
 
+def test_a_full_disk_leaves_no_half_record(half_way: Replica, digits_result: bytes) -> None:
+    """Nor takes what is there already: from the last checkpoint the training goes on once there is room."""
+
+    def files() -> set[str]:
+        return {path.name for path in half_way.folder.iterdir() if not path.name.startswith("said-")}
+
+    there, before = files(), half_way.saved()
+    step, _ = progress(half_way.checkpoint)
+    done = half_way.run(largest=len(digits_result) // 2, REPRISE_SAVE_SECONDS="600")
+    assert f"reprise: error: {half_way.record.name}" in done.failure()
+    assert "File too large; make room" in done.failure()
+    assert (files(), half_way.saved()) == (there, before)
+    done = half_way.run()
+    assert f"goes on from step {step}" in done.lines[0]
+    assert half_way.result() == digits_result
+
+
 def test_seconds_between_saves_have_to_be_a_number(digits: Replica) -> None:
     line = digits.run(REPRISE_SAVE_SECONDS="often").refusal()
     assert "REPRISE_SAVE_SECONDS: 'often' is not a number; write seconds" in line

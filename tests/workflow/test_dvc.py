@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,13 +33,18 @@ def git(folder: Path, *arguments: str) -> str:
     return call(folder, "git", *who, *arguments)
 
 
+def name_store(clone: Path, store: Path) -> None:
+    """As docs/dvc.md has it, for this clone alone."""
+    call(clone, "dvc", "remote", "add", "--default", "--local", "--force", "store", str(store))
+    call(clone, "dvc", "remote", "modify", "--local", "store", "verify", "true")
+
+
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A clone of what is here whose figure has been pushed, and the folder that it was pushed to."""
+def committed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list]]:
+    """A clone of what is here, and what DVC says of it before it runs anything there."""
     if not (ROOT / ".git").exists():
         pytest.skip("this copy of the project is no git repository, and DVC needs one")
-    folder = tmp_path_factory.mktemp("dvc")
-    clone, store = folder / "a clone", folder / "the store"
+    clone = tmp_path_factory.mktemp("dvc") / "a clone"
     for name in call(ROOT, "git", "ls-files", "-z").split("\0"):
         if name and (ROOT / name).is_file():
             (clone / name).parent.mkdir(parents=True, exist_ok=True)
@@ -45,7 +52,15 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     git(clone, "init", "--quiet")
     git(clone, "add", "--all")
     git(clone, "commit", "--quiet", "--message", "as it is here")
-    call(clone, "dvc", "remote", "add", "--default", "--local", "store", str(store))
+    return clone, json.loads(call(clone, "dvc", "status", "--json"))
+
+
+@pytest.fixture(scope="module")
+def stored(committed: tuple[Path, dict[str, list]]) -> tuple[Path, Path]:
+    """That clone, whose figure has been pushed, and the folder that it was pushed to."""
+    clone, _ = committed
+    store = clone.parent / "the store"
+    name_store(clone, store)
     call(clone, "dvc", "repro", STAGE)
     call(clone, "dvc", "push", STAGE)
     git(clone, "add", "--all")
@@ -58,8 +73,18 @@ def fresh(stored: tuple[Path, Path], tmp_path: Path) -> Path:
     """A clone of that clone that knows the folder and has taken nothing from it yet."""
     clone = tmp_path / "fresh"
     git(tmp_path, "clone", "--quiet", str(stored[0]), str(clone))
-    call(clone, "dvc", "remote", "add", "--default", "--local", "store", str(stored[1]))
+    name_store(clone, stored[1])
     return clone
+
+
+def test_the_committed_lock_is_that_of_what_is_committed(committed: tuple[Path, dict[str, list]]) -> None:
+    """PNG and PDF are nowhere yet in a fresh clone; all else is there, and is what the lock says."""
+    old = {}
+    for stage, found in committed[1].items():
+        changed = [entry for entry in found if set(entry.get("changed outs", {"": entry}).values()) != {"not in cache"}]
+        if changed:
+            old[stage] = changed
+    assert not old, "outputs are older than what they are made from: run `dvc repro` (or `dvc commit`), commit dvc.lock"
 
 
 def test_a_pulled_figure_is_the_one_that_was_drawn_and_nothing_is_drawn_again(
@@ -83,7 +108,7 @@ def test_a_figure_is_drawn_again_from_records_alone(fresh: Path) -> None:
     assert not (fresh / "checkpoints").exists()
 
 
-def test_metrics_and_plots_by_dvc(fresh: Path) -> None:
+def test_metrics_by_dvc(fresh: Path) -> None:
     path = fresh / "results/paper/metrics.json"
     numbers = json.loads(path.read_text())
     found = numbers["palindromes"]["lstm-t10"]["train.best_accuracy"]
@@ -93,29 +118,76 @@ def test_metrics_and_plots_by_dvc(fresh: Path) -> None:
     changed = diff["diff"]["results/paper/metrics.json"] if "diff" in diff else diff["results/paper/metrics.json"]
     (change,) = changed.values()
     assert change["diff"] == pytest.approx(-0.125)
-    call(fresh, "dvc", "pull", STAGE)
-    call(fresh, "dvc", "plots", "show", "--out", "plots", f"{FIGURE}.svg")
-    assert f"{KEY}.svg" in (fresh / "plots/index.html").read_text()
 
 
-@pytest.mark.parametrize("where", ["cache", "store"])
-def test_damaged_objects_are_found_though_dvc_trusts_them(fresh: Path, tmp_path: Path, where: str) -> None:
-    call(fresh, "dvc", "pull", STAGE)
-    store = tmp_path / "copy"
-    shutil.copytree(fresh / ".dvc/cache", store)
-    folder = Path(".dvc/cache") if where == "cache" else store
-    reprise = (sys.executable, "-m", "reprise", "cache", *([] if where == "cache" else [str(store)]))
-    assert "2 objects, 0 damaged" in call(fresh, *reprise)
-    victim = max((fresh / folder).glob("files/md5/??/*"))
+def test_plots_by_dvc(fresh: Path) -> None:
+    """Every figure once, though nothing was drawn or pulled here, and nothing for git to see."""
+    said = call(fresh, "dvc", "plots", "show")
+    assert "failed" not in said
+    page = (fresh / "dvc_plots/index.html").read_text()
+    drawn = sorted(path.name for path in (fresh / "results/paper/figures").iterdir())
+    assert f"{KEY}.svg" in drawn
+    assert sorted(re.findall(r'src="[^"]*?_figures_([^"]+)"', page)) == drawn
+    assert git(fresh, "status", "--porcelain") == ""
+
+
+def damaged_object(folder: Path, figure: Path) -> Path:
+    """One byte is changed of a figure's stored file, which stays read-only as DVC left it."""
+    name = hashlib.md5(figure.read_bytes()).hexdigest()
+    victim = folder / "files/md5" / name[:2] / name[2:]
     data = bytearray(victim.read_bytes())
     data[len(data) // 2] ^= 1
     victim.chmod(0o644)
     victim.write_bytes(data)
     victim.chmod(0o444)
-    said = call(fresh, *reprise, status=1)
-    assert f"{victim.parent.name}/{victim.name}: damaged" in said
-    assert f"{FIGURE}.p" in said  # the output's name
-    assert "2 objects, 1 damaged" in said
+    return victim
+
+
+def check(fresh: Path, *folder: str, damaged: Path | None = None) -> None:
+    """`python -m reprise cache` names the damaged object and the figure that it is, or finds nothing."""
+    said = call(fresh, sys.executable, "-m", "reprise", "cache", *folder, status=int(damaged is not None))
+    assert f" objects, {int(damaged is not None)} damaged" in said
+    if damaged:
+        assert f"{damaged.parent.name}/{damaged.name}: damaged" in said
+        assert f"({FIGURE}.png)" in said
+
+
+@pytest.mark.parametrize("remedy", ["pull", "repro"])
+def test_damage_in_the_cache_is_unsaid_until_asked_for_and_is_mended(
+    stored: tuple[Path, Path], fresh: Path, remedy: str
+) -> None:
+    good, figure = stored[0] / f"{FIGURE}.png", fresh / f"{FIGURE}.png"
+    call(fresh, "dvc", "pull", STAGE)
+    check(fresh)
+    victim = damaged_object(fresh / ".dvc/cache", good)
+    figure.unlink()
+    call(fresh, "dvc", "checkout", STAGE)
+    assert figure.read_bytes() != good.read_bytes(), "DVC looks by itself now: docs/dvc.md says otherwise"
+    check(fresh, damaged=victim)
+    victim.unlink()
+    figure.unlink()
+    call(fresh, "dvc", remedy, STAGE)
+    assert figure.read_bytes() == good.read_bytes()
+    check(fresh)
+    assert git(fresh, "status", "--porcelain") == ""
+
+
+def test_damage_in_the_store_is_refused_and_mended(stored: tuple[Path, Path], fresh: Path, tmp_path: Path) -> None:
+    good, figure = stored[0] / f"{FIGURE}.png", fresh / f"{FIGURE}.png"
+    sound, store = tmp_path / "sound", tmp_path / "its store"
+    shutil.copytree(stored[0], sound)
+    shutil.copytree(stored[1], store)
+    name_store(sound, store)
+    name_store(fresh, store)
+    victim = damaged_object(store, good)
+    assert "Checkout failed" in call(fresh, "dvc", "pull", STAGE, status=1)
+    assert not figure.exists()
+    check(fresh, str(store), damaged=victim)
+    victim.unlink()
+    call(sound, "dvc", "push", STAGE)
+    check(fresh, str(store))
+    call(fresh, "dvc", "pull", STAGE)
+    assert figure.read_bytes() == good.read_bytes()
 
 
 def test_a_lock_cut_short_is_one_clear_line(fresh: Path) -> None:

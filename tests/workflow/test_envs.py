@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 import yaml
 from gate import normal, pinned
-from project import PYTHON, ROOT, TOY, Project
+from project import PYTHON, ROOT, TOY, Project, read_record
 
 from reprise.cli.schemas import schemas
 from reprise.config.strict_yaml import load_yaml
@@ -96,21 +100,57 @@ def test_training_needs_its_environment_alone(gated: Project) -> None:
     assert len(gated.records()) == len(names)
 
 
-def test_data_need_their_environment_alone(gated: Project, tmp_path: Path) -> None:
+def test_a_stack_needs_the_environment_of_training_alone(gated: Project) -> None:
+    """The command of the rule `train_stack`, and that of `train` which takes a record from what it left."""
+    name, found = "words/s-rnn-4", "build/stacks"
+    gated.edit("config/config.yaml", "engine: auto", "engine: stacked")
+    assert gated.reprise("resolve", "--tier", "quick").returncode == 0
+    for record in gated.records(f"{name}/*.json"):
+        record.unlink()
+    stack = ("--experiment", name, "--resolved", "--device", "cpu", "--one-gpu", "--output", found)
+    within(gated, "train", "run", "--tier", "quick", *stack)
+    left = sorted((gated.root / found).rglob("*.json"))
+    assert [read_record(path)["run"]["engine"] for path in left] == ["stacked", "stacked"]
+    for path in left:
+        record = str(path.relative_to(gated.root / found))
+        config = ("--config", f"results/quick/config/{name}.json", "--replica", path.name.partition("-")[0])
+        within(gated, "train", "train", name, *config, "--found", found, "--output", record)
+        assert read_record(gated.root / record)["run"]["engine"] == "stacked"
+
+
+def test_data_need_their_environment_alone(gated: Project) -> None:
     shutil.rmtree(gated.root / "data")
     within(gated, "data", "prepare", "words/s-rnn-4", "--tier", "quick")
     assert len(list((gated.root / "data/corpora").glob("*.npz"))) == 1
-    (tmp_path / "mirror" / "small").mkdir(parents=True)
-    (tmp_path / "mirror" / "small" / "text.txt").write_text("some text\n", encoding="utf-8")
+
+
+def test_fetching_needs_its_environment_alone(gated: Project, tmp_path: Path) -> None:
+    """By the command of the rule, from a folder and over a network."""
+    text = b"some text\n"
     gated.edit(
         "config/config.yaml",
         "  synthetic:\n",
         "  small:\n    title: A text\n    licence: ours\n    homepage: ''\n    prepare: ptb\n    files:\n"
-        "      - name: text.txt\n        algorithm: sha256\n"
-        "        digest: a23e5fdcd7b276bdd81aa1a0b7b963101863dd3f61ff57935f8c5ba462681ea6\n  synthetic:\n",
+        "      - name: text.txt\n        url: http://127.0.0.1:PORT/small/text.txt\n        algorithm: sha256\n"
+        f"        digest: {hashlib.sha256(text).hexdigest()}\n  synthetic:\n",
     )
-    within(gated, "data", "fetch", "small", REPRISE_MIRROR=str(tmp_path / "mirror"))
-    assert (gated.root / "data/raw/small/text.txt").is_file()
+    mirror = tmp_path / "mirror"
+    (mirror / "small").mkdir(parents=True)
+    (mirror / "small" / "text.txt").write_bytes(text)
+    fetched = gated.root / "data/raw/small/text.txt"
+    command = ("fetch", "small", "--file", "text.txt")
+    within(gated, "data", *command, REPRISE_MIRROR=str(mirror))
+    assert fetched.read_bytes() == text
+    fetched.unlink()
+    handler = partial(SimpleHTTPRequestHandler, directory=str(mirror))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
+        try:
+            gated.edit("config/config.yaml", "PORT", str(server.server_port))
+            within(gated, "data", *command, NO_PROXY="127.0.0.1")
+        finally:
+            server.shutdown()
+    assert fetched.read_bytes() == text
 
 
 def test_the_report_needs_its_environment_alone(gated: Project) -> None:

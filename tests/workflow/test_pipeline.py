@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -21,6 +22,9 @@ def test_from_nothing_to_the_page(first_run: tuple[Project, Run]) -> None:
     project, run = first_run
     results = project.root / "results" / "quick"
     assert run.jobs == {"prepare": 1, "train": 6, "collect": 1, **JUDGED}
+    # Before the first job: what is missing, and how long that will take as far as anybody knows.
+    before = re.split(r"^Job \d+: ", run.err, maxsplit=1, flags=re.MULTILINE)[0]
+    assert re.search(r"^reprise: tier quick: 6 replicas are missing: .+ \(reprise estimate\)$", before, re.MULTILINE)
     figures = {f"digits-curves.{kind}" for kind in ("svg", "png", "pdf")}
     tables = {f"{n}.{kind}" for n in ("digits-convergence", "words-perplexity") for kind in ("csv", "md", "html")}
     assert {p.name for p in (results / "figures").iterdir()} == figures
@@ -96,6 +100,22 @@ def test_plotting_code_draws_and_trains_nothing(finished: Project, change: str) 
         style.write_text(style.read_text(encoding="utf-8") + "\n# another line\n", encoding="utf-8")
     # Snakemake compares the content of what is newer: a touch alone asks for nothing.
     assert finished.plan().jobs == ({} if change == "touched" else DRAWN)
+
+
+@pytest.mark.parametrize(
+    ("module", "jobs"),
+    [
+        ("evidence/arithmetic.py", {"collect": 1, **JUDGED}),
+        ("evaluation/text_measures.py", {"collect": 1, **JUDGED}),
+        ("data/books.py", DRAWN),
+    ],
+    ids=["evidence", "evaluation", "data"],
+)
+def test_code_that_judges_and_measures_trains_nothing(finished: Project, module: str, jobs: dict[str, int]) -> None:
+    """Tables call some of it, so that they are written again."""
+    path = finished.root / "src/reprise" / module
+    path.write_text(path.read_text(encoding="utf-8") + "\n# another line\n", encoding="utf-8")
+    assert finished.plan().jobs == jobs
 
 
 def test_training_code_trains_nothing(finished: Project) -> None:

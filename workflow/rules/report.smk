@@ -17,13 +17,27 @@ TABLES = [
     for kind in ("csv", "md", "html")
 ]
 CLAIMS = f"{RESULTS}/claims.json"
+# What of the code their contents depend on (as in dvc.yaml). Training depends on some of it too, and is left alone.
+JUDGING = [
+    *sources("evidence"),
+    *sources("evaluation"),
+    "src/reprise/data/character_lines.py",
+    "src/reprise/files.py",
+    "src/reprise/training/__init__.py",
+]
+DRAWING = [
+    *JUDGING,
+    *sources("report"),
+    "src/reprise/config/formula.py",
+    *(f"src/reprise/data/{name}.py" for name in ("books", "name_lengths", "phrases")),
+]
 REPORT = [*COLLECTED, CLAIMS, *FIGURES, *TABLES, f"{RESULTS}/report.html"]
 
 
 rule collect:
     input:
         records=RECORDS,
-        code=sources("evidence"),
+        code=JUDGING,
     output:
         COLLECTED,
     log:
@@ -46,7 +60,7 @@ rule claims:
     input:
         records=RECORDS,
         papers=[f"config/papers/{name}.yaml" for name in PROJECT.papers],
-        code=sources("evidence"),
+        code=JUDGING,
     output:
         CLAIMS,
     log:
@@ -70,7 +84,7 @@ rule figure:
         COLLECTED,
         papers=[f"config/papers/{name}.yaml" for name in PROJECT.papers],
         reference=sorted(str(p) for p in Path("config/reference").glob("*.csv")),
-        code=sources("report"),
+        code=DRAWING,
     output:
         report(
             f"{RESULTS}/figures/{{display}}.svg",
@@ -86,6 +100,8 @@ rule figure:
         f"benchmarks/{TIER}/figures/{{display}}.tsv"
     wildcard_constraints:
         display=DISPLAYS,
+    # Seconds each: on a cluster that is not worth a job, whose turn takes longer to come.
+    localrule: True
     conda:
         "../../envs/report.yaml"
     resources:
@@ -107,7 +123,7 @@ rule table:
         CLAIMS,
         papers=[f"config/papers/{name}.yaml" for name in PROJECT.papers],
         reference=sorted(str(p) for p in Path("config/reference").glob("*.csv")),
-        code=sources("report"),
+        code=DRAWING,
     output:
         report(
             f"{RESULTS}/tables/{{display}}.html",
@@ -123,6 +139,8 @@ rule table:
         f"benchmarks/{TIER}/tables/{{display}}.tsv"
     wildcard_constraints:
         display=DISPLAYS,
+    # Seconds each: on a cluster that is not worth a job, whose turn takes longer to come.
+    localrule: True
     conda:
         "../../envs/report.yaml"
     resources:
@@ -144,7 +162,7 @@ rule page:
         CLAIMS,
         FIGURES,
         TABLES,
-        code=sources("report"),
+        code=DRAWING,
     output:
         report(
             f"{RESULTS}/report.html",

@@ -36,7 +36,7 @@ def run(given: argparse.Namespace) -> int:
     damaged = [path for path in paths if file_digest(path, "md5") != path.parent.name + path.name.removesuffix(".dir")]
     for path in damaged:
         what = names.get(path.parent.name + path.name, "no output of today")
-        remedy = "remove it, then `dvc pull` or `dvc repro`"
+        remedy = "remove it and that file, then `dvc pull` or `dvc repro`"
         print(f"reprise: {path}: damaged: its bytes are not those of its name ({what}); {remedy}", file=sys.stderr)
     print(f"{objects}: {len(paths)} objects, {len(damaged)} damaged")
     return EXIT_FAILED if damaged else 0
