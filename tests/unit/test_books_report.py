@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -14,6 +15,7 @@ from reprise.report import style
 from reprise.report.books import original_near, table_steps
 from reprise.report.figures.books import loss_curves, measures_over_steps
 from reprise.report.render import entries, find_function
+from reprise.report.spreads import meaning
 from reprise.report.tables.book_texts import completions, samples
 from reprise.report.tables.books import expectations, loss_at_steps, measures
 
@@ -25,16 +27,38 @@ def test_the_loss_is_held_to_two_deviations_of_the_originals_batches(tmp_path):
     assert raw.original_mean.round(3).tolist() == [1.297, 1.174, 1.116, 1.111, 1.078, 1.434, 1.347, 1.315, 1.302, 1.269]
     assert raw.loc["grimm", 3000]["mean"] == pytest.approx(raw.loc["grimm", 3000].original_mean + 0.01)
     assert read["Within two deviations"].tolist() == ["yes"] * 5 + ["no"] * 5
-    assert read["Loss: ours"][0] == "1.307 ± 0.014"
+    # Two replicas 0.02 apart: their mean has an error of 0.01, and 12.706 of them make the interval.
+    assert read["Loss: ours ± 95 % interval"][0] == "1.307 ± 0.127"
+    assert "Gap in deviations of the original's single batches" in read
     assert read["Replicas"].tolist() == ["2 of 3"] * 5 + ["1 of 3"] * 5
     of = "of the original's batches (5 of 5 of Grimms' Fairy Tales; 0 of 5 of Don Quijote de la Mancha)"
     off = raw.loc["quijote"].gap_in_std
     assert table.notes == [
         f"5 of 10 mean losses are within two standard deviations {of}; the farthest, that of step {off.idxmax():,} of "
-        f"Don Quijote de la Mancha, is {off.max():.1f} deviations above its mean."
+        f"Don Quijote de la Mancha, is {off.max():.1f} deviations above its mean.",
+        f"Ours {meaning(context, ['grimm'])}",
     ]
     reported = [context.reported(n, f"cross_entropy_mark_{k}", "train")[1] for n, k in pairs()]
     assert reported == [round(mean, 4) for mean in raw.original_mean]
+
+
+def test_claims_stand_on_the_rows_that_they_are_about(tmp_path):
+    """The first step of Grimm had all claims of the experiment, whatever they are about, and the others had none."""
+    context = make_context(tmp_path)
+    entry = {"verdict": "reproduced", "experiments": ["grimm", "quijote"], "alternatives": {}}
+    judged = replace(context, claims=dict.fromkeys(("U7", "U8", "U9-spaces", "U9", "U12-gretel"), entry))
+    losses_at = loss_at_steps(judged, "loss-at-steps", {}).reading()
+    grimm = losses_at[losses_at.Book == "Grimms' Fairy Tales"].Claims.tolist()
+    assert grimm == ["U7, U8 reproduced"] * 3 + ["U7 reproduced"] * 2
+    texts = measures(judged, "measures", {}).reading()
+    texts = texts[texts.Book == "Grimms' Fairy Tales"].set_index(["Texts", "Step", "Characters"]).Claims
+    # The text of the end is the longer one of the same step.
+    assert texts[texts != "–"].to_dict() == {
+        ("sampled", "250", "100"): "U9-spaces reproduced",
+        ("sampled", "15,000", "1,000"): "U9 reproduced",
+    }
+    expected = expectations(judged, "expectations", {}).reading().set_index("Quantity").Claims
+    assert expected[expected != "–"].to_dict() == {"rank of “e” there": "U12-gretel reproduced"}
 
 
 def pairs():
@@ -80,11 +104,11 @@ def test_measures_by_step_and_at_the_end(tmp_path):
     read = measures(make_context(tmp_path), "measures", {}).reading()
     grimm = read[read.Book == "Grimms' Fairy Tales"].set_index(["Texts", "Step", "Characters"])
     assert grimm.loc["original, sampled", "15,000", "100"]["Words of the book"] == "0.938"
-    assert grimm.loc["sampled", "15,000", "1,000"]["Words of the book"] == "0.940 ± 0.014"
-    assert grimm.loc["sampled", "15,000", "1,000"]["Full stops"] == "0.850 ± 0.071 of 60"
+    assert grimm.loc["sampled", "15,000", "1,000"]["Words of the book"] == "0.940 ± 0.127"
+    assert grimm.loc["sampled", "15,000", "1,000"]["Full stops"] == "0.850 ± 0.635 of 60"
     assert [grimm.loc["sampled", step, "100"]["Spaces"] for step in ("250", "750")] == ["0.250", "0.750"]
     assert ("sampled", "500", "100") not in grimm.index
-    assert grimm.loc["argmax", "3,000", "100"]["Distinct 2"] == "1.000 ± 0.707"
+    assert grimm.loc["argmax", "3,000", "100"]["Distinct 2"] == "1.000 ± 6.353"
     assert grimm.loc["argmax", "6,000", "100"]["Distinct 2"] == "–"
     assert {("the book itself", "–", "100"), ("the book itself", "–", "1,000")} <= set(grimm.index)
 
@@ -111,7 +135,7 @@ def test_expectations(tmp_path):
     read = expectations(context, "expectations", {}).reading().set_index("Quantity")
     assert read.loc["after “To be, or not to be …”"].tolist() == ["0.250", "–"]
     # Mean of the replicas' probabilities, not of their logarithms.
-    assert read.loc["P of “etel” after “Hansel and Gr”"].tolist() == ["0.500 ± 0.424", "< 0.001"]
+    assert read.loc["P of “etel” after “Hansel and Gr”"].tolist() == ["0.500 ± 3.812", "< 0.001"]
 
 
 def test_figures_are_drawn_to_the_same_bytes(tmp_path):
@@ -152,7 +176,9 @@ def test_on_another_text_nothing_is_set_beside_the_original(tmp_path):
 
 def test_without_records_everything_says_so(tmp_path):
     context = make_context(tmp_path, metrics=[], curves=[], texts=[])
-    assert set(loss_at_steps(context, "loss-at-steps", {}).reading()["Loss: ours"]) == {"not trained yet"}
+    assert set(loss_at_steps(context, "loss-at-steps", {}).reading()["Loss: ours ± 95 % interval"]) == {
+        "not trained yet"
+    }
     for function, figure in ((loss_curves, "figure-3"), (measures_over_steps, "texts")):
         (axes,) = function(context, figure, {}).axes
         assert axes.texts[0].get_text() == "not trained yet"

@@ -6,9 +6,9 @@ from functools import partial
 
 import numpy as np
 import pytest
-from gso_report_helpers import POSITIONS, losses, make_context, row
+from gso_report_helpers import POSITIONS, losses, make_context, project_of, row
 
-from reprise.report import style
+from reprise.report import facts, style
 from reprise.report.figures.gso import loss_against_ratio, loss_by_position
 
 
@@ -49,8 +49,26 @@ def test_loss_against_ratio_marks_the_lowest_and_pairs_folds(context):
     assert rings == [[[2, pytest.approx(1.1)]], [[2, 3.0]]]
     crosses = [line.get_xydata().tolist() for line in figure.axes[1].lines if line.get_marker() == "X"]
     assert [points for points in crosses if points] == [[[20, 1.75]]]
-    labels = ["characters (2 of 8 ratios run)", "bigrams (2 of 8 ratios run)", "lowest", "a fold diverged"]
+    labels = [
+        "characters (2 of 8 ratios run; n = 1)",
+        "bigrams (2 of 8 ratios run; n = 1)",
+        "lowest",
+        "a fold diverged",
+    ]
     assert words(figure) == labels
+
+
+def test_the_caption_promises_no_bars_where_one_fold_is_drawn(context):
+    one = [*losses("t1-tanh-none", 0, 1.2), *losses("t1-tanh-none", 1, 0.8), *losses(POSITIONS, 0, 1.1)]
+    two = [*losses("f1-bigram-r2", 0, 1.5, characters=2), *losses("f1-bigram-r2", 1, 1.6, characters=2)]
+    said = "characters of 1 fold (n = 1), without bars"
+    assert facts.replicas(context(one), "figure-1").endswith(f"Points: {said}.")
+    both = facts.replicas(context([*one, *two]), "figure-1")
+    assert both.endswith(f"Points: {said}; bigrams means over 2 folds, bars ± one standard deviation of folds.")
+    for name, figure in project_of("paper").papers["gso"].figures.items():
+        assert "±" not in figure.caption
+        assert "deviation figures-without-numbers" in " ".join(figure.caption.split()), name
+    assert "figures-without-numbers" in project_of("paper").papers["gso"].deviations
 
 
 def test_loss_against_ratio_without_a_fold_that_all_have(context):

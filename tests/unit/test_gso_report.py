@@ -11,6 +11,7 @@ from gso_report_helpers import POSITIONS, losses, make_context, project_of, row,
 
 from reprise.config.resolve import resolve_tier
 from reprise.errors import UserError
+from reprise.evaluation.units import bits
 from reprise.report.context import load_contexts
 from reprise.report.tables.gso import ablation, unit_audit
 from reprise.report.tables.gso_text import facts, predictions
@@ -29,12 +30,35 @@ def by(table, key="experiment"):
     return dict(zip(table.rows[key], table.reading().to_dict("records"), strict=True))
 
 
+NATS, GAP = "Ours, nats per character ± 95 % interval", "Gap, if printed in"
+ABOVE = "Above the model without D and E ± 95 % interval"
+
+
+def test_differences_of_three_folds_have_the_interval_of_their_own(context):
+    metrics = [m for fold, nats in enumerate((1.0, 1.5, 2.0)) for m in losses("t1-tanh-none", fold, nats)]
+    metrics += [m for fold, nats in enumerate((1.1, 1.5, 2.2)) for m in losses("t1-tanh-de", fold, nats)]
+    read = by(ablation(context(metrics), "table-1", {}))["t1-tanh-de"]
+    # 0.1, 0 and 0.2: a deviation of 0.1, whatever the folds do.
+    assert read[ABOVE] == f"+0.1000 ± {4.302653 * 0.1 * math.sqrt(1 / 3 + 0.2 / 0.72):.4f}"
+
+
+def test_only_the_claim_on_the_unit_stands_beside_the_units(context):
+    entry = {"verdict": "reproduced", "experiments": ["t1-rnn", YARDSTICK], "alternatives": {}}
+    there = replace(context(losses("t1-rnn", 0, 1.5)), claims={"G6": entry, "G16": entry, "G18": entry})
+    assert by(unit_audit(there, "unit-audit", CLAIM))["t1-rnn"]["Claims"] == "G18 reproduced"
+    assert by(ablation(there, "table-1", {}))["t1-rnn"]["Claims"] == "G6, G16, G18 reproduced"
+
+
 def test_table_1_has_the_gap_in_both_units_and_differences_of_equal_folds(context):
     metrics = [*losses("t1-tanh-none", 0, 1.10), *losses("t1-tanh-none", 1, 1.20), *losses("t1-tanh-none", 2, 1.6)]
     metrics += [*losses("t1-tanh-de", 0, 1.15), *losses("t1-tanh-de", 1, 1.21)]
     metrics += [*losses("t1-id-none", 0, 1.5), *losses("t1-id-d", 0, 1.25)]
     table = ablation(context(metrics), "table-1", {})
     raw, read = table.rows.set_index("experiment"), by(table)
+    # Two folds borrow the deviation of the family, of which one model has three: 1.1, 1.2 and 1.6, with two degrees of
+    # freedom; 4.3027 errors of a mean of two folds, whose training sets overlap.
+    std = math.sqrt(0.14 / 2)
+    reach = 4.302653 * std * math.sqrt(1 / 2 + 0.2 / 0.72)
     # Folds 0 and 1 are those that both have: (1.15 - 1.10 + 1.21 - 1.20) / 2, and so far apart from it.
     assert raw.difference["t1-tanh-de"] == pytest.approx(0.03)
     assert raw.difference_std["t1-tanh-de"] == pytest.approx(0.02 * math.sqrt(2))
@@ -44,17 +68,17 @@ def test_table_1_has_the_gap_in_both_units_and_differences_of_equal_folds(contex
         "φ": "tanh",
         "Parameters": "498,187",
         "Paper, as printed": "1.14",
-        "Ours, nats per character": "1.180 ± 0.042",
-        "Ours, bits per character": "1.702 ± 0.061",
-        "Gap, if printed in nats": "+0.040",
-        "Gap, if printed in bits": "+0.562",
-        "Above the model without D and E": "+0.0300 ± 0.0283",
+        NATS: f"1.180 ± {reach:.3f}",
+        "Ours, bits per character ± 95 % interval": f"1.702 ± {bits(reach):.3f}",
+        f"{GAP} nats (in deviations)": f"+0.040 (+{0.04 / std:.1f})",
+        f"{GAP} bits (in deviations)": f"+0.562 (+{(bits(1.18) - 1.14) / bits(std):.1f})",
+        ABOVE: "+0.0300",
         "Mean of lines, nats": "1.680",
         "Folds": "2 of 5",
     }
-    assert read["t1-id-d"]["Above the model without D and E"] == "−0.2500"
-    assert read["t1-tanh-none"]["Above the model without D and E"] == "–"
-    assert read["t1-rnn"]["Ours, nats per character"] == "not trained yet"
+    assert read["t1-id-d"][ABOVE] == "−0.2500"
+    assert read["t1-tanh-none"][ABOVE] == "–"
+    assert read["t1-rnn"][NATS] == "not trained yet"
     assert (read["t1-id-none"]["Model"], read["t1-mi-rnn"]["Model"]) == ("general, without D and E", "general MI-RNN")
 
 
@@ -63,9 +87,12 @@ def test_the_gap_is_also_in_deviations_of_three_folds(context):
     metrics += [m for fold, nats in enumerate((1.1, 1.2)) for m in losses("t1-tanh-de", fold, nats)]
     table = ablation(context(metrics), "table-1", {})
     read = by(table)
-    assert read["t1-rnn"]["Gap, if printed in nats"] == "−0.070 (−0.7)"
-    assert read["t1-tanh-de"]["Gap, if printed in nats"] == "+0.010"
-    assert any(note.startswith("Gaps: in brackets in standard deviations of our folds") for note in table.notes)
+    assert read["t1-rnn"][f"{GAP} nats (in deviations)"] == "−0.070 (−0.7)"
+    # Of its family no model has three.
+    assert read["t1-tanh-de"][f"{GAP} nats (in deviations)"] == "+0.010"
+    assert read["t1-tanh-de"][NATS] == "1.150"
+    assert "Deviation of one fold, in nats: 0.1 with 2 degrees of freedom (first-order RNN, tanh)." in table.notes
+    assert any("standard deviation of one fold" in note and "Nadeau and Bengio" in note for note in table.notes)
 
 
 def test_tables_say_which_text_was_read_and_name_the_deviation(context, tmp_path):
@@ -99,14 +126,14 @@ def test_table_1_says_which_folds_diverged_and_where(context):
     found = "Diverged: general model with E, identity, fold 0 in epoch 3, without a number; fold 1 in epoch 24, tested "
     assert f"{found}as of epoch 22." in table.notes
     assert by(table)["t1-id-e"]["Folds"] == "1 of 5"
-    assert by(table)["t1-rnn"]["Ours, nats per character"] == "diverged"
+    assert by(table)["t1-rnn"][NATS] == "diverged"
     assert any(note.endswith("fold 4 in epoch 1, without a number.") for note in table.notes)
 
 
 def test_numbers_of_another_text_are_not_set_beside_the_papers(context):
     there = context([*losses("t1-rnn", 0, 1.5), *losses(YARDSTICK, 0, 1.0)], tier="quick")
     read = by(ablation(there, "table-1", {}))["t1-rnn"]
-    assert (read["Paper, as printed"], read["Gap, if printed in nats"]) == ("other text", "–")
+    assert (read["Paper, as printed"], read[f"{GAP} nats (in deviations)"]) == ("other text", "–")
     table = unit_audit(there, "unit-audit", CLAIM)
     assert by(table)["t1-rnn"]["Ours beside the n-gram"] == "+50.0 %"
     assert by(table)[YARDSTICK]["Paper, as printed"] == "–"
@@ -126,7 +153,7 @@ def test_the_unit_audit_reads_the_printed_numbers_in_both_units(context):
     assert read["Read as bits: beside the n-gram"] == "−30.0 %"
     assert read["Read as nats: in bits"] == "1.62"
     assert read["Read as nats: beside the n-gram"] == "+1.0 %"
-    assert (read["Ours, bits per character"], read["Ours beside the n-gram"]) == ("1.777", "+11.1 %")
+    assert (read["Ours, bits per character ± 95 % interval"], read["Ours beside the n-gram"]) == ("1.777", "+11.1 %")
     title = "character 7-gram, interpolated Witten-Bell"
     assert table.notes[0].startswith(
         f"Read as bits per character, the paper's 1.12 (general model without D and E, tanh) would be 30.0 % below the "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from lecture_report_helpers import PAPER, PATHS, SURFACE, contexts, drawn, reading
@@ -50,6 +52,19 @@ def test_storage_by_order_and_size(context, empty):
     assert tables.storage(empty, "ngram-storage", {}).notes == ["Not trained yet."]
 
 
+def test_claims_stand_on_the_quantities_that_they_are_about(context):
+    entry = {"verdict": "reproduced", "experiments": ["ngram-relative"], "alternatives": {}}
+    judged = replace(context, claims={"C1": entry, "C2": entry})
+    read = reading(tables.ngrams(judged, "ngrams", {}), "experiment", "quantity")
+    said = {key: row["Claims"] for key, row in read.items() if row["Claims"] != "–"}
+    assert {key[0] for key in said} == {"ngram-relative"}
+    assert set(said.values()) == {"C1 reproduced"}
+    assert set(tables.storage(judged, "ngram-storage", {}).reading().Claims) == {"C2 reproduced"}
+
+
+PERPLEXITY = "Test perplexity ± 95 % interval"
+
+
 def test_models_of_another_paper_are_cited_from_its_records(context, tmp_path):
     cited = {"cited": "rrntn/lstm-254 rrntn/gru-244"}
     read = reading(tables.language_models(context, "language-models", cited), "experiment")
@@ -57,14 +72,14 @@ def test_models_of_another_paper_are_cited_from_its_records(context, tmp_path):
         "Model": "Window-based model, direct connection",
         "From": "here",
         "Parameters": "10",
-        "Test perplexity": "151.00 ± 1.41",
-        "Validation": "–",
+        PERPLEXITY: "151.00 ± 12.71",
+        "Validation ± 95 % interval": "–",
         "Replicas": "2 of 3",
     }
     lstm = read[("rrntn/lstm-254",)]
     assert (lstm["Model"], lstm["From"], lstm["Parameters"]) == ("LSTM, H = 254", "document 001", "123")
-    assert (lstm["Test perplexity"], lstm["Replicas"]) == ("90.00", "1 of 3")
-    assert read[("rrntn/gru-244",)]["Test perplexity"] == "not trained yet"
+    assert (lstm[PERPLEXITY], lstm["Replicas"]) == ("90.00", "1 of 3")
+    assert read[("rrntn/gru-244",)][PERPLEXITY] == "not trained yet"
     with pytest.raises(UserError, match=r"tables\.language-models\.options\.cited: rrntn has no experiment 'lstm-245'"):
         tables.language_models(context, "language-models", {"cited": "rrntn/lstm-245"})
     alone = contexts(tmp_path / "alone", papers=("lecture",))["lecture"]
@@ -97,8 +112,8 @@ def test_what_the_configuration_cites_is_there(context):
 def test_recall_by_sentence_and_norms(context):
     table = tables.recall(context, "recall", {})
     read = reading(table, "experiment")[("recall-gru",)]
-    assert read["Sentence 1, 8 words"] == "0.950 ± 0.071"
-    assert (read["Sentence 2, 25 words"], read["72 words"]) == ("0.450 ± 0.071", "0.200 ± 0.071")
+    assert read["Recalled ± 95 % interval: sentence 1, 8 words"] == "0.950 ± 0.635"
+    assert (read["Sentence 2, 25 words"], read["72 words"]) == ("0.450 ± 0.635", "0.200 ± 0.635")
     assert (read["Norm over 72 words: before training"], read["after"], read["Replicas"]) == ("0.0001", "–", "2 of 5")
     assert reading(table, "experiment")[("recall-lstm",)]["Replicas"] == "not trained yet"
     assert table.notes[0].startswith("By guessing 0.10.")

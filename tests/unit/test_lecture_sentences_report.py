@@ -54,9 +54,9 @@ def test_taggers_by_group_of_words(context):
     assert read[("tag-forward",)] == {
         "Network": "RNN, left to right, H = 100",
         "Parameters": "43,617",
-        "All words": "0.9400 ± 0.0035",
-        "Words with several tags": "0.9200 ± 0.0035",
-        "Words unseen in training": "0.6275 ± 0.0035",
+        "All words": "0.9400 ± 0.0318",
+        "Words with several tags": "0.9200 ± 0.0318",
+        "Words unseen in training": "0.6275 ± 0.0318",
         "Nats a tag": "0.250 ± 0.000",
         "Best epoch": "3.5",
         "Replicas": "2 of 3",
@@ -64,7 +64,7 @@ def test_taggers_by_group_of_words(context):
     assert read[("tag-both-3",)]["Replicas"] == "not trained yet"
     own = read[("tag-both-2@lower-layer=own",)]
     assert own["Network"] == "Bidirectional, L = 2, H = 100 (each direction reads its own below)"
-    assert own["All words"] == "0.9500"
+    assert own["All words"] == "0.9500 ± 0.0449"
     assert ("tag-both-3@lower-layer=own",) not in read
     guessing = read[("guessing",)]
     assert (guessing["All words"], guessing["Words unseen in training"]) == ("0.8750", "0.5000")
@@ -76,7 +76,7 @@ def test_poolings_beside_guessing(context):
     table = tables.pooling(context, "pooling", {})
     read = reading(table, "experiment")[("sentence-max",)]
     assert (read["Accuracy"], read["Short sentences"], read["Long"]) == (
-        "0.9500 ± 0.0141",
+        "0.9500 ± 0.1271",
         "0.9500 ± 0.0000",
         "0.8500 ± 0.0000",
     )

@@ -84,11 +84,17 @@ def test_perplexities_stand_beside_those_of_the_paper(project, tmp_path):
     table = perplexities(context(project, tmp_path, RESULTS), "table-4", {})
     read = by(table)
     assert read["rnn"]["Test1: paper"] == "6.07"
-    assert read["rnn"]["Test1: ours"] == f"6.100 ± {0.2 / math.sqrt(2):.3f}"
-    assert (read["rnn"]["Train, read"], read["rnn"]["Test1, best epoch"]) == ("3.950", "6.090")
+    # 0.2 apart with one degree of freedom, which the family lends to models of one replica.
+    std = 0.2 / math.sqrt(2)
+    assert read["rnn"]["Test1: ours ± 95 % interval"] == f"6.100 ± {12.7062 * 0.1:.3f}"
+    assert read["ll-m2500"]["Test1: ours ± 95 % interval"] == f"5.000 ± {12.7062 * std:.3f}"
+    assert read["rnn"]["Test1: gap (in deviations)"] == f"+0.030 ({0.03 / std:.1f})"
+    assert read["ll-m2500"]["Test1: gap (in deviations)"] == f"−0.080 (−{0.08 / std:.1f})"
+    reread = read["rnn"]["Train: ours, reread with the last weights"]
+    assert (reread, read["rnn"]["Test1, best epoch"]) == ("3.950", "6.090")
     assert (read["rnn"]["Epochs (best)"], read["rnn"]["Replicas"]) == ("9 (6)", "2 of 3")
     assert read["ll-m2500"]["Parameters"] == "1,000"
-    assert read["ll-m10"]["Test2: ours"] == "not trained yet"
+    assert read["ll-m10"]["Test2: ours ± 95 % interval"] == "not trained yet"
     factor = math.exp(6.1) / math.exp(5.0)
     (sentence,) = (n for n in table.notes if "factor" in n)
     assert f"a factor of {factor:.2f} (paper: 2.69)" in sentence
@@ -154,7 +160,7 @@ def test_controls_take_no_other_option(project, tmp_path):
 def test_controls_without_results_have_no_sentences(project, tmp_path):
     table = controls(context(project, tmp_path, []), "controls", {"base": "rnn", "full": "ll-m2500"})
     assert len(table.notes) == 2  # the corpora, and a control's own note
-    assert set(table.reading()["Test1"]) == {"not trained yet"}
+    assert set(table.reading()["Test1 ± 95 % interval"]) == {"not trained yet"}
 
 
 def sample(text, replica=0):

@@ -61,6 +61,27 @@ TURNED = {
 }
 
 
+CHOSEN, UNDER_IT = "As chosen ± 95 % interval", "Under the alternative ± 95 % interval"
+DIFFERENCE = "Difference (in deviations)"
+
+
+def test_a_verdict_on_a_part_of_a_claim_says_so(tmp_path):
+    """As chosen the part was "inconclusive" beside a claims table that said "not reproduced", without a word."""
+    part = judged("not run", "inconclusive") | {"parts": [2, 4]}
+    whole = judged("reproduced", "not reproduced") | {"parts": [4, 4]}
+    claims = {
+        "C1": claim("not reproduced", ["ptb-a"], {"width=nine": part}),
+        "C2": claim("not reproduced", ["ptb-a"], {"width=nine": whole}),
+    }
+    table = consequences(with_claims(tmp_path, claims), "perplexity", NUMBERS)
+    said = "C1: inconclusive → not run (2 of 4 comparisons); C2: not reproduced → reproduced"
+    assert said in set(table.reading()["Claims: as chosen → under it"])
+    assert any(note.startswith("Where only a part of a claim's comparisons") for note in table.notes)
+    turned = {"width=nine": judged("reproduced", "inconclusive") | {"parts": [1, 3]}, "width=eight": whole}
+    flips = ["width=nine (reproduced, of 1 of 3 comparisons)", "width=eight (reproduced)"]
+    assert verdicts.flips(turned) == flips
+
+
 def test_every_verdict_before_and_after_stands_beside_the_numbers(tmp_path):
     table = consequences(with_claims(tmp_path, TURNED, metrics=[*METRICS, *UNDER]), "perplexity", NUMBERS)
     read = table.reading().to_dict("records")
@@ -70,9 +91,9 @@ def test_every_verdict_before_and_after_stands_beside_the_numbers(tmp_path):
         "Alternative": "none is run",
         "Claims: as chosen → under it": "–",
         "Run on": "–",
-        "As chosen": "–",
-        "Under the alternative": "–",
-        "Difference": "–",
+        CHOSEN: "–",
+        UNDER_IT: "–",
+        DIFFERENCE: "–",
     }
     # ptb-a: 140 and 142 as chosen, so 4 above their mean, in deviations of sqrt(2).
     assert read[1] == {
@@ -81,11 +102,11 @@ def test_every_verdict_before_and_after_stands_beside_the_numbers(tmp_path):
         "Alternative": "nine: states of size 9",
         "Claims: as chosen → under it": "C1: reproduced → inconclusive; C2: reproduced → reproduced",
         "Run on": "A",
-        "As chosen": "141 ± 1.4",
-        "Under the alternative": "145",
-        "Difference": "+4 (2.8)",
+        CHOSEN: "141 ± 13",
+        UNDER_IT: "145",
+        DIFFERENCE: "+4 (2.8)",
     }
-    assert [row["Under the alternative"] for row in read[2:]] == ["not run at this tier", "not run at this tier"]
+    assert [row[UNDER_IT] for row in read[2:]] == ["not run at this tier", "not run at this tier"]
     assert [row["Alternative"] for row in read[2:]] == ["", "eight: states of size 8"]
     assert read[3]["Claims: as chosen → under it"] == "C1: reproduced → not run"
     assert table.notes[0] == (
@@ -121,7 +142,7 @@ def test_folds_are_compared_with_their_own_and_other_measures_take_the_same_reco
     assert rows.difference["smaller", "t1-rnn"] == pytest.approx(0.25)
     read = table.reading().set_index("Alternative")
     (macro,) = [name for name in read.index if name.startswith("macro: cross entropy macro in place of cross entropy")]
-    assert read["Under the alternative"][macro] == "the same records"
+    assert read[UNDER_IT][macro] == "the same records"
     assert len(table.rows) > len(project_of("paper").papers["gso"].assumptions)
     assert {e.assumption for e in resolve_tier(project_of("paper")) if e.assumption} <= set(table.rows.assumption)
 
@@ -146,7 +167,11 @@ def test_claims_stand_beside_the_experiments_they_rest_on(tmp_path):
     table = perplexity(context, "perplexity", {})
     read = dict(zip(table.rows.experiment, table.reading().Claims, strict=True))
     assert read == {"ptb-a": "C1 reproduced; C2 not run", "ptb-b": "–", "ptb-c": "C1 reproduced; C2 not run"}
-    assert verdicts.of_experiment(context, "ptb-a@width=nine") == "C1 inconclusive"
+    assert verdicts.of_experiments(context, ["ptb-a@width=nine"]) == "C1 inconclusive"
+    nothing = {"C1": claim("reproduced", ["identity"])}
+    assert perplexity(with_claims(tmp_path, nothing), "perplexity", {}).notes[-1] == (
+        "No claim of the paper is about these numbers."
+    )
     assert "Claims" not in perplexity(with_claims(tmp_path, {}), "perplexity", {}).reading()
 
 

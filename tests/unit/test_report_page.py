@@ -14,7 +14,7 @@ from reprise.models import MODELS
 from reprise.report import facts
 from reprise.report.context import load_contexts
 from reprise.report.equations import equation
-from reprise.report.page import page, write_page
+from reprise.report.page import natural, page, write_page
 from reprise.report.render import entries, render
 
 WITHOUT_EQUATION = {"none"}
@@ -32,7 +32,7 @@ def rendered(tmp_path_factory) -> tuple[str, Reader]:
 def test_every_display_claim_assumption_and_experiment_is_on_the_page(rendered):
     text, reader = rendered
     assert {f"toy-{name}" for name in (*PAPER.figures, *PAPER.tables)} <= set(reader.ids)
-    assert {f"toy-{e.experiment}" for e in resolve()} <= set(reader.ids)
+    assert {f"experiment-toy-{e.experiment}" for e in resolve()} <= set(reader.ids)
     assert {"toy-assumption-epochs", "toy-assumption-width", "toy-deviation-corpus"} <= set(reader.ids)
     assert len(reader.ids) == len(set(reader.ids))
     for words in (
@@ -43,7 +43,48 @@ def test_every_display_claim_assumption_and_experiment_is_on_the_page(rendered):
     ):
         assert words in text
     assert "python -m reprise train toy/rnn-t10 --tier paper --replica 0" in text
-    assert "First at 100" in text
+    assert "First step at 100" in text
+
+
+def test_identifiers_are_unique_where_experiments_and_displays_share_their_names(tmp_path):
+    names = ("assumptions", "deviations", "experiments")
+    cited = {"cited_by": [*PAPER.experiments["identity"].cited_by, *names]}
+    experiments = {"identity": PAPER.experiments["identity"].model_copy(update=cited)}
+    paper = PAPER.model_copy(
+        update={
+            "experiments": {**PAPER.experiments, **experiments, "figure-1": PAPER.experiments["ptb-a"]},
+            "tables": {**PAPER.tables, **dict.fromkeys(names, PAPER.tables["checks"])},
+        }
+    )
+    project = make_project(tmp_path, paper=paper)
+    reader = read(page(project, load_contexts(project, resolve(paper))))
+    assert {"toy-figure-1", "experiment-toy-figure-1", *(f"toy-{name}" for name in names)} <= set(reader.ids)
+    assert len(reader.ids) == len(set(reader.ids))
+    inside = {link[1:] for link in reader.links if link.startswith("#")}
+    assert "experiment-toy-figure-1" in inside
+    assert inside <= set(reader.ids)
+
+
+def test_every_head_says_that_it_is_a_columns_and_every_table_that_scrolls_has_a_name(rendered):
+    text, _ = rendered
+    assert text.count("<th ") > 30
+    assert re.findall(r"<th(?![a-z])(?! scope=\"col\")[^>]*>", text) == []
+    wrappers = re.findall(r"<div class=\"scroll[^>]*>", text)
+    assert len(wrappers) == text.count("<table")
+    assert [w for w in wrappers if not re.search(r'tabindex="0" role="region" aria-label="[^"]+"', w)] == []
+
+
+def test_names_are_sorted_by_their_numbers(rendered):
+    text, _ = rendered
+    assert sorted(["C10", "C3", "C3-b", "C", "U1"], key=natural) == ["C", "C3", "C3-b", "C10", "U1"]
+    assert f'<td data-order="{natural("C2")}">C2</td>' in text
+    assert f'<td data-order="{natural("rnn-t10")}"><a class="id" href="#experiment-toy-rnn-t10">' in text
+
+
+def test_a_tables_notes_do_not_scroll_with_it(rendered):
+    text, _ = rendered
+    table = text[text.index('id="toy-perplexity"') :]
+    assert re.search(r"</tbody>\s*</table></div>\s*<ul class=\"notes\">", table[: table.index('class="caption"')])
 
 
 def test_the_page_loads_nothing_and_its_links_lead_somewhere(rendered):
@@ -106,12 +147,12 @@ def test_claims_stand_with_verdict_sentence_and_what_would_turn_them(tmp_path):
     assert "error &lt;0.25&gt;." in row
     assert "Changes under width=nine (reproduced)." in row
     assert "1 of 1 alternative run." in row
-    assumption = text[text.index('id="toy-assumption-width"') : text.index('id="toy-deviations"')]
+    assumption = text[text.index('id="toy-assumption-width"') : text.index('id="deviations-of-toy"')]
     assert "Alternatives: nine (trained: C1: not reproduced → reproduced)." in assumption
     without = text[text.index('id="toy-assumption-epochs"') : text.index('id="toy-assumption-width"')]
     assert "No alternative is run." in without
     assert "Alternatives run" not in text
-    assert 'href="#toy-erratum"' in row
+    assert 'href="#experiment-toy-erratum"' in row
     summary = text[text.index('id="summary"') : text.index("</table>")]
     found = re.findall(r'<td data-verdict="([a-z ]+)">(\d+)</td>', summary)
     one = [("reproduced", "1"), ("not reproduced", "1"), ("claims", "2")]
@@ -120,7 +161,7 @@ def test_claims_stand_with_verdict_sentence_and_what_would_turn_them(tmp_path):
 
 def test_an_alternative_that_was_not_run_is_not_said_to_be(rendered):
     text, _ = rendered
-    assumption = text[text.index('id="toy-assumption-width"') : text.index('id="toy-deviations"')]
+    assumption = text[text.index('id="toy-assumption-width"') : text.index('id="deviations-of-toy"')]
     # Of the toy paper's records those of the variant are there, but claims.json is not.
     assert "Alternatives: nine (trained: no claim compares what it was run on)." in assumption
 
@@ -135,7 +176,9 @@ def test_many_experiments_with_missing_replicas_are_counted_in_english(tmp_path)
 
 def test_a_card_shows_the_equation_and_leads_to_its_records(rendered):
     text, reader = rendered
-    card = text[text.index('<details id="toy-rnn-t10">') : text.index('<details id="toy-rnn-t20">')]
+    card = text[
+        text.index('<details id="experiment-toy-rnn-t10">') : text.index('<details id="experiment-toy-rnn-t20">')
+    ]
     assert "h(t) = tanh(W_hx x(t) + W_hh h(t-1) + b_h)" in card
     record = next(e for e in resolve() if e.experiment == "rnn-t10").record_path(2)
     assert record.removeprefix(f"results/{TIER}/") in reader.links
@@ -185,10 +228,10 @@ def test_a_display_that_is_not_rendered_is_named_with_its_command(tmp_path):
 
 def test_a_diverged_replica_stands_in_its_experiments_card(rendered):
     text, _ = rendered
-    card = text[text.index('id="toy-rnn-t10"') : text.index('id="toy-rnn-t20"')]
+    card = text[text.index('id="experiment-toy-rnn-t10"') : text.index('id="experiment-toy-rnn-t20"')]
     assert "1 diverged" in card
     assert '<td class="bad">diverged</td>' in card
-    assert "0.65 ± 0.49" in card
+    assert "0.65 ± 4.45" in card
 
 
 def test_two_displays_of_one_name_are_refused():

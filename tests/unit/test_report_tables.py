@@ -22,6 +22,21 @@ def by(table: Table, column: str) -> dict[str, dict[str, str]]:
     return dict(zip(table.rows[column], table.reading().to_dict("records"), strict=True))
 
 
+FIRST_PAPER = "First step at 100\u00a0%: paper"
+FIRST_OURS = "First step at 100\u00a0%: ours, median (lowest–highest)"
+LAST_OURS = "Last ten: ours ± 95 % interval"
+OURS = "Test perplexity: ours ± 95 % interval"
+
+
+def test_the_deviation_of_one_length_is_not_that_of_another(tmp_path):
+    """Of both models one dataset is said; but a longer palindrome is another task."""
+    values = {"rnn-t10": (1.0, 1.0), "rnn-t20": (0.25, 0.75)}
+    metrics = [metric(n, i, "last_ten_accuracy", v, "train") for n, of in values.items() for i, v in enumerate(of)]
+    read = by(convergence(make_context(tmp_path, metrics=metrics), "convergence", {}), "experiment")
+    assert read["rnn-t10"][LAST_OURS] == "1.000 ± 0.000"
+    assert read["rnn-t20"][LAST_OURS] == f"0.500 ± {12.7062 * 0.25:.3f}"
+
+
 def test_convergence_counts_a_replica_that_reached_100_percent_before_it_diverged(tmp_path):
     table = convergence(make_context(tmp_path), "convergence", {})
     raw = table.rows.set_index("experiment").loc["rnn-t10"]
@@ -31,25 +46,29 @@ def test_convergence_counts_a_replica_that_reached_100_percent_before_it_diverge
     assert raw.last_mean == pytest.approx(0.65)
     assert raw.last_std == pytest.approx(0.7 / math.sqrt(2))
     read = by(table, "experiment")["rnn-t10"]
-    assert read["First at 100\u00a0%: paper"] == "90"
-    assert read["First at 100\u00a0%: ours"] == "7.5 (5–10)"
-    assert read["Reached by"] == "2 of 3"
-    assert read["Last ten: ours"] == "0.650 ± 0.495"
+    assert read[FIRST_PAPER] == "90"
+    assert read[FIRST_OURS] == "7.5 (5–10)"
+    assert read["Gap, steps"] == "−82.5"
+    # Wilson's interval of 2 of 3.
+    assert read["Reached by (95 % interval)"] == "2 of 3 (21–94\u00a0%)"
+    # 1.0 and 0.3: a deviation of 0.7 / sqrt(2), and 12.706 standard errors with one degree of freedom.
+    assert read[LAST_OURS] == f"0.650 ± {12.7062 * 0.7 / 2:.3f}"
+    assert (read["Gap"], read["Gap in deviations"]) == ("−0.350", "−0.7")
     assert read["Diverged"] == "1"
     assert any("diverged replica" in note for note in table.notes)
 
 
 def test_convergence_tells_not_run_from_never_reached(tmp_path):
     read = by(convergence(make_context(tmp_path), "convergence", {}), "experiment")
-    assert read["rnn-t20"]["First at 100\u00a0%: paper"] == "never"
-    assert read["rnn-t20"]["First at 100\u00a0%: ours"] == "not trained yet"
-    assert read["lstm-t30"]["First at 100\u00a0%: ours"] == "not run at this tier"
+    assert read["rnn-t20"][FIRST_PAPER] == "never"
+    assert read["rnn-t20"][FIRST_OURS] == "not trained yet"
+    assert read["lstm-t30"][FIRST_OURS] == "not run at this tier"
     assert read["rnn-t20"]["Replicas"] == "0 of 3"
-    assert read["lstm-t30"]["First at 100\u00a0%: paper"] == "–"
+    assert read["lstm-t30"][FIRST_PAPER] == "–"
     stuck = [metric("rnn-t20", 0, "last_ten_accuracy", 0.5, "train")]
     read = by(convergence(make_context(tmp_path, metrics=stuck), "convergence", {}), "experiment")
-    assert read["rnn-t20"]["First at 100\u00a0%: ours"] == "never"
-    assert read["rnn-t20"]["Last ten: ours"] == "0.500"
+    assert read["rnn-t20"][FIRST_OURS] == "never"
+    assert read["rnn-t20"][LAST_OURS] == "0.500"
 
 
 def test_checks_are_held_to_their_tolerance_and_name_their_claims(tmp_path):
@@ -76,11 +95,14 @@ def test_perplexity_gap_is_absolute_and_in_deviations(tmp_path):
     assert raw.gap == pytest.approx(-5.7)
     assert raw.gap_in_std == pytest.approx(-5.7 / math.sqrt(2))
     read = by(table, "experiment")["ptb-a"]
-    assert read["Test perplexity: ours"] == "141.00 ± 1.41"
+    # A standard error of 1, and Student's law with one degree of freedom.
+    assert read[OURS] == "141.00 ± 12.71"
+    (said,) = [note for note in table.notes if note.startswith("±: half of the 95 % interval of the mean")]
+    assert said.endswith("Gaps in deviations are in that deviation.")
     assert (read["Gap"], read["Gap in deviations"]) == ("−5.70", "−4.0")
     assert (read["Parameters"], read["Replicas"]) == ("1,000", "2 of 3")
     assert "A: at this tier 6 epochs at most in place of 60." in table.notes
-    assert by(table, "experiment")["ptb-c"]["Test perplexity: ours"] == "not trained yet"
+    assert by(table, "experiment")["ptb-c"][OURS] == "not trained yet"
 
 
 def test_the_deviation_of_two_replicas_that_agree_is_not_the_measure(tmp_path):
@@ -92,10 +114,14 @@ def test_the_deviation_of_two_replicas_that_agree_is_not_the_measure(tmp_path):
     pooled = math.sqrt(18.005 / 3)
     assert raw.gap_in_std["ptb-c"] == pytest.approx((126.05 - 131.2) / pooled)
     assert raw.gap_in_std["ptb-a"] == pytest.approx((142.0 - 146.7) / pooled)
-    assert any(note.startswith("Gap in deviations: ") and "2.45 (A; C)" in note for note in table.notes)
+    assert "Deviation of one replica: 2.45 with 3 degrees of freedom (A; C)." in table.notes
+    # The interval has the freedom of the pool: 3.1824 errors, not the 12.7 of the two replicas of C alone.
+    assert raw.reach["ptb-c"] == pytest.approx(3.182446 * pooled / math.sqrt(2))
+    assert raw.reach["ptb-a"] == pytest.approx(3.182446 * pooled / math.sqrt(3))
     lone = perplexity(make_context(tmp_path, metrics=metrics[:1]), "perplexity", {})
     assert by(lone, "experiment")["ptb-a"]["Gap in deviations"] == "–"
-    assert not [note for note in lone.notes if note.startswith("Gap in deviations")]
+    assert by(lone, "experiment")["ptb-a"][OURS] == "139.00"
+    assert not [note for note in lone.notes if note.startswith(("±", "Deviation of one"))]
 
 
 def course(values):
@@ -125,7 +151,7 @@ def test_perplexity_on_another_corpus_is_not_set_beside_the_papers(tmp_path):
         "other corpus",
         "–",
     )
-    assert (read["Test perplexity: ours"], read["Least possible"]) == ("30.00", "20.00")
+    assert (read[OURS], read["Least possible"]) == ("30.00", "20.00")
     assert any("“Markov text”" in n and "“The treebank”" in n and "133.7" in n for n in table.notes)
     without = perplexity(make_context(tmp_path), "perplexity", {})
     assert "Least possible" not in without.reading()
@@ -144,7 +170,7 @@ def test_what_the_paper_did_not_run_says_so_and_has_its_parameters_counted(tmp_p
     context = make_context(tmp_path, paper=PAPER.model_copy(update={"experiments": experiments}))
     read = by(perplexity(context, "perplexity", {}), "experiment")["ptb-c"]
     assert read["Test perplexity: paper"] == "not run by the paper"
-    assert read["Test perplexity: ours"] == "not run at this tier"
+    assert read[OURS] == "not run at this tier"
     assert (read["Parameters"], read["Replicas"], read["Gap"]) == ("388,873,051", "0", "–")
 
 

@@ -66,6 +66,9 @@ def context(tmp_path_factory):
     return context_of(tmp_path_factory.mktemp("project"))
 
 
+BLEU = "BLEU ± 95 % interval"
+
+
 def test_a_row_a_model_with_its_perplexity_and_bleu(context):
     table = tables.ladder(context, "translation", {})
     read = dict(zip(table.rows.experiment, table.reading().to_dict("records"), strict=True))
@@ -74,16 +77,16 @@ def test_a_row_a_model_with_its_perplexity_and_bleu(context):
     assert read["translate-basic"] == {
         "Model": "Translation, as printed",
         "Parameters": "1,234",
-        "Test perplexity": "30.50 ± 0.71",
-        "BLEU": "4.50 ± 0.71",
+        "Test perplexity ± 95 % interval": "30.50 ± 2.15",
+        BLEU: "4.50 ± 2.15",
         "Different translations": "6 of 6",
-        "Validation perplexity": "35.00 ± 0.00",
-        "Epoch": "3.5 ± 0.7",
+        "Validation perplexity ± 95 % interval": "35.00 ± 0.00",
+        "Epoch": "3.5",
         "Replicas": "2 of 3",
     }
     assert read["translate-gru"]["Replicas"] == "not trained yet"
-    assert read["translate-gru"]["BLEU"] == "–"
-    assert table.notes == ["BLEU by sacrebleu, nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|version:9.9."]
+    assert read["translate-gru"][BLEU] == "–"
+    assert table.notes[:-1] == ["BLEU by sacrebleu, nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|version:9.9."]
 
 
 def test_translations_that_are_alike_and_trainings_that_are_cut_short_are_told(tmp_path):
@@ -108,10 +111,10 @@ def test_a_model_that_writes_one_thing_for_everything_is_named(context, tmp_path
 
 
 def test_a_tiers_reductions_are_said_once(tmp_path):
-    reduced = tables.ladder(context_of(tmp_path / "a", "reduced"), "translation", {}).notes[1:]
+    reduced = tables.ladder(context_of(tmp_path / "a", "reduced"), "translation", {}).notes[1:-1]
     said = "10,000 pairs of sentences in place of 29,000 and 15 epochs at most in place of 30"
     assert reduced == [f"All at this tier: {said}."]
-    (quick,) = tables.ladder(context_of(tmp_path / "b", "quick"), "translation", {}).notes[1:]
+    (quick,) = tables.ladder(context_of(tmp_path / "b", "quick"), "translation", {}).notes[1:-1]
     assert quick.startswith("All at this tier: on “Sentences of a Markov chain and their translation")
 
 

@@ -9,6 +9,22 @@ from reprise.report.context import Context
 ORIGINAL_CURVES = "uva_text_loss_curves.csv"
 NEIGHBOURS = 100
 """Losses of so many steps before and after one are averaged with its own: a single batch's is noisy."""
+EXPECTED = [
+    ("hansel", "expected_log_probability", "P of “etel” after “Hansel and Gr”"),
+    ("hansel", "expected_rank", "rank of “e” there"),
+    ("operator", "blank_probability", "P of a blank after “… a vector space.”"),
+    ("operator-blank", "capital_probability", "P of a capital after that blank"),
+    ("temperature-1", "next_character_entropy", "entropy of the next character, nats, temperature 1"),
+    ("temperature-0.8", "next_character_entropy", "the same at temperature 0.8"),
+    ("book", "words_in_licence", "words of the licence in excerpts of the file"),
+    ("sample", "words_in_licence", "words of the licence after a random character"),
+    ("hamlet", "words_in_licence", "after “To be, or not to be …”"),
+    ("history", "words_in_licence", "after “History will be kind …”"),
+    ("hansel", "words_in_licence", "after “Hansel and Gr”"),
+    ("operator", "words_in_licence", "after “Let T be a bounded …”"),
+    ("bird", "words_in_licence", "after “Mas vale pajaro …”"),
+]
+"""Split, metric and name of what is measured after the prompts."""
 
 
 def original_of(context: Context, name: str) -> pd.Series | None:

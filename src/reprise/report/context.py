@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from reprise.config.schema import Dataset, Display, Experiment, Paper, Reported
 from reprise.data import ldc_wsj
 from reprise.errors import UserError
 from reprise.report.collected import COLUMNS, CURVE_COLUMNS, read_claims, read_collected, read_samples
+from reprise.report.replicas import Replicas
 
 NOT_RUN = "not run at this tier"
 NOT_TRAINED = "not trained yet"
@@ -124,6 +126,11 @@ class Context:
         rows = of_experiment(self.metrics, experiment)
         rows = rows[(rows.status == "finished") & (rows.metric == metric) & (rows.split == split)]
         return rows.sort_values("replica", kind="stable").value.to_numpy(dtype=float)
+
+    @cached_property
+    def replicas(self) -> Replicas:
+        """The same of all experiments and metrics at once, for what pools them."""
+        return Replicas(self.metrics, self.experiments)
 
     def points(self, experiment: str, metric: str, split: str, status: str = "finished") -> pd.DataFrame:
         """The curves of all replicas of one status: index x, a column a replica, NaN after its end."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reprise.report import gso
 from reprise.report.context import NOT_RUN, NOT_TRAINED, Context
 from reprise.report.rounding import interval, plural
 
@@ -9,6 +10,8 @@ _NAMED = 4
 """So many experiments are called by name; of more, the table or figure itself says which."""
 _WITHIN = {"Diverged", "Replicas still missing"}
 """What happens to replicas within an experiment, not to all of it."""
+_DRAWN = {"gso.loss_against_ratio": gso.bars}
+"""What else is computed of what a figure shows."""
 
 
 def replicas(context: Context, display_id: str) -> str:
@@ -38,4 +41,5 @@ def replicas(context: Context, display_id: str) -> str:
         elif found:
             named = (f"{titles[name]} ({count})" if count else titles[name] for name, count in found.items())
             sentences.append(f"{words}: {'; '.join(named)}.")
-    return " ".join(sentences)
+    more = _DRAWN.get(context.display(display_id).function)
+    return " ".join(filter(None, [*sentences, more(context, names) if more else ""]))

@@ -5,13 +5,13 @@ A replica of its experiments is a fold, so that two of them are compared replica
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
 from reprise.data import ldc_wsj
 from reprise.report.context import Context, of_experiment
-from reprise.report.rounding import integer
+from reprise.report.rounding import integer, interval
 
 TOKEN = "cross_entropy"
 CHARACTER = "cross_entropy_per_character"
@@ -24,6 +24,28 @@ def by_fold(context: Context, name: str, metric: str, split: str = "test") -> pd
     rows = of_experiment(context.metrics, name)
     rows = rows[(rows.status == "finished") & (rows.metric == metric) & (rows.split == split)]
     return rows.set_index("replica").value.sort_index()
+
+
+def on_equal_folds(context: Context, names: Iterable[str], metric: str) -> pd.DataFrame:
+    """Test losses, a row an experiment and a column a fold: of the folds that all have, of every one if none is."""
+    losses = pd.DataFrame({name: by_fold(context, name, metric) for name in names}).T
+    shared = losses.dropna(axis=1)
+    return losses if shared.empty else shared
+
+
+def bars(context: Context, names: Iterable[str]) -> str:
+    """What the points and bars of Figure 1 are, of each kind of token: means over so many folds, or one fold."""
+    kinds: dict[str, list[str]] = {}
+    for name in names:
+        if len(by_fold(context, name, TOKEN)):
+            kinds.setdefault(context.setting(name, "data.tokens"), []).append(name)
+    said = []
+    for kind, there in kinds.items():
+        counts = on_equal_folds(context, there, TOKEN).notna().sum(axis=1)
+        low, high = counts.min(), counts.max()
+        over = f"means over {interval(low, high)} folds, bars ± one standard deviation of folds"
+        said.append(f"{kind} {over if high > 1 else 'of 1 fold (n = 1), without bars'}")
+    return f"Points: {'; '.join(said)}." if said else ""
 
 
 def paired(context: Context, name: str, other: str, metric: str) -> pd.Series:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from reprise.evidence.verdicts import VERDICTS
-from reprise.report import verdicts
+from reprise.report import criteria, verdicts
 from reprise.report.context import Context
 
 KINDS = {
@@ -37,7 +37,7 @@ def verdict_counts(contexts: Iterable[Context]) -> dict[str, Any]:
 
 
 def claim_rows(contexts: Iterable[Context]) -> list[dict[str, Any]]:
-    """Every claim with its verdict, the sentence behind it and where that would change."""
+    """Every claim with its verdict, the sentence behind it, how it is decided, and where that would change."""
     rows = []
     for context in contexts:
         for key, claim in context.paper.claims.items():
@@ -54,6 +54,7 @@ def claim_rows(contexts: Iterable[Context]) -> list[dict[str, Any]]:
                     "flips": verdicts.flips(found["alternatives"]) if found else [],
                     "alternatives": verdicts.how_many_run(found["alternatives"]) if found else "",
                     "experiments": list(found["experiments"]) if found else [],
+                    "decided": criteria.decided_by(claim, found or {}),
                 }
             )
     return rows
@@ -76,9 +77,9 @@ def experiment_rows(papers: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]
                     "variant": card["variant"] or "",
                     "state": state or ("partly trained" if status.run else "not trained"),
                     "run": f"{status.run} of {status.wanted}",
-                    "metric": f"{first['split']} {first['metric']}" if first else "",
-                    "theirs": first["paper"] if first else "",
-                    "ours": first["ours"] if first else "",
+                    "metric": first["metric"] if first else "",
+                    "theirs": first["paper_unit"] if first else "",
+                    "ours": first["ours_unit"] if first else "",
                 }
             )
     return rows

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from reprise.config.project import Project
 from reprise.config.resolved import Resolved
 from reprise.files import write_atomically
-from reprise.report import assumptions, facts, interactive, overview, rounding
+from reprise.report import assumptions, criteria, facts, interactive, overview, rounding
 from reprise.report.context import NOT_RUN, Context, of_experiment
 from reprise.report.equations import equation
+from reprise.report.measured import metrics
 from reprise.report.render import Entry, entries
-from reprise.report.thumbnails import training_curve
+from reprise.report.thumbnails import described, training_curve
 
 TEMPLATES = Path(__file__).with_name("templates")
 TIERS = {
@@ -46,6 +47,7 @@ def page(project: Project, contexts: Mapping[str, Context]) -> str:
         keep_trailing_newline=True,
     )
     environment.filters["sentence"] = lambda text: f"{text.strip().rstrip('.')}."
+    environment.filters["natural"] = natural
     folder = project.root / "results" / project.config.tier
     there = list(entries(project.papers, project.root).values())
     papers = [_paper(c, [e for e in there if e.paper == c.paper_id], folder) for c in contexts.values()]
@@ -64,10 +66,16 @@ def page(project: Project, contexts: Mapping[str, Context]) -> str:
         verdicts=overview.verdict_counts(contexts.values()),
         kinds=overview.KINDS,
         claims=overview.claim_rows(contexts.values()),
+        criteria=criteria.key(),
         index=overview.experiment_rows(papers),
         table_styles=interactive.styles(),
         table_script=interactive.module_url(),
     )
+
+
+def natural(name: str) -> str:
+    """What a name with numbers is sorted by as text: "C3" before "C10"."""
+    return re.sub(r"\d+", lambda number: number[0].zfill(6), name)
 
 
 def _paper(context: Context, shown: list[Entry], folder: Path) -> dict[str, Any]:
@@ -95,8 +103,16 @@ def _figure(context: Context, entry: Entry, folder: Path) -> dict[str, Any]:
 
 def _table(context: Context, entry: Entry, folder: Path) -> dict[str, Any]:
     file = folder / "tables" / f"{entry.name}.html"
-    content = Markup(file.read_text(encoding="utf-8")) if file.is_file() else None
-    return {**_display(context, entry), "content": content, "formats": ("csv", "md")}
+    text = file.read_text(encoding="utf-8") if file.is_file() else ""
+    table, end, notes = text.partition("</table>")  # what stands after it does not scroll with it
+    table, columns = re.subn(r"<th(?=[ >])", '<th scope="col"', table)
+    return {
+        **_display(context, entry),
+        "content": Markup(table + end) if text else None,
+        "notes": Markup(notes),
+        "columns": columns,
+        "formats": ("csv", "md"),
+    }
 
 
 def _display(context: Context, entry: Entry) -> dict[str, Any]:
@@ -124,9 +140,10 @@ def _card(context: Context, experiment: Resolved) -> dict[str, Any]:
         "status": context.status(experiment.experiment),
         "equation": equation(entry.model.name) if entry.model else "",
         "curve": training_curve(context, experiment.experiment),
+        "curve_words": described(context, experiment.experiment),
         "parameters": next((rounding.integer(p) for p in replicas.parameters.dropna()), None),
         "settings": list(_settings(experiment)),
-        "metrics": _metrics(context, experiment, rows),
+        "metrics": metrics(context, experiment, rows),
         "replicas": [_replica(row, experiment) for row in replicas.to_dict("records")],
         "command": f"python -m reprise train {experiment.id} --tier {experiment.tier} --replica 0",
         "cited_by": [f"{context.paper_id}-{display}" for display in entry.cited_by],
@@ -152,34 +169,6 @@ def _settings(experiment: Resolved) -> Any:
 def _anchor(origin: str) -> str:
     kind, _, name = origin.partition(" ")
     return f"{kind}-{name}" if kind in {"assumption", "deviation"} else ""
-
-
-def _metrics(context: Context, experiment: Resolved, rows: pd.DataFrame) -> list[dict[str, str]]:
-    """Every metric, mean ± deviation over the finished replicas, beside what the paper reports."""
-    comparable = not context.replaced_dataset(experiment.base)
-    found = []
-    named = rows.loc[rows.metric != "", ["metric", "split", "unit"]].drop_duplicates()
-    for metric, split, unit in named.itertuples(index=False):
-        values = context.values(experiment.experiment, metric, split)
-        ours = rounding.significant(rounding.mean(values), 5)
-        if len(values) > 1:
-            ours += f" ± {rounding.significant(rounding.deviation(values), 2)}"
-        given, paper = context.reported(experiment.base, metric, split)
-        theirs = rounding.significant(paper, 5) if given and comparable else ""
-        stated = context.printed_unit(experiment.base, metric, split)
-        if theirs and stated:  # beside the unit of ours it would look as if it were in that one
-            theirs += f" (printed as {stated})"
-        found.append(
-            {
-                "metric": metric.replace("_", " "),
-                "split": split,
-                "paper": theirs,
-                "ours": ours,
-                "n": str(len(values)),
-                "unit": "" if unit == "1" else unit,
-            }
-        )
-    return found
 
 
 def _replica(row: Mapping[str, Any], experiment: Resolved) -> dict[str, str]:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from reprise.evidence.wording import digits as decimals
+
 NONE = "–"
 """Stands where there is no number to show."""
 
@@ -47,10 +49,27 @@ def mean(values: Sequence[float] | np.ndarray) -> float | None:
 
 
 def spread(centre: float | None, std: float | None, places: int) -> str:
-    """Mean ± standard deviation; the mean alone where there is no deviation."""
+    """Mean ± what is given, an interval's half or a deviation, as the head above says; the mean alone without it."""
     if pd.isna(centre) or pd.isna(std):
         return fixed(centre, places)
     return f"{fixed(centre, places)} ± {fixed(std, places)}"
+
+
+def even(centre: float | None, reach: float | None, digits: int = 5) -> str:
+    """A number of unknown size to so many significant digits, a count in full; with ± both to the same decimals.
+
+    There are as many decimals as the number has so, or as two digits of what stands after ± need.
+    """
+    if pd.isna(centre):
+        return NONE
+    text = integer(centre) if float(centre).is_integer() and abs(centre) >= 10 else significant(centre, digits)
+    if pd.isna(reach):
+        return text
+    if "e" in text and abs(centre) < 1:
+        return f"{text} ± {significant(reach, 2)}"
+    text = "" if "e" in text else text
+    places = max(len(text.partition(".")[2]), decimals(reach) or 0)
+    return f"{fixed(centre, places)} ± {fixed(reach, places)}"
 
 
 def interval(low: float | None, high: float | None) -> str:

@@ -8,8 +8,11 @@ import io
 import pandas as pd
 from matplotlib.figure import Figure
 
+from reprise.evidence.names import name_of
 from reprise.report import style
 from reprise.report.context import Context, of_experiment
+from reprise.report.measured import unit_words
+from reprise.report.rounding import interval, mean, significant
 
 _PREFERRED = ("cross_entropy", "accuracy")
 _POINTS, _REPLICAS = 300, 8
@@ -29,6 +32,25 @@ def training_curve(context: Context, experiment: str) -> str | None:
         out = io.BytesIO()
         figure.savefig(out, format="png", dpi=100)
     return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode()
+
+
+def described(context: Context, experiment: str) -> str:
+    """What that curve shows, in words: model and variant, where each split ends on the mean, over how many replicas."""
+    base, _, variant = experiment.partition("@")
+    text = f"Training curve of {context.entry(base).title}{f' ({variant})' if variant else ''}"
+    rows = of_experiment(context.curves, experiment)
+    rows = rows[rows.axis.isin(("epoch", "step")) & rows.metric.isin(_PREFERRED)]
+    if rows.empty:
+        return text
+    said = []
+    rows = rows[rows.metric == next(m for m in _PREFERRED if (rows.metric == m).any())]
+    for split, of_split in rows.groupby("split", sort=False):
+        last = of_split.sort_values("x", kind="stable").groupby("replica").tail(1)
+        end, at = significant(mean(last.value.to_numpy()), 3), interval(last.x.min(), last.x.max())
+        name, unit = name_of(rows.metric.iloc[0], split), unit_words(last.unit.iloc[0])
+        said.append(f"{name} {end}{unit} at {last.axis.iloc[0]} {at}")
+    count = rows.replica.nunique()
+    return f"{text}: at its end {', '.join(said)}{f', means over {count} replicas' if count > 1 else ', 1 replica'}"
 
 
 def _drawn(rows: pd.DataFrame, metric: str) -> Figure:

@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import Any
 
+from reprise.config.claims import Claim
+from reprise.evidence.contrasts import terms_of
 from reprise.evidence.verdicts import NOT_RUN, VERDICTS
 from reprise.report.context import Context
 from reprise.report.rounding import NONE, plural
 from reprise.report.tables import Column, Table
 
+_NO_CLAIM = "No claim of the paper is about these numbers."
 
-def of_experiment(context: Context, name: str) -> str:
-    """ "R1 reproduced; R4, R20 not run": the claims that rest on an experiment, or on a variant; "" without any."""
-    base, _, suffix = name.partition("@")
-    found: dict[str, list[str]] = {}
-    for key, claim in in_order(context):
-        judged = claim["alternatives"].get(suffix) if suffix else claim
-        if judged and base in judged["experiments"]:
-            found.setdefault(judged["verdict"], []).append(key)
+
+def of_experiments(context: Context, names: Iterable[str], about: Collection[str] = ("*",)) -> str:
+    """ "R1 reproduced; R4, R20 not run": the claims that rest on experiments or variants; "" without any.
+
+    `about`: patterns of "<metric> <split>" (a point of a curve is "<metric>@<x> <split>"); claims about other metrics
+    of the experiments are left out.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for name in names:
+        base, _, suffix = name.partition("@")
+        for key, claim in in_order(context):
+            judged = claim["alternatives"].get(suffix) if suffix else claim
+            if judged and base in judged["experiments"] and _is_about(context.paper.claims[key], base, about):
+                found.setdefault(judged["verdict"], {})[key] = None
     return "; ".join(f"{', '.join(found[verdict])} {verdict}" for verdict in VERDICTS if verdict in found)
+
+
+def _is_about(claim: Claim, experiment: str, about: Collection[str]) -> bool:
+    """Whether a claim asks for one of these metrics of the experiment; an identity asks for none and is about all."""
+    terms = terms_of(claim)
+    asked = {" ".join(map(str, term.quantity)) for term in terms if term.experiment == experiment}
+    return any(fnmatchcase(quantity, pattern) for quantity in asked for pattern in about) or not (terms or not about)
 
 
 def in_order(context: Context) -> list[tuple[str, Mapping[str, Any]]]:
@@ -28,21 +45,27 @@ def in_order(context: Context) -> list[tuple[str, Mapping[str, Any]]]:
     return [(key, context.claims[key]) for key in context.paper.claims if key in context.claims]
 
 
-def beside(context: Context, table: Table) -> Table:
-    """The table with a last column of the claims that rest on a row's experiment; itself where there are none.
+About = Callable[[Mapping[str, Any]], Collection[str]]
+"""The metrics that a row shows, as patterns of "<metric> <split>"; none where no claim can be about it."""
 
-    Of several rows of one experiment the first has them. "<paper>/<experiment>" is an experiment of another paper.
+
+def beside(context: Context, table: Table, about: About, only: Collection[str] = ()) -> Table:
+    """The table with a last column of the claims that a row is about: they rest on its experiment and its metrics.
+
+    A row names one experiment, or has a tuple of several; "<paper>/<experiment>" is one of another paper. `only`: these
+    claims alone. Where claims were judged and none of them is about a row, a note says so in place of the column.
     """
-    said, before = [], None
-    for name in table.rows.experiment:
-        paper, _, own = name.rpartition("/")
-        there = context.papers.get(paper, context)
-        said.append(of_experiment(there, own) if name != before else "")
-        before = name
-    if not any(said):
-        return table
-    columns = [*table.columns, Column("Claims", lambda row: row["claims"] or NONE, words=True)]
-    return replace(table, columns=columns, rows=table.rows.assign(claims=said))
+    said = []
+    for row in table.rows.to_dict("records"):
+        names = row["experiment"] if isinstance(row["experiment"], tuple) else (row["experiment"],)
+        there = context.papers.get(names[0].rpartition("/")[0], context)
+        if only:
+            there = replace(there, claims={key: found for key, found in there.claims.items() if key in only})
+        said.append(of_experiments(there, (name.rpartition("/")[2] for name in names), about(row)))
+    if any(said):
+        columns = [*table.columns, Column("Claims", lambda row: row["claims"] or NONE, words=True)]
+        return replace(table, columns=columns, rows=table.rows.assign(claims=said))
+    return replace(table, notes=[*table.notes, _NO_CLAIM]) if context.claims else table
 
 
 def was_judged(alternative: Mapping[str, Any]) -> bool:
@@ -52,7 +75,11 @@ def was_judged(alternative: Mapping[str, Any]) -> bool:
 
 def flips(alternatives: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """ "weight-law=corrected (direction only)" of every alternative that turns a claim."""
-    return [f"{name} ({found['verdict']})" for name, found in alternatives.items() if found["flips"]]
+    return [
+        f"{name} ({found['verdict']}{part_of(found).replace(' (', ', of ').removesuffix(')')})"
+        for name, found in alternatives.items()
+        if found["flips"]
+    ]
 
 
 def how_many_run(alternatives: Mapping[str, Mapping[str, Any]]) -> str:
@@ -62,9 +89,18 @@ def how_many_run(alternatives: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def turns(entries: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
-    """ "U1, U3: inconclusive → direction only": claims with what they are as chosen and under one alternative."""
-    found: dict[str, list[str]] = {}
+    """ "U1, U3: inconclusive → direction only (2 of 4 comparisons)": claims with what they are as chosen and under one
+    alternative; of how many comparisons, where it is not of all, so that the verdict as chosen is not the claim's.
+    """
+    found: dict[tuple[str, str], list[str]] = {}
     for key, entry in entries:
         turn = f"{entry['before']} → {entry['verdict']}"
-        found.setdefault(NOT_RUN if turn == f"{NOT_RUN} → {NOT_RUN}" else turn, []).append(key)
-    return "; ".join(f"{', '.join(keys)}: {turn}" for turn, keys in found.items())
+        turn = NOT_RUN if turn == f"{NOT_RUN} → {NOT_RUN}" else turn
+        found.setdefault((turn, part_of(entry)), []).append(key)
+    return "; ".join(f"{', '.join(keys)}: {turn}{part}" for (turn, part), keys in found.items())
+
+
+def part_of(entry: Mapping[str, Any]) -> str:
+    """ " (2 of 4 comparisons)", of an alternative under which a part of a claim is looked at; "" where it is all."""
+    looked_at, every = entry.get("parts") or (0, 0)
+    return f" ({looked_at} of {plural(every, 'comparison')})" if looked_at < every else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -14,7 +14,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from reprise.data.character_lines import LONG
 from reprise.report import figures, style
 from reprise.report.context import Context
-from reprise.report.gso import CHARACTER, TOKEN, astray, by_fold
+from reprise.report.gso import CHARACTER, TOKEN, astray, by_fold, on_equal_folds
 from reprise.report.rounding import deviation, mean, plural, significant
 
 _FIRST = {"color": style.BLUE, "marker": "o", "linestyle": "-"}
@@ -32,8 +32,9 @@ _AXIS = "position_in_word"
 def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """Test loss over |m|/|h| (logarithmic), a line a kind of token: per token, per character, and above the best ratio.
 
-    Points are means over the folds that all models of a curve have, bars ± one standard deviation; in the third panel
-    of the differences of equal folds. The ratio of the lowest mean is marked, and where a fold stopped being finite.
+    Points are means over the folds that all models of a curve have, bars ± one standard deviation, none where it is one
+    fold; in the third panel of the differences of equal folds. The ratio of the lowest mean is marked, and where a fold
+    stopped being finite. What is said of the bars is computed by `reprise.report.gso.bars`.
     """
     context.options(figure_id, options)
     names = context.cited_by(figure_id)
@@ -48,12 +49,13 @@ def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, A
         there = cited[cited.n > 0]
         if there.empty:
             continue
-        losses = [_on_equal_folds(context, there.index, metric) for metric in _PANELS]
+        losses = [on_equal_folds(context, there.index, metric) for metric in _PANELS]
         best = losses[0].mean(axis=1).idxmin()
         for axes, of in zip(panels, [*losses, losses[0] - losses[0].loc[best]], strict=True):
             _line(axes, there, _over_folds(of, mean), _over_folds(of, deviation), look)
-        part = "" if len(there) == len(cited) else f" ({len(there)} of {plural(len(cited), 'ratio')} run)"
-        handles.append(Line2D([], [], **look, **_DRAWN, label=f"{kind}{part}"))
+        part = [] if len(there) == len(cited) else [f"{len(there)} of {plural(len(cited), 'ratio')} run"]
+        part += ["n = 1"] if losses[0].notna().sum(axis=1).max() == 1 else []
+        handles.append(Line2D([], [], **look, **_DRAWN, label=f"{kind} ({'; '.join(part)})" if part else kind))
     for axes, title in zip(panels, (*_PANELS.values(), "above the best, nats per token"), strict=True):
         axes.set_title(title)
         _ratios(axes, points[points.n > 0])
@@ -118,13 +120,6 @@ def _point(context: Context, name: str) -> dict[str, Any]:
         "n": len(by_fold(context, name, TOKEN)),
         "astray": bool(astray(context, name)),
     }
-
-
-def _on_equal_folds(context: Context, names: Iterable[str], metric: str) -> pd.DataFrame:
-    """Test losses, a row an experiment and a column a fold: of the folds that all have, of every one if none is."""
-    losses = pd.DataFrame({name: by_fold(context, name, metric) for name in names}).T
-    shared = losses.dropna(axis=1)
-    return losses if shared.empty else shared
 
 
 def _over_folds(losses: pd.DataFrame, of: Callable[[pd.Series], float | None]) -> pd.Series:

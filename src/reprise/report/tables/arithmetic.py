@@ -59,14 +59,20 @@ def _number(value: float) -> str:
 
 
 def _computed(row: Mapping[str, Any]) -> str:
-    both = [row["value"]] if pd.isna(row["other"]) else [row["value"], row["other"]]
-    return " and ".join(_number(value) for value in both)
+    """The value; in per cent where the paper prints it so."""
+    if not pd.isna(row["other"]):
+        return " and ".join(_number(value) for value in (row["value"], row["other"]))
+    if pd.notna(row["printed"]) and row["printed"].endswith("%"):
+        return f"{_number(round(100 * row['value'], 9))} %"
+    return _number(row["value"])
 
 
 def _agreement(row: Mapping[str, Any]) -> str:
     if row["agreement"] not in {DIFFERS, NOT_EQUAL}:
         return row["agreement"]
-    return f"{row['agreement']} ({fixed(100 * abs(row['off']), 2)}\u00a0% {'more' if row['off'] > 0 else 'less'})"
+    than = "what is printed" if pd.isna(row["other"]) else "the second"
+    more = "more" if row["off"] > 0 else "less"
+    return f"{row['agreement']} ({fixed(100 * abs(row['off']), 2)}\u00a0% {more} than {than})"
 
 
 def _formula(row: Mapping[str, Any]) -> str:

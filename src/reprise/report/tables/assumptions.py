@@ -8,12 +8,13 @@ from typing import Any
 import pandas as pd
 
 from reprise.errors import UserError
+from reprise.evidence.names import name_of
 from reprise.report import verdicts
 from reprise.report.assumptions import Outcome, outcomes, sentence
 from reprise.report.context import Context, of_experiment
 from reprise.report.gso import by_fold
-from reprise.report.rounding import NONE, deviation, fixed, integer, mean, significant
-from reprise.report.spreads import replica_deviation
+from reprise.report.rounding import NONE, even, fixed, integer, mean, significant
+from reprise.report.spreads import INTERVAL, meaning, measured
 from reprise.report.tables import Column, Table
 from reprise.report.words import settings
 
@@ -38,7 +39,13 @@ def consequences(context: Context, table_id: str, options: Mapping[str, Any]) ->
     columns = [c for c in _COLUMNS if (c is not _MEASURED or len(several) > 1)]
     notes = [sentence(context)] if found else []
     if frame.difference_in_deviations.notna().any():
-        notes.append("In brackets: the difference in standard deviations of one replica.")
+        notes.append("In brackets: the difference in deviations of one replica.")
+        notes.append(meaning(context, frame.experiment.dropna()))
+    if any(verdicts.part_of(entry) for outcome in found.values() for entry in outcome.claims.values()):
+        notes.append(
+            "Where only a part of a claim's comparisons could be looked at (2 of 4), both verdicts are on these alone: "
+            "the one as chosen may differ from the claim's, which is on all of them."
+        )
     notes += [f"Deviation {key}: {entry.title}." for key, entry in context.paper.deviations.items()]
     return Table(columns, frame, notes)
 
@@ -73,21 +80,23 @@ def _compared(context: Context, name: str, suffix: str, numbers: list[tuple[str,
     there = (q for q in numbers if len(context.values(name, *q)) or len(context.values(variant, *q)))
     found = next(there, None)
     metric, split = found or numbers[0]
-    chosen, ours = (context.values(experiment, metric, split) for experiment in (name, variant))
+    chosen, ours = (measured(context, experiment, metric, split) for experiment in (name, variant))
     difference = _above(context, variant, name, metric, split)
-    std, status = replica_deviation(context, name, metric, split), context.status(variant)
+    std, status = chosen.deviation, context.status(variant)
     return {
         "experiment": name,
         "experiment_title": context.entry(name).title,
         # Which of the numbers it will have is not known before there is one.
         "metric": metric if found or len(numbers) == 1 else None,
         "split": split if found or len(numbers) == 1 else None,
-        "chosen_mean": mean(chosen),
-        "chosen_std": deviation(chosen),
-        "chosen_n": len(chosen),
-        "mean": mean(ours),
-        "std": deviation(ours),
-        "n": len(ours),
+        "chosen_mean": chosen.mean,
+        "chosen_std": chosen.own,
+        "chosen_reach": chosen.reach,
+        "chosen_n": chosen.n,
+        "mean": ours.mean,
+        "std": ours.own,
+        "reach": ours.reach,
+        "n": ours.n,
         "diverged": status.diverged,
         "run": status.run,
         "absence": status.absence,
@@ -112,8 +121,7 @@ def _number(value: float | None, digits: int = 5) -> str:
 
 
 def _spread(row: Mapping[str, Any], key: str) -> str:
-    std = row[f"{key}std"]
-    return _number(row[f"{key}mean"]) + ("" if pd.isna(std) else f" ± {significant(std, 2)}")
+    return even(row[f"{key}mean"], row[f"{key}reach"])
 
 
 def _instead(row: Mapping[str, Any]) -> str:
@@ -150,12 +158,13 @@ def _or_dash(value: Any) -> str:
 
 _KEYS = [
     *("assumption", "title", "choice", "source", "unrun", "alternative", "settings", "state"),
-    *("experiment", "experiment_title", "metric", "split", "chosen_mean", "chosen_std", "chosen_n", "mean", "std", "n"),
+    *("experiment", "experiment_title", "metric", "split", "chosen_mean", "chosen_std", "chosen_reach", "chosen_n"),
+    *("mean", "std", "reach", "n"),
     *("diverged", "run", "absence", "difference", "difference_in_deviations", "claims", "first", "again"),
 ]
 _MEASURED = Column(
     "Measured",
-    lambda row: NONE if pd.isna(row["metric"]) else f"{row['split']} {row['metric'].replace('_', ' ')}",
+    lambda row: NONE if pd.isna(row["metric"]) else name_of(row["metric"], row["split"]),
     words=True,
 )
 _COLUMNS = [
@@ -165,7 +174,7 @@ _COLUMNS = [
     Column("Claims: as chosen → under it", lambda row: _or_dash(row["claims"]), words=True),
     Column("Run on", lambda row: _or_dash(row["experiment_title"]), words=True),
     _MEASURED,
-    Column("As chosen", lambda row: _spread(row, "chosen_")),
-    Column("Under the alternative", _instead),
-    Column("Difference", _difference),
+    Column(f"As chosen ± {INTERVAL}", lambda row: _spread(row, "chosen_")),
+    Column(f"Under the alternative ± {INTERVAL}", _instead),
+    Column("Difference (in deviations)", _difference),
 ]

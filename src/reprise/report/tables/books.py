@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,10 @@ import pandas as pd
 
 from reprise.evaluation import text_measures
 from reprise.report import verdicts
-from reprise.report.books import loss_near, original_near, original_of, table_steps
+from reprise.report.books import EXPECTED, loss_near, original_near, original_of, table_steps
 from reprise.report.context import Context, of_experiment
-from reprise.report.rounding import NONE, deviation, fixed, integer, mean, spread
+from reprise.report.rounding import NONE, fixed, integer, spread
+from reprise.report.spreads import INTERVAL, Measured, measured, measured_by, noted
 from reprise.report.tables import Column, Table
 from reprise.report.words import replicas
 
@@ -31,25 +34,13 @@ _MEASURES = {
     "spaces": "Spaces",
     _STOPS: "Full stops",
 }
-_EXPECTED = [
-    ("hansel", "expected_log_probability", "P of “etel” after “Hansel and Gr”"),
-    ("hansel", "expected_rank", "rank of “e” there"),
-    ("operator", "blank_probability", "P of a blank after “… a vector space.”"),
-    ("operator-blank", "capital_probability", "P of a capital after that blank"),
-    ("temperature-1", "next_character_entropy", "entropy of the next character, nats, temperature 1"),
-    ("temperature-0.8", "next_character_entropy", "the same at temperature 0.8"),
-    ("book", "words_in_licence", "words of the licence in excerpts of the file"),
-    ("sample", "words_in_licence", "words of the licence after a random character"),
-    ("hamlet", "words_in_licence", "after “To be, or not to be …”"),
-    ("history", "words_in_licence", "after “History will be kind …”"),
-    ("hansel", "words_in_licence", "after “Hansel and Gr”"),
-    ("operator", "words_in_licence", "after “Let T be a bounded …”"),
-    ("bird", "words_in_licence", "after “Mas vale pajaro …”"),
-]
 
 
 def loss_at_steps(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row a book and step: the original's mean loss and ours, and whether ours is within two deviations of it."""
+    """A row a book and step: the original's mean loss and ours, and whether ours is within two deviations of it.
+
+    These deviations are of the original's single batches, since there is one run of it; ± of ours is its interval.
+    """
     context.options(table_id, options)
     names = context.cited_by(table_id)
     rows = pd.DataFrame([row for name in names for row in _losses(context, name)])
@@ -60,7 +51,8 @@ def loss_at_steps(context: Context, table_id: str, options: Mapping[str, Any]) -
         if (other := context.replaced_dataset(name))
     ]
     notes += _within(rows)
-    return verdicts.beside(context, Table(_LOSSES, rows, notes))
+    notes += [f"Ours {note}" for note in noted(context, names, rows)]
+    return verdicts.beside(context, Table(_LOSSES, rows, notes), lambda row: (f"cross_entropy_mark_{row['mark']} *",))
 
 
 def _within(rows: pd.DataFrame) -> list[str]:
@@ -76,22 +68,24 @@ def _within(rows: pd.DataFrame) -> list[str]:
 
 
 def _losses(context: Context, name: str) -> list[dict[str, Any]]:
-    original, ours = original_of(context, name), context.points(name, "cross_entropy", "train")
+    original, curves = original_of(context, name), cache(lambda run: context.points(run, "cross_entropy", "train"))
     status, rows = context.status(name), []
-    for step in table_steps(context, name):
-        values = loss_near(ours, step).dropna().to_numpy()
+    for mark, step in enumerate(table_steps(context, name), 1):
+        ours = measured_by(context, name, lambda run, step=step: loss_near(curves(run), step).dropna().to_numpy())
         centre, std = original_near(original, step) if original is not None else (None, None)
-        gap = mean(values) - centre if len(values) and centre is not None else None
+        gap = ours.gap(centre)
         rows.append(
             {
                 "experiment": name,
                 "title": context.entry(name).title,
                 "step": step,
+                "mark": mark,
                 "original_mean": centre,
                 "original_std": std,
-                "mean": mean(values),
-                "std": deviation(values),
-                "n": len(values),
+                "mean": ours.mean,
+                "std": ours.own,
+                "reach": ours.reach,
+                "n": ours.n,
                 "gap": gap,
                 "gap_in_std": gap / std if gap is not None else None,
                 "within": abs(gap) <= _BOUND * std if gap is not None else None,
@@ -118,10 +112,11 @@ def measures(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
         rows += originals
         quoted = {step for step in _QUOTED if step < steps and not step % every}
         for decoder in ("sample", "argmax"):
-            curves = {m: context.points(name, m, decoder) for m in _MEASURES}
+            curves = cache(lambda run, m, decoder=decoder: context.points(run, m, decoder))
             for step in sorted(quoted.union(table_steps(context, name))):
-                at = {m: c.loc[step].dropna() if step in c.index else [] for m, c in curves.items()}
-                rows.append(_measured(context, name, _TEXTS[decoder], step, length, at))
+                at = {m: measured_by(context, name, partial(_at, curves, m, step)) for m in _MEASURES}
+                point = {"split": decoder, "point": f"@{step}"}
+                rows.append(_measured(context, name, _TEXTS[decoder], step, length, at) | point)
         rows.append(_at_the_end(context, name, "book-short", None, length))
         length = context.setting(name, "training.final_length")
         rows += [_at_the_end(context, name, decoder, steps - 1, length) for decoder in ("sample", "argmax")]
@@ -129,7 +124,15 @@ def measures(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
         texts = f"{context.setting(name, 'training.samples')} texts of each replica"
         beside = f", the original of {integer(originals[0]['of'])} of its author's log" if originals else ""
         notes.append(f"{context.entry(name).title}: a row of ours is of {texts}{beside}.")
-    return Table(_MEASURED, pd.DataFrame(rows), notes)
+    frame = pd.DataFrame(rows)
+    table = Table(_MEASURED, frame, [*notes, *noted(context, context.cited_by(table_id), frame)])
+    return verdicts.beside(context, table, lambda row: [f"{m}{row['point']} {row['split']}" for m in _MEASURES])
+
+
+def _at(curves: Callable[[str, str], pd.DataFrame], measure: str, step: int, run: str) -> Any:
+    """A measure of every replica of a run at a step."""
+    points = curves(run, measure)
+    return points.loc[step].dropna().to_numpy() if step in points.index else []
 
 
 def _originals(context: Context, name: str, length: int) -> list[dict[str, Any]]:
@@ -140,29 +143,31 @@ def _originals(context: Context, name: str, length: int) -> list[dict[str, Any]]
     for step, found in logged.groupby("step"):
         texts = (found.prompt + found.text).tolist()
         counted = {m: (value, n) for m, value, n in text_measures.measure(texts, text_measures.Words(""))}
-        values = {m: [value] for m, (value, _) in counted.items()} | {"words_in_book": []}
+        values = {m: Measured(value, 1) for m, (value, _) in counted.items()}
+        values["words_in_book"] = Measured(None, 0)
         if step == logged.step.max() and context.reported(name, "words_in_book", "sample")[0]:
-            values["words_in_book"] = [context.reported(name, "words_in_book", "sample")[1]]
+            values["words_in_book"] = Measured(context.reported(name, "words_in_book", "sample")[1], 1)
         row = _measured(context, name, "original, sampled", int(step), length, values)
         rows.append(row | {"stops": counted[_STOPS][1] if _STOPS in counted else 0, "of": len(found)})
     return rows
 
 
 def _at_the_end(context: Context, name: str, split: str, step: int | None, length: int) -> dict[str, Any]:
-    values = {m: context.values(name, m, split) for m in _MEASURES}
+    values = {m: measured(context, name, m, split) for m in _MEASURES}
     rows = of_experiment(context.metrics, name)
     stops = pd.to_numeric(rows[(rows.metric == _STOPS) & (rows.split == split)].n).sum()
-    return _measured(context, name, _TEXTS[split], step, length, values) | {"stops": int(stops) or None}
+    more = {"stops": int(stops) or None, "split": split}
+    return _measured(context, name, _TEXTS[split], step, length, values) | more
 
 
 def _measured(
-    context: Context, name: str, texts: str, step: int | None, length: int, values: Mapping[str, Any]
+    context: Context, name: str, texts: str, step: int | None, length: int, values: Mapping[str, Measured]
 ) -> dict[str, Any]:
     row = {"experiment": name, "title": context.entry(name).title, "texts": texts, "step": step, "length": length}
     for measure in _MEASURES:
-        found = list(values.get(measure, []))
-        row |= {measure: mean(found), f"{measure}_std": deviation(found)}
-    return row
+        found = values.get(measure, Measured(None, 0))
+        row |= {measure: found.mean, f"{measure}_std": found.own, f"{measure}_reach": found.reach}
+    return row | {"split": "", "point": ""}
 
 
 def expectations(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
@@ -170,29 +175,33 @@ def expectations(context: Context, table_id: str, options: Mapping[str, Any]) ->
     context.options(table_id, options)
     names = context.cited_by(table_id)
     rows = []
-    for split, metric, label in _EXPECTED:
+    for split, metric, label in EXPECTED:
         row: dict[str, Any] = {"quantity": label, "split": split, "metric": metric}
+        numbers = context.replicas.numbers.get((metric, split), {})
+        if metric == "expected_log_probability":
+            numbers = {name: np.exp(values) for name, values in numbers.items()}
         for name in names:
-            values = context.values(name, metric, split)
-            if metric == "expected_log_probability":
-                values = np.exp(values)
-            row |= {name: mean(values), f"{name}_std": deviation(values)}
-        rows.append(row)
+            found = measured_by(context, name, numbers)
+            row |= {name: found.mean, f"{name}_std": found.own, f"{name}_reach": found.reach}
+        rows.append(row | {"experiment": tuple(names)})
     columns = [Column("Quantity", lambda row: row["quantity"], words=True)]
     columns += [Column(context.entry(name).title, _show(name)) for name in names]
-    return Table(columns, pd.DataFrame(rows))
+    frame = pd.DataFrame(rows)
+    table = Table(columns, frame, noted(context, names, frame))
+    beside = verdicts.beside(context, table, lambda row: (f"{row['metric']} {row['split']}",))
+    return replace(beside, rows=beside.rows.drop(columns="experiment"))
 
 
 def _show(name: str) -> Any:
     def show(row: Mapping[str, Any]) -> str:
         small = pd.notna(row[name]) and 0 < row[name] < 0.0005
-        return "< 0.001" if small else spread(row[name], row[f"{name}_std"], 3)
+        return "< 0.001" if small else spread(row[name], row[f"{name}_reach"], 3)
 
     return show
 
 
 def _share(measure: str) -> Any:
-    return lambda row: spread(row[measure], row[f"{measure}_std"], 3)
+    return lambda row: spread(row[measure], row[f"{measure}_reach"], 3)
 
 
 def _stops(row: Mapping[str, Any]) -> str:
@@ -209,10 +218,16 @@ _BOOK = Column("Book", lambda row: row["title"], words=True)
 _LOSSES = [
     _BOOK,
     Column("Step", lambda row: integer(row["step"])),
-    Column("Loss: original", lambda row: spread(row["original_mean"], row["original_std"], 3)),
-    Column("Loss: ours", lambda row: spread(row["mean"], row["std"], 3) if row["n"] else row["absence"]),
-    Column("Difference", lambda row: fixed(row["gap"], 3)),
-    Column("Difference in the original's deviations", lambda row: fixed(row["gap_in_std"], 1)),
+    Column(
+        "Loss: original ± deviation of its single batches",
+        lambda row: spread(row["original_mean"], row["original_std"], 3),
+    ),
+    Column(
+        f"Loss: ours ± {INTERVAL}",
+        lambda row: spread(row["mean"], row["reach"], 3) if row["n"] else row["absence"],
+    ),
+    Column("Gap", lambda row: fixed(row["gap"], 3)),
+    Column("Gap in deviations of the original's single batches", lambda row: fixed(row["gap_in_std"], 1)),
     Column("Within two deviations", _verdict),
     Column("Replicas", lambda row: replicas(row["n"], row["wanted"])),
 ]

@@ -67,6 +67,7 @@ _KEYS = [
 _COLUMNS = [
     Column("Claim", lambda row: row["claim"], words=True),
     Column("Verdict", _verdict, words=True),
+    Column("Kind", lambda row: row["kind"] or NONE, words=True),
     Column("What the paper says", lambda row: f"{row['text']} ({row['place']})", words=True),
     Column("What the run records say", lambda row: row["sentence"], words=True),
     Column("Changes under", _changes, words=True),

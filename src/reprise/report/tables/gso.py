@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from reprise.errors import UserError
@@ -15,18 +14,20 @@ from reprise.report.context import Context, of_experiment
 from reprise.report.gso import CHARACTER, astray, by_fold, corpora, paired
 from reprise.report.gso_unit import sentences
 from reprise.report.rounding import NONE, deviation, fixed, integer, mean, spread
-from reprise.report.spreads import FEWEST_FOLDS
+from reprise.report.spreads import INTERVAL, deviations, meaning, measured, noted, paired_reach
 from reprise.report.tables import Column, Table
 from reprise.report.words import replicas
 
 _MODELS = {"gso": "general", "first-order": "first-order RNN", "mi-rnn": "general MI-RNN"}
 _BITS, _BY_LINE = "bits_per_character", "cross_entropy_per_character_macro"
+_ABOUT = ("cross_entropy test", "cross_entropy_per_character test", "bits_per_character test")
 
 
 def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """Table 1, a row a model: the paper's number as printed, ours in nats and bits per character, the gap in either.
 
-    Besides, how far it is above the general model of its activation without first-order terms, paired by fold.
+    ± is half of an interval (see `reprise.report.spreads`). Besides, how far it is above the general model of its
+    activation without first-order terms, paired by fold.
     """
     context.options(table_id, options)
     names = context.cited_by(table_id)
@@ -36,17 +37,22 @@ def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     notes += [f"Paper: {note}." for note in sorted(printed)]
     if rows.difference.notna().any():
         notes.append(
-            "Above the model without D and E: the general one of the same activation; mean ± standard deviation of the "
-            "differences of equal folds, in nats per character."
+            "Above the model without D and E: the general one of the same activation; mean of the differences of equal "
+            f"folds, in nats per character, ± half of its {INTERVAL} by their own deviation."
         )
-    if rows.gap_as_nats.notna().any():
-        notes.append(
-            f"Gaps: in brackets in standard deviations of our folds, of {FEWEST_FOLDS} folds at least; where fewer are "
-            "there, none is given."
-        )
+    notes += _precision(context, names, rows)
     where = {name: astray(context, name) for name in names}
     notes += [f"Diverged: {context.entry(name).title}, {'; '.join(folds)}." for name, folds in where.items() if folds]
-    return verdicts.beside(context, Table(_ABLATION, rows, notes))
+    return verdicts.beside(context, Table(_ABLATION, rows, notes), lambda row: _ABOUT)
+
+
+def _precision(context: Context, names: Sequence[str], rows: pd.DataFrame) -> list[str]:
+    """What ± and the gaps in brackets are; nothing where too few folds were run for either."""
+    known = rows[rows.nats_reach.notna()]
+    if known.empty:
+        return []
+    found = deviations(zip(known.title, known.replica_std, known.freedom, strict=True), of="fold, in nats")
+    return [meaning(context, names, gaps=rows.gap_as_nats.notna().any()), *found]
 
 
 def unit_audit(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
@@ -71,17 +77,17 @@ def unit_audit(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     notes = [note, corpora(context, names)]
     if yardstick:
         notes = [*sentences(rows, yardstick, title, asked.published), *notes]
-    return verdicts.beside(context, Table(_AUDIT, rows, notes))
+    notes += noted(context, names, rows)
+    return verdicts.beside(context, Table(_AUDIT, rows, notes), lambda row: _ABOUT, only={key})
 
 
 def _row(context: Context, name: str, names: Sequence[str]) -> dict[str, Any]:
     status, replaced = context.status(name), context.replaced_dataset(name)
-    nats, in_bits, by_line = (context.values(name, metric, "test") for metric in (CHARACTER, _BITS, _BY_LINE))
+    nats, in_bits, by_line = (measured(context, name, metric, "test") for metric in (CHARACTER, _BITS, _BY_LINE))
     # The number stands in the paper's column only where it is about the same text.
     paper = None if replaced else context.reported(name, "cross_entropy", "test")[1]
     parameters = of_experiment(context.metrics, name).parameters.dropna()
     plain = _without_first_order_terms(context, name, names)
-    measured = {"nats": nats, "bits": in_bits}
     differences = paired(context, name, plain, CHARACTER) if plain else []
     return {
         "experiment": name,
@@ -93,19 +99,25 @@ def _row(context: Context, name: str, names: Sequence[str]) -> dict[str, Any]:
         "parameters": int(parameters.iloc[0]) if len(parameters) else None,
         "paper": paper,
         "other_text": replaced is not None and context.reported(name, "cross_entropy", "test")[0],
-        "nats": mean(nats),
-        "nats_std": deviation(nats),
-        "bits": mean(in_bits),
-        "bits_std": deviation(in_bits),
-        "nats_by_line": mean(by_line),
-        "gap_as_nats": _minus(mean(nats), paper),
-        "gap_as_bits": _minus(mean(in_bits), paper),
-        **{f"gap_as_{unit}_in_std": _over(_minus(mean(of), paper), of) for unit, of in measured.items()},
+        "nats": nats.mean,
+        "nats_std": nats.own,
+        "nats_reach": nats.reach,
+        "bits": in_bits.mean,
+        "bits_std": in_bits.own,
+        "bits_reach": in_bits.reach,
+        "nats_by_line": by_line.mean,
+        "replica_std": nats.deviation,
+        "freedom": nats.freedom,
+        "gap_as_nats": nats.gap(paper),
+        "gap_as_bits": in_bits.gap(paper),
+        "gap_as_nats_in_std": nats.gap_in_deviations(paper),
+        "gap_as_bits_in_std": in_bits.gap_in_deviations(paper),
         "difference_to": plain,
         "difference": mean(differences),
         "difference_std": deviation(differences),
+        "difference_reach": paired_reach(context, name, differences),
         "best_epoch": mean(context.values(name, "best_epoch", "valid")),
-        "n": len(nats),
+        "n": nats.n,
         "diverged": len(astray(context, name)),
         "run": status.run,
         "wanted": status.wanted,
@@ -132,15 +144,6 @@ def _without_first_order_terms(context: Context, name: str, names: Sequence[str]
     return None
 
 
-def _minus(ours: float | None, paper: float | None) -> float | None:
-    return None if ours is None or paper is None else ours - paper
-
-
-def _over(gap: float | None, folds: np.ndarray) -> float | None:
-    """A gap in standard deviations of the folds."""
-    return gap / deviation(folds) if gap is not None and len(folds) >= FEWEST_FOLDS and deviation(folds) else None
-
-
 def _signed(value: float | None, places: int, of: str = "") -> str:
     """A number with its sign, + included; a dash where there is none."""
     if pd.isna(value):
@@ -150,7 +153,7 @@ def _signed(value: float | None, places: int, of: str = "") -> str:
 
 def _difference(row: Mapping[str, Any]) -> str:
     text = _signed(row["difference"], 4)
-    return text if pd.isna(row["difference_std"]) else f"{text} ± {fixed(row['difference_std'], 4)}"
+    return text if pd.isna(row["difference_reach"]) else f"{text} ± {fixed(row['difference_reach'], 4)}"
 
 
 def _model(row: Mapping[str, Any]) -> str:
@@ -168,7 +171,7 @@ def _mean(title: str, key: str) -> Column:
     def show(row: Mapping[str, Any]) -> str:
         if not row["n"]:
             return "diverged" if row["run"] else row["absence"]
-        return spread(row[key], row[f"{key}_std"], 3)
+        return spread(row[key], row[f"{key}_reach"], 3)
 
     return Column(title, show)
 
@@ -192,11 +195,11 @@ _ABLATION = [
     Column("φ", lambda row: row["activation"] or NONE, words=True),
     Column("Parameters", lambda row: integer(row["parameters"])),
     Column("Paper, as printed", _paper),
-    _mean("Ours, nats per character", "nats"),
-    Column("Ours, bits per character", lambda row: spread(row["bits"], row["bits_std"], 3)),
-    _gap("Gap, if printed in nats", "gap_as_nats"),
-    _gap("Gap, if printed in bits", "gap_as_bits"),
-    Column("Above the model without D and E", _difference),
+    _mean(f"Ours, nats per character ± {INTERVAL}", "nats"),
+    Column(f"Ours, bits per character ± {INTERVAL}", lambda row: spread(row["bits"], row["bits_reach"], 3)),
+    _gap("Gap, if printed in nats (in deviations)", "gap_as_nats"),
+    _gap("Gap, if printed in bits (in deviations)", "gap_as_bits"),
+    Column(f"Above the model without D and E ± {INTERVAL}", _difference),
     Column("Mean of lines, nats", lambda row: fixed(row["nats_by_line"], 3)),
     _FOLDS,
 ]
@@ -206,8 +209,8 @@ _AUDIT = [
     _beside("Read as bits: beside the n-gram", "paper_beside"),
     Column("Read as nats: in bits", lambda row: fixed(row["paper_as_nats"], 2)),
     _beside("Read as nats: beside the n-gram", "paper_as_nats_beside"),
-    _mean("Ours, bits per character", "bits"),
+    _mean(f"Ours, bits per character ± {INTERVAL}", "bits"),
     _beside("Ours beside the n-gram", "bits_beside"),
-    _mean("Ours, nats per character", "nats"),
+    _mean(f"Ours, nats per character ± {INTERVAL}", "nats"),
     _FOLDS,
 ]

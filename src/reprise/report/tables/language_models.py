@@ -8,10 +8,9 @@ from typing import Any
 import pandas as pd
 
 from reprise.evaluation.units import perplexity as to_perplexity
-from reprise.report import reductions, verdicts
+from reprise.report import reductions, spreads, verdicts
 from reprise.report.context import Context, of_experiment
-from reprise.report.rounding import deviation, fixed, integer, mean, spread
-from reprise.report.spreads import replica_deviation
+from reprise.report.rounding import fixed, integer, mean, spread
 from reprise.report.tables import Column, Table
 from reprise.report.words import replicas
 
@@ -20,10 +19,10 @@ _ASTRAY = 1.5
 
 
 def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row an experiment: the paper's test perplexity, ours, and the gap, absolute and in deviations.
+    """A row an experiment: the paper's test perplexity, ours ± its interval, and the gap, absolute and in deviations.
 
-    The deviation is that of one replica, pooled over a family of models, as claims borrow it; a note gives it.
-    An experiment that this tier trains on another corpus is not set beside the paper's number.
+    Both rest on the deviation of one replica in a family of models (`reprise.report.spreads`); a note gives it. An
+    experiment that this tier trains on another corpus is not set beside the paper's number.
     """
     context.options(table_id, options)
     names = context.cited_by(table_id)
@@ -32,18 +31,16 @@ def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     columns = [column for column in _COLUMNS if needed.get(column, True)]
     notes = [note for name in names for note in _notes(context, name)]
     changed = reductions.sentences(context, [name for name in names if not context.replaced_dataset(name)])
-    notes = [*changed, *notes, *_deviations(rows), *(note for name in names for note in _astray(context, name))]
-    return verdicts.beside(context, Table(columns, rows, notes))
+    notes = [*changed, *notes, *_deviations(context, names, rows)]
+    notes += [note for name in names for note in _astray(context, name)]
+    return verdicts.beside(context, Table(columns, rows, notes), lambda row: ("perplexity *", "cross_entropy *"))
 
 
 def _row(context: Context, name: str) -> dict[str, Any]:
     status, replaced = context.status(name), context.replaced_dataset(name)
-    ours, valid = (context.values(name, "perplexity", split) for split in ("test", "valid"))
+    ours, valid = (spreads.measured(context, name, "perplexity", split) for split in ("test", "valid"))
     # The number stands in the paper's column only where it is about the same text.
     given, paper = (False, None) if replaced else context.reported(name, "perplexity", "test")
-    centre, std = mean(ours), deviation(ours)
-    gap = centre - paper if paper is not None and centre is not None else None
-    replica_std = replica_deviation(context, name, "perplexity", "test")
     parameters = of_experiment(context.metrics, name).parameters.dropna()
     if not len(parameters):
         parameters = pd.Series([context.reported(name, "parameters", "model")[1]]).dropna()
@@ -57,14 +54,17 @@ def _row(context: Context, name: str) -> dict[str, Any]:
         "parameters": int(parameters.iloc[0]) if len(parameters) else None,
         "paper": paper,
         "paper_ran": not given or paper is not None,
-        "mean": centre,
-        "std": std,
-        "n": len(ours),
-        "gap": gap,
-        "replica_std": replica_std,
-        "gap_in_std": gap / replica_std if gap is not None and replica_std else None,
-        "valid_mean": mean(valid),
-        "valid_std": deviation(valid),
+        "mean": ours.mean,
+        "std": ours.own,
+        "reach": ours.reach,
+        "n": ours.n,
+        "gap": ours.gap(paper),
+        "replica_std": ours.deviation,
+        "freedom": ours.freedom,
+        "gap_in_std": ours.gap_in_deviations(paper),
+        "valid_mean": valid.mean,
+        "valid_std": valid.own,
+        "valid_reach": valid.reach,
         "floor": to_perplexity(entropy_rate) if entropy_rate is not None else None,
         "diverged": status.diverged,
         "run": status.run,
@@ -83,14 +83,13 @@ def _notes(context: Context, name: str) -> list[str]:
     return [f"{title}: trained on “{context.dataset_title(replaced)}” at this tier, not on “{stated}”{number}."]
 
 
-def _deviations(rows: pd.DataFrame) -> list[str]:
-    """What the gaps are measured in: the deviation of each family, and the models of which it is."""
-    measured = rows[rows.gap_in_std.notna()]
-    if measured.empty:
+def _deviations(context: Context, names: list[str], rows: pd.DataFrame) -> list[str]:
+    """What ± and the gaps are measured in: the deviation of each family, and the models of which it is."""
+    known = rows[rows.reach.notna()]
+    if known.empty:
         return []
-    found = (f"{fixed(std, 2)} ({'; '.join(of.title)})" for std, of in measured.groupby("replica_std", sort=False))
-    text = "Gap in deviations: in standard deviations of one replica, pooled over all replicas of a family of models "
-    return [f"{text}on one text: {', '.join(found)}. ± is a model's own."]
+    found = spreads.deviations(zip(known.title, known.replica_std, known.freedom, strict=True))
+    return [spreads.meaning(context, names, gaps=rows.gap.notna().any()), *found]
 
 
 def _astray(context: Context, name: str) -> list[str]:
@@ -113,7 +112,7 @@ def _astray(context: Context, name: str) -> list[str]:
 def _ours(row: Mapping[str, Any]) -> str:
     if not row["run"]:
         return row["absence"]
-    return spread(row["mean"], row["std"], 2) if row["n"] else "diverged"
+    return spread(row["mean"], row["reach"], 2) if row["n"] else "diverged"
 
 
 def _paper(row: Mapping[str, Any]) -> str:
@@ -129,10 +128,10 @@ _COLUMNS = [
     _CORPUS,
     Column("Parameters", lambda row: integer(row["parameters"])),
     Column("Test perplexity: paper", _paper),
-    Column("Test perplexity: ours", _ours),
+    Column(f"Test perplexity: ours ± {spreads.INTERVAL}", _ours),
     Column("Replicas", lambda row: replicas(row["n"], row["wanted"], row["diverged"])),
     Column("Gap", lambda row: fixed(row["gap"], 2)),
     Column("Gap in deviations", lambda row: fixed(row["gap_in_std"], 1)),
-    Column("Validation", lambda row: spread(row["valid_mean"], row["valid_std"], 2)),
+    Column(f"Validation ± {spreads.INTERVAL}", lambda row: spread(row["valid_mean"], row["valid_reach"], 2)),
     _FLOOR,
 ]

@@ -13,7 +13,8 @@ from reprise.errors import UserError, known
 from reprise.evaluation.units import perplexity
 from reprise.report import reductions, verdicts
 from reprise.report.context import Context, of_experiment
-from reprise.report.rounding import NONE, deviation, fixed, integer, mean, significant, spread
+from reprise.report.rounding import NONE, fixed, integer, mean, significant, spread
+from reprise.report.spreads import INTERVAL, measured, noted
 from reprise.report.tables import Column, Table
 from reprise.report.words import counted, replicas, replicas_or_absence, settings
 
@@ -25,6 +26,13 @@ _QUANTITIES = {
     "score_sum": ("sum of the scores of all words", float),
 }
 """Metric of the curves over n -> what it is called, and what is shown of it."""
+_UNPREDICTED = "unpredicted_share_order_* test"
+_ABOUT = {
+    # Where it is infinite a word has no probability, or 0.
+    "perplexity": ("cross_entropy* test", _UNPREDICTED),
+    "share of words with probability 0": (_UNPREDICTED,),
+    "share of words without a probability": (_UNPREDICTED,),
+}
 
 
 def ngrams(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
@@ -52,7 +60,7 @@ def ngrams(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     ]
     keys = ["experiment", "title", "quantity", *(f"order_{n}" for n in orders)]
     table = Table(columns, pd.DataFrame(rows, columns=keys), corpora(context, names))
-    return verdicts.beside(context, table)
+    return verdicts.beside(context, table, lambda row: _ABOUT.get(row["quantity"], ("*",)))
 
 
 def with_variants(context: Context, names: list[str]) -> Iterator[tuple[str, str]]:
@@ -86,13 +94,15 @@ def storage(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
     rows = []
     for n in range(1, context.setting(name, "model.order") + 1):
         points = context.points(name, f"stored_order_{n}", "train")
-        rows.append({"order": n} | {f"words_{int(words)}": float(v.iloc[0]) for words, v in points.iterrows()})
+        counts = {f"words_{int(words)}": float(v.iloc[0]) for words, v in points.iterrows()}
+        rows.append({"experiment": name, "order": n} | counts)
     frame = pd.DataFrame(rows)
     sizes = [column for column in frame if column.startswith("words_")]
     columns = [Column("n", lambda row: integer(row["order"]))]
     columns += [Column(f"{int(size[6:]):,} words", _count(size)) for size in sizes]
     notes = corpora(context, [name])
-    return Table(columns, frame, notes if sizes else [*notes, f"{context.status(name).absence.capitalize()}."])
+    notes = notes if sizes else [*notes, f"{context.status(name).absence.capitalize()}."]
+    return verdicts.beside(context, Table(columns, frame, notes), lambda row: (f"stored_order_{row['order']}* train",))
 
 
 def _count(size: str) -> Any:
@@ -126,11 +136,13 @@ def language_models(context: Context, table_id: str, options: Mapping[str, Any])
     stored = [context.entry(name).title for name in own if context.entry(name).training.protocol == "word-ngram"]
     if stored:
         notes.append(f"Parameters of {'; '.join(stored)}: the n-grams that they store.")
-    return verdicts.beside(context, Table(_MODELS, pd.DataFrame(rows).astype({"parameters": "Int64"}), notes))
+    frame = pd.DataFrame(rows).astype({"parameters": "Int64"})
+    table = Table(_MODELS, frame, [*notes, *noted(context, own, frame)])
+    return verdicts.beside(context, table, lambda row: ("perplexity *", "cross_entropy *"))
 
 
 def _language_model(context: Context, name: str, source: str) -> dict[str, Any]:
-    ours, valid = (context.values(name, "perplexity", split) for split in ("test", "valid"))
+    ours, valid = (measured(context, name, "perplexity", split) for split in ("test", "valid"))
     parameters = of_experiment(context.metrics, name).parameters.dropna()
     status = context.status(name)
     return {
@@ -138,10 +150,12 @@ def _language_model(context: Context, name: str, source: str) -> dict[str, Any]:
         "experiment": f"{context.paper_id}/{name}",
         "title": context.entry(name).title,
         "parameters": int(parameters.iloc[0]) if len(parameters) else None,
-        "mean": mean(ours),
-        "std": deviation(ours),
-        "valid_mean": mean(valid),
-        "valid_std": deviation(valid),
+        "mean": ours.mean,
+        "std": ours.own,
+        "reach": ours.reach,
+        "valid_mean": valid.mean,
+        "valid_std": valid.own,
+        "valid_reach": valid.reach,
         **counted(status),
         "absence": "diverged" if status.run else status.absence,
     }
@@ -152,7 +166,7 @@ def recall(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     context.options(table_id, options)
     names = context.cited_by(table_id)
     longest = {name: FIXED + context.setting(name, "data.filler") for name in names}
-    rows = []
+    rows, about = [], {}
     for name in names:
         row: dict[str, Any] = {"experiment": name, "title": context.entry(name).title, "longest": longest[name]}
         quantities = {
@@ -163,13 +177,15 @@ def recall(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
             "end": ("end", f"log10_jacobian_at_{longest[name]}"),
         }
         for key, (split, metric) in quantities.items():
-            values = context.values(name, metric, split)
-            row |= {key: mean(values), f"{key}_std": deviation(values)}
+            found = measured(context, name, metric, split)
+            row |= {key: found.mean, f"{key}_std": found.own, f"{key}_reach": found.reach}
+        asked = [f"{metric} {split}" for split, metric in quantities.values()]
+        about[name] = asked
         rows.append(row | counted(context.status(name)))
     far = max(longest.values())
     columns = [
         Column("Network", lambda row: row["title"], words=True),
-        Column(f"Sentence 1, {FIXED} words", _accuracy("sentence_1")),
+        Column(f"Recalled ± {INTERVAL}: sentence 1, {FIXED} words", _accuracy("sentence_1")),
         Column(f"Sentence 2, {FIXED + SENTENCE_2} words", _accuracy("sentence_2")),
         Column(f"{far} words", _accuracy("far")),
         Column(f"Norm over {far} words: before training", _norm("start")),
@@ -178,12 +194,13 @@ def recall(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     ]
     chance = {1 / context.setting(name, "data.names") for name in names}
     notes = [f"By guessing {', '.join(fixed(share, 2) for share in chance)}. Norms: geometric mean over replicas."]
-    notes += reductions.sentences(context, names)
-    return verdicts.beside(context, Table(columns, pd.DataFrame(rows), notes))
+    frame = pd.DataFrame(rows)
+    notes += [*reductions.sentences(context, names), *noted(context, names, frame)]
+    return verdicts.beside(context, Table(columns, frame, notes), lambda row: about[row["experiment"]])
 
 
 def _accuracy(key: str) -> Any:
-    return lambda row: spread(row[key], row[f"{key}_std"], 3)
+    return lambda row: spread(row[key], row[f"{key}_reach"], 3)
 
 
 def _norm(key: str) -> Any:
@@ -200,14 +217,14 @@ def corpora(context: Context, names: list[str]) -> list[str]:
 
 
 def _ours(row: Mapping[str, Any]) -> str:
-    return spread(row["mean"], row["std"], 2) if row["n"] else row["absence"]
+    return spread(row["mean"], row["reach"], 2) if row["n"] else row["absence"]
 
 
 _MODELS = [
     Column("Model", lambda row: row["title"], words=True),
     Column("From", lambda row: row["source"] or "here", words=True),
     Column("Parameters", lambda row: integer(row["parameters"])),
-    Column("Test perplexity", _ours),
-    Column("Validation", lambda row: spread(row["valid_mean"], row["valid_std"], 2)),
+    Column(f"Test perplexity ± {INTERVAL}", _ours),
+    Column(f"Validation ± {INTERVAL}", lambda row: spread(row["valid_mean"], row["valid_reach"], 2)),
     Column("Replicas", lambda row: replicas(row["n"], row["wanted"], row["diverged"])),
 ]

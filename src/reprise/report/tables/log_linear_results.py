@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -10,13 +10,15 @@ import pandas as pd
 from reprise.evaluation.units import perplexity
 from reprise.report import verdicts
 from reprise.report.context import Context, of_experiment
-from reprise.report.rounding import NONE, deviation, fixed, integer, mean, spread
+from reprise.report.rounding import NONE, fixed, integer, mean, spread
+from reprise.report.spreads import INTERVAL, deviations, meaning, measured
 from reprise.report.tables import Column, Table
 from reprise.report.words import instead, replicas
 
 METRIC, BEST = "cross_entropy", "cross_entropy_best"
 SHOWN = {"train": "Train", "test1": "Test1", "test2": "Test2"}
 BOTH = "tests"
+_AFTERWARDS = "Train: ours, reread with the last weights"
 
 
 def perplexities(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
@@ -28,16 +30,21 @@ def perplexities(context: Context, table_id: str, options: Mapping[str, Any]) ->
     names = context.cited_by(table_id)
     rows = pd.DataFrame([_row(context, name) for name in names]).astype({"parameters": "Int64"})
     notes = [_corpora(context, names), *_factor(context, names)]
-    columns = [*_HEAD]
+    columns, gaps = [*_HEAD], False
     for split, title in SHOWN.items():
-        if rows[f"{split}_paper"].notna().any():
+        given = rows[f"{split}_paper"].notna().any()
+        if given:
             columns.append(_number(f"{title}: paper", f"{split}_paper", 2))
-        columns.append(_ours(f"{title}: ours", split))
+        columns.append(_ours(f"{title}: ours ± {INTERVAL}", split))
+        if given:
+            columns.append(Column(f"{title}: gap (in deviations)", _gap(split)))
+            gaps = True
         if split == "train":
-            columns.append(_number("Train, read", "train_read", 3))
+            columns.append(_number(_AFTERWARDS, "train_read", 3))
     columns += [_number(f"{SHOWN[s]}, best epoch", f"{s}_best", 3) for s in ("test1", "test2")]
     columns += [Column("Epochs (best)", _epochs), Column("Replicas", _replicas)]
-    return verdicts.beside(context, Table(columns, rows, notes))
+    notes += _precision(context, names, rows, gaps)
+    return verdicts.beside(context, Table(columns, rows, notes), _about)
 
 
 def controls(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
@@ -66,18 +73,34 @@ def controls(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
         rows.append(row)
         if row["change"] is not None:
             notes.append(_sentence(row, gain, best_gain))
+    frame = pd.DataFrame(rows).astype({"parameters": "Int64"})
+    notes += _precision(context, names, frame)
     notes += [f"{context.entry(name).title}: {note}" for name in names if (note := context.entry(name).note)]
     columns = [
         *_HEAD,
         Column("Beside", lambda row: row["beside"] or NONE, words=True),
         Column("Difference", lambda row: row["difference"] or NONE, words=True),
-        *(_ours(title, split) for split, title in SHOWN.items()),
+        *(_ours(f"{title} ± {INTERVAL}", split) for split, title in SHOWN.items()),
         Column("Change", lambda row: _signed(row["change"])),
         Column("Change, best epochs", lambda row: _signed(row["change_best"])),
         Column("Replicas", _replicas),
     ]
-    frame = pd.DataFrame(rows).astype({"parameters": "Int64"})
-    return verdicts.beside(context, Table(columns, frame, notes))
+    return verdicts.beside(context, Table(columns, frame, notes), _about)
+
+
+def _about(row: Mapping[str, Any]) -> list[str]:
+    return [f"{METRIC}* {split}" for split in (*SHOWN, BOTH)]
+
+
+def _precision(context: Context, names: list[str], rows: pd.DataFrame, gaps: bool = False) -> list[str]:
+    """What ± and the gaps in brackets are; nothing where no deviation is known."""
+    known = rows[rows.test1_reach.notna()]
+    if known.empty:
+        return []
+    found = deviations(zip(known.title, known.test1_deviation, known.freedom, strict=True))
+    return (
+        [meaning(context, names, gaps), *(f"On Test1: {text}" for text in found)] if gaps else [meaning(context, names)]
+    )
 
 
 def _row(context: Context, name: str) -> dict[str, Any]:
@@ -96,9 +119,10 @@ def _row(context: Context, name: str) -> dict[str, Any]:
         "absence": status.absence,
     }
     for split in SHOWN:
-        values = context.values(name, METRIC, split)
-        row[f"{split}_paper"] = _paper(context, name, split)
-        row[f"{split}_mean"], row[f"{split}_std"] = mean(values), deviation(values)
+        found, paper = measured(context, name, METRIC, split), _paper(context, name, split)
+        row |= {f"{split}_paper": paper, f"{split}_mean": found.mean, f"{split}_std": found.own}
+        row |= {f"{split}_reach": found.reach, f"{split}_deviation": found.deviation, "freedom": found.freedom}
+        row |= {f"{split}_gap": found.gap(paper), f"{split}_gap_in_std": found.gap_in_deviations(paper)}
         row[f"{split}_best"] = mean(context.values(name, BEST, split))
     return row
 
@@ -192,9 +216,17 @@ def _ours(title: str, split: str) -> Column:
             return row["absence"]
         if row["run"] == row["diverged"]:
             return "diverged"
-        return spread(row[f"{split}_mean"], row[f"{split}_std"], 3)
+        return spread(row[f"{split}_mean"], row[f"{split}_reach"], 3)
 
     return Column(title, show)
+
+
+def _gap(split: str) -> Callable[[Mapping[str, Any]], str]:
+    def show(row: Mapping[str, Any]) -> str:
+        text, in_std = _signed(row[f"{split}_gap"]), row[f"{split}_gap_in_std"]
+        return text if pd.isna(in_std) else f"{text} ({fixed(in_std, 1)})"
+
+    return show
 
 
 def _epochs(row: Mapping[str, Any]) -> str:

@@ -9,7 +9,8 @@ import pandas as pd
 
 from reprise.report import verdicts
 from reprise.report.context import Context, of_experiment
-from reprise.report.rounding import NONE, deviation, integer, mean, spread
+from reprise.report.rounding import NONE, fixed, integer, mean, spread
+from reprise.report.spreads import INTERVAL, measured, noted
 from reprise.report.tables import Column, Table
 from reprise.report.translation import corpora, signatures, translations
 from reprise.report.words import counted, replicas_or_absence
@@ -29,7 +30,8 @@ def ladder(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     rows = pd.DataFrame([_row(context, name) for name in names]).astype({"parameters": "Int64"})
     notes = [f"BLEU by sacrebleu, {found.removeprefix('BLEU|')}." for found in signatures(context, names)]
     notes += [*_alike(rows), *_cut_short(context, rows)]
-    return verdicts.beside(context, Table(_COLUMNS, rows, [*notes, *corpora(context, names)]))
+    notes += [*corpora(context, names), *noted(context, names, rows)]
+    return verdicts.beside(context, Table(_COLUMNS, rows, notes), lambda row: ("perplexity *", "bleu *"))
 
 
 def _alike(rows: pd.DataFrame) -> list[str]:
@@ -72,8 +74,8 @@ def _row(context: Context, name: str) -> dict[str, Any]:
         **counted(context.status(name)),
     }
     for key, quantity in _QUANTITIES.items():
-        values = context.values(name, *quantity)
-        row |= {key: mean(values), f"{key}_std": deviation(values)}
+        found = measured(context, name, *quantity)
+        row |= {key: found.mean, f"{key}_std": found.own, f"{key}_reach": found.reach}
     return row
 
 
@@ -120,16 +122,16 @@ def _different(row: Mapping[str, Any]) -> str:
 
 
 def _spread(key: str, places: int) -> Any:
-    return lambda row: spread(row[key], row[f"{key}_std"], places)
+    return lambda row: spread(row[key], row[f"{key}_reach"], places)
 
 
 _COLUMNS = [
     Column("Model", lambda row: row["title"], words=True),
     Column("Parameters", lambda row: integer(row["parameters"])),
-    Column("Test perplexity", _spread("perplexity", 2)),
-    Column("BLEU", _spread("bleu", 2)),
+    Column(f"Test perplexity ± {INTERVAL}", _spread("perplexity", 2)),
+    Column(f"BLEU ± {INTERVAL}", _spread("bleu", 2)),
     Column("Different translations", _different),
-    Column("Validation perplexity", _spread("valid_perplexity", 2)),
-    Column("Epoch", lambda row: spread(row["best_epoch"], row["best_epoch_std"], 0 if row["n"] == 1 else 1)),
+    Column(f"Validation perplexity ± {INTERVAL}", _spread("valid_perplexity", 2)),
+    Column("Epoch", lambda row: fixed(row["best_epoch"], 0 if row["n"] == 1 else 1)),
     Column("Replicas", replicas_or_absence),
 ]

@@ -1,0 +1,110 @@
+"""How verdicts are decided, in words: the key above the claims, and of every claim its kind, margin and method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from reprise.config.claims import Bound, Claim
+from reprise.evidence.unit_audit import CLEAR
+from reprise.evidence.verdicts import (
+    CONTRADICTED,
+    DIRECTION,
+    EQUIVALENCE_TAIL,
+    INCONCLUSIVE,
+    NEGLIGIBLE,
+    NOT,
+    NOT_RUN,
+    NOT_TESTED,
+    REPRODUCED,
+    TAIL,
+)
+from reprise.evidence.wording import number, percent
+
+_MARGINS = {
+    "superiority": "at least {} lower asked",
+    "non-inferiority": "up to {} higher allowed",
+    "equivalence": "a difference of less than {} allowed, either way",
+    "ordering": "a neighbour may be out of order by less than {}",
+}
+
+
+def key() -> list[tuple[str, str]]:
+    """What each verdict means, what each kind of claim asks, and how means are compared: words and explanations."""
+    one, two, level = percent(TAIL), percent(EQUIVALENCE_TAIL), percent(1 - 2 * TAIL)
+    return [
+        (
+            REPRODUCED,
+            f"every comparison of the claim is established by a one-sided test at {one}, so that a two-sided {level} "
+            f"interval excludes the opposite (equivalence: two tests at {two} each). Several are tested together after "
+            "Holm.",
+        ),
+        (
+            DIRECTION,
+            "not that sure, but every comparison lies on the claim's side by more than a standard error (by anything, "
+            "where no deviation is known); or a difference is established, but not that it is as large as asked.",
+        ),
+        (
+            NOT,
+            "the opposite of a comparison is established in the same way, or what can be left of a difference is, at "
+            f"{level}, less than {percent(NEGLIGIBLE)} of the paper's.",
+        ),
+        (INCONCLUSIVE, "anything else: the runs say neither. The sentence says how many replicas might."),
+        (CONTRADICTED, "the paper, or its author's log, says otherwise itself; what our records alone say is added."),
+        (f"{NOT_RUN}, {NOT_TESTED}", "records are missing; or no record could decide it, and why stands beside it."),
+        (
+            "Superiority, ordering",
+            "one mean is below another, or several ascend; which is lower if the claim is true is part of it. With a "
+            "margin it is lower by that much at least; of neighbours in an order it may then be higher by less.",
+        ),
+        (
+            "Non-inferiority, equivalence",
+            "a mean is at most so much higher than another, or differs by less than so much either way.",
+        ),
+        (
+            "Threshold",
+            "a mean, or the share of replicas that get somewhere, lies above or below a bound; shares by the score "
+            "test, with Wilson's interval.",
+        ),
+        (
+            "Identity, unit",
+            "computed errors are within a tolerance; or printed numbers fit one unit: they are off from ours by less "
+            f"than 1/{number(CLEAR)} as much, in logarithms, as in the other.",
+        ),
+        (
+            "Seeds, folds",
+            "seeds are independent replicas, their degrees of freedom after Welch and Satterthwaite; one or two "
+            "borrow the deviation of their family (same model and dataset). Folds are paired, their variance after "
+            "Nadeau and Bengio.",
+        ),
+        (
+            "Diverged",
+            "a replica that diverged has no number. A comparison without it is at best direction only (an equivalence "
+            "inconclusive); in a share it counts by what it reached before.",
+        ),
+    ]
+
+
+def decided_by(claim: Claim, found: Mapping[str, Any]) -> str:
+    """ "Superiority: at least 0.1 lower asked (ours: a tenth). Paired by fold, …. Criterion: …" of one claim.
+
+    `found`: its entry in claims.json; empty where it was not judged.
+    """
+    kind = claim.kind or ("identity" if claim.checks else "")
+    asked = [_bound(claim.share, "share of replicas that reach " + number(claim.share.reaches))] if claim.share else []
+    asked += [_bound(claim.level, "mean")] if claim.level else []
+    if claim.margin:
+        size = percent(claim.margin.value) if claim.margin.measure == "relative" else number(claim.margin.value)
+        asked.append(f"{_MARGINS.get(kind, 'margin {}').format(size)} ({claim.margin.origin})")
+    head = f"{kind}: {', '.join(asked)}" if asked else kind
+    sentences = [head, found.get("method") or ""]
+    sentences += [f"criterion: {claim.criterion.strip()}"] if claim.criterion else []
+    return " ".join(f"{text[0].upper()}{text[1:].removesuffix('.')}." for text in sentences if text)
+
+
+def _bound(bound: Bound, what: str) -> str:
+    if (exact := getattr(bound, "equals", None)) is not None:
+        return f"{what} exactly {number(exact)}"
+    floor = bound.at_least is not None
+    value = bound.at_least if floor else bound.at_most
+    return f"{what} {'above' if floor else 'below'} {percent(value) if 'share' in what else number(value)}"

@@ -1,0 +1,66 @@
+"""How a verdict is decided stands on the page: the key above the claims, and each claim's kind, margin and method."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from test_report_case import PAPER, TIER, make_project, resolve
+
+from reprise.config.claims import Claim
+from reprise.evidence.verdicts import VERDICTS
+from reprise.report import criteria
+from reprise.report.context import load_contexts
+from reprise.report.overview import claim_rows
+from reprise.report.page import page
+
+MARGIN = {"value": 0.02, "is": "relative", "from": "ours: small enough"}
+
+
+def claim(kind, **statistic):
+    return Claim.model_validate({"text": "It is so.", "place": "Table 1", "kind": kind, **statistic})
+
+
+def test_the_key_tells_every_verdict_and_every_kind():
+    words = [word for word, _ in criteria.key()]
+    assert {w for word in words for w in word.split(", ")} >= set(VERDICTS)
+    kinds = {"superiority", "ordering", "non-inferiority", "equivalence", "threshold", "identity", "unit"}
+    assert {w.strip().lower() for word in words for w in word.split(",")} >= kinds
+    text = " ".join(meaning for _, meaning in criteria.key())
+    for said in ("2.5 %", "95 %", "Holm", "Welch", "Nadeau and Bengio", "10 % of the paper's", "Wilson"):
+        assert said in text
+    assert 8 <= len(words) <= 12
+
+
+def test_a_claim_says_its_kind_margin_method_and_criterion():
+    compare = {"lower": "a", "higher": "b"}
+    method = {"method": "independent replicas, degrees of freedom after Welch and Satterthwaite"}
+    assert criteria.decided_by(claim("superiority", compare=compare), {}) == "Superiority."
+    found = criteria.decided_by(claim("non-inferiority", compare=compare, margin=MARGIN, criterion="So."), method)
+    assert found == (
+        "Non-inferiority: up to 2 % higher allowed (ours: small enough). Independent replicas, degrees of freedom "
+        "after Welch and Satterthwaite. Criterion: So."
+    )
+    share = claim("threshold", share={"experiments": ["a"], "reaches": 1.0, "at_least": 0.5})
+    assert criteria.decided_by(share, {}) == "Threshold: share of replicas that reach 1 above 50 %."
+    level = claim("threshold", level={"experiments": ["a"], "at_most": 1.5})
+    assert criteria.decided_by(level, {}) == "Threshold: mean below 1.5."
+    whole = claim("threshold", level={"experiments": ["a"], "equals": 10000})
+    assert criteria.decided_by(whole, {}) == "Threshold: mean exactly 10,000."
+    assert criteria.decided_by(claim(None, checks=["identity"]), {"method": "computed error"}) == (
+        "Identity. Computed error."
+    )
+
+
+def test_both_stand_on_the_page(tmp_path):
+    project = make_project(tmp_path)
+    entry = {"verdict": "reproduced", "sentence": "Holds.", "experiments": ["identity"], "alternatives": {}}
+    found = {key: entry | {"method": "computed error"} for key in PAPER.claims}
+    (tmp_path / "results" / TIER / "claims.json").write_text(json.dumps({"toy": found}))
+    contexts = load_contexts(project, resolve())
+    assert [row["decided"] for row in claim_rows(contexts.values())] == ["Identity. Computed error."] * 2
+    text = page(project, contexts)
+    assert text[text.index('id="toy-claim-C1"') :].split("</tr>")[0].count("Identity. Computed error.") == 1
+    key = re.search(r"<details class=\"key\">.*?</details>", text, re.DOTALL)[0]
+    assert text.index('<h2 id="claims">') < text.index(key) < text.index('id="claims-table"')
+    assert key.count("<dt>") == len(criteria.key())
