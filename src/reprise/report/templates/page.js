@@ -2,18 +2,37 @@
 import DataTable from "{{ table_script }}";
 
 for (const table of document.querySelectorAll("table.searched")) {
+  const scroll = table.parentElement;
+  const lists = table.dataset.lists.split(", ");
+  const heads = [...table.tHead.rows[0].cells].map((head) => head.innerText.trim());
+  const list = { extend: "searchList", ajaxOnly: false, search: false };
+  // A verdict is chosen from a list: a search for "reproduced" finds "not reproduced" as well.
+  const filter = (name) =>
+    lists.includes(name)
+      ? { extend: "dropdown", icon: "search", text: `Choose in ${name}`, content: [{ ...list }] }
+      : { extend: "searchDropdown", text: `Search in ${name}`, placeholder: "[title]" };
   new DataTable(table, {
     paging: false,
     order: [],
     info: true,
     layout: { topStart: "search", topEnd: null, bottomStart: "info", bottomEnd: null },
-    columnControl: ["order", "searchDropdown"],
+    columnDefs: heads.map((name, targets) => ({
+      targets,
+      columnControl: [{ extend: "order", text: `Order by ${name}` }, filter(name)],
+    })),
     ordering: { indicators: false, handler: false },
   });
-  const scroll = document.createElement("div");
-  scroll.className = "scroll";
+  // The table alone scrolls, not the search above it.
+  const container = table.closest(".dt-container");
+  scroll.replaceWith(container);
   table.before(scroll);
   scroll.append(table);
+  // The fields of an opened filter have no name but that of the dialogue they stand in.
+  new MutationObserver(() => {
+    for (const field of container.querySelectorAll(".dtcc-dropdown :is(input, select)")) {
+      field.setAttribute("aria-label", field.closest(".dtcc-dropdown").getAttribute("aria-label"));
+    }
+  }).observe(container, { childList: true });
 }
 
 // A link to a card opens it.
@@ -31,10 +50,3 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 const follow = () => document.documentElement.classList.toggle("dark", dark.matches);
 dark.addEventListener("change", follow);
 follow();
-
-let before = [];
-addEventListener("beforeprint", () => {
-  before = [...document.querySelectorAll("details:not([open])")];
-  before.forEach((card) => (card.open = true));
-});
-addEventListener("afterprint", () => before.forEach((card) => (card.open = false)));
