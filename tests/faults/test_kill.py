@@ -76,6 +76,7 @@ def test_a_finished_replica_is_not_trained_again(digits: Replica, digits_result:
     assert digits.run().status == 0
     record = digits.record.read_bytes()
     done = digits.run()
-    assert (done.status, done.err) == (0, "")
+    line = f"{digits.record.name}: already there; nothing to train (--output FILE trains it again)"
+    assert (done.status, done.err.splitlines()) == (0, [line])
     assert digits.record.read_bytes() == record
     assert digits.result() == digits_result

@@ -49,7 +49,7 @@ def test_an_altered_record_is_not_taken_for_one(resolved, capsys):
 
 
 def test_a_replica_that_the_tier_has_not_is_told(resolved, capsys):
-    for replica, note in ((1, ""), (7, "reprise: the tier quick has replicas 0 to 1; this record is not collected\n")):
+    for replica, note in ((1, ""), (7, "note: the tier quick has replicas 0 to 1; this record is not collected\n")):
         assert train(replica) == 0
         said = capsys.readouterr()
         assert (said.out, said.err) == (f"{resolved.record_path(replica)}: done\n", note)

@@ -52,7 +52,7 @@ def run(given: argparse.Namespace) -> int | None:
         raise UserError(f"--replica {given.replica}: replicas count from 0")
     if given.replica >= resolved.replicas:
         has = f"replicas 0 to {resolved.replicas - 1}" if resolved.replicas > 1 else "replica 0 alone"
-        print(f"reprise: the tier {resolved.tier} has {has}; this record is not collected", file=sys.stderr)
+        print(f"note: the tier {resolved.tier} has {has}; this record is not collected", file=sys.stderr)
     output = given.output or Path(resolved.record_path(given.replica))
     there = given.found / resolved.record_path(given.replica) if given.found else None
     if there is not None and there.is_file():
