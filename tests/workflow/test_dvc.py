@@ -79,11 +79,12 @@ def fresh(stored: tuple[Path, Path], tmp_path: Path) -> Path:
 
 def test_the_committed_lock_is_that_of_what_is_committed(committed: tuple[Path, dict[str, list]]) -> None:
     """PNG and PDF are nowhere yet in a fresh clone; all else is there, and is what the lock says."""
-    old = {}
-    for stage, found in committed[1].items():
-        changed = [entry for entry in found if set(entry.get("changed outs", {"": entry}).values()) != {"not in cache"}]
-        if changed:
-            old[stage] = changed
+
+    def is_old(entry: dict) -> bool:
+        outputs = entry.get("changed outs", {"dependencies": "changed"})
+        return any(state != "not in cache" for state in outputs.values())
+
+    old = {stage: changed for stage, found in committed[1].items() if (changed := list(filter(is_old, found)))}
     assert not old, "outputs are older than what they are made from: run `dvc repro` (or `dvc commit`), commit dvc.lock"
 
 
