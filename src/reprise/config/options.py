@@ -7,7 +7,7 @@ be stated in the configuration: a default in the code would be a silent hyperpar
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from reprise.errors import UserError, known
@@ -16,18 +16,25 @@ OptionType = type | tuple[str, ...]
 Options = Mapping[str, OptionType]
 
 
-def check_options(values: Mapping[str, Any], options: Options, where: str, owner: str) -> dict[str, Any]:
+def check_options(
+    values: Mapping[str, Any], options: Options, where: str | Callable[..., str], owner: str
+) -> dict[str, Any]:
     """`values` in the options' types, or a `UserError` that begins with `where` ("file: key 'a.b'").
 
+    A function `where` says so itself, of all options or of the one that it is given: not all need stand at one place.
     `owner` names what is being configured, e.g. "model elman". Integers are accepted where a float is asked for.
     """
+
+    def place(*name: str) -> str:
+        return ".".join((where, *name)) if isinstance(where, str) else where(*name)
+
     for name in values:
         if name not in options:
-            raise UserError(f"{where}.{name}: {owner} has no such option; {known(name, options)}")
+            raise UserError(f"{place(name)}: {owner} has no such option; {known(name, options)}")
     for name in options:
         if name not in values:
-            raise UserError(f"{where}: {owner} needs the option '{name}'; add it with its origin")
-    return {name: check_option(values[name], kind, f"{where}.{name}") for name, kind in options.items()}
+            raise UserError(f"{place()}: {owner} needs the option '{name}'; add it with its origin")
+    return {name: check_option(values[name], kind, place(name)) for name, kind in options.items()}
 
 
 def check_option(value: Any, kind: OptionType, where: str) -> Any:

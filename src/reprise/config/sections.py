@@ -6,9 +6,10 @@ What is wrong in a family would else be told of the tier that changes it, and of
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from reprise.config.options import Options, check_option
+from reprise.config.options import Options, check_options
 from reprise.config.places import Places
 from reprise.config.project import CONFIG, Project
 from reprise.config.schema import Dataset, Experiment
@@ -46,15 +47,8 @@ def check_sections(project: Project, name: str, experiment: Experiment, file: st
             remedy = f"name {' or '.join(trained)}, or add it to {protocol} in src/reprise/training/__init__.py"
         raise UserError(f"{where('model', 'name')}: '{model}' with the protocol {protocol}; {remedy}")
     for section, (options, owner) in taken(project, experiment, experiment.data.dataset).items():
-        settings = getattr(experiment, section).settings
-        for option in settings:
-            if option not in options:
-                no_such = f"{owner} has no such option; {known(option, options)}"
-                raise UserError(f"{where(section, option)}: {no_such}")
-        for option, kind in options.items():
-            if option not in settings:
-                raise UserError(f"{where(section)}: {owner} needs the option '{option}'; add it with its origin")
-            check_option(settings[option].value, kind, where(section, option))
+        values = {option: setting.value for option, setting in getattr(experiment, section).settings.items()}
+        check_options(values, options, partial(where, section), owner)
 
 
 def taken(project: Project, experiment: Experiment, dataset: str) -> Takes:

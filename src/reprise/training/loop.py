@@ -135,8 +135,7 @@ class _Clock:
         return self.before + time.perf_counter() - self.began
 
     def save_if_due(self) -> None:
-        waited = time.perf_counter() - self.saved_at
-        if waited >= max(self.pause, _WORK_PER_SAVE * self.cost):
+        if time.perf_counter() - self.saved_at >= pause_before_a_save(self.pause, self.cost):
             self.save()
 
     def save(self) -> None:
@@ -153,6 +152,11 @@ def seconds_between_saves(usual: float = 30.0) -> float:
         return float(stated)
     except ValueError:
         raise UserError(f"{SAVE_SECONDS}: '{stated}' is not a number; write seconds, or unset it") from None
+
+
+def pause_before_a_save(stated: float, cost: float) -> float:
+    """Seconds from the last save, which took `cost` seconds, to the next one."""
+    return max(stated, _WORK_PER_SAVE * cost)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from reprise.config.resolved import Resolved
 from reprise.errors import Interrupted, UserError
 from reprise.kernels.stacked_programs import out_of_memory
 from reprise.training.locks import replica_lock
-from reprise.training.loop import Job, seconds_between_saves
+from reprise.training.loop import Job, pause_before_a_save, seconds_between_saves
 from reprise.training.stack_check import StackDisagrees
 from reprise.training.stack_environment import prepare_environment
 from reprise.training.stack_member import saved_state
@@ -27,7 +27,6 @@ from reprise.training.stack_running import Running, choose_precision, make_room,
 from reprise.training.stack_training import Say, place_of
 
 _SAVE_SECONDS = 120.0
-_WORK_PER_SAVE = 20.0
 _NAP = 0.0005
 
 
@@ -169,7 +168,7 @@ class StackRunner:
             self.say(f"{running.title}: without graphs, many times slower, since a capture failed: {trouble}")
 
     def _due(self, running: Running) -> bool:
-        pause = max(seconds_between_saves(_SAVE_SECONDS), _WORK_PER_SAVE * running.save_seconds)
+        pause = pause_before_a_save(seconds_between_saves(_SAVE_SECONDS), running.save_seconds)
         return time.monotonic() - running.saved_at >= pause
 
     def _save(self, running: Running) -> None:
