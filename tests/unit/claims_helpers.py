@@ -74,3 +74,8 @@ def margin(value: float, measure: str = "relative") -> dict[str, Any]:
 def decide(given: Claim, *there: Runs) -> Decision:
     table = {r.name: r for r in there}
     return decisions.decide(given, table, table)
+
+
+def with_unit(entry: Experiment, unit: str) -> Experiment:
+    """The entry whose paper states this unit for its numbers."""
+    return entry.model_copy(update={"reported": [r.model_copy(update={"unit": unit}) for r in entry.reported]})

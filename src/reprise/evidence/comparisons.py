@@ -10,7 +10,7 @@ from reprise.evidence.contrasts import statements
 from reprise.evidence.measure import Compared, compare
 from reprise.evidence.runs import Runs
 from reprise.evidence.sentences import label, level_of, said
-from reprise.evidence.statistics import holm, replicas_needed
+from reprise.evidence.statistics import replicas_needed
 from reprise.evidence.verdicts import (
     DIRECTION,
     INCONCLUSIVE,
@@ -19,8 +19,10 @@ from reprise.evidence.verdicts import (
     Covered,
     Decision,
     Part,
+    established,
     everything,
     judge,
+    refuted,
     tail_of,
     to_decide,
 )
@@ -53,7 +55,7 @@ def decide(
         return Decision(INCONCLUSIVE, f"There is nothing to compare{why}.{_diverged(lost)}")
     judged = [_judgeable(part, claim.kind) for part in parts]
     verdict = judge(claim.kind, judged, bool(lost))
-    left = _open(parts, claim.kind)
+    left = [part for part, holds in zip(parts, established(claim.kind, judged), strict=True) if not holds]
     failing, why = _failing(parts, judged, claim.kind) if verdict == NOT else (None, "")
     sentence, needed = _summary(parts, left, failing, runs, claim.kind) + why + _diverged(lost), None
     if verdict in {DIRECTION, INCONCLUSIVE} and left:
@@ -78,18 +80,11 @@ def _judgeable(part: Compared, kind: str) -> Part:
     )
 
 
-def _open(parts: Sequence[Compared], kind: str) -> list[Compared]:
-    """The parts that are not established."""
-    adjusted = holm([part.test.estimate.p_above() for part in parts])
-    return [part for part, p in zip(parts, adjusted, strict=True) if p > tail_of(kind)]
-
-
 def _failing(parts: Sequence[Compared], judged: Sequence[Part], kind: str) -> tuple[Compared, str]:
     """The part on which a claim fails, and why, where that is not for being refuted but for having next to nothing."""
     pairs = list(zip(judged, parts, strict=True))
-    least, refuted = min(pairs, key=lambda pair: pair[0].p_against)
-    if least.p_against <= tail_of(kind) / len(parts):
-        return refuted, ""
+    if any(refuted(kind, judged)):
+        return min(pairs, key=lambda pair: pair[0].p_against)[1], ""
     negligible = next(part for of, part in pairs if of.negligible)
     return negligible, " At 95 % that is less than a tenth of the paper's difference."
 

@@ -179,19 +179,18 @@ def _over_seeds(
             spreads[name] = found
             of_choice.add(name)
     keys = {name: (runs[name].family, _shape(terms)[1]) for name, terms in parts.items()}
-    lone = {
-        keys[name]
-        for name, known in spreads.items()
-        if known is None or (_freedom(known) < _ENOUGH and _freedom(_family(everyone, *keys[name])) > _freedom(known))
-    }
+    few = [name for name in parts if _freedom(spreads[name]) < _ENOUGH]
+    families = {key: _family(everyone, *key) for key in {keys[name] for name in few}}
+    # Those of which the family knows more; without any spread of its own an experiment needs it in any case.
+    lent_to = {keys[n] for n in few if spreads[n] is None or _freedom(families[keys[n]]) > _freedom(spreads[n])}
     own: list[tuple[float, Spread]] = []
     shared: dict[tuple, float] = {}
     variances, borrowed = [], []
     lenders: dict[str, None] = {}
     for name, terms in parts.items():
         scale, key = _shape(terms)[0], keys[name]
-        if key in lone:
-            found = _family(everyone, *key)
+        if key in lent_to:
+            found = families[key]
             if found is None:
                 return Measured(Estimate(value), counts)
             shared[key] = shared.get(key, 0.0) + scale**2 / counts[name]
@@ -204,7 +203,7 @@ def _over_seeds(
             if name in of_choice:
                 borrowed.append(name)
                 lenders[CHOICE] = None
-    pools = [(factor, _family(everyone, *key)) for key, factor in shared.items()]
+    pools = [(factor, families[key]) for key, factor in shared.items()]
     return Measured(combine(value, own + pools), counts, tuple(borrowed), tuple(variances), lenders=tuple(lenders))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from reprise.config.claims import Claim
 from reprise.evidence.runs import Runs
-from reprise.evidence.statistics import holm, replicas_for_share, score, wilson
+from reprise.evidence.statistics import replicas_for_share, score, wilson
 from reprise.evidence.verdicts import (
     DIRECTION,
     INCONCLUSIVE,
@@ -14,6 +14,7 @@ from reprise.evidence.verdicts import (
     Covered,
     Decision,
     Part,
+    established,
     everything,
     judge,
     to_decide,
@@ -55,8 +56,8 @@ def decide(claim: Claim, runs: Mapping[str, Runs], covered: Covered = everything
     if not parts:
         return None
     verdict = judge(claim.kind, parts)
-    adjusted = holm([part.p_for for part in parts])
-    left = [(part, row["estimate"]) for part, row, p in zip(parts, rows, adjusted, strict=True) if p > TAIL]
+    held = established(claim.kind, parts)
+    left = [(part, row["estimate"]) for part, row, holds in zip(parts, rows, held, strict=True) if not holds]
     would_do = None
     if left and verdict in {DIRECTION, INCONCLUSIVE}:
         would_do = to_decide(

@@ -79,6 +79,16 @@ def tail_of(kind: str) -> float:
     return EQUIVALENCE_TAIL if kind == "equivalence" else TAIL
 
 
+def established(kind: str, parts: Sequence[Part]) -> list[bool]:
+    """Which parts hold, all of them tested together after Holm."""
+    return [p <= tail_of(kind) for p in holm([part.p_for for part in parts])]
+
+
+def refuted(kind: str, parts: Sequence[Part]) -> list[bool]:
+    """Of which parts the opposite holds, tested in the same way."""
+    return [p <= tail_of(kind) for p in holm([part.p_against for part in parts])]
+
+
 def to_decide(
     left: Sequence[Any],
     toward: Callable[[Any], bool],
@@ -100,14 +110,14 @@ def to_decide(
 def judge(kind: str, parts: Sequence[Part], diverged: bool = False) -> str:
     """The verdict of a claim of this kind from all of its parts; `diverged` says that a comparison lost replicas."""
     tail, directed = tail_of(kind), kind in _DIRECTED
-    if all(p <= tail for p in holm([part.p_for for part in parts])):
+    if all(established(kind, parts)):
         if not diverged:
             return REPRODUCED
         return DIRECTION if directed else INCONCLUSIVE
     directions = [part.p_direction for part in parts if part.p_direction is not None]
     if len(directions) == len(parts) and all(p <= tail for p in holm(directions)):
         return DIRECTION
-    if any(part.negligible for part in parts) or any(p <= tail for p in holm([part.p_against for part in parts])):
+    if any(part.negligible for part in parts) or any(refuted(kind, parts)):
         return NOT if not diverged else INCONCLUSIVE
     if directed and all(part.toward > (part.error or 0.0) for part in parts):
         return DIRECTION

@@ -1,0 +1,89 @@
+"""Claims of several parts and of few replicas: which part decides, what is borrowed, what is said."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from claims_helpers import below, claim, decide, runs, with_unit
+from scipy import stats
+
+from reprise.evidence.verdicts import DIRECTION, INCONCLUSIVE, NOT, REPRODUCED, Part, judge
+
+LOW, HIGH = [10.0, 10.2, 9.8], [12.0, 12.2, 11.8]
+A_BELOW_B = claim("superiority", compare=below("a", "b"))
+
+
+def test_all_parts_together_are_tested_after_holm():
+    # Each alone is below 0.025; of two, Holm asks 0.0125 of the smaller.
+    assert judge("ordering", [Part(2.0, 1.0, 0.02, 0.98)]) == REPRODUCED
+    assert judge("ordering", [Part(2.0, 1.0, 0.02, 0.98)] * 2) == DIRECTION
+    assert judge("ordering", [Part(2.0, 1.0, 0.012, 0.98), Part(2.0, 1.0, 0.02, 0.98)]) == REPRODUCED
+
+
+def test_a_claim_that_fails_shows_the_part_on_which_it_does():
+    order = claim("ordering", order=["a", "b", "c"])
+    a, b, c = ([x, x + 0.1, x - 0.1] for x in (1.0, 3.0, 2.0))
+    found = decide(order, runs("a", a), runs("b", b), runs("c", c))
+    assert found.verdict == NOT
+    assert found.sentence.startswith("1 of 2 comparisons are established; it fails on: Test perplexity 3.000 (B)")
+    # Of two that are next to nothing beside the paper's, the one that is so surely.
+    near = [runs("a", [1.0, 1.3, 0.7], paper=1.0), runs("b", [1.1, 1.11, 1.09], paper=2.0)]
+    found = decide(order, *near, runs("c", [1.1, 1.11, 1.09], paper=9.0))
+    assert found.verdict == NOT
+    assert "it fails on: Test perplexity 1.10" in found.sentence
+    assert found.sentence.endswith(" At 95 % that is less than a tenth of the paper's difference.")
+
+
+def test_next_to_nothing_is_measured_in_the_unit_that_the_paper_states():
+    """The paper's difference is 1: a tenth of it 0.1 nats, but of bits 0.069. Ours is at most something between."""
+    order = claim("ordering", order=["a", "b"])
+    a, b = [2.0, 2.03, 1.97], [2.01] * 3
+    wide = [runs(name, v, paper=p, unit="nats/token") for name, v, p in (("a", a, 1.0), ("b", b, 2.0))]
+    interval = decide(order, *wide).parts[0]["interval"]
+    assert 0.1 * math.log(2) < interval[1] < 0.1
+    for unit, verdict in (("nats/token", NOT), ("bits/token", INCONCLUSIVE), ("bits/character", INCONCLUSIVE)):
+        assert decide(order, *(replace(r, entry=with_unit(r.entry, unit)) for r in wide)).verdict == verdict
+
+
+def test_a_second_replica_of_each_weakens_no_claim():
+    family = [runs(n, [x, x + 0.5, x - 0.5]) for n, x in (("c", 20.0), ("d", 21.0), ("e", 22.0))]
+    one = decide(A_BELOW_B, runs("a", [10.0]), runs("b", [13.0]), *family)
+    two = decide(A_BELOW_B, runs("a", [10.0, 10.4]), runs("b", [13.0, 13.1]), *family)
+    assert (one.verdict, two.verdict) == (REPRODUCED, REPRODUCED)
+    assert two.parts[0]["borrowed"] == ["b", "a"]
+    assert "2 replicas each, deviation pooled over the family" in two.sentence
+    # Three have a deviation of their own, and so have two of a family that knows no more than they do.
+    assert decide(A_BELOW_B, runs("a", LOW), runs("b", HIGH), *family).parts[0]["borrowed"] == []
+    alone = decide(A_BELOW_B, runs("a", [10.0, 10.4], family="x"), runs("b", [13.0, 13.1], family="y"))
+    assert alone.parts[0]["borrowed"] == []
+
+
+def test_a_part_against_a_claim_decides_it_before_the_harder_ones_do():
+    order = claim("ordering", order=["a", "b", "c"])
+    a, b, c = [1.0, 1.5, 0.5], [1.01, 1.51, 0.51], [0.5, 1.0, 0.0]
+    found = decide(order, runs("a", a), runs("b", b), runs("c", c))
+    assert found.verdict == INCONCLUSIVE
+    # 0.01 of a deviation of 0.5 would take thousands; 0.51 against the claim is found long before.
+    variance = 0.25
+    bound = [stats.t.isf(0.025 / 2, 2 * (n - 1)) for n in range(2, 100)]
+    power = [
+        stats.nct.sf(t, 2 * (n - 1), 0.51 / math.sqrt(2 * variance / n))
+        for n, t in zip(range(2, 100), bound, strict=True)
+    ]
+    assert found.replicas == 2 + next(i for i, p in enumerate(power) if p >= 0.8)
+    assert decide(order, runs("a", a), runs("b", b), runs("c", [9.0, 9.1, 8.9])).replicas is None
+
+
+def test_the_interval_of_a_share_stays_within_what_there_can_be():
+    given = claim("threshold", level={"experiments": ["a"], "at_least": 0.5})
+    found = decide(given, runs("a", [1.0, 0.98, 0.99], unit="share"))
+    assert " to 1.0000;" in found.sentence
+    assert " to 1.0" in decide(given, runs("a", [1.0, 0.98, 0.99])).sentence
+    assert " to 1.0000;" not in decide(given, runs("a", [1.0, 0.98, 0.99])).sentence
+    assert "(A; all alike; 3 replicas), at least 0.5 asked" in decide(given, runs("a", [1.0] * 3)).sentence
+
+
+def test_what_lacks_a_second_replica_is_named():
+    sentence = decide(A_BELOW_B, runs("a", [10.0], family="x"), runs("b", HIGH, family="y")).sentence
+    assert sentence.endswith(" A second replica of A would show how far replicas differ.")
