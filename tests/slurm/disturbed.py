@@ -25,8 +25,11 @@ from reprise.config.resolve import resolve_tier
 from reprise.training.stack_plan import stacks_by_name
 
 REQUEUED, TIMED_OUT, BOTH = "digits/rnn-t5", "digits/lstm-t5", "digits/recall"
-MINUTES, MOST_MINUTES = 3, 5
-"""What a training asks for first, and what the partition with GPUs allows."""
+MINUTES, MOST_MINUTES = 24, 40
+"""What a training asks for first, and what the partition with GPUs allows.
+
+Long, so that no halted training reaches its limit by itself while a busy machine brings the others so far.
+"""
 _RECALL = """\
   recall:
     title: Recall of a name
@@ -59,7 +62,7 @@ _NAMES = """\
     homepage: ""
     prepare: names
 """
-PARTITIONS = f"partitions:\n  short: {{max_runtime: 10}}\n  accelerated: {{max_runtime: {MOST_MINUTES}, max_gpu: 1}}\n"
+PARTITIONS = f"partitions:\n  short: {{max_runtime: 60}}\n  accelerated: {{max_runtime: {MOST_MINUTES}, max_gpu: 1}}\n"
 
 # Where it finds nothing new, the plugin waits ten seconds longer each time; here it looks every second.
 _IMPATIENT = """
@@ -103,10 +106,13 @@ def disturbed_run(folder: Path) -> Finished:
     groups = stacks_by_name(resolve_tier(load_project(project.root, {"tier": "quick"})))
     stacks = {resolved.id: name for name, group in groups.items() for resolved in group}
     with cluster(), (folder / "log").open("w", encoding="utf-8") as log, started(project, log) as process:
-        _halt(project, (TIMED_OUT, REQUEUED, BOTH), process)
-        submitted = jobs()
         every = (TIMED_OUT, REQUEUED, BOTH)
-        ids = {e: job["JobId"] for e in every for job in submitted if _trains(job, e, stacks)}
+        _halt(project, every, process)
+        submitted = jobs()
+        halted = {e: [job for job in submitted if _trains(job, e, stacks)] for e in every}
+        states = {e: [job["JobState"] for job in found] for e, found in halted.items()}
+        assert states == dict.fromkeys(every, ["RUNNING"]), (folder / "log").read_text(encoding="utf-8")
+        ids = {e: job["JobId"] for e, (job,) in halted.items()}
         _reach_limit(ids[TIMED_OUT])
         for experiment in (REQUEUED, BOTH):
             slurm("scontrol", "requeue", ids[experiment])

@@ -19,7 +19,7 @@ from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 
 ASKED = 1440
-"""Minutes that config/config.yaml gives a training here; the default partition allows ten."""
+"""Minutes that config/config.yaml gives a training here; the default partition allows sixty."""
 LATE_SECONDS = 10.0
 """Twice what Snakemake waits for a file by itself."""
 

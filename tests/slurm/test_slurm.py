@@ -39,10 +39,10 @@ def test_after_its_time_limit_a_job_has_more_and_goes_on(run: Finished) -> None:
     first, second = run.jobs_of(TIMED_OUT)
     assert (first["JobState"], second["JobState"]) == ("TIMEOUT", "COMPLETED"), run.log
     (early,) = [job for job in run.submitted if job["JobId"] == first["JobId"]]
-    assert early["TimeLimit"] == f"00:0{MINUTES}:00"
+    assert early["TimeLimit"] == f"00:{MINUTES}:00"
     # Twice as much would be more than the partition allows.
     assert MINUTES < MOST_MINUTES < 2 * MINUTES
-    assert second["TimeLimit"] == f"00:0{MOST_MINUTES}:00"
+    assert second["TimeLimit"] == f"00:{MOST_MINUTES}:00"
     assert (first["MinMemoryNode"], second["MinMemoryNode"]) == ("500M", "1000M")
     assert resumed(run, "digits/lstm-t5") == 1
 
@@ -53,7 +53,7 @@ def test_a_job_of_one_replica_goes_on_after_both(run: Finished) -> None:
     assert (first["JobState"], first["Restarts"]) == ("TIMEOUT", "1"), run.log
     assert (second["JobState"], second["Restarts"]) == ("COMPLETED", "0"), run.log
     # Here the partition allows twice as much.
-    assert second["TimeLimit"] == f"00:0{2 * MINUTES}:00"
+    assert second["TimeLimit"] == f"00:{2 * MINUTES}:00"
     assert (first["MinMemoryNode"], second["MinMemoryNode"]) == ("500M", "1000M")
     assert (first["Partition"], second["Partition"]) == ("short", "short")
     assert resumed(run, BOTH) == 2
@@ -91,7 +91,7 @@ def test_the_default_partition_gets_what_it_allows(trained: Trained) -> None:
     """With `partitions: {}`. The training would ask for a day, and wait for ever."""
     assert trained.status == 0, trained.log
     assert (trained.job["JobState"], trained.job["Partition"]) == ("COMPLETED", "short"), trained.log
-    assert trained.job["TimeLimit"] == "00:10:00"
+    assert trained.job["TimeLimit"] == "01:00:00"
 
 
 def test_a_file_may_appear_later_than_its_job_ends(trained: Trained) -> None:
