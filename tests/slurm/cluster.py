@@ -55,6 +55,9 @@ SelectTypeParameters=CR_Core_Memory
 SlurmdParameters=config_overrides
 MinJobAge=7200
 KillWait=30
+BatchStartTimeout=600
+MessageTimeout=60
+SlurmdTimeout=900
 JobRequeue=0
 GresTypes=gpu
 NodeName=localhost NodeAddr=127.0.0.1 CPUs=4 RealMemory=16000 Gres=gpu:2 State=UNKNOWN

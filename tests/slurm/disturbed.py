@@ -105,13 +105,14 @@ def disturbed_run(folder: Path) -> Finished:
     project = _project(folder / "ein Klon für später", variables)
     groups = stacks_by_name(resolve_tier(load_project(project.root, {"tier": "quick"})))
     stacks = {resolved.id: name for name, group in groups.items() for resolved in group}
-    with cluster(), (folder / "log").open("w", encoding="utf-8") as log, started(project, log) as process:
+    with cluster() as logs, (folder / "log").open("w", encoding="utf-8") as log, started(project, log) as process:
         every = (TIMED_OUT, REQUEUED, BOTH)
         _halt(project, every, process)
         submitted = jobs()
         halted = {e: [job for job in submitted if _trains(job, e, stacks)] for e in every}
         states = {e: [job["JobState"] for job in found] for e, found in halted.items()}
-        assert states == dict.fromkeys(every, ["RUNNING"]), (folder / "log").read_text(encoding="utf-8")
+        told = [path.read_text(encoding="utf-8") for path in (folder / "log", logs / "slurmctld.log")]
+        assert states == dict.fromkeys(every, ["RUNNING"]), "\n".join([*map(str, submitted), *told])
         ids = {e: job["JobId"] for e, (job,) in halted.items()}
         _reach_limit(ids[TIMED_OUT])
         for experiment in (REQUEUED, BOTH):
