@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 EXIT_FAILED = 1
@@ -21,6 +22,15 @@ class UserError(Exception):
 
 class Interrupted(Exception):
     """The work was put off, not lost: the same command goes on where it stopped. Exits 75."""
+
+
+@contextmanager
+def report_packages(what: str) -> Iterator[None]:
+    """Around imports that `what` needs: one that is missing is a `UserError` that says where to find it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise UserError(f"{what} needs the package {error.name}; install what envs/report.yaml lists") from None
 
 
 def known(name: str, names: Iterable[str]) -> str:

@@ -38,3 +38,15 @@ def fresh_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Pat
     yield tmp_path
     for cache in caches:
         cache.cache_clear()
+
+
+@pytest.fixture
+def one_batch_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls of a training by epochs over lines end as soon as they may."""
+    monkeypatch.setattr("reprise.training.line_epochs.LineEpochs.seconds", 0.0)
+
+
+@pytest.fixture
+def two_batches_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stacks over windows do several pieces of work in small texts."""
+    monkeypatch.setattr("reprise.training.stack_window_epochs._PIECE", 2)

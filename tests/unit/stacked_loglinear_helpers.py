@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 
 import numpy as np
+import pytest
 import torch
 from loglinear_helpers import CPU, model
 
@@ -21,6 +22,8 @@ STACKS = {
     "one-hot input": [("one-hot input", 9, "train"), ("one-hot input", 30, "corpus"), ("one-hot input", 90, "corpus")],
     "feature input": [("feature input", 12, "corpus"), ("feature input", 3, "train"), ("feature input", 0, "corpus")],
 }
+EVERY = pytest.mark.parametrize("name", STACKS)
+EITHER = pytest.mark.parametrize(("name", "carried"), [*((name, False) for name in STACKS), ("ll-rnn", True)])
 RATES, RHOS, EPSILONS = (0.001, 0.002, 0.003), (0.9, 0.95, 0.9), (1e-8, 1e-8, 1e-7)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from stacked_helpers import never, runner_of
+from stacked_helpers import jobs_of, never, runner_of
 
 from reprise import cli
 from reprise.config.resolved import Resolved
@@ -107,6 +108,20 @@ def leaves_the_records_of_solo_runs(
     return said
 
 
+def trains_in_float64(
+    one: Resolved,
+    solo: Callable[[Job, Path], dict[str, Any]],
+    folder: Path,
+    rel: float = 1e-11,
+    least: float | None = None,
+) -> None:
+    """A stack of an experiment's replicas, in float64, leaves the records of solo runs to many digits."""
+    jobs = jobs_of([replace(one, config=one.config | {"precision": "float64"})], folder)
+    checked_stack(jobs)
+    for own, job in zip(records(jobs), jobs, strict=True):
+        held(own, solo(job, folder), rel, least)
+
+
 def same_numbers(jobs: list[Job], whole: list[Job], to_the_bit: bool, starts: int) -> None:
     """Jobs that were started so often have the numbers of those that were not stopped."""
     for own, exact in zip(records(jobs), records(whole), strict=True):
@@ -133,6 +148,27 @@ def halved_for_want_of_memory(stack: type, jobs: list[Job], monkeypatch: pytest.
     assert all(record["status"] == "finished" for record in records(jobs))
     assert any("two stacks of 3 and 2 instead" in line for line in said)
     return said
+
+
+def too_far(step: Callable[..., None], share: float = 1e-3) -> Callable[..., None]:
+    """An optimiser's `step`, longer by that share."""
+
+    def longer(self, *arguments):
+        before = self.values.clone()
+        step(self, *arguments)
+        self.values.add_(self.values - before, alpha=share)
+
+    return longer
+
+
+def unclipped(step: Callable[..., None]) -> Callable[..., None]:
+    """An optimiser's `step` that shortens no gradient."""
+
+    def without(self, *arguments):
+        self.clips.fill_(math.inf)
+        step(self, *arguments)
+
+    return without
 
 
 def refused(jobs: list[Job]) -> None:

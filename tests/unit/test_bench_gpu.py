@@ -22,6 +22,7 @@ from reprise.bench import (
     gso_task,
 )
 from reprise.bench.operations import operations_of
+from reprise.bench.task import checked
 
 GATED = {
     name: gated_task.Workload(name, cell, hidden=7, matrices=K, vocabulary=50, dataset="none", embedding=6)
@@ -86,9 +87,7 @@ def test_what_a_gpu_would_run_computes_the_update_of_the_readable_model(name, wo
             gpu_implementations.make(name, task, torch.device("cpu"))
         return
     made = gpu_implementations.make(name, task, torch.device("cpu"))
-    loss = made.train(0, task.block)
-    facts = {"loss": loss, "update_norms": gpu_rows.update_norms(task.weights, made.parameters())}
-    assert gpu_rows.disagreement(source.expected(task), facts) is None
+    assert gpu_rows.disagreement(source.expected(task), checked(task, made)) is None
     expected = {"graph-8": 8, "graph-4x8": 32, "library": 1, "graph-sweep": 16 if workload.name == "sentences" else 4}
     assert made.replicas == expected[name]
 
@@ -102,8 +101,7 @@ def test_stacks_of_lines_compute_the_update_of_the_readable_model(name, replicas
     task, _ = gpu_lines.make_task(workload, tmp_path)
     made = gpu_implementations.make(name, task, torch.device("cpu"))
     assert (made.replicas, made.block) == (replicas, len(task))
-    facts = {"loss": made.train(0, task.block), "update_norms": gpu_rows.update_norms(task.weights, made.parameters())}
-    assert gpu_rows.disagreement(gpu_lines.expected(task), facts) is None
+    assert gpu_rows.disagreement(gpu_lines.expected(task), checked(task, made)) is None
     # Others read the same lines in batches of their own.
     text = made.stacks[0].text
     if name != "graph-5x1":
@@ -129,9 +127,7 @@ def test_stacks_that_count_steps_compute_the_update_of_the_readable_model(which,
         return
     made = gpu_implementations.make(name, task, torch.device("cpu"))
     assert made.replicas == (replicas or module.SWEEP)
-    loss = made.train(0, task.block)
-    facts = {"loss": loss, "update_norms": gpu_rows.update_norms(task.weights, made.parameters())}
-    assert gpu_rows.disagreement(module.expected(task), facts) is None
+    assert gpu_rows.disagreement(module.expected(task), checked(task, made)) is None
     assert task.tokens(0, 2) == 2 * 64 * {"palindromes": 11, "book": 30}[which]
     assert gpu_implementations.bytes_a_token(task) > 4 * 48 * 9
 

@@ -24,12 +24,6 @@ def corpus(tmp_path_factory):
     return make_corpus(tmp_path_factory.mktemp("corpus"))
 
 
-@pytest.fixture
-def small_steps(monkeypatch):
-    """One batch a call."""
-    monkeypatch.setattr(LineEpochs, "seconds", 0.0)
-
-
 @pytest.mark.parametrize("engine", [pytest.param("fused", marks=needs_compiler), "packed", "reference"])
 def test_losses_are_those_of_the_readable_model_with_the_best_parameters(corpus, engine):
     training = LineEpochs(config(), 1, corpus, engine, CPU)
@@ -58,7 +52,7 @@ def test_engines_train_alike_and_beat_the_unigram(corpus):
 
 @pytest.mark.parametrize("reduction", ["mean-tokens", "mean-lines"])
 @pytest.mark.parametrize("clip_norm", [0.0, 0.05])
-def test_an_epoch_is_adam_on_clipped_gradients_of_shuffled_batches(corpus, small_steps, reduction, clip_norm):
+def test_an_epoch_is_adam_on_clipped_gradients_of_shuffled_batches(corpus, one_batch_a_call, reduction, clip_norm):
     made = config(loss_reduction=reduction, clip_norm=clip_norm)
     training = LineEpochs(made, 0, corpus, "packed", CPU)
     model = copy.deepcopy(training.model)

@@ -24,14 +24,8 @@ def corpus(tmp_path_factory):
     return make_corpus(tmp_path_factory.mktemp("corpus"))
 
 
-@pytest.fixture
-def small_steps(monkeypatch):
-    """One batch a call."""
-    monkeypatch.setattr(LineEpochs, "seconds", 0.0)
-
-
 @pytest.mark.parametrize("engine", [pytest.param("fused", marks=needs_compiler), "packed"])
-def test_training_goes_on_from_its_state_to_the_same_bits(corpus, small_steps, monkeypatch, engine):
+def test_training_goes_on_from_its_state_to_the_same_bits(corpus, one_batch_a_call, monkeypatch, engine):
     monkeypatch.setattr("reprise.training.line_epochs._EVALUATED_TOGETHER", 2)
     made = config(clip_norm=0.5)
     whole = LineEpochs(made, 1, corpus, engine, CPU)
@@ -67,7 +61,7 @@ def test_the_epoch_of_the_lowest_validation_loss_is_tested(corpus, monkeypatch):
 
 
 @pytest.mark.parametrize("after", [0, 3, -1])
-def test_a_run_that_diverges_later_keeps_its_best_epoch_and_says_so(corpus, small_steps, after):
+def test_a_run_that_diverges_later_keeps_its_best_epoch_and_says_so(corpus, one_batch_a_call, after):
     training = LineEpochs(config(), 0, corpus, "packed", CPU)
     while training.epoch < 1 or training.next < after % len(training.batches):
         training.advance()
@@ -84,7 +78,7 @@ def test_a_run_that_diverges_later_keeps_its_best_epoch_and_says_so(corpus, smal
     goes_on(again, saved(training), training)
 
 
-def test_a_validation_loss_that_is_not_finite_is_divergence_too(corpus, small_steps):
+def test_a_validation_loss_that_is_not_finite_is_divergence_too(corpus, one_batch_a_call):
     training = LineEpochs(config(), 0, corpus, "packed", CPU)
     while training.epoch < 1 or training.part != "valid":
         training.advance()
@@ -114,7 +108,7 @@ def test_a_whole_job_leaves_a_record_of_its_fold(corpus, tmp_path):
     assert len(record["samples"]) == 3
 
 
-def test_progress_never_goes_back(corpus, small_steps):
+def test_progress_never_goes_back(corpus, one_batch_a_call):
     training = LineEpochs(config(), 0, corpus, "auto", CPU)
     seen = [training.done]
     while not training.finished:

@@ -9,7 +9,6 @@ import pytest
 import torch
 from stacked_helpers import experiment, jobs_of, never, runner_of
 from stacked_training_helpers import (
-    checked_stack,
     halved_for_want_of_memory,
     held,
     in_pieces,
@@ -18,6 +17,9 @@ from stacked_training_helpers import (
     refused,
     run_and_train,
     solo_of,
+    too_far,
+    trains_in_float64,
+    unclipped,
 )
 from windows_helpers import config, make_corpus
 
@@ -132,19 +134,10 @@ def test_a_stack_that_computes_something_else_trains_nothing(wrong, corpus, tmp_
     def off(self, y):
         return softmax(self, y).mul_(1 + 2e-3)
 
-    def too_far(self):
-        before = self.values.clone()
-        step(self)
-        self.values.add_(self.values - before, alpha=2e-3)
-
-    def unclipped(self):
-        self.clips.fill_(1e9)
-        step(self)
-
     changed, name, change = {
         "gradient": (StackedBooks, "_through_softmax", off),
-        "step": (StackedTensorFlowRMSProp, "step", too_far),
-        "clipping": (StackedTensorFlowRMSProp, "step", unclipped),
+        "step": (StackedTensorFlowRMSProp, "step", too_far(step, 2e-3)),
+        "clipping": (StackedTensorFlowRMSProp, "step", unclipped(step)),
         "windows": (stacked_books, "uniform32_of", lambda z: z.bitwise_and_(2**32 - 1)),
     }[wrong]
     monkeypatch.setattr(changed, name, change)
@@ -178,9 +171,5 @@ def test_run_leaves_the_records_that_train_would(corpus, tmp_path, monkeypatch):
 
 
 def test_float64_is_trained_in_float64(corpus, tmp_path):
-    double = replace(experiment("a", SHORT, corpus, replicas=2), config=SHORT | {"precision": "float64"})
-    jobs = jobs_of([double], tmp_path)
-    checked_stack(jobs)
-    for own, job in zip(records(jobs), jobs, strict=True):
-        held(own, solo(job, tmp_path), rel=1e-9, least=LEAST)
+    trains_in_float64(experiment("a", SHORT, corpus, replicas=2), solo, tmp_path, rel=1e-9, least=LEAST)
     choose_precision("float32", torch.device("cpu"))

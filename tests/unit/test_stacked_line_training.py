@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from dataclasses import replace
 
@@ -11,8 +10,8 @@ from line_epochs_helpers import config
 from packed_helpers import corpus as make_corpus
 from stacked_helpers import experiment, jobs_of, never, runner_of
 from stacked_training_helpers import (
-    checked_stack,
     halved_for_want_of_memory,
+    held,
     in_pieces,
     leaves_the_records_of_solo_runs,
     records,
@@ -20,6 +19,9 @@ from stacked_training_helpers import (
     run_and_train,
     same_numbers,
     solo_of,
+    too_far,
+    trains_in_float64,
+    unclipped,
     values,
 )
 
@@ -118,24 +120,15 @@ def test_out_of_memory_halves_the_stack_and_says_so(corpus, tmp_path, monkeypatc
 
 @pytest.mark.parametrize("wrong", ["gradient", "step", "clipping"])
 def test_a_stack_that_computes_something_else_trains_nothing(wrong, corpus, tmp_path, monkeypatch):
-    real_back, real_step = StackedGradients.through_softmax, StackedAdam.step
+    real_back, step = StackedGradients.through_softmax, StackedAdam.step
 
     def off(self, P, y, share):
         real_back(self, P, y, share * (1 + 1e-3))
 
-    def too_far(self, there):
-        before = self.values.clone()
-        real_step(self, there)
-        self.values.add_(self.values - before, alpha=1e-3)
-
-    def unclipped(self, there):
-        self.clips = None
-        real_step(self, there)
-
     if wrong == "gradient":
         monkeypatch.setattr(StackedGradients, "through_softmax", off)
     else:
-        monkeypatch.setattr(StackedAdam, "step", too_far if wrong == "step" else unclipped)
+        monkeypatch.setattr(StackedAdam, "step", too_far(step) if wrong == "step" else unclipped(step))
     refused(jobs_of(unlike(corpus)[:2], tmp_path))
 
 
@@ -165,13 +158,8 @@ def test_stacks_hold_what_has_the_same_shape(corpus):
 def test_run_leaves_the_records_that_train_would(corpus, tmp_path, monkeypatch):
     one = replace(experiment("a", LINES, "data/corpora/c.npz", replicas=2, max_epochs=2), engine="stacked")
     for own, other in run_and_train(one, ("packed",), tmp_path, monkeypatch, corpus):
-        assert values(own) == pytest.approx(values(other), rel=1e-5)
-        assert own["samples"] == other["samples"]
+        held(own, other)
 
 
 def test_float64_is_trained_in_float64(corpus, tmp_path):
-    double = copy.deepcopy(LINES) | {"precision": "float64"}
-    jobs = jobs_of([experiment("a", double, corpus, replicas=2)], tmp_path)
-    checked_stack(jobs)
-    for own, job in zip(records(jobs), jobs, strict=True):
-        assert values(own) == pytest.approx(values(solo(job, tmp_path)), rel=1e-11)
+    trains_in_float64(experiment("a", LINES, corpus, replicas=2), solo, tmp_path)

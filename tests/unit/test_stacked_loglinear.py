@@ -10,7 +10,7 @@ import torch
 from stacked_helpers import distance
 from stacked_loglinear_helpers import (
     BATCH,
-    STACKS,
+    EITHER,
     WINDOW,
     alone,
     batches_of,
@@ -24,9 +24,7 @@ from torch.nn import functional
 from reprise.kernels import loglinear_fast
 from reprise.kernels.loglinear import HandEngine, ReferenceEngine
 
-EVERY = pytest.mark.parametrize("name", STACKS)
 SCHEMES = pytest.mark.parametrize("carried", [False, True])
-EITHER = pytest.mark.parametrize(("name", "carried"), [*((name, False) for name in STACKS), ("ll-rnn", True)])
 
 
 @pytest.fixture(autouse=True)

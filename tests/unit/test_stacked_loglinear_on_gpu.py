@@ -11,7 +11,7 @@ from stacked_gpu_helpers import GPU, needs_gpu, stacks_leave_the_records_of_solo
 from stacked_helpers import distance, experiment, jobs_of
 from stacked_loglinear_helpers import (
     BATCH,
-    STACKS,
+    EVERY,
     alone,
     batches_of,
     models_of,
@@ -27,7 +27,7 @@ ROUNDS = 3
 
 @pytest.mark.parametrize("capture", [True, False])
 @pytest.mark.parametrize("carried", [False, True])
-@pytest.mark.parametrize("name", STACKS)
+@EVERY
 def test_graphs_make_the_readable_models_steps(name, carried, capture):
     models, text = models_of(name), streams_of() if carried else windows_of(count=25)
     stack, losses = stack_of(models, text, carried, GPU, capture), []
@@ -49,7 +49,7 @@ def test_graphs_make_the_readable_models_steps(name, carried, capture):
         assert losses[-1][r] == pytest.approx(evaluated, rel=1e-3)
 
 
-@pytest.mark.parametrize("name", STACKS)
+@EVERY
 def test_the_same_stack_gives_the_same_bits(name):
     def trained():
         text = windows_of()

@@ -13,7 +13,8 @@ import torch
 from loglinear_helpers import CPU, model
 from stacked_loglinear_helpers import (
     BATCH,
-    STACKS,
+    EITHER,
+    EVERY,
     TOKENS,
     WINDOW,
     alone,
@@ -27,9 +28,6 @@ from stacked_loglinear_helpers import (
 from reprise.bench.operations import Operations
 from reprise.kernels.loglinear import ReferenceEngine
 from reprise.kernels.stacked_loglinear import Room, StackedLogLinear
-
-EVERY = pytest.mark.parametrize("name", STACKS)
-EITHER = pytest.mark.parametrize(("name", "carried"), [*((name, False) for name in STACKS), ("ll-rnn", True)])
 
 
 @EVERY

@@ -9,16 +9,12 @@ from stacked_loglinear_training_helpers import LL, STREAMS, solo, together, unli
 from stacked_training_helpers import in_pieces, records, same_numbers, values
 
 from reprise.kernels.stacked_loglinear import StackedLogLinear
-from reprise.training import stack_window_epochs, stack_window_texts, window_text
+from reprise.training import stack_window_texts, window_text
 from reprise.training.stack_member import saved_state
 from reprise.training.stack_training import place_of
 from reprise.training.window_course import END
 
-
-@pytest.fixture(autouse=True)
-def small_pieces(monkeypatch):
-    """Several pieces of work in so small texts."""
-    monkeypatch.setattr(stack_window_epochs, "_PIECE", 2)
+pytestmark = pytest.mark.usefixtures("two_batches_a_piece")
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,12 +10,14 @@ from loglinear_helpers import make_corpus
 from stacked_helpers import experiment, jobs_of, never, runner_of
 from stacked_loglinear_training_helpers import LL, RNN, STREAMS, solo, unlike
 from stacked_training_helpers import (
-    checked_stack,
     halved_for_want_of_memory,
+    held,
     leaves_the_records_of_solo_runs,
     records,
     refused,
     run_and_train,
+    too_far,
+    trains_in_float64,
     values,
 )
 
@@ -25,16 +26,10 @@ from reprise.config.resolve import resolve_tier
 from reprise.kernels.stacked_loglinear import StackedLogLinear
 from reprise.kernels.stacked_loglinear_ends import StackedInput, StackedOutput
 from reprise.kernels.stacked_rmsprop import StackedRMSprop
-from reprise.training import stack_window_epochs
 from reprise.training.stack_plan import grouped, stack_key
 
+pytestmark = pytest.mark.usefixtures("two_batches_a_piece")
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(autouse=True)
-def small_pieces(monkeypatch):
-    """Several pieces of work in so small texts."""
-    monkeypatch.setattr(stack_window_epochs, "_PIECE", 2)
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +68,7 @@ def test_out_of_memory_halves_the_stack_and_says_so(corpus, tmp_path, monkeypatc
 
 @pytest.mark.parametrize("wrong", ["gradient", "embedding", "step", "loss"])
 def test_a_stack_that_computes_something_else_trains_nothing(wrong, corpus, tmp_path, monkeypatch):
-    real_back, real_step = StackedOutput.backward, StackedRMSprop.step
-    real_input, real_log_p = StackedInput.gradients, StackedOutput.log_p
+    real_back, real_input, real_log_p = StackedOutput.backward, StackedInput.gradients, StackedOutput.log_p
 
     def off(self, h, weight, out):
         real_back(self, h, weight * (1 + 1e-3), out)
@@ -83,18 +77,13 @@ def test_a_stack_that_computes_something_else_trains_nothing(wrong, corpus, tmp_
         real_input(self, de)
         self.dE[:, -1].mul_(1 + 1e-2)
 
-    def too_far(self):
-        before = self.values.clone()
-        real_step(self)
-        self.values.add_(self.values - before, alpha=1e-3)
-
     def other(self, y):
         return real_log_p(self, y) * (1 + 1e-3)
 
     place, name, instead = {
         "gradient": (StackedOutput, "backward", off),
         "embedding": (StackedInput, "gradients", skewed),
-        "step": (StackedRMSprop, "step", too_far),
+        "step": (StackedRMSprop, "step", too_far(StackedRMSprop.step)),
         "loss": (StackedOutput, "log_p", other),
     }[wrong]
     monkeypatch.setattr(place, name, instead)
@@ -139,13 +128,8 @@ def test_every_trained_experiment_of_the_paper_has_a_stack():
 def test_run_leaves_the_records_that_train_would(corpus, tmp_path, monkeypatch):
     one = replace(experiment("a", LL, "data/corpora/c.npz", replicas=2, max_epochs=2), engine="stacked")
     for own, other in run_and_train(one, ("hand",), tmp_path, monkeypatch, corpus):
-        assert values(own) == pytest.approx(values(other), rel=1e-5)
-        assert own["samples"] == other["samples"]
+        held(own, other)
 
 
 def test_float64_is_trained_in_float64(corpus, tmp_path):
-    double = copy.deepcopy(LL) | {"precision": "float64"}
-    jobs = jobs_of([experiment("a", double, corpus, replicas=2)], tmp_path)
-    checked_stack(jobs)
-    for own, job in zip(records(jobs), jobs, strict=True):
-        assert values(own) == pytest.approx(values(solo(job, tmp_path)), rel=1e-11)
+    trains_in_float64(experiment("a", LL, corpus, replicas=2), solo, tmp_path)

@@ -10,7 +10,6 @@ import torch
 from stacked_helpers import experiment, jobs_of, never, runner_of
 from stacked_palindromes_helpers import config
 from stacked_training_helpers import (
-    checked_stack,
     halved_for_want_of_memory,
     held,
     in_pieces,
@@ -20,6 +19,9 @@ from stacked_training_helpers import (
     run_and_train,
     solo_of,
     stopped_after,
+    too_far,
+    trains_in_float64,
+    unclipped,
 )
 
 from reprise.config.project import load_project
@@ -103,22 +105,13 @@ def test_a_stack_that_computes_something_else_trains_nothing(wrong, tmp_path, mo
     def off(self, h, y):
         return softmax(self, h, y) * (1 + 1e-3)
 
-    def too_far(self, there):
-        before = self.values.clone()
-        step(self, there)
-        self.values.add_(self.values - before, alpha=1e-3)
-
-    def unclipped(self, there):
-        self.clips = None
-        step(self, there)
-
     def another(self, left):
         feed(self, (left + 1) % 10)
 
     name, change = {
         "gradient": ("_through_softmax", off),
-        "step": ("step", too_far),
-        "clipping": ("step", unclipped),
+        "step": ("step", too_far(step)),
+        "clipping": ("step", unclipped(step)),
         "data": ("feed", another),
     }[wrong]
     monkeypatch.setattr(StackedAdam if name == "step" else StackedPalindromes, name, change)
@@ -172,11 +165,7 @@ def test_run_leaves_the_records_that_train_would(tmp_path, monkeypatch):
 
 
 def test_float64_is_trained_in_float64(tmp_path):
-    double = replace(made("a", "lstm", replicas=2), config=config("lstm") | {"precision": "float64"})
-    jobs = jobs_of([double], tmp_path)
-    checked_stack(jobs)
-    for own, job in zip(records(jobs), jobs, strict=True):
-        held(own, solo(job, tmp_path), rel=1e-11)
+    trains_in_float64(made("a", "lstm", replicas=2), solo, tmp_path)
 
 
 @pytest.mark.parametrize("length", [9, 12])

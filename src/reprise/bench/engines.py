@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from reprise.bench.task import Task, Workload
+from reprise.bench.tensors import numpy_of, weights_of
 from reprise.kernels import choose_engine
 from reprise.kernels.subsequences import Subsequences
 from reprise.models.mrnn import MRNN
@@ -24,7 +25,7 @@ class Engine:
         self.task = task
         self.data = Subsequences(task.inputs, task.targets, task.offsets, task.reset)
         model = build_model(task.workload)
-        model.load_state_dict({k: torch.from_numpy(np.array(v)) for k, v in task.weights.items()})
+        model.load_state_dict(weights_of(task))
         self.engine = choose_engine(name, model)
 
     def train(self, first: int, last: int) -> float:
@@ -39,7 +40,7 @@ class Engine:
 
     def parameters(self) -> dict[str, np.ndarray]:
         """In the readable model's shapes."""
-        return {name: value.numpy() for name, value in self.engine.export().items()}
+        return numpy_of(self.engine.export())
 
 
 def build_model(workload: Workload) -> nn.Module:

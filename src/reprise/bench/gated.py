@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from reprise.bench.gated_engines import build_model, eager
-from reprise.bench.gated_task import CHECKED, STEPS, STREAMS, Task, Workload, write_task
+from reprise.bench.gated_task import STEPS, STREAMS, Task, Workload, write_task
 from reprise.bench.goals import Goal
-from reprise.bench.task import update_norms
+from reprise.bench.task import checked
 from reprise.bench.texts import running_words
 from reprise.models.gated import GRU, LSTM, initialise
 
@@ -57,6 +56,4 @@ def expected(task: Task) -> dict[str, Any]:
     engine.kernel.model.load_state_dict(build_model(task).state_dict())
     engine.kernel.model.double()
     engine.kernel.reset(task.x.shape[2])
-    loss = engine.train(0, CHECKED)
-    after = {name: value.astype(np.float64) for name, value in engine.parameters().items()}
-    return {"loss": loss, "update_norms": update_norms(task.weights, after)}
+    return checked(task, engine)

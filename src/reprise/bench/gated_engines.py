@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reprise.bench.gated_task import Task
+from reprise.bench.tensors import numpy_of, weights_of, words_of
 from reprise.kernels.gated import choose_gated_engine
 from reprise.kernels.gated_step import clipped, share_of_one_word
 from reprise.models.gated import GRU, LSTM, GatedLanguageModel, Masks
@@ -27,7 +28,7 @@ def build_model(task: Task) -> GatedLanguageModel:
     model = {"gru": GRU, "lstm": LSTM}[workload.cell](
         workload.vocabulary, workload.embedding, workload.hidden, workload.matrices
     )
-    model.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in task.weights.items()})
+    model.load_state_dict(weights_of(task))
     return model
 
 
@@ -38,7 +39,7 @@ class Engine:
 
     def __init__(self, task: Task, name: str) -> None:
         self.task = task
-        self.x, self.y = (torch.from_numpy(words).long() for words in (task.x, task.y))
+        self.x, self.y = words_of(task)
         self.kernel = choose_gated_engine(name, build_model(task))
         self.kernel.reset(task.x.shape[2])
 
@@ -59,7 +60,7 @@ class Engine:
 
     def parameters(self) -> dict[str, np.ndarray]:
         """In the readable model's shapes."""
-        return {name: value.numpy() for name, value in self.kernel.export().items()}
+        return numpy_of(self.kernel.export())
 
 
 def masks(task: Task, window: int) -> Masks:
@@ -82,8 +83,8 @@ class Library:
         if task.workload.cell != "lstm" or task.workload.matrices > 1:
             raise NotImplementedError("torch does not have this cell")
         self.task = task
-        self.x, self.y = (torch.from_numpy(words).long() for words in (task.x, task.y))
-        w = {name: torch.from_numpy(np.array(value)) for name, value in task.weights.items()}
+        self.x, self.y = words_of(task)
+        w = weights_of(task)
         self.lstm = nn.LSTM(task.workload.embedding, task.workload.hidden)
         self.p = {name: w[name].clone().requires_grad_() for name in ("E", "W_o", "b_o")}
         with torch.no_grad():
@@ -123,7 +124,7 @@ class Library:
 
     def parameters(self) -> dict[str, np.ndarray]:
         """In the readable model's shapes."""
-        found = {name: value.detach().numpy() for name, value in self.p.items()}
+        found = numpy_of(self.p)
         tensors = {"W": self.lstm.weight_ih_l0, "U": self.lstm.weight_hh_l0, "b": self.lstm.bias_ih_l0}
         for prefix, tensor in tensors.items():
             for gate, part in zip("ifco", tensor.detach().chunk(4), strict=True):

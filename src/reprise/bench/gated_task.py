@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from reprise.bench import task_files
+from reprise.bench.task_files import Described
 
 STEPS, STREAMS, EMBEDDING = 35, 20, 650
 """Steps of a window, streams read in parallel, and embedding size (document 001, section 4)."""
@@ -20,7 +19,7 @@ CHECKED = 3
 
 
 @dataclass(frozen=True)
-class Workload:
+class Workload(Described):
     """A gated network's sizes; `cell` is "gru" or "lstm", `matrices` is K."""
 
     name: str
@@ -36,10 +35,6 @@ class Workload:
         """Of the dense products, forward, backward and update: 6 for each weight that a token uses."""
         gates = {"gru": 3, "lstm": 4}[self.cell]
         return 6 * (gates * self.hidden * (self.embedding + self.hidden) + self.hidden * self.vocabulary)
-
-    def described(self) -> dict[str, Any]:
-        """The sizes, for people."""
-        return dataclasses.asdict(self) | {"flops_a_token": self.flops_a_token}
 
 
 @dataclass(frozen=True)
@@ -64,12 +59,9 @@ class Task:
         return self.x[first:last].size
 
 
-_NUMBERS = ("learning_rate", "dropout", "clip_norm", "key")
-
-
 def write_task(task: Task, folder: Path) -> None:
     """Writes the task into an empty folder."""
-    task_files.write(task, folder, ("x", "y"), _NUMBERS)
+    task_files.write(task, folder)
 
 
 def read_task(folder: Path) -> Task:

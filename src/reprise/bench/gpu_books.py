@@ -6,7 +6,6 @@ proportional to the gradients, so that the check of the updates is one of the gr
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from reprise.bench.task import update_norms
+from reprise.bench.task import checked
+from reprise.bench.task_files import Described
+from reprise.bench.tensors import numpy_of
 from reprise.kernels.layerwise import AutogradEngine
 from reprise.kernels.stacked_books import StackedBooks
 from reprise.kernels.stacked_tensorflow_rmsprop import Law
@@ -36,7 +37,7 @@ _LAW = Law(clip_norm=5.0, decay=0.96, epsilon=1.0, start=1.0)
 
 
 @dataclass(frozen=True)
-class Workload:
+class Workload(Described):
     """Symbols, units of a layer, and layers."""
 
     name: str
@@ -48,10 +49,6 @@ class Workload:
     def flops_a_token(self) -> int:
         """Of the dense products, forward, backward and gradients: 6 for each weight that a character uses."""
         return 6 * (4 * self.hidden**2 * (2 * self.layers - 1) + self.hidden * self.vocabulary)
-
-    def described(self) -> dict[str, Any]:
-        """The sizes, for people."""
-        return dataclasses.asdict(self) | {"flops_a_token": self.flops_a_token}
 
 
 @dataclass(frozen=True)
@@ -91,9 +88,7 @@ def make_task(workload: Workload, folder: Path) -> tuple[Task, dict[str, Any]]:
 
 def expected(task: Task) -> dict[str, Any]:
     """Loss and norms of the updates of the readable model with autograd in double precision."""
-    engine = Eager(task, torch.device("cpu"), torch.float64)
-    loss = engine.train(0, CHECKED)
-    return {"loss": loss, "update_norms": update_norms(task.weights, engine.parameters())}
+    return checked(task, Eager(task, torch.device("cpu"), torch.float64))
 
 
 class OneStack:
@@ -154,7 +149,7 @@ class Eager:
         self.train(piece, piece + 1)
 
     def parameters(self) -> dict[str, np.ndarray]:
-        return {name: value.cpu().numpy() for name, value in self.model.state_dict().items()}
+        return numpy_of(self.model.state_dict())
 
 
 class Library:

@@ -20,9 +20,10 @@ from reprise.bench import (
 )
 from reprise.bench.ceilings import synchronise
 from reprise.bench.engines import build_model
-from reprise.bench.gpu_peers import EagerSubsequences, EagerWindows, Library, numpy_of, weights_of
+from reprise.bench.gpu_peers import EagerSubsequences, EagerWindows, Library
 from reprise.bench.operations import operations_of
 from reprise.bench.task import LENGTH, Task
+from reprise.bench.tensors import numpy_of, weights_of
 from reprise.kernels.stacked_subsequences import StackedSubsequences
 from reprise.kernels.stacked_windows import StackedWindows
 from reprise.kernels.subsequences import Subsequences

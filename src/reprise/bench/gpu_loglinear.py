@@ -16,6 +16,7 @@ import torch
 from reprise.bench import llrnn
 from reprise.bench.llrnn_engines import build_model
 from reprise.bench.llrnn_task import LAYERS, WINDOW, Task, Workload
+from reprise.bench.tensors import numpy_of, words_of
 from reprise.kernels.loglinear import ReferenceEngine
 from reprise.kernels.stacked_loglinear import Room, StackedLogLinear
 from reprise.kernels.stacked_loglinear_text import WindowPieces
@@ -84,7 +85,7 @@ class Eager:
 
     def __init__(self, task: Task, device: torch.device) -> None:
         self.rates = task.rates
-        self.x, self.y = (torch.from_numpy(words).long().to(device) for words in (task.x, task.y))
+        self.x, self.y = (words.to(device) for words in words_of(task))
         self.kernel = ReferenceEngine(build_model(task).to(device))
 
     def train(self, first: int, last: int) -> float:
@@ -95,7 +96,7 @@ class Eager:
         self.train(piece, piece + 1)
 
     def parameters(self) -> dict[str, np.ndarray]:
-        return {name: value.cpu().numpy() for name, value in self.kernel.export().items()}
+        return numpy_of(self.kernel.export())
 
 
 class Library:

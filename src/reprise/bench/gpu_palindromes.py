@@ -6,7 +6,6 @@ proportional to the gradients, so that the check of the updates is one of the gr
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from reprise.bench.task import update_norms
+from reprise.bench.task import checked
+from reprise.bench.task_files import Described
+from reprise.bench.tensors import numpy_of
 from reprise.data.palindromes import DIGITS, palindromes
 from reprise.kernels.sequence import AutogradEngine
 from reprise.kernels.stacked_palindromes import StackedPalindromes
@@ -35,7 +36,7 @@ _RATE, _EPSILON, _CLIP_NORM, _SEED = 0.3, 1.0, 10.0, 1
 
 
 @dataclass(frozen=True)
-class Workload:
+class Workload(Described):
     """Palindromes of `length` digits, and the LSTM's units."""
 
     name: str
@@ -46,10 +47,6 @@ class Workload:
     def flops_a_token(self) -> int:
         """Of the dense products, forward, backward and gradients: 6 for each weight that a digit uses."""
         return 6 * 4 * self.hidden**2
-
-    def described(self) -> dict[str, Any]:
-        """The sizes, for people."""
-        return dataclasses.asdict(self) | {"flops_a_token": self.flops_a_token}
 
 
 @dataclass(frozen=True)
@@ -82,9 +79,7 @@ def make_task(workload: Workload, folder: Path) -> tuple[Task, dict[str, Any]]:
 
 def expected(task: Task) -> dict[str, Any]:
     """Loss and norms of the updates of the readable model with autograd in double precision."""
-    engine = Eager(task, torch.device("cpu"), torch.float64)
-    loss = engine.train(0, CHECKED)
-    return {"loss": loss, "update_norms": update_norms(task.weights, engine.parameters())}
+    return checked(task, Eager(task, torch.device("cpu"), torch.float64))
 
 
 class OneStack:
@@ -148,7 +143,7 @@ class Eager:
         self.train(piece, piece + 1)
 
     def parameters(self) -> dict[str, np.ndarray]:
-        return {name: value.cpu().numpy() for name, value in self.model.state_dict().items()}
+        return numpy_of(self.model.state_dict())
 
 
 class Library(Eager):

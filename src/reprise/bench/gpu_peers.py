@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -11,6 +9,7 @@ from torch import Tensor
 from reprise.bench import gated_engines, gated_task
 from reprise.bench.engines import build_model
 from reprise.bench.task import Task
+from reprise.bench.tensors import numpy_of, weights_of, words_of
 from reprise.kernels import gated
 from reprise.kernels.reference import ReferenceEngine
 from reprise.kernels.subsequences import Subsequences
@@ -50,7 +49,7 @@ class EagerWindows:
 
     def __init__(self, task: gated_task.Task, device: torch.device) -> None:
         self.task = task
-        self.x, self.y = (torch.from_numpy(words).long().to(device) for words in (task.x, task.y))
+        self.x, self.y = (words.to(device) for words in words_of(task))
         self.masks = [tuple(m.to(device) for m in gated_engines.masks(task, w)) for w in range(len(task))]
         self.kernel = gated.ReferenceEngine(gated_engines.build_model(task).to(device))
         self.kernel.reset(task.x.shape[2])
@@ -94,11 +93,3 @@ class Library(gated_engines.Library):
         found = {k: np.array(v) for k, v in gated_engines.Library.parameters(on_cpu).items()}
         self.lstm.to(self.x.device)
         return found
-
-
-def weights_of(task: Any) -> dict[str, Tensor]:
-    return {name: torch.from_numpy(np.array(value)) for name, value in task.weights.items()}
-
-
-def numpy_of(state: dict[str, Tensor]) -> dict[str, np.ndarray]:
-    return {name: value.cpu().numpy() for name, value in state.items()}

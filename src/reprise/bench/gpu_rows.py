@@ -25,7 +25,7 @@ from reprise.bench import (
     rrntn,
 )
 from reprise.bench.run import WRONG, disagreement
-from reprise.bench.task import Workload, update_norms
+from reprise.bench.task import Workload, checked
 from reprise.bench.timing import Repetition, summarise
 from reprise.bench.worker import Stream
 
@@ -106,9 +106,7 @@ def made_row(
         task, expected = tasks.of(workload)
         made = gpu_implementations.make(implementation, task, device)
         row["replicas"] = made.replicas
-        loss = made.train(0, task.block)
-        norms = update_norms(task.weights, made.parameters())
-        if difference := disagreement(expected, {"loss": loss, "update_norms": norms}):
+        if difference := disagreement(expected, checked(task, made)):
             return row | {"note": f"{WRONG}: {difference}"}
         repetitions = _repetitions(Stream(task, made), made, device, seconds)
         row |= vars(summarise(repetitions))

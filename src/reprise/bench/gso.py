@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from reprise.bench.goals import Goal
 from reprise.bench.gso_engines import Engine, build_model, with_weights
 from reprise.bench.gso_lines import lines_for
 from reprise.bench.gso_task import BATCH, Task, Workload, write_task
-from reprise.bench.task import update_norms
+from reprise.bench.task import checked
 from reprise.models.gso_start import initialise
 
 WORKLOADS = (
@@ -59,7 +58,4 @@ def make_task(workload: Workload, folder: Path, batches: int = BATCHES) -> tuple
 
 def expected(task: Task) -> dict[str, Any]:
     """Loss and norms of the updates of the readable model with autograd in double precision."""
-    engine = Engine(task, "reference", with_weights(task).double())
-    loss = engine.train(0, len(task))
-    after = {name: value.astype(np.float64) for name, value in engine.parameters().items()}
-    return {"loss": loss, "update_norms": update_norms(task.weights, after)}
+    return checked(task, Engine(task, "reference", with_weights(task).double()))

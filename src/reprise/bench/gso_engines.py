@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from reprise.bench.gso_task import BATCH, Task, Workload
+from reprise.bench.tensors import weights_of
 from reprise.kernels.packed import choose_packed_engine
 from reprise.kernels.packing import pack
 from reprise.models.gso import GSO, FirstOrder, MultiplicativeIntegration, SymbolModel
@@ -26,7 +27,7 @@ def build_model(w: Workload) -> SymbolModel:
 def with_weights(task: Task) -> SymbolModel:
     """The readable model with the task's weights."""
     model = build_model(task.workload)
-    model.load_state_dict({name: torch.from_numpy(value) for name, value in task.weights.items()})
+    model.load_state_dict(weights_of(task))
     return model
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from reprise.bench.task_files import Described
 from reprise.data.corpus import Corpus, Split
 
 BATCH = 64
@@ -25,7 +26,7 @@ NOTHING = -1
 
 
 @dataclass(frozen=True)
-class Workload:
+class Workload(Described):
     """A model of document 000 and the lines it reads.
 
     `model` is "gso", with `second_order` (m) and, where `first_order` is true, with D and E; "first-order", or
@@ -55,7 +56,7 @@ class Workload:
 
     def described(self) -> dict[str, Any]:
         """The sizes, for people."""
-        return dataclasses.asdict(self) | {"vocabulary": self.vocabulary, "flops_a_token": self.flops_a_token}
+        return super().described() | {"vocabulary": self.vocabulary}
 
 
 class Padded(NamedTuple):

@@ -12,6 +12,7 @@ from reprise.bench.goals import Goal
 from reprise.bench.llrnn_engines import build_model
 from reprise.bench.llrnn_task import CHECKED, WINDOW, Task, Workload, write_task
 from reprise.bench.task import update_norms
+from reprise.bench.tensors import numpy_of, words_of
 from reprise.bench.texts import CORPORA
 from reprise.data.corpus import Corpus
 from reprise.errors import UserError
@@ -68,13 +69,13 @@ def expected(task: Task) -> dict[str, Any]:
     Before them its log-perplexity of the first batch, that of the dense computation: engines of ours have to show it.
     """
     engine = ReferenceEngine(build_model(task).double())
-    x, y = (torch.from_numpy(words[:CHECKED]).long() for words in (task.x, task.y))
+    x, y = words_of(task)
     log_perplexity = engine.evaluate(x[0], y[0]) / len(y[0])
     loss = sum(engine.train(x[i], y[i], **task.rates) for i in range(CHECKED))
     return {
         "log_perplexity": log_perplexity,
         "loss": loss,
-        "update_norms": update_norms(task.weights, {k: v.numpy() for k, v in engine.export().items()}),
+        "update_norms": update_norms(task.weights, numpy_of(engine.export())),
     }
 
 

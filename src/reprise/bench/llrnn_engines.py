@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from reprise.bench.llrnn_task import LAYERS, Task
+from reprise.bench.tensors import numpy_of, weights_of, words_of
 from reprise.kernels.loglinear import choose_window_engine
 from reprise.models.lexicon import Lexicon, Sparse
 from reprise.models.loglinear import LogLinearRNN, lstm
@@ -26,7 +27,7 @@ def build_model(task: Task) -> LogLinearRNN:
     counted, borne = (dict.fromkeys(("corpus", "train"), of) for of in (task.counts, tags))
     model = LogLinearRNN(Lexicon(types, labels, counted, borne), **task.workload.options)
     if task.weights:
-        model.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in task.weights.items()})
+        model.load_state_dict(weights_of(task))
     return model
 
 
@@ -37,7 +38,7 @@ class Engine:
 
     def __init__(self, task: Task, name: str) -> None:
         self.task = task
-        self.x, self.y = (torch.from_numpy(words).long() for words in (task.x, task.y))
+        self.x, self.y = words_of(task)
         self.kernel = choose_window_engine(name, build_model(task))
 
     def train(self, first: int, last: int) -> float:
@@ -50,7 +51,7 @@ class Engine:
 
     def parameters(self) -> dict[str, np.ndarray]:
         """In the readable model's shapes."""
-        return {name: value.numpy() for name, value in self.kernel.export().items()}
+        return numpy_of(self.kernel.export())
 
 
 class Eager:
@@ -62,8 +63,8 @@ class Eager:
     def __init__(self, task: Task) -> None:
         if self.log_linear != bool(task.workload.top):
             raise NotImplementedError("not the kind of model")
-        self.x, self.y = (torch.from_numpy(words).long() for words in (task.x, task.y))
-        self.p = {name: torch.from_numpy(np.array(value)).requires_grad_() for name, value in task.weights.items()}
+        self.x, self.y = words_of(task)
+        self.p = {name: value.requires_grad_() for name, value in weights_of(task).items()}
         rates = {"lr": task.learning_rate, "alpha": task.rho, "eps": task.epsilon}
         self.optimiser = torch.optim.RMSprop(self.p.values(), **rates)
         self.prepare(build_model(task))
@@ -100,7 +101,7 @@ class Eager:
 
     def parameters(self) -> dict[str, np.ndarray]:
         """In the readable model's shapes."""
-        return {name: value.detach().numpy() for name, value in self.p.items()}
+        return numpy_of(self.p)
 
 
 class Dense(Eager):

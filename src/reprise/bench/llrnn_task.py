@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from reprise.bench import task_files
+from reprise.bench.task_files import Described
 
 WINDOW, SIZE, LAYERS = 8, 256, 2
 """Words of a window, size of embedding and states, LSTM layers (document 004, section 5.3)."""
@@ -20,7 +20,7 @@ CHECKED = 3
 
 
 @dataclass(frozen=True)
-class Workload:
+class Workload(Described):
     """A model of `top` frequent types (0: the softmax RNN) and the windows of a batch."""
 
     name: str
@@ -50,7 +50,7 @@ class Workload:
 
     def described(self) -> dict[str, Any]:
         """The sizes, for people."""
-        return dataclasses.asdict(self) | {"features": self.features, "flops_a_token": self.flops_a_token}
+        return super().described() | {"features": self.features}
 
 
 @dataclass(frozen=True)
@@ -82,16 +82,12 @@ class Task:
 
     @property
     def rates(self) -> dict[str, float]:
-        return {name: getattr(self, name) for name in _NUMBERS}
-
-
-_ARRAYS = ("x", "y", "counts", "tag_indptr", "tag_indices")
-_NUMBERS = ("learning_rate", "rho", "epsilon")
+        return {"learning_rate": self.learning_rate, "rho": self.rho, "epsilon": self.epsilon}
 
 
 def write_task(task: Task, folder: Path) -> None:
     """Writes the task into an empty folder."""
-    task_files.write(task, folder, _ARRAYS, _NUMBERS)
+    task_files.write(task, folder)
 
 
 def read_task(folder: Path) -> Task:

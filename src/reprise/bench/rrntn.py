@@ -10,12 +10,10 @@ from typing import Any
 
 import torch
 
-from reprise.bench.engines import build_model
+from reprise.bench.engines import Engine, build_model
 from reprise.bench.goals import Goal
-from reprise.bench.task import BLOCK, Task, Workload, update_norms, write_task
+from reprise.bench.task import Task, Workload, checked, write_task
 from reprise.bench.texts import text_for
-from reprise.kernels import ReferenceEngine
-from reprise.kernels.subsequences import Subsequences
 from reprise.models.rntn import initialise
 from reprise.training import counters
 
@@ -88,15 +86,4 @@ def make_task(workload: Workload, folder: Path, count: int = SUBSEQUENCES) -> tu
 
 def expected(task: Task) -> dict[str, Any]:
     """Loss and norms of the updates of the readable model with autograd over the first subsequences."""
-    engine = reference(task)
-    data = Subsequences(task.inputs, task.targets, task.offsets, task.reset).slice(0, BLOCK)
-    loss = engine.train(data, learning_rate=task.learning_rate, reduction="sum", dropout=task.dropout, key=task.key)
-    after = {name: value.numpy() for name, value in engine.export().items()}
-    return {"loss": loss, "update_norms": update_norms(task.weights, after)}
-
-
-def reference(task: Task) -> ReferenceEngine:
-    """The readable model with autograd, which says what the right update is."""
-    model = build_model(task.workload)
-    model.load_state_dict({name: torch.from_numpy(value) for name, value in task.weights.items()})
-    return ReferenceEngine(model)
+    return checked(task, Engine(task, "reference"))

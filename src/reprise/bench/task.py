@@ -116,13 +116,9 @@ class Task:
         return Padded(fill(self.inputs), fill(self.targets), fill(self.masks), weights, last, self.reset)
 
 
-_ARRAYS = ("inputs", "targets", "offsets", "reset", "masks")
-_NUMBERS = ("learning_rate", "dropout", "key")
-
-
 def write_task(task: Task, folder: Path) -> None:
     """Writes the task into an empty folder."""
-    task_files.write(task, folder, _ARRAYS, _NUMBERS, mapped=True)
+    task_files.write(task, folder, mapped=True)
 
 
 def read_task(folder: Path) -> Task:
@@ -133,3 +129,9 @@ def read_task(folder: Path) -> Task:
 def update_norms(before: Mapping[str, np.ndarray], after: Mapping[str, np.ndarray]) -> dict[str, float]:
     """The Euclidean norm of what was added to each parameter."""
     return {name: float(np.linalg.norm(after[name] - value)) for name, value in before.items()}
+
+
+def checked(task: Any, implementation: Any) -> dict[str, Any]:
+    """What an implementation is checked by, over the first `block` pieces of a task: loss and norms of the updates."""
+    loss = implementation.train(0, task.block)
+    return {"loss": loss, "update_norms": update_norms(task.weights, implementation.parameters())}

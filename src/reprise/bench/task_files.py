@@ -1,4 +1,4 @@
-"""The tasks of the benchmarks as files: what a process reads that gets nothing else.
+"""The tasks of the benchmarks as files, what a process reads that gets nothing else, and their sizes in words.
 
 Only numpy is needed to read them: the process of JAX imports no torch.
 """
@@ -7,20 +7,32 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 
-def write(task: Any, folder: Path, arrays: Iterable[str], numbers: Iterable[str], mapped: bool = False) -> None:
-    """Writes a task into an empty folder: its workload, its weights, and the attributes `arrays` and `numbers`.
+class Described:
+    """A workload: a dataclass of a model's sizes."""
+
+    flops_a_token: int
+
+    def described(self) -> dict[str, Any]:
+        """The sizes, for people."""
+        return dataclasses.asdict(self) | {"flops_a_token": self.flops_a_token}
+
+
+def write(task: Any, folder: Path, mapped: bool = False) -> None:
+    """Writes a task, a dataclass of its workload, its weights, arrays and numbers, into an empty folder.
 
     `mapped`: each weight has a file of its own, which can be read in part.
     """
-    np.savez(folder / "text.npz", **{name: getattr(task, name) for name in arrays})
-    facts = {name: getattr(task, name) for name in numbers} | {"workload": dataclasses.asdict(task.workload)}
+    parts = {field.name: getattr(task, field.name) for field in dataclasses.fields(task)}
+    arrays = {name: value for name, value in parts.items() if isinstance(value, np.ndarray)}
+    np.savez(folder / "text.npz", **arrays)
+    facts = {name: value for name, value in parts.items() if name not in arrays and name != "weights"}
+    facts["workload"] = dataclasses.asdict(task.workload)
     if mapped:
         for name, value in task.weights.items():
             np.save(folder / f"{name}.npy", value)

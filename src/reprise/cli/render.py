@@ -10,7 +10,7 @@ import argparse
 import sys
 
 from reprise.cli.common import add_tier, project_and_experiments
-from reprise.errors import UserError
+from reprise.errors import report_packages
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,12 +24,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> None:
     project, experiments = project_and_experiments(given.tier)
-    try:
+    with report_packages("render"):
         from reprise.report.context import load_contexts
         from reprise.report.page import write_page
         from reprise.report.render import render
-    except ModuleNotFoundError as error:
-        raise UserError(f"render needs the package {error.name}; install what envs/report.yaml lists") from None
     contexts = load_contexts(project, experiments)
     if given.readme:
         from reprise.report.readme import write_section

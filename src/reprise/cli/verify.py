@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from reprise.cli.common import add_tier, project_and_experiments
-from reprise.errors import EXIT_FAILED, UserError
+from reprise.errors import EXIT_FAILED, report_packages
 from reprise.files import json_text, write_atomically
 
 _NAMED = 5
@@ -27,10 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     project, experiments = project_and_experiments(given.tier)
-    try:
+    with report_packages("verify"):
         from reprise.evidence.claims import judge_claims
-    except ModuleNotFoundError as error:
-        raise UserError(f"verify needs the package {error.name}; install what envs/report.yaml lists") from None
     path = project.root / "results" / project.config.tier / "claims.json"
     claims = judge_claims(project, experiments)
     text = json_text(claims)

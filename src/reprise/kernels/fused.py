@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from reprise.kernels import build
+from reprise.kernels.readable import check_state
 from reprise.kernels.subsequences import MAX_LENGTH, Subsequences
 from reprise.models.mrnn import MRNN
 from reprise.models.rntn import RNTN
@@ -120,8 +121,7 @@ class FusedEngine:
 
     def load(self, state: dict[str, Tensor]) -> None:
         """Takes the values of a readable model's state_dict; ValueError if names or shapes differ."""
-        if {name: value.shape for name, value in state.items()} != self.shapes:
-            raise ValueError("the state is not one of this model: names or shapes differ")
+        check_state(state, self.shapes)
         for name, value in state.items():
             array = value.detach().to("cpu", torch.float32).numpy()
             if name in ("W_o", "b_o"):

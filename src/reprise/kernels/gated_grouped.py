@@ -14,6 +14,7 @@ from torch.nn import functional
 from reprise.kernels.gated_recurrence import GRURecurrence, LSTMRecurrence
 from reprise.kernels.gated_step import clipped, share_of_one_word
 from reprise.kernels.gemm import linear_for
+from reprise.kernels.readable import take_state
 from reprise.kernels.word_matrices import OneMatrix, WordMatrices
 from reprise.models.gated import GRU, GatedLanguageModel, Masks, State
 
@@ -134,11 +135,7 @@ class GroupedEngine:
 
     def load(self, state: dict[str, Tensor]) -> None:
         """See `GatedEngine`."""
-        ours = self._named()
-        if {n: v.shape for n, v in ours.items()} != {n: v.shape for n, v in state.items()}:
-            raise ValueError("names or shapes are not those of this model")
-        for name, value in ours.items():
-            value.copy_(state[name])
+        take_state(self._named(), state)
 
     def _named(self) -> dict[str, Tensor]:
         """Views of the parameters, by the names and in the order of the readable model."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from reprise.kernels.readable import take_state
 from reprise.kernels.subsequences import MAX_LENGTH, Subsequences
 from reprise.models.mrnn import MRNN
 from reprise.models.rntn import RNTN
@@ -134,11 +135,7 @@ class HandEngine:
 
     def load(self, state: dict[str, Tensor]) -> None:
         """Takes the values of a readable model's state_dict; ValueError if names or shapes differ."""
-        state = {name: value.T if name == "W_o" else value for name, value in state.items()}
-        if {n: v.shape for n, v in state.items()} != {n: v.shape for n, v in self.p.items()}:
-            raise ValueError("the state is not one of this model: names or shapes differ")
-        for name, value in state.items():
-            self.p[name].copy_(value)
+        take_state(self.p, {name: value.T if name == "W_o" else value for name, value in state.items()})
 
     def _read(self, data: Subsequences, i: int) -> tuple[Tensor, Tensor, Tensor, int]:
         """Words, next words, states (T+1, H) and first word's place in the epoch of subsequence i."""

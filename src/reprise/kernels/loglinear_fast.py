@@ -22,6 +22,7 @@ from reprise.kernels.loglinear_ends import ClassOutput, FeatureInput, OneHotInpu
 from reprise.kernels.loglinear_lstm import LSTMLayer
 from reprise.kernels.loglinear_native import NativeLinear, NativeLSTMLayer, NativePasses
 from reprise.kernels.loglinear_passes import Passes
+from reprise.kernels.readable import take_state
 from reprise.kernels.rmsprop import RMSprop
 from reprise.models.loglinear import LogLinearRNN, State
 
@@ -127,10 +128,7 @@ class HandEngine:
 
     def load(self, state: dict[str, Tensor]) -> None:
         """See `WindowEngine`."""
-        if {n: v.shape for n, v in self.p.items()} != {n: v.shape for n, v in state.items()}:
-            raise ValueError("names or shapes are not those of this model")
-        for name, value in self.p.items():
-            value.copy_(state[name])
+        take_state(self.p, state)
 
     def optimiser_state(self) -> dict[str, Any]:
         """See `WindowEngine`."""

@@ -1,8 +1,9 @@
-"""What the engines that compute with the readable model itself share: a copy of it, and SGD by autograd."""
+"""How engines stand to their readable model: its state_dict taken over, or a copy of it, and SGD by autograd."""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -35,3 +36,16 @@ class ReadableEngine:
     def load(self, state: dict[str, Tensor]) -> None:
         """Takes the values of a state_dict of the readable model."""
         self.model.load_state_dict(state)
+
+
+def take_state(own: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:
+    """Copies a readable model's state_dict into an engine's `own` tensors; ValueError if names or shapes differ."""
+    check_state(state, {name: value.shape for name, value in own.items()})
+    for name, value in own.items():
+        value.copy_(state[name])
+
+
+def check_state(state: Mapping[str, Tensor], shapes: Mapping[str, torch.Size]) -> None:
+    """ValueError unless the state_dict has tensors of these names and shapes."""
+    if {name: value.shape for name, value in state.items()} != shapes:
+        raise ValueError("the state is not one of this model: names or shapes differ")

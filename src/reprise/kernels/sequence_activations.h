@@ -8,22 +8,17 @@ struct Power {
   vec scale, q;
 };
 
-// e^x for -87 <= x <= 89 in two parts. x = (n + f) ln 2 with whole n and |f| <= 1/2; q = 2^f - 1 is f times a
-// polynomial (relative error 1.1e-8, coefficients fitted for the smallest largest error), so that it is right to a few
-// rounding errors however small x is. From n = 128 on scale is infinite.
+// e^x for -87 <= x <= 89 in two parts: of x = (n + f) ln 2, q = 2^f - 1 is f times a polynomial (relative error
+// 1.1e-8, coefficients fitted for the smallest largest error), so that it is right to a few rounding errors however
+// small x is. From n = 128 on scale is infinite.
 INLINE Power power(vec x) {
-  const float log2e = 1.44269504f, log2e_rest = 1.92596299e-8f, round = 12582912.f;
-  const vec shifted = x * log2e + round;  // 1.5 * 2^23 leaves the whole number in the low bits
-  const vec n = shifted - round;
-  vec f = x * log2e - n;
-  f = x * log2e_rest + f;
+  const auto [exponent, f] = powers_of_two(x);
   vec p = f * 0.00015403512f + 0.00133907353f;
   p = p * f + 0.00961823761f;
   p = p * f + 0.0555035733f;
   p = p * f + 0.240226492f;
   p = p * f + 0.693147182f;
-  const bits exponent = (reinterpret_cast<bits>(shifted) << 23) + 0x3f800000u;
-  return {reinterpret_cast<vec>(exponent), p * f};
+  return {reinterpret_cast<vec>(exponent + 0x3f800000u), p * f};
 }
 
 // 1 / (1 + e^-x): 0 from x = -89 down.

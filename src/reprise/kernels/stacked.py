@@ -11,15 +11,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from reprise.kernels.readable import take_state
 from reprise.kernels.stacked_programs import Programs
 
 
 class Stack:
-    """R replicas on a device, with the sum of their losses. Subclasses say what a replica's parameters are."""
+    """R replicas on a device, with the sum of their losses. Subclasses make `p`, or say in `named` what there is."""
 
     name = "stacked"
+    p: Mapping[str, Tensor]  # the parameters by the readable model's names, (R, ...)
 
     def __init__(self, replicas: int, device: torch.device, capture: bool) -> None:
         self.R, self.device = replicas, device
@@ -29,7 +31,7 @@ class Stack:
 
     def named(self, replica: int) -> dict[str, Tensor]:
         """Views of a replica's parameters, by the names and in the shapes of its readable model."""
-        raise NotImplementedError
+        return {name: value[replica] for name, value in self.p.items()}
 
     def take_losses(self) -> Tensor:
         """Each replica's summed loss, nats, since this was called last: (R,) on the device, without waiting for it."""
@@ -52,11 +54,12 @@ class Stack:
     def load(self, replica: int, state: Mapping[str, Tensor]) -> None:
         """Takes the values of a readable model's state_dict; ValueError if names or shapes differ."""
         with self.programs.stream(), torch.no_grad():
-            named = self.named(replica)
-            if {n: v.shape for n, v in named.items()} != {n: v.shape for n, v in state.items()}:
-                raise ValueError("the state is not one of this model: names or shapes differ")
-            for name, value in named.items():
-                value.copy_(state[name])
+            take_state(self.named(replica), state)
+
+
+def kind_of(model: nn.Module, *settings: object) -> tuple[object, ...]:
+    """Equal where models have one type, parameters of the same names, shapes and dtypes, and the same `settings`."""
+    return type(model), *settings, *((name, p.shape, p.dtype) for name, p in model.named_parameters())
 
 
 def check_alike(shapes: Sequence[tuple[object, ...]]) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reprise.kernels.stacked import check_alike
+from reprise.kernels.stacked import check_alike, kind_of
 from reprise.kernels.stacked_masks import uniform32_of
 from reprise.kernels.stacked_one_hot import OneHotTable
 from reprise.kernels.stacked_recurrent import GatesThroughTime
@@ -46,7 +46,7 @@ class StackedBooks(SteppedStack):
         device: torch.device,
         capture: bool = True,
     ) -> None:
-        check_alike([_kind_of(model) for model in models])
+        check_alike([kind_of(model, model.activation, model.forget_bias) for model in models])
         super().__init__(len(models), models[0].b_out.dtype, span, kept, device, capture)
         self.places, self.tokens = places, length * batch
         R, T, B, first = self.R, length, batch, models[0]
@@ -56,6 +56,7 @@ class StackedBooks(SteppedStack):
             integers = {"dtype": torch.int64, "device": device}
             shapes = {name: p.shape for name, p in first.named_parameters()}
             self.rmsprop = StackedTensorFlowRMSProp(shapes, laws, like)
+            self.p, self.d = self.rmsprop.p, self.rmsprop.d
             self.book = torch.from_numpy(tokens).to(**integers)
             self.symbols = OneHotTable(R, V, 4 * n, T * B, like)
             rest = T, B, n, like, "ifog", first.activation
@@ -69,9 +70,6 @@ class StackedBooks(SteppedStack):
             self.keys, self.steps = torch.zeros(2, span, R, **integers)
         for replica, model in enumerate(models):
             self.load(replica, model.state_dict())
-
-    def named(self, replica: int) -> dict[str, Tensor]:
-        return {name: value[replica] for name, value in self.rmsprop.p.items()}
 
     def begin(self, learning_rates: Sequence[float], epsilon: float | None = None) -> None:
         """RMSProp's rates from now on, and where one is given its epsilon. Rate 0 changes no parameter."""
@@ -108,7 +106,7 @@ class StackedBooks(SteppedStack):
     def step(self) -> None:
         """See `SteppedStack`."""
         x, y, fresh = self._windows()
-        p, d = self.rmsprop.p, self.rmsprop.d
+        p, d = self.p, self.d
         for number, layer in enumerate(self.layers, 1):
             for part in (layer.h, layer.c):
                 part[:, 0].copy_(part[:, -1]).masked_fill_(fresh, 0.0)
@@ -147,7 +145,7 @@ class StackedBooks(SteppedStack):
 
     def _through_softmax(self, y: Tensor) -> Tensor:
         """Next characters y (R, T B): keeps the loss, sets the output's gradients; by the states, (R, T, B, n)."""
-        p, d, s = self.rmsprop.p, self.rmsprop.d, self._states(len(self.layers))
+        p, d, s = self.p, self.d, self._states(len(self.layers))
         logits = torch.baddbmm(p["b_out"].unsqueeze(1), s, p["W_out"].mT)  # (R, T B, V)
         by_logits = self.cross_entropy(logits, y, self.tokens).div_(self.tokens)
         torch.bmm(by_logits.mT, s, out=d["W_out"])
@@ -158,9 +156,3 @@ class StackedBooks(SteppedStack):
     def _states(self, number: int) -> Tensor:
         """h(1) … h(T) of a layer, (R, T B, n)."""
         return self.layers[number - 1].h[:, 1:].flatten(1, 2)
-
-
-def _kind_of(model: StackedLSTM) -> tuple[object, ...]:
-    """Equal where models can be in one stack."""
-    sizes = model.vocabulary, model.hidden, model.layers
-    return type(model), *sizes, model.activation, model.forget_bias, model.b_out.dtype

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from reprise.kernels.packed_terms import unsuitable
-from reprise.kernels.stacked import Stack, check_alike
+from reprise.kernels.stacked import Stack, check_alike, kind_of
 from reprise.kernels.stacked_adam import StackedAdam
 from reprise.kernels.stacked_batches import STEPS, LineBatches, LineReader
 from reprise.kernels.stacked_symbols import StackedSymbols
@@ -51,14 +51,15 @@ class StackedLines(Stack):
         for model in models:
             if reason := unsuitable(model):
                 raise TypeError(f"a stack of lines {reason}")
-        check_alike([_kind_of(model) for model in models])
+        check_alike([kind_of(m, m.activation, getattr(m, "form", None)) for m in models])
         super().__init__(len(models), device, capture)
         R, first = self.R, models[0]
         with self.programs.stream(), torch.no_grad():
             like = torch.zeros(1, dtype=first.c.dtype, device=device)
             self.adam = StackedAdam({name: p.shape for name, p in first.named_parameters()}, clips, like)
             slots = max(1, -(-room.longest // STEPS))
-            self.network = StackedSymbols(models, self.adam.p, room.batch, slots, like)
+            self.p = self.adam.p
+            self.network = StackedSymbols(models, self.p, room.batch, slots, like)
             self.gradients = StackedGradients(self.network, self.adam.d, room.batch, like)
             self.reader = LineReader(tokens, R, room.batch, room.batches, room.part, like)
             self.losses = torch.zeros(room.batches, R, dtype=torch.float64, device=device)
@@ -69,9 +70,6 @@ class StackedLines(Stack):
             self.first_found = torch.arange(R, device=device)[:, None] * (room.part + 1)
         for replica, model in enumerate(models):
             self.load(replica, model.state_dict())
-
-    def named(self, replica: int) -> dict[str, Tensor]:
-        return {name: value[replica] for name, value in self.adam.p.items()}
 
     def begin(self, learning_rates: Sequence[float], epsilon: float = 1e-8) -> None:
         """Adam's rates and epsilon from now on."""
@@ -190,9 +188,3 @@ class StackedLines(Stack):
         """The loss of each row (R, n), 0 where it is filled up; all log-probabilities stay in the network's buffer."""
         found = self.network.log_probabilities(P).gather(2, self.reader.y.unsqueeze(2)).squeeze(2)
         return found.neg().masked_fill_(self.reader.live.logical_not(), 0.0)
-
-
-def _kind_of(model: SymbolModel) -> tuple[object, ...]:
-    """Equal where models can be in one stack."""
-    shapes = tuple((name, tuple(p.shape)) for name, p in model.named_parameters())
-    return type(model), model.activation, getattr(model, "form", None), shapes, model.c.dtype

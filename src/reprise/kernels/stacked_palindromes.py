@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reprise.kernels.stacked import check_alike
+from reprise.kernels.stacked import check_alike, kind_of
 from reprise.kernels.stacked_adam import StackedAdam
 from reprise.kernels.stacked_one_hot import OneHotTable
 from reprise.kernels.stacked_recurrent import GatesThroughTime, TanhThroughTime
@@ -52,7 +52,7 @@ class StackedPalindromes(SteppedStack):
     ) -> None:
         if type(models[0]) not in _NAMES:
             raise TypeError(f"a stack of palindromes knows Elman and LSTM, not {type(models[0]).__name__}")
-        check_alike([_kind_of(model) for model in models])
+        check_alike([kind_of(model) for model in models])
         super().__init__(len(models), next(models[0].parameters()).dtype, span, kept, device, capture)
         self.batch, self.tokens = batch, length * batch
         R, T, first, names = self.R, length - 1, models[0], _NAMES[type(models[0])]
@@ -60,7 +60,9 @@ class StackedPalindromes(SteppedStack):
             like = torch.zeros(1, dtype=self.minus_one.dtype, device=device)
             shapes = {name: p.shape for name, p in first.named_parameters()}
             self.adam = StackedAdam(shapes, clips, like, _ADDED_TO_NORM)
-            self.p, self.d = ({k: views[name] for k, name in names.items()} for views in (self.adam.p, self.adam.d))
+            self.p = self.adam.p
+            # Weights and gradients by what both kinds of network have in common.
+            self.own, self.d = ({k: views[name] for k, name in names.items()} for views in (self.p, self.adam.d))
             d, n = first.get_parameter(names["W"]).shape[1], first.get_parameter(names["U"]).shape[1]
             sizes = R, T, batch, n, like
             lstm = isinstance(first, LSTM)
@@ -75,9 +77,6 @@ class StackedPalindromes(SteppedStack):
             self.right = torch.zeros(kept, R, dtype=torch.int64, device=device)
         for replica, model in enumerate(models):
             self.load(replica, model.state_dict())
-
-    def named(self, replica: int) -> dict[str, Tensor]:
-        return {name: value[replica] for name, value in self.adam.p.items()}
 
     def begin(self, learning_rates: Sequence[float], epsilon: float = 1e-8) -> None:
         """Adam's rates and epsilon from now on. Rate 0 changes nothing."""
@@ -113,7 +112,7 @@ class StackedPalindromes(SteppedStack):
 
     def step(self) -> None:
         """See `SteppedStack`."""
-        p, d, recurrence = self.p, self.d, self.recurrence
+        p, d, recurrence = self.own, self.d, self.recurrence
         left = self.left.index_select(0, self.place).squeeze(0).long()  # (R, half, B)
         digits = left.index_select(1, self.mirror)  # (R, T + 1, B)
         x, y = digits[:, :-1].flatten(1, 2), digits[:, -1]
@@ -128,7 +127,7 @@ class StackedPalindromes(SteppedStack):
 
     def _through_softmax(self, h: Tensor, y: Tensor) -> Tensor:
         """Last states h (R, B, n) and digits y (R, B): keeps the results, sets the output's gradients; dh (R, B, n)."""
-        p, d = self.p, self.d
+        p, d = self.own, self.d
         logits = torch.baddbmm(p["b_out"].unsqueeze(1), h, p["W_out"].mT)  # (R, B, k)
         right = (logits.argmax(2) == y).sum(1)
         self.right.index_copy_(0, self.row, right.unsqueeze(0))
@@ -137,9 +136,3 @@ class StackedPalindromes(SteppedStack):
         torch.bmm(by_logits.mT, h, out=d["W_out"])
         torch.sum(by_logits, 1, out=d["b_out"])
         return torch.bmm(by_logits, p["W_out"])
-
-
-def _kind_of(model: Elman | LSTM) -> tuple[object, ...]:
-    """Equal where models can be in one stack."""
-    shapes = tuple((name, tuple(p.shape)) for name, p in model.named_parameters())
-    return type(model), shapes, next(model.parameters()).dtype

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from reprise.kernels.readable import take_state
 from reprise.models.gated import GatedLanguageModel
 
 _ROW = 256
@@ -70,11 +71,7 @@ class StackedParameters:
 
     def load(self, replica: int, state: Mapping[str, Tensor]) -> None:
         """Takes the values of a readable model's state_dict; ValueError if names or shapes differ."""
-        named = self.named(replica)
-        if {n: v.shape for n, v in named.items()} != {n: v.shape for n, v in state.items()}:
-            raise ValueError("the state is not one of this model: names or shapes differ")
-        for name, value in named.items():
-            value.copy_(state[name])
+        take_state(self.named(replica), state)
 
     def step(self, rates: Tensor, share: Tensor, clips: Tensor) -> None:
         """SGD with learning rates (R,), on gradients that count `share` (R,) and are clipped to `clips` (R,), float64.

@@ -51,25 +51,33 @@ INLINE vec in_register(vec a) {
   return a;
 }
 
-// e^x for x <= 88. Smaller x than -69 count as -69 (1e-30), so that no denormal numbers arise,
-// which some CPUs add slowly; NaN stays NaN. x = (n + f) ln 2 with whole n and |f| <= 1/2: n goes
-// into the exponent, 2^f is a polynomial (relative error 8e-8 in float32, coefficients fitted for
-// the smallest largest error). Adding 1.5 * 2^23 rounds to a whole number and leaves it in the low
-// bits.
-INLINE vec exp(vec x) {
+// x = (n + f) ln 2 with whole n and |f| <= 1/2. Adding 1.5 * 2^23 rounds to a whole number and leaves
+// it in the low bits of the sum: `exponent` has n where floats have their exponents.
+struct PowersOfTwo {
+  bits exponent;
+  vec f;
+};
+
+INLINE PowersOfTwo powers_of_two(vec x) {
   const float log2e = 1.44269504f, log2e_rest = 1.92596299e-8f, round = 12582912.f;
-  x = x < -69.f ? all(-69.f) : x;
   const vec shifted = x * log2e + round;
   const vec n = shifted - round;
-  vec f = x * log2e - n;
-  f = x * log2e_rest + f;
+  const vec f = x * log2e - n;
+  return {reinterpret_cast<bits>(shifted) << 23, x * log2e_rest + f};
+}
+
+// e^x for x <= 88. Smaller x than -69 count as -69 (1e-30), so that no denormal numbers arise,
+// which some CPUs add slowly; NaN stays NaN. 2^f is a polynomial (relative error 8e-8 in float32,
+// coefficients fitted for the smallest largest error).
+INLINE vec exp(vec x) {
+  const auto [exponent, f] = powers_of_two(x < -69.f ? all(-69.f) : x);
   vec p = f * 0.00015353362f + 0.0013398875f;
   p = p * f + 0.00961843692f;
   p = p * f + 0.0555033237f;
   p = p * f + 0.240226477f;
   p = p * f + 0.693147182f;
   p = p * f + 1.f;
-  return reinterpret_cast<vec>(reinterpret_cast<bits>(p) + (reinterpret_cast<bits>(shifted) << 23));
+  return reinterpret_cast<vec>(reinterpret_cast<bits>(p) + exponent);
 }
 
 INLINE vec sigmoid(vec x) {

@@ -18,7 +18,7 @@ from reprise.kernels.subsequences import Subsequences, cut
 from reprise.models import MODELS
 from reprise.models.gated import GatedLanguageModel, Masks, initialise
 from reprise.training import counters
-from reprise.training.protocol import Diverged, dtype_of, generator_for
+from reprise.training.protocol import Diverged, dtype_of, generator_for, load_corpus
 from reprise.training.schedule import SPLITS, HalvingPasses
 
 _SOFTMAX_INPUT, _EMBEDDINGS = 1, 2  # streams of dropout masks
@@ -37,10 +37,8 @@ class BatchedSGD(HalvingPasses):
     windows = 5  # a call: about a second, so that signals and saves need not wait for an epoch
 
     def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
-        if corpus is None:
-            raise UserError("this protocol needs a prepared corpus; name it with --corpus")
         options = config["training"]["options"]
-        loaded = Corpus.load(corpus)
+        loaded = load_corpus(corpus)
         self.data = texts_of(loaded, options, corpus)
         counts = {split: y.numel() for split, (_, y) in self.data.items()}
         super().__init__(options, counts, loaded.facts.get("source_nats", {}))

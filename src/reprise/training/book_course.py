@@ -19,24 +19,24 @@ from reprise.models.stacked_lstm import StackedLSTM, initialise
 from reprise.training import counters
 from reprise.training.book_texts import BookTexts, Metric
 from reprise.training.protocol import Diverged, Outcome, generator_for
+from reprise.training.step_course import StepCourse
 
 _OFFSETS, _STARTS = 1, 2  # streams of random numbers
 NEIGHBOURS = 100
 """Losses of so many steps before and after one are averaged with its own: a single batch's is noisy."""
 
 
-class BookCourse:
-    """Counts steps, knows where their windows begin, and keeps losses and texts; the protocol inherits it.
+class BookCourse(StepCourse):
+    """Knows where the windows of a step begin, and keeps losses and texts.
 
     The loss that is logged, every `log_every` steps, is the mean over the step's own characters before its update, in
     nats; texts are written after the update, every `sample_every`, by `model`, whose parameters are those of then.
     """
 
-    unit = "step"
-
     def __init__(self, config: Mapping[str, Any], seed: int, corpus: Corpus, path: Path, dtype: torch.dtype) -> None:
         """`config`: of the experiment, resolved; `path`: where the corpus lies, for messages."""
-        self.options, self.seed = config["training"]["options"], seed
+        super().__init__(config["training"]["options"])
+        self.seed = seed
         self.tokens = torch.from_numpy(corpus.splits["train"].tokens.astype(np.int64))
         # As in the author's code, which leaves the last two characters out.
         self.places = len(self.tokens) - self.options["length"] - 2
@@ -45,20 +45,10 @@ class BookCourse:
         self.source = corpus.facts.get("source_nats", {}).get("train")
         self.texts = BookTexts(corpus, self.options, seed)
         self.model = first_model(config["model"], len(corpus.vocabulary), seed).to(dtype)
-        self.learning_rate, self.total = self.options["learning_rate"], self.options["steps"]
         self.carries = self.options["window_state"] == "carried"
-        self.step = 0
         self.losses: dict[int, float] = {}
         self.measures: list[tuple[int, Metric]] = []
         self.samples: list[dict[str, Any]] = []
-
-    @property
-    def finished(self) -> bool:
-        return self.step >= self.total
-
-    @property
-    def done(self) -> float:
-        return self.step
 
     @property
     def loss(self) -> float:

@@ -10,12 +10,10 @@ from typing import Any
 
 import torch
 
-from reprise.data.corpus import Corpus
-from reprise.errors import UserError
 from reprise.kernels.layerwise import choose_window_engine
 from reprise.models.stacked_lstm import State
 from reprise.training.book_course import BookCourse
-from reprise.training.protocol import dtype_of
+from reprise.training.protocol import dtype_of, load_corpus
 from reprise.training.rmsprop import FIRST_MEAN_SQUARES, TensorFlowRMSProp, clip_by_global_norm
 
 
@@ -31,9 +29,7 @@ class CharacterWindows(BookCourse):
 
     def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
         del device  # texts are drawn and measured on the CPU, which trains as fast as they are needed
-        if corpus is None:
-            raise UserError("this protocol needs a prepared corpus; name it with --corpus")
-        super().__init__(config, seed, Corpus.load(corpus), corpus, dtype_of(config))
+        super().__init__(config, seed, load_corpus(corpus), corpus, dtype_of(config))
         self.parameters = sum(p.numel() for p in self.model.parameters())
         self.kernel = choose_window_engine(engine, self.model)
         self.engine = self.kernel.name

@@ -13,13 +13,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from reprise.data.corpus import Corpus
-from reprise.errors import UserError
 from reprise.kernels.gated_step import clipped
 from reprise.kernels.packed import choose_packed_engine
 from reprise.kernels.packing import by_length, pack
 from reprise.training.line_course import LineCourse, first_model
-from reprise.training.protocol import dtype_of
+from reprise.training.protocol import dtype_of, load_corpus
 
 _EVALUATED_TOGETHER = 64
 
@@ -32,9 +30,7 @@ class LineEpochs(LineCourse):
 
     def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
         del device  # the engines compute on the CPU
-        if corpus is None:
-            raise UserError("this protocol needs a prepared corpus; name it with --corpus")
-        super().__init__(config["training"]["options"], seed, Corpus.load(corpus), corpus)
+        super().__init__(config["training"]["options"], seed, load_corpus(corpus), corpus)
         self.model = first_model(config["model"], len(self.vocabulary), seed).to(dtype_of(config))
         self.parameters = sum(p.numel() for p in self.model.parameters())
         self.kernel = choose_packed_engine(engine, self.model)

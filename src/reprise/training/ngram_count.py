@@ -9,11 +9,10 @@ import numpy as np
 import torch
 
 from reprise.data.character_lines import SPLIT, TEST, TRAIN, VALID
-from reprise.data.corpus import Corpus
 from reprise.errors import UserError
 from reprise.evaluation.line_losses import LineLosses
 from reprise.models import MODELS
-from reprise.training.protocol import Outcome
+from reprise.training.protocol import Outcome, load_corpus
 
 COUNTED = {"train": (TRAIN,), "train-and-valid": (TRAIN, VALID)}
 HELD_OUT = {"valid": VALID, "test": TEST}
@@ -28,9 +27,7 @@ class NGramCount:
     unit = "order"
 
     def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
-        if corpus is None:
-            raise UserError("this protocol needs a prepared corpus; name it with --corpus")
-        loaded = Corpus.load(corpus)
+        loaded = load_corpus(corpus)
         folds = loaded.extra.get("part")
         if folds is None:
             raise UserError(f"{corpus}: this corpus has no folds; the protocol ngram needs them")

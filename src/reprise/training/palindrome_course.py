@@ -12,34 +12,23 @@ from reprise.data.palindromes import DIGITS, palindromes
 from reprise.models import MODELS
 from reprise.models.initialisation import initialise_by_fan_in
 from reprise.training.protocol import Diverged, Outcome, generator_for
+from reprise.training.step_course import StepCourse
 
 
-class PalindromeCourse:
-    """Counts steps and keeps what is logged, every `log_every` steps; the protocol inherits it.
+class PalindromeCourse(StepCourse):
+    """Keeps what is logged, every `log_every` steps.
 
     As in the author's code the loss and accuracy that are logged are those of the step's own batch before its update.
     """
 
-    unit = "step"
     due = False  # nobody ever has to see the network's parameters
 
     def __init__(self, config: Mapping[str, Any], seed: int) -> None:
         """`config`: of the experiment, resolved."""
-        self.options = config["training"]["options"]
+        super().__init__(config["training"]["options"])
         self.length = config["data"]["options"]["length"]
-        self.total = self.options["steps"]
-        self.learning_rate = self.options["learning_rate"]
         self.data = generator_for(seed, "data")
-        self.step = 0
         self.log: dict[str, list[float]] = {"step": [], "cross_entropy": [], "accuracy": []}
-
-    @property
-    def finished(self) -> bool:
-        return self.step >= self.total
-
-    @property
-    def done(self) -> float:
-        return self.step
 
     @property
     def until(self) -> int:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import torch
 
 from reprise.config.resolved import Resolved
+from reprise.data.corpus import Corpus
 from reprise.errors import UserError
 from reprise.training import PROTOCOLS
 
@@ -65,6 +66,21 @@ def build_training(
     entry = PROTOCOLS[resolved.config["training"]["protocol"]]
     module, name = entry.target.split(":")
     return getattr(import_module(module), name)(resolved.config, replica, corpus, engine, device)
+
+
+def load_corpus(path: Path | None) -> Corpus:
+    """The corpus that a training was given; UserError without one, and for a file that is none."""
+    if path is None:
+        raise UserError("this protocol needs a prepared corpus; name it with --corpus")
+    return Corpus.load(path)
+
+
+def load_sentences(path: Path | None, protocol: str) -> Corpus:
+    """The same for a protocol that needs to know where sentences end."""
+    corpus = load_corpus(path)
+    if corpus.boundaries == "none":
+        raise UserError(f"{path}: running text has no sentences; the protocol {protocol} needs them")
+    return corpus
 
 
 def generator_for(seed: int, stream: str) -> torch.Generator:

@@ -20,7 +20,7 @@ from reprise.data.tagged import SPLITS
 from reprise.errors import UserError
 from reprise.models import MODELS
 from reprise.models.bidirectional import initialise
-from reprise.training.protocol import Diverged, Outcome, dtype_of, generator_for
+from reprise.training.protocol import Diverged, Outcome, dtype_of, generator_for, load_corpus
 from reprise.training.rmsprop import clip_by_global_norm
 from reprise.training.sentence_batches import Batch, batch_of, in_order_of_length, shuffled
 from reprise.training.sentence_results import Items, Results
@@ -51,9 +51,7 @@ class SentenceSGD(ABC):
         del device  # batches of sentences of such small networks are fastest on the CPU
         if engine not in ("auto", self.engine):
             raise UserError(f"engine: {engine} is none of auto, {self.engine}")
-        if corpus is None:
-            raise UserError("this protocol needs a prepared corpus; name it with --corpus")
-        loaded = Corpus.load(corpus)
+        loaded = load_corpus(corpus)
         if "tags.train" not in loaded.extra:
             raise UserError(f"{corpus}: its words bear no tags; give the experiment a dataset of tagged sentences")
         self.options, self.seed = config["training"]["options"], seed

@@ -30,9 +30,18 @@ class StackBatches(StackTraining):
         for i, state in enumerate(self.optimisers):
             self.stack.set_optimiser(i, state)
 
+    def _keep(self, left: Sequence[int]) -> None:
+        self.optimisers = [self.stack.optimiser(i) for i in left]
+        self.losses = [[] for _ in left]  # those of the epoch were forgotten
+
     def _open(self, split: str, first: int = 0) -> None:
         """What is read next, from batch `first` on."""
         raise NotImplementedError
+
+    def _next_epoch(self) -> None:
+        self._go_on()
+        if self.active:
+            self._open("train")
 
     def _settle(self) -> None:
         """Reads the losses of the batches that the device was given; waits for it."""

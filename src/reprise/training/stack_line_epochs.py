@@ -7,7 +7,6 @@ costs them little, since test lines are read forward and once.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from reprise.training.stack_batches import StackBatches
@@ -68,10 +67,6 @@ class StackLineEpochs(StackBatches):
     def _begin(self) -> None:
         self.stack.begin([member.learning_rate for member in self.members])
 
-    def _keep(self, left: Sequence[int]) -> None:
-        self.optimisers = [self.stack.optimiser(i) for i in left]
-        self.losses = [self.losses[i] for i in left]
-
     def _open(self, split: str, first: int = 0) -> None:
         """The lines that are read next, from batch `first` on."""
         self.split, self.next = split, first
@@ -113,8 +108,3 @@ class StackLineEpochs(StackBatches):
         """The losses of a member's part that was read."""
         places = self.texts.places(i)
         return member.schedule.losses(places, *self.stack.evaluation(i, len(places)))
-
-    def _next_epoch(self) -> None:
-        self._go_on()
-        if self.active:
-            self._open("train")

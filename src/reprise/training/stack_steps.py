@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from torch import Tensor
 
@@ -16,24 +16,10 @@ from reprise.config.resolved import Resolved
 from reprise.training.protocol import Diverged
 from reprise.training.stack_member import Member
 from reprise.training.stack_training import StackTraining
+from reprise.training.step_course import StepCourse
 
 ROUND = 256
 """The most steps of a round."""
-
-
-class StepCourse(Protocol):
-    """What `Member.schedule` is besides."""
-
-    total: int
-    step: int
-    loss: float
-    until: int  # the step, above this one, before which nobody has to see the network's parameters
-    due: bool  # whether somebody has to see those after the last step
-
-    def take(self, *results: Sequence[Any]) -> None: ...
-    def look(self, parameters: Mapping[str, Tensor]) -> None:
-        """Sees the parameters after the last step; only where that is due."""
-        ...
 
 
 class StackSteps(StackTraining):

@@ -85,10 +85,6 @@ class StackWindowEpochs(StackBatches):
     def _begin(self) -> None:
         self.family.begin(self.stack, self.members)
 
-    def _keep(self, left: Sequence[int]) -> None:
-        self.optimisers = [self.stack.optimiser(i) for i in left]
-        self.losses = [[] for _ in left]
-
     def _open(self, split: str, first: int = 0) -> None:
         """The text that is read next, from batch `first` on."""
         self.split, self.next = split, first
@@ -130,8 +126,3 @@ class StackWindowEpochs(StackBatches):
         model.load_state_dict(self.stack.export(i))
         course.draw(HandEngine(model).log_probabilities, model.features)
         course.phase = "finished"
-
-    def _next_epoch(self) -> None:
-        self._go_on()
-        if self.active:
-            self._open(EPOCH[0])

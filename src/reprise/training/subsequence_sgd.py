@@ -10,13 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from reprise.data.corpus import Corpus
-from reprise.errors import UserError
 from reprise.kernels import choose_engine
 from reprise.kernels.subsequences import Subsequences, cut
 from reprise.models import MODELS
 from reprise.models.rntn import initialise
 from reprise.training import counters
-from reprise.training.protocol import Diverged, dtype_of, generator_for
+from reprise.training.protocol import Diverged, dtype_of, generator_for, load_corpus
 from reprise.training.schedule import SPLITS, HalvingSchedule
 
 END_OF_SENTENCE = "</s>"
@@ -30,11 +29,9 @@ class SubsequenceSGD(HalvingSchedule):
     chunk = 1500
 
     def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
-        if corpus is None:
-            raise UserError("this protocol needs a prepared corpus; name it with --corpus")
         options = config["training"]["options"]
         self.seed = seed
-        loaded = Corpus.load(corpus)
+        loaded = load_corpus(corpus)
         self.data = texts_of(loaded, options)
         counts = {split: data.tokens for split, data in self.data.items()}
         super().__init__(options, counts, loaded.facts.get("source_nats", {}))

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from reprise.data.corpus import SENTENCE_END, UNKNOWN, Corpus
+from reprise.data.corpus import SENTENCE_END, UNKNOWN
 from reprise.data.pairs import SPLITS, is_parallel, lines_of_test, source_of
 from reprise.errors import UserError
 from reprise.evaluation.bleu_counts import bleu_counts
@@ -22,7 +22,7 @@ from reprise.evaluation.greedy import greedy
 from reprise.kernels.translation import translator_of
 from reprise.models.translation import initialise
 from reprise.training.pair_batches import Pairs
-from reprise.training.protocol import Diverged, Outcome, dtype_of, generator_for
+from reprise.training.protocol import Diverged, Outcome, dtype_of, generator_for, load_corpus
 from reprise.training.rmsprop import clip_by_global_norm
 
 _READ_TOGETHER = 100
@@ -46,9 +46,7 @@ class Translation:
 
     def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
         del device  # networks of this size are made for a CPU
-        if corpus is None:
-            raise UserError("this protocol needs a prepared corpus; name it with --corpus")
-        self.corpus = Corpus.load(corpus)
+        self.corpus = load_corpus(corpus)
         if not is_parallel(self.corpus):
             raise UserError(f"{corpus}: no parallel text; the protocol translation needs one, such as multi30k")
         source, self.end = source_of(self.corpus), self.corpus.vocabulary.index(SENTENCE_END)

@@ -9,13 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from reprise.data.corpus import SENTENCE_END, Corpus
-from reprise.errors import UserError
+from reprise.data.corpus import SENTENCE_END
 from reprise.kernels.window import choose_window_model_engine
 from reprise.models import MODELS
 from reprise.models.ngram_counts import Positions
 from reprise.models.window import WindowModel, initialise
-from reprise.training.protocol import Diverged, dtype_of, generator_for
+from reprise.training.protocol import Diverged, dtype_of, generator_for, load_sentences
 from reprise.training.schedule import SPLITS, HalvingPasses
 
 _READING = 500
@@ -33,11 +32,7 @@ class WindowSGD(HalvingPasses):
 
     def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
         del device  # the engine is made for the CPU, whose epochs take minutes
-        if corpus is None:
-            raise UserError("this protocol needs a prepared corpus; name it with --corpus")
-        options, loaded = config["training"]["options"], Corpus.load(corpus)
-        if loaded.boundaries == "none":
-            raise UserError(f"{corpus}: running text has no sentences; the protocol window-sgd needs them")
+        options, loaded = config["training"]["options"], load_sentences(corpus, "window-sgd")
         end, window = loaded.vocabulary.index(SENTENCE_END), config["model"]["options"]["window"]
         texts = {s: Positions.of(loaded.splits[s], window, end, options["boundary"]) for s in SPLITS}
         self.data = {

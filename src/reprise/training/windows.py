@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from reprise.data.corpus import Corpus
-from reprise.errors import UserError
 from reprise.kernels.loglinear import choose_window_engine
-from reprise.training.protocol import dtype_of
+from reprise.training.protocol import dtype_of, load_corpus
 from reprise.training.window_course import END, EPOCH, TOGETHER, WindowCourse, initial_model
 from reprise.training.window_text import READING
 
@@ -23,9 +21,7 @@ class Windows(WindowCourse):
 
     def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
         del device  # the engines compute on the CPU
-        if corpus is None:
-            raise UserError("this protocol needs a prepared corpus; name it with --corpus")
-        super().__init__(config["training"]["options"], seed, Corpus.load(corpus), corpus)
+        super().__init__(config["training"]["options"], seed, load_corpus(corpus), corpus)
         model = initial_model(config["model"], self.lexicon, seed).to(dtype_of(config))
         self.features = model.features
         self.parameters = sum(p.numel() for p in model.parameters())

@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from reprise.data.corpus import SENTENCE_END, Corpus
+from reprise.data.corpus import SENTENCE_END
 from reprise.errors import UserError
 from reprise.models import MODELS
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
 from reprise.models.word_ngram import StupidBackoff
-from reprise.training.protocol import Outcome
+from reprise.training.protocol import Outcome, load_sentences
+from reprise.training.word_counts import WordCounts
 
 HELD_OUT = ("valid", "test")
 
 
-class WordNGramCount:
+class WordNGramCount(WordCounts):
     """Models of 1, 2, ... words from the first 2^-halvings of the training sentences, twice as many, ..., all of them.
 
     A piece of work is one order on one part of the text. Nothing is drawn, so that one replica says all. Each split's
@@ -30,11 +31,8 @@ class WordNGramCount:
 
     def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
         del seed, engine, device  # nothing is drawn, and numpy counts
-        if corpus is None:
-            raise UserError("this protocol needs a prepared corpus; name it with --corpus")
-        options, loaded = config["training"]["options"], Corpus.load(corpus)
-        if loaded.boundaries == "none":
-            raise UserError(f"{corpus}: running text has no sentences; the protocol word-ngram needs them")
+        super().__init__()
+        options, loaded = config["training"]["options"], load_sentences(corpus, "word-ngram")
         self.model = MODELS[config["model"]["name"]].build(
             vocabulary=len(loaded.vocabulary), **config["model"]["options"]
         )
@@ -50,18 +48,7 @@ class WordNGramCount:
             raise UserError(f"{corpus}: {train.sentences} sentences cannot be halved {options['halvings']} times")
         self.words = [int(train.offsets[sentences]) for sentences in parts]
         self.total = len(parts) * self.model.order
-        self.engine = "numpy"
-        self.parameters = 0  # n-grams of all orders whose count is kept
-        self.found: list[dict[str, float]] = []  # of every model so far
         self._counts: NGramCounts | None = None
-
-    @property
-    def finished(self) -> bool:
-        return len(self.found) >= self.total
-
-    @property
-    def done(self) -> float:
-        return len(self.found)
 
     def advance(self) -> str:
         """Counts the n-grams of the next model, if they are not counted yet, and reads the held-out text."""
@@ -89,12 +76,6 @@ class WordNGramCount:
             if isinstance(self.model, StupidBackoff):
                 found[f"{split}.score_sum"] = float(self.model.score_sums(counts, held, n).mean())
         return found
-
-    def state(self) -> dict[str, Any]:
-        return {"found": self.found, "parameters": self.parameters}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.found, self.parameters = list(state["found"]), state["parameters"]
 
     def outcome(self) -> Outcome:
         """Metrics `<name>_order_<n>` of the test text, the curves over n, and over the number of training words.

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from reprise.data.corpus import SENTENCE_END, UNKNOWN, Corpus, Split
+from reprise.data.corpus import SENTENCE_END, UNKNOWN, Split
 from reprise.data.phrases import CHANGES, PHRASES, metric_of
-from reprise.errors import UserError
 from reprise.models import MODELS
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
-from reprise.training.protocol import Outcome, generator_for
+from reprise.training.protocol import Outcome, generator_for, load_sentences
+from reprise.training.word_counts import WordCounts
 
 
-class WordOrder:
+class WordOrder(WordCounts):
     """Counts the training text and gives sentences their log-probability under the models of 1, 2, ... words.
 
     A sentence is its words and `</s>`; boundary words stand before it. Scored are the notes' phrases, the sentences of
@@ -27,15 +27,11 @@ class WordOrder:
     """
 
     unit = "order"
-    engine = "numpy"
 
     def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
         del engine, device  # numpy counts
-        if corpus is None:
-            raise UserError("this protocol needs a prepared corpus; name it with --corpus")
-        loaded = Corpus.load(corpus)
-        if loaded.boundaries == "none":
-            raise UserError(f"{corpus}: running text has no sentences; the protocol word-order needs them")
+        super().__init__()
+        loaded = load_sentences(corpus, "word-order")
         self.ids = {word: i for i, word in enumerate(loaded.vocabulary)}
         # Where no word stands for unknown ones, they are one more word, which training lacks.
         self.unknown = self.ids.setdefault(UNKNOWN, len(self.ids))
@@ -50,8 +46,6 @@ class WordOrder:
         self.texts |= {name: self._held([changed[i][k] for i in kept]) for k, name in enumerate(CHANGES)}
         self.phrases = {phrase: self._spelled(phrase) for phrase in PHRASES}
         self.texts["phrases"] = self._held(list(self.phrases.values()))
-        self.parameters = 0  # n-grams of all orders whose count is kept
-        self.found: list[dict[str, float]] = []  # of every order so far
 
     def _positions(self, split: Split) -> Positions:
         return Positions.of(split, self.model.order - 1, self.end, "sentence")
@@ -63,14 +57,6 @@ class WordOrder:
 
     def _spelled(self, phrase: str) -> np.ndarray:
         return np.array([self.ids.get(word, self.unknown) for word in phrase.split()])
-
-    @property
-    def finished(self) -> bool:
-        return len(self.found) >= self.total
-
-    @property
-    def done(self) -> float:
-        return len(self.found)
 
     def advance(self) -> str:
         """Scores all sentences under the model of the next order."""
@@ -90,12 +76,6 @@ class WordOrder:
         self.found.append(found)
         self.parameters += len(self.counts.table(n).keys)
         return f"order {n}: {found['above_shuffled']:.4f} above a random order"
-
-    def state(self) -> dict[str, Any]:
-        return {"found": self.found, "parameters": self.parameters}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.found, self.parameters = list(state["found"]), state["parameters"]
 
     def outcome(self) -> Outcome:
         """Shares of the test sentences by order, and the phrases' log-probabilities where they are finite."""
