@@ -93,6 +93,25 @@ def test_claims_are_ordered_by_their_numbers(opened):
     assert names.index("R2") < names.index("R3") < names.index("R10") < names.index("R19")
 
 
+@pytest.mark.parametrize("column", [6, 7])
+def test_numbers_are_ordered_as_numbers_and_rows_without_one_come_last(opened, column):
+    browser = opened()
+    assert browser.execute_script("return document.querySelectorAll('#experiments-table th')[6].innerText") == "Paper's"
+    script = (
+        "return [...document.querySelectorAll('#experiments-table tbody tr')]"
+        ".map(row => row.cells[arguments[0]].dataset.order)"
+    )
+    unordered = browser.execute_script(script, column)
+    there = sorted(float(number) for number in unordered if number)
+    missing = [""] * unordered.count("")
+    assert len(missing) > 0 < len(there)
+    for expected in (there, there[::-1]):
+        press(browser, "experiments-table", column, 0)
+        found = browser.execute_script(script, column)
+        assert [float(number) for number in found[: len(there)]] == expected
+        assert found[len(there) :] == missing
+
+
 def test_buttons_and_fields_of_a_column_are_named_after_it(opened):
     browser = opened()
     labels = (

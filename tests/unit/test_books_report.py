@@ -10,11 +10,12 @@ import pandas as pd
 import pytest
 from books_report_helpers import METRICS, ORIGINAL, REFERENCE, TEXTS, losses, make_context, text
 
+from reprise.config.displays import entries
 from reprise.errors import UserError
 from reprise.report import style
 from reprise.report.books import original_near, table_steps
 from reprise.report.figures.books import loss_curves, measures_over_steps
-from reprise.report.render import entries, find_function
+from reprise.report.render import find_function
 from reprise.report.spreads import meaning
 from reprise.report.tables.book_texts import completions, samples
 from reprise.report.tables.books import expectations, loss_at_steps, measures
@@ -104,11 +105,11 @@ def test_measures_by_step_and_at_the_end(tmp_path):
     read = measures(make_context(tmp_path), "measures", {}).reading()
     grimm = read[read.Book == "Grimms' Fairy Tales"].set_index(["Texts", "Step", "Characters"])
     assert grimm.loc["original, sampled", "15,000", "100"]["Words of the book"] == "0.938"
-    assert grimm.loc["sampled", "15,000", "1,000"]["Words of the book"] == "0.940 ± 0.127"
-    assert grimm.loc["sampled", "15,000", "1,000"]["Full stops"] == "0.850 ± 0.635 of 60"
+    assert grimm.loc["sampled", "15,000", "1,000"]["Words of the book"] == "0.940 (0.813–1.000)"
+    assert grimm.loc["sampled", "15,000", "1,000"]["Full stops"] == "0.850 (0.215–1.000) of 60"
     assert [grimm.loc["sampled", step, "100"]["Spaces"] for step in ("250", "750")] == ["0.250", "0.750"]
     assert ("sampled", "500", "100") not in grimm.index
-    assert grimm.loc["argmax", "3,000", "100"]["Distinct 2"] == "1.000 ± 6.353"
+    assert grimm.loc["argmax", "3,000", "100"]["Distinct 2"] == "1.000 (0.000–1.000)"
     assert grimm.loc["argmax", "6,000", "100"]["Distinct 2"] == "–"
     assert {("the book itself", "–", "100"), ("the book itself", "–", "1,000")} <= set(grimm.index)
 
@@ -135,7 +136,7 @@ def test_expectations(tmp_path):
     read = expectations(context, "expectations", {}).reading().set_index("Quantity")
     assert read.loc["after “To be, or not to be …”"].tolist() == ["0.250", "–"]
     # Mean of the replicas' probabilities, not of their logarithms.
-    assert read.loc["P of “etel” after “Hansel and Gr”"].tolist() == ["0.500 ± 3.812", "< 0.001"]
+    assert read.loc["P of “etel” after “Hansel and Gr”"].tolist() == ["0.500 (0.000–1.000)", "< 0.001"]
 
 
 def test_figures_are_drawn_to_the_same_bytes(tmp_path):
@@ -186,7 +187,7 @@ def test_without_records_everything_says_so(tmp_path):
     for entry in entries(paper).values():
         if not context.of_experiments(entry.id):
             continue  # claims and arithmetic have tests of their own
-        drawn = find_function(entry.kind, entry.display.function, "f")(context, entry.id, entry.display.options)
+        drawn = find_function(entry.kind, entry.display.function)(context, entry.id, entry.options())
         if entry.kind == "tables":
             assert drawn.html()
 

@@ -14,7 +14,7 @@ from reprise.config.resolved import Resolved
 from reprise.errors import UserError
 from reprise.evidence.collect import collect
 from reprise.training.protocol import Outcome
-from reprise.training.record import make_record, read_record, write_record
+from reprise.training.record import make_record, parse_record, read_record, write_record
 
 RUN = {"engine": "reference", "device": "cpu", "wall_seconds": 1.5}
 
@@ -127,6 +127,23 @@ def test_records_refuse_nan(tmp_path):
     with pytest.raises(ValueError, match="JSON"):
         leave(tmp_path, one, 0, float("nan"))
     assert not (tmp_path / one.record_path(0)).exists()
+
+
+def test_a_record_that_is_no_file_is_read_and_called_by_its_name(tmp_path):
+    one, other = experiment(), experiment("other")
+    leave(tmp_path, one, 0, 1.0)
+    content = (tmp_path / one.record_path(0)).read_bytes()
+    assert parse_record(content, "a.tgz: 0.json", one) == read_record(tmp_path / one.record_path(0), one)
+    damaged = {
+        content[:-3]: "not a whole run record",
+        content.replace(b"1.0", b"2.0"): "key result_sha256",
+        b"\xff": "not",
+    }
+    for wrong, says in damaged.items():
+        with pytest.raises(UserError, match=f"^a.tgz: 0.json: {says}"):
+            parse_record(wrong, "a.tgz: 0.json", one)
+    with pytest.raises(UserError, match=r"^a.tgz: 0.json: key config_hash: the record is of p/e "):
+        parse_record(content, "a.tgz: 0.json", other)
 
 
 def test_reading_a_missing_record_says_what_to_do(tmp_path):

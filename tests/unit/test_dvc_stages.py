@@ -18,6 +18,7 @@ CORPORA = "makes or reads corpora, whose options stand in that hash and whose co
 ENTERS_OTHERWISE = {
     "reprise.cli.common": "passes on what was asked",
     "reprise.config.claims": READERS,
+    "reprise.config.displays": READERS,
     "reprise.config.options": READERS,
     "reprise.config.project": READERS,
     "reprise.config.resolved": READERS,

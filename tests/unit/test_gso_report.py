@@ -13,12 +13,14 @@ from reprise.config.resolve import resolve_tier
 from reprise.errors import UserError
 from reprise.evaluation.units import bits
 from reprise.report.context import load_contexts
+from reprise.report.registry import TABLES
 from reprise.report.tables.gso import ablation, unit_audit
 from reprise.report.tables.gso_text import facts, predictions
 
 YARDSTICK = "yardstick-7-gram"
 PRINTED = {"t1-tanh-de": 1.14, "t1-tanh-none": 1.12, "t1-id-none": 1.17, "t1-rnn": 1.27}
 CLAIM = {"claim": "G18"}
+ALONE = TABLES["gso_text.predictions"]
 
 
 @pytest.fixture
@@ -98,7 +100,7 @@ def test_the_gap_is_also_in_deviations_of_three_folds(context):
 def test_tables_say_which_text_was_read_and_name_the_deviation(context, tmp_path):
     metrics = [*losses("t1-rnn", 0, 1.5), *losses(YARDSTICK, 0, 1.0)]
     shown = [(ablation, "table-1", {}), (unit_audit, "unit-audit", CLAIM), (facts, "text", {})]
-    shown.append((predictions, "figure-2", {}))
+    shown.append((predictions, "figure-2", ALONE))
     there = context(metrics)
     for function, name, options in shown:
         (note,) = [n for n in function(there, name, options).notes if n.startswith("Text of ours: ")]
@@ -222,11 +224,11 @@ def test_predictions_stand_under_the_characters_they_are_of(context):
 
 def test_predictions_without_ours_say_so_and_show_the_papers(context):
     display = context().display("figure-2")
-    table = predictions(context(), "figure-2", display.options)
+    table = predictions(context(), "figure-2", {**ALONE, **display.options})
     assert "Ours: not trained yet." in table.notes
     assert table.reading().Right[lambda right: right != ""].tolist() == ["57 %", "80 %"]
     with pytest.raises(UserError, match=r"options\.printed: a line and its prediction differ in length"):
-        predictions(context(), "figure-2", {"printed": [{"line": "ab", "prediction": "a"}]})
+        predictions(context(), "figure-2", {**ALONE, "printed": [{"line": "ab", "prediction": "a"}]})
 
 
 def test_facts_stand_beside_the_papers(context):

@@ -112,11 +112,12 @@ def test_what_the_configuration_cites_is_there(context):
 def test_recall_by_sentence_and_norms(context):
     table = tables.recall(context, "recall", {})
     read = reading(table, "experiment")[("recall-gru",)]
-    assert read["Recalled ± 95 % interval: sentence 1, 8 words"] == "0.950 ± 0.635"
-    assert (read["Sentence 2, 25 words"], read["72 words"]) == ("0.450 ± 0.635", "0.200 ± 0.635")
+    assert read["Recalled ± 95 % interval: sentence 1, 8 words"] == "0.950 (0.315–1.000)"
+    assert (read["Sentence 2, 25 words"], read["72 words"]) == ("0.450 (0.000–1.000)", "0.200 (0.000–0.835)")
     assert (read["Norm over 72 words: before training"], read["after"], read["Replicas"]) == ("0.0001", "–", "2 of 5")
     assert reading(table, "experiment")[("recall-lstm",)]["Replicas"] == "not trained yet"
     assert table.notes[0].startswith("By guessing 0.10.")
+    assert "Where the interval of a share would pass 0 or 1, it is given in brackets, cut there." in table.notes[-1]
 
 
 def lines(axes, look):

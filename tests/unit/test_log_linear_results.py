@@ -14,6 +14,7 @@ from reprise.config.project import Project, load_project
 from reprise.config.resolve import resolve_tier
 from reprise.errors import UserError
 from reprise.report.context import load_contexts
+from reprise.report.registry import of_experiments
 from reprise.report.render import find_function
 from reprise.report.tables.log_linear_results import controls, perplexities
 from reprise.report.tables.log_linear_words import agreement, generated
@@ -74,9 +75,9 @@ def test_every_tier_resolves_and_every_table_has_its_function(project):
     assert [replicas[name] for name in ("rnn", "ll-m2500", "ll-m500", "rnn@batch-size=batch-32")] == [3, 3, 1, 1]
     paper = project.papers["llrnn"]
     for name, table in paper.tables.items():
-        assert find_function("tables", table.function, name)
-        of_experiments = table.function.partition(".")[0] not in {"claims", "arithmetic", "assumptions"}
-        assert any(name in e.cited_by for e in paper.experiments.values()) is of_experiments, name
+        assert find_function("tables", table.function)
+        cited = any(name in e.cited_by for e in paper.experiments.values())
+        assert cited is of_experiments(table.function), name
     assert list(paper.claims) == [f"L{i}" for i in range(1, 14)]
 
 
@@ -150,11 +151,6 @@ def test_what_a_control_is_not_stands_under_the_table(project, tmp_path):
         table = controls(context(project, tmp_path, rows), "controls", {"base": "rnn", "full": "ll-m2500"})
         start = "LL-RNN, b and features from training data: On the rebuilt treebank the features of the training part"
         assert table.notes[-1].startswith(start)
-
-
-def test_controls_take_no_other_option(project, tmp_path):
-    with pytest.raises(UserError, match="options"):
-        controls(context(project, tmp_path, RESULTS), "controls", {"least": "rnn"})
 
 
 def test_controls_without_results_have_no_sentences(project, tmp_path):

@@ -170,12 +170,6 @@ def test_tags_that_the_paper_has_not_come_last_with_a_note(tmp_path, context):
     assert table.notes[0].endswith("; besides POS:CCONJ.")
 
 
-@pytest.mark.parametrize("table", [splits, statistics, tags])
-def test_a_table_takes_no_option(context, table):
-    with pytest.raises(UserError, match=r"key tables\.table-1\.options\.digits"):
-        table(context, "table-1", {"digits": 3})
-
-
 def test_facts_become_metrics_by_their_names(tmp_path):
     corpus = toy_corpus(tmp_path)
     found = {(m["split"], m["metric"]): m["value"] for m in corpus_metrics(corpus)}

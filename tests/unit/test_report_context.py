@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 
 import pytest
-from test_report_case import PAPER, TIER, make_context, make_project, resolve
+from test_report_case import TIER, make_context, make_project, resolve
 
 from reprise.errors import UserError
 from reprise.report.collected import COLUMNS
@@ -62,21 +62,9 @@ def test_a_collected_file_that_cannot_be_read_is_told_in_one_line(tmp_path, name
     assert "\n" not in line
 
 
-def test_a_display_that_no_experiment_cites_is_told_by_its_key(tmp_path):
-    tables = {**PAPER.tables, "lonely": PAPER.tables["checks"]}
-    context = make_context(tmp_path, paper=PAPER.model_copy(update={"tables": tables}))
-    with pytest.raises(UserError, match=r"toy\.yaml: key tables\.lonely: no experiment has it under cited_by"):
-        context.cited_by("lonely")
-
-
 def test_an_original_that_is_gone_is_told_by_its_file(tmp_path):
     context = make_context(tmp_path)
     assert context.original("uva_palindrome_curves.csv").step.tolist() == [0, 5, 0, 5]
     (context.reference / "uva_palindrome_curves.csv").unlink()
     with pytest.raises(UserError, match=r"uva_palindrome_curves\.csv: no such file"):
         context.original("uva_palindrome_curves.csv")
-
-
-def test_an_unknown_option_of_a_display_names_the_file_and_the_key(tmp_path):
-    with pytest.raises(UserError, match=r"toy\.yaml: key figures\.figure-1\.options\.smoth: .*did you mean 'smooth'"):
-        make_context(tmp_path).options("figure-1", {"smoth": 3}, smooth=1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+import claims_helpers
+import pytest
 from test_report_case import PAPER, TIER, make_project, resolve
 
 from reprise.config.claims import Claim
@@ -50,6 +52,22 @@ def test_a_claim_says_its_kind_margin_method_and_criterion():
     assert criteria.decided_by(claim(None, checks=["identity"]), {"method": "computed error"}) == (
         "Identity. Computed error."
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "statistic", "words"),
+    [
+        ("superiority", {"compare": {"lower": "a", "higher": "b"}}, "at least 2 % lower asked"),
+        ("non-inferiority", {"compare": {"lower": "a", "higher": "b"}}, "up to 2 % higher allowed"),
+        ("equivalence", {"equal": [["a", "b"]]}, "a difference of less than 2 % allowed"),
+        ("ordering", {"order": ["a", "b"]}, "up to 2 % higher allowed between neighbours"),
+    ],
+)
+def test_a_margin_is_the_same_words_beside_the_claim_and_in_what_the_records_say(kind, statistic, words):
+    given = claims_helpers.claim(kind, **statistic, margin=MARGIN)
+    assert criteria.decided_by(given, {}) == f"{kind.capitalize()}: {words} (ours: small enough)."
+    found = claims_helpers.decide(given, claims_helpers.runs("a", [10.0, 11.0]), claims_helpers.runs("b", [10.0, 12.0]))
+    assert f"), {words}. " in found.sentence
 
 
 def test_both_stand_on_the_page(tmp_path):

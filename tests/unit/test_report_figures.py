@@ -17,12 +17,10 @@ from matplotlib.figure import Figure
 from test_report_case import PAPER, curve, make_context, metric, row, setting
 
 import reprise
-from reprise.config.project import PAPERS, load_paper
 from reprise.errors import UserError
 from reprise.report import style
 from reprise.report.figures.palindromes import training_curves
 from reprise.report.figures.rrntn import perplexity_against_matrices
-from reprise.report.render import KINDS, find_function, functions
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -44,9 +42,9 @@ def panel(figure: Figure, title: str) -> tuple[Axes, Axes]:
     return figure.axes[index], figure.axes[index + columns]
 
 
-def draw(context, **options) -> Figure:
+def draw(context, smooth=1) -> Figure:
     with style.applied():
-        return training_curves(context, "figure-1", options)
+        return training_curves(context, "figure-1", {"smooth": smooth})
 
 
 def texts(figure: Figure) -> str:
@@ -165,23 +163,6 @@ def test_drawing_leaves_matplotlib_as_it_was(tmp_path):
     before = dict(mpl.rcParams)
     style.save(draw(make_context(tmp_path)), tmp_path / "figure")
     assert dict(mpl.rcParams) == before
-
-
-@pytest.mark.parametrize("paper", sorted((REPOSITORY / PAPERS).glob("*.yaml")), ids=lambda path: path.stem)
-def test_every_function_that_a_paper_names_exists(paper):
-    content = load_paper(paper)
-    for kind in KINDS:
-        for key, display in getattr(content, kind).items():
-            assert callable(find_function(kind, display.function, f"{paper}: key {kind}.{key}.function"))
-
-
-def test_an_unknown_function_names_the_file_and_the_key():
-    where = "config/papers/toy.yaml: key figures.figure-1.function"
-    with pytest.raises(UserError) as caught:
-        find_function("figures", "palindromes.training_curve", where)
-    assert str(caught.value).startswith(where)
-    assert "did you mean 'palindromes.training_curves'" in str(caught.value)
-    assert "palindromes._curves" not in functions("figures")
 
 
 SCRIPT = """

@@ -44,6 +44,13 @@ def test_a_card_names_its_metrics_and_gives_the_interval_of_their_means(tmp_path
     assert card(context, "ptb-b")["test perplexity"]["ours"] == "30"
 
 
+def test_the_interval_of_a_share_of_replicas_is_wilsons_and_that_of_a_mean_share_ends_at_1(tmp_path):
+    reached = [metric("rnn-t10", i, "reached_full_accuracy", float(i > 0), "train", "share") for i in range(3)]
+    shares = [metric("rnn-t10", i, "last_ten_accuracy", share, "train", "share") for i, share in enumerate((1, 0.9, 1))]
+    found = [m["ours"] for m in card(make_context(tmp_path, metrics=[*reached, *shares]), "rnn-t10").values()]
+    assert found == ["0.67 (0.21–0.94)", f"0.96667 ({29 / 30 - 4.302653 / 30:.5f}–1.00000)"]
+
+
 def test_the_list_of_experiments_has_units_on_both_sides(tmp_path):
     entry = PAPER.experiments["ptb-a"]
     value = {"metric": "cross_entropy", "split": "test"}
@@ -59,6 +66,18 @@ def test_the_list_of_experiments_has_units_on_both_sides(tmp_path):
         cards = [made | {"metrics": list(card(context, "ptb-a").values())}]
         (found,) = experiment_rows([{"id": "toy", "experiments": cards}])
         assert (found["metric"], found["theirs"], found["ours"]) == ("test cross-entropy", theirs, "4.5 nats/token")
+        assert (found["theirs_value"], found["ours_value"]) == (146.7, 4.5)
+
+
+def test_the_list_of_experiments_is_ordered_by_numbers_and_knows_where_there_is_none(tmp_path):
+    there = [metric("ptb-a", i, "perplexity", 1234.5 + i, "test") for i in range(2)]
+    there.append(metric("ptb-b", 0, "perplexity", 30.0, "test"))
+    project = make_project(tmp_path, metrics=there)
+    text = page(project, load_contexts(project, resolve()))
+    assert '<td data-order="146.7">146.7</td><td data-order="1235.0">1,235.0 ± 6.4</td>' in text
+    # At this tier ptb-b has another text than the paper's.
+    assert '<td data-order=""></td><td data-order="30.0">30</td>' in text
+    assert text.count('<td data-order=""></td><td data-order=""></td>') >= 3
 
 
 def test_a_curve_says_in_words_where_it_ends(tmp_path):

@@ -9,13 +9,14 @@ import pytest
 from page_helpers import Reader, read
 from test_report_case import PAPER, TIER, make_context, make_project, metric, resolve
 
+from reprise.config.displays import entries
 from reprise.errors import UserError
 from reprise.models import MODELS
 from reprise.report import facts
 from reprise.report.context import load_contexts
 from reprise.report.equations import equation
 from reprise.report.page import natural, page, write_page
-from reprise.report.render import entries, render
+from reprise.report.render import render
 
 WITHOUT_EQUATION = {"none"}
 
@@ -193,7 +194,7 @@ def test_a_number_printed_in_another_unit_than_ours_says_so(rendered, tmp_path, 
     contexts = load_contexts(project, resolve())
     after = page(project, contexts)
     for text, found in ((before, 0), (after, 2)):  # in its card and in the list of experiments
-        assert text.count("<td>146.7 (printed as bits/character)</td>") == found
+        assert text.count(">146.7 (printed as bits/character)</td>") == found
     assert contexts["toy"].printed_unit("ptb-a", "perplexity", "valid") is None
     assert "<td>146.7</td>" in before
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reprise.report.rounding import deviation, mean
+from reprise.report.rounding import deviation, even, mean, spread
 
 # In floating point their mean is another number, and their deviation 5e-16.
 EQUAL = [2.980274009133912] * 3
@@ -20,6 +20,21 @@ def test_equal_values_have_their_own_mean_and_no_deviation():
 def test_other_values_have_the_mean_and_the_deviation_of_a_sample():
     assert mean(np.array([1.0, 2.0, 6.0])) == pytest.approx(3.0)
     assert deviation([1.0, 2.0, 6.0]) == pytest.approx(7**0.5)
+
+
+def test_the_interval_of_a_share_ends_at_0_and_1():
+    assert spread(0.98, 0.05, 2, share=True) == "0.98 (0.93–1.00)"
+    assert spread(0.02, 0.05, 2, share=True) == "0.02 (0.00–0.07)"
+    assert spread(0.7, 1.2, 2, share=True) == "0.70 (0.00–1.00)"
+    assert even(0.9766, 0.052, share=True) == "0.9766 (0.9246–1.0000)"
+    assert even(0.00001, 0.00002, share=True) == "1e−05 (0–3e−05)"
+
+
+def test_any_other_interval_is_as_far_to_both_sides():
+    assert spread(0.98, 0.05, 2) == "0.98 ± 0.05"
+    assert spread(0.95, 0.05, 2, share=True) == "0.95 ± 0.05"
+    assert spread(0.9999, 0.0002, 3, share=True) == "1.000 ± 0.000"
+    assert even(0.9766, 0.052) == "0.9766 ± 0.0520"
 
 
 def test_nothing_has_no_mean_and_one_value_no_deviation():

@@ -121,7 +121,10 @@ def test_when_the_time_is_up_the_state_is_saved_and_the_next_run_goes_on(place, 
     assert read_record(Path("out") / one.record_path(0), one)["run"]["resumed"] == 1
 
 
-def test_what_does_not_fit_waits_for_what_does(place, monkeypatch):
+@pytest.mark.parametrize(
+    ("more", "put_off", "order"), [((), 1, ["b", "a", "a2"]), (("--lease-minutes", "1e15"), 0, ["a", "a2", "b"])]
+)
+def test_what_does_not_fit_into_this_call_and_later_ones_waits_for_what_does(more, put_off, order, place, monkeypatch):
     from reprise.training.subsequence_sgd import SubsequenceSGD
 
     long, longer, short = small("a", max_epochs=2), small("a2", max_epochs=2), small("b")
@@ -130,11 +133,11 @@ def test_what_does_not_fit_waits_for_what_does(place, monkeypatch):
     monkeypatch.setattr(SubsequenceSGD, "chunk", 20)
     monkeypatch.setattr(timebox, "_PROBE_SECONDS", 0.0)
     monkeypatch.setattr(run_command, "usual_epochs", lambda *_: lambda e: 1.0 if e.experiment == "b" else 1e9)
-    assert run("--minutes", "5") == 0
+    assert run("--minutes", "5", *more) == 0
     log = Path("out/logs/run/quick.log").read_text(encoding="utf-8")
     # Another of the kind is not even tried before what may fit.
-    assert log.count("want of time") == 1
-    ends = [log.index(f"p/{name} replica 0: finished") for name in ("b", "a", "a2")]
+    assert log.count("want of time") == put_off
+    ends = [log.index(f"p/{name} replica 0: finished") for name in order]
     assert ends == sorted(ends)
 
 

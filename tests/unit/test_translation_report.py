@@ -140,7 +140,7 @@ def test_without_records_tables_and_figure_say_so(tmp_path):
     empty = context_of(tmp_path, run={})
     assert set(tables.ladder(empty, "translation", {}).reading()["Replicas"]) == {"not trained yet"}
     assert tables.examples(empty, "translation-examples", {}).reading().empty
-    (axes,) = figures.ladder(empty, "translation-ladder", {}).axes
+    (axes,) = figures.ladder(empty, "translation-ladder", {"lines": ""}).axes
     assert [text.get_text() for text in axes.texts] == ["not trained yet"]
 
 

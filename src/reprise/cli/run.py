@@ -55,8 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--lease-minutes",
         type=float,
         metavar="M",
-        help="minutes of this and later calls together (default: --minutes): a stack that fits into these is not put "
-        "off for others, and the later calls go on with it",
+        help="minutes of this and later calls together (default: --minutes): what fits into these is not put off for "
+        "others, and the later calls go on with it",
     )
     parser.add_argument(
         "--device",
@@ -150,7 +150,7 @@ def _train(
     streams = given.streams if gpus else 1
     stacks = StackRunner(cut(groups, given.largest), gpus, box.left, usual, say, streams, lease=lease.left)
     rest = [job for job in jobs if not trains_in_stack(job.resolved, gpus)] if given.device != "cuda" else []
-    alone = SoloRunner(in_parts([[job] for job in rest], part, parts), box.left, usual, say)
+    alone = SoloRunner(in_parts([[job] for job in rest], part, parts), box.left, usual, say, lease=lease.left)
     say(f"tier {given.tier}: {len(on_stack)} replicas to train in stacks, {len(rest)} one by one")
     with stop_signal() as stopped:
         stacks.run(stopped)

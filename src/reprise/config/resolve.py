@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from reprise.config.displays import check_displays
 from reprise.config.options import check_option, check_options
 from reprise.config.places import Places
 from reprise.config.project import PAPERS, Project
@@ -40,7 +41,7 @@ def resolve_tier(project: Project, tier: str | None = None) -> list[Resolved]:
     """Every experiment and variant that has an entry for the tier (default: the configured one), in file order.
 
     Errors: `UserError` where an experiment names a missing model, dataset, protocol, check, display or assumption,
-    or gives an option that is unknown or of another type.
+    or gives an option that is unknown or of another type, and where a figure or table could not be made.
     """
     tier = tier or project.config.tier
     found = []
@@ -53,6 +54,7 @@ def resolve_tier(project: Project, tier: str | None = None) -> list[Resolved]:
         # All tiers are resolved, so that a mistake in one that is not run now is told now.
         resolved = [_resolve(project, paper, entry) for entry in _entries(paper, file)]
         found += [experiment for experiment in resolved if experiment.tier == tier]
+    check_displays(project.papers, project.root)
     return found
 
 

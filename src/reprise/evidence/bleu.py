@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from reprise.errors import UserError
+from reprise.errors import report_packages
 from reprise.evaluation.bleu_counts import ORDER
 
 KIND = "translations"
@@ -55,8 +55,6 @@ def _signature(lowercase: bool, tokenisation: str) -> str:
 
 
 def _sacrebleu() -> type[Any]:
-    try:
+    with report_packages("BLEU"):
         from sacrebleu.metrics import BLEU
-    except ModuleNotFoundError as error:
-        raise UserError(f"BLEU needs the package {error.name}; install what envs/report.yaml lists") from None
     return BLEU

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from reprise.evidence.contrasts import Term
 from reprise.evidence.measure import Compared
 from reprise.evidence.runs import Runs
-from reprise.evidence.wording import digits, interval, listed, metric_name, number, percent, plural, unit_words
+from reprise.evidence.wording import digits, interval, listed, margin_words, metric_name, number, plural, unit_words
 
 LEVELS = {"equivalence": 0.9}
 """Levels of the intervals that are shown; 0.95 otherwise. Two one-sided tests at 5 % are a 90 % interval."""
@@ -38,10 +38,7 @@ def _difference(part: Compared, runs: Mapping[str, Runs], kind: str) -> str:
     text += f"{number(part.means[0], decimals)} ({runs[high.experiment].title}{where}): "
     text += f"{number(abs(found), decimals)} {word} ({_precision(part, kind, sign)})"
     if part.statement.margin:
-        margin = part.statement.margin
-        size = percent(margin.value) if margin.measure == "relative" else number(margin.value)
-        asked = {"superiority": "at least {} lower asked", "equivalence": "a difference of {} allowed"}
-        text += f", {asked.get(kind, 'up to {} higher allowed').format(size)}"
+        text += f", {margin_words(kind, part.statement.margin)}"
     if part.paper is None:
         return f"{text}."
     word = "lower" if part.paper >= 0 else "higher"

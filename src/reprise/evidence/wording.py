@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from reprise.config.claims import Margin
 from reprise.evidence.names import name_of
+
+_MARGINS = {
+    "superiority": "at least {} lower asked",
+    "non-inferiority": "up to {} higher allowed",
+    "equivalence": "a difference of less than {} allowed",
+    "ordering": "up to {} higher allowed between neighbours",
+}
 
 
 def digits(error: float | None) -> int | None:
@@ -23,6 +31,12 @@ def number(value: float, decimals: int | None = None) -> str:
 
 def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
+
+
+def margin_words(kind: str, margin: Margin) -> str:
+    """ "up to 2 % higher allowed": what the margin of a claim of this kind allows, or asks."""
+    size = percent(margin.value) if margin.measure == "relative" else number(margin.value)
+    return _MARGINS[kind].format(size)
 
 
 def interval(bounds: tuple[float, float] | None, decimals: int | None, level: float) -> str:

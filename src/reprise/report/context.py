@@ -11,20 +11,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from reprise.config.options import check_options
 from reprise.config.project import PAPERS, Project
 from reprise.config.resolved import Resolved
 from reprise.config.schema import Dataset, Display, Experiment, Paper, Reported
 from reprise.data import ldc_wsj
 from reprise.errors import UserError
 from reprise.report.collected import COLUMNS, CURVE_COLUMNS, read_claims, read_collected, read_samples
+from reprise.report.registry import of_experiments
 from reprise.report.replicas import Replicas
 
 NOT_RUN = "not run at this tier"
 NOT_TRAINED = "not trained yet"
 REFERENCE = Path("config/reference")
-_NOT_OF_EXPERIMENTS = {"claims", "arithmetic", "assumptions"}
-"""Modules of tables that no experiment is `cited_by`."""
 _LDC_TITLE = "Characters of the Treebank-3's raw Wall Street Journal text (LDC99T42)"
 
 
@@ -79,22 +77,13 @@ class Context:
     def display(self, display_id: str) -> Display:
         return {**self.paper.tables, **self.paper.figures}[display_id]
 
-    def options(self, display_id: str, given: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:
-        """A display's options over their defaults, which give the types; `UserError` for any other."""
-        where = f"{self._key(display_id)}.options"
-        kinds = {name: type(value) for name, value in defaults.items()}
-        return check_options({**defaults, **given}, kinds, where, self.display(display_id).function)
-
     def of_experiments(self, display_id: str) -> bool:
         """Whether experiments stand in this figure or table, and not the paper's claims, choices or arithmetic."""
-        return self.display(display_id).function.partition(".")[0] not in _NOT_OF_EXPERIMENTS
+        return of_experiments(self.display(display_id).function)
 
     def cited_by(self, display_id: str) -> list[str]:
         """Experiments that stand in this figure or table, in file order, whether or not the tier has them."""
-        names = [name for name, e in self.paper.experiments.items() if display_id in e.cited_by]
-        if not names:
-            raise UserError(f"{self._key(display_id)}: no experiment has it under cited_by; add it to one")
-        return names
+        return [name for name, e in self.paper.experiments.items() if display_id in e.cited_by]
 
     def original(self, name: str) -> pd.DataFrame:
         """A file of config/reference: numbers or curves that a paper's author published."""
@@ -166,6 +155,11 @@ class Context:
         found = self._reported(experiment, metric, split)
         return found is not None, None if found is None or found.value is None else float(found.value)
 
+    def unit(self, metric: str, split: str) -> str:
+        """The unit of a metric in our records; "" where none has it."""
+        rows = self.metrics[(self.metrics.metric == metric) & (self.metrics.split == split)]
+        return rows.unit.iloc[0] if len(rows) else ""
+
     def printed_unit(self, experiment: str, metric: str, split: str) -> str | None:
         """The unit that the paper states for this number, where ours is another."""
         found = self._reported(experiment, metric, split)
@@ -185,10 +179,6 @@ class Context:
 
     def dataset_title(self, name: str) -> str:
         return self.datasets[name].title if name in self.datasets else name
-
-    def _key(self, display_id: str) -> str:
-        kind = "figures" if display_id in self.paper.figures else "tables"
-        return f"{self.file}: key {kind}.{display_id}"
 
 
 def of_experiment(rows: pd.DataFrame, experiment: str) -> pd.DataFrame:

@@ -19,14 +19,7 @@ from reprise.evidence.verdicts import (
     REPRODUCED,
     TAIL,
 )
-from reprise.evidence.wording import number, percent
-
-_MARGINS = {
-    "superiority": "at least {} lower asked",
-    "non-inferiority": "up to {} higher allowed",
-    "equivalence": "a difference of less than {} allowed, either way",
-    "ordering": "a neighbour may be out of order by less than {}",
-}
+from reprise.evidence.wording import margin_words, number, percent
 
 
 def key() -> list[tuple[str, str]]:
@@ -94,8 +87,7 @@ def decided_by(claim: Claim, found: Mapping[str, Any]) -> str:
     asked = [_bound(claim.share, "share of replicas that reach " + number(claim.share.reaches))] if claim.share else []
     asked += [_bound(claim.level, "mean")] if claim.level else []
     if claim.margin:
-        size = percent(claim.margin.value) if claim.margin.measure == "relative" else number(claim.margin.value)
-        asked.append(f"{_MARGINS.get(kind, 'margin {}').format(size)} ({claim.margin.origin})")
+        asked.append(f"{margin_words(kind, claim.margin)} ({claim.margin.origin})")
     head = f"{kind}: {', '.join(asked)}" if asked else kind
     sentences = [head, found.get("method") or ""]
     sentences += [f"criterion: {claim.criterion.strip()}"] if claim.criterion else []

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
 from reprise.config.resolved import Resolved
 from reprise.evidence.names import name_of
+from reprise.evidence.statistics import wilson
 from reprise.report import rounding
 from reprise.report.context import Context
 from reprise.report.spreads import measured
 
+_OF_REPLICAS = {"reached_full_accuracy"}
+"""Metrics that are 1 or 0 of a replica: their mean is a share of replicas, with Wilson's interval as in verdicts."""
 _NAMED = {"", "1", "share", "relative", "step", "epoch", "rank"}
 """Units that a metric's name says already, or that are none."""
 
 
-def metrics(context: Context, experiment: Resolved, rows: pd.DataFrame) -> list[dict[str, str]]:
-    """Every metric in `rows`, mean ± half of its 95 % interval over the finished replicas, beside the paper's number.
+def metrics(context: Context, experiment: Resolved, rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """Every metric in `rows`, mean and its 95 % interval over the finished replicas, beside the paper's number.
 
-    `paper_unit` and `ours_unit` are those numbers with their units, for where no column says them.
+    `paper_unit` and `ours_unit` are those numbers with their units, for where no column says them; `paper_value` and
+    `ours_value` the numbers themselves, None where there is none.
     """
     comparable = not context.replaced_dataset(experiment.base)
     found = []
@@ -25,7 +31,11 @@ def metrics(context: Context, experiment: Resolved, rows: pd.DataFrame) -> list[
     for metric, split, unit in named.itertuples(index=False):
         values = measured(context, experiment.experiment, metric, split)
         # Numbers that are counted do not vary: nothing stands beside them.
-        ours = rounding.even(values.mean, values.reach if values.own or values.reach else None)
+        reach = values.reach if values.own or values.reach else None
+        ours = rounding.even(values.mean, reach, share=unit == "share")
+        if metric in _OF_REPLICAS and values.n:
+            low, high = (rounding.fixed(end, 2) for end in wilson(round(values.mean * values.n), values.n))
+            ours = rounding.from_to(rounding.fixed(values.mean, 2), low, high)
         given, paper = context.reported(experiment.base, metric, split)
         theirs = rounding.significant(paper, 5) if given and comparable else ""
         stated = context.printed_unit(experiment.base, metric, split)
@@ -44,6 +54,8 @@ def metrics(context: Context, experiment: Resolved, rows: pd.DataFrame) -> list[
                 "unit": "" if unit == "1" else unit,
                 "paper_unit": shown,
                 "ours_unit": ours if ours == rounding.NONE else f"{ours}{words}",
+                "paper_value": paper if comparable else None,
+                "ours_value": values.mean,
             }
         )
     return found

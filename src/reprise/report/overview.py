@@ -80,6 +80,8 @@ def experiment_rows(papers: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]
                     "metric": first["metric"] if first else "",
                     "theirs": first["paper_unit"] if first else "",
                     "ours": first["ours_unit"] if first else "",
+                    "theirs_value": first["paper_value"] if first else None,
+                    "ours_value": first["ours_value"] if first else None,
                 }
             )
     return rows

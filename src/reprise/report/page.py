@@ -11,6 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from reprise.config.displays import Entry, entries
 from reprise.config.project import Project
 from reprise.config.resolved import Resolved
 from reprise.files import write_atomically
@@ -18,7 +19,6 @@ from reprise.report import assumptions, criteria, facts, interactive, overview, 
 from reprise.report.context import NOT_RUN, Context, of_experiment
 from reprise.report.equations import equation
 from reprise.report.measured import metrics
-from reprise.report.render import Entry, entries
 from reprise.report.thumbnails import described, training_curve
 
 TEMPLATES = Path(__file__).with_name("templates")

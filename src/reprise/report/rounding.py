@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -48,17 +48,20 @@ def mean(values: Sequence[float] | np.ndarray) -> float | None:
     return float(np.mean(values) if np.ptp(values) else np.asarray(values)[0])
 
 
-def spread(centre: float | None, std: float | None, places: int) -> str:
-    """Mean ± what is given, an interval's half or a deviation, as the head above says; the mean alone without it."""
+def spread(centre: float | None, std: float | None, places: int, share: bool = False) -> str:
+    """Mean ± what is given, an interval's half or a deviation, as the head above says; the mean alone without it.
+
+    The mean of a `share` is from 0 to 1, and so is its interval: see `_beside`.
+    """
     if pd.isna(centre) or pd.isna(std):
         return fixed(centre, places)
-    return f"{fixed(centre, places)} ± {fixed(std, places)}"
+    return _beside(centre, std, lambda value: fixed(value, places), share)
 
 
-def even(centre: float | None, reach: float | None, digits: int = 5) -> str:
+def even(centre: float | None, reach: float | None, digits: int = 5, share: bool = False) -> str:
     """A number of unknown size to so many significant digits, a count in full; with ± both to the same decimals.
 
-    There are as many decimals as the number has so, or as two digits of what stands after ± need.
+    There are as many decimals as the number has so, or as two digits of what stands after ± need. `share`: as `spread`.
     """
     if pd.isna(centre):
         return NONE
@@ -66,10 +69,23 @@ def even(centre: float | None, reach: float | None, digits: int = 5) -> str:
     if pd.isna(reach):
         return text
     if "e" in text and abs(centre) < 1:
-        return f"{text} ± {significant(reach, 2)}"
+        return _beside(centre, reach, lambda value: text if value == centre else significant(value, 2), share)
     text = "" if "e" in text else text
     places = max(len(text.partition(".")[2]), decimals(reach) or 0)
-    return f"{fixed(centre, places)} ± {fixed(reach, places)}"
+    return _beside(centre, reach, lambda value: fixed(value, places), share)
+
+
+def _beside(centre: float, reach: float, show: Callable[[float], str], share: bool) -> str:
+    """ "0.93 ± 0.05"; of a share whose interval would pass 0 or 1, its ends, the one cut there: "0.98 (0.91–1.00)"."""
+    low, high = centre - reach, centre + reach
+    if share and (low < 0 or high > 1) and show(reach) != show(0.0):
+        return from_to(show(centre), show(max(low, 0.0)), show(min(high, 1.0)))
+    return f"{show(centre)} ± {show(reach)}"
+
+
+def from_to(centre: str, low: str, high: str) -> str:
+    """A number and the ends of its interval, where these are not equally far from it."""
+    return f"{centre} ({low}–{high})"
 
 
 def interval(low: float | None, high: float | None) -> str:

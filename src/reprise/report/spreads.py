@@ -82,21 +82,23 @@ def paired_reach(context: Context, name: str, differences: Sequence[float] | pd.
     return _reach(folds(list(differences), ratio))
 
 
-def meaning(context: Context, names: Iterable[str], gaps: bool = False) -> str:
-    """The sentence under a table that says what ± is, and what gaps are measured in."""
+def meaning(context: Context, names: Iterable[str], gaps: bool = False, shares: bool = False) -> str:
+    """The sentences under a table that say what ± is, what stands in its place where `shares` are shown, and gaps."""
     by_folds = not context.replicas.folded.isdisjoint(names)
     of = "fold" if by_folds else "replica"
     text = f"±: half of the {INTERVAL} of the mean, by Student's law from the standard deviation of one {of}"
     text += ", pooled over the family: all that was trained of a model on one text or task"
     if by_folds:
         text += f" on at least {FEWEST_FOLDS} folds, whose overlap is accounted for after Nadeau and Bengio"
+    if shares:
+        text += ". Where the interval of a share would pass 0 or 1, it is given in brackets, cut there"
     return text + (". Gaps in deviations are in that deviation." if gaps else ".")
 
 
-def noted(context: Context, names: Iterable[str], rows: pd.DataFrame) -> list[str]:
-    """That sentence, where a row of the table has an interval: its columns are called "…reach"."""
+def noted(context: Context, names: Iterable[str], rows: pd.DataFrame, shares: bool = False) -> list[str]:
+    """These sentences, where a row of the table has an interval: its columns are called "…reach"."""
     known = any(rows[column].notna().any() for column in rows if column.endswith("reach"))
-    return [meaning(context, names)] if known else []
+    return [meaning(context, names, shares=shares)] if known else []
 
 
 def deviations(found: Iterable[tuple[str, float | None, float | None]], of: str = "replica") -> list[str]:

@@ -35,6 +35,7 @@ RESULT_KEYS = (
     "samples",
 )
 """What must come out the same when a replica is trained again on the same machine; `run` says how it was made."""
+_REMEDY = "remove the file and run the pipeline again"
 
 
 def make_record(
@@ -76,30 +77,43 @@ def write_record(path: Path, record: dict[str, Any]) -> None:
 
 
 def read_record(path: Path, expected: Resolved | None = None) -> dict[str, Any]:
-    """A whole, unaltered record; with `expected`, one of that experiment and configuration.
-
-    Errors: `UserError` naming the file and the remedy for a truncated or altered record, or one of another config.
-    """
-    remedy = "remove the file and run the pipeline again"
+    """The record in a file, as `parse_record` takes it. Errors: as there, and where there is no such file."""
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        stated, found = record["result_sha256"], result_digest(record)
-        config_hash = hash_of(record["config"])
+        content = path.read_bytes()
     except FileNotFoundError:
         raise UserError(f"{path}: no such record; run the pipeline to train it") from None
-    except (OSError, ValueError, KeyError, TypeError):
-        raise UserError(f"{path}: not a whole run record; {remedy}") from None
+    except OSError:
+        raise UserError(_not_whole(path)) from None
+    return parse_record(content, path, expected)
+
+
+def parse_record(content: bytes, name: Path | str, expected: Resolved | None = None) -> dict[str, Any]:
+    """A whole, unaltered record; with `expected`, one of that experiment and configuration.
+
+    Errors: `UserError` with the remedy for a truncated or altered record, or one of another config; it begins with
+    `name`, which says where the content comes from.
+    """
+    try:
+        record = json.loads(content.decode("utf-8"))
+        stated, found = record["result_sha256"], result_digest(record)
+        config_hash = hash_of(record["config"])
+    except (ValueError, KeyError, TypeError):
+        raise UserError(_not_whole(name)) from None
     if stated != found:
-        raise UserError(f"{path}: key result_sha256 does not fit the content, which was altered; {remedy}")
+        raise UserError(f"{name}: key result_sha256 does not fit the content, which was altered; {_REMEDY}")
     if config_hash != record["config_hash"]:
-        raise UserError(f"{path}: key config_hash is not the hash of the key config; {remedy}")
+        raise UserError(f"{name}: key config_hash is not the hash of the key config; {_REMEDY}")
     if expected and (record["paper"], record["experiment"], record["config_hash"]) != (
         expected.paper,
         expected.experiment,
         expected.config_hash,
     ):
         raise UserError(
-            f"{path}: key config_hash: the record is of {record['paper']}/{record['experiment']} with "
-            f"{record['config_hash']}, not of {expected.id} with {expected.config_hash}; {remedy}"
+            f"{name}: key config_hash: the record is of {record['paper']}/{record['experiment']} with "
+            f"{record['config_hash']}, not of {expected.id} with {expected.config_hash}; {_REMEDY}"
         )
     return record
+
+
+def _not_whole(name: Path | str) -> str:
+    return f"{name}: not a whole run record; {_REMEDY}"

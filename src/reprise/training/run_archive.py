@@ -8,14 +8,13 @@ from __future__ import annotations
 import gzip
 import io
 import tarfile
-import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
 
 from reprise.config.resolved import Resolved
 from reprise.errors import UserError
 from reprise.files import write_atomically
-from reprise.training.record import read_record, write_record
+from reprise.training.record import parse_record, write_record
 
 LARGEST = 16_000_000
 """Bytes of an archive above which it is said that it is large, and of a member above which none is believed."""
@@ -89,7 +88,7 @@ def take_in(path: Path, experiments: Iterable[Resolved], root: Path) -> tuple[in
         elif (root / name).exists():
             there += 1
         else:
-            new.append((root / name, _checked(path, str(name), content, owners[str(name)])))
+            new.append((root / name, parse_record(content, f"{path}: {name}", owners[str(name)])))
     for target, record in new:
         write_record(target, record)
     return len(new), there, refused
@@ -112,13 +111,3 @@ def _members(path: Path) -> list[tuple[PurePosixPath, bytes]]:
     except (tarfile.TarError, EOFError, OSError) as error:
         raise UserError(f"{path}: not a whole gzipped tar ({error}); copy it again") from None
     return found
-
-
-def _checked(path: Path, name: str, content: bytes, experiment: Resolved) -> dict:
-    with tempfile.TemporaryDirectory(prefix="reprise-collect-") as folder:
-        file = Path(folder) / Path(name).name
-        file.write_bytes(content)
-        try:
-            return read_record(file, experiment)
-        except UserError as error:
-            raise UserError(str(error).replace(str(file), f"{path}: {name}", 1)) from None

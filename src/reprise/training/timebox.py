@@ -44,10 +44,12 @@ class Log:
 
 
 class Watch:
-    """Stops a replica at the end of the time, or once it is seen not to fit while `others` wait."""
+    """Stops a replica at the end of the time, or once it is seen not to fit into the `lease` while `others` wait."""
 
-    def __init__(self, job: Job, left: Callable[[], float], usual: float | None, others: bool) -> None:
-        self.job, self.left, self.usual, self.others = job, left, usual, others
+    def __init__(
+        self, left: Callable[[], float], lease: Callable[[], float], usual: float | None, others: bool
+    ) -> None:
+        self.left, self.lease, self.usual, self.others = left, lease, usual, others
         self.asked, self.reason = False, ""
         self.since: tuple[float, float] | None = None
 
@@ -60,13 +62,13 @@ class Watch:
             self.since = now, done
         elif self.others and goal and now - self.since[0] >= _PROBE_SECONDS and done > self.since[1]:
             seconds = (goal - done) * (now - self.since[0]) / (done - self.since[1])
-            if seconds > self.left():
-                self.reason = f"want of time (it would take {seconds:.0f} s of {self.left():.0f} s)"
+            if seconds > (there_are := self.lease()):
+                self.reason = f"want of time (it would take {seconds:.0f} s of {there_are:.0f} s)"
         return self.reason
 
 
 class SoloRunner:
-    """Trains jobs one after another on the engine of each; `failed` and `unfinished` as in `StackRunner`."""
+    """Trains jobs one after another on the engine of each; all else is as in `StackRunner`."""
 
     def __init__(
         self,
@@ -74,9 +76,11 @@ class SoloRunner:
         left: Callable[[], float],
         usual: Callable[[Resolved], float | None],
         say: Callable[[str], None],
+        lease: Callable[[], float] | None = None,
     ) -> None:
         self.queue = deque((job, False) for group in groups for job in group)
         self.left, self.usual, self.say = left, usual, say
+        self.lease = lease or left
         self.failed: list[Job] = []
         self.unfinished: list[Job] = []
         self.too_long: set[tuple[str, ...]] = set()  # kinds of which one did not fit: others are not tried first
@@ -97,7 +101,7 @@ class SoloRunner:
 
     def _one(self, job: Job, aside: bool) -> None:
         others = not aside and any(not put_off for _, put_off in self.queue)
-        watch = Watch(job, self.left, self.usual(job.resolved), others)
+        watch = Watch(self.left, self.lease, self.usual(job.resolved), others)
         self.say(f"{job.title}: begins")
         try:
             record = run_job(replace(job, watch=watch))

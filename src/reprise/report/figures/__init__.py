@@ -1,15 +1,24 @@
 """Figures.
 
-A function `name(context, figure_id, options) -> Figure` in a module here is `module.name` in a paper's file.
+A function `name(context, figure_id, options) -> Figure` in a module here is `module.name` in a paper's file and in
+`reprise.report.registry`, which says what `options` hold.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from matplotlib.figure import Figure
 
 from reprise.report import style
+from reprise.report.context import Context
 
 OTHER_CORPUS = "trained on another corpus at this tier"
+
+
+def absent(context: Context, figure_id: str, names: Iterable[str]) -> Figure:
+    """The frame of a figure of which no experiment has run."""
+    return empty(context.display(figure_id).title, context.total(names).absence)
 
 
 def empty(title: str, words: str) -> Figure:

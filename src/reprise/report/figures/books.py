@@ -29,10 +29,9 @@ _DECODERS = {"sample": style.OURS, "argmax": {**style.OURS, "color": style.VERMI
 
 def loss_curves(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """A panel a book, loss over the step: ours, mean and range of the replicas, over the original."""
-    context.options(figure_id, options)
     names = context.cited_by(figure_id)
     if not context.total(names).run:
-        return figures.empty(context.display(figure_id).title, context.total(names).absence)
+        return figures.absent(context, figure_id, names)
     figure = Figure(figsize=(style.WIDTH, 3.2), layout="constrained")
     for axes, name in zip(figure.subplots(1, len(names), sharey=True, squeeze=False)[0], names, strict=True):
         _losses(axes, context, name)
@@ -95,10 +94,9 @@ def _legend(figure: Figure) -> None:
 
 def measures_over_steps(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """A row a book, a column a measure of the texts, over the step: sampled, by argmax, and the book's own value."""
-    context.options(figure_id, options)
     names = context.cited_by(figure_id)
     if not context.total(names).run:
-        return figures.empty(context.display(figure_id).title, context.total(names).absence)
+        return figures.absent(context, figure_id, names)
     figure = Figure(figsize=(style.WIDTH, 1.7 * len(names) + 0.4), layout="constrained")
     grid = figure.subplots(len(names), len(_MEASURES), sharex="row", sharey="col", squeeze=False)
     for number, (row, name) in enumerate(zip(grid, names, strict=True)):

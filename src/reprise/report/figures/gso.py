@@ -36,11 +36,10 @@ def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, A
     fold; in the third panel of the differences of equal folds. The ratio of the lowest mean is marked, and where a fold
     stopped being finite. What is said of the bars is computed by `reprise.report.gso.bars`.
     """
-    context.options(figure_id, options)
     names = context.cited_by(figure_id)
     points = pd.DataFrame([_point(context, name) for name in names], index=names)
     if not points.n.sum():
-        return figures.empty(context.display(figure_id).title, context.total(names).absence)
+        return figures.absent(context, figure_id, names)
     figure = Figure(figsize=(style.WIDTH, 3.0), layout="constrained")
     panels = figure.subplots(1, 3)
     handles = []
@@ -72,7 +71,6 @@ def loss_by_position(context: Context, figure_id: str, options: Mapping[str, Any
 
     Means are over all characters of the folds together; thin lines show the folds, where there are several.
     """
-    context.options(figure_id, options)
     (name,) = context.cited_by(figure_id)
     found = {kind: _by_position(context, name, suffix) for kind, (suffix, _) in _SUFFIXES.items()}
     if all(counts.empty for _, counts in found.values()):

@@ -32,10 +32,9 @@ _SENTENCES = {FIXED: "1", FIXED + SENTENCE_2: "2"}
 
 def ngrams(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """Perplexity over n, share of words without a probability over n, and different n-grams over the text's size."""
-    context.options(figure_id, options)
     names = context.cited_by(figure_id)
     if not context.total(names).run:
-        return figures.empty(context.display(figure_id).title, context.total(names).absence)
+        return figures.absent(context, figure_id, names)
     figure = Figure(figsize=(style.WIDTH, 3.2), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     handles = []
@@ -91,10 +90,9 @@ def _stored(axes: Axes, context: Context, names: list[str]) -> None:
 
 def recall(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """Share of names recalled over the distance, a line a network: mean and range of the replicas."""
-    context.options(figure_id, options)
     names = context.cited_by(figure_id)
     if not context.total(names).run:
-        return figures.empty(context.display(figure_id).title, context.total(names).absence)
+        return figures.absent(context, figure_id, names)
     figure = Figure(figsize=(style.WIDTH, 3.4), layout="constrained")
     axes = figure.add_subplot()
     handles, distances = [], set()
@@ -128,10 +126,9 @@ def recall(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figu
 
 def error_surface(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """The error over weight and bias as shades, and both paths; and the error update by update."""
-    context.options(figure_id, options)
     (name,) = context.cited_by(figure_id)
     if not context.status(name).finished:
-        return figures.empty(context.display(figure_id).title, context.status(name).absence)
+        return figures.absent(context, figure_id, [name])
     figure = Figure(figsize=(style.WIDTH, 3.3), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.35, 1))
     w, b, error = _surface(context, name)

@@ -26,7 +26,6 @@ _LOWEST = 1e-40
 
 def trained(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """A panel a network: before and after training, and both bounds with the first weights."""
-    context.options(figure_id, options)
     bounds = {"jacobian_bound": _BOUND, "jacobian_bound_1": _BOUND_1}
     labels = ("bound of equation 16", "with a slope of 1, as the notes allow")
     return _panels(context, figure_id, ("start", "end"), bounds, labels)
@@ -34,7 +33,6 @@ def trained(context: Context, figure_id: str, options: Mapping[str, Any]) -> Fig
 
 def random(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """A panel a network that is not trained, and its bound."""
-    context.options(figure_id, options)
     return _panels(context, figure_id, ("start",), {"jacobian_bound": _BOUND}, ("bound of equation 16",))
 
 
@@ -43,7 +41,7 @@ def _panels(
 ) -> Figure:
     names = context.cited_by(figure_id)
     if not context.total(names).run:
-        return figures.empty(context.display(figure_id).title, context.total(names).absence)
+        return figures.absent(context, figure_id, names)
     columns = 3
     rows = -(-len(names) // columns)
     figure = Figure(figsize=(style.WIDTH, 1.7 * rows + 0.5), layout="constrained")

@@ -17,10 +17,9 @@ _REPLICA = {"color": style.BLUE, "marker": "o", "markersize": 4.5, "linestyle": 
 
 def taggers(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """A panel a group of words, a row a network: a dot a replica, a bar their mean, and guessing without context."""
-    context.options(figure_id, options)
     names = context.cited_by(figure_id)
     if not context.total(names).finished:
-        return figures.empty(context.display(figure_id).title, context.total(names).absence)
+        return figures.absent(context, figure_id, names)
     figure = Figure(figsize=(style.WIDTH, 0.32 * len(names) + 0.9), layout="constrained")
     for axes, (group, title) in zip(figure.subplots(1, len(_PANELS), sharey=True), _PANELS.items(), strict=True):
         for place, name in enumerate(names):

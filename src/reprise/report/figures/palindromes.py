@@ -52,13 +52,13 @@ def training_curves(context: Context, figure_id: str, options: Mapping[str, Any]
     is drawn by itself, to where it ended. Option `smooth`: every curve, the original too, is the rolling mean
     of its last so many logged points (1: as logged).
     """
-    smooth = context.options(figure_id, options, smooth=1)["smooth"]
+    smooth = options["smooth"]
     if smooth < 1:
         where = f"{context.file}: key figures.{figure_id}.options.smooth"
         raise UserError(f"{where}: {smooth} is not a number of points; write 1 or more")
     names = context.cited_by(figure_id)
     if not context.total(names).run:
-        return figures.empty(context.display(figure_id).title, context.total(names).absence)
+        return figures.absent(context, figure_id, names)
     original = context.original(ORIGINAL)
     blocks = math.ceil(len(names) / _COLUMNS)
     columns = math.ceil(len(names) / blocks)

@@ -38,7 +38,6 @@ def perplexity_against_matrices(context: Context, figure_id: str, options: Mappi
     corpus are left out. Where a K was not run the line breaks; the legend counts those that were, and says what the
     tier changes in the experiments that it has.
     """
-    context.options(figure_id, options)
     cited = context.cited_by(figure_id)
     shown = [name for name in cited if not context.replaced_dataset(name)]
     points = pd.DataFrame([_point(context, name) for name in shown])

@@ -33,7 +33,7 @@ def ladder(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figu
 
     Option `lines`: the models of the right panel, one after the other, at most as many as there are looks.
     """
-    lines = context.options(figure_id, options, lines="")["lines"].split()
+    lines = options["lines"].split()
     names = context.cited_by(figure_id)
     where = f"{context.file}: key figures.{figure_id}.options.lines"
     for name in lines:
@@ -42,7 +42,7 @@ def ladder(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figu
     if len(lines) > len(_LOOKS):
         raise UserError(f"{where}: {len(lines)} lines are more than {len(_LOOKS)}; leave some out")
     if not context.total(names).finished:
-        return figures.empty(context.display(figure_id).title, context.total(names).absence)
+        return figures.absent(context, figure_id, names)
     figure = Figure(figsize=(style.WIDTH, 3.3), layout="constrained")
     left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1, 1.3))
     for axes, metric in ((left, "perplexity"), (middle, "bleu")):

@@ -16,7 +16,6 @@ from reprise.report.tables import Column, Table
 
 def printed(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a printed number: its formula, its value, and whether the two agree. Those that do not come first."""
-    context.options(table_id, options)
     rows = []
     for key, entry in context.paper.arithmetic.items():
         worked = work_out(entry)
@@ -49,7 +48,6 @@ def printed(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
 
 def errata(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a place of the paper that cannot be meant as it stands: what it says, and what is right."""
-    context.options(table_id, options)
     rows = [dict(entry) for entry in context.paper.errata]
     return Table(_ERRATA, pd.DataFrame(rows, columns=["place", "says", "right", "source"]))
 

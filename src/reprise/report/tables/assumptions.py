@@ -14,7 +14,7 @@ from reprise.report.assumptions import Outcome, outcomes, sentence
 from reprise.report.context import Context, of_experiment
 from reprise.report.gso import by_fold
 from reprise.report.rounding import NONE, even, fixed, integer, mean, significant
-from reprise.report.spreads import INTERVAL, meaning, measured
+from reprise.report.spreads import INTERVAL, measured, noted
 from reprise.report.tables import Column, Table
 from reprise.report.words import settings
 
@@ -27,7 +27,7 @@ def consequences(context: Context, table_id: str, options: Mapping[str, Any]) ->
 
     Option `numbers`: "<metric> <split>", separated by commas; of an experiment the first that it has.
     """
-    stated = context.options(table_id, options, numbers="")["numbers"]
+    stated = options["numbers"]
     numbers = [tuple(pair.split()) for pair in stated.split(",")]
     if any(len(pair) != 2 for pair in numbers):
         where = f"{context.file}: key tables.{table_id}.options.numbers"
@@ -39,8 +39,8 @@ def consequences(context: Context, table_id: str, options: Mapping[str, Any]) ->
     columns = [c for c in _COLUMNS if (c is not _MEASURED or len(several) > 1)]
     notes = [sentence(context)] if found else []
     if frame.difference_in_deviations.notna().any():
-        notes.append("In brackets: the difference in deviations of one replica.")
-        notes.append(meaning(context, frame.experiment.dropna()))
+        notes.append("Differences in brackets are in deviations of one replica.")
+    notes += noted(context, frame.experiment.dropna(), frame, shares=(frame.unit == "share").any())
     if any(verdicts.part_of(entry) for outcome in found.values() for entry in outcome.claims.values()):
         notes.append(
             "Where only a part of a claim's comparisons could be looked at (2 of 4), both verdicts are on these alone: "
@@ -89,6 +89,7 @@ def _compared(context: Context, name: str, suffix: str, numbers: list[tuple[str,
         # Which of the numbers it will have is not known before there is one.
         "metric": metric if found or len(numbers) == 1 else None,
         "split": split if found or len(numbers) == 1 else None,
+        "unit": context.unit(*found) if found else None,
         "chosen_mean": chosen.mean,
         "chosen_std": chosen.own,
         "chosen_reach": chosen.reach,
@@ -121,7 +122,7 @@ def _number(value: float | None, digits: int = 5) -> str:
 
 
 def _spread(row: Mapping[str, Any], key: str) -> str:
-    return even(row[f"{key}mean"], row[f"{key}reach"])
+    return even(row[f"{key}mean"], row[f"{key}reach"], share=row["unit"] == "share")
 
 
 def _instead(row: Mapping[str, Any]) -> str:
@@ -158,7 +159,8 @@ def _or_dash(value: Any) -> str:
 
 _KEYS = [
     *("assumption", "title", "choice", "source", "unrun", "alternative", "settings", "state"),
-    *("experiment", "experiment_title", "metric", "split", "chosen_mean", "chosen_std", "chosen_reach", "chosen_n"),
+    *("experiment", "experiment_title", "metric", "split", "unit"),
+    *("chosen_mean", "chosen_std", "chosen_reach", "chosen_n"),
     *("mean", "std", "reach", "n"),
     *("diverged", "run", "absence", "difference", "difference_in_deviations", "claims", "first", "again"),
 ]

@@ -22,7 +22,6 @@ _WITH_BLANK = "operator-blank"
 
 def samples(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a step: what the original wrote after a random character, and what ours wrote, drawn in both ways."""
-    context.options(table_id, options)
     (name,) = context.cited_by(table_id)
     original = _original(context, name, completions=False).set_index("step", drop=False)
     ours = {(s["step"], s["decoder"]): s for s in context.samples(name) if s["kind"] == "start"}
@@ -43,7 +42,6 @@ def samples(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
 
 def completions(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """Rows of each prompt: the original's completion, those that ours sampled, and its likeliest."""
-    context.options(table_id, options)
     (name,) = context.cited_by(table_id)
     original = _original(context, name, completions=True)
     ours = [s for s in context.samples(name) if s["kind"] != "start"]

@@ -41,7 +41,6 @@ def loss_at_steps(context: Context, table_id: str, options: Mapping[str, Any]) -
 
     These deviations are of the original's single batches, since there is one run of it; ± of ours is its interval.
     """
-    context.options(table_id, options)
     names = context.cited_by(table_id)
     rows = pd.DataFrame([row for name in names for row in _losses(context, name)])
     notes = [
@@ -102,7 +101,6 @@ def measures(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     The original's are measured here, in the texts of its author's log. That its words are in the book takes the book:
     their share at the last of these steps is the one that the paper's file reports.
     """
-    context.options(table_id, options)
     rows, notes = [], []
     for name in context.cited_by(table_id):
         length, every, steps = (
@@ -125,7 +123,7 @@ def measures(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
         beside = f", the original of {integer(originals[0]['of'])} of its author's log" if originals else ""
         notes.append(f"{context.entry(name).title}: a row of ours is of {texts}{beside}.")
     frame = pd.DataFrame(rows)
-    table = Table(_MEASURED, frame, [*notes, *noted(context, context.cited_by(table_id), frame)])
+    table = Table(_MEASURED, frame, [*notes, *noted(context, context.cited_by(table_id), frame, shares=True)])
     return verdicts.beside(context, table, lambda row: [f"{m}{row['point']} {row['split']}" for m in _MEASURES])
 
 
@@ -172,14 +170,13 @@ def _measured(
 
 def expectations(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a quantity, a column a book: probabilities, entropies and shares of words after the prompts."""
-    context.options(table_id, options)
     names = context.cited_by(table_id)
     rows = []
     for split, metric, label in EXPECTED:
-        row: dict[str, Any] = {"quantity": label, "split": split, "metric": metric}
+        row: dict[str, Any] = {"quantity": label, "split": split, "metric": metric, "unit": context.unit(metric, split)}
         numbers = context.replicas.numbers.get((metric, split), {})
         if metric == "expected_log_probability":
-            numbers = {name: np.exp(values) for name, values in numbers.items()}
+            numbers, row["unit"] = {name: np.exp(values) for name, values in numbers.items()}, "share"
         for name in names:
             found = measured_by(context, name, numbers)
             row |= {name: found.mean, f"{name}_std": found.own, f"{name}_reach": found.reach}
@@ -187,7 +184,7 @@ def expectations(context: Context, table_id: str, options: Mapping[str, Any]) ->
     columns = [Column("Quantity", lambda row: row["quantity"], words=True)]
     columns += [Column(context.entry(name).title, _show(name)) for name in names]
     frame = pd.DataFrame(rows)
-    table = Table(columns, frame, noted(context, names, frame))
+    table = Table(columns, frame, noted(context, names, frame, shares=True))
     beside = verdicts.beside(context, table, lambda row: (f"{row['metric']} {row['split']}",))
     return replace(beside, rows=beside.rows.drop(columns="experiment"))
 
@@ -195,13 +192,13 @@ def expectations(context: Context, table_id: str, options: Mapping[str, Any]) ->
 def _show(name: str) -> Any:
     def show(row: Mapping[str, Any]) -> str:
         small = pd.notna(row[name]) and 0 < row[name] < 0.0005
-        return "< 0.001" if small else spread(row[name], row[f"{name}_reach"], 3)
+        return "< 0.001" if small else spread(row[name], row[f"{name}_reach"], 3, row["unit"] == "share")
 
     return show
 
 
 def _share(measure: str) -> Any:
-    return lambda row: spread(row[measure], row[f"{measure}_reach"], 3)
+    return lambda row: spread(row[measure], row[f"{measure}_reach"], 3, share=True)
 
 
 def _stops(row: Mapping[str, Any]) -> str:

@@ -16,7 +16,6 @@ _UNITS = {"relative": "", "1": ""}
 
 def errors(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a comparison: its largest error, the tolerance, whether it holds, and the claims that name it."""
-    context.options(table_id, options)
     rows, notes = [], []
     for name in context.cited_by(table_id):
         experiment = context.paper.experiments[name]

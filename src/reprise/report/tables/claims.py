@@ -20,7 +20,6 @@ def verdicts(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
 
     Errors: `UserError` where claims.json is missing or does not know a claim.
     """
-    context.options(table_id, options)
     rows = []
     for key, claim in context.paper.claims.items():
         if key not in context.claims:

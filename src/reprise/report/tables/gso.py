@@ -29,7 +29,6 @@ def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     ± is half of an interval (see `reprise.report.spreads`). Besides, how far it is above the general model of its
     activation without first-order terms, paired by fold.
     """
-    context.options(table_id, options)
     names = context.cited_by(table_id)
     rows = pd.DataFrame([_row(context, name, names) for name in names]).astype({"parameters": "Int64"})
     notes = [corpora(context, names), *reductions.sentences(context, names)]
@@ -61,7 +60,7 @@ def unit_audit(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     Option `claim`: the claim about the unit, which names the n-gram model (`reference`) and what others published. The
     sentences under the table are computed.
     """
-    key = context.options(table_id, options, claim="")["claim"]
+    key = options["claim"]
     asked = context.paper.claims[key].unit if key in context.paper.claims else None
     if asked is None or not asked.reference:
         where = f"{context.file}: key tables.{table_id}.options.claim"

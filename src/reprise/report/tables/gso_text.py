@@ -38,9 +38,8 @@ def predictions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     Options: `printed`, the paper's pairs {line, prediction}; `lines`, how many of ours at most, those of the paper
     first, then one of each fold in turn; `width`, after how many characters a line is broken, at a space.
     """
-    chosen = context.options(table_id, options, printed=[], lines=6, width=80)
     (name,) = context.cited_by(table_id)
-    pairs = [("paper", entry) for entry in chosen["printed"]]
+    pairs = [("paper", entry) for entry in options["printed"]]
     if any(len(entry["line"]) != len(entry["prediction"]) for _, entry in pairs):
         where = f"{context.file}: key tables.{table_id}.options.printed"
         raise UserError(f"{where}: a line and its prediction differ in length; write a character under each")
@@ -50,9 +49,9 @@ def predictions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
         for other in (False, True):
             some = [sample for sample in samples if sample["line"].startswith(SHOWN_LINES) != other]
             found += [(other, rank, fold, sample) for rank, sample in enumerate(some)]
-    ours = sorted(found, key=lambda entry: entry[:3])[: chosen["lines"]]
+    ours = sorted(found, key=lambda entry: entry[:3])[: options["lines"]]
     pairs += [(f"ours, fold {fold}", sample) for *_, fold, sample in ours]
-    rows = [row for whose, pair in pairs for row in _rows(whose, pair["line"], pair["prediction"], chosen["width"])]
+    rows = [row for whose, pair in pairs for row in _rows(whose, pair["line"], pair["prediction"], options["width"])]
     notes = ["Right: of the characters after the first of a line, the share that was held most probable."]
     notes += [] if ours else [f"Ours: {context.status(name).absence}."]
     notes += [corpora(context, [name]), *reductions.sentences(context, [name])]
@@ -61,7 +60,6 @@ def predictions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
 
 def facts(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a fact of the corpus: the paper's number, ours, and the difference where the paper's is exact."""
-    context.options(table_id, options)
     (name,) = context.cited_by(table_id)
     stated = () if context.replaced_dataset(name) else context.entry(name).reported
     reported = {(entry.metric, entry.split): entry for entry in stated}

@@ -24,7 +24,6 @@ def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     Both rest on the deviation of one replica in a family of models (`reprise.report.spreads`); a note gives it. An
     experiment that this tier trains on another corpus is not set beside the paper's number.
     """
-    context.options(table_id, options)
     names = context.cited_by(table_id)
     rows = pd.DataFrame([_row(context, name) for name in names]).astype({"parameters": "Int64"})
     needed = {_FLOOR: rows.floor.notna().any(), _CORPUS: rows.corpus.nunique() > 1}

@@ -37,7 +37,6 @@ _ABOUT = {
 
 def ngrams(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a model and quantity, a column an order: test perplexity, infinite where a word has no probability."""
-    context.options(table_id, options)
     names = context.cited_by(table_id)
     orders = range(1, max(context.setting(name, "model.order") for name in names) + 1)
     rows = []
@@ -89,7 +88,6 @@ def _order(n: int) -> Any:
 
 def storage(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row an order, a column a size of the training text: different n-grams."""
-    context.options(table_id, options)
     (name,) = context.cited_by(table_id)
     rows = []
     for n in range(1, context.setting(name, "model.order") + 1):
@@ -115,7 +113,7 @@ def language_models(context: Context, table_id: str, options: Mapping[str, Any])
     Option `cited`: "<paper>/<experiment>", one after the other; they are as the same tier has them. Notes say of which
     models the tier changes settings, since not all of them have the same left.
     """
-    cited = context.options(table_id, options, cited="")["cited"].split()
+    cited = options["cited"].split()
     own = context.cited_by(table_id)
     rows, models = [_language_model(context, name, "") for name in own], [(context, name) for name in own]
     where = f"{context.file}: key tables.{table_id}.options.cited"
@@ -163,7 +161,6 @@ def _language_model(context: Context, name: str, source: str) -> dict[str, Any]:
 
 def recall(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a network: the names recalled over the distances of both sentences and the longest, and Jacobian norms."""
-    context.options(table_id, options)
     names = context.cited_by(table_id)
     longest = {name: FIXED + context.setting(name, "data.filler") for name in names}
     rows, about = [], {}
@@ -195,12 +192,12 @@ def recall(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     chance = {1 / context.setting(name, "data.names") for name in names}
     notes = [f"By guessing {', '.join(fixed(share, 2) for share in chance)}. Norms: geometric mean over replicas."]
     frame = pd.DataFrame(rows)
-    notes += [*reductions.sentences(context, names), *noted(context, names, frame)]
+    notes += [*reductions.sentences(context, names), *noted(context, names, frame, shares=True)]
     return verdicts.beside(context, Table(columns, frame, notes), lambda row: about[row["experiment"]])
 
 
 def _accuracy(key: str) -> Any:
-    return lambda row: spread(row[key], row[f"{key}_reach"], 3)
+    return lambda row: spread(row[key], row[f"{key}_reach"], 3, share=True)
 
 
 def _norm(key: str) -> Any:

@@ -23,7 +23,6 @@ _PARTS = {"": "all words", "_ambiguous": "words with several tags", "_unseen": "
 
 def taggers(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a network, and last the words' most frequent tags: test accuracy of all words and of two groups of them."""
-    context.options(table_id, options)
     names = context.cited_by(table_id)
     rows = [_row(context, name, title, _PARTS) for name, title in with_variants(context, names)]
     guessing = next((name for name in names if context.status(name).finished), None)
@@ -42,13 +41,12 @@ def taggers(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
         Column("Replicas", replicas_or_absence),
     ]
     frame = _frame(rows, _PARTS)
-    notes = [*corpora(context, names), *reductions.sentences(context, names), *noted(context, names, frame)]
+    notes = _notes(context, names, frame)
     return verdicts.beside(context, Table(columns, frame, notes), lambda row: _ACCURACY)
 
 
 def pooling(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a way to make one vector of all states: test accuracy of the sentences' labels, by length of sentence."""
-    context.options(table_id, options)
     names, groups = context.cited_by(table_id), ("", "_short", "_long")
     rows = [_row(context, name, title, groups) for name, title in with_variants(context, names)]
     columns = [
@@ -60,7 +58,7 @@ def pooling(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
     ]
     finished = next((name for name in names if context.status(name).finished), None)
     frame = _frame(rows, groups)
-    notes = [*corpora(context, names), *reductions.sentences(context, names), *noted(context, names, frame)]
+    notes = _notes(context, names, frame)
     if finished:
         shares = [fixed(mean(context.values(finished, f"guessing{group}", "test")), 4) for group in groups]
         notes.insert(
@@ -86,13 +84,17 @@ def _frame(rows: list[dict[str, Any]], groups: Any) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=keys)
 
 
+def _notes(context: Context, names: list[str], frame: pd.DataFrame) -> list[str]:
+    said = [*corpora(context, names), *reductions.sentences(context, names)]
+    return said + noted(context, names, frame, shares=True)
+
+
 def _accuracy(group: str) -> Callable[[Mapping[str, Any]], str]:
-    return lambda row: spread(row[f"accuracy{group}"], row[f"accuracy{group}_reach"], 4)
+    return lambda row: spread(row[f"accuracy{group}"], row[f"accuracy{group}_reach"], 4, share=True)
 
 
 def word_order(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """Rows a model: the phrases' log-probabilities and the shares of test sentences; a column an order."""
-    context.options(table_id, options)
     names = context.cited_by(table_id)
     orders = range(1, max(context.setting(name, "model.order") for name in names) + 1)
     rows = []

@@ -41,20 +41,17 @@ PAPER_TAGS = [f"{name}:{value}" for name, values in {"POS": _POS, **_FEATURES}.i
 
 def splits(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """Table 1: sentences of every split, a row a corpus and split, with the variants that this tier has."""
-    context.options(table_id, options)
     return _compared(context, table_id, [(split, "sentences", title, 0) for split, title in SPLITS.items()], "Split")
 
 
 def statistics(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """Table 2: sentences, tokens, types and their ratios, a row a corpus and number, with this tier's variants."""
-    context.options(table_id, options)
     quantities = [("all", metric, title, places) for metric, (title, places) in STATISTICS.items()]
     return _compared(context, table_id, quantities, "Statistic")
 
 
 def tags(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """Table 3: a row a tag of the paper or of a corpus, with the tokens and types of each corpus that bear it."""
-    context.options(table_id, options)
     names = context.cited_by(table_id)
     counts = {name: {kind: _by_tag(context, name, kind) for kind in ("tokens", "types")} for name in names}
     others = {tag for kinds in counts.values() for tag in kinds["tokens"]} - set(PAPER_TAGS)

@@ -26,7 +26,6 @@ def perplexities(context: Context, table_id: str, options: Mapping[str, Any]) ->
 
     The paper's numbers stand beside ours on another release of its treebank too; the notes say which one it is.
     """
-    context.options(table_id, options)
     names = context.cited_by(table_id)
     rows = pd.DataFrame([_row(context, name) for name in names]).astype({"parameters": "Int64"})
     notes = [_corpora(context, names), *_factor(context, names)]
@@ -54,8 +53,7 @@ def controls(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     to the end, the last epoch of two models may say more of where they stopped. Each change has a sentence, in which
     it is also a share of what lies between `base` and `full`; the experiments' own notes stand last.
     """
-    chosen = context.options(table_id, options, base="", full="")
-    ends = chosen["base"], chosen["full"]
+    ends = options["base"], options["full"]
     names = context.cited_by(table_id)
     rows, notes = [], [_corpora(context, names)]
     gain, best_gain = (_above(context, *ends, metric) for metric in (METRIC, BEST))

@@ -20,7 +20,6 @@ METRIC, BY_FREQUENCY, SPLIT, ALL = "agreement", "agreement_by_frequency", "tests
 
 def generated(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a word of the first whole sentence that the cited model wrote, with its features."""
-    context.options(table_id, options)
     (name, *_) = context.cited_by(table_id)
     written = [sample for sample in context.samples(name, None) if "features" in sample]
     sample, found = next(((sample, part) for sample in written for part in _sentences(sample)), ({}, []))
@@ -43,7 +42,6 @@ def agreement(context: Context, table_id: str, options: Mapping[str, Any]) -> Ta
 
     After the models stands, for each corpus, what choosing the form that is more frequent in it would give.
     """
-    context.options(table_id, options)
     names = context.cited_by(table_id)
     groups = {name: _groups(context, name) for name in names}
     spans = list(dict.fromkeys(span for found in groups.values() for _, span in found)) or [ALL]

@@ -27,7 +27,7 @@ def convergence(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     deviation. The share that gets there has Wilson's interval.
     Option `variant` ("<assumption>=<alternative>"): these variants of the experiments instead of themselves.
     """
-    variant = context.options(table_id, options, variant="")["variant"]
+    variant = options["variant"]
     rows = pd.DataFrame([_row(context, name, variant) for name in context.cited_by(table_id)])
     notes = []
     if rows.paper_gives_first.any() or rows.paper_gives_last.any():
@@ -35,7 +35,7 @@ def convergence(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     elif rows.run.any():
         notes.append("The paper's runs stop earlier, so that there is no gap to them.")
     if rows.last_reach.notna().any():
-        notes.append(meaning(context, rows.experiment, gaps=rows.last_gap.notna().any()))
+        notes.append(meaning(context, rows.experiment, gaps=rows.last_gap.notna().any(), shares=True))
     if rows.diverged.any():
         notes.append(
             "A diverged replica has no last ten; it counts among those that reached 100 % "
@@ -121,7 +121,7 @@ _COLUMNS = [
     Column("Gap, steps", lambda row: integer(row["first_gap"])),
     Column(f"Reached by ({INTERVAL})", _reached),
     Column("Last ten: paper", lambda row: fixed(row["paper_last"], 3)),
-    Column(f"Last ten: ours ± {INTERVAL}", lambda row: spread(row["last_mean"], row["last_reach"], 3)),
+    Column(f"Last ten: ours ± {INTERVAL}", lambda row: spread(row["last_mean"], row["last_reach"], 3, share=True)),
     Column("Gap", lambda row: fixed(row["last_gap"], 3)),
     Column("Gap in deviations", lambda row: fixed(row["last_gap_in_std"], 1)),
     Column("Diverged", lambda row: integer(row["diverged"]) if row["run"] else NONE),

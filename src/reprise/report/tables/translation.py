@@ -25,7 +25,6 @@ _QUANTITIES = {
 
 def ladder(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a model: test perplexity and BLEU, validation perplexity and the epoch that they are of."""
-    context.options(table_id, options)
     names = context.cited_by(table_id)
     rows = pd.DataFrame([_row(context, name) for name in names]).astype({"parameters": "Int64"})
     notes = [f"BLEU by sacrebleu, {found.removeprefix('BLEU|')}." for found in signatures(context, names)]
@@ -81,7 +80,6 @@ def _row(context: Context, name: str) -> dict[str, Any]:
 
 def examples(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """Rows of each sentence: its source and reference, and what the first replica of each model makes of it."""
-    context.options(table_id, options)
     names = context.cited_by(table_id)
     shown = {
         name: {sample["line"]: sample for sample in context.samples(name) if sample["kind"] == "example"}

@@ -1,6 +1,10 @@
 // Without scripts the page is complete: tables are then plain and cards open by hand.
 import DataTable from "{{ table_script }}";
 
+// Numbers; rows without one come last in either order.
+const numbers = (sign) => (a, b) => (a === "") - (b === "") || sign * (a - b);
+DataTable.type("measured", { order: { asc: numbers(1), desc: numbers(-1) } });
+
 for (const table of document.querySelectorAll("table.searched")) {
   const scroll = table.parentElement;
   const lists = table.dataset.lists.split(", ");

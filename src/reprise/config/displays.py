@@ -1,0 +1,71 @@
+"""The figures and tables of the papers, each held to what is registered of the function that draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reprise.config.options import check_options
+from reprise.config.project import PAPERS
+from reprise.config.schema import Display, Paper
+from reprise.errors import UserError, known
+from reprise.report.registry import FUNCTIONS, of_experiments
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One figure or table of one paper; `name` is what its files are called: <paper>-<figure or table>.
+
+    `where` begins the line on a mistake in it: "file: key figures.figure-1".
+    """
+
+    kind: str
+    paper: str
+    id: str
+    display: Display
+    where: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.paper}-{self.id}"
+
+    def options(self) -> dict[str, Any]:
+        """What its function is told: the options of the file over the registered ones.
+
+        Errors: `UserError` where no such function is registered, or one of the options is not or has another type.
+        """
+        function, there = self.display.function, FUNCTIONS[self.kind]
+        if function not in there:
+            registry = "src/reprise/report/registry.py"
+            raise UserError(f"{self.where}.function: no function '{function}' in {registry}; {known(function, there)}")
+        defaults = there[function]
+        kinds = {name: type(value) for name, value in defaults.items()}
+        return check_options({**defaults, **self.display.options}, kinds, f"{self.where}.options", function)
+
+
+def entries(papers: Mapping[str, Paper], root: Path = Path()) -> dict[str, Entry]:
+    """Every figure and table by name, in the order of the files. Two of one name are a `UserError`."""
+    found: dict[str, Entry] = {}
+    for paper_id, paper in papers.items():
+        for kind in FUNCTIONS:
+            for display_id, display in getattr(paper, kind).items():
+                where = f"{root / PAPERS / paper_id}.yaml: key {kind}.{display_id}"
+                entry = Entry(kind, paper_id, display_id, display, where)
+                if entry.name in found:
+                    raise UserError(f"{where}: '{entry.name}' is taken; choose another name")
+                found[entry.name] = entry
+    return found
+
+
+def check_displays(papers: Mapping[str, Paper], root: Path) -> None:
+    """Raises `UserError` at the first figure or table that could not be made, before anything is trained for it.
+
+    Its name is taken, its function or an option of it is not there, or no experiment stands in it.
+    """
+    for entry in entries(papers, root).values():
+        entry.options()
+        citing = [e for e in papers[entry.paper].experiments.values() if entry.id in e.cited_by]
+        if of_experiments(entry.display.function) and not citing:
+            raise UserError(f"{entry.where}: no experiment has it under cited_by; add it to one")

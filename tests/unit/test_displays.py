@@ -1,0 +1,100 @@
+"""Figures and tables as a paper's file names them: their functions and options are told where config/ is read."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import pkgutil
+import shutil
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from reprise.cli import main
+from reprise.errors import EXIT_USAGE
+from reprise.report.registry import FUNCTIONS
+from reprise.report.render import find_function
+
+ROOT = Path(__file__).parents[2]
+PALINDROMES = "config/papers/palindromes.yaml"
+EVERY = [(kind, name) for kind, functions in FUNCTIONS.items() for name in functions]
+
+
+def written(kind: str) -> set[str]:
+    """ "module.function" of every function there that is called as those are that draw."""
+    package = import_module(f"reprise.report.{kind}")
+    found = set()
+    for module in pkgutil.iter_modules(package.__path__, prefix=f"{package.__name__}."):
+        for name, function in inspect.getmembers(import_module(module.name), inspect.isfunction):
+            if function.__module__ == module.name and list(inspect.signature(function).parameters)[2:] == ["options"]:
+                found.add(f"{module.name.rpartition('.')[2]}.{name}")
+    return found
+
+
+@pytest.mark.parametrize("kind", FUNCTIONS)
+def test_every_function_that_draws_is_registered_and_no_other(kind):
+    assert written(kind) == FUNCTIONS[kind].keys()
+
+
+@pytest.mark.parametrize(("kind", "name"), EVERY)
+def test_a_function_reads_the_options_that_are_registered_of_it(kind, name):
+    tree = ast.parse(inspect.getsource(find_function(kind, name)))
+    uses = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "options"]
+    keys = [
+        node.slice.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "options"
+    ]
+    assert len(keys) == len(uses)  # nothing else is done with them
+    assert set(keys) == FUNCTIONS[kind][name].keys()
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("options: {smooth: 20}", "options: {smoth: 20}", "options.smoth: palindromes.training_curves has no such"),
+        ("options: {smooth: 20}", "options: {smooth: many}", "options.smooth: 'many' is not an int; write one"),
+        ("palindromes.training_curves", "palindromes.training_curve", "did you mean 'palindromes.training_curves'?"),
+        ("palindromes.training_curves", "palindromes._ours", "function: no function 'palindromes._ours' in"),
+    ],
+)
+@pytest.mark.parametrize("command", [["resolve"], ["train", "rrntn/s-rnn-100", "--replica", "0"], ["collect"]])
+def test_a_mistake_in_a_figure_is_told_by_every_command(clone, command, old, new, says, capsys):
+    path = clone / PALINDROMES
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    assert main([*command, "--tier", "quick"]) == EXIT_USAGE
+    error = capsys.readouterr().err
+    assert error.startswith(f"reprise: error: {PALINDROMES}: key figures.figure-")
+    assert says in error
+    assert error.count("\n") == 1
+
+
+def test_an_option_of_a_table_without_any_is_told(clone, capsys):
+    path = clone / PALINDROMES
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("function: claims.verdicts\n", "function: claims.verdicts\n    options: {a: 1}\n"))
+    assert main(["resolve", "--tier", "quick"]) == EXIT_USAGE
+    says = f"{PALINDROMES}: key tables.claims.options.a: claims.verdicts has no such option; known are none"
+    assert says in capsys.readouterr().err
+
+
+def test_the_configuration_is_checked_without_what_draws():
+    code = (
+        "import sys; from reprise.config.project import load_project; from reprise.config.resolve import resolve_tier; "
+        "resolve_tier(load_project('.', {'tier': 'quick'})); "
+        "print(*{'torch', 'pandas', 'matplotlib', 'seaborn', 'jinja2'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
