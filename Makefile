@@ -15,8 +15,8 @@ run: env ## the quick tier, to results/quick/report.html (TIER=reduced or paper 
 	snakemake --cores $(CORES) --config tier=$(TIER) -- all
 	@echo "Done: open results/$(TIER)/report.html"
 
-test: env ## all tests
-	python -m pytest
+test: env ## all tests, a process a core
+	python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 lint: env ## ruff, snakefmt and Snakemake's own linter
 	ruff check .

@@ -13,6 +13,9 @@ from disturbed import BOTH, MINUTES, MOST_MINUTES, REQUEUED, TIMED_OUT, Finished
 from project import ROOT, read_record
 from shipped import Trained
 
+# A whole pipeline, every job of which starts Python twice: minutes, on a machine with other work many.
+pytestmark = pytest.mark.timeout(2400)
+
 
 def resumed(run: Finished, experiment: str) -> int:
     (record,) = run.project.records(f"{experiment}/*.json")
