@@ -44,7 +44,7 @@ def test_citations_hold_whether_or_not_the_tier_runs_the_experiment(tmp_path):
         ("metrics.csv", b"paper,experiment\n", "no column variant, replica"),
         ("metrics.csv", ",".join(COLUMNS).encode() + b"\ntoy,a,,zero" + b"," * 13 + b"\n", "zero"),
         ("curves.csv.gz", b"not packed", "gzip"),
-        ("curves.csv.gz", gzip.compress(b"x" * 999)[:-9], "end"),
+        ("curves.csv.gz", gzip.compress(b"x" * 999, mtime=0)[:-9], "end"),
     ],
 )
 def test_a_collected_file_that_cannot_be_read_is_told_in_one_line(tmp_path, name, content, expected):
