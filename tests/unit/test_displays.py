@@ -65,7 +65,7 @@ def clone(tmp_path, monkeypatch):
         ("options: {smooth: 20}", "options: {smoth: 20}", "options.smoth: palindromes.training_curves has no such"),
         ("options: {smooth: 20}", "options: {smooth: many}", "options.smooth: 'many' is not an int; write one"),
         ("palindromes.training_curves", "palindromes.training_curve", "did you mean 'palindromes.training_curves'?"),
-        ("palindromes.training_curves", "palindromes._ours", "function: no function 'palindromes._ours' in"),
+        ("palindromes.training_curves", "palindromes._ours", "function: no function 'palindromes._ours' in FIGURES of"),
     ],
 )
 @pytest.mark.parametrize("command", [["resolve"], ["train", "rrntn/s-rnn-100", "--replica", "0"], ["collect"]])

@@ -231,6 +231,12 @@ def test_predictions_without_ours_say_so_and_show_the_papers(context):
         predictions(context(), "figure-2", {**ALONE, "printed": [{"line": "ab", "prediction": "a"}]})
 
 
+@pytest.mark.parametrize("option", [{"printed": ["ab"]}, {"printed": [{"line": "ab"}]}, {"lines": -1}, {"width": 0}])
+def test_an_option_of_the_predictions_that_cannot_be_meant_is_told(context, option):
+    with pytest.raises(UserError, match=rf"tables\.figure-2\.options\.{next(iter(option))}: .*; write "):
+        predictions(context(), "figure-2", {**ALONE, **option})
+
+
 def test_facts_stand_beside_the_papers(context):
     values = {"lines": 49199, "shortening_by_bigrams": 0.357798165, "long_words.share_of_words": 0.0018}
     there = context([row("corpus", 0, split="all", metric=m, value=v) for m, v in values.items()])

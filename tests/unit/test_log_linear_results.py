@@ -153,6 +153,13 @@ def test_what_a_control_is_not_stands_under_the_table(project, tmp_path):
         assert table.notes[-1].startswith(start)
 
 
+@pytest.mark.parametrize("option", ["base", "full"])
+def test_a_control_that_is_set_beside_no_model_of_the_table_is_told(project, tmp_path, option):
+    options = {"base": "rnn", "full": "ll-m2500", option: "ll-m25000"}
+    with pytest.raises(UserError, match=rf"llrnn\.yaml: key tables\.controls\.options\.{option}: 'll-m25000' is"):
+        controls(context(project, tmp_path, []), "controls", options)
+
+
 def test_controls_without_results_have_no_sentences(project, tmp_path):
     table = controls(context(project, tmp_path, []), "controls", {"base": "rnn", "full": "ll-m2500"})
     assert len(table.notes) == 2  # the corpora, and a control's own note

@@ -78,6 +78,8 @@ def test_the_list_of_experiments_is_ordered_by_numbers_and_knows_where_there_is_
     # At this tier ptb-b has another text than the paper's.
     assert '<td data-order=""></td><td data-order="30.0">30</td>' in text
     assert text.count('<td data-order=""></td><td data-order=""></td>') >= 3
+    assert "± is half\nof the 95 % interval" in text
+    assert "a mean share where they\nwould pass 0 or 1, cut there" in text
 
 
 def test_a_curve_says_in_words_where_it_ends(tmp_path):

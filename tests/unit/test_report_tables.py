@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from test_report_case import METRICS, PAPER, make_context, metric, row
 
+from reprise.errors import UserError
 from reprise.report import rounding, tables
 from reprise.report.tables import Column, Table
 from reprise.report.tables.checks import errors
@@ -56,6 +57,14 @@ def test_convergence_counts_a_replica_that_reached_100_percent_before_it_diverge
     assert (read["Gap"], read["Gap in deviations"]) == ("−0.350", "−0.7")
     assert read["Diverged"] == "1"
     assert any("diverged replica" in note for note in table.notes)
+
+
+def test_convergence_knows_no_variant_but_the_alternatives_of_assumptions(tmp_path):
+    context = make_context(tmp_path)
+    table = convergence(context, "convergence", {"variant": "width=nine"})
+    assert table.rows.experiment[0] == "rnn-t10@width=nine"
+    with pytest.raises(UserError, match=r"toy\.yaml: key tables\.convergence\.options\.variant: 'width=nin' is no "):
+        convergence(context, "convergence", {"variant": "width=nin"})
 
 
 def test_convergence_tells_not_run_from_never_reached(tmp_path):

@@ -38,7 +38,7 @@ class Entry:
         """
         function, there = self.display.function, FUNCTIONS[self.kind]
         if function not in there:
-            registry = "src/reprise/report/registry.py"
+            registry = f"{self.kind.upper()} of src/reprise/report/registry.py"
             raise UserError(f"{self.where}.function: no function '{function}' in {registry}; {known(function, there)}")
         defaults = there[function]
         kinds = {name: type(value) for name, value in defaults.items()}

@@ -62,13 +62,16 @@ class Watch:
             self.since = now, done
         elif self.others and goal and now - self.since[0] >= _PROBE_SECONDS and done > self.since[1]:
             seconds = (goal - done) * (now - self.since[0]) / (done - self.since[1])
-            if seconds > (there_are := self.lease()):
-                self.reason = f"want of time (it would take {seconds:.0f} s of {there_are:.0f} s)"
+            if seconds > (available := self.lease()):
+                self.reason = f"want of time (it would take {seconds:.0f} s of {available:.0f} s)"
         return self.reason
 
 
 class SoloRunner:
-    """Trains jobs one after another on the engine of each; all else is as in `StackRunner`."""
+    """Trains the jobs of all groups one after another, each on its own engine.
+
+    `left`, `usual`, `lease`, `failed` and `unfinished` are as in `StackRunner`.
+    """
 
     def __init__(
         self,

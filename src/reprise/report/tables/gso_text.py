@@ -39,10 +39,13 @@ def predictions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     first, then one of each fold in turn; `width`, after how many characters a line is broken, at a space.
     """
     (name,) = context.cited_by(table_id)
-    pairs = [("paper", entry) for entry in options["printed"]]
-    if any(len(entry["line"]) != len(entry["prediction"]) for _, entry in pairs):
-        where = f"{context.file}: key tables.{table_id}.options.printed"
-        raise UserError(f"{where}: a line and its prediction differ in length; write a character under each")
+    where = f"{context.file}: key tables.{table_id}.options"
+    for key, value, least in (("lines", options["lines"], 0), ("width", options["width"], 1)):
+        if value < least:
+            raise UserError(f"{where}.{key}: {value} is too little; write {least} or more")
+    for pair in options["printed"]:
+        _check_pair(pair, f"{where}.printed")
+    pairs = [("paper", pair) for pair in options["printed"]]
     found = []
     for fold in by_fold(context, name, CHARACTER).index:
         samples = context.samples(name, fold)
@@ -81,6 +84,16 @@ def facts(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
             }
         )
     return Table(_FACTS_SHOWN, pd.DataFrame(rows), [corpora(context, [name])])
+
+
+def _check_pair(pair: Any, where: str) -> None:
+    keys = ("line", "prediction")
+    if not isinstance(pair, Mapping) or set(pair) != set(keys) or not all(isinstance(pair[k], str) for k in keys):
+        raise UserError(f"{where}: {pair!r} is no line with its prediction; write {{line: …, prediction: …}}")
+    if len(pair["line"]) != len(pair["prediction"]):
+        raise UserError(f"{where}: a line and its prediction differ in length; write a character under each")
+    if len(pair["line"]) < 2:
+        raise UserError(f"{where}: '{pair['line']}' has no character after the first; write a longer line")
 
 
 def _rows(whose: str, line: str, prediction: str, width: int) -> Iterator[dict[str, Any]]:

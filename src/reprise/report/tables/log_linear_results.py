@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from reprise.errors import UserError, known
 from reprise.evaluation.units import perplexity
 from reprise.report import verdicts
 from reprise.report.context import Context, of_experiment
@@ -53,8 +54,11 @@ def controls(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     to the end, the last epoch of two models may say more of where they stopped. Each change has a sentence, in which
     it is also a share of what lies between `base` and `full`; the experiments' own notes stand last.
     """
-    ends = options["base"], options["full"]
-    names = context.cited_by(table_id)
+    ends, names = (options["base"], options["full"]), context.cited_by(table_id)
+    for key, name in zip(("base", "full"), ends, strict=True):
+        if name not in names:
+            where = f"{context.file}: key tables.{table_id}.options.{key}"
+            raise UserError(f"{where}: '{name}' is not cited by this table; {known(name, names)}")
     rows, notes = [], [_corpora(context, names)]
     gain, best_gain = (_above(context, *ends, metric) for metric in (METRIC, BEST))
     if gain is not None:

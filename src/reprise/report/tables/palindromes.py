@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from reprise.errors import UserError, known
 from reprise.evidence.statistics import wilson
 from reprise.report import verdicts
 from reprise.report.context import Context
@@ -28,6 +29,10 @@ def convergence(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     Option `variant` ("<assumption>=<alternative>"): these variants of the experiments instead of themselves.
     """
     variant = options["variant"]
+    there = [f"{name}={key}" for name, a in context.paper.assumptions.items() for key in a.alternatives]
+    if variant and variant not in there:
+        where = f"{context.file}: key tables.{table_id}.options.variant"
+        raise UserError(f"{where}: '{variant}' is no alternative of an assumption; {known(variant, there)}")
     rows = pd.DataFrame([_row(context, name, variant) for name in context.cited_by(table_id)])
     notes = []
     if rows.paper_gives_first.any() or rows.paper_gives_last.any():
