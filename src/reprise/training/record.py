@@ -83,26 +83,28 @@ def read_record(path: Path, expected: Resolved | None = None) -> dict[str, Any]:
     except FileNotFoundError:
         raise UserError(f"{path}: no such record; run the pipeline to train it") from None
     except OSError:
-        raise UserError(_not_whole(path)) from None
+        raise UserError(_not_whole(path, _REMEDY)) from None
     return parse_record(content, path, expected)
 
 
-def parse_record(content: bytes, name: Path | str, expected: Resolved | None = None) -> dict[str, Any]:
+def parse_record(
+    content: bytes, name: Path | str, expected: Resolved | None = None, remedy: str = _REMEDY
+) -> dict[str, Any]:
     """A whole, unaltered record; with `expected`, one of that experiment and configuration.
 
-    Errors: `UserError` with the remedy for a truncated or altered record, or one of another config; it begins with
-    `name`, which says where the content comes from.
+    Errors: `UserError` for a truncated or altered record, or one of another config; it begins with `name`, which says
+    where the content comes from, and ends with the `remedy`.
     """
     try:
         record = json.loads(content.decode("utf-8"))
         stated, found = record["result_sha256"], result_digest(record)
         config_hash = hash_of(record["config"])
     except (ValueError, KeyError, TypeError):
-        raise UserError(_not_whole(name)) from None
+        raise UserError(_not_whole(name, remedy)) from None
     if stated != found:
-        raise UserError(f"{name}: key result_sha256 does not fit the content, which was altered; {_REMEDY}")
+        raise UserError(f"{name}: key result_sha256 does not fit the content, which was altered; {remedy}")
     if config_hash != record["config_hash"]:
-        raise UserError(f"{name}: key config_hash is not the hash of the key config; {_REMEDY}")
+        raise UserError(f"{name}: key config_hash is not the hash of the key config; {remedy}")
     if expected and (record["paper"], record["experiment"], record["config_hash"]) != (
         expected.paper,
         expected.experiment,
@@ -110,10 +112,10 @@ def parse_record(content: bytes, name: Path | str, expected: Resolved | None = N
     ):
         raise UserError(
             f"{name}: key config_hash: the record is of {record['paper']}/{record['experiment']} with "
-            f"{record['config_hash']}, not of {expected.id} with {expected.config_hash}; {_REMEDY}"
+            f"{record['config_hash']}, not of {expected.id} with {expected.config_hash}; {remedy}"
         )
     return record
 
 
-def _not_whole(name: Path | str) -> str:
-    return f"{name}: not a whole run record; {_REMEDY}"
+def _not_whole(name: Path | str, remedy: str) -> str:
+    return f"{name}: not a whole run record; {remedy}"

@@ -18,6 +18,7 @@ from reprise.training.record import parse_record, write_record
 
 LARGEST = 16_000_000
 """Bytes of an archive above which it is said that it is large, and of a member above which none is believed."""
+_REMEDY = "bring the archive from the machine that wrote it again"
 
 
 class RunArchive:
@@ -88,7 +89,7 @@ def take_in(path: Path, experiments: Iterable[Resolved], root: Path) -> tuple[in
         elif (root / name).exists():
             there += 1
         else:
-            new.append((root / name, parse_record(content, f"{path}: {name}", owners[str(name)])))
+            new.append((root / name, parse_record(content, f"{path}: {name}", owners[str(name)], _REMEDY)))
     for target, record in new:
         write_record(target, record)
     return len(new), there, refused
