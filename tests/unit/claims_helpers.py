@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from reprise.config.claims import Claim
 from reprise.config.resolved import Resolved
 from reprise.config.schema import Experiment
 from reprise.evidence import decide as decisions
+from reprise.evidence.contrasts import Contrast, Term
+from reprise.evidence.measure import measure
 from reprise.evidence.runs import Replica, Runs
+from reprise.evidence.statistics import Estimate
 from reprise.evidence.verdicts import Decision
 
 QUANTITY = ("perplexity", "test")
@@ -46,6 +50,23 @@ def runs(
         replicas.append(Replica(i, i if folds else None, True, metrics, dict.fromkeys(metrics, unit)))
     replicas += [Replica(len(values) + i, None, False, {}) for i in range(diverged)]
     return Runs(name, name.upper(), resolved, Experiment.model_validate(entry), replicas)
+
+
+_EMPTY = [runs(name, [], family=name) for name in "abc"]
+
+
+def welch(groups: Sequence[tuple[float, Sequence[float]]]) -> Estimate:
+    """What verdicts take for the sum of weight * mean over experiments of two replicas or more, each its own family."""
+    named = list(zip(_EMPTY[: len(groups)], groups, strict=True))
+    table = {
+        empty.name: replace(empty, replicas=[Replica(i, None, True, {QUANTITY: x}) for i, x in enumerate(values)])
+        for empty, (_, values) in named
+    }
+    contrast = Contrast(tuple((weight, Term(empty.name, QUANTITY)) for empty, (weight, _) in named))
+    found = measure(contrast, table, table.values())
+    assert found.method == "seeds"
+    assert not found.borrowed
+    return found.estimate
 
 
 def curves(name: str, tops: Sequence[float], diverged: Sequence[float] = ()) -> Runs:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from test_report_case import row, write_collected
 
-from reprise.config.project import PAPERS, Project, load_paper, load_project
+from reprise.config.project import PAPERS, Project, load_project, read_paper
 from reprise.config.resolve import resolve_tier
 from reprise.report import style
 from reprise.report.context import load_contexts
 
 REPOSITORY = Path(__file__).parents[2]
-PAPER = load_paper(REPOSITORY / PAPERS / "lecture.yaml")
-OTHER = load_paper(REPOSITORY / PAPERS / "rrntn.yaml")
+PAPER = read_paper(REPOSITORY / PAPERS / "lecture.yaml")[0]
+OTHER = read_paper(REPOSITORY / PAPERS / "rrntn.yaml")[0]
 
 
 def metric(experiment, replica, name, value, split, paper="lecture", **more):

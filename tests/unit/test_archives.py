@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from reprise.data.archives import extract_all, take_member
+from reprise.data.archives import take_member
 from reprise.errors import UserError
 
 LIMIT = 1 << 20
@@ -56,35 +56,35 @@ def state(folder: Path) -> dict[str, bytes]:
 
 
 def refused(archive: Path, tmp_path: Path, message: str, limit: int = LIMIT) -> None:
-    """Neither way of unpacking changes anything anywhere under tmp_path."""
-    before = state(tmp_path)
-    with pytest.raises(UserError, match=message) as caught:
-        extract_all(archive, tmp_path / "out", limit)
-    assert "\n" not in str(caught.value)
-    assert str(archive) in str(caught.value)
-    with pytest.raises(UserError, match=message):
-        take_member(archive, "last.txt", tmp_path / "last.txt", limit)
-    assert state(tmp_path) == before
+    """Taking the last file changes nothing anywhere under tmp_path, whether the file is there already or not."""
+    for target in (tmp_path / "new" / "last.txt", tmp_path / "older.txt"):
+        (tmp_path / "older.txt").write_text("older")
+        before = state(tmp_path)
+        with pytest.raises(UserError, match=message) as caught:
+            take_member(archive, "last.txt", target, limit)
+        assert "\n" not in str(caught.value)
+        assert str(archive) in str(caught.value)
+        after = state(tmp_path)
+        assert after.pop("new", b"folder") == b"folder"  # the target's own folder may be made, and stays empty
+        assert after == {name: content for name, content in before.items() if name != "new"}
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
-def test_tar_whole_and_member(tmp_path: Path, mode: str) -> None:
+def test_members_of_tar(tmp_path: Path, mode: str) -> None:
     archive = tar_files(tmp_path / "a.tar", {"./" + k: v for k, v in GOOD.items()}, mode)
     check_good(archive, tmp_path)
 
 
-def test_zip_whole_and_member(tmp_path: Path) -> None:
+def test_members_of_zip(tmp_path: Path) -> None:
     archive = zip_files(tmp_path / "a.zip", {"deep/": b"", **GOOD})
     check_good(archive, tmp_path)
 
 
 def check_good(archive: Path, tmp_path: Path) -> None:
-    out = tmp_path / "sub" / "out"
-    assert extract_all(archive, out, LIMIT) == [out / "a.txt", out / "deep" / "er" / "b.txt"]
-    assert {name: (out / name).read_bytes() for name in GOOD} == GOOD
-    assert [path.name for path in out.parent.iterdir()] == ["out"]
-    take_member(archive, "deep/er/b.txt", tmp_path / "new" / "b", LIMIT)
-    assert (tmp_path / "new" / "b").read_bytes() == GOOD["deep/er/b.txt"]
+    for name, content in GOOD.items():
+        take_member(archive, name, tmp_path / "new" / "b", LIMIT)
+        assert (tmp_path / "new" / "b").read_bytes() == content
+        assert [path.name for path in (tmp_path / "new").iterdir()] == ["b"]
     take_member(archive, "a.txt", tmp_path / "new" / "b", LIMIT, prefix=5)
     assert (tmp_path / "new" / "b").read_bytes() == b"one\no"
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["b"]
@@ -154,7 +154,8 @@ def test_many_files_count_together(tmp_path: Path, make: Maker) -> None:
     files = {f"{i}.txt": bytes(1000) for i in range(11)} | {"last.txt": b"x"}
     archive = make(tmp_path / "archive", files)
     refused(archive, tmp_path, "unpacks to more than 10,999 bytes", limit=10_999)
-    assert len(extract_all(archive, tmp_path / "out", 11_001)) == 12
+    take_member(archive, "last.txt", tmp_path / "last.txt", 11_001)
+    assert (tmp_path / "last.txt").read_bytes() == b"x"
 
 
 def test_bomb_in_a_long_name(tmp_path: Path) -> None:
@@ -176,11 +177,10 @@ def test_zip_that_lies_about_a_size(tmp_path: Path) -> None:
 
 
 @both
-def test_name_that_comes_twice(tmp_path: Path, make: Maker) -> None:
-    archive = make(tmp_path / "archive", {"a.txt": b"one", "./a.txt": b"two"})
-    with pytest.raises(UserError, match="cannot be unpacked"):
-        extract_all(archive, tmp_path / "out", LIMIT)
-    assert [path.name for path in tmp_path.iterdir()] == ["archive"]
+def test_of_a_name_that_comes_twice_the_first_is_taken(tmp_path: Path, make: Maker) -> None:
+    archive = make(tmp_path / "archive", {"./a.txt": b"one", "a.txt": b"two"})
+    take_member(archive, "a.txt", tmp_path / "out", LIMIT)
+    assert (tmp_path / "out").read_bytes() == b"one"
 
 
 @both
@@ -210,12 +210,22 @@ def test_damaged_content(tmp_path: Path) -> None:
     refused(archive, tmp_path, "cannot be unpacked")
 
 
-def test_folder_in_the_way(tmp_path: Path) -> None:
-    archive = tar_files(tmp_path / "a.tar", GOOD)
-    (tmp_path / "out").mkdir()
-    extract_all(archive, tmp_path / "out", LIMIT)
-    with pytest.raises(UserError, match="stands in the way"):
-        extract_all(archive, tmp_path / "out", LIMIT)
-    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(UserError, match="stands in the way"):
-        extract_all(archive, tmp_path / "link", LIMIT)
+@both
+def test_folder_in_the_way(tmp_path: Path, make: Maker) -> None:
+    archive = make(tmp_path / "archive", GOOD)
+    (tmp_path / "out" / "mine").mkdir(parents=True)
+    before = state(tmp_path)
+    with pytest.raises(UserError, match="cannot be unpacked"):
+        take_member(archive, "a.txt", tmp_path / "out", LIMIT)
+    assert state(tmp_path) == before
+
+
+@both
+def test_link_in_the_way_is_replaced_and_not_followed(tmp_path: Path, make: Maker) -> None:
+    archive = make(tmp_path / "archive", GOOD)
+    (tmp_path / "elsewhere").write_text("mine")
+    (tmp_path / "out").symlink_to(tmp_path / "elsewhere")
+    take_member(archive, "a.txt", tmp_path / "out", LIMIT)
+    assert (tmp_path / "out").read_bytes() == GOOD["a.txt"]
+    assert not (tmp_path / "out").is_symlink()
+    assert (tmp_path / "elsewhere").read_text() == "mine"

@@ -12,7 +12,7 @@ from test_report_case import PAPER, make_context
 
 from reprise.config.claims import Arithmetic
 from reprise.config.formula import evaluate, names_in, read_printed
-from reprise.config.project import load_paper
+from reprise.config.project import read_paper
 from reprise.evaluation.units import convert, derived
 from reprise.evidence.arithmetic import AGREES, CUT, DIFFERS, NOT_EQUAL, work_out
 from reprise.models import MODELS
@@ -98,7 +98,7 @@ def counted(experiment, values) -> int:
 
 @pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
 def test_committed_formulas_count_the_parameters_of_the_models(path):
-    paper = load_paper(path)
+    paper = read_paper(path)[0]
     for key, given in paper.arithmetic.items():
         if given.experiment:
             found = counted(paper.experiments[given.experiment], given.values)
@@ -106,7 +106,7 @@ def test_committed_formulas_count_the_parameters_of_the_models(path):
 
 
 def test_the_errata_of_document_001_are_found():
-    paper = load_paper(next(p for p in PAPERS if p.stem == "rrntn"))
+    paper = read_paper(next(p for p in PAPERS if p.stem == "rrntn"))[0]
     found = {key: work_out(given).agreement for key, given in paper.arithmetic.items()}
     assert {key for key, agreement in found.items() if agreement == CUT} == {
         "parameters-text8-rntn-100",
@@ -122,7 +122,7 @@ def test_the_errata_of_document_001_are_found():
 
 def test_k_on_text8_makes_the_two_models_of_equal_size():
     """376 on the paper's vocabulary and 88 on that of the prefix, where 88.49 is rounded."""
-    paper = load_paper(next(p for p in PAPERS if p.stem == "rrntn"))
+    paper = read_paper(next(p for p in PAPERS if p.stem == "rrntn"))[0]
     for name in ("text8-r-rntn-100", "text8-r-rntn-150"):
         entry = paper.experiments[name]
         configured = entry.model.settings["matrices"].value, entry.tiers["reduced"].reductions["matrices"]

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from claims_helpers import runs
 
-from reprise.config.project import load_paper
+from reprise.config.project import read_paper
 from reprise.evidence import decide as decisions
 from reprise.evidence.letters import LETTERS, letter_rows
 from reprise.evidence.numbers import numbers_of
 from reprise.evidence.verdicts import INCONCLUSIVE, NOT, REPRODUCED
 
-GSO = load_paper(Path(__file__).parents[2] / "config/papers/gso.yaml")
+GSO = read_paper(Path(__file__).parents[2] / "config/papers/gso.yaml")[0]
 FIRST, SECOND, MIDDLE, LATE = LETTERS
 QUANTITY = ("cross_entropy", "test")
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from reprise.config.project import load_paper
+from reprise.config.project import read_paper
 from reprise.evaluation.checks import llrnn, numerals, run_check
 from reprise.models import loglinear
 from reprise.models.loglinear import LogLinearRNN
 
-PAPER = load_paper(Path(__file__).parents[2] / "config/papers/llrnn.yaml")
+PAPER = read_paper(Path(__file__).parents[2] / "config/papers/llrnn.yaml")[0]
 CHECKS = {name: e.check for name, e in PAPER.experiments.items() if e.check}
 
 

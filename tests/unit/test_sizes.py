@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from reprise.config.project import load_paper
+from reprise.config.project import read_paper
 from reprise.models import MODELS, sizes
 
 ROOT = Path(__file__).parents[2]
@@ -81,7 +81,7 @@ def test_a_budget_below_one_unit():
 
 
 def test_the_configured_sizes_are_the_solvers_and_the_modules_have_that_many_parameters():
-    paper = load_paper(ROOT / "config/papers/gso.yaml")
+    paper = read_paper(ROOT / "config/papers/gso.yaml")[0]
     compared = 0
     for name, experiment in paper.experiments.items():
         if experiment.model is None or experiment.model.name not in ("gso", "first-order", "mi-rnn"):

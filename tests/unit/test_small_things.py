@@ -13,7 +13,7 @@ import pytest
 from reprise import cli
 from reprise.config.resolved import Resolved
 from reprise.devices import gpus_wanted, visible_gpus
-from reprise.evaluation.units import bits, per_character, perplexity
+from reprise.evaluation.units import bits, convert, perplexity
 from reprise.files import atomic_path, write_if_changed, write_json
 
 
@@ -115,7 +115,7 @@ def test_units():
     assert bits(math.log(2)) == pytest.approx(1)
     assert perplexity(math.log(50)) == pytest.approx(50)
     assert perplexity(1e9) == math.inf
-    assert per_character(2.0, tokens=10, characters=40) == 0.5
+    assert convert(2.0, "nats/token", "nats/character", tokens=10, characters=40) == 0.5
 
 
 def test_errors_are_one_line_and_exit_2(tmp_path, monkeypatch, capsys):

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from claims_helpers import welch
 from scipy import stats
 
 from reprise.evidence.statistics import (
@@ -19,7 +20,6 @@ from reprise.evidence.statistics import (
     replicas_needed,
     score,
     spread,
-    welch,
     wilson,
 )
 

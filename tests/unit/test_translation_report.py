@@ -10,7 +10,7 @@ import pytest
 from lecture_report_helpers import metric
 from test_report_case import write_collected
 
-from reprise.config.project import PAPERS, Project, load_paper, load_project
+from reprise.config.project import PAPERS, Project, load_project, read_paper
 from reprise.config.resolve import resolve_tier
 from reprise.errors import UserError
 from reprise.evaluation.bleu_counts import bleu_counts
@@ -21,7 +21,7 @@ from reprise.report.tables import translation as tables
 
 pytest.importorskip("sacrebleu", reason="sacrebleu is not installed")
 ROOT = Path(__file__).parents[2]
-PAPER = load_paper(ROOT / PAPERS / "lecture.yaml")
+PAPER = read_paper(ROOT / PAPERS / "lecture.yaml")[0]
 SIGNATURE = "BLEU|nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|version:9.9"
 RUN = {"translate-basic": (30.0, 4.0), "translate-lstm": (12.0, 24.0)}
 HYPOTHESES = ["a man runs .", "a dog .", "two men in red hats run .", "a b c d e f", "it is a big red ball .", "no"]

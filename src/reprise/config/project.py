@@ -69,11 +69,6 @@ def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = N
     return Project(root, config, papers, places)
 
 
-def load_paper(path: Path) -> Paper:
-    """Reads one paper's file; `like: <family>` in an experiment is filled in from `families`."""
-    return read_paper(path)[0]
-
-
 def read_paper(path: Path) -> tuple[Paper, Places]:
     """One paper's file, `like: <family>` filled in from `families`, and where its experiments' keys stand."""
     content = _mapping(load_yaml(path), path)

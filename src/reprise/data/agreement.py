@@ -31,8 +31,6 @@ KINDS = (
 DISTANT = 3
 """From so many tokens on a pair is counted as distant."""
 _AGREEING = {"det", "amod", "acl", "nummod", "nsubj", "nsubjpass", "aux", "auxpass", "cop"}
-_VOWELS = set("aàâäæeéèêëiîïoôöœuùûüyÿh")
-_ELIDED = set(["de", "je", "jusque", "la", "le", "lorsque", "me", "ne", "puisque", "que", "quoique", "se", "te"])
 _TARGETS = {"NOUN", "ADJ", "VERB", "AUX"}
 
 Tests = Mapping[str, tuple[list[Sentence], list[np.ndarray]]]

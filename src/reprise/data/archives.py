@@ -1,8 +1,8 @@
-"""Takes files out of tar and zip archives that others made, and trusts nothing they say.
+"""Takes a file out of a tar or zip archive that others made, and trusts nothing the archive says.
 
-Only regular files and folders are taken, by names checked here and opened by ourselves, so the
-same rules hold on every Python; a link, even one that points inside, is refused, since a later
-member could be written through it. Nothing appears at its place before all of it is right.
+Only a regular file is taken, and written to a place of our choice, never to one that the archive names. On the way to
+it every name and kind is checked here, so that the same rules hold on every Python: an archive that climbs, or has a
+link, even one that points inside, is refused. Nothing appears at its place before all of it is right.
 """
 
 from __future__ import annotations
@@ -12,12 +12,9 @@ import contextlib
 import errno
 import gzip
 import lzma
-import os
 import re
-import shutil
 import stat
 import tarfile
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -68,36 +65,6 @@ def take_member(archive: Path, member: str, target: Path, limit: int, prefix: in
                     _copy(entry, out, archive, prefix)
                 return
         raise UserError(f"{archive}: holds no file {member}")
-
-
-def extract_all(archive: Path, folder: Path, limit: int) -> list[Path]:
-    """Unpacks the archive into the new or empty `folder`; returns its files, sorted.
-
-    `limit`: bytes that all files together may have. Raises UserError for a damaged archive, one
-    over the limit, or any unsafe name or kind in it; `folder` is then as it was.
-    """
-    if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
-        raise UserError(f"{folder}: stands in the way of unpacking {archive.name}; remove it")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=".part"))
-    files = []
-    try:
-        with _trouble(archive):
-            for entry in _members(archive, limit):
-                place = work / entry.name
-                (place if entry.folder else place.parent).mkdir(parents=True, exist_ok=True)
-                if entry.folder:
-                    continue
-                with place.open("xb") as out:  # x: a name that comes twice is refused
-                    _copy(entry, out, archive, None)
-                    out.flush()
-                    os.fsync(out.fileno())
-                files.append(entry.name)
-        work.chmod(0o755)
-        work.replace(folder)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-    return sorted(folder / name for name in files)
 
 
 @contextlib.contextmanager

@@ -22,11 +22,6 @@ def bits(nats: float) -> float:
     return nats / math.log(2)
 
 
-def per_character(nats_per_token: float, tokens: int, characters: int) -> float:
-    """Nats per token to nats per character of the same text."""
-    return nats_per_token * tokens / characters
-
-
 def convert(value: float, unit: str, to: str, tokens: int | None = None, characters: int | None = None) -> float:
     """An entropy in another `Unit`; between tokens and characters it takes how many of each the text has.
 

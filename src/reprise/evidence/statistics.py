@@ -84,12 +84,6 @@ def combine(value: float, parts: Sequence[tuple[float, Spread]]) -> Estimate:
     return Estimate(value, math.sqrt(total), freedom)
 
 
-def welch(groups: Sequence[tuple[float, Sequence[float]]]) -> Estimate:
-    """Sum of weight * mean over independent groups of at least two replicas each; Welch (1947) for two of them."""
-    value = sum(weight * float(np.mean(values)) for weight, values in groups)
-    return combine(value, [(weight**2 / len(values), spread(values)) for weight, values in groups])
-
-
 def fold_factor(folds: int, ratio: float) -> float:
     """Variance of the mean over folds, in units of the variance of one: 1/k + n_test / n_train.
 

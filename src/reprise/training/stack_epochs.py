@@ -52,6 +52,8 @@ class Family(Protocol):
 class StackEpochs(StackTraining):
     """A stack in training. `saved` are the members' checkpoints, all of the same place in the text."""
 
+    family: Family
+
     def _start_from(self, states: list[Any]) -> None:
         self._build()
         self.sums = [{s: (state or {}).get("losses", {}).get(s, 0.0) for s in SPLITS} for state in states]

@@ -26,7 +26,6 @@ _BEST = {"color": style.BLACK, "marker": "o", "markersize": 9, "fillstyle": "non
 _ASTRAY = {**style.DIVERGED_END, "color": style.BLACK, "linestyle": "none", "zorder": 6}
 _PANELS = {TOKEN: "nats per token", CHARACTER: "nats per character"}
 _SUFFIXES = {"letters": ("", _FIRST), "spaces after words": ("_of_space", _SECOND)}
-_AXIS = "position_in_word"
 
 
 def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:

@@ -18,7 +18,6 @@ import pandas as pd
 
 from reprise.files import write_atomically
 
-FORMATS = ("csv", "md", "html")
 _OPEN, _CLOSE = "\ue000", "\ue001"  # stand for tags until the text between them is escaped
 _LONG_OPEN, _LONG_CLOSE = "\ue002", "\ue003"
 _LONG = 32
