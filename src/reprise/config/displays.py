@@ -66,6 +66,6 @@ def check_displays(papers: Mapping[str, Paper], root: Path) -> None:
     """
     for entry in entries(papers, root).values():
         entry.options()
-        citing = [e for e in papers[entry.paper].experiments.values() if entry.id in e.cited_by]
-        if of_experiments(entry.display.function) and not citing:
+        experiments = papers[entry.paper].experiments.values()
+        if of_experiments(entry.display.function) and not any(entry.id in e.cited_by for e in experiments):
             raise UserError(f"{entry.where}: no experiment has it under cited_by; add it to one")

@@ -81,6 +81,11 @@ class Context:
         """Whether experiments stand in this figure or table, and not the paper's claims, choices or arithmetic."""
         return of_experiments(self.display(display_id).function)
 
+    def option_key(self, display_id: str, option: str) -> str:
+        """What a line on a mistake in an option begins with: "file: key figures.figure-1.options.smooth"."""
+        kind = "figures" if display_id in self.paper.figures else "tables"
+        return f"{self.file}: key {kind}.{display_id}.options.{option}"
+
     def cited_by(self, display_id: str) -> list[str]:
         """Experiments that stand in this figure or table, in file order, whether or not the tier has them."""
         return [name for name, e in self.paper.experiments.items() if display_id in e.cited_by]

@@ -54,7 +54,7 @@ def training_curves(context: Context, figure_id: str, options: Mapping[str, Any]
     """
     smooth = options["smooth"]
     if smooth < 1:
-        where = f"{context.file}: key figures.{figure_id}.options.smooth"
+        where = context.option_key(figure_id, "smooth")
         raise UserError(f"{where}: {smooth} is not a number of points; write 1 or more")
     names = context.cited_by(figure_id)
     if not context.total(names).run:

@@ -35,7 +35,7 @@ def ladder(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figu
     """
     lines = options["lines"].split()
     names = context.cited_by(figure_id)
-    where = f"{context.file}: key figures.{figure_id}.options.lines"
+    where = context.option_key(figure_id, "lines")
     for name in lines:
         if name not in names:
             raise UserError(f"{where}: '{name}' is not cited by this figure; {known(name, names)}")

@@ -30,7 +30,7 @@ def consequences(context: Context, table_id: str, options: Mapping[str, Any]) ->
     stated = options["numbers"]
     numbers = [tuple(pair.split()) for pair in stated.split(",")]
     if any(len(pair) != 2 for pair in numbers):
-        where = f"{context.file}: key tables.{table_id}.options.numbers"
+        where = context.option_key(table_id, "numbers")
         raise UserError(f"{where}: '{stated}' is no list of a metric and its split; write 'perplexity test'")
     found = {(o.assumption, o.alternative): o for o in outcomes(context)}
     rows = [row for key in context.paper.assumptions for row in _rows(context, key, found, numbers)]

@@ -63,7 +63,7 @@ def unit_audit(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     key = options["claim"]
     asked = context.paper.claims[key].unit if key in context.paper.claims else None
     if asked is None or not asked.reference:
-        where = f"{context.file}: key tables.{table_id}.options.claim"
+        where = context.option_key(table_id, "claim")
         raise UserError(f"{where}: '{key}' is no claim about a unit with a reference; name such a claim")
     names = context.cited_by(table_id)
     rows = pd.DataFrame([_row(context, name, ()) for name in names]).astype({"paper": float, "bits": float})

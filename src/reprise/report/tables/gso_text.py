@@ -39,12 +39,11 @@ def predictions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     first, then one of each fold in turn; `width`, after how many characters a line is broken, at a space.
     """
     (name,) = context.cited_by(table_id)
-    where = f"{context.file}: key tables.{table_id}.options"
     for key, value, least in (("lines", options["lines"], 0), ("width", options["width"], 1)):
         if value < least:
-            raise UserError(f"{where}.{key}: {value} is too little; write {least} or more")
+            raise UserError(f"{context.option_key(table_id, key)}: {value} is too little; write {least} or more")
     for pair in options["printed"]:
-        _check_pair(pair, f"{where}.printed")
+        _check_pair(pair, context.option_key(table_id, "printed"))
     pairs = [("paper", pair) for pair in options["printed"]]
     found = []
     for fold in by_fold(context, name, CHARACTER).index:

@@ -116,7 +116,7 @@ def language_models(context: Context, table_id: str, options: Mapping[str, Any])
     cited = options["cited"].split()
     own = context.cited_by(table_id)
     rows, models = [_language_model(context, name, "") for name in own], [(context, name) for name in own]
-    where = f"{context.file}: key tables.{table_id}.options.cited"
+    where = context.option_key(table_id, "cited")
     notes = corpora(context, own)
     for entry in cited:
         paper, _, name = entry.partition("/")

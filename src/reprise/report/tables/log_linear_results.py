@@ -57,7 +57,7 @@ def controls(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     ends, names = (options["base"], options["full"]), context.cited_by(table_id)
     for key, name in zip(("base", "full"), ends, strict=True):
         if name not in names:
-            where = f"{context.file}: key tables.{table_id}.options.{key}"
+            where = context.option_key(table_id, key)
             raise UserError(f"{where}: '{name}' is not cited by this table; {known(name, names)}")
     rows, notes = [], [_corpora(context, names)]
     gain, best_gain = (_above(context, *ends, metric) for metric in (METRIC, BEST))

@@ -31,7 +31,7 @@ def convergence(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     variant = options["variant"]
     there = [f"{name}={key}" for name, a in context.paper.assumptions.items() for key in a.alternatives]
     if variant and variant not in there:
-        where = f"{context.file}: key tables.{table_id}.options.variant"
+        where = context.option_key(table_id, "variant")
         raise UserError(f"{where}: '{variant}' is no alternative of an assumption; {known(variant, there)}")
     rows = pd.DataFrame([_row(context, name, variant) for name in context.cited_by(table_id)])
     notes = []
