@@ -86,14 +86,24 @@ def test_stacks_and_diverged_replicas_say_nothing_of_memory(tmp_path):
     assert memory_limit(one, 4000, tmp_path) == 1750
 
 
-def test_other_processors_and_diverged_replicas_say_nothing(tmp_path):
-    one = experiment("one", replicas=3)
+def test_another_processor_speaks_last_and_is_named(tmp_path):
+    one, variant, unknown = experiment("one", replicas=4), experiment("one@rate=half", rate=0.5), experiment("unknown")
     leave(tmp_path, one, 0, 100.0, device="cpu (another)")
     leave(tmp_path, one, 1, 3.0, diverged={"epoch": 1})
-    (found,) = estimates([one], tmp_path)
-    assert (found.missing, found.seconds) == (1, None)
+    leave(tmp_path, one, 2, 5.0, device="cuda (a GPU)", engine="stacked")
+    of_one, of_variant, of_unknown = estimates([one, variant, unknown], tmp_path)
+    assert (of_one.missing, of_one.seconds, of_variant.seconds, of_unknown.seconds) == (1, 100.0, 100.0, None)
+    assert of_one.source == "finished replicas on another processor; not measured: reprise estimate"
+    assert [found.elsewhere for found in (of_one, of_variant, of_unknown)] == [True, True, False]
+    assert summary([of_one, of_variant, of_unknown], cores=2) == (
+        "5 replicas are missing: at least 5.0 min of one core, at least 2.5 min with 2 (5.0 min of it as measured on "
+        "another processor); 1 experiment has not been measured (reprise estimate)"
+    )
+    # No ground for ending a job here.
+    assert time_limit(one, 1440, tmp_path) == 1440
     (found,) = estimates([one], tmp_path, lambda which, root: (2.0, 60.0))
-    assert found.seconds == 120.0
+    assert (found.seconds, found.elsewhere) == (120.0, False)
+    assert time_limit(one, 1440, tmp_path) == 10
 
 
 def test_a_calibration_counts_as_many_epochs_as_finished_trainings_needed(tmp_path):

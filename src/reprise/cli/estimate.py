@@ -1,8 +1,9 @@
 """Say how long what is missing will take on this machine, one core a job.
 
 Experiments with finished replicas take as long as those did, and so do their variants; the others are measured for a
-few seconds each, once (kept in build/estimates.json), as far as their corpora are prepared. What a GPU would take is
-modelled, not measured.
+few seconds each, once (kept in build/estimates.json), as far as their corpora are prepared. Where they are not, what
+finished replicas took on another processor stands in, and is called so. What a GPU would take is modelled, not
+measured.
 """
 
 from __future__ import annotations

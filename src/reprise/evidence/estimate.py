@@ -1,6 +1,7 @@
 """How long what is missing will take: from the records of finished replicas, else from a short calibration.
 
-A variant that nobody has run takes what the experiment does that it is a variant of.
+A variant that nobody has run takes what the experiment does that it is a variant of. What neither says is as long as on
+another processor, where records are from one, and called so.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,19 +34,21 @@ _LEAST_MEMORY = 1000
 
 RECORDS, CALIBRATION, MODEL = "finished replicas", "calibration", "a model of the GPU, not measured"
 OF_ITS_EXPERIMENT = "of its experiment"
+ELSEWHERE = "on another processor"
 
 
 @dataclass(frozen=True)
 class Estimate:
     """`missing` of `wanted` replicas of an experiment; `seconds` each on one core, None where nobody knows.
 
-    `source` says where the number is from, or why there is none.
+    `source` says where the number is from, or why there is none; `elsewhere`: from another kind of processor.
     """
 
     experiment: Resolved
     missing: int
     seconds: float | None
     source: str
+    elsewhere: bool = False
 
     @property
     def wanted(self) -> int:
@@ -69,12 +72,15 @@ def estimates(
     Where no replica of an experiment is finished on this kind of processor, those of the experiment that it is a
     variant of stand for it. Where there are none either, the cache or `calibrate` gives seconds a unit of work and the
     most units it can take; epochs are then counted as the finished trainings of the same paper and protocol needed
-    them, as a share of the most. `among`: more of the tier, where these are looked for.
+    them, as a share of the most. Last come finished replicas on other processors. `among`: more of the tier, where
+    these are looked for.
     """
     experiments = list(experiments)
     every = {e.id: e for e in (*among, *experiments)}
     records = {e.id: _records(e, root) for e in every.values()}
-    here = {name: [r["run"]["wall_seconds"] for r in done if _here(r)] for name, done in records.items()}
+    on_cpu = {name: [r["run"] for r in done if _on_cpu(r)] for name, done in records.items()}
+    anywhere = {name: [run["wall_seconds"] for run in runs] for name, runs in on_cpu.items()}
+    here = {name: [run["wall_seconds"] for run in runs if _here(run)] for name, runs in on_cpu.items()}
     shares = _shares(list(every.values()), records)
     cache = read_cache(root)
     found = []
@@ -92,7 +98,8 @@ def estimates(
             found.append(Estimate(experiment, missing, statistics.fmean(others), f"{RECORDS} {OF_ITS_EXPERIMENT}"))
         else:
             share = shares.get(_kind(experiment), 1.0)
-            found.append(_calibrated(experiment, like, missing, share, cache, root, calibrate))
+            one = _calibrated(experiment, like, missing, share, cache, root, calibrate)
+            found.append(_elsewhere(one, anywhere[experiment.id] or anywhere[like.id]) if one.seconds is None else one)
     return found
 
 
@@ -127,6 +134,14 @@ def _calibrated(
     return Estimate(experiment, missing, cache[key]["seconds_a_unit"] * cache[key]["units"] * share, source)
 
 
+def _elsewhere(unknown: Estimate, times: list[float]) -> Estimate:
+    """The estimate of one that nothing here says anything about, by its seconds on other processors, if there are."""
+    if not times:
+        return unknown
+    source = f"{RECORDS} {ELSEWHERE}; {unknown.source}"
+    return replace(unknown, seconds=statistics.fmean(times), source=source, elsewhere=True)
+
+
 def summary(found: Iterable[Estimate], cores: int) -> str:
     """One line: jobs, core-hours, wall time with so many cores, and what is not in it."""
     found = [e for e in found if e.missing]
@@ -142,6 +157,9 @@ def summary(found: Iterable[Estimate], cores: int) -> str:
     if known:
         least = "at least " if unknown else ""
         line += f"{least}{hours(work)} of one core, {least}{hours(wall)} with {cores}"
+        foreign = hours(sum(e.total for e in known if e.elsewhere))
+        if any(e.elsewhere for e in known):
+            line += f" ({foreign} of it as measured {ELSEWHERE})"
     if unknown:
         experiments = "1 experiment has" if len(unknown) == 1 else f"{len(unknown)} experiments have"
         line += f"{'; ' if known else ''}{experiments} not been measured (reprise estimate)"
@@ -151,14 +169,14 @@ def summary(found: Iterable[Estimate], cores: int) -> str:
 def time_limit(experiment: Resolved, otherwise: int, root: Path = Path(), like: Resolved | None = None) -> int:
     """Minutes to ask for a replica: `_SLACK` times what it is estimated to take, `otherwise` where nobody knows.
 
-    `like`: the experiment that it is a variant of.
+    Another processor's times are no ground for ending a job. `like`: the experiment that it is a variant of.
     """
     try:
         (found,) = estimates([experiment], root, among=[like] if like else [])
     except UserError:
         # A damaged record: collecting says so, with the remedy.
         return otherwise
-    if found.seconds is None:
+    if found.seconds is None or found.elsewhere:
         return otherwise
     return math.ceil(max(_SLACK * found.seconds, _SHORTEST) / 60.0)
 
@@ -193,9 +211,13 @@ def _records(experiment: Resolved, root: Path) -> list[dict[str, Any]]:
     return [read_record(path, experiment) for path in paths if path.exists()]
 
 
-def _here(record: dict[str, Any]) -> bool:
-    """Whether the record's time says something about this machine."""
-    return record["status"] == "finished" and record["run"]["device"] == f"cpu ({processor()})"
+def _on_cpu(record: dict[str, Any]) -> bool:
+    """Whether the record's time says what its replica takes on a core, whichever that was."""
+    return record["status"] == "finished" and record["run"]["device"].startswith("cpu ")
+
+
+def _here(run: dict[str, Any]) -> bool:
+    return run["device"] == f"cpu ({processor()})"
 
 
 def _kind(experiment: Resolved) -> tuple[str, str]:
