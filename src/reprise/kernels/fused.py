@@ -26,6 +26,9 @@ from reprise.training.counters import dropout_threshold
 PADDING_BIAS = -1e30
 """b_o of the words that fill up the last tile: their probability is nothing."""
 
+_HUGE = 1 << 21
+"""Bytes of a huge page, on x86-64 and mostly elsewhere."""
+
 
 class Model(ctypes.Structure):
     _fields_ = [
@@ -177,12 +180,14 @@ def _library() -> ctypes.CDLL:
 
 
 def _zeros(shape: tuple[int, ...]) -> np.ndarray:
-    """float32 zeros on a page boundary, in huge pages where the system has them.
+    """float32 zeros on the boundary of a huge page, in huge pages where the system has them.
 
-    Tables of many megabytes otherwise miss the CPU's buffer of page addresses.
+    Tables of many megabytes otherwise miss the CPU's buffer of page addresses. The memory is this process's own: Linux
+    gives shared memory, which `mmap` makes unless told otherwise, no huge pages by default.
     """
     count = int(np.prod(shape))
-    memory = mmap.mmap(-1, max(4 * count, 1))
+    memory = mmap.mmap(-1, 4 * count + _HUGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         memory.madvise(mmap.MADV_HUGEPAGE)
-    return np.frombuffer(memory, dtype=np.float32, count=count).reshape(shape)
+    begin = -np.frombuffer(memory, dtype=np.uint8, count=1).ctypes.data % _HUGE
+    return np.frombuffer(memory, dtype=np.float32, count=count, offset=begin).reshape(shape)
