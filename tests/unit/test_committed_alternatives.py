@@ -126,7 +126,7 @@ def test_every_family_that_claims_compare_has_a_member_to_borrow_from(tier):
     used = {runs[name].family for name in compared if runs[name].resolved} - {None}
     lenders = {r.family for r in runs.values() if r.resolved and r.resolved.replicas > 1}
     assert used <= lenders
-    assert {model for model, _ in used} == {"r-rntn", "gru-lm", "lstm-lm", "m-rnn"}
+    assert {model for model, *_ in used} == {"r-rntn", "gru-lm", "lstm-lm", "m-rnn"}
 
 
 def test_the_vocabulary_of_text8_is_asked_under_every_rule():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from dataclasses import replace
 from functools import partial
 
@@ -57,10 +58,15 @@ def test_table_1_has_the_gap_in_both_units_and_differences_of_equal_folds(contex
     metrics += [*losses("t1-id-none", 0, 1.5), *losses("t1-id-d", 0, 1.25)]
     table = ablation(context(metrics), "table-1", {})
     raw, read = table.rows.set_index("experiment"), by(table)
-    # Two folds borrow the deviation of the family, of which one model has three: 1.1, 1.2 and 1.6, with two degrees of
-    # freedom; 4.3027 errors of a mean of two folds, whose training sets overlap.
-    std = math.sqrt(0.14 / 2)
+    # Two folds borrow from the family, of which one model has three: the deviation of logarithms around each model's
+    # own mean, with two degrees of freedom; 4.3027 errors of a mean of two folds, whose training sets overlap.
+    squares = sum(
+        statistics.variance(map(math.log, found)) * (len(found) - 1) for found in ((1.1, 1.2, 1.6), (1.15, 1.21))
+    )
+    std = 1.18 * math.sqrt(squares / 3)
     reach = 4.302653 * std * math.sqrt(1 / 2 + 0.2 / 0.72)
+    # Of the differences, 0.05 and 0.01, the two folds know as much as the family: one degree of freedom.
+    apart = 12.7062 * 0.02 * math.sqrt(2) * math.sqrt(1 / 2 + 0.2 / 0.72)
     # Folds 0 and 1 are those that both have: (1.15 - 1.10 + 1.21 - 1.20) / 2, and so far apart from it.
     assert raw.difference["t1-tanh-de"] == pytest.approx(0.03)
     assert raw.difference_std["t1-tanh-de"] == pytest.approx(0.02 * math.sqrt(2))
@@ -74,11 +80,14 @@ def test_table_1_has_the_gap_in_both_units_and_differences_of_equal_folds(contex
         "Ours, bits per character ± 95 % interval": f"1.702 ± {bits(reach):.3f}",
         f"{GAP} nats (in deviations)": f"+0.040 (+{0.04 / std:.1f})",
         f"{GAP} bits (in deviations)": f"+0.562 (+{(bits(1.18) - 1.14) / bits(std):.1f})",
-        ABOVE: "+0.0300",
+        ABOVE: f"+0.0300 ± {apart:.4f}",
         "Mean of lines, nats": "1.680",
         "Folds": "2 of 5",
     }
-    assert read["t1-id-d"][ABOVE] == "−0.2500"
+    # A lone fold borrows what remains of the logarithms when models and folds have their own levels.
+    residual = (math.log(1.15 / 1.10) - math.log(1.21 / 1.20)) / 2
+    alone = 12.7062 * residual * math.hypot(1.25, 1.5) * math.sqrt(1 + 0.2 / 0.72)
+    assert read["t1-id-d"][ABOVE] == f"−0.2500 ± {alone:.4f}"
     assert read["t1-tanh-none"][ABOVE] == "–"
     assert read["t1-rnn"][NATS] == "not trained yet"
     assert (read["t1-id-none"]["Model"], read["t1-mi-rnn"]["Model"]) == ("general, without D and E", "general MI-RNN")
@@ -90,11 +99,11 @@ def test_the_gap_is_also_in_deviations_of_three_folds(context):
     table = ablation(context(metrics), "table-1", {})
     read = by(table)
     assert read["t1-rnn"][f"{GAP} nats (in deviations)"] == "−0.070 (−0.7)"
-    # Of its family no model has three.
-    assert read["t1-tanh-de"][f"{GAP} nats (in deviations)"] == "+0.010"
-    assert read["t1-tanh-de"][NATS] == "1.150"
-    assert "Deviation of one fold, in nats: 0.1 with 2 degrees of freedom (first-order RNN, tanh)." in table.notes
-    assert any("standard deviation of one fold" in note and "Nadeau and Bengio" in note for note in table.notes)
+    # Its family knows no more than its two folds.
+    assert read["t1-tanh-de"][f"{GAP} nats (in deviations)"] == "+0.010 (+0.1)"
+    assert read["t1-tanh-de"][NATS] == f"1.150 ± {12.7062 * 0.1 / math.sqrt(2) * math.sqrt(1 / 2 + 0.2 / 0.72):.3f}"
+    assert not any("Borrowed deviation" in note for note in table.notes)
+    assert any("verdicts take for one fold" in note and "Nadeau and Bengio" in note for note in table.notes)
 
 
 def test_tables_say_which_text_was_read_and_name_the_deviation(context, tmp_path):

@@ -10,7 +10,10 @@ import pytest
 from test_report_case import METRICS, PAPER, make_context, metric, row
 
 from reprise.errors import UserError
+from reprise.evidence.contrasts import Contrast, Term
+from reprise.evidence.measure import measure
 from reprise.report import rounding, tables
+from reprise.report.spreads import difference_reach
 from reprise.report.tables import Column, Table
 from reprise.report.tables.checks import errors
 from reprise.report.tables.language_models import perplexity
@@ -119,18 +122,33 @@ def test_the_deviation_of_two_replicas_that_agree_is_not_the_measure(tmp_path):
     metrics = [metric(name, i, "perplexity", v, "test") for name, of in values.items() for i, v in enumerate(of)]
     table = perplexity(make_context(tmp_path, metrics=metrics), "perplexity", {})
     raw = table.rows.set_index("experiment")
-    # Pooled over the family: sums of squares 18 and 0.005 with 2 and 1 degrees of freedom.
+    # Two replicas borrow from the family, as in verdicts: sums of squares 18 and 0.005 with 2 and 1 degrees of freedom.
     pooled = math.sqrt(18.005 / 3)
     assert raw.gap_in_std["ptb-c"] == pytest.approx((126.05 - 131.2) / pooled)
-    assert raw.gap_in_std["ptb-a"] == pytest.approx((142.0 - 146.7) / pooled)
-    assert "Deviation of one replica: 2.45 with 3 degrees of freedom (A; C)." in table.notes
+    assert "Borrowed deviation of one replica: 2.45 with 3 degrees of freedom (C)." in table.notes
     # The interval has the freedom of the pool: 3.1824 errors, not the 12.7 of the two replicas of C alone.
     assert raw.reach["ptb-c"] == pytest.approx(3.182446 * pooled / math.sqrt(2))
-    assert raw.reach["ptb-a"] == pytest.approx(3.182446 * pooled / math.sqrt(3))
-    lone = perplexity(make_context(tmp_path, metrics=metrics[:1]), "perplexity", {})
+    # Three go by themselves.
+    assert raw.gap_in_std["ptb-a"] == pytest.approx((142.0 - 146.7) / 3)
+    assert raw.reach["ptb-a"] == pytest.approx(4.302653 * 3 / math.sqrt(3))
+
+
+def test_a_table_says_of_a_difference_what_the_verdict_says(tmp_path):
+    values = {"ptb-a": (139.0, 145.0, 142.0), "ptb-c": (126.0, 126.1)}
+    metrics = [metric(name, i, "perplexity", v, "test") for name, of in values.items() for i, v in enumerate(of)]
+    context = make_context(tmp_path, metrics=metrics)
+    runs, quantity = context.replicas.runs, ("perplexity", "test")
+    contrast = Contrast(((1.0, Term("ptb-a", quantity)), (-1.0, Term("ptb-c", quantity))))
+    low, high = measure(contrast, runs, runs.values()).estimate.interval()
+    assert difference_reach(context, "ptb-a", "ptb-c", *quantity) == pytest.approx((high - low) / 2)
+
+
+def test_the_deviation_of_a_replica_alone_is_unknown(tmp_path):
+    metrics = [metric("ptb-a", 0, "perplexity", 139.0, "test")]
+    lone = perplexity(make_context(tmp_path, metrics=metrics), "perplexity", {})
     assert by(lone, "experiment")["ptb-a"]["Gap in deviations"] == "–"
     assert by(lone, "experiment")["ptb-a"][OURS] == "139.00"
-    assert not [note for note in lone.notes if note.startswith(("±", "Deviation of one"))]
+    assert not [note for note in lone.notes if note.startswith(("±", "Borrowed deviation"))]
 
 
 def course(values):
@@ -190,11 +208,12 @@ def test_csv_keeps_every_digit_and_the_others_are_escaped(tmp_path):
         Column("x", lambda r: rounding.fixed(r["value"], 2)),
     ]
     table = Table(columns, rows, ["1 < 2"])
-    paths = tables.write(table, tmp_path / "toy-table")
+    paths = tables.write(table, tmp_path / "toy-table", "Toys", "In nats.")
     assert [p.name for p in paths] == ["toy-table.csv", "toy-table.md", "toy-table.html"]
     csv, markdown, html = (p.read_text(encoding="utf-8") for p in paths)
     assert pd.read_csv(io.StringIO(csv)).value[0] == 1 / 3
     assert csv.splitlines()[2] == "<b>,"
+    assert markdown.startswith("# Toys\n\nIn nats.\n\n| Name")
     assert r"a \| b" in markdown
     assert "0.33" in markdown
     assert "&lt;b&gt;" in html

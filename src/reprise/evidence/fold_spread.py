@@ -33,11 +33,11 @@ def lent(
 ) -> Spread | None:
     """The variance of the contrast from fold to fold, of which `runs` have `folds` in common; shares are of their mean.
 
-    Members are the experiments among `everyone` that share model and dataset with one of the contrast and have at
-    least two folds; every family of the contrast has to have one. Of several experiments and one metric it is the
-    variance of residuals (see above). Of one experiment and any metrics, whose fold effects do not drop out, it is that
-    around each member's own mean, with the freedom of a single member: all share their folds. None for other
-    contrasts, of several experiments with an offset, where no member is found, and where a number is not positive.
+    Members are the experiments among `everyone` of the family of one of the contrast that have at least two folds;
+    every family of the contrast has to have one. Of several experiments and one metric it is the variance of residuals
+    (see above). Of one experiment and any metrics, whose fold effects do not drop out, it is that around each member's
+    own mean, with the freedom of a single member: all share their folds. None for other contrasts, of several
+    experiments with an offset, where no member is found, and where a number is not positive.
     """
     names = dict.fromkeys(term.experiment for _, term in contrast.weights)
     quantities = list(dict.fromkeys(term.quantity for _, term in contrast.weights))

@@ -22,6 +22,7 @@ class Measured:
     `counts` are the finished replicas behind each experiment, `borrowed` those whose deviation is another's, and
     `lenders` whose: the family's, or (under an alternative) that of the assumptions as chosen. `variances` (of one
     replica of each experiment, squared weights included) and `ratio` (of folds) say how many replicas would do.
+    `unknown` are the experiments of which no deviation is known, where that leaves the estimate without an error.
     """
 
     estimate: Estimate
@@ -31,6 +32,7 @@ class Measured:
     ratio: float = 0.0
     method: str = "seeds"
     lenders: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
 
 
 _ENOUGH = 2
@@ -100,8 +102,8 @@ def measure(
     `chosen` are, where `runs` are under an alternative, those under the assumptions as chosen.
 
     What is exact has no error. Folds are paired where all experiments have them. Otherwise experiments are independent
-    samples, and one with a single replica takes over the variance of its family (same model and dataset), pooled over
-    its members among `everyone`; so do then all of that family, of which the variance is taken to be one. So does one
+    samples, and one with a single replica takes over the variance of its family (`family_of`), pooled over its
+    members among `everyone`; so do then all of that family, of which the variance is taken to be one. So does one
     with two, where the family knows more than they do: with the single degree of freedom of two in the place of the
     family's many, a second replica would weaken a claim. Under an alternative it takes that of the same experiment as
     chosen, if that has more: were it the family's, which may be far smaller, a verdict would change for another reason
@@ -192,7 +194,8 @@ def _over_seeds(
         if key in lent_to:
             found = families[key]
             if found is None:
-                return Measured(Estimate(value), counts)
+                unknown = tuple(one for one in parts if keys[one] in lent_to and families[keys[one]] is None)
+                return Measured(Estimate(value), counts, unknown=unknown)
             shared[key] = shared.get(key, 0.0) + scale**2 / counts[name]
             variances.append(scale**2 * found.variance)
             borrowed.append(name)
@@ -217,6 +220,6 @@ def _shape(terms: list[tuple[float, Quantity]]) -> tuple[float, tuple[tuple[floa
     return scale, tuple((weight / scale, quantity) for weight, quantity in terms)
 
 
-def _family(everyone: Collection[Runs], family: tuple[str, str] | None, shape: tuple) -> Spread | None:
+def _family(everyone: Collection[Runs], family: tuple[str, ...] | None, shape: tuple) -> Spread | None:
     members = (runs for runs in everyone if family is not None and runs.family == family)
     return pooled([list(_values(member, list(shape)).values()) for member in members])

@@ -20,14 +20,20 @@ Quantity = tuple[str, str]
 """A metric and its split."""
 
 
-def family_of(resolved: Resolved | None) -> tuple[str, str] | None:
-    """Model and dataset: what has these in common is taken to vary alike from replica to replica.
+_TASK = (("data", "length"), ("training", "steps"))
+"""Settings whose other values are other tasks, or a training of another length."""
+
+
+def family_of(resolved: Resolved | None) -> tuple[str, ...] | None:
+    """Model, dataset and task: what has these in common is taken to vary alike from replica to replica.
 
     None of a check, and of what the tier does not run.
     """
     if resolved is None or resolved.is_check:
         return None
-    return resolved.config["model"]["name"], resolved.config["data"]["dataset"]
+    config = resolved.config
+    task = (config.get(section, {}).get("options", {}).get(setting) for section, setting in _TASK)
+    return config["model"]["name"], config["data"]["dataset"], *map(str, task)
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,7 @@ class Runs:
         return len(self.replicas) - len(self.finished)
 
     @property
-    def family(self) -> tuple[str, str] | None:
+    def family(self) -> tuple[str, ...] | None:
         return family_of(self.resolved)
 
     @property

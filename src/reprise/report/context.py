@@ -124,7 +124,7 @@ class Context:
     @cached_property
     def replicas(self) -> Replicas:
         """The same of all experiments and metrics at once, for what pools them."""
-        return Replicas(self.metrics, self.experiments)
+        return Replicas(self.metrics, self.experiments, self.paper.experiments)
 
     def points(self, experiment: str, metric: str, split: str, status: str = "finished") -> pd.DataFrame:
         """The curves of all replicas of one status: index x, a column a replica, NaN after its end."""

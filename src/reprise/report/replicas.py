@@ -1,32 +1,32 @@
-"""The numbers of all finished replicas of a paper, sorted once for all tables: by metric, by family, by fold."""
+"""The numbers of all replicas of a paper, sorted once for all tables: by metric, and as claims read run records."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
 from reprise.config.resolved import Resolved
-from reprise.evidence.runs import family_of
-
-TASK = (("data", "length"), ("data", "tokens"), ("training", "steps"))
-"""Settings whose other values are other tasks, or a training of another length."""
+from reprise.config.schema import Experiment
+from reprise.evidence.runs import Quantity, Replica, Runs
 
 
 class Replicas:
     """Replicas of experiments and variants by their names, as `Context.values` gives them one by one."""
 
-    def __init__(self, metrics: pd.DataFrame, experiments: Sequence[Resolved]) -> None:
-        """`metrics`: a paper's rows of metrics.csv."""
-        self._metrics, self._experiments = metrics, experiments
+    def __init__(
+        self, metrics: pd.DataFrame, experiments: Sequence[Resolved], entries: Mapping[str, Experiment]
+    ) -> None:
+        """`metrics`: a paper's rows of metrics.csv; `entries`: its experiments as configured."""
+        self._metrics, self._experiments, self._entries = metrics, experiments, entries
 
     @cached_property
-    def numbers(self) -> dict[tuple[str, str], dict[str, np.ndarray]]:
+    def numbers(self) -> dict[Quantity, dict[str, np.ndarray]]:
         """By metric and split, and then by name, the numbers of finished replicas in their order."""
         rows = self._metrics[self._metrics.status == "finished"].sort_values("replica", kind="stable")
-        found: dict[tuple[str, str], dict[str, np.ndarray]] = {}
+        found: dict[Quantity, dict[str, np.ndarray]] = {}
         for (metric, split, base, variant), of in rows.groupby(
             ["metric", "split", "experiment", "variant"], sort=False
         ):
@@ -35,21 +35,24 @@ class Replicas:
         return found
 
     @cached_property
-    def folded(self) -> set[str]:
-        """Names of what has folds for replicas."""
-        rows = self._metrics.loc[self._metrics.fold != "", ["experiment", "variant"]].drop_duplicates()
-        return {f"{base}@{variant}" if variant else base for base, variant in rows.itertuples(index=False)}
+    def runs(self) -> dict[str, Runs]:
+        """Every experiment and variant of the tier with its finished replicas."""
+        rows = self._metrics[self._metrics.status == "finished"]
+        found: dict[str, list[Replica]] = {}
+        for (base, variant, number, fold), of in rows.groupby(["experiment", "variant", "replica", "fold"], sort=True):
+            name = f"{base}@{variant}" if variant else base
+            metrics = dict(zip(zip(of.metric, of.split, strict=True), of.value.astype(float), strict=True))
+            found.setdefault(name, []).append(Replica(int(number), fold or None, True, metrics))
+        return {e.experiment: self._runs(e, found.get(e.experiment, [])) for e in self._experiments}
 
-    @cached_property
-    def _families(self) -> dict[str, tuple]:
-        return {e.experiment: _family(e) for e in self._experiments if family_of(e)}
+    def with_numbers(self, quantity: Quantity, numbers: Mapping[str, Sequence[float] | np.ndarray]) -> dict[str, Runs]:
+        """Every experiment and variant with one number a seed, which no record has as such, under this name."""
+        return {
+            e.experiment: self._runs(
+                e, [Replica(i, None, True, {quantity: float(v)}) for i, v in enumerate(numbers.get(e.experiment, ()))]
+            )
+            for e in self._experiments
+        }
 
-    def family(self, name: str) -> list[str]:
-        """The names of what is taken to vary alike from replica to replica, itself too; none of a check."""
-        own = self._families.get(name)
-        return [member for member, family in self._families.items() if own and family == own]
-
-
-def _family(experiment: Resolved) -> tuple:
-    options = (experiment.config[section].get("options", {}).get(key) for section, key in TASK)
-    return (*family_of(experiment), *map(str, options))
+    def _runs(self, experiment: Resolved, replicas: list[Replica]) -> Runs:
+        return Runs(experiment.experiment, "", experiment, self._entries[experiment.base], replicas)

@@ -1,42 +1,43 @@
-"""How sure a mean is, and how far the paper's number is from it: one measure for all tables.
+"""How sure a mean is, and how far the paper's number is from it: one measure for all tables, the one of verdicts.
 
-Both are told by how much one replica differs from the next. That is pooled over a family: all experiments and variants
-of the tier with the same model and dataset, which is what claims borrow for a lone replica
-(`reprise.evidence.measure`), and here also with the same settings of `reprise.report.replicas.TASK`, whose other values
-are other tasks. Of folds it is pooled over those members that have at least `FEWEST_FOLDS`, with the degrees of freedom
-of a single one, since all share their folds; their mean is as sure as Nadeau and Bengio say, as their training sets
-overlap (`reprise.evidence.statistics`).
+`reprise.evidence.measure` says how much one replica differs from the next: three or more seeds by themselves, fewer by
+their family, folds by whichever knows most. A table's interval and its gap in deviations rest on just that, so that no
+table contradicts the verdict beside it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
-from reprise.evidence.runs import Runs
-from reprise.evidence.statistics import Estimate, Spread, combine, fold_factor, folds, pooled
+from reprise.evidence.contrasts import Contrast, Term
+from reprise.evidence.measure import Measured as Found
+from reprise.evidence.measure import measure
+from reprise.evidence.runs import Quantity, Runs
 from reprise.report.context import Context
 from reprise.report.rounding import deviation, mean, plural, significant
 
-FEWEST_FOLDS = 3
-"""The deviation of fewer folds is no measure."""
 LEVEL = 0.95
 INTERVAL = "95 % interval"
 """What ± means in every table that does not say otherwise."""
 
-Values = Callable[[str], Sequence[float] | np.ndarray]
+Values = Callable[[str], Sequence[float]]
 """An experiment's or variant's number of each finished replica."""
+
+_NUMBER: Quantity = ("number", "")
+"""What a number is called that a table works out itself."""
 
 
 @dataclass(frozen=True)
 class Measured:
     """A mean over `n` finished replicas.
 
-    `own` is the deviation of these replicas, `deviation` that of one replica in its family with its degrees of
-    `freedom`, `reach` half of the 95 % interval of the mean; each None where too few have run to know it.
+    `own` is the deviation of these replicas, `deviation` the one that verdicts take for a replica, with its degrees of
+    `freedom`, and `lender` whose it is, where it is another's; `reach` is half of the 95 % interval of the mean. Each
+    is None where too few have run to know it, or nothing varies.
     """
 
     mean: float | None
@@ -45,51 +46,50 @@ class Measured:
     deviation: float | None = None
     freedom: float | None = None
     reach: float | None = None
+    lender: str | None = None
 
     def gap(self, paper: float | None) -> float | None:
         """Ours minus the paper's number."""
         return None if self.mean is None or paper is None or pd.isna(paper) else self.mean - paper
 
     def gap_in_deviations(self, paper: float | None) -> float | None:
-        """The gap in deviations of one replica of the family."""
+        """The gap in deviations of one replica."""
         gap = self.gap(paper)
         return gap / self.deviation if gap is not None and self.deviation else None
 
 
 def measured(context: Context, name: str, metric: str, split: str) -> Measured:
     """A metric of an experiment or variant."""
-    return measured_by(context, name, context.replicas.numbers.get((metric, split), {}))
+    values = context.replicas.numbers.get((metric, split), {}).get(name, ())
+    return _measured(name, values, (metric, split), context.replicas.runs)
 
 
-def measured_by(context: Context, name: str, numbers: Mapping[str, Sequence[float] | np.ndarray] | Values) -> Measured:
-    """A number that every member of the family has: by name, or as a function of the name."""
-    of = numbers if callable(numbers) else lambda member: numbers.get(member, ())
-    values, spread = of(name), _pool(context, name, of)
-    found = Measured(mean(values), len(values), deviation(values))
-    if not spread or not len(values):
-        return found
-    ratio = _fold_ratio(context, name)
-    factor = 1 / len(values) if ratio is None else fold_factor(len(values), ratio)
-    reach = _reach(combine(found.mean, [(factor, spread)]))
-    return Measured(found.mean, found.n, found.own, spread.deviation, spread.freedom, reach)
+def measured_by(context: Context, name: str, numbers: Mapping[str, Sequence[float]] | Values) -> Measured:
+    """A number that no record has as such, of every seed: by name, or as a function of the name."""
+    if callable(numbers):
+        numbers = {e.experiment: numbers(e.experiment) for e in context.experiments}
+    return _measured(name, numbers.get(name, ()), _NUMBER, context.replicas.with_numbers(_NUMBER, numbers))
 
 
-def paired_reach(context: Context, name: str, differences: Sequence[float] | pd.Series) -> float | None:
-    """Half of the 95 % interval of a mean of differences of equal folds; None for fewer than `FEWEST_FOLDS`."""
-    ratio = _fold_ratio(context, name)
-    if ratio is None or len(differences) < FEWEST_FOLDS:
-        return None
-    return _reach(folds(list(differences), ratio))
+def difference_reach(context: Context, name: str, other: str, metric: str, split: str) -> float | None:
+    """Half of the 95 % interval of the mean difference of two experiments; None where no deviation is known."""
+    terms = (Term(one, (metric, split)) for one in (name, other))
+    found = _measure(Contrast(tuple(zip((1.0, -1.0), terms, strict=True))), context.replicas.runs)
+    return _reach(found) if found else None
 
 
 def meaning(context: Context, names: Iterable[str], gaps: bool = False, shares: bool = False) -> str:
     """The sentences under a table that say what ± is, what stands in its place where `shares` are shown, and gaps."""
-    by_folds = not context.replicas.folded.isdisjoint(names)
-    of = "fold" if by_folds else "replica"
-    text = f"±: half of the {INTERVAL} of the mean, by Student's law from the standard deviation of one {of}"
-    text += ", pooled over the family: all that was trained of a model on one text or task"
+    by_folds = any(runs.by_fold for name in names if (runs := context.replicas.runs.get(name)))
+    text = f"±: half of the {INTERVAL} of the mean, by Student's law from the standard deviation that verdicts take for"
     if by_folds:
-        text += f" on at least {FEWEST_FOLDS} folds, whose overlap is accounted for after Nadeau and Bengio"
+        text += (
+            " one fold: that of its own folds, or of its family's (all that was trained of a model on one text) where "
+        )
+        text += "these know more, their overlap accounted for after Nadeau and Bengio"
+    else:
+        text += " one replica: that of its own from three on, else pooled over its family (all that was trained of a "
+        text += "model on one text or task), of a variant that of its experiment as chosen"
     if shares:
         text += ". Where the interval of a share would pass 0 or 1, it is given in brackets, cut there"
     return text + (". Gaps in deviations are in that deviation." if gaps else ".")
@@ -101,35 +101,37 @@ def noted(context: Context, names: Iterable[str], rows: pd.DataFrame, shares: bo
     return [meaning(context, names, shares=shares)] if known else []
 
 
-def deviations(found: Iterable[tuple[str, float | None, float | None]], of: str = "replica") -> list[str]:
-    """The sentence on the deviation of each family, given title, deviation and freedom of every model."""
+def deviations(found: Iterable[tuple[str, float | None, float | None, str | None]], of: str = "replica") -> list[str]:
+    """The sentence on the deviations that models borrow, given title, deviation, freedom and lender of every model."""
     groups: dict[tuple[float, float], list[str]] = {}
-    for title, std, freedom in found:
-        if std is not None and not pd.isna(std):
+    for title, std, freedom, lender in found:
+        if isinstance(lender, str):  # a column of a frame has NaN where there is none
             groups.setdefault((std, freedom), []).append(title)
     said = [
         f"{significant(std, 3)} with {plural(int(freedom), 'degree')} of freedom ({'; '.join(dict.fromkeys(titles))})"
         for (std, freedom), titles in groups.items()
     ]
-    return [f"Deviation of one {of}: {', '.join(said)}."] if said else []
+    return [f"Borrowed deviation of one {of}: {', '.join(said)}."] if said else []
 
 
-def _pool(context: Context, name: str, of: Values) -> Spread | None:
-    fewest = FEWEST_FOLDS if name in context.replicas.folded else 2
-    samples = [values for member in context.replicas.family(name) if len(values := of(member)) >= fewest]
-    found = pooled(samples)
-    if found and fewest == FEWEST_FOLDS:
-        return Spread(found.variance, max(map(len, samples)) - 1)
-    return found
+def _measured(name: str, values: Sequence[float], quantity: Quantity, runs: Mapping[str, Runs]) -> Measured:
+    plain = Measured(mean(values), len(values), deviation(values))
+    found = _measure(Contrast(((1.0, Term(name, quantity)),)), runs) if name in runs else None
+    if found is None or not found.variances:
+        return plain
+    lender = found.lenders[0] if found.lenders else None
+    variance, freedom = found.variances[0], found.estimate.freedom
+    return Measured(plain.mean, plain.n, plain.own, math.sqrt(variance), freedom, _reach(found), lender)
 
 
-def _fold_ratio(context: Context, name: str) -> float | None:
-    """n_test / n_train of an experiment whose replicas are folds; None of one whose replicas are seeds."""
-    if name not in context.replicas.folded:
-        return None
-    return Runs(name, "", context.resolved(name), context.entry(name)).fold_ratio
+def _measure(contrast: Contrast, runs: Mapping[str, Runs]) -> Found | None:
+    """As verdicts have it: variants as under an alternative, with their experiments as chosen beside them."""
+    names = [term.experiment for _, term in contrast.weights]
+    chosen = {name: runs[name.partition("@")[0]] for name in names if name.partition("@")[0] in runs}
+    varied = any("@" in name for name in names)
+    return measure(contrast, runs, runs.values(), chosen if varied and len(chosen) == len(names) else None)
 
 
-def _reach(estimate: Estimate) -> float | None:
-    bounds = estimate.interval(LEVEL)
-    return None if bounds is None else bounds[1] - estimate.value
+def _reach(found: Found) -> float | None:
+    bounds = found.estimate.interval(LEVEL)
+    return None if bounds is None else bounds[1] - found.estimate.value

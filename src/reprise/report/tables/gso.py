@@ -14,7 +14,7 @@ from reprise.report.context import Context, of_experiment
 from reprise.report.gso import CHARACTER, astray, by_fold, corpora, paired
 from reprise.report.gso_unit import sentences
 from reprise.report.rounding import NONE, deviation, fixed, integer, mean, spread
-from reprise.report.spreads import INTERVAL, deviations, meaning, measured, noted, paired_reach
+from reprise.report.spreads import INTERVAL, deviations, difference_reach, meaning, measured, noted
 from reprise.report.tables import Column, Table
 from reprise.report.words import replicas
 
@@ -37,7 +37,7 @@ def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     if rows.difference.notna().any():
         notes.append(
             "Above the model without D and E: the general one of the same activation; mean of the differences of equal "
-            f"folds, in nats per character, ± half of its {INTERVAL} by their own deviation."
+            f"folds, in nats per character, ± half of its {INTERVAL}."
         )
     notes += _precision(context, names, rows)
     where = {name: astray(context, name) for name in names}
@@ -50,7 +50,9 @@ def _precision(context: Context, names: Sequence[str], rows: pd.DataFrame) -> li
     known = rows[rows.nats_reach.notna()]
     if known.empty:
         return []
-    found = deviations(zip(known.title, known.replica_std, known.freedom, strict=True), of="fold, in nats")
+    found = deviations(
+        zip(known.title, known.replica_std, known.freedom, known.lender, strict=True), of="fold, in nats"
+    )
     return [meaning(context, names, gaps=rows.gap_as_nats.notna().any()), *found]
 
 
@@ -107,6 +109,7 @@ def _row(context: Context, name: str, names: Sequence[str]) -> dict[str, Any]:
         "nats_by_line": by_line.mean,
         "replica_std": nats.deviation,
         "freedom": nats.freedom,
+        "lender": nats.lender,
         "gap_as_nats": nats.gap(paper),
         "gap_as_bits": in_bits.gap(paper),
         "gap_as_nats_in_std": nats.gap_in_deviations(paper),
@@ -114,7 +117,7 @@ def _row(context: Context, name: str, names: Sequence[str]) -> dict[str, Any]:
         "difference_to": plain,
         "difference": mean(differences),
         "difference_std": deviation(differences),
-        "difference_reach": paired_reach(context, name, differences),
+        "difference_reach": difference_reach(context, name, plain, CHARACTER, "test") if plain else None,
         "best_epoch": mean(context.values(name, "best_epoch", "valid")),
         "n": nats.n,
         "diverged": len(astray(context, name)),

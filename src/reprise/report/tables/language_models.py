@@ -21,8 +21,8 @@ _ASTRAY = 1.5
 def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row an experiment: the paper's test perplexity, ours ± its interval, and the gap, absolute and in deviations.
 
-    Both rest on the deviation of one replica in a family of models (`reprise.report.spreads`); a note gives it. An
-    experiment that this tier trains on another corpus is not set beside the paper's number.
+    Both rest on the deviation of one replica that verdicts take (`reprise.report.spreads`); a note gives those that are
+    borrowed. An experiment that this tier trains on another corpus is not set beside the paper's number.
     """
     names = context.cited_by(table_id)
     rows = pd.DataFrame([_row(context, name) for name in names]).astype({"parameters": "Int64"})
@@ -60,6 +60,7 @@ def _row(context: Context, name: str) -> dict[str, Any]:
         "gap": ours.gap(paper),
         "replica_std": ours.deviation,
         "freedom": ours.freedom,
+        "lender": ours.lender,
         "gap_in_std": ours.gap_in_deviations(paper),
         "valid_mean": valid.mean,
         "valid_std": valid.own,
@@ -83,11 +84,11 @@ def _notes(context: Context, name: str) -> list[str]:
 
 
 def _deviations(context: Context, names: list[str], rows: pd.DataFrame) -> list[str]:
-    """What ± and the gaps are measured in: the deviation of each family, and the models of which it is."""
+    """What ± and the gaps are measured in, and the deviations that models borrow."""
     known = rows[rows.reach.notna()]
     if known.empty:
         return []
-    found = spreads.deviations(zip(known.title, known.replica_std, known.freedom, strict=True))
+    found = spreads.deviations(zip(known.title, known.replica_std, known.freedom, known.lender, strict=True))
     return [spreads.meaning(context, names, gaps=rows.gap.notna().any()), *found]
 
 

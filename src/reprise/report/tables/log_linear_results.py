@@ -99,7 +99,7 @@ def _precision(context: Context, names: list[str], rows: pd.DataFrame, gaps: boo
     known = rows[rows.test1_reach.notna()]
     if known.empty:
         return []
-    found = deviations(zip(known.title, known.test1_deviation, known.freedom, strict=True))
+    found = deviations(zip(known.title, known.test1_deviation, known.freedom, known.test1_lender, strict=True))
     return (
         [meaning(context, names, gaps), *(f"On Test1: {text}" for text in found)] if gaps else [meaning(context, names)]
     )
@@ -124,6 +124,7 @@ def _row(context: Context, name: str) -> dict[str, Any]:
         found, paper = measured(context, name, METRIC, split), _paper(context, name, split)
         row |= {f"{split}_paper": paper, f"{split}_mean": found.mean, f"{split}_std": found.own}
         row |= {f"{split}_reach": found.reach, f"{split}_deviation": found.deviation, "freedom": found.freedom}
+        row[f"{split}_lender"] = found.lender
         row |= {f"{split}_gap": found.gap(paper), f"{split}_gap_in_std": found.gap_in_deviations(paper)}
         row[f"{split}_best"] = mean(context.values(name, BEST, split))
     return row
