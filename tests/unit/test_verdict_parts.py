@@ -8,6 +8,9 @@ from dataclasses import replace
 from claims_helpers import below, claim, decide, runs, with_unit
 from scipy import stats
 
+from reprise.config.resolved import Resolved
+from reprise.evidence import identities
+from reprise.evidence.runs import Replica, Runs
 from reprise.evidence.verdicts import DIRECTION, INCONCLUSIVE, NOT, REPRODUCED, Part, judge
 
 LOW, HIGH = [10.0, 10.2, 9.8], [12.0, 12.2, 11.8]
@@ -44,6 +47,23 @@ def test_next_to_nothing_is_measured_in_the_unit_that_the_paper_states():
     assert 0.1 * math.log(2) < interval[1] < 0.1
     for unit, verdict in (("nats/token", NOT), ("bits/token", INCONCLUSIVE), ("bits/character", INCONCLUSIVE)):
         assert decide(order, *(replace(r, entry=with_unit(r.entry, unit)) for r in wide)).verdict == verdict
+
+
+def test_a_difference_that_is_established_is_there_however_small_beside_others_too():
+    small = Part(1.0, 0.1, 1e-4, 1.0, negligible=True)
+    undecided, gone = Part(0.5, 0.6, 0.2, 0.8), Part(0.5, 0.6, 0.2, 0.8, negligible=True)
+    assert judge("ordering", [small]) == REPRODUCED
+    assert judge("ordering", [small, undecided]) == INCONCLUSIVE
+    assert judge("ordering", [small, gone]) == NOT
+
+
+def test_parts_say_the_units_of_both_numbers():
+    given = [runs("a", LOW, paper=1.0, unit="nats/token"), runs("b", HIGH, paper=2.0, unit="nats/token")]
+    (same,) = decide(A_BELOW_B, *given).parts
+    assert (same["unit"], same["paper"], same["paper_unit"], same["paper_here"]) == ("nats/token", 1.0, None, 1.0)
+    (bits,) = decide(A_BELOW_B, *(replace(r, entry=with_unit(r.entry, "bits/token")) for r in given)).parts
+    assert (bits["paper"], bits["paper_unit"]) == (1.0, "bits/token")
+    assert math.isclose(bits["paper_here"], math.log(2))
 
 
 def test_a_second_replica_of_each_weakens_no_claim():
@@ -87,3 +107,22 @@ def test_the_interval_of_a_share_stays_within_what_there_can_be():
 def test_what_lacks_a_second_replica_is_named():
     sentence = decide(A_BELOW_B, runs("a", [10.0], family="x"), runs("b", HIGH, family="y")).sentence
     assert sentence.endswith(" A second replica of A would show how far replicas differ.")
+    # Of B, a lone one as well, the family knows how far.
+    family = runs("c", [20.0, 20.5, 19.5], family="y")
+    alone = decide(A_BELOW_B, runs("a", [10.0], family="x"), runs("b", [12.0], family="y"), family)
+    assert alone.sentence.endswith(" A second replica of A would show how far replicas differ.")
+
+
+def test_an_identity_that_holds_names_the_error_that_comes_nearest_to_its_tolerance():
+    exact, timed = (
+        Runs(
+            name, "", Resolved("p", name, "quick", "t", 1, {"tolerance": bound}, {}, None), runs("a", LOW).entry, [one]
+        )
+        for name, bound, one in (
+            ("exact", 0.0, Replica(0, None, True, {("max_error", "operations"): 0.0})),
+            ("timed", 0.1, Replica(0, None, True, {("max_error", "K = 2"): 0.01, ("max_error", "K = 9"): 0.06})),
+        )
+    )
+    found = identities.decide(claim("identity", checks=["exact", "timed"]), {"exact": exact, "timed": timed})
+    said = "Largest error of 3 comparisons, by its tolerance: K = 9, 0.06 (tolerance 0.1)."
+    assert (found.verdict, found.sentence) == (REPRODUCED, said)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from verify_helpers import RUN, claims, edit, leave, metric, new_clone, resolved, verify
 
+from reprise.report.verdicts import turns
 from reprise.training.protocol import Outcome
 from reprise.training.record import make_record, write_record
 
@@ -76,6 +77,9 @@ def test_fewer_replicas_alone_flip_nothing(clone):
     assert (found["verdict"], under["before"], under["verdict"]) == ("reproduced", *["direction only"] * 2)
     assert under["flips"] is False
     assert under["sentence"].endswith(" With as few replicas the choice is direction only.")
+    # That is another verdict than the claim's, and the table of assumptions says why.
+    assert under["fewer"] is True
+    assert turns([("D1", under)]) == "D1: direction only → direction only (with as few replicas)"
 
 
 def test_an_alternative_that_was_not_trained_flips_nothing(clone):

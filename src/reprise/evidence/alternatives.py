@@ -23,9 +23,9 @@ def alternatives(claim: Claim, paper: Paper, runs: Mapping[str, Runs], chosen: D
     Experiments that do not rest on the assumption stay as they are. Where that leaves out a part of the claim, the
     verdict under the alternative is set against that on the same part under the choice, and the sentence says which
     experiments it leaves out. Where it was run with fewer replicas, it is set against what the choice says with as
-    few, and the sentence tells: a verdict that fewer replicas cannot reach hangs on their number and not on the choice.
-    An alternative that measures something else takes the same records, and all of the claim;
-    it is "not run" where some of these records lack the other metric.
+    few, and the sentence tells (`fewer`: that is another verdict than with all of its replicas): a verdict that fewer
+    replicas cannot reach hangs on their number and not on the choice. An alternative that measures something else takes
+    the same records, and all of the claim; it is "not run" where some of these records lack the other metric.
     """
     found = {}
     for name, assumption in paper.assumptions.items():
@@ -43,14 +43,15 @@ def alternatives(claim: Claim, paper: Paper, runs: Mapping[str, Runs], chosen: D
             if not looked_at:
                 continue
             as_few = {e: fewer for e, variant in variants.items() if (fewer := _as_few(runs[e], variant))}
-            before = chosen
+            whole = before = chosen
+            if len(looked_at) < len(parts_of(claim)):
+                whole = before = decide(claim, runs, runs, covered)
             if as_few:
                 before = decide(claim, {**runs, **as_few}, runs, covered)
-            elif len(looked_at) < len(parts_of(claim)):
-                before = decide(claim, runs, runs, covered)
             under = decide(claim, {**runs, **variants}, runs, covered)
             run = [e for e in variants if any(e in names for names in looked_at)]
             found[suffix] = _entry(claim, under, before, covered, run)
+            found[suffix]["fewer"] = before.verdict != whole.verdict
             if as_few:
                 found[suffix]["sentence"] += f" With as few replicas the choice is {before.verdict}."
             left = [runs[e].title for e in experiments_of(claim) if e in resting - variants.keys()]
@@ -67,6 +68,7 @@ def _entry(claim: Claim, under: Decision, before: Decision, covered: Covered, ru
         "flips": under.verdict != before.verdict and NOT_RUN not in {under.verdict, before.verdict},
         "before": before.verdict,
         "parts": [sum(map(covered, parts)), len(parts)],
+        "fewer": False,
         "experiments": run,
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reprise.config.claims import Claim
@@ -23,6 +23,7 @@ from reprise.evidence.verdicts import (
     everything,
     judge,
     refuted,
+    sunk,
     tail_of,
     to_decide,
 )
@@ -82,10 +83,9 @@ def _judgeable(part: Compared, kind: str) -> Part:
 
 def _failing(parts: Sequence[Compared], judged: Sequence[Part], kind: str) -> tuple[Compared, str]:
     """The part on which a claim fails, and why, where that is not for being refuted but for having next to nothing."""
-    pairs = list(zip(judged, parts, strict=True))
     if any(refuted(kind, judged)):
-        return min(pairs, key=lambda pair: pair[0].p_against)[1], ""
-    negligible = next(part for of, part in pairs if of.negligible)
+        return min(zip(judged, parts, strict=True), key=lambda pair: pair[0].p_against)[1], ""
+    negligible = next(part for gone, part in zip(sunk(kind, judged), parts, strict=True) if gone)
     return negligible, " At 95 % that is less than a tenth of the paper's difference."
 
 
@@ -107,8 +107,9 @@ def _would_do(left: Sequence[Compared], needed: int | None, runs: Mapping[str, R
         if folds:
             return "A second fold would show how far folds differ."
         counts = {name: count for part in unknown for name, count in part.plain.counts.items()}
-        lone = [runs[name].title for name, count in counts.items() if count == 1]
-        which = "each" if len(lone) == len(counts) else listed(lone)
+        # One replica of an experiment whose family knows how far its replicas differ is no reason for another.
+        lone = dict.fromkeys(name for part in unknown for name in part.test.unknown)
+        which = "each" if len(lone) == len(counts) else listed([runs[name].title for name in lone])
         return f"A second replica of {which} would show how far replicas differ."
     if needed is not None:
         found = "folds" if folds else "replicas of each"
@@ -139,7 +140,10 @@ def _diverged(lost: Sequence[Runs]) -> str:
 
 
 def _row(part: Compared, runs: Mapping[str, Runs], kind: str) -> dict[str, Any]:
-    """A part in numbers. `estimate` is the plain difference, in the direction of the claim; `p` that of the test."""
+    """A part in numbers. `estimate` is the plain difference, in the direction of the claim; `p` that of the test.
+
+    `paper` is as printed, in `paper_unit`; `paper_here` the same in ours, None where it cannot be turned into that.
+    """
     terms = part.statement.plain.weights
     return {
         "terms": [
@@ -153,5 +157,14 @@ def _row(part: Compared, runs: Mapping[str, Runs], kind: str) -> dict[str, Any]:
         "p": part.test.estimate.p_above(),
         "n": {runs[name].name: count for name, count in part.plain.counts.items()},
         "borrowed": [runs[name].name for name in part.plain.borrowed],
+        "unit": _unit(runs[term.experiment].unit(term.quantity) for _, term in terms),
         "paper": part.paper,
+        "paper_unit": _unit(runs[term.experiment].reported_unit(term.quantity) for _, term in terms),
+        "paper_here": part.paper_here,
     }
+
+
+def _unit(units: Iterable[str | None]) -> str | None:
+    """The unit that all terms have; of the paper's None is: that of ours."""
+    found = set(units)
+    return found.pop() if len(found) == 1 else None

@@ -8,7 +8,7 @@ from typing import Any
 from reprise.config.claims import Claim
 from reprise.evidence.runs import Runs
 from reprise.evidence.verdicts import NOT, REPRODUCED, Decision
-from reprise.evidence.wording import number, plural
+from reprise.evidence.wording import number
 
 
 def decide(claim: Claim, runs: Mapping[str, Runs]) -> Decision:
@@ -16,10 +16,10 @@ def decide(claim: Claim, runs: Mapping[str, Runs]) -> Decision:
     rows = [row for name in claim.checks for row in _comparisons(runs[name])]
     failed = [row for row in rows if not row["held"]]
     if not failed:
-        worst = max(rows, key=lambda row: row["estimate"])
-        sentence = f"Largest error of {plural(len(rows), 'comparison')}: "
-        return Decision(REPRODUCED, f"{sentence}{_error(worst)}.", "computed error", rows)
-    worst = max(failed, key=lambda row: row["estimate"] / (row["tolerance"] or 1.0))
+        worst = max(rows, key=_share)
+        several = f"Largest error of {len(rows)} comparisons, by its tolerance" if len(rows) > 1 else "Error"
+        return Decision(REPRODUCED, f"{several}: {worst['label']}, {_error(worst)}.", "computed error", rows)
+    worst = max(failed, key=_share)
     head = f"{len(failed)} of {len(rows)} comparisons fail, the worst" if len(rows) > 1 else "Fails"
     sentence = f"{head}: {worst['label']}, error {_error(worst)}."
     corrected = [row for name in claim.corrections for row in _comparisons(runs[name])]
@@ -46,6 +46,11 @@ def _comparisons(runs: Runs) -> list[dict[str, Any]]:
         for (metric, split), value in replica.metrics.items()
         if metric == "max_error"
     ]
+
+
+def _share(row: Mapping[str, Any]) -> float:
+    """The error in units of its tolerance, of which there may be none."""
+    return row["estimate"] / (row["tolerance"] or 1.0)
 
 
 def _error(row: Mapping[str, Any]) -> str:

@@ -2,11 +2,11 @@
 
 A claim is *reproduced* where every part is established: its one-sided test, at 2.5 % (so that a two-sided 95 % interval
 excludes the opposite), at 5 % for each of the two tests of an equivalence. Several parts are tested together after
-Holm. It is *not reproduced* where the opposite of a part is established in the same way, or where what is left of a
-difference is, at 95 %, less than a tenth of the paper's, read in the unit that it states. A superiority with a margin
-whose difference is there but may be smaller is *direction only*; so is a superiority, ordering or threshold all of
-whose parts lie on the claimed side by more than a standard error (by anything, where no deviation is known). The rest
-is *inconclusive*.
+Holm. It is *not reproduced* where the opposite of a part is established in the same way, or where of a difference that
+is not established what is left is, at 95 %, less than a tenth of the paper's, read in the unit that it states. A
+superiority with a margin whose difference is there but may be smaller is *direction only*; so is a superiority,
+ordering or threshold all of whose parts lie on the claimed side by more than a standard error (by anything, where no
+deviation is known). The rest is *inconclusive*.
 
 A replica that diverged has no number: comparisons rest on the others, and are then at best *direction only* (of an
 equivalence, *inconclusive*), since what is left is no fair sample. In a share it counts by what it reached before.
@@ -89,6 +89,11 @@ def refuted(kind: str, parts: Sequence[Part]) -> list[bool]:
     return [p <= tail_of(kind) for p in holm([part.p_against for part in parts])]
 
 
+def sunk(kind: str, parts: Sequence[Part]) -> list[bool]:
+    """Of which parts next to nothing is left: a difference that is established is there, however small."""
+    return [part.negligible and not held for part, held in zip(parts, established(kind, parts), strict=True)]
+
+
 def to_decide(
     left: Sequence[Any],
     toward: Callable[[Any], bool],
@@ -117,7 +122,7 @@ def judge(kind: str, parts: Sequence[Part], diverged: bool = False) -> str:
     directions = [part.p_direction for part in parts if part.p_direction is not None]
     if len(directions) == len(parts) and all(p <= tail for p in holm(directions)):
         return DIRECTION
-    if any(part.negligible for part in parts) or any(refuted(kind, parts)):
+    if any(sunk(kind, parts)) or any(refuted(kind, parts)):
         return NOT if not diverged else INCONCLUSIVE
     if directed and all(part.toward > (part.error or 0.0) for part in parts):
         return DIRECTION

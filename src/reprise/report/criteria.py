@@ -39,8 +39,8 @@ def key() -> list[tuple[str, str]]:
         ),
         (
             NOT,
-            "the opposite of a comparison is established in the same way, or what can be left of a difference is, at "
-            f"{level}, less than {percent(NEGLIGIBLE)} of the paper's.",
+            "the opposite of a comparison is established in the same way, or what can be left of one that is not "
+            f"established is, at {level}, less than {percent(NEGLIGIBLE)} of the paper's.",
         ),
         (INCONCLUSIVE, "anything else: the runs say neither. The sentence says how many replicas might."),
         (CONTRADICTED, "the paper, or its author's log, says otherwise itself; what our records alone say is added."),
@@ -67,8 +67,8 @@ def key() -> list[tuple[str, str]]:
         (
             "Seeds, folds",
             "seeds are independent replicas, their degrees of freedom after Welch and Satterthwaite; one or two "
-            "borrow the deviation of their family (same model and dataset). Folds are paired, their variance after "
-            "Nadeau and Bengio.",
+            "borrow the deviation of their family (same model, dataset and task). Folds are paired, their variance "
+            "after Nadeau and Bengio. ± in tables is from the same.",
         ),
         (
             "Diverged",

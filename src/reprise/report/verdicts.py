@@ -90,14 +90,20 @@ def how_many_run(alternatives: Mapping[str, Mapping[str, Any]]) -> str:
 
 def turns(entries: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
     """ "U1, U3: inconclusive → direction only (2 of 4 comparisons)": claims with what they are as chosen and under one
-    alternative; of how many comparisons, where it is not of all, so that the verdict as chosen is not the claim's.
+    alternative; of how many comparisons, and that fewer replicas are behind it, where the verdict as chosen is not the
+    claim's for that.
     """
     found: dict[tuple[str, str], list[str]] = {}
     for key, entry in entries:
         turn = f"{entry['before']} → {entry['verdict']}"
         turn = NOT_RUN if turn == f"{NOT_RUN} → {NOT_RUN}" else turn
-        found.setdefault((turn, part_of(entry)), []).append(key)
+        found.setdefault((turn, part_of(entry) + fewer_of(entry)), []).append(key)
     return "; ".join(f"{', '.join(keys)}: {turn}{part}" for (turn, part), keys in found.items())
+
+
+def fewer_of(entry: Mapping[str, Any]) -> str:
+    """ " (with as few replicas)", of an alternative that is set against the choice cut to as few; "" where not."""
+    return " (with as few replicas)" if entry.get("fewer") else ""
 
 
 def part_of(entry: Mapping[str, Any]) -> str:

@@ -46,6 +46,11 @@ def consequences(context: Context, table_id: str, options: Mapping[str, Any]) ->
             "Where only a part of a claim's comparisons could be looked at (2 of 4), both verdicts are on these alone: "
             "the one as chosen may differ from the claim's, which is on all of them."
         )
+    if any(verdicts.fewer_of(entry) for outcome in found.values() for entry in outcome.claims.values()):
+        notes.append(
+            "With as few replicas: as chosen, the claim was judged with as many as were trained under the alternative, "
+            "which says less than all that there are."
+        )
     notes += [f"Deviation {key}: {entry.title}." for key, entry in context.paper.deviations.items()]
     return Table(columns, frame, notes)
 
