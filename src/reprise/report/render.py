@@ -41,5 +41,6 @@ def render(project: Project, contexts: Mapping[str, Context], names: Iterable[st
                 drawn = function(context, entry.id, options)
             written += style.save(drawn, stem)
         else:
-            written += tables.write(function(context, entry.id, options), stem)
+            table, display = function(context, entry.id, options), entry.display
+            written += tables.write(table, stem, display.title, display.caption)
     return written

@@ -99,9 +99,12 @@ class Table:
         return reading.to_markdown(index=False, tablefmt=style, colalign=aligned, disable_numparse=True)
 
 
-def write(table: Table, stem: Path) -> list[Path]:
-    """Writes `stem`.csv, .md and .html, each whole or not at all; returns their paths."""
-    texts = {"csv": table.csv(), "md": table.markdown(), "html": table.html()}
+def write(table: Table, stem: Path, title: str, caption: str) -> list[Path]:
+    """Writes `stem`.csv, .md and .html, each whole or not at all; returns their paths.
+
+    The .md is read by itself: it begins with title and caption, which say units too. The page adds them to the .html.
+    """
+    texts = {"csv": table.csv(), "md": f"# {title}\n\n{caption}\n\n{table.markdown()}", "html": table.html()}
     paths = []
     for kind, text in texts.items():
         path = stem.parent / f"{stem.name}.{kind}"
