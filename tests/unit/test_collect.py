@@ -87,6 +87,18 @@ def test_a_record_renamed_to_the_current_hash_is_refused(tmp_path):
         collect([new], tmp_path, tmp_path / "out")
 
 
+def test_a_record_copied_to_the_name_of_another_replica_is_refused(tmp_path):
+    one = experiment()
+    leave(tmp_path, one, 0, 1.0)
+    copy = tmp_path / one.record_path(1)
+    copy.write_bytes((tmp_path / one.record_path(0)).read_bytes())
+    with pytest.raises(UserError) as caught:
+        collect([one], tmp_path, tmp_path / "out")
+    says = "key replica: the record is of replica 0, not of 1; remove the file and run the pipeline again"
+    assert str(caught.value) == f"{copy}: {says}"
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize(
     ("damage", "says"),
     [

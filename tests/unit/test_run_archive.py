@@ -137,6 +137,17 @@ def test_damaged_archives_and_altered_records_are_not_taken(tmp_path):
     assert not (tmp_path / "here").exists()
 
 
+def test_a_record_under_the_name_of_another_replica_is_not_taken(tmp_path):
+    one = which()
+    leave(tmp_path / "out", one, 0)
+    content = (tmp_path / "out" / one.record_path(0)).read_bytes()
+    path = archive_of(tmp_path / "a.tgz", *((name, content) for name in one.record_paths()))
+    says = r"1-\w+.json: key replica: the record is of replica 0, not of 1; bring the archive from the"
+    with pytest.raises(UserError, match=says):
+        take_in(path, [one], tmp_path / "here")
+    assert not (tmp_path / "here").exists()
+
+
 def test_a_run_archives_what_it_did_and_its_checkpoints_are_where_they_are_wanted(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     corpus = make_corpus(tmp_path)

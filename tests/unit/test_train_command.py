@@ -48,6 +48,18 @@ def test_an_altered_record_is_not_taken_for_one(resolved, capsys):
     assert "not a whole run record; remove the file" in capsys.readouterr().err
 
 
+def test_the_record_of_another_replica_is_not_taken_for_this_one(resolved, capsys):
+    assert train(0) == 0
+    content = Path(resolved.record_path(0)).read_bytes()
+    for folder, more in ((Path("found"), ["--found", "found"]), (Path(), [])):
+        path = folder / resolved.record_path(1)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        assert train(1, *more) == EXIT_USAGE
+        assert capsys.readouterr().err.startswith(f"reprise: error: {path}: key replica: the record is of replica 0, ")
+        assert path.read_bytes() == content
+
+
 def test_a_replica_that_the_tier_has_not_is_told(resolved, capsys):
     for replica, note in ((1, ""), (7, "note: the tier quick has replicas 0 to 1; this record is not collected\n")):
         assert train(replica) == 0

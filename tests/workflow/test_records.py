@@ -43,6 +43,13 @@ def another_configuration(text: str) -> str:
     return json.dumps(record)
 
 
+def another_replica(text: str) -> str:
+    record = json.loads(text)
+    record["replica"] = 1
+    record["result_sha256"] = result_digest(record)
+    return json.dumps(record)
+
+
 def not_a_number(text: str) -> str:
     record = json.loads(text)
     record["metrics"][0]["value"] = float("nan")
@@ -58,6 +65,7 @@ def not_a_number(text: str) -> str:
         (another_number, "key result_sha256 does not fit the content, which was altered"),
         (another_setting, "key config_hash is not the hash of the key config"),
         (another_configuration, "key config_hash: the record is of digits/lstm-t5 with "),
+        (another_replica, "key replica: the record is of replica 1, not of 0"),
     ],
 )
 def test_a_bad_record_is_refused(finished: Project, damage: Callable[[str], str], words: str) -> None:

@@ -56,12 +56,12 @@ def run(given: argparse.Namespace) -> int | None:
     output = given.output or Path(resolved.record_path(given.replica))
     there = given.found / resolved.record_path(given.replica) if given.found else None
     if there is not None and there.is_file():
-        write_record(output, read_record(there, resolved))
+        write_record(output, read_record(there, resolved, given.replica))
         there.unlink()  # so that whoever removes the record later has it trained again
         print(f"{output}: moved from {given.found}")
         return None
     if output.exists():
-        read_record(output, resolved)
+        read_record(output, resolved, given.replica)
         print(f"{output}: already there; nothing to train (--output FILE trains it again)")
         return None
     corpus = given.corpus or (Path(resolved.corpus) if resolved.corpus else None)

@@ -34,10 +34,10 @@ def collect(experiments: Iterable[Resolved], root: Path, folder: Path) -> tuple[
     """
     records, wanted = [], 0
     for experiment in experiments:
-        for path in experiment.record_paths():
+        for replica, path in enumerate(experiment.record_paths()):
             wanted += 1
             if (root / path).exists():
-                records.append((experiment, read_record(root / path, experiment)))
+                records.append((experiment, read_record(root / path, experiment, replica)))
     rows = [row for experiment, record in records for row in _metric_rows(experiment, record)]
     curves = (row for experiment, record in records for row in _curve_rows(experiment, record))
     write_atomically(folder / "metrics.csv", _csv(rows, KEYS))

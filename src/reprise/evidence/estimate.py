@@ -208,7 +208,7 @@ def hours(seconds: float) -> str:
 
 def _records(experiment: Resolved, root: Path) -> list[dict[str, Any]]:
     paths = [root / path for path in experiment.record_paths()]
-    return [read_record(path, experiment) for path in paths if path.exists()]
+    return [read_record(path, experiment, replica) for replica, path in enumerate(paths) if path.exists()]
 
 
 def _on_cpu(record: dict[str, Any]) -> bool:

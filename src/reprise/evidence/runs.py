@@ -148,7 +148,11 @@ def load_runs(project: Project, experiments: Iterable[Resolved]) -> dict[str, di
     for resolved in experiments:
         entry = project.papers[resolved.paper].experiments[resolved.base]
         paths = [project.root / path for path in resolved.record_paths()]
-        replicas = [_replica(read_record(path, resolved), asked[resolved.paper]) for path in paths if path.exists()]
+        replicas = [
+            _replica(read_record(path, resolved, number), asked[resolved.paper])
+            for number, path in enumerate(paths)
+            if path.exists()
+        ]
         title = f"{entry.title} ({resolved.alternative})" if resolved.alternative else entry.title
         runs = Runs(resolved.experiment, title, resolved, entry, replicas)
         found[resolved.paper][resolved.experiment] = runs

@@ -66,7 +66,7 @@ def run_job(job: Job) -> dict[str, Any]:
     with replica_lock(job.state_path.with_suffix(".lock"), job.title, job.wait):
         if job.output.exists():
             # Another process finished it while this one waited for the lock.
-            return read_record(job.output, job.resolved)
+            return read_record(job.output, job.resolved, job.replica)
         torch.set_num_threads(job.threads)
         prepare_environment()
         torch.use_deterministic_algorithms(True, warn_only=True)

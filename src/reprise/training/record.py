@@ -76,7 +76,7 @@ def write_record(path: Path, record: dict[str, Any]) -> None:
     write_json(path, record)
 
 
-def read_record(path: Path, expected: Resolved | None = None) -> dict[str, Any]:
+def read_record(path: Path, expected: Resolved | None = None, replica: int | None = None) -> dict[str, Any]:
     """The record in a file, as `parse_record` takes it. Errors: as there, and where there is no such file."""
     try:
         content = path.read_bytes()
@@ -84,16 +84,20 @@ def read_record(path: Path, expected: Resolved | None = None) -> dict[str, Any]:
         raise UserError(f"{path}: no such record; run the pipeline to train it") from None
     except OSError:
         raise UserError(_not_whole(path, _REMEDY)) from None
-    return parse_record(content, path, expected)
+    return parse_record(content, path, expected, replica)
 
 
 def parse_record(
-    content: bytes, name: Path | str, expected: Resolved | None = None, remedy: str = _REMEDY
+    content: bytes,
+    name: Path | str,
+    expected: Resolved | None = None,
+    replica: int | None = None,
+    remedy: str = _REMEDY,
 ) -> dict[str, Any]:
-    """A whole, unaltered record; with `expected`, one of that experiment and configuration.
+    """A whole, unaltered record; with `expected`, one of that experiment and configuration, with `replica` its number.
 
-    Errors: `UserError` for a truncated or altered record, or one of another config; it begins with `name`, which says
-    where the content comes from, and ends with the `remedy`.
+    Errors: `UserError` for a truncated or altered record, or one of another config or replica; it begins with `name`,
+    which says where the content comes from, and ends with the `remedy`.
     """
     try:
         record = json.loads(content.decode("utf-8"))
@@ -113,6 +117,11 @@ def parse_record(
         raise UserError(
             f"{name}: key config_hash: the record is of {record['paper']}/{record['experiment']} with "
             f"{record['config_hash']}, not of {expected.id} with {expected.config_hash}; {remedy}"
+        )
+    # A copy under another replica's name would count as one more replica.
+    if replica is not None and record["replica"] != replica:
+        raise UserError(
+            f"{name}: key replica: the record is of replica {record['replica']}, not of {replica}; {remedy}"
         )
     return record
 

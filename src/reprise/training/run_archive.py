@@ -79,7 +79,11 @@ def take_in(path: Path, experiments: Iterable[Resolved], root: Path) -> tuple[in
     are of no experiment of the current configuration: they are not taken. Raises `UserError` before anything is
     written where the archive is damaged, holds something that does not belong into one, or a record that was altered.
     """
-    owners = {record: experiment for experiment in experiments for record in experiment.record_paths()}
+    owners = {
+        record: (experiment, replica)
+        for experiment in experiments
+        for replica, record in enumerate(experiment.record_paths())
+    }
     new, there, refused = [], 0, []
     for name, content in _members(path):
         if name.parts[0] == "logs":
@@ -89,7 +93,7 @@ def take_in(path: Path, experiments: Iterable[Resolved], root: Path) -> tuple[in
         elif (root / name).exists():
             there += 1
         else:
-            new.append((root / name, parse_record(content, f"{path}: {name}", owners[str(name)], _REMEDY)))
+            new.append((root / name, parse_record(content, f"{path}: {name}", *owners[str(name)], _REMEDY)))
     for target, record in new:
         write_record(target, record)
     return len(new), there, refused

@@ -147,9 +147,9 @@ def usual_epochs(experiments: Iterable[Resolved], roots: Sequence[Path]) -> Call
         most = None if resolved.is_check else _most(resolved)
         if most is None:
             continue
-        paths = [root / path for root in roots for path in resolved.record_paths()]
-        for path in sorted({path.resolve() for path in paths if path.exists()}):
-            epochs = [m["value"] for m in read_record(path, resolved)["metrics"] if m["metric"] == "epochs"]
+        paths = [(root / path, replica) for root in roots for replica, path in enumerate(resolved.record_paths())]
+        for path, replica in sorted({(path.resolve(), replica) for path, replica in paths if path.exists()}):
+            epochs = [m["value"] for m in read_record(path, resolved, replica)["metrics"] if m["metric"] == "epochs"]
             shares.setdefault(_kind(resolved), []).extend(value / most for value in epochs)
     means: Mapping[tuple[str, str], float] = {kind: fmean(values) for kind, values in shares.items() if values}
 
