@@ -1,12 +1,18 @@
-"""What the runner of stacks says and does when a device fails, a capture fails, or more calls are to come."""
+"""What the runner of stacks says and does when a device, a capture or a file fails, or others go on or have gone on."""
 
 from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 from stacked_helpers import SENTENCES, experiment, jobs_of, make_corpus, never, runner_of
 from stacked_training_helpers import stopped_after
 
 from reprise.training import stack
+from reprise.training.locks import replica_lock
+from reprise.training.record import read_record
+from reprise.training.stack_alone import train_alone
 from reprise.training.stack_epochs import StackEpochs
 from reprise.training.stack_running import Running
 
@@ -54,6 +60,43 @@ def test_a_device_that_gives_up_under_one_stack_does_not_end_the_run(corpus, tmp
     assert runner.failed == first
     assert second[0].output.exists()
     assert any("p/a replica 0 and 0 more: left out: RuntimeError: CUDA error: an illegal" in line for line in said)
+
+
+@pytest.fixture
+def theirs(monkeypatch):
+    """Records by the titles of replicas that another process finishes before a stack has their locks."""
+    records = {}
+
+    @contextmanager
+    def lock(path, what, wait):
+        if what in records:
+            records[what].parent.mkdir(parents=True, exist_ok=True)
+            records[what].write_text("theirs", encoding="utf-8")
+        with replica_lock(path, what, wait):
+            yield
+
+    monkeypatch.setattr(stack, "replica_lock", lock)
+    return records
+
+
+def test_what_another_process_finished_meanwhile_is_not_trained_again(corpus, tmp_path, theirs):
+    how = {"max_epochs": 1}
+    made = [experiment("a", SENTENCES, corpus, replicas=2, **how), experiment("b", SENTENCES, corpus, **how)]
+    first, second, third = jobs_of(made, tmp_path)
+    theirs[second.title] = second.output
+    runner = runner_of([[first, second, third]])
+    runner.run(never)
+    assert second.output.read_text(encoding="utf-8") == "theirs"
+    assert [read_record(job.output)["run"]["stack_replicas"] for job in (first, third)] == [2, 2]
+    assert (runner.failed, runner.unfinished) == ([], [])
+
+
+def test_what_another_process_finished_while_one_waited_is_not_trained_again(corpus, tmp_path, theirs, capsys):
+    (job,) = jobs_of([experiment("a", SENTENCES, corpus, max_epochs=1)], tmp_path, "stacked")
+    theirs[job.title] = job.output
+    train_alone(replace(job, wait=True))
+    assert job.output.read_text(encoding="utf-8") == "theirs"
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(("lease", "put_off"), [(None, 1), (40.0, 1), (60.0, 0)])

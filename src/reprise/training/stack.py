@@ -106,6 +106,10 @@ class StackRunner:
             own = ExitStack()
             try:
                 own.enter_context(replica_lock(job.state_path.with_suffix(".lock"), job.title, job.wait))
+                if job.output.exists():
+                    # Another process finished it while this one waited for the lock, or just before.
+                    own.close()
+                    continue
                 found.append((job, own, saved_state(job, self.say)))
             except Interrupted as busy:
                 self.say(str(busy))
