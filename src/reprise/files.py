@@ -54,6 +54,16 @@ def write_atomically(path: Path | str, content: str | bytes) -> None:
         temporary.write_bytes(data)
 
 
+def read_whole(path: Path) -> bytes:
+    """The content of a file. An `OSError` names `path`, also one of a disk that fails while it is read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
 def canonical_json(value: Any) -> str:
     """The one spelling of `value` in JSON: sorted keys, no blanks, ASCII; refuses NaN and infinity (ValueError)."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import pickle
 import shutil
 import signal
@@ -14,7 +16,7 @@ import torch
 from progress import Halt
 from replica import Replica
 
-from reprise.training.checkpoint import MAGIC, encode
+from reprise.training.checkpoint import MAGIC, CheckpointFile, encode
 
 
 def cut_short(data: bytes) -> bytes:
@@ -57,6 +59,30 @@ def test_where_all_are_damaged_nothing_is_thrown_away(half_way: Replica, damage:
     assert half_way.saved() == before
     assert len(before) == 2
     assert not half_way.record.exists()
+
+
+@pytest.mark.parametrize("why", [errno.EIO, errno.EACCES])
+def test_one_that_cannot_be_read_is_not_called_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: int
+) -> None:
+    """Neither is the older one trained on in its place: what was trained since would be lost."""
+    file, said = CheckpointFile(tmp_path / "0.ckpt", "0" * 12, "reference", 0), []
+    file.save({"step": 1})
+    file.save({"step": 2})
+    whole = Path.read_bytes
+
+    def closed(path: Path) -> bytes:
+        if path == file.path:
+            raise OSError(why, os.strerror(why))
+        return whole(path)
+
+    with monkeypatch.context() as changed:
+        changed.setattr(Path, "read_bytes", closed)
+        with pytest.raises(OSError, match=os.strerror(why)) as caught:
+            file.load(said.append)
+    assert caught.value.filename == str(file.path)
+    assert said == []
+    assert file.load(said.append) == {"step": 2}
 
 
 def test_removed_as_told_it_trains_from_the_start(half_way: Replica, digits_result: bytes) -> None:

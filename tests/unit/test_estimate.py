@@ -51,6 +51,11 @@ def test_a_time_limit_leaves_room(tmp_path):
     # Damage is not for this to tell.
     (tmp_path / one.record_path(0)).write_text("{")
     assert time_limit(one, 1440, tmp_path) == 1440
+    # Nor is a record that cannot be read.
+    (tmp_path / one.record_path(0)).unlink()
+    (tmp_path / one.record_path(0)).mkdir()
+    assert time_limit(one, 1440, tmp_path) == 1440
+    assert memory_limit(one, 4000, tmp_path) == 4000
 
 
 def test_a_memory_limit_leaves_room(tmp_path):

@@ -14,6 +14,7 @@ from reprise.training.locks import replica_lock
 from reprise.training.record import read_record
 from reprise.training.stack_alone import train_alone
 from reprise.training.stack_epochs import StackEpochs
+from reprise.training.stack_member import checkpoint_of
 from reprise.training.stack_running import Running
 
 
@@ -97,6 +98,20 @@ def test_what_another_process_finished_while_one_waited_is_not_trained_again(cor
     train_alone(replace(job, wait=True))
     assert job.output.read_text(encoding="utf-8") == "theirs"
     assert capsys.readouterr().err == ""
+
+
+def test_a_checkpoint_that_cannot_be_read_leaves_out_its_replica_alone(corpus, tmp_path):
+    first, second = jobs_of([experiment("a", SENTENCES, corpus, replicas=2, max_epochs=1)], tmp_path)
+    unread = checkpoint_of(first).path
+    unread.mkdir(parents=True)
+    said = []
+    runner = runner_of([[first, second]], said)
+    runner.run(never)
+    assert runner.failed == [first]
+    assert second.output.exists()
+    assert unread.is_dir()
+    remedy = "make room or mend the access, then run it again"
+    assert f"{first.title}: left out: [Errno 21] Is a directory: '{unread}'; {remedy}" in said
 
 
 @pytest.mark.parametrize(("lease", "put_off"), [(None, 1), (40.0, 1), (60.0, 0)])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from reprise.cli import main
 from reprise.config.resolved import Resolved
-from reprise.errors import EXIT_USAGE
+from reprise.errors import EXIT_FAILED, EXIT_USAGE
 
 CHECK = {"check": "lstm-parameter-count", "tolerance": 0.0}
 
@@ -46,6 +48,22 @@ def test_an_altered_record_is_not_taken_for_one(resolved, capsys):
     path.write_text("{}", encoding="utf-8")
     assert train(0) == EXIT_USAGE
     assert "not a whole run record; remove the file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("why", [errno.EIO, errno.EACCES])
+def test_a_record_that_cannot_be_read_is_not_called_damaged(why, resolved, capsys, monkeypatch):
+    assert train(0) == 0
+    path = Path(resolved.record_path(0))
+    capsys.readouterr()
+
+    def closed(self):
+        # Opening names the file, reading from a disk that fails does not.
+        raise OSError(why, os.strerror(why), *([str(self)] if why == errno.EACCES else []))
+
+    monkeypatch.setattr(Path, "read_bytes", closed)
+    assert train(0) == EXIT_FAILED
+    remedy = "make room or mend the access, then run it again"
+    assert capsys.readouterr().err == f"reprise: error: {path}: {os.strerror(why)}; {remedy}\n"
 
 
 def test_the_record_of_another_replica_is_not_taken_for_this_one(resolved, capsys):

@@ -157,7 +157,7 @@ def outlook():
     at_a_time = workflow.cores if workflow.local_exec else workflow.nodes
     try:
         return summary(estimates(EXPERIMENTS), max(1, at_a_time))
-    except UserError as error:
+    except (UserError, OSError) as error:
         return str(error)
 
 

@@ -173,8 +173,8 @@ def time_limit(experiment: Resolved, otherwise: int, root: Path = Path(), like: 
     """
     try:
         (found,) = estimates([experiment], root, among=[like] if like else [])
-    except UserError:
-        # A damaged record: collecting says so, with the remedy.
+    except (UserError, OSError):
+        # A record that is damaged or cannot be read: collecting says so, with the remedy.
         return otherwise
     if found.seconds is None or found.elsewhere:
         return otherwise
@@ -193,8 +193,8 @@ def memory_limit(experiment: Resolved, otherwise: int, root: Path = Path(), like
             peaks = [run["peak_memory_mib"] for run in runs if run["engine"] != "stacked"]
             if peaks:
                 return max(math.ceil(_MEMORY_SLACK * max(peaks) + _AROUND), _LEAST_MEMORY)
-    except UserError:
-        pass  # a damaged record, as above
+    except (UserError, OSError):
+        pass  # such a record, as above
     return otherwise
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from reprise.errors import UserError
-from reprise.files import atomic_path
+from reprise.files import atomic_path, read_whole
 
 MAGIC = b"REPRISE1"
 
@@ -67,13 +67,14 @@ class CheckpointFile:
         """The newest state that is whole, or None where there is no file.
 
         A damaged file is reported and the one before it taken. Raises `UserError` where every file is damaged (so that
-        hours of work are never thrown away in silence) or belongs to another configuration, engine or replica.
+        hours of work are never thrown away in silence) or belongs to another configuration, engine or replica, and
+        `OSError` where one cannot be read: that is no damage, and to go on from the one before it would lose work.
         """
         there = [path for path in (self.path, self.previous) if path.exists()]
         for path in there:
             try:
-                content = decode(path.read_bytes())
-            except (DamagedCheckpoint, OSError) as error:
+                content = decode(read_whole(path))
+            except (DamagedCheckpoint, FileNotFoundError) as error:
                 say(f"{path}: damaged checkpoint ({error}); trying the one before it")
                 continue
             self._check_identity(path, content["identity"])

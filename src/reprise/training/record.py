@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from reprise.config.resolved import Resolved, hash_of
 from reprise.errors import UserError
-from reprise.files import canonical_json, write_json
+from reprise.files import canonical_json, read_whole, write_json
 
 if TYPE_CHECKING:
     from reprise.training.protocol import Outcome
@@ -77,13 +77,14 @@ def write_record(path: Path, record: dict[str, Any]) -> None:
 
 
 def read_record(path: Path, expected: Resolved | None = None, replica: int | None = None) -> dict[str, Any]:
-    """The record in a file, as `parse_record` takes it. Errors: as there, and where there is no such file."""
+    """The record in a file, as `parse_record` takes it.
+
+    Errors: as there, and where there is no such file; `OSError` where it cannot be read, which is no damage.
+    """
     try:
-        content = path.read_bytes()
+        content = read_whole(path)
     except FileNotFoundError:
         raise UserError(f"{path}: no such record; run the pipeline to train it") from None
-    except OSError:
-        raise UserError(_not_whole(path, _REMEDY)) from None
     return parse_record(content, path, expected, replica)
 
 

@@ -113,9 +113,10 @@ class StackRunner:
                 found.append((job, own, saved_state(job, self.say)))
             except Interrupted as busy:
                 self.say(str(busy))
-            except UserError as error:
+            except (UserError, OSError) as error:
                 own.close()
-                self.say(f"{job.title}: left out: {error}")
+                remedy = "; make room or mend the access, then run it again" if isinstance(error, OSError) else ""
+                self.say(f"{job.title}: left out: {error}{remedy}")
                 self.failed.append(job)
         if not found:
             return [], []
