@@ -85,10 +85,11 @@ def write_json(path: Path | str, value: Any) -> None:
 
 def write_if_changed(path: Path | str, content: str) -> bool:
     """Writes `content` unless `path` holds it already, so that modification times mean something."""
-    path = Path(path)
-    if path.is_file() and path.read_text(encoding="utf-8") == content:
+    path, data = Path(path), content.encode()
+    # As bytes: what is there may be damaged, and no text at all.
+    if path.is_file() and path.read_bytes() == data:
         return False
-    write_atomically(path, content)
+    write_atomically(path, data)
     return True
 
 

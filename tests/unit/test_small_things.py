@@ -34,6 +34,9 @@ def test_write_if_changed_keeps_the_time(tmp_path):
     assert not write_if_changed(path, "x")
     assert path.stat().st_mtime_ns == stamp
     assert write_if_changed(path, "y")
+    path.write_bytes(b"\xff")  # no text at all
+    assert write_if_changed(path, "é")
+    assert path.read_bytes() == "é".encode()
 
 
 def test_json_refuses_nan(tmp_path):

@@ -100,6 +100,21 @@ def test_check_fails_without_a_sound_file(clone, text):
     assert CLAIMS.is_file() == (text is not None)
 
 
+def test_check_tells_a_damaged_file_in_one_line(clone, capsys):
+    verify()
+    sound = CLAIMS.read_bytes()
+    damaged = bytes([sound[0], 0xFF]) + sound[2:]
+    CLAIMS.write_bytes(damaged)
+    capsys.readouterr()
+    assert verify("--check") == EXIT_FAILED
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "claims.json: does not say what the run records say (not a file of claims); run `python -m reprise v" in said
+    assert CLAIMS.read_bytes() == damaged
+    verify()
+    assert CLAIMS.read_bytes() == sound
+
+
 def test_a_record_altered_without_its_digest_is_refused(clone, capsys):
     verify()
     (path,) = Path("results/quick/runs/digits/lstm-t5").glob("*.json")

@@ -36,7 +36,7 @@ def run(given: argparse.Namespace) -> int:
         write_atomically(path, text)
         print(f"{path}: {_summary(claims)}")
         return 0
-    if path.is_file() and path.read_text(encoding="utf-8") == text:
+    if path.is_file() and path.read_bytes() == text.encode():
         print(f"{path}: says what the run records say: {_summary(claims)}")
         return 0
     why = "; ".join(_differences(path, claims)) or "other bytes"
