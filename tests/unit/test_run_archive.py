@@ -137,6 +137,23 @@ def test_damaged_archives_and_altered_records_are_not_taken(tmp_path):
     assert not (tmp_path / "here").exists()
 
 
+def test_no_bit_of_an_archive_matters_unseen(tmp_path):
+    one = which()
+    leave(tmp_path / "out", one, 0)
+    path = tmp_path / "a.tgz"
+    RunArchive(path, tmp_path / "out", "quick", [one], print).write()
+    whole = path.read_bytes()
+    # Neither the ten bytes of gzip's header nor the bits that fill up the byte before the checksum say anything.
+    for place in [*range(10, len(whole) - 9), *range(len(whole) - 8, len(whole))]:
+        flipped = whole[place] ^ 1 << place % 8
+        path.write_bytes(whole[:place] + bytes([flipped]) + whole[place + 1 :])
+        with pytest.raises(UserError, match=r"a.tgz: not a whole gzipped tar \(.*\); copy it again"):
+            take_in(path, [one], tmp_path / "here")
+    assert not (tmp_path / "here").exists()
+    path.write_bytes(whole)
+    assert take_in(path, [one], tmp_path / "here") == (1, 0, [])
+
+
 def test_a_record_under_the_name_of_another_replica_is_not_taken(tmp_path):
     one = which()
     leave(tmp_path / "out", one, 0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import io
 import tarfile
+import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
 
@@ -18,6 +19,7 @@ from reprise.training.record import parse_record, write_record
 
 LARGEST = 16_000_000
 """Bytes of an archive above which it is said that it is large, and of a member above which none is believed."""
+_PIECE = 1 << 20
 _REMEDY = "bring the archive from the machine that wrote it again"
 
 
@@ -102,6 +104,7 @@ def take_in(path: Path, experiments: Iterable[Resolved], root: Path) -> tuple[in
 def _members(path: Path) -> list[tuple[PurePosixPath, bytes]]:
     found = []
     try:
+        _check_sum(path)
         with tarfile.open(path, "r:gz") as archive:
             for member in archive:
                 name = PurePosixPath(member.name)
@@ -113,6 +116,16 @@ def _members(path: Path) -> list[tuple[PurePosixPath, bytes]]:
                 found.append((name, archive.extractfile(member).read()))
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; name what `run --archive` wrote") from None
-    except (tarfile.TarError, EOFError, OSError) as error:
+    except (tarfile.TarError, zlib.error, EOFError, OSError) as error:
         raise UserError(f"{path}: not a whole gzipped tar ({error}); copy it again") from None
     return found
+
+
+def _check_sum(path: Path) -> None:
+    """Reads to the very end, where gzip has its checksum: whoever reads the tar alone stops before.
+
+    In pieces, as nobody knows yet how much there is.
+    """
+    with gzip.open(path) as stream:
+        while stream.read(_PIECE):
+            pass
