@@ -83,3 +83,22 @@ def test_a_replica_that_the_tier_has_not_is_told(resolved, capsys):
         assert train(replica) == 0
         said = capsys.readouterr()
         assert (said.out, said.err) == (f"{resolved.record_path(replica)}: done\n", note)
+
+
+def test_another_configuration_than_was_planned_is_not_trained(resolved, capsys):
+    """Nor is its record taken from where a stack left it."""
+    left = Path("found") / resolved.record_path(0)
+    assert train(0, "--output", str(left)) == 0
+    written = left.read_bytes()
+    capsys.readouterr()
+    planned = "0123456789ab"
+    for more in ((), ("--found", "found")):
+        assert train(0, "--output", f"0-{planned}.json", "--hash", planned, *more) == EXIT_USAGE
+        assert capsys.readouterr().err == (
+            f"reprise: error: resolved.json: the hash of digits/count is {resolved.config_hash}, not {planned}: "
+            "the configuration was changed while the pipeline ran; run it again\n"
+        )
+    assert not Path(f"0-{planned}.json").exists()
+    assert left.read_bytes() == written
+    assert train(0, "--hash", resolved.config_hash, "--found", "found") == 0
+    assert Path(resolved.record_path(0)).read_bytes() == written

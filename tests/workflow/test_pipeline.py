@@ -12,6 +12,7 @@ import pytest
 from project import ROOT, Project, Run, read_record
 
 from reprise.config.resolved import read_resolved
+from reprise.errors import EXIT_USAGE
 
 REPLICAS = {"digits/rnn-t5": 2, "digits/lstm-t5": 1, "digits/count": 1, "words/s-rnn-4": 2}
 DRAWN = {"figure": 1, "table": 2, "page": 1}
@@ -77,6 +78,20 @@ def test_a_changed_hyperparameter_trains_its_experiment_alone(finished: Project)
     plan = finished.plan()
     assert plan.trained == ["digits/rnn-t5 0", "digits/rnn-t5 1"]
     assert plan.jobs == {"train": 2, "collect": 1, **JUDGED}
+
+
+def test_a_configuration_that_changed_while_the_pipeline_ran_is_not_trained(clone: Project) -> None:
+    """Looking at the plan meanwhile writes the resolved configurations anew, which waiting jobs name."""
+    planned = clone.snakemake("--dry-run", "--printshellcmds")
+    (command,) = re.findall(r"(PYTHONPATH=src .* train digits/lstm-t5 .*) > \S+ 2>&1$", planned.out, re.MULTILINE)
+    clone.edit("config/papers/digits.yaml", "value: 30,", "value: 31,")
+    clone.plan()
+    # As in a job of a cluster: nothing is left behind that has imported torch.
+    refused = clone.run("sh", "-c", command, SLURM_JOB_ID="7")
+    assert refused.returncode == EXIT_USAGE
+    assert refused.stderr.startswith("reprise: error: results/quick/config/digits/lstm-t5.json: the hash of ")
+    assert refused.stderr.endswith("the configuration was changed while the pipeline ran; run it again\n")
+    assert clone.records() == []
 
 
 def test_one_more_replica_trains_one(finished: Project) -> None:

@@ -30,5 +30,5 @@ rule train:
         "training {wildcards.paper}/{wildcards.experiment}, replica {wildcards.replica}"
     shell:
         "PYTHONPATH=src REPRISE_WARM=1 python -m reprise train {wildcards.paper}/{wildcards.experiment} "
-        "--replica {wildcards.replica} --config {params.config} {params.corpus} "
+        "--replica {wildcards.replica} --config {params.config} --hash {wildcards.config_hash} {params.corpus} "
         "--threads {threads} {params.device} {params.found} --output {output} > {log} 2>&1"

@@ -26,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--replica", type=int, required=True, help="which replica, from 0")
     parser.add_argument("--tier", choices=TIERS, help="default: the tier of config/config.yaml")
     parser.add_argument("--config", type=Path, help="a resolved configuration; default: worked out from config/")
+    parser.add_argument("--hash", metavar="CONFIG_HASH", help="train this configuration or nothing; for the pipeline")
     parser.add_argument("--corpus", type=Path, help="default: where the pipeline puts it")
     parser.add_argument("--output", type=Path, help="the run record; default: where the pipeline puts it")
     parser.add_argument("--engine", help="auto, reference or another engine of the model; default: the configured one")
@@ -48,6 +49,12 @@ def run(given: argparse.Namespace) -> int | None:
         if status is not None:
             return status
     resolved = _resolved(given)
+    if given.hash not in (None, resolved.config_hash):
+        # Whoever reads config/ while a pipeline runs, `snakemake -n` for example, writes resolved configurations anew.
+        raise UserError(
+            f"{given.config or 'config/'}: the hash of {resolved.id} is {resolved.config_hash}, not {given.hash}: "
+            "the configuration was changed while the pipeline ran; run it again"
+        )
     if given.replica < 0:
         raise UserError(f"--replica {given.replica}: replicas count from 0")
     if given.replica >= resolved.replicas:
