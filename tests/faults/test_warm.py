@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -136,3 +139,23 @@ def test_it_ends_when_nobody_asks(warm: Warm, digits: Replica) -> None:
     assert warm.run(digits.with_options(steps=1), REPRISE_WARM_IDLE="0.5").status == 0
     wait_until(lambda: warm.processes() == [], seconds=30)
     assert not list(warm.folder.glob("reprise-*/*.sock"))
+
+
+@pytest.mark.parametrize("fault", ["cut short", "from a folder that is gone"])
+def test_a_request_that_cannot_be_taken_over_gets_no_answer(tmp_path: Path, fault: str) -> None:
+    """Its child ends, and says nothing that who asked could take for the pid of a training."""
+    asked = {"arguments": ["--version"], "folder": str(tmp_path / "gone"), "environment": dict(os.environ)}
+    payload = json.dumps(asked).encode()
+    ours, theirs = socket.socketpair()
+    code = "import socket; from reprise.training.warm import _work; _work(socket.socket(fileno=FILE))"
+    command = [sys.executable, "-c", code.replace("FILE", str(theirs.fileno()))]
+    with ours, subprocess.Popen(command, pass_fds=[theirs.fileno()]) as child:
+        theirs.close()
+        socket.send_fds(ours, [len(payload).to_bytes(8, "big")], [0, 1, 2])
+        ours.sendall(payload[:-1] if fault == "cut short" else payload)
+        ours.shutdown(socket.SHUT_WR)
+        try:
+            assert child.wait(30) == 1
+            assert ours.recv(100) == b""
+        finally:
+            child.kill()

@@ -160,28 +160,17 @@ def serve(path: Path) -> None:
 
 def _work(connection: socket.socket) -> None:
     """A child: takes over the request's folder, environment and output, works, and reports its exit status."""
+    try:
+        arguments = _taken_over(connection)
+        connection.sendall(f"{os.getpid()}\n".encode())
+    except BaseException:
+        # Who asked is gone, or trains by itself: the first line is a pid or there is none.
+        os._exit(1)
     status = 1
     try:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        size, files, _, _ = socket.recv_fds(connection, 8, 3)
-        if len(size) < 8:
-            os._exit(1)  # somebody only tried whether the process answers
-        payload = b""
-        while len(payload) < int.from_bytes(size, "big"):
-            payload += connection.recv(1 << 16)
-        request = json.loads(payload)
-        for target, source in enumerate(files):
-            os.dup2(source, target)
-            os.close(source)
-        os.chdir(request["folder"])
-        os.environ.clear()
-        os.environ.update(request["environment"])
-        paths = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
-        sys.path[:0] = [os.path.abspath(p) for p in paths]
-        connection.sendall(f"{os.getpid()}\n".encode())
         from reprise.cli import main
 
-        status = main(request["arguments"])
+        status = main(arguments)
     except SystemExit as ending:
         status = ending.code if isinstance(ending.code, int) else 1
     except BaseException as error:
@@ -192,6 +181,29 @@ def _work(connection: socket.socket) -> None:
             sys.stderr.flush()
             connection.sendall(f"{status}\n".encode())
         os._exit(status)
+
+
+def _taken_over(connection: socket.socket) -> list[str]:
+    """The request's arguments; its folder, environment and output are this process's from then on."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    header, files, _, _ = socket.recv_fds(connection, 8, 3)
+    if len(header) < 8:
+        raise EOFError  # somebody only tried whether the process answers
+    size, payload = int.from_bytes(header, "big"), b""
+    while len(payload) < size:
+        if not (part := connection.recv(1 << 16)):
+            raise EOFError  # who asked was killed
+        payload += part
+    request = json.loads(payload)
+    for target, source in enumerate(files):
+        os.dup2(source, target)
+        os.close(source)
+    os.chdir(request["folder"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    paths = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
+    sys.path[:0] = [os.path.abspath(p) for p in paths]
+    return request["arguments"]
 
 
 if __name__ == "__main__":
