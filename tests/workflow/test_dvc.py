@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from project import ROOT
 
+from reprise.files import atomic_path
+
 KEY = "palindromes-figure-2"
 FIGURE = f"results/paper/figures/{KEY}"
 STAGE = f"figure@{KEY}"
@@ -107,6 +109,16 @@ def test_a_figure_is_drawn_again_from_records_alone(fresh: Path) -> None:
     assert (fresh / f"{FIGURE}.svg").read_bytes() == before
     assert not (fresh / "data").exists()
     assert not (fresh / "checkpoints").exists()
+
+
+def test_what_kill_leaves_of_a_record_is_no_part_of_the_records(tmp_path: Path) -> None:
+    """Git does not show it, so a lock that it entered would be committed."""
+    call(tmp_path, "dvc", "init", "--quiet", "--no-scm")
+    shutil.copyfile(ROOT / ".dvcignore", tmp_path / ".dvcignore")
+    record = tmp_path / "results/paper/runs/digits/count/0-0123456789ab.json"
+    with atomic_path(record) as left:
+        assert call(tmp_path, "dvc", "check-ignore", str(left)) == f"{left}\n"
+    call(tmp_path, "dvc", "check-ignore", str(record), status=1)
 
 
 def test_metrics_by_dvc(fresh: Path) -> None:
