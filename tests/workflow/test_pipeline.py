@@ -123,8 +123,9 @@ def test_plotting_code_draws_and_trains_nothing(finished: Project, change: str) 
         ("evidence/arithmetic.py", {"collect": 1, **JUDGED}),
         ("evaluation/text_measures.py", {"collect": 1, **JUDGED}),
         ("data/books.py", DRAWN),
+        ("models/lstm.py", {"page": 1}),
     ],
-    ids=["evidence", "evaluation", "data"],
+    ids=["evidence", "evaluation", "data", "equation"],
 )
 def test_code_that_judges_and_measures_trains_nothing(finished: Project, module: str, jobs: dict[str, int]) -> None:
     """Tables call some of it, so that they are written again."""
@@ -143,12 +144,13 @@ def test_training_code_trains_nothing(finished: Project) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "jobs"),
     [
-        ("config/config.yaml", "engine: auto", "engine: reference", {}),
-        ("config/config.yaml", "device: cpu", "device: auto", {}),
+        ("config/config.yaml", "engine: auto", "engine: reference", JUDGED),
+        ("config/config.yaml", "device: cpu", "device: auto", JUDGED),
+        ("config/config.yaml", "title: Palindromes of random", "title: Palindromes of any", JUDGED),
         ("config/papers/digits.yaml", "title: RNN, T = 5", "title: The RNN", JUDGED),
         ("config/papers/digits.yaml", "value: 0.5,", "value: 0.6,", JUDGED),
     ],
-    ids=["engine", "device", "title", "reported-number"],
+    ids=["engine", "device", "dataset-title", "title", "reported-number"],
 )
 def test_what_decides_no_number_trains_nothing(
     finished: Project, file: str, old: str, new: str, jobs: dict[str, int]

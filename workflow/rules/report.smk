@@ -31,6 +31,13 @@ DRAWING = [
     "src/reprise/config/formula.py",
     *(f"src/reprise/data/{name}.py" for name in ("books", "name_lengths", "phrases")),
 ]
+# The page quotes the equations of the models' docstrings besides.
+PAGE = [*DRAWING, *sources("models")]
+# Titles, captions and reported numbers; the titles of datasets stand in config/config.yaml.
+WORDING = [
+    "config/config.yaml",
+    *(f"config/papers/{name}.yaml" for name in PROJECT.papers),
+]
 REPORT = [*COLLECTED, CLAIMS, *FIGURES, *TABLES, f"{RESULTS}/report.html"]
 
 
@@ -59,7 +66,7 @@ rule collect:
 rule claims:
     input:
         records=RECORDS,
-        papers=[f"config/papers/{name}.yaml" for name in PROJECT.papers],
+        wording=WORDING,
         code=JUDGING,
     output:
         CLAIMS,
@@ -82,7 +89,7 @@ rule claims:
 rule figure:
     input:
         COLLECTED,
-        papers=[f"config/papers/{name}.yaml" for name in PROJECT.papers],
+        wording=WORDING,
         reference=sorted(str(p) for p in Path("config/reference").glob("*.csv")),
         code=DRAWING,
     output:
@@ -121,7 +128,7 @@ rule table:
     input:
         COLLECTED,
         CLAIMS,
-        papers=[f"config/papers/{name}.yaml" for name in PROJECT.papers],
+        wording=WORDING,
         reference=sorted(str(p) for p in Path("config/reference").glob("*.csv")),
         code=DRAWING,
     output:
@@ -162,7 +169,8 @@ rule page:
         CLAIMS,
         FIGURES,
         TABLES,
-        code=DRAWING,
+        wording=WORDING,
+        code=PAGE,
     output:
         report(
             f"{RESULTS}/report.html",
