@@ -92,6 +92,13 @@ def test_a_stage_depends_on_the_code_that_its_outputs_come_from(stage: str) -> N
     assert not missing, "name them under deps in dvc.yaml, or here with the reason why a change needs no new outputs"
 
 
+def test_evidence_is_what_stages_reach() -> None:
+    """They depend on the whole folder, so that whatever else lay there would make everything old."""
+    found = {path for stage in COMMANDS for path in reached(stage)}
+    folder = SOURCE / "reprise/evidence"
+    assert set(folder.rglob("*.py")) - found == {folder / "__init__.py"}
+
+
 def test_what_is_left_out_is_imported_and_no_dependency() -> None:
     """A reason that no stage needs any more, or that a dependency contradicts, goes."""
     every = set().union(*(imported(path) for stage in COMMANDS for path in reached(stage)))

@@ -7,8 +7,8 @@ import pytest
 from reprise import cli
 from reprise.config.resolved import Resolved
 from reprise.devices import processor
-from reprise.evidence.calibration import CACHE, calibration, read_cache
-from reprise.evidence.estimate import Estimate, estimates, hours, memory_limit, summary, time_limit
+from reprise.estimate.calibration import CACHE, calibration, read_cache
+from reprise.estimate.estimates import Estimate, estimates, hours, memory_limit, summary, time_limit
 from reprise.training.protocol import Outcome
 from reprise.training.record import make_record, write_record
 
@@ -149,7 +149,7 @@ def test_a_variant_takes_what_its_experiment_takes(tmp_path):
 def test_a_calibration_counts_what_the_processor_did(tmp_path, monkeypatch):
     """One step between two looks at the processor's clock, which lie four seconds apart, whatever the wall's says."""
     monkeypatch.setattr("time.process_time", iter([0.0, 1.0, 1.0, 5.0, 5.0]).__next__)
-    monkeypatch.setattr("reprise.evidence.calibration.CALIBRATION_SECONDS", 4.0)
+    monkeypatch.setattr("reprise.estimate.calibration.CALIBRATION_SECONDS", 4.0)
     seconds, _ = calibration(palindromes(steps=10**6), tmp_path)
     assert seconds == 4.0
 
@@ -197,7 +197,7 @@ def palindromes(steps, rate=0.01):
 
 
 def test_a_calibration_trains_for_some_seconds(tmp_path, monkeypatch):
-    monkeypatch.setattr("reprise.evidence.calibration.CALIBRATION_SECONDS", 0.1)
+    monkeypatch.setattr("reprise.estimate.calibration.CALIBRATION_SECONDS", 0.1)
     seconds, units = calibration(palindromes(steps=10**6), tmp_path)
     assert units == 10**6
     assert 1e-6 < seconds < 0.5

@@ -13,8 +13,8 @@ from windows_helpers import config as windows
 
 from reprise import cli
 from reprise.data.corpus import Corpus, Split
-from reprise.evidence.estimate import MODEL, estimates
-from reprise.evidence.gpu_model import GPUS, KERNEL_SECONDS, SHARE, Gpu, Work, work_of
+from reprise.estimate.estimates import MODEL, estimates
+from reprise.estimate.gpu_model import GPUS, KERNEL_SECONDS, SHARE, Gpu, Work, work_of
 
 V = 50
 

@@ -16,7 +16,7 @@ from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.config.resolved import Resolved
 from reprise.devices import processor
-from reprise.evidence.calibration import CACHE
+from reprise.estimate.calibration import CACHE
 from reprise.files import write_json
 from reprise.training.protocol import Outcome
 from reprise.training.record import make_record, write_record

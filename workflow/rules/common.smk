@@ -14,7 +14,7 @@ from reprise.config.project import LDC_WSJ, load_project
 from reprise.config.resolve import resolve_tier
 from reprise.devices import gpus_wanted, visible_gpus
 from reprise.errors import UserError
-from reprise.evidence.estimate import estimates, memory_limit, summary, time_limit
+from reprise.estimate.estimates import estimates, memory_limit, summary, time_limit
 from reprise.files import write_if_changed
 
 

@@ -14,9 +14,9 @@ import os
 from reprise.cli.common import add_tier, project_and_experiments
 from reprise.config.resolved import Resolved
 from reprise.errors import UserError, known
-from reprise.evidence.calibration import calibration
-from reprise.evidence.estimate import MODEL, Estimate, estimates, hours, summary
-from reprise.evidence.gpu_model import GPUS
+from reprise.estimate.calibration import calibration
+from reprise.estimate.estimates import MODEL, Estimate, estimates, hours, summary
+from reprise.estimate.gpu_model import GPUS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

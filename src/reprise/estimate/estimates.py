@@ -16,8 +16,8 @@ from typing import Any
 from reprise.config.resolved import Resolved
 from reprise.devices import processor
 from reprise.errors import UserError
-from reprise.evidence.calibration import read_cache, write_cache
-from reprise.evidence.gpu_model import Gpu, seconds_of_stack
+from reprise.estimate.calibration import read_cache, write_cache
+from reprise.estimate.gpu_model import Gpu, seconds_of_stack
 from reprise.training.record import read_record
 from reprise.training.stack_plan import stack_key
 
