@@ -1,4 +1,5 @@
-"""What the runner of stacks says and does when a device, a capture or a file fails, or others go on or have gone on."""
+"""What the runner of stacks says and does when a device, a capture or a file fails, or others go on or have gone on; and
+what it does with its time."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
+from pretended_stacks import Pretence
 from stacked_helpers import SENTENCES, experiment, jobs_of, make_corpus, never, runner_of
 from stacked_training_helpers import stopped_after
 
@@ -125,3 +127,13 @@ def test_a_stack_that_later_calls_can_end_is_not_put_off(lease, put_off, corpus,
     assert not runner.failed
     order = [line[:3] for line in said if ": finished after" in line]
     assert order == (["p/b", "p/a"] if put_off else ["p/a", "p/b"])
+
+
+@pytest.mark.parametrize(("streams", "seconds"), [(1, 8.0), (6, 1.0), (6, 6.0), (6, 15.0)])
+def test_saves_take_a_twentieth_of_the_time_however_many_stacks_there_are(streams, seconds, tmp_path, monkeypatch):
+    pretence = Pretence(monkeypatch, piece=2.0, save=seconds, pieces=1_000_000)
+    runner = pretence.runner("abcdef"[:streams], tmp_path, streams=streams)
+    runner.run(lambda: "SIGTERM" if pretence.now > 7200 else "")
+    saves = sum(line.startswith("save") for line in pretence.log) - streams  # but for those at the end
+    assert saves >= 2 * streams
+    assert saves * seconds < 7200 / 20

@@ -79,7 +79,11 @@ class StackRunner:
 
     def _time(self) -> bool:
         """Whether there is more time than it takes to save."""
-        return self.left() > sum(running.save_seconds for running in self.running)
+        return self.left() > self._seconds_to_save()
+
+    def _seconds_to_save(self) -> float:
+        """What it takes to save all that run, one after another."""
+        return sum(running.save_seconds for running in self.running)
 
     def _start(self, jobs: list[Job], aside: bool) -> None:
         locks, began = ExitStack(), time.monotonic()
@@ -173,7 +177,8 @@ class StackRunner:
             self.say(f"{running.title}: without graphs, many times slower, since a capture failed: {trouble}")
 
     def _due(self, running: Running) -> bool:
-        pause = pause_before_a_save(seconds_between_saves(_SAVE_SECONDS), running.save_seconds)
+        # While one stack is saved, none gets work: the saves of all together must stay a small share.
+        pause = pause_before_a_save(seconds_between_saves(_SAVE_SECONDS), self._seconds_to_save())
         return time.monotonic() - running.saved_at >= pause
 
     def _save(self, running: Running) -> None:
