@@ -1,18 +1,57 @@
 """What a model, a protocol or a dataset may be told, stated without importing torch.
 
-A registry line gives each option's type: `int`, `float`, `bool`, or a tuple of the allowed words. Every option has to
-be stated in the configuration: a default in the code would be a silent hyperparameter.
+A registry line gives each option's type: a `Number` within bounds, `int`, `float`, `bool`, or a tuple of the allowed
+words. Every option has to be stated in the configuration: a default in the code would be a silent hyperparameter.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from reprlib import repr as shortened
 from typing import Any
 
 from reprise.errors import UserError, known
 
-OptionType = type | tuple[str, ...]
+
+@dataclass(frozen=True)
+class Number:
+    """An `int` or a `float` within bounds: what lies beyond them no training can use. Every float is finite."""
+
+    kind: type
+    at_least: float | None = None
+    at_most: float | None = None
+    above: float | None = None
+    below: float | None = None
+
+    def holds(self, value: Any) -> bool:
+        return (
+            type(value) is self.kind
+            and (self.kind is not float or math.isfinite(value))
+            and (self.at_least is None or value >= self.at_least)
+            and (self.at_most is None or value <= self.at_most)
+            and (self.above is None or value > self.above)
+            and (self.below is None or value < self.below)
+        )
+
+    def __str__(self) -> str:
+        bounds = {"of at least": self.at_least, "of at most": self.at_most, "above": self.above, "below": self.below}
+        said = " and ".join(f"{word} {bound}" for word, bound in bounds.items() if bound is not None)
+        return f"a{'n' if self.kind is int else ''} {self.kind.__name__} {said}".rstrip()
+
+
+def at_least(bound: int) -> Number:
+    """An `int` that is not smaller."""
+    return Number(int, at_least=bound)
+
+
+COUNT, NATURAL = at_least(1), at_least(0)
+POSITIVE = Number(float, above=0)
+NOT_NEGATIVE = Number(float, at_least=0)
+SHARE = Number(float, at_least=0, below=1)
+
+OptionType = type | Number | tuple[str, ...]
 Options = Mapping[str, OptionType]
 
 
@@ -43,8 +82,12 @@ def check_option(value: Any, kind: OptionType, where: str) -> Any:
         if value not in kind:
             raise UserError(f"{where}: {value!r} is not known; write one of {', '.join(kind)}")
         return value
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    if type(value) is not kind or (kind is float and not math.isfinite(value)):
-        raise UserError(f"{where}: {value!r} is not a{'n' if kind is int else ''} {kind.__name__}; write one")
-    return value
+    wanted, found = kind if isinstance(kind, Number) else Number(kind), value
+    if wanted.kind is float and isinstance(value, int) and not isinstance(value, bool):
+        try:
+            found = float(value)
+        except OverflowError:
+            raise UserError(f"{where}: {shortened(value)} is too large for a float; write a smaller one") from None
+    if not wanted.holds(found):
+        raise UserError(f"{where}: {value!r} is not {wanted}; write one")
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from reprise.config.options import Options
+from reprise.config.options import COUNT, NATURAL, Options, at_least
 
 
 @dataclass(frozen=True)
@@ -18,36 +18,37 @@ class Preparation:
     corpus: bool = True
 
 
-_FOLDED_LINES: Options = {"tokens": ("characters", "bigrams"), "folds": int, "fold_seed": int}
+_FOLDED_LINES: Options = {"tokens": ("characters", "bigrams"), "folds": at_least(2), "fold_seed": int}
+_GENERATED: Options = {"vocabulary_size": at_least(16), "training_sentences": COUNT, "seed": int}
 
 PREPARATIONS: dict[str, Preparation] = {
-    "palindromes": Preparation({"length": int}, corpus=False),
-    "names": Preparation({"names": int, "filler": int}, corpus=False),
+    "palindromes": Preparation({"length": at_least(2)}, corpus=False),
+    "names": Preparation({"names": at_least(2), "filler": NATURAL}, corpus=False),
     "none": Preparation(corpus=False),
     "ptb": Preparation(),
     "text8": Preparation(
         {
-            "minimum_count": int,
+            "minimum_count": COUNT,
             "vocabulary_rule": ("train-at-least-10", "all-at-least-10", "train-more-than-10", "top-37750"),
         }
     ),
     "wsj_characters": Preparation(_FOLDED_LINES),
-    "synthetic_lines": Preparation({**_FOLDED_LINES, "lines": int}),
+    "synthetic_lines": Preparation({**_FOLDED_LINES, "lines": COUNT}),
     "ud_french": Preparation(
         {
             "accounting": ("rows", "surface", "words"),
             "validation": ("last", "random"),
-            "validation_sentences": int,
+            "validation_sentences": COUNT,
         }
     ),
-    "synthetic": Preparation({"vocabulary_size": int, "training_sentences": int, "seed": int}),
+    "synthetic": Preparation(_GENERATED),
     "books": Preparation(),
-    "synthetic_prose": Preparation(
-        {"vocabulary_size": int, "training_sentences": int, "licence_sentences": int, "seed": int}
+    "synthetic_prose": Preparation({**_GENERATED, "licence_sentences": COUNT}),
+    "synthetic_tags": Preparation({**_GENERATED, "training_sentences": at_least(10)}),
+    "multi30k": Preparation({"pairs": COUNT, "lowercase": bool, "minimum_count": COUNT}),
+    "synthetic_pairs": Preparation({**_GENERATED, "training_sentences": at_least(10), "most_words": at_least(2)}),
+    "ud_tags": Preparation({"minimum_count": COUNT, "validation_sentences": COUNT}),
+    "synthetic_tagged": Preparation(
+        {**_GENERATED, "vocabulary_size": at_least(32), "training_sentences": at_least(10)}
     ),
-    "synthetic_tags": Preparation({"vocabulary_size": int, "training_sentences": int, "seed": int}),
-    "multi30k": Preparation({"pairs": int, "lowercase": bool, "minimum_count": int}),
-    "synthetic_pairs": Preparation({"vocabulary_size": int, "training_sentences": int, "most_words": int, "seed": int}),
-    "ud_tags": Preparation({"minimum_count": int, "validation_sentences": int}),
-    "synthetic_tagged": Preparation({"vocabulary_size": int, "training_sentences": int, "seed": int}),
 }

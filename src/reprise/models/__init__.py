@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from reprise.config.options import Options
+from reprise.config.options import COUNT, NATURAL, NOT_NEGATIVE, POSITIVE, Options
 
 if TYPE_CHECKING:
     from torch import nn
@@ -29,26 +29,26 @@ class ModelEntry:
 
 
 _WEIGHT_LAWS = ("fan-in-truncated-normal", "fan-in-truncated-normal-corrected")
-_NORMAL = {"weight_std": float, "bias_law": ("normal", "zero")}
+_NORMAL = {"weight_std": NOT_NEGATIVE, "bias_law": ("normal", "zero")}
 _GATED = {
-    "embedding_size": int,
-    "hidden_size": int,
-    "matrices": int,
+    "embedding_size": COUNT,
+    "hidden_size": COUNT,
+    "matrices": COUNT,
     "mapping": ("f", "f_mod"),
-    "weight_range": float,
+    "weight_range": NOT_NEGATIVE,
 }
 _MATRIX_LAWS = ("orthogonal", "glorot-uniform")
 _RECURRENT = {
-    "hidden_size": int,
+    "hidden_size": COUNT,
     "recurrent_law": ("gaussian", "identity"),
-    "recurrent_scale": float,
-    "input_std": float,
+    "recurrent_scale": NOT_NEGATIVE,
+    "input_std": NOT_NEGATIVE,
 }
-_BIAS_START = {"b_law": ("zero", "normal"), "b_std": float}
+_BIAS_START = {"b_law": ("zero", "normal"), "b_std": NOT_NEGATIVE}
 _SENTENCES = {
-    "embedding_size": int,
-    "hidden_size": int,
-    "layers": int,
+    "embedding_size": COUNT,
+    "hidden_size": COUNT,
+    "layers": COUNT,
     "directions": ("forward", "both"),
     "lower_layer": ("both", "own"),
     "activation": ("tanh", "sigmoid", "relu"),
@@ -56,13 +56,13 @@ _SENTENCES = {
 
 MODELS: dict[str, ModelEntry] = {
     "none": ModelEntry("", {}),  # for protocols that train nothing
-    "elman": ModelEntry("reprise.models.elman:Elman", {"hidden_size": int, "weight_law": _WEIGHT_LAWS}),
-    "lstm": ModelEntry("reprise.models.lstm:LSTM", {"hidden_size": int, "weight_law": _WEIGHT_LAWS}),
+    "elman": ModelEntry("reprise.models.elman:Elman", {"hidden_size": COUNT, "weight_law": _WEIGHT_LAWS}),
+    "lstm": ModelEntry("reprise.models.lstm:LSTM", {"hidden_size": COUNT, "weight_law": _WEIGHT_LAWS}),
     "r-rntn": ModelEntry(
         "reprise.models.rntn:RNTN",
         {
-            "hidden_size": int,
-            "matrices": int,
+            "hidden_size": COUNT,
+            "matrices": COUNT,
             "mapping": ("f", "f_mod"),
             "bias": ("matrix", "shared"),
             "h_0": float,
@@ -71,15 +71,15 @@ MODELS: dict[str, ModelEntry] = {
     ),
     "m-rnn": ModelEntry(
         "reprise.models.mrnn:MRNN",
-        {"hidden_size": int, "factors": int, "factor_law": ("normal", "one"), "h_0": float, **_NORMAL},
+        {"hidden_size": COUNT, "factors": COUNT, "factor_law": ("normal", "one"), "h_0": float, **_NORMAL},
     ),
     "gru-lm": ModelEntry("reprise.models.gated:GRU", _GATED),
     "lstm-lm": ModelEntry("reprise.models.gated:LSTM", _GATED),
     "stacked-lstm": ModelEntry(
         "reprise.models.stacked_lstm:StackedLSTM",
         {
-            "hidden_size": int,
-            "layers": int,
+            "hidden_size": COUNT,
+            "layers": COUNT,
             "activation": ("relu", "tanh"),
             "forget_bias": float,
             "kernel_law": ("glorot-uniform", "fan-in-truncated-normal"),
@@ -89,24 +89,24 @@ MODELS: dict[str, ModelEntry] = {
     "gso": ModelEntry(
         "reprise.models.gso:GSO",
         {
-            "hidden_size": int,
-            "second_order_size": int,
+            "hidden_size": COUNT,
+            "second_order_size": COUNT,
             "input_term": bool,
             "recurrent_term": bool,
             "activation": ("tanh", "identity"),
             "matrix_law": _MATRIX_LAWS,
             "f_law": ("zero", "normal"),
-            "f_std": float,
+            "f_std": NOT_NEGATIVE,
         },
     ),
     "first-order": ModelEntry(
         "reprise.models.gso:FirstOrder",
-        {"hidden_size": int, "activation": ("tanh", "identity"), "matrix_law": _MATRIX_LAWS, **_BIAS_START},
+        {"hidden_size": COUNT, "activation": ("tanh", "identity"), "matrix_law": _MATRIX_LAWS, **_BIAS_START},
     ),
     "mi-rnn": ModelEntry(
         "reprise.models.gso:MultiplicativeIntegration",
         {
-            "hidden_size": int,
+            "hidden_size": COUNT,
             "activation": ("tanh", "identity"),
             "form": ("simple", "general"),
             "matrix_law": _MATRIX_LAWS,
@@ -123,22 +123,22 @@ MODELS: dict[str, ModelEntry] = {
             "output": ("softmax", "log-linear"),
             "background": ("none", "corpus", "train"),
             "features_from": ("corpus", "train"),
-            "top_types": int,
+            "top_types": NATURAL,
             "word_identity": bool,
-            "embedding_size": int,
-            "hidden_size": int,
-            "layers": int,
+            "embedding_size": COUNT,
+            "hidden_size": COUNT,
+            "layers": COUNT,
         },
     ),
-    "n-gram": ModelEntry("reprise.models.ngram:NGram", {"order": int, "smoothing": ("witten-bell",)}),
-    "relative-ngram": ModelEntry("reprise.models.word_ngram:Relative", {"order": int}),
-    "additive-ngram": ModelEntry("reprise.models.word_ngram:Additive", {"order": int, "delta": float}),
-    "stupid-backoff": ModelEntry("reprise.models.word_ngram:StupidBackoff", {"order": int, "alpha": float}),
-    "backoff-ngram": ModelEntry("reprise.models.word_ngram:Backoff", {"order": int}),
-    "kneser-ney": ModelEntry("reprise.models.word_ngram:KneserNey", {"order": int}),
+    "n-gram": ModelEntry("reprise.models.ngram:NGram", {"order": COUNT, "smoothing": ("witten-bell",)}),
+    "relative-ngram": ModelEntry("reprise.models.word_ngram:Relative", {"order": COUNT}),
+    "additive-ngram": ModelEntry("reprise.models.word_ngram:Additive", {"order": COUNT, "delta": POSITIVE}),
+    "stupid-backoff": ModelEntry("reprise.models.word_ngram:StupidBackoff", {"order": COUNT, "alpha": NOT_NEGATIVE}),
+    "backoff-ngram": ModelEntry("reprise.models.word_ngram:Backoff", {"order": COUNT}),
+    "kneser-ney": ModelEntry("reprise.models.word_ngram:KneserNey", {"order": COUNT}),
     "window-lm": ModelEntry(
         "reprise.models.window:WindowModel",
-        {"embedding_size": int, "hidden_size": int, "window": int, "direct": bool},
+        {"embedding_size": COUNT, "hidden_size": COUNT, "window": COUNT, "direct": bool},
     ),
     "notes-rnn": ModelEntry("reprise.models.recurrent:RNN", {"activation": ("sigmoid", "tanh", "relu"), **_RECURRENT}),
     "notes-gru": ModelEntry("reprise.models.recurrent:GRU", _RECURRENT),
@@ -151,9 +151,9 @@ MODELS: dict[str, ModelEntry] = {
         "reprise.models.translation:Translator",
         {
             "unit": ("rnn", "gru", "lstm"),
-            "embedding_size": int,
-            "hidden_size": int,
-            "layers": int,
+            "embedding_size": COUNT,
+            "hidden_size": COUNT,
+            "layers": COUNT,
             "untied": bool,
             "context": bool,
             "bidirectional": bool,
@@ -162,6 +162,6 @@ MODELS: dict[str, ModelEntry] = {
         },
     ),
     "single-unit": ModelEntry(
-        "reprise.models.single_unit:SingleUnit", {"initial_state": float, "steps": int, "target": float}
+        "reprise.models.single_unit:SingleUnit", {"initial_state": float, "steps": COUNT, "target": float}
     ),
 }

@@ -1,0 +1,101 @@
+"""What options may be: bounds as they are declared, and values of the papers' files that no training can use."""
+
+from __future__ import annotations
+
+import shutil
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from reprise.config.options import COUNT, NATURAL, NOT_NEGATIVE, POSITIVE, SHARE, Number, at_least, check_option
+from reprise.config.project import load_project
+from reprise.config.resolve import resolve_tier
+from reprise.data.registry import PREPARATIONS
+from reprise.errors import UserError
+from reprise.kernels.subsequences import MAX_LENGTH
+from reprise.models import MODELS
+from reprise.training import PROTOCOLS
+from reprise.training.book_course import NEIGHBOURS
+
+ROOT = Path(__file__).parents[2]
+FREE = {"h_0", "forget_bias", "alpha", "beta_1", "beta_2", "initial_state", "target", "seed", "fold_seed"}
+FREE |= {f"{axis}_{place}" for axis in "wb" for place in ("start", "low", "high")}
+"""Numbers of which any will do."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "taken", "refused", "said"),
+    [
+        (COUNT, [1, 10**9], [0, -1, 1.0, True, "1"], "an int of at least 1"),
+        (NATURAL, [0, 7], [-1], "an int of at least 0"),
+        (at_least(2), [2], [1], "an int of at least 2"),
+        (POSITIVE, [1e-9, 3], [0, 0.0, -0.1, float("inf"), float("nan"), True], "a float above 0"),
+        (NOT_NEGATIVE, [0, 0.5], [-1e-9], "a float of at least 0"),
+        (SHARE, [0, 0.999], [1, 1.0, 2.5, -0.5], "a float of at least 0 and below 1"),
+        (Number(int, at_least=1, at_most=64), [1, 64], [65, 0], "an int of at least 1 and of at most 64"),
+        (float, [-2, 0.0], [float("nan"), float("-inf"), "x"], "a float"),
+        (int, [-2], [0.5, False], "an int"),
+    ],
+    ids=str,
+)
+def test_a_number_keeps_to_its_bounds(kind, taken, refused, said):
+    for value in taken:
+        assert check_option(value, kind, "f: key k") == value
+    for value in refused:
+        with pytest.raises(UserError) as caught:
+            check_option(value, kind, "f: key k")
+        assert str(caught.value) == f"f: key k: {value!r} is not {said}; write one"
+
+
+def test_an_integer_that_no_float_can_hold_is_one_short_line():
+    with pytest.raises(UserError, match="too large for a float; write a smaller one") as caught:
+        check_option(10**400, float, "f: key k")
+    assert len(str(caught.value)) < 120
+
+
+def test_a_number_of_the_registries_has_bounds_unless_any_will_do():
+    entries = chain(MODELS.values(), PROTOCOLS.values(), PREPARATIONS.values())
+    unbounded = {name for entry in entries for name, kind in entry.options.items() if kind in (int, float)}
+    assert unbounded == FREE
+
+
+def test_bounds_that_follow_from_the_code_agree_with_it():
+    assert PROTOCOLS["subsequence-sgd"].options["subsequence_length"].at_most == MAX_LENGTH
+    assert PROTOCOLS["character-windows"].options["log_every"].at_most <= NEIGHBOURS
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "key", "wanted"),
+    [
+        ("rrntn", "matrices: {value: 1,", "matrices: {value: 0,", "model.matrices", "an int of at least 1"),
+        ("rrntn", "weight_std: {value: ", "weight_std: {value: -", "model.weight_std", "a float of at least 0"),
+        ("rrntn", "hidden_size: {value: 100,", "hidden_size: {value: -3,", "model.hidden_size", "an int of at least 1"),
+        (
+            "rrntn",
+            "subsequence_length: {value: 20,",
+            "subsequence_length: {value: 0,",
+            "training.subsequence_length",
+            "at least 1 and of at most 64",
+        ),
+        ("rrntn", "dropout: {value: 0.5,", "dropout: {value: 1.0,", "training.dropout", "at least 0 and below 1"),
+        ("rrntn", "learning_rate: {value: ", "learning_rate: {value: -", "training.learning_rate", "a float above 0"),
+        ("rrntn", "patience: {value: ", "patience: {value: -", "training.patience", "an int of at least 1"),
+        ("rrntn", "max_epochs: 4", "max_epochs: 0", "tiers.quick.max_epochs", "an int of at least 1"),
+        ("palindromes", "hidden_size: {value: 128,", "hidden_size: {value: 0,", "model.hidden_size", "at least 1"),
+        ("gso", "settings: {clip_norm: 1.0}", "settings: {clip_norm: -1.0}", "settings.clip_norm", "at least 0"),
+    ],
+)
+def test_a_value_that_no_training_can_use_is_refused_where_it_stands(tmp_path, file, old, new, key, wanted):
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    path = tmp_path / f"config/papers/{file}.yaml"
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        resolve_tier(load_project(tmp_path, {"papers": [file], "tier": "quick"}))
+    said = str(caught.value)
+    assert said.startswith(f"{path}: key ")
+    assert f".{key}: " in said
+    assert said.endswith("; write one")
+    assert wanted in said
