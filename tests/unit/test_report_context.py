@@ -68,3 +68,25 @@ def test_an_original_that_is_gone_is_told_by_its_file(tmp_path):
     (context.reference / "uva_palindrome_curves.csv").unlink()
     with pytest.raises(UserError, match=r"uva_palindrome_curves\.csv: no such file"):
         context.original("uva_palindrome_curves.csv")
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "3", '{"sizes": 3}', '{"sizes": {"S1": []}}'])
+def test_a_file_that_holds_no_claims_is_told_in_one_line(tmp_path, content):
+    project = make_project(tmp_path)
+    path = tmp_path / "results" / TIER / "claims.json"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        load_contexts(project, resolve())
+    line = str(caught.value)
+    assert line.startswith(f"{path}: ")
+    assert line.endswith("run `python -m reprise verify --tier paper`")
+    assert "\n" not in line
+
+
+@pytest.mark.parametrize("content", ["{\n", "3\n", '{"paper": "toy"}\n[]\n'])
+def test_a_file_that_holds_no_samples_is_told_in_one_line(tmp_path, content):
+    context = make_context(tmp_path)
+    path = context.folder / "samples.jsonl"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(UserError, match=r"samples\.jsonl: .*; run `python -m reprise collect --tier paper`"):
+        context.samples("rnn-t10")

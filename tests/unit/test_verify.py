@@ -91,7 +91,9 @@ def test_a_number_that_changes_no_verdict_is_found_too(clone, capsys):
     assert "digits/D1: numbers" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("text", [None, "{", "[]", '{"digits": {}, "words": {}}'])
+@pytest.mark.parametrize(
+    "text", [None, "{", "[]", '{"digits": 3}', '{"digits": {"D1": 3}}', '{"digits": {}, "words": {}}']
+)
 def test_check_fails_without_a_sound_file(clone, text):
     if text is not None:
         CLAIMS.parent.mkdir(parents=True, exist_ok=True)

@@ -56,8 +56,8 @@ def _differences(path: Path, claims: dict[str, Any]) -> list[str]:
         return ["no such file"]
     try:
         written = json.loads(path.read_text(encoding="utf-8"))
-        there = {(paper, key): claim for paper, found in written.items() for key, claim in found.items()}
-    except (ValueError, AttributeError):
+        there = {(paper, key): {**claim} for paper, found in written.items() for key, claim in found.items()}
+    except (ValueError, AttributeError, TypeError):
         return ["not a file of claims"]
     ours = {(paper, key): claim for paper, found in claims.items() for key, claim in found.items()}
     differ = [name for name in {**ours, **there} if ours.get(name) != there.get(name)]

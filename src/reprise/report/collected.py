@@ -66,14 +66,18 @@ def read_collected(path: Path, columns: Mapping[str, str], tier: str) -> pd.Data
 def read_claims(path: Path, tier: str) -> dict[str, dict[str, Any]]:
     """What `reprise verify` found, by paper and claim; empty where it did not run.
 
-    Errors: `UserError` where the file is damaged.
+    Errors: `UserError` where the file is damaged, or holds something else.
     """
     if not path.is_file():
         return {}
+    remedy = f"run `python -m reprise verify --tier {tier}`"
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
-        raise UserError(f"{path}: {error}; run `python -m reprise verify --tier {tier}`") from None
+        raise UserError(f"{path}: {error}; {remedy}") from None
+    papers = content.values() if isinstance(content, dict) else [None]
+    if not all(isinstance(claims, dict) and all(isinstance(c, dict) for c in claims.values()) for claims in papers):
+        raise UserError(f"{path}: does not hold claims by paper; {remedy}")
     return content
 
 
@@ -87,6 +91,9 @@ def read_samples(path: Path, tier: str) -> list[dict[str, Any]]:
         raise UserError(f"{path}: no such file; {remedy}")
     try:
         # Only "\n" ends a line here: a text may hold characters that other readers take for line ends.
-        return [json.loads(line) for line in path.read_bytes().split(b"\n") if line]
+        samples = [json.loads(line) for line in path.read_bytes().split(b"\n") if line]
     except ValueError as error:
         raise UserError(f"{path}: {error}; {remedy}") from None
+    if not all(isinstance(sample, dict) for sample in samples):
+        raise UserError(f"{path}: does not hold a sample a line; {remedy}")
+    return samples
