@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from reprise import cli
@@ -119,8 +121,12 @@ def test_a_calibration_counts_as_many_epochs_as_finished_trainings_needed(tmp_pa
     again = estimates([done, new], tmp_path, never)[1]
     assert (again.seconds, again.missing, again.source) == (200.0, 3, "calibration")
     assert read_cache(tmp_path) == {new.config_hash: {"seconds_a_unit": 10.0, "units": 40.0}}
-    (tmp_path / CACHE).write_text("{")
-    assert estimates([new], tmp_path)[0].seconds is None
+    for damaged in ("{", "[]", json.dumps({processor(): 3})):
+        (tmp_path / CACHE).write_text(damaged)
+        assert estimates([new], tmp_path)[0].seconds is None
+    (tmp_path / CACHE).write_text("[]")
+    assert estimates([new], tmp_path, lambda which, root: (10.0, 40.0))[0].seconds == 400.0
+    assert read_cache(tmp_path) == {new.config_hash: {"seconds_a_unit": 10.0, "units": 40.0}}
 
 
 def test_a_variant_takes_what_its_experiment_takes(tmp_path):

@@ -51,14 +51,14 @@ def calibration(experiment: Resolved, root: Path) -> tuple[float, float]:
 def read_cache(root: Path) -> dict[str, Any]:
     """Calibrations of this kind of processor by config hash; empty where there are none that can be read."""
     try:
-        return json.loads((root / CACHE).read_text(encoding="utf-8"))[processor()]
+        return {**json.loads((root / CACHE).read_text(encoding="utf-8"))[processor()]}
     except (OSError, ValueError, KeyError, TypeError):
         return {}
 
 
 def write_cache(root: Path, calibrations: Mapping[str, Any]) -> None:
     try:
-        everywhere = json.loads((root / CACHE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        everywhere = {**json.loads((root / CACHE).read_text(encoding="utf-8"))}
+    except (OSError, ValueError, TypeError):
         everywhere = {}
     write_json(root / CACHE, {**everywhere, processor(): dict(calibrations)})
