@@ -75,6 +75,8 @@ def test_the_committed_configuration_is_sound(tier):
             "final-digit",
         ),
         ("papers/palindromes.yaml", "like: rnn", "like: rnm", "like", "did you mean 'rnn'"),
+        ("papers/palindromes.yaml", "like: rnn", "like: [rnn]", "like", "no family '['rnn']'; "),
+        ("papers/palindromes.yaml", "like: rnn", "like: {}", "like", "no family '{}'; known are "),
         (
             "papers/palindromes.yaml",
             "assumption weight-law",

@@ -84,7 +84,7 @@ def read_paper(path: Path) -> tuple[Paper, Places]:
         entry = dict(_mapping(entry, path, f"experiments.{name}"))
         family = entry.pop("like", None)
         if family is not None:
-            if family not in families:
+            if not isinstance(family, str) or family not in families:
                 raise UserError(
                     f"{path}: key experiments.{name}.like: no family '{family}'; {known(str(family), families)}"
                 )
