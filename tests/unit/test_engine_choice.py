@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import copy
+import pkgutil
+from importlib import import_module
+from typing import get_args
 
 import pytest
 import torch
 from compiler_helpers import chosen_without_compiler, needs_compiler, use_compiler, use_compiler_without_native
 from subsequence_helpers import MODELS, pair, small, text, trained, worst_error
 
+from reprise import kernels
+from reprise.config.schema import Engine
+from reprise.config.sections import PRECISIONS
 from reprise.errors import UserError
 from reprise.kernels import build, choose_engine, gated, layerwise, packed, sequence, window
 from reprise.models.elman import Elman
@@ -17,6 +23,9 @@ from reprise.models.gso import GSO
 from reprise.models.rntn import RNTN
 from reprise.models.stacked_lstm import StackedLSTM
 from reprise.models.window import WindowModel
+from reprise.training import stack_member
+from reprise.training.protocol import dtype_of
+from reprise.training.stack_running import choose_precision
 
 
 def test_without_a_compiler_auto_is_the_hand_engine(fresh_build, monkeypatch, capsys):
@@ -86,3 +95,18 @@ def test_a_class_that_inherits_is_trained_by_autograd_alone(family):
             choose(name, other)
     with pytest.raises(UserError, match="engine: quick is none of auto, "):
         choose("quick", other)
+
+
+def test_the_configuration_knows_the_engines_that_there_are():
+    modules = [kernels, *(import_module(f"reprise.kernels.{m.name}") for m in pkgutil.iter_modules(kernels.__path__))]
+    there = {name for module in modules for name in getattr(module, "ENGINES", ())}
+    assert set(get_args(Engine)) == {"auto", stack_member.ENGINE, *there}
+
+
+def test_the_configuration_knows_the_precisions_that_engines_compute_in():
+    *everywhere, on_gpus = PRECISIONS
+    for precision in everywhere:
+        dtype_of({"precision": precision})
+        choose_precision(precision, torch.device("cpu"))
+    with pytest.raises(UserError, match=f"{on_gpus}: `reprise run` on a GPU"):
+        dtype_of({"precision": "else"})

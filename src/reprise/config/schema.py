@@ -15,6 +15,8 @@ from reprise.data.spec import DatasetSpec
 from reprise.evaluation.units import Unit
 
 Tier = Literal["quick", "reduced", "paper"]
+# "auto", the names of `ENGINES` in the modules of reprise.kernels, of which a model knows some, and that of stacks.
+Engine = Literal["auto", "reference", "hand", "fused", "packed", "layerwise", "grouped", "stacked"]
 Scalar = bool | int | float | str
 # Releases have dots in their numbers.
 DatasetId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
@@ -204,7 +206,7 @@ class Resources(Strict):
 class Config(Strict):
     tier: Tier
     papers: list[Id] = Field(min_length=1)
-    engine: str
+    engine: Engine
     device: Literal["auto", "cpu", "cuda"]
     ldc_wsj: str | None = None
     datasets: dict[DatasetId, Dataset]

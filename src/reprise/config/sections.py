@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from reprise.config.options import Options, check_options
+from reprise.config.options import Options, check_option, check_options
 from reprise.config.places import Places
 from reprise.config.project import CONFIG, Project
 from reprise.config.schema import Dataset, Experiment
@@ -19,6 +19,7 @@ from reprise.models import MODELS
 from reprise.training import PROTOCOLS
 
 SECTIONS = ("model", "data", "training")
+PRECISIONS = ("float32", "float64", "tf32")
 Takes = Mapping[str, tuple[Options, str]]
 
 
@@ -35,6 +36,7 @@ def check_sections(project: Project, name: str, experiment: Experiment, file: st
         if getattr(experiment, section) is None:
             remedy = "add it, or name a family that has it with 'like'"
             raise UserError(f"{file}: key experiments.{name}.{section}: missing; {remedy}")
+    check_option(experiment.precision.value, PRECISIONS, where("precision"))
     model, protocol = experiment.model.name, experiment.training.protocol
     find_dataset(project, experiment.data.dataset, where("data", "dataset"))
     if model not in MODELS:
