@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
+from stacked_helpers import SENTENCES, WINDOWS, experiment, make_corpus
 
 from reprise.cli import main
 from reprise.config.resolved import Resolved
@@ -102,3 +103,22 @@ def test_another_configuration_than_was_planned_is_not_trained(resolved, capsys)
     assert left.read_bytes() == written
     assert train(0, "--hash", resolved.config_hash, "--found", "found") == 0
     assert Path(resolved.record_path(0)).read_bytes() == written
+
+
+@pytest.mark.parametrize("engine", ["auto", "stacked"])
+@pytest.mark.parametrize("base", [SENTENCES, WINDOWS], ids=["r-rntn", "gru-lm"])
+def test_what_a_model_cannot_be_for_this_corpus_is_one_line_and_leaves_no_record(
+    base, engine, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    one = experiment("wide", base, make_corpus(tmp_path).relative_to(tmp_path), matrices=41)
+    Path("resolved.json").write_text(one.to_json(), encoding="utf-8")
+    command = ["train", "p/wide", "--config", "resolved.json", "--replica", "0", "--device", "cpu"]
+    assert main([*command, "--engine", engine]) == EXIT_USAGE
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("reprise: error: ")
+    assert (
+        f"p/wide: model {base['model']['name']}: matrices must be in 1 .. 40, the vocabulary, not 41; "
+        "change the option in config/papers/p.yaml"
+    ) in last
+    assert not Path(one.record_path(0)).exists()

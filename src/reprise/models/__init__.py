@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from torch import nn
 
 
+class ModelRefused(ValueError):
+    """Sizes or options that a model's constructor does not take: some bounds only the corpus knows."""
+
+
 @dataclass(frozen=True)
 class ModelEntry:
     """A model's class ("module:Class") and its options."""
@@ -23,9 +27,13 @@ class ModelEntry:
     options: Options
 
     def build(self, **sizes_and_options: Any) -> nn.Module:
-        """The module; its parameters are not initialised yet."""
+        """The module; its parameters are not initialised yet. Raises `ModelRefused`."""
         module, name = self.target.split(":")
-        return getattr(import_module(module), name)(**sizes_and_options)
+        made = getattr(import_module(module), name)
+        try:
+            return made(**sizes_and_options)
+        except ValueError as error:
+            raise ModelRefused(str(error)) from error
 
 
 _WEIGHT_LAWS = ("fan-in-truncated-normal", "fan-in-truncated-normal-corrected")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -13,6 +15,7 @@ import torch
 from reprise.config.resolved import Resolved
 from reprise.data.corpus import Corpus
 from reprise.errors import UserError
+from reprise.models import ModelRefused
 from reprise.training import PROTOCOLS
 
 
@@ -65,7 +68,19 @@ def build_training(
     """The training that `resolved.config` names, before its first step."""
     entry = PROTOCOLS[resolved.config["training"]["protocol"]]
     module, name = entry.target.split(":")
-    return getattr(import_module(module), name)(resolved.config, replica, corpus, engine, device)
+    with told_of(resolved):
+        return getattr(import_module(module), name)(resolved.config, replica, corpus, engine, device)
+
+
+@contextmanager
+def told_of(resolved: Resolved) -> Iterator[None]:
+    """Around what makes the experiment's model: one that is refused is a `UserError` that names the experiment."""
+    try:
+        yield
+    except ModelRefused as error:
+        file = f"config/papers/{resolved.paper}.yaml"
+        model = resolved.config["model"]["name"]
+        raise UserError(f"{resolved.id}: model {model}: {error}; change the option in {file}") from error
 
 
 def load_corpus(path: Path | None) -> Corpus:

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch import nn
 
 from reprise.config.resolved import Resolved
 from reprise.errors import UserError
 from reprise.training.checkpoint import CheckpointFile
 from reprise.training.loop import Job
+from reprise.training.protocol import told_of
 from reprise.training.stack_families import family_of
 from reprise.training.stack_member import Member
 from reprise.training.stack_training import Say, StackTraining
@@ -82,13 +84,18 @@ def start(
     config = jobs[0].resolved.config
     choose_precision(config["precision"], device)
     family = family_of(config, jobs[0].corpus)
-    models = [family.model(job.resolved.config["model"], job.replica) for job in jobs]
+    models = [_model(family, job) for job in jobs]
     sizes = [sum(p.numel() for p in model.parameters()) for model in models]
     members = [
         Member(job, family.schedule(job), size, *state) for job, size, state in zip(jobs, sizes, saved, strict=True)
     ]
     epochs = family.epochs(family, members, models, [state for _, state in saved], device, checked, say)
     return Running(jobs, epochs, locks, config["precision"], aside, 1.0 + 4 * sum(sizes) / _BYTES_A_SECOND)
+
+
+def _model(family: Any, job: Job) -> nn.Module:
+    with told_of(job.resolved):
+        return family.model(job.resolved.config["model"], job.replica)
 
 
 def choose_precision(name: str, device: torch.device) -> None:
