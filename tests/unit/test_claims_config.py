@@ -133,6 +133,13 @@ def test_a_mistake_in_a_claim_is_one_line_with_file_key_and_remedy(clone, old, n
         ),
         (D1 + "    margin: {value: 0.1, is: relative}\n", "claims.D1.margin.from: missing"),
         (D1 + f"    margin: {{value: 0, is: relative, {WHY}}}\n", "claims.D1.margin.value"),
+        (D1 + f"    margin: {{value: .inf, is: relative, {WHY}}}\n", "margin.value: input should be a finite number"),
+        (f"    kind: threshold\n{REACH}, at_most: .nan}}\n", "D1.share.at_most: input should be a finite number"),
+        (
+            "    kind: threshold\n    metric: n\n    split: train\n"
+            "    level: {experiments: [rnn-t5], at_least: -.inf}\n",
+            "D1.level.at_least: input should be a finite number, not -inf; mend the value",
+        ),
     ],
 )
 def test_a_statistic_that_decides_nothing_is_refused(clone, statistic, words):
@@ -159,6 +166,8 @@ arithmetic:
         ("a / (a - 1)", "{a: 1}", 'printed: "3"', "arithmetic.total.formula: division by zero"),
         ("a.real", "{a: 1}", 'printed: "3"', "is not arithmetic"),
         ("a", "{a: 1}", 'printed: "about 3"', "arithmetic.total.printed: 'about 3' is no number"),
+        ("a", f"{{a: 1{'0' * 400}}}", 'printed: "3"', "formula: int too large to convert to float; mend the formula"),
+        ("a", "{a: .nan}", 'printed: "3"', "arithmetic.total.values.a: input should be a finite number"),
         ("a", "{a: 1}", 'printed: "3"\n    equals: a', "takes one of printed and equals"),
         ("a", "{a: 1}", "equals: a +", "arithmetic.total.equals: 'a +' is not a formula"),
         ("a", "{a: 1}", 'printed: "1"\n    experiment: rnn', "arithmetic.total.experiment: no experiment 'rnn'"),

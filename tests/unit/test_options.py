@@ -80,6 +80,8 @@ def test_bounds_that_follow_from_the_code_agree_with_it():
         ),
         ("rrntn", "dropout: {value: 0.5,", "dropout: {value: 1.0,", "training.dropout", "at least 0 and below 1"),
         ("rrntn", "learning_rate: {value: ", "learning_rate: {value: -", "training.learning_rate", "a float above 0"),
+        ("rrntn", "dropout: {value: 0.5,", "dropout: {value: .nan,", "training.dropout", "nan is not a float of"),
+        ("rrntn", "max_epochs: 4", "max_epochs: .inf", "tiers.quick.max_epochs", "inf is not an int of at least 1"),
         ("rrntn", "patience: {value: ", "patience: {value: -", "training.patience", "an int of at least 1"),
         ("rrntn", "max_epochs: 4", "max_epochs: 0", "tiers.quick.max_epochs", "an int of at least 1"),
         ("palindromes", "hidden_size: {value: 128,", "hidden_size: {value: 0,", "model.hidden_size", "at least 1"),

@@ -27,6 +27,8 @@ def test_plain_values_have_their_types(tmp_path):
         ("a:\n  b: 1\n  b: 2\n", 3, "a.b", "twice"),
         ("a: 010\n", 1, "a", "decimal"),
         ("a: 1:30\n", 1, "a", "decimal"),
+        (f"a: 1{'0' * 5000}\n", 1, "a", "not a number that can be read"),
+        ("a: 0x_\n", 1, "a", "not a number that can be read"),
         ("a: no\n", 1, "a", "true or false"),
         ("a: 2026-11-21\n", 1, "a", "quotes"),
         ("a: [1, {b: 2e5}]\n", 1, "a[1].b", "200000"),

@@ -47,9 +47,10 @@ def evaluate(formula: str, values: Mapping[str, float]) -> float:
     """
     try:
         result = _value(_parse(formula), values)
+        finite = not isinstance(result, complex) and math.isfinite(result)
     except ArithmeticError as error:
         raise ValueError(str(error)) from None
-    if isinstance(result, complex) or not math.isfinite(result):
+    if not finite:
         raise ValueError(f"{result} is no number to compare")
     return result
 

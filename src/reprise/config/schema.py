@@ -25,6 +25,9 @@ DatasetId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
 class Setting(Strict):
     """A hyperparameter: its value and where it comes from."""
 
+    # What is no number is told by the option's bounds, which say more.
+    model_config = ConfigDict(allow_inf_nan=True)
+
     value: Scalar
     origin: Origin = Field(alias="from")
 

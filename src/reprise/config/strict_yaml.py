@@ -72,7 +72,10 @@ def _build(node: yaml.Node, path: Path, key: str) -> Any:
         raise UserError(f"{where}: YAML reads '{node.value}' in another base; write the decimal number, or quote it")
     if plain and tag == "bool" and node.value.lower() in _WORDY_BOOLEANS:
         raise UserError(f"{where}: YAML reads '{node.value}' as a boolean; write true or false, or quote it")
-    return yaml.SafeLoader("").construct_object(node)
+    try:
+        return yaml.SafeLoader("").construct_object(node)
+    except ValueError:  # a number of thousands of digits, or of none: 0x_
+        raise UserError(f"{where}: not a number that can be read; write another, or quote it") from None
 
 
 def _build_mapping(node: yaml.MappingNode, path: Path, key: str) -> dict[str, Any]:
