@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+import re
 from pathlib import Path
 
 import pytest
 from test_report_case import make_project, resolve
 
+from reprise.cli import train as train_command
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.config.strict_yaml import load_yaml
@@ -64,6 +67,19 @@ def test_every_figure_and_table_is_a_stage_of_dvc():
     for stage, kind in (("figure", "figures"), ("table", "tables")):
         shown = {f"{name}-{display}": name for name, paper in papers.items() for display in getattr(paper, kind)}
         assert {key: item["paper"] for key, item in stages[stage]["foreach"].items()} == shown
+
+
+def test_the_replica_that_one_may_doubt_has_a_record_of_the_engine_that_trains_it_again():
+    """Replicas of one experiment may have been trained by several engines, whose numbers differ."""
+    parser = argparse.ArgumentParser()
+    train_command.add_arguments(parser)
+    (command,) = re.findall(r"`python -m reprise train (.*?)`", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
+    given = parser.parse_args(command.split())
+    experiments = resolve_tier(load_project(ROOT, {"tier": given.tier}))
+    (experiment,) = [e for e in experiments if e.id == given.experiment]
+    record = json.loads((ROOT / experiment.record_path(given.replica)).read_text(encoding="utf-8"))
+    assert record["run"]["engine"] == given.engine == "fused"
+    assert given.output is not None
 
 
 EAGER = {"eager": "eager PyTorch"}
