@@ -43,8 +43,17 @@ def test_every_display_claim_assumption_and_experiment_is_on_the_page(rendered):
         "an erratum".capitalize(),
     ):
         assert words in text
-    assert "python -m reprise train toy/rnn-t10 --tier paper --replica 0" in text
     assert "First step at 100" in text
+
+
+def test_a_cards_command_trains_what_has_a_record_again_and_what_has_none_where_the_pipeline_looks(tmp_path):
+    made = [metric("ptb-b", 2, "perplexity", 30.0, "test"), metric("ptb-b", 1, "perplexity", 30.0, "test")]
+    project = make_project(tmp_path, metrics=[made[0], made[1] | {"engine": "fused"}], curves=[])
+    text = page(project, load_contexts(project, resolve()))
+    found = dict(re.findall(r"<code>python -m reprise train toy/(\S+) --tier paper (.*?)</code>", text))
+    assert len(found) == len(resolve())
+    assert found["ptb-b"] == "--replica 1 --engine fused --output again.json"
+    assert found["ptb-c"] == "--replica 0"
 
 
 def test_identifiers_are_unique_where_experiments_and_displays_share_their_names(tmp_path):

@@ -145,9 +145,18 @@ def _card(context: Context, experiment: Resolved) -> dict[str, Any]:
         "settings": list(_settings(experiment)),
         "metrics": metrics(context, experiment, rows),
         "replicas": [_replica(row, experiment) for row in replicas.to_dict("records")],
-        "command": f"python -m reprise train {experiment.id} --tier {experiment.tier} --replica 0",
+        "command": _command(experiment, replicas.to_dict("records")),
         "cited_by": [f"{context.paper_id}-{display}" for display in entry.cited_by],
     }
+
+
+def _command(experiment: Resolved, replicas: list[dict[str, Any]]) -> str:
+    """What trains a replica that has a record again, on the engine that made it; where none has one, the first."""
+    train = f"python -m reprise train {experiment.id} --tier {experiment.tier} --replica"
+    if not replicas:
+        return f"{train} 0"
+    # Without --output nothing would be trained: the record is where the pipeline puts it.
+    return f"{train} {replicas[0]['replica']} --engine {replicas[0]['engine']} --output again.json"
 
 
 def _settings(experiment: Resolved) -> Any:
