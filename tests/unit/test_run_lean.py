@@ -8,12 +8,15 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from stacked_helpers import SENTENCES, experiment, make_corpus
 
+from reprise import cli
 from reprise.errors import EXIT_USAGE
 from reprise.files import write_atomically
 from reprise.training.record import read_record
 
+ROOT = Path(__file__).parents[2]
 GUARD = """
 import builtins, os, sys
 real, allowed = builtins.__import__, {"torch", "numpy", "yaml", "rich", "reprise", *sys.stdlib_module_names}
@@ -50,3 +53,19 @@ def test_nothing_is_needed_beyond_torch_numpy_yaml_and_rich(tmp_path, monkeypatc
     assert found[1] == "stacked" != found[0]
     assert Path("a.tgz").is_file()
     assert "--only nobody/: no <workload>/<implementation> holds that" in done.stderr
+
+
+def test_commands_that_need_more_name_the_package_and_the_remedy_in_one_line():
+    needy = [["collect"], ["resolve"], ["fetch", "ptb"], ["prepare", "p/e"], ["render"], ["verify"], ["estimate"]]
+    needy += [["schemas"], ["collect", "--help"]]
+    code = f"{GUARD}print(*(main(arguments) for arguments in {needy}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.split() == [str(EXIT_USAGE)] * len(needy)
+    remedy = "needs the package pydantic; run `make env`, then `. .venv/bin/activate`"
+    assert done.stderr.splitlines() == [f"reprise: error: {command} {remedy}" for command, *_ in needy]
+
+
+def test_a_module_of_ours_that_is_missing_is_not_called_a_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "reprise.cli.cache", None)
+    with pytest.raises(ModuleNotFoundError, match=r"reprise\.cli\.cache"):
+        cli.main(["cache"])

@@ -45,10 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("rest", nargs=argparse.REMAINDER, help="what the command takes: see `reprise <command> --help`")
     given = parser.parse_args(arguments)
-    module = import_module(f"reprise.cli.{given.command}")
-    options = argparse.ArgumentParser(prog=f"reprise {given.command}", description=module.__doc__)
-    module.add_arguments(options)
     try:
+        module = import_module(f"reprise.cli.{given.command}")
+        options = argparse.ArgumentParser(prog=f"reprise {given.command}", description=module.__doc__)
+        module.add_arguments(options)
         return module.run(options.parse_args(given.rest)) or 0
     except UserError as error:
         print(f"reprise: error: {error}", file=sys.stderr)
@@ -56,6 +56,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Interrupted as error:
         print(f"reprise: {error}", file=sys.stderr)
         return EXIT_INTERRUPTED
+    except ModuleNotFoundError as error:
+        package = (error.name or "reprise").partition(".")[0]
+        if package == "reprise":
+            raise  # a module of ours that is missing is no matter of what is installed
+        remedy = "run `make env`, then `. .venv/bin/activate`"
+        print(f"reprise: error: {given.command} needs the package {package}; {remedy}", file=sys.stderr)
+        return EXIT_USAGE
     except BrokenPipeError:
         return 1
     except OSError as error:
