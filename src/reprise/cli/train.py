@@ -57,6 +57,8 @@ def run(given: argparse.Namespace) -> int | None:
         )
     if given.replica < 0:
         raise UserError(f"--replica {given.replica}: replicas count from 0")
+    if given.threads < 1:
+        raise UserError(f"--threads {given.threads}: give a number of 1 or more")
     if given.replica >= resolved.replicas:
         has = f"replicas 0 to {resolved.replicas - 1}" if resolved.replicas > 1 else "replica 0 alone"
         print(f"note: the tier {resolved.tier} has {has}; this record is not collected", file=sys.stderr)
