@@ -129,6 +129,24 @@ def test_errors_are_one_line_and_exit_2(tmp_path, monkeypatch, capsys):
     assert err.count("\n") == 1
 
 
+def test_schemas_are_written_in_a_clone_alone_or_into_the_folder_that_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["schemas"]) == 2
+    assert "run from the root of the clone" in capsys.readouterr().err
+    assert os.listdir(tmp_path) == []
+    for word in ("written", "unchanged"):
+        assert cli.main(["schemas", "--folder", "there"]) == 0
+        assert capsys.readouterr().out.splitlines() == [
+            f"there/{name}.schema.json: {word}" for name in ("config", "paper")
+        ]
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/config.yaml").touch()
+    assert cli.main(["schemas"]) == 0
+    assert (tmp_path / "workflow/schemas/paper.schema.json").read_text() == (
+        tmp_path / "there/paper.schema.json"
+    ).read_text()
+
+
 def test_every_command_explains_itself(capsys):
     for command in cli.COMMANDS:
         with pytest.raises(SystemExit) as caught:

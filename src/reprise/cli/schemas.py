@@ -6,16 +6,23 @@ import argparse
 import json
 from pathlib import Path
 
+from reprise.errors import UserError
 from reprise.files import write_if_changed
+
+_FOLDER = Path("workflow/schemas")
+_CONFIG = Path("config/config.yaml")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--folder", type=Path, default=Path("workflow/schemas"))
+    parser.add_argument("--folder", type=Path, default=_FOLDER, help="default: %(default)s")
 
 
 def run(given: argparse.Namespace) -> None:
+    if given.folder == _FOLDER and not _CONFIG.is_file():
+        raise UserError(f"{_CONFIG}: no such file; run from the root of the clone, or name a folder with --folder")
     for name, text in schemas().items():
-        write_if_changed(given.folder / f"{name}.schema.json", text)
+        path = given.folder / f"{name}.schema.json"
+        print(f"{path}: {'written' if write_if_changed(path, text) else 'unchanged'}")
 
 
 def schemas() -> dict[str, str]:
