@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import tarfile
@@ -14,6 +15,7 @@ from reprise import cli
 from reprise.cli import collect as collect_command
 from reprise.config.resolved import Resolved
 from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, UserError
+from reprise.files import write_atomically
 from reprise.training import run_archive, timebox
 from reprise.training.protocol import Outcome
 from reprise.training.record import make_record, read_record, write_record
@@ -187,6 +189,44 @@ def test_a_run_archives_what_it_did_and_its_checkpoints_are_where_they_are_wante
     assert not Path("checkpoints").exists()
     assert Path("kept/checkpoints").is_dir()
     assert cli.main([*run, "kept", "--minutes", "5", "--lease-minutes", "4"]) == EXIT_USAGE
+
+
+@pytest.fixture
+def checks(tmp_path, monkeypatch):
+    """A tier of one check, which takes no time."""
+    monkeypatch.chdir(tmp_path)
+    one = Resolved("p", "check", "quick", "t", 1, {"check": "lstm-parameter-count", "tolerance": 0.0}, {}, None)
+    write_atomically(one.config_path(), one.to_json())
+    return one
+
+
+def test_a_path_that_can_hold_no_archive_is_refused_before_anything_is_trained(checks, capsys):
+    Path("file").touch()
+    here = str(Path().absolute())
+    for path, why in (
+        ("results", "is a folder; name a file in it, results/records.tgz"),
+        ("nowhere/", "is a folder; name a file in it, nowhere/records.tgz"),
+        ("file/a.tgz", f"{here}/file is no folder; name a file in another folder"),
+        ("file/b/a.tgz", f"{here}/file is no folder; name a file in another folder"),
+    ):
+        assert cli.main(["run", "--tier", "quick", "--archive", path]) == EXIT_USAGE
+        assert capsys.readouterr().err == f"reprise: error: --archive {path}: {why}\n"
+    assert sorted(path.name for path in Path().iterdir()) == ["file", "results"]
+    assert not Path(checks.record_path(0)).exists()
+
+
+def test_a_run_whose_archive_could_not_be_written_in_the_end_has_failed(checks, monkeypatch):
+    def full(path, content):
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    run = ["run", "--tier", "quick", "--device", "cpu", "--archive", "a.tgz"]
+    with monkeypatch.context() as patched:
+        patched.setattr(run_archive, "write_atomically", full)
+        assert cli.main(run) == EXIT_FAILED
+    assert read_record(Path(checks.record_path(0)), checks)["status"] == "finished"
+    assert "a.tgz: not written: No space left" in Path("logs/run/quick.log").read_text(encoding="utf-8")
+    assert cli.main(run) == 0
+    assert checks.record_path(0) in names("a.tgz")
 
 
 def keeping(refresh, held):

@@ -18,8 +18,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +28,7 @@ from reprise.config.resolved import Resolved
 from reprise.config.tiers import TIERS
 from reprise.devices import claim_gpu, gpu_ids, visible_gpus
 from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, UserError
-from reprise.training.run_archive import RunArchive
+from reprise.training.run_archive import RunArchive, archive_path
 from reprise.training.stack_environment import prepare_environment
 from reprise.training.stack_plan import Missing, cut, grouped, in_parts, missing, trains_in_stack, usual_epochs
 
@@ -46,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", type=Path, default=Path(), help="the folder that gets results/ and logs/")
     parser.add_argument(
         "--archive",
-        type=Path,
+        type=archive_path,
         metavar="FILE.tgz",
         help="all records and logs of --output in one file as well, anew with each record; for `collect --from`",
     )
@@ -95,36 +94,41 @@ def run(given: argparse.Namespace) -> int:
         claim_gpu()
         gpus = 1
     elif gpus > 1 and given.part is None:
-        with _archived(given, experiments, partial(print, file=sys.stderr)):
-            return _one_process_a_gpu(gpus)
+        return _archived(given, experiments, partial(print, file=sys.stderr), lambda say: _one_process_a_gpu(gpus))
     if gpus and not _of_use(given.device):
         gpus = 0
     # torch takes seconds to import: only once the input is known to be good.
     from reprise.training.timebox import Log
 
     log = Log(given.output / "logs" / "run" / f"{given.tier}{f'-{part}' * (parts > 1)}.log")
-    with _archived(given, experiments, log) as say:
-        return _train(given, experiments, gpus, part, parts, say)
+    return _archived(given, experiments, log, lambda say: _train(given, experiments, gpus, part, parts, say))
 
 
-@contextmanager
 def _archived(
-    given: argparse.Namespace, experiments: Sequence[Resolved], log: Callable[[str], None]
-) -> Iterator[Callable[[str], None]]:
-    """Yields what says a line; where an archive is wanted, that is when it is looked for new records as well."""
+    given: argparse.Namespace,
+    experiments: Sequence[Resolved],
+    log: Callable[[str], None],
+    work: Callable[[Callable[[str], None]], int],
+) -> int:
+    """The exit status of `work`, which is given what says a line.
+
+    Where an archive is wanted, that is when it is looked for new records as well; one that could not be written in the
+    end is a failure, whatever else was done.
+    """
     if given.archive is None:
-        yield log
-        return
+        return work(log)
     archive = RunArchive(given.archive, given.output, given.tier, experiments, log)
 
     def say(line: str) -> None:
         log(line)
         archive.refresh()
 
+    written = False
     try:
-        yield say
+        status = work(say)
     finally:
-        archive.write()
+        written = archive.write()
+    return status if written else EXIT_FAILED
 
 
 def _train(

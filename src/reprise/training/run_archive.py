@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import tarfile
 import zlib
 from collections.abc import Callable, Iterable
@@ -42,8 +43,8 @@ class RunArchive:
         if self._records() != self.held:
             self.write()
 
-    def write(self) -> None:
-        """Writes it anew, whole or not at all."""
+    def write(self) -> bool:
+        """Writes it anew, whole or not at all; whether that was possible."""
         records = self._records()
         logs = sorted((self.output / "logs" / "run").glob(f"{self.tier}*.log"))
         try:
@@ -51,14 +52,27 @@ class RunArchive:
             write_atomically(self.path, packed)
         except OSError as error:
             self.say(f"{self.path}: not written: {error.strerror or error}; the records are in {self.output}")
-            return
+            return False
         self.held = records
         if len(packed) > LARGEST and not self.told:
             self.told = True
             self.say(f"{self.path}: {len(packed) / 1e6:.0f} MB; an --output of its own would hold new records alone")
+        return True
 
     def _records(self) -> list[str]:
         return [record for record in self.wanted if (self.output / record).exists()]
+
+
+def archive_path(text: str) -> Path:
+    """The file that --archive names; `UserError` where none could be written, before hours go into what it holds."""
+    path = Path(text)
+    if path.is_dir() or text.endswith("/"):
+        raise UserError(f"--archive {text}: is a folder; name a file in it, {path / 'records.tgz'}")
+    folder = next(parent for parent in path.absolute().parents if parent.exists())  # the others will be made
+    if not (folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)):
+        why = "cannot be written to" if folder.is_dir() else "is no folder"
+        raise UserError(f"--archive {text}: {folder} {why}; name a file in another folder")
+    return path
 
 
 def _packed(root: Path, names: Iterable[str]) -> bytes:
