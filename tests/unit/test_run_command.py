@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from reprise.training import timebox
 from reprise.training.record import read_record
 from reprise.training.stack_plan import missing, usual_epochs
 
+ROOT = Path(__file__).parents[2]
 FACTS = {
     "model": {"name": "none", "options": {}},
     "data": {"dataset": "synthetic", "options": {}, "raw": {}},
@@ -179,9 +182,26 @@ def test_bad_input_is_one_line(options, says, place, capsys, monkeypatch):
     assert not Path("out").exists()
 
 
-def test_without_configurations_the_command_that_writes_them_is_named(place, capsys):
+def test_without_configurations_the_folder_to_run_from_and_the_command_that_writes_them_are_named(place, capsys):
     assert run() == EXIT_USAGE
-    assert "reprise resolve --tier quick" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "run from the root of the clone, or put there what `python -m reprise resolve --tier quick` wrote" in error
+    Path("config").mkdir()
+    Path("config/config.yaml").touch()
+    assert run("--resolved") == EXIT_USAGE
+    assert capsys.readouterr().err.endswith("run `python -m reprise resolve --tier quick` where pydantic is\n")
+
+
+def test_a_tier_of_which_no_configured_paper_has_experiments_is_named(place, capsys):
+    shutil.copytree(ROOT / "config", "config")
+    config = Path("config/config.yaml")
+    text = re.sub(r"^papers:\n(  - .*\n)+", "papers: [palindromes]\n", config.read_text(encoding="utf-8"), flags=re.M)
+    config.write_text(text, encoding="utf-8")
+    assert cli.main(["run", "--tier", "reduced"]) == EXIT_USAGE
+    assert capsys.readouterr().err == (
+        "reprise: error: config/config.yaml: no paper of palindromes has experiments in the tier reduced; "
+        "write --tier quick or --tier paper\n"
+    )
 
 
 def test_several_gpus_get_a_process_each(place, monkeypatch):

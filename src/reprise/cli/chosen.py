@@ -7,17 +7,21 @@ from pathlib import Path
 
 from reprise.config.resolved import Resolved, read_resolved
 from reprise.config.strict_yaml import load_yaml
+from reprise.config.tiers import TIERS
 from reprise.errors import UserError, known
+
+_CONFIG = Path("config/config.yaml")
 
 
 def chosen_experiments(tier: str, wanted: Collection[str], written: bool = False) -> list[Resolved]:
     """Experiments and variants of a tier in the order of the papers' files; of `wanted` papers and experiments only.
 
     Without pydantic, or without config/, and where `written` says so, they are those that `reprise resolve` or the
-    pipeline wrote to results/<tier>/config/. Raises UserError for a name that is not there.
+    pipeline wrote to results/<tier>/config/. Raises UserError for a name that is not there, and for a tier of which no
+    configured paper has experiments.
     """
-    checked = [] if written else _from_config(tier)
-    experiments = checked or resolved_files(tier)
+    checked = None if written else _from_config(tier)
+    experiments = resolved_files(tier) if checked is None else checked
     names = {e.id for e in experiments} | {e.paper for e in experiments}
     for name in wanted:
         if name not in names and checked:
@@ -29,14 +33,22 @@ def chosen_experiments(tier: str, wanted: Collection[str], written: bool = False
     return [e for e in experiments if not wanted or {e.id, e.paper} & set(wanted)]
 
 
-def _from_config(tier: str) -> list[Resolved]:
-    if not Path("config/config.yaml").is_file():
-        return []
+def _from_config(tier: str) -> list[Resolved] | None:
+    """None where config/ cannot be checked."""
+    if not _CONFIG.is_file():
+        return None
     try:
         from reprise.cli.common import project_and_experiments
     except ModuleNotFoundError:
-        return []
-    return project_and_experiments(tier)[1]
+        return None
+    project, found = project_and_experiments(tier)
+    if not found:
+        others = " or ".join(f"--tier {t}" for t in TIERS if t != tier and project_and_experiments(t)[1])
+        remedy = f"write {others}" if others else "give their experiments tiers"
+        raise UserError(
+            f"{_CONFIG}: no paper of {', '.join(project.papers)} has experiments in the tier {tier}; {remedy}"
+        )
+    return found
 
 
 def resolved_files(tier: str, root: Path = Path()) -> list[Resolved]:
@@ -44,7 +56,11 @@ def resolved_files(tier: str, root: Path = Path()) -> list[Resolved]:
     folder = root / "results" / tier / "config"
     found = [read_resolved(path) for path in sorted(folder.rglob("*.json"))]
     if not found:
-        raise UserError(f"{folder}: no configurations; run `python -m reprise resolve --tier {tier}` where pydantic is")
+        resolve = f"`python -m reprise resolve --tier {tier}`"
+        if not (root / _CONFIG).is_file():
+            remedy = f"run from the root of the clone, or put there what {resolve} wrote in one"
+            raise UserError(f"{folder}: no configurations, and no {_CONFIG} either; {remedy}")
+        raise UserError(f"{folder}: no configurations; run {resolve} where pydantic is")
     order = {name: i for i, name in enumerate(_file_order(root, {e.paper for e in found}))}
     # What config/ no longer names was left behind by an older one; variants come after all experiments of a paper.
     current = [e for e in found if not order or f"{e.paper}/{e.base}" in order]
@@ -62,7 +78,7 @@ def resolved_files(tier: str, root: Path = Path()) -> list[Resolved]:
 
 def _file_order(root: Path, papers: Collection[str]) -> list[str]:
     """Experiments as config/ lists them, which is read without being checked; empty where it is not there."""
-    config = root / "config" / "config.yaml"
+    config = root / _CONFIG
     listed = (load_yaml(config) or {}).get("papers", []) if config.is_file() else []
     found = []
     for paper in (name for name in listed if name in papers):
