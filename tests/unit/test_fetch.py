@@ -198,7 +198,10 @@ def test_wrong_file_in_mirror(server: Server, tmp_path: Path, said: list[str]) -
     assert "downloaded" in said[1]
     assert (mirror / "toys" / "a.txt").read_bytes() == WRONG
     (tmp_path / "raw" / "toy" / "a.txt").unlink()
-    refused(dataset(server.url("wrong")), tmp_path, said, mirror)
+    for path in ("wrong", "down"):
+        message = refused(dataset(server.url(path)), tmp_path, said, mirror)
+        assert f", or replace {mirror / 'toys' / 'a.txt'} of the mirror, which has another checksum" in message
+        assert "REPRISE_MIRROR" not in message
 
 
 def test_mirror_without_the_file(server: Server, tmp_path: Path, said: list[str]) -> None:

@@ -115,8 +115,14 @@ class _Job:
                 )
         self.say(f"{label}: taken out of {archive.name}")
 
+    def _remedy(self, file: FileSpec) -> str:
+        """What else would help where the file cannot be downloaded."""
+        if self.shelf and (there := self.shelf / file.name).is_file():
+            return f"or replace {there} of the mirror, which has another checksum"  # or it would have been taken
+        return REMEDY.format(place=f"{self.dataset.mirror}/{file.name}")
+
     def _download(self, file: FileSpec, target: Path, label: str) -> None:
-        remedy = REMEDY.format(place=f"{self.dataset.mirror}/{file.name}")
+        remedy = self._remedy(file)
         if file.url is None:
             raise UserError(f"{label}: has no url and no mirror has it; set {remedy.removeprefix('or set ')}")
         for attempt in range(1, self.attempts + 1):
