@@ -111,17 +111,23 @@ def test_the_corpus_is_made_from_the_folder(clone, tmp_path):
     assert project.spec("ptb").files
 
 
+@pytest.mark.parametrize("variable", [False, True])
 @pytest.mark.parametrize("state", ["missing", "empty", "no stories"])
-def test_a_missing_or_wrong_folder_gets_one_line(clone, tmp_path, state):
+def test_a_missing_or_wrong_folder_gets_one_line_that_names_where_it_was_written(
+    clone, tmp_path, state, variable, monkeypatch
+):
     folder = tmp_path / "ldc"
     if state != "missing":
         (folder / "raw" / "wsj" / "00").mkdir(parents=True)
     if state == "empty":
         shutil.rmtree(folder / "raw")
+    if variable:
+        monkeypatch.setenv("REPRISE_LDC_WSJ", str(folder))
     with pytest.raises(UserError) as error:
-        experiments(load_project(clone, {"ldc_wsj": str(folder)}))
+        experiments(load_project(clone, {} if variable else {"ldc_wsj": str(folder)}))
     line = str(error.value)
-    assert line.startswith("config/config.yaml: key ldc_wsj: ")
+    assert line.startswith("REPRISE_LDC_WSJ: " if variable else "config/config.yaml: key ldc_wsj: ")
     assert str(folder) in line
-    assert "name the folder of LDC99T42 that holds raw/wsj/NN/wsj_NNNN, or write null" in line
+    remedy = "unset it" if variable else "write null"
+    assert f"name the folder of LDC99T42 that holds raw/wsj/NN/wsj_NNNN, or {remedy} for Mikolov's text" in line
     assert "\n" not in line

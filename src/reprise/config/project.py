@@ -30,6 +30,8 @@ class Project:
     papers: dict[str, Paper]
     places: Mapping[str, Places] = field(default_factory=dict)
     """By paper, where its experiments' keys stand, for messages."""
+    ldc_wsj_variable: str | None = None
+    """The environment variable that `ldc_wsj` came from, if it did, for messages."""
 
     def spec(self, dataset: str) -> DatasetSpec:
         """What a dataset of the configuration is made of; a folder `ldc_wsj` takes the place of Mikolov's files.
@@ -38,7 +40,7 @@ class Project:
         """
         spec = self.config.datasets[dataset].spec(dataset)
         if self.config.ldc_wsj and spec.prepare == ldc_wsj.REPLACES:
-            return ldc_wsj.in_place_of(spec, self.root / self.config.ldc_wsj)
+            return ldc_wsj.in_place_of(spec, self.root / self.config.ldc_wsj, self.ldc_wsj_variable)
         return spec
 
 
@@ -51,8 +53,11 @@ def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = N
     root = Path(root)
     path, said = root / CONFIG, overrides or {}
     content = _mapping(load_yaml(path), path)
-    if os.environ.get(LDC_WSJ):
+    variable = None
+    # The pipeline also sets it to what the file says.
+    if os.environ.get(LDC_WSJ) and os.environ[LDC_WSJ] != content.get("ldc_wsj"):
         content = {**content, "ldc_wsj": os.environ[LDC_WSJ]}
+        variable = None if "ldc_wsj" in said else LDC_WSJ
     config = parse(Config, {**content, **said}, path, said=said)
     listed = source(path, "papers", said)
     papers, places = {}, {}
@@ -66,7 +71,7 @@ def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = N
         papers[name], places[name] = read_paper(file)
         if papers[name].paper != name:
             raise UserError(f"{file}: key paper: says '{papers[name].paper}'; write '{name}', as the file is called")
-    return Project(root, config, papers, places)
+    return Project(root, config, papers, places, variable)
 
 
 def read_paper(path: Path) -> tuple[Paper, Places]:

@@ -26,7 +26,7 @@ STORIES = "raw/wsj"
 _HEADER = b".START"
 _SECTION, _STORY = re.compile(r"\d\d"), re.compile(r"wsj_\d{4}")
 _KEY = "config/config.yaml: key ldc_wsj"
-_REMEDY = f"name the folder of LDC99T42 that holds {STORIES}/NN/wsj_NNNN, or write null for Mikolov's text"
+_REMEDY = f"name the folder of LDC99T42 that holds {STORIES}/NN/wsj_NNNN"
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,13 @@ class FolderSpec(DatasetSpec):
         return {"ldc_wsj": f"sha256:{folder_digest(self.folder)}"}
 
 
-def in_place_of(spec: DatasetSpec, folder: Path) -> FolderSpec:
+def in_place_of(spec: DatasetSpec, folder: Path, variable: str | None = None) -> FolderSpec:
     """`spec` with the text in `folder` for its raw files; what its text was expected to show is no longer asked for.
 
-    Raises UserError where the folder is missing or holds no stories.
+    Raises UserError where the folder is missing or holds no stories, which names the environment `variable` that the
+    folder was taken from, if it was.
     """
-    stories(folder)
+    stories(folder, variable)
     values = {field.name: getattr(spec, field.name) for field in fields(spec)}
     return FolderSpec(**{**values, "prepare": "ldc_wsj", "files": (), "expected": {}}, folder=folder)
 
@@ -67,20 +68,22 @@ def sentences(story: bytes) -> bytes:
     return b"".join(line + b"\n" for line in lines)
 
 
-def stories(folder: Path) -> list[Path]:
+def stories(folder: Path, variable: str | None = None) -> list[Path]:
     """Files of all stories, sorted by name.
 
-    Raises UserError where the folder is missing or holds none.
+    Raises UserError where the folder, which `variable` or else the configuration names, is missing or holds none.
     """
+    where = variable or _KEY
+    remedy = f"{_REMEDY}, or {'unset it' if variable else 'write null'} for Mikolov's text"
     if not folder.is_dir():
-        raise UserError(f"{_KEY}: there is no folder {folder}; {_REMEDY}")
+        raise UserError(f"{where}: there is no folder {folder}; {remedy}")
     root = folder / STORIES
     if not root.is_dir():
-        raise UserError(f"{_KEY}: {folder} holds no folder {STORIES}; {_REMEDY}")
+        raise UserError(f"{where}: {folder} holds no folder {STORIES}; {remedy}")
     sections = [section for section in root.iterdir() if _SECTION.fullmatch(section.name) and section.is_dir()]
     found = [path for section in sections for path in section.iterdir() if _STORY.fullmatch(path.name)]
     if not found:
-        raise UserError(f"{_KEY}: {root} holds no file NN/wsj_NNNN; {_REMEDY}")
+        raise UserError(f"{where}: {root} holds no file NN/wsj_NNNN; {remedy}")
     return sorted(found)
 
 
