@@ -161,6 +161,30 @@ def test_numbers_have_to_be_a_metric_and_a_split(tmp_path):
         consequences(with_claims(tmp_path, {}), "perplexity", {"numbers": "perplexity"})
 
 
+def test_a_number_that_no_record_has_is_refused_unless_it_may_still_come(tmp_path):
+    def refused(numbers, *run):
+        metrics = [
+            metric(name, 0, "perplexity", 140.0, "test") | {"variant": variant}
+            for name, _, variant in (one.partition("@") for one in run)
+        ]
+        try:
+            consequences(with_claims(tmp_path, {}, metrics=metrics), "perplexity", {"numbers": numbers})
+        except UserError as error:
+            return str(error)
+        return None
+
+    every = ["ptb-a", "ptb-a@width=nine", "ptb-a@width=eight", "ptb-c", "ptb-c@width=nine"]
+    where = "toy.yaml: key tables.perplexity.options.numbers"
+    assert refused("perplexty test", "ptb-a").endswith(
+        f"{where}: no record has 'perplexty test'; did you mean 'perplexity test'?"
+    )
+    # Nothing was run; the numbers of what was not run are not known; the paper states such a number.
+    assert refused("perplexty test") is None
+    assert refused("perplexity test, vocabulary all", *every[:-1]) is None
+    assert refused("last_ten_accuracy train", *every) is None
+    assert "no record has 'vocabulary all'" in refused("perplexity test, vocabulary all", *every)
+
+
 def test_claims_stand_beside_the_experiments_they_rest_on(tmp_path):
     claims = {**TURNED, "C2": claim("not run", ["ptb-c", "ptb-a"])}
     context = with_claims(tmp_path, claims)

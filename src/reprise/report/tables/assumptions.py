@@ -7,7 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from reprise.errors import UserError
+from reprise.errors import UserError, known
+from reprise.evidence.contrasts import terms_of
 from reprise.evidence.names import name_of
 from reprise.report import verdicts
 from reprise.report.assumptions import Outcome, outcomes, sentence
@@ -32,6 +33,7 @@ def consequences(context: Context, table_id: str, options: Mapping[str, Any]) ->
     if any(len(pair) != 2 for pair in numbers):
         where = context.option_key(table_id, "numbers")
         raise UserError(f"{where}: '{stated}' is no list of a metric and its split; write 'perplexity test'")
+    _refuse_unknown(context, table_id, numbers)
     found = {(o.assumption, o.alternative): o for o in outcomes(context)}
     rows = [row for key in context.paper.assumptions for row in _rows(context, key, found, numbers)]
     frame = pd.DataFrame(rows, columns=_KEYS).astype({"n": "Int64", "chosen_n": "Int64"})
@@ -53,6 +55,35 @@ def consequences(context: Context, table_id: str, options: Mapping[str, Any]) ->
         )
     notes += [f"Deviation {key}: {entry.title}." for key, entry in context.paper.deviations.items()]
     return Table(columns, frame, notes)
+
+
+def _refuse_unknown(context: Context, table_id: str, numbers: list[tuple[str, str]]) -> None:
+    """A number that no record has is a mistake, unless its records may still come.
+
+    It is taken for one where an experiment was run that has none of the numbers, or where all were run. What a claim or
+    a number of the paper is about is left to `verify`.
+    """
+    rows = context.metrics[context.metrics.status == "finished"]
+    there = set(zip(rows.metric, rows.split, strict=True))
+    told = {term.quantity for claim in context.paper.claims.values() for term in terms_of(claim)}
+    told |= {(r.metric, r.split) for entry in context.paper.experiments.values() for r in entry.reported}
+    unknown = [pair for pair in numbers if pair not in there | told]
+    if not unknown:
+        return
+    shown = {
+        run
+        for key, entry in context.paper.assumptions.items()
+        for alternative, choice in entry.alternatives.items()
+        for name in choice.experiments
+        for run in (name, f"{name}@{key}={alternative}")
+    }
+    done = {run for run in shown if context.status(run).finished}
+    if done == shown != set() or any(not any(len(context.values(run, *q)) for q in numbers) for run in done):
+        asked = " ".join(unknown[0])
+        raise UserError(
+            f"{context.option_key(table_id, 'numbers')}: no record has '{asked}'; "
+            f"{known(asked, (' '.join(pair) for pair in there))}"
+        )
 
 
 def _rows(
