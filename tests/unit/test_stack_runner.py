@@ -3,6 +3,7 @@ what it does with its time."""
 
 from __future__ import annotations
 
+import math
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -121,7 +122,7 @@ def test_a_stack_that_later_calls_can_end_is_not_put_off(lease, put_off, corpus,
     monkeypatch.setattr(Running, "seconds_left", lambda self, usual: 50.0)
     said = []
     how = {} if lease is None else {"lease": lambda: lease}
-    runner = runner_of(two_stacks(corpus, tmp_path), said, left=lambda: 10.0, **how)
+    runner = runner_of(two_stacks(corpus, tmp_path), said, left=lambda: 45.0, **how)
     runner.run(never)
     assert sum("p/a: put off: it would take 50 s of" in line for line in said) == put_off
     assert not runner.failed
@@ -137,3 +138,33 @@ def test_saves_take_a_twentieth_of_the_time_however_many_stacks_there_are(stream
     saves = sum(line.startswith("save") for line in pretence.log) - streams  # but for those at the end
     assert saves >= 2 * streams
     assert saves * seconds < 7200 / 20
+
+
+@pytest.mark.parametrize(("left", "trained"), [(8.0, "a"), (20.0, "ab"), (math.inf, "abcd")])
+def test_a_stack_is_begun_only_where_it_can_be_set_up_before_the_end(left, trained, tmp_path, monkeypatch):
+    # Nor is one put off, which would not end in time either, for others that cannot be begun.
+    monkeypatch.setattr(Running, "seconds_left", lambda self, usual: 7.0)
+    pretence = Pretence(monkeypatch, set_up=6.0)
+    runner = pretence.runner("abcd", tmp_path, left=lambda: left - pretence.now, streams=3)
+    runner.run(never)
+    assert [line for line in pretence.log if line.startswith("start")] == [f"start {name}" for name in trained]
+    assert not any("put off" in line for line in pretence.said)
+    assert (runner.failed, len(runner.unfinished)) == ([], 4 - len(trained))
+    assert pretence.now <= left
+    waiting = [line for line in pretence.said if "in no stack: stopped by the end of its time" in line]
+    assert [line[0] for line in waiting] == [str(len(runner.unfinished))] * bool(runner.unfinished)
+
+
+def test_the_first_stack_is_begun_however_little_time_there_is(tmp_path, monkeypatch):
+    pretence = Pretence(monkeypatch, set_up=6.0)
+    runner = pretence.runner("ab", tmp_path, left=lambda: 1.5 - pretence.now)
+    runner.run(never)
+    assert pretence.log == ["start a", "save a"]
+    assert [job.title for job in runner.unfinished] == ["p/a replica 0", "p/b replica 0"]
+
+
+def test_stacks_that_run_have_a_turn_before_the_next_one_is_begun(tmp_path, monkeypatch):
+    pretence = Pretence(monkeypatch)
+    pretence.runner("abc", tmp_path, streams=3).run(never)
+    order = ["start a", "turn a", "start b", "turn a", "turn b", "start c", "turn b", "turn c", "turn c"]
+    assert pretence.log == order

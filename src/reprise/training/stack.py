@@ -56,6 +56,7 @@ class StackRunner:
         self.lease = lease or left
         self.checked = on_gpu if checked is None else checked
         self.running: list[Running] = []
+        self.seconds_to_begin = 0.0  # what it took at most
         self.failed: list[Job] = []
         self.unfinished: list[Job] = []
 
@@ -66,20 +67,23 @@ class StackRunner:
             torch.use_deterministic_algorithms(False)
             torch.set_num_threads(1)
             prepare_environment()
+        turned = True  # whether all that run have had a turn since the last one was begun
         while self.queue or self.running:
-            reason = stopped() or ("" if self._time() else "the end of its time")
+            reason = stopped() or ("" if self._time(begin=not self.running) else "the end of its time")
             if reason:
                 self._stop(reason)
                 return
-            if self.queue and len(self.running) < self.streams:
+            if turned and self.queue and len(self.running) < self.streams and self._time(begin=True):
                 self._start(*self.queue.popleft())
+                turned = not self.running
                 continue
+            turned = True
             if not any([self._turn(running) for running in list(self.running)]):
                 time.sleep(_NAP)
 
-    def _time(self) -> bool:
-        """Whether there is more time than it takes to save."""
-        return self.left() > self._seconds_to_save()
+    def _time(self, begin: bool) -> bool:
+        """Whether there is more time than it takes to save, and to `begin` another stack first: the first one may."""
+        return self.left() > self._seconds_to_save() + (self.seconds_to_begin if begin else 0.0)
 
     def _seconds_to_save(self) -> float:
         """What it takes to save all that run, one after another."""
@@ -97,6 +101,8 @@ class StackRunner:
             locks.close()
             self._mishap(jobs, aside, error)
             return
+        finally:
+            self.seconds_to_begin = max(self.seconds_to_begin, time.monotonic() - began)
         self.say(f"{running.title}: a stack of {len(jobs)}, {time.monotonic() - began:.1f} s to set up and check")
         self.running.append(running)
         self._tell_trouble(running)
@@ -152,7 +158,7 @@ class StackRunner:
                 self._save(running)
             if running.epochs.finished:
                 self._drop(running)
-            elif not running.aside and any(not aside for _, aside in self.queue):
+            elif not running.aside and any(not aside for _, aside in self.queue) and self._time(begin=True):
                 self._put_off_if_too_long(running)
         except Exception as error:
             self._drop(running)
@@ -207,7 +213,10 @@ class StackRunner:
             self.say(f"{running.title}: stopped by {reason}, {saved}")
             self.unfinished += active
             self._drop(running)
-        self.unfinished += [job for jobs, _ in self.queue for job in jobs]
+        waiting = [job for jobs, _ in self.queue for job in jobs]
+        if waiting:
+            self.say(f"{len(waiting)} in no stack: stopped by {reason}; the same command goes on with them")
+        self.unfinished += waiting
         self.queue.clear()
 
     def _mishap(self, jobs: list[Job], aside: bool, error: Exception) -> None:
