@@ -8,14 +8,17 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
+import torch
 from pretended_stacks import Pretence
 from stacked_helpers import SENTENCES, experiment, jobs_of, make_corpus, never, runner_of
 from stacked_training_helpers import stopped_after
 
+from reprise.errors import UserError
 from reprise.training import stack
 from reprise.training.locks import replica_lock
 from reprise.training.record import read_record
 from reprise.training.stack_alone import train_alone
+from reprise.training.stack_check import StackDisagrees
 from reprise.training.stack_epochs import StackEpochs
 from reprise.training.stack_member import checkpoint_of
 from reprise.training.stack_running import Running
@@ -115,6 +118,50 @@ def test_a_checkpoint_that_cannot_be_read_leaves_out_its_replica_alone(corpus, t
     assert unread.is_dir()
     remedy = "make room or mend the access, then run it again"
     assert f"{first.title}: left out: [Errno 21] Is a directory: '{unread}'; {remedy}" in said
+
+
+@pytest.mark.parametrize("at", ["start b", "turn a"])
+@pytest.mark.parametrize("gone", [True, False])
+def test_after_a_device_has_given_up_no_other_stack_is_blamed(at, gone, tmp_path, monkeypatch):
+    dead = []
+
+    def before(line):
+        if line == at and pretence.running == (1 if at == "start b" else 2):
+            dead.append(line)
+        if line in dead or (gone and dead):
+            raise RuntimeError("CUDA error: device-side assert triggered")
+
+    def synchronize(device):
+        if gone:
+            raise RuntimeError("CUDA error: device-side assert triggered")
+
+    pretence = Pretence(monkeypatch, pieces=3, before=before)
+    monkeypatch.setattr(torch.cuda, "synchronize", synchronize)
+    runner = pretence.runner("abcd", tmp_path, streams=2)
+    runner.device = torch.device("cuda", 0)
+    runner.run(never)
+    assert [job.resolved.experiment for job in runner.failed] == [at[-1]]
+    others = sorted(set("abcd") - {at[-1]})
+    assert [job.resolved.experiment for job in runner.unfinished] == (others if gone else [])
+    assert ("device has given up" in pretence.said[-1] and "same command again" in pretence.said[-1]) == gone
+    assert any(line[-1] in "cd" for line in pretence.log) != gone
+
+
+def test_a_device_is_not_asked_after_what_says_nothing_of_it(tmp_path, monkeypatch):
+    errors = {"start a": UserError("no"), "start b": StackDisagrees("no"), "start c": torch.OutOfMemoryError("no")}
+
+    def before(line):
+        raise errors[line]
+
+    def synchronize(device):
+        raise AssertionError("asked")
+
+    pretence = Pretence(monkeypatch, before=before)
+    monkeypatch.setattr(torch.cuda, "synchronize", synchronize)
+    runner = pretence.runner("abc", tmp_path)
+    runner.device = torch.device("cuda", 0)
+    runner.run(never)
+    assert len(runner.failed) == 3
 
 
 @pytest.mark.parametrize(("lease", "put_off"), [(None, 1), (40.0, 1), (60.0, 0)])

@@ -23,7 +23,7 @@ from reprise.training.loop import Job, pause_before_a_save, seconds_between_save
 from reprise.training.stack_check import StackDisagrees
 from reprise.training.stack_environment import prepare_environment
 from reprise.training.stack_member import saved_state
-from reprise.training.stack_running import Running, choose_precision, make_room, start
+from reprise.training.stack_running import Running, choose_precision, given_up, make_room, start
 from reprise.training.stack_training import Say, place_of
 
 _SAVE_SECONDS = 120.0
@@ -78,7 +78,7 @@ class StackRunner:
                 turned = not self.running
                 continue
             turned = True
-            if not any([self._turn(running) for running in list(self.running)]):
+            if not any([self._turn(running) for running in list(self.running) if running in self.running]):
                 time.sleep(_NAP)
 
     def _time(self, begin: bool) -> bool:
@@ -220,10 +220,13 @@ class StackRunner:
         self.queue.clear()
 
     def _mishap(self, jobs: list[Job], aside: bool, error: Exception) -> None:
-        """Halves a stack that has no room; leaves out one that does not compute what it should."""
+        """Halves a stack that has no room; leaves out one that does not compute what it should.
+
+        Stops where the device has given up: no stack of this process could be trained any more.
+        """
         if not jobs:
             return
-        what = f"{jobs[0].title} and {len(jobs) - 1} more"
+        what, gone = f"{jobs[0].title} and {len(jobs) - 1} more", False
         if out_of_memory(error):
             make_room(error, self.device)
             if len(jobs) > 1:
@@ -232,7 +235,11 @@ class StackRunner:
                 self.queue.extendleft([(jobs[half:], aside), (jobs[:half], aside)])
                 return
         elif not isinstance(error, StackDisagrees | UserError):
-            # Other stacks go on: on a lent machine an hour of them is worth more than a clean end.
+            # Other stacks go on where they can: on a lent machine an hour of them is worth more than a clean end.
             self.say("".join(traceback.format_exception(error)))
+            gone = given_up(self.device)
         self.say(f"{what}: left out: {type(error).__name__}: {error}")
         self.failed += jobs
+        if gone:
+            self._stop("a device that has given up")
+            self.say(f"the device has given up under {what}: run the same command again, it goes on from what is saved")

@@ -116,3 +116,14 @@ def make_room(error: BaseException, device: torch.device) -> None:
     if device.type == "cuda":
         with suppress(RuntimeError):  # other stacks go on all the same
             torch.cuda.empty_cache()
+
+
+def given_up(device: torch.device) -> bool:
+    """Whether the device answers no more: after some errors nothing but another process gets it to work again."""
+    if device.type != "cuda":
+        return False
+    try:
+        torch.cuda.synchronize(device)
+    except RuntimeError:
+        return True
+    return False
