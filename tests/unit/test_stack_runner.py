@@ -3,6 +3,7 @@ what it does with its time."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from contextlib import contextmanager
 from dataclasses import replace
@@ -162,6 +163,42 @@ def test_a_device_is_not_asked_after_what_says_nothing_of_it(tmp_path, monkeypat
     runner.device = torch.device("cuda", 0)
     runner.run(never)
     assert len(runner.failed) == 3
+
+
+@pytest.mark.parametrize("at", ["start b", "turn b"])
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_replica_without_room_waits_until_a_stack_beside_it_has_ended(at, alone, tmp_path, monkeypatch):
+    def before(line):
+        others = pretence.running - (at == "turn b")
+        if line == at and (others or not alone):
+            raise torch.OutOfMemoryError("CUDA out of memory")
+
+    pretence = Pretence(monkeypatch, pieces=3, before=before)
+    runner = pretence.runner("abcd", tmp_path, streams=3)
+    runner.run(never)
+    assert [job.resolved.experiment for job in runner.failed] == ([] if alone else ["b"])
+    assert not runner.unfinished
+    assert [pretence.log.count(f"turn {name}") for name in "acd"] == [3, 3, 3]
+    begun = [i for i, line in enumerate(pretence.log) if line == "start b"]
+    ended = [len(pretence.log) - 1 - pretence.log[::-1].index(f"turn {name}") for name in "acd"]
+    for before_it, again in itertools.pairwise(begun):
+        assert any(before_it < end < again for end in ended)
+    # Those behind it are not kept waiting by it.
+    assert pretence.log.index("start d") < begun[1]
+    assert sum("p/b replica 0 and 0 more: out of memory: begins once" in line for line in pretence.said) > 0
+
+
+def test_a_replica_without_room_does_not_wait_for_those_that_were_put_off(tmp_path, monkeypatch):
+    def before(line):
+        if line == "start b" and pretence.running:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+
+    pretence = Pretence(monkeypatch, before=before)
+    runner = pretence.runner("abc", tmp_path, streams=2)
+    runner.queue[2] = runner.queue[2][0], True
+    runner.run(never)
+    assert [line for line in pretence.log if line.startswith("start")] == ["start a", "start b", "start b", "start c"]
+    assert not runner.failed
 
 
 @pytest.mark.parametrize(("lease", "put_off"), [(None, 1), (40.0, 1), (60.0, 0)])

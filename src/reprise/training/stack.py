@@ -56,6 +56,7 @@ class StackRunner:
         self.lease = lease or left
         self.checked = on_gpu if checked is None else checked
         self.running: list[Running] = []
+        self.places = streams  # fewer while a replica waits that had no room beside the stacks that run
         self.seconds_to_begin = 0.0  # what it took at most
         self.failed: list[Job] = []
         self.unfinished: list[Job] = []
@@ -73,7 +74,7 @@ class StackRunner:
             if reason:
                 self._stop(reason)
                 return
-            if turned and self.queue and len(self.running) < self.streams and self._time(begin=True):
+            if turned and self.queue and len(self.running) < self.places and self._time(begin=True):
                 self._start(*self.queue.popleft())
                 turned = not self.running
                 continue
@@ -196,6 +197,7 @@ class StackRunner:
     def _drop(self, running: Running) -> None:
         if running in self.running:
             self.running.remove(running)
+            self.places = self.streams
         try:
             running.epochs.close()
         except RuntimeError as error:  # of a device that has given up
@@ -222,6 +224,7 @@ class StackRunner:
     def _mishap(self, jobs: list[Job], aside: bool, error: Exception) -> None:
         """Halves a stack that has no room; leaves out one that does not compute what it should.
 
+        A lone replica without room waits for a place, behind those that may have room, as long as other stacks run.
         Stops where the device has given up: no stack of this process could be trained any more.
         """
         if not jobs:
@@ -233,6 +236,12 @@ class StackRunner:
                 half = -(-len(jobs) // 2)
                 self.say(f"{what}: out of memory: two stacks of {half} and {len(jobs) - half} instead")
                 self.queue.extendleft([(jobs[half:], aside), (jobs[:half], aside)])
+                return
+            if self.running:
+                self.say(f"{what}: out of memory: begins once a stack beside it has ended")
+                self.places = len(self.running)
+                put_off = (i for i, (_, late) in enumerate(self.queue) if late and not aside)
+                self.queue.insert(next(put_off, len(self.queue)), (jobs, aside))
                 return
         elif not isinstance(error, StackDisagrees | UserError):
             # Other stacks go on where they can: on a lent machine an hour of them is worth more than a clean end.
