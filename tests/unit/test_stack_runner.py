@@ -7,6 +7,7 @@ import itertools
 import math
 from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from stacked_helpers import SENTENCES, experiment, jobs_of, make_corpus, never, 
 from stacked_training_helpers import stopped_after
 
 from reprise.errors import UserError
-from reprise.training import stack
+from reprise.training import stack, stack_member
 from reprise.training.locks import replica_lock
 from reprise.training.record import read_record
 from reprise.training.stack_alone import train_alone
@@ -252,3 +253,15 @@ def test_stacks_that_run_have_a_turn_before_the_next_one_is_begun(tmp_path, monk
     pretence.runner("abc", tmp_path, streams=3).run(never)
     order = ["start a", "turn a", "start b", "turn a", "turn b", "start c", "turn b", "turn c", "turn c"]
     assert pretence.log == order
+
+
+def test_the_memory_in_a_record_is_called_that_of_the_process(tmp_path, monkeypatch):
+    monkeypatch.setattr(stack_member, "write_record", lambda output, record: None)
+    monkeypatch.setattr(stack_member, "make_record", lambda *arguments: arguments[-1])
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "a GPU")
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda device: 3 * 2**20)
+    (job,) = jobs_of([experiment("a", SENTENCES, None)], tmp_path)
+    schedule = SimpleNamespace(outcome=lambda: None)
+    facts = stack_member.Member(job, schedule, 1, stack_member.checkpoint_of(job), None).write(torch.device("cuda"), 2)
+    assert (facts["stack_replicas"], facts["peak_gpu_memory_mib_of_process"]) == (2, 3.0)
+    assert "peak_gpu_memory_mib" not in facts

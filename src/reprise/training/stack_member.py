@@ -84,7 +84,8 @@ class Member:
         """Leaves the record of a finished or diverged replica, and removes its checkpoint."""
         facts = run_facts(ENGINE, device, self.seconds(), self.resumed) | {"stack_replicas": replicas}
         if device.type == "cuda":
-            facts["peak_gpu_memory_mib"] = round(torch.cuda.max_memory_allocated(device) / 2**20, 1)
+            # Stacks that train side by side share torch's allocator, and its count: no stack has one of its own.
+            facts["peak_gpu_memory_mib_of_process"] = round(torch.cuda.max_memory_allocated(device) / 2**20, 1)
         job = self.job
         record = make_record(job.resolved, job.replica, self.schedule.outcome(), self.parameters, self.diverged, facts)
         write_record(job.output, record)
