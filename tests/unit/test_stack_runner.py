@@ -1,5 +1,7 @@
-"""What the runner of stacks says and does when a device, a capture or a file fails, or others go on or have gone on; and
-what it does with its time."""
+"""What the runner of stacks says and does when a device, a capture or a file fails, or others go on or have gone on.
+
+And what it does with its time.
+"""
 
 from __future__ import annotations
 
