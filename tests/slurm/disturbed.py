@@ -73,12 +73,15 @@ RemoteExecutor.sleep = lambda self: asyncio.sleep(1)
 main()
 """
 
+SURVIVING_SECONDS = 60.0
+"""After which a process is taken to outlive its job: a tenth of what a warm one waits for here."""
+
 
 @dataclass(frozen=True)
 class Finished:
     """The project after the run, what Snakemake said, and SLURM's description of all jobs, early on and in the end.
 
-    `survivors` are the processes of the project that were alive when Snakemake had ended.
+    `survivors` are the processes of the project that were alive a while after Snakemake had ended.
     """
 
     project: Project
@@ -125,7 +128,7 @@ def disturbed_run(folder: Path) -> Finished:
         _reach_limit(ids[BOTH])
         status = process.wait(BUSY_SECONDS)
         _until_no_job_runs()
-        survivors = [Path(f"/proc/{pid}/cmdline").read_bytes().decode() for pid in project.processes()]
+        survivors = _survivors(project)
         found = jobs()
     return Finished(project, status, (folder / "log").read_text(encoding="utf-8"), submitted, found, survivors, stacks)
 
@@ -211,6 +214,21 @@ def _until_no_job_runs() -> None:
     while {job["JobState"] for job in jobs()} & {"RUNNING", "COMPLETING"}:
         assert time.monotonic() < limit, "a job does not end"
         time.sleep(0.1)
+
+
+def _survivors(project: Project) -> list[str]:
+    """The command lines of what does not end by itself: SLURM may be done with a job some seconds before its processes.
+
+    A warm process would wait for longer than this.
+    """
+    limit = time.monotonic() + SURVIVING_SECONDS
+    while (alive := project.processes()) and time.monotonic() < limit:
+        time.sleep(0.1)
+    found = []
+    for pid in alive:
+        with contextlib.suppress(OSError):  # it has just ended
+            found.append(Path(f"/proc/{pid}/cmdline").read_bytes().decode())
+    return found
 
 
 def wait_until(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:

@@ -24,7 +24,7 @@ MISTAKES = {
     ),
     "wrong type": (
         (DIGITS, "steps: {value: 30,", "steps: {value: 30.5,"),
-        ("key families.small.training.steps:", "30.5 is not an int; write one"),
+        ("key families.small.training.steps:", "30.5 is not an int of at least 1; write one"),
     ),
     "exponent without a point": (
         (DIGITS, "value: 0.01,", "value: 1e-3,"),
