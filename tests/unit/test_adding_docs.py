@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
+from config_helpers import copy_config
 
 import reprise
 from reprise.config.project import load_project
@@ -19,8 +19,7 @@ BLOCKS = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/adding.md").read_text(en
 
 @pytest.fixture
 def clone(tmp_path):
-    shutil.copytree(ROOT / "config", tmp_path / "config")
-    return tmp_path
+    return copy_config(tmp_path)
 
 
 def put(path, before, block):

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from config_helpers import copy_config, edit
 
 from reprise.cli import main
 from reprise.config.displays import entries
@@ -20,8 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def clone(tmp_path):
-    shutil.copytree(ROOT / "config", tmp_path / "config")
-    return tmp_path
+    return copy_config(tmp_path)
 
 
 def test_the_example_of_the_docs_is_sound(clone):
@@ -34,13 +34,6 @@ def test_the_example_of_the_docs_is_sound(clone):
     tables = entries({"sizes": project.papers["sizes"]})
     for entry in tables.values():
         assert find_function(entry.kind, entry.display.function)
-
-
-def edit(clone, file, old, new):
-    path = clone / "config" / file
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
 def hashes(clone, tier="paper"):

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-
 import pytest
+from config_helpers import copy_config, edit
 
 from reprise.cli import main
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.errors import EXIT_USAGE, UserError
 
-ROOT = Path(__file__).parents[2]
 LONELY = "function: language_models.perplexity}\n"
 
 
 @pytest.fixture
 def clone(tmp_path):
-    shutil.copytree(ROOT / "config", tmp_path / "config")
-    return tmp_path
-
-
-def edit(clone, file, old, new):
-    path = clone / "config" / file
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    return copy_config(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from itertools import chain
-from pathlib import Path
 
 import pytest
+from config_helpers import copy_config, edit
 
 from reprise.config.options import COUNT, NATURAL, NOT_NEGATIVE, POSITIVE, SHARE, Number, at_least, check_option
 from reprise.config.project import load_project
@@ -18,7 +17,6 @@ from reprise.models import MODELS
 from reprise.training import PROTOCOLS
 from reprise.training.book_course import NEIGHBOURS
 
-ROOT = Path(__file__).parents[2]
 FREE = {"h_0", "forget_bias", "alpha", "beta_1", "beta_2", "initial_state", "target", "seed", "fold_seed"}
 FREE |= {f"{axis}_{place}" for axis in "wb" for place in ("start", "low", "high")}
 """Numbers of which any will do."""
@@ -89,15 +87,12 @@ def test_bounds_that_follow_from_the_code_agree_with_it():
     ],
 )
 def test_a_value_that_no_training_can_use_is_refused_where_it_stands(tmp_path, file, old, new, key, wanted):
-    shutil.copytree(ROOT / "config", tmp_path / "config")
-    path = tmp_path / f"config/papers/{file}.yaml"
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    path = f"papers/{file}.yaml"
+    edit(copy_config(tmp_path), path, old, new)
     with pytest.raises(UserError) as caught:
         resolve_tier(load_project(tmp_path, {"papers": [file], "tier": "quick"}))
     said = str(caught.value)
-    assert said.startswith(f"{path}: key ")
+    assert said.startswith(f"{tmp_path / 'config' / path}: key ")
     assert f".{key}: " in said
     assert said.endswith("; write one")
     assert wanted in said
