@@ -157,9 +157,8 @@ def summary(found: Iterable[Estimate], cores: int) -> str:
     if known:
         least = "at least " if unknown else ""
         line += f"{least}{hours(work)} of one core, {least}{hours(wall)} with {cores}"
-        foreign = hours(sum(e.total for e in known if e.elsewhere))
-        if any(e.elsewhere for e in known):
-            line += f" ({foreign} of it as measured {ELSEWHERE})"
+        if foreign := [e.total for e in known if e.elsewhere]:
+            line += f" ({hours(sum(foreign))} of it as measured {ELSEWHERE})"
     if unknown:
         experiments = "1 experiment has" if len(unknown) == 1 else f"{len(unknown)} experiments have"
         line += f"{'; ' if known else ''}{experiments} not been measured (reprise estimate)"

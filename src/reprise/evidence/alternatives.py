@@ -50,8 +50,7 @@ def alternatives(claim: Claim, paper: Paper, runs: Mapping[str, Runs], chosen: D
                 before = decide(claim, {**runs, **as_few}, runs, covered)
             under = decide(claim, {**runs, **variants}, runs, covered)
             run = [e for e in variants if any(e in names for names in looked_at)]
-            found[suffix] = _entry(claim, under, before, covered, run)
-            found[suffix]["fewer"] = before.verdict != whole.verdict
+            found[suffix] = _entry(claim, under, before, covered, run, fewer=before.verdict != whole.verdict)
             if as_few:
                 found[suffix]["sentence"] += f" With as few replicas the choice is {before.verdict}."
             left = [runs[e].title for e in experiments_of(claim) if e in resting - variants.keys()]
@@ -60,7 +59,9 @@ def alternatives(claim: Claim, paper: Paper, runs: Mapping[str, Runs], chosen: D
     return found
 
 
-def _entry(claim: Claim, under: Decision, before: Decision, covered: Covered, run: list[str]) -> dict[str, Any]:
+def _entry(
+    claim: Claim, under: Decision, before: Decision, covered: Covered, run: list[str], fewer: bool = False
+) -> dict[str, Any]:
     parts = parts_of(claim)
     return {
         "verdict": under.verdict,
@@ -68,7 +69,7 @@ def _entry(claim: Claim, under: Decision, before: Decision, covered: Covered, ru
         "flips": under.verdict != before.verdict and NOT_RUN not in {under.verdict, before.verdict},
         "before": before.verdict,
         "parts": [sum(map(covered, parts)), len(parts)],
-        "fewer": False,
+        "fewer": fewer,
         "experiments": run,
     }
 

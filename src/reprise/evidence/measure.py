@@ -12,7 +12,7 @@ import numpy as np
 from reprise.evidence.contrasts import Contrast, Statement
 from reprise.evidence.fold_spread import lent
 from reprise.evidence.runs import Quantity, Runs
-from reprise.evidence.statistics import Estimate, Spread, combine, fold_factor, pooled, spread
+from reprise.evidence.statistics import Estimate, Spread, combine, over_folds, pooled, spread
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def _over_folds(
     mean = float(np.mean(values))
     if found is None:
         return Measured(Estimate(mean), counts, ratio=ratio, method="folds")
-    estimate = combine(mean, [(fold_factor(len(common), ratio), found)])
+    estimate = over_folds(mean, len(common), ratio, found)
     borrowed = tuple(samples) if lender else ()
     return Measured(estimate, counts, borrowed, (found.variance,), ratio, "folds", (lender,) if lender else ())
 

@@ -84,18 +84,13 @@ def combine(value: float, parts: Sequence[tuple[float, Spread]]) -> Estimate:
     return Estimate(value, math.sqrt(total), freedom)
 
 
-def fold_factor(folds: int, ratio: float) -> float:
-    """Variance of the mean over folds, in units of the variance of one: 1/k + n_test / n_train.
+def over_folds(mean: float, folds: int, ratio: float, spread: Spread) -> Estimate:
+    """A mean over folds, one of which has this variance, 1/k + n_test / n_train (`ratio`) of which the mean has.
 
     Training sets of folds overlap, so that their means vary more than 1/k. Nadeau and Bengio, "Inference for the
     generalization error" (Machine Learning 52, 2003), section 3.
     """
-    return 1 / folds + ratio
-
-
-def folds(differences: Sequence[float], ratio: float) -> Estimate:
-    """Mean of differences paired by fold, with the corrected variance; `ratio` is n_test / n_train."""
-    return combine(float(np.mean(differences)), [(fold_factor(len(differences), ratio), spread(differences))])
+    return combine(mean, [(1 / folds + ratio, spread)])
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

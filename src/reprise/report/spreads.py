@@ -60,15 +60,14 @@ class Measured:
 
 def measured(context: Context, name: str, metric: str, split: str) -> Measured:
     """A metric of an experiment or variant."""
-    values = context.replicas.numbers.get((metric, split), {}).get(name, ())
-    return _measured(name, values, (metric, split), context.replicas.runs)
+    return _measured(name, (metric, split), context.replicas.runs)
 
 
 def measured_by(context: Context, name: str, numbers: Mapping[str, Sequence[float]] | Values) -> Measured:
     """A number that no record has as such, of every seed: by name, or as a function of the name."""
     if callable(numbers):
         numbers = {e.experiment: numbers(e.experiment) for e in context.experiments}
-    return _measured(name, numbers.get(name, ()), _NUMBER, context.replicas.with_numbers(_NUMBER, numbers))
+    return _measured(name, _NUMBER, context.replicas.with_numbers(_NUMBER, numbers))
 
 
 def difference_reach(context: Context, name: str, other: str, metric: str, split: str) -> float | None:
@@ -114,9 +113,12 @@ def deviations(found: Iterable[tuple[str, float | None, float | None, str | None
     return [f"Borrowed deviation of one {of}: {', '.join(said)}."] if said else []
 
 
-def _measured(name: str, values: Sequence[float], quantity: Quantity, runs: Mapping[str, Runs]) -> Measured:
+def _measured(name: str, quantity: Quantity, runs: Mapping[str, Runs]) -> Measured:
+    if name not in runs:
+        return Measured(None, 0)
+    values = [r.metrics[quantity] for r in runs[name].finished if quantity in r.metrics]
     plain = Measured(mean(values), len(values), deviation(values))
-    found = _measure(Contrast(((1.0, Term(name, quantity)),)), runs) if name in runs else None
+    found = _measure(Contrast(((1.0, Term(name, quantity)),)), runs)
     if found is None or not found.variances:
         return plain
     lender = found.lenders[0] if found.lenders else None
