@@ -103,7 +103,8 @@ def test_every_verdict_before_and_after_stands_beside_the_numbers(tmp_path):
         "Claims: as chosen → under it": "C1: reproduced → inconclusive; C2: reproduced → reproduced",
         "Run on": "A",
         CHOSEN: "141 ± 13",
-        UNDER_IT: "145",
+        # With the deviation of its experiment as chosen, and one degree of freedom: 12.706 · sqrt(2).
+        UNDER_IT: "145 ± 18",
         DIFFERENCE: "+4 (2.8)",
     }
     assert [row[UNDER_IT] for row in read[2:]] == ["not run at this tier", "not run at this tier"]
@@ -119,10 +120,11 @@ def test_every_verdict_before_and_after_stands_beside_the_numbers(tmp_path):
 def test_the_state_of_an_alternative_tells_not_run_from_no_change(tmp_path):
     context = with_claims(tmp_path, TURNED, metrics=[*METRICS, *UNDER])
     nine, eight = outcomes(context)
-    assert nine.state == "trained: C1: reproduced → inconclusive"
+    assert nine.state == "1 of 2 replicas trained: C1: reproduced → inconclusive"
     assert eight.state == "not run at this tier"
     quiet = {"C1": claim("reproduced", ["ptb-a"], {"width=nine": judged("reproduced", "reproduced")})}
-    context = with_claims(tmp_path, quiet, metrics=[*METRICS, *UNDER])
+    other = metric("ptb-c", 0, "perplexity", 145.0, "test") | {"variant": "width=nine"}
+    context = with_claims(tmp_path, quiet, metrics=[*METRICS, *UNDER, other])
     assert outcomes(context)[0].state == "trained: no verdict changes (of C1)"
     assert sentence(context).endswith("; of the 1 claim judged under them no verdict changes.")
     waiting = {"C1": claim("not run", ["ptb-a"], {"width=nine": judged("not run", "not run")})}

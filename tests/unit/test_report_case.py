@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -153,14 +154,17 @@ def resolve(paper: Paper = PAPER) -> list[Resolved]:
                 config[section] = {key: getattr(content, key), "options": options}
             config["data"]["dataset"] = tier.dataset or config["data"]["dataset"]
         found.append(Resolved("toy", name, TIER, entry.title, tier.replicas, config, origins, None))
-    base = next(e for e in found if e.experiment == "rnn-t10")
-    variant = {
-        "experiment": "rnn-t10@width=nine",
-        "assumption": "width",
-        "alternative": "nine",
-        "replicas": 1,
-    }
-    return [*found, Resolved(**{**vars(base), **variant})]
+    return [*found, *_variants(paper, found)]
+
+
+def _variants(paper: Paper, found: list[Resolved]) -> Iterator[Resolved]:
+    bases = {e.experiment: e for e in found}
+    for key, assumption in paper.assumptions.items():
+        for alternative, choice in assumption.alternatives.items():
+            tier = choice.tiers.get(TIER)
+            for base in (bases[name] for name in choice.experiments if tier and name in bases):
+                named = {"experiment": f"{base.experiment}@{key}={alternative}", "replicas": tier.replicas}
+                yield Resolved(**{**vars(base), **named, "assumption": key, "alternative": alternative})
 
 
 def row(experiment: str, replica: int, **values: Any) -> dict[str, Any]:
