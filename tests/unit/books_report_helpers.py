@@ -12,7 +12,7 @@ import pandas as pd
 
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
-from reprise.report.collected import COLUMNS, CURVE_COLUMNS
+from reprise.report.collected import CURVE_COLUMNS, METRIC_COLUMNS
 from reprise.report.context import load_contexts
 
 ROOT = Path(__file__).parents[2]
@@ -74,7 +74,7 @@ def make_context(tmp_path, tier="paper", metrics=METRICS, curves=CURVES, texts=T
     shutil.copytree(REFERENCE, tmp_path / "config" / "reference")
     folder = tmp_path / "results" / tier
     folder.mkdir(parents=True)
-    pd.DataFrame(metrics, columns=list(COLUMNS)).to_csv(folder / "metrics.csv", index=False)
+    pd.DataFrame(metrics, columns=list(METRIC_COLUMNS)).to_csv(folder / "metrics.csv", index=False)
     pd.DataFrame(curves, columns=list(CURVE_COLUMNS)).to_csv(folder / "curves.csv.gz", index=False)
     lines = (json.dumps(line, ensure_ascii=False) + "\n" for line in texts)
     (folder / "samples.jsonl").write_text("".join(lines), encoding="utf-8")

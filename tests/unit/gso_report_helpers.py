@@ -12,7 +12,7 @@ import pandas as pd
 from reprise.config.project import Project, load_project
 from reprise.config.resolve import resolve_tier
 from reprise.evaluation.units import bits
-from reprise.report.collected import COLUMNS, CURVE_COLUMNS
+from reprise.report.collected import CURVE_COLUMNS, METRIC_COLUMNS
 from reprise.report.context import Context, load_contexts
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ def project_of(tier: str) -> Project:
 def make_context(root: Path, metrics=(), curves=(), samples=(), tier="paper") -> Context:
     folder = root / "results" / tier
     folder.mkdir(parents=True, exist_ok=True)
-    pd.DataFrame(metrics, columns=list(COLUMNS)).to_csv(folder / "metrics.csv", index=False)
+    pd.DataFrame(metrics, columns=list(METRIC_COLUMNS)).to_csv(folder / "metrics.csv", index=False)
     pd.DataFrame(curves, columns=list(CURVE_COLUMNS)).to_csv(folder / "curves.csv.gz", index=False)
     (folder / "samples.jsonl").write_text("".join(json.dumps(s) + "\n" for s in samples), encoding="utf-8")
     return load_contexts(replace(project_of(tier), root=root), resolve_tier(project_of(tier)))["gso"]

@@ -41,7 +41,9 @@ def with_claims(root, claims, **given):
     entry = PAPER.assumptions["width"].alternatives["nine"]
     there = {
         "nine": entry.model_copy(update={"experiments": ["ptb-a", "ptb-c"]}),
-        "eight": entry.model_copy(update={"settings": {"hidden_size": 8}, "experiments": ["ptb-a"]}),
+        "eight": entry.model_copy(
+            update={"settings": {"hidden_size": 8}, "experiments": ["ptb-a"], "tiers": {"reduced": entry.tiers[TIER]}}
+        ),
     }
     width = PAPER.assumptions["width"].model_copy(update={"alternatives": there})
     paper = PAPER.model_copy(update={"assumptions": {"epochs": PAPER.assumptions["epochs"], "width": width}})
@@ -107,12 +109,12 @@ def test_every_verdict_before_and_after_stands_beside_the_numbers(tmp_path):
         UNDER_IT: "145 ± 18",
         DIFFERENCE: "+4 (2.8)",
     }
-    assert [row[UNDER_IT] for row in read[2:]] == ["not run at this tier", "not run at this tier"]
+    assert [row[UNDER_IT] for row in read[2:]] == ["not trained yet", "not run at this tier"]
     assert [row["Alternative"] for row in read[2:]] == ["", "eight: states of size 8"]
     assert read[3]["Claims: as chosen → under it"] == "C1: reproduced → not run"
     assert table.notes[0] == (
-        "1 of 2 alternatives of our choices is run; of the 2 claims judged under them 1 verdict changes: under "
-        "width=nine (C1: reproduced → inconclusive)."
+        "0 of 2 alternatives of our choices are run, 1 in part; of the 2 claims judged under them 1 verdict changes: "
+        "under width=nine (C1: reproduced → inconclusive)."
     )
     assert "Deviation corpus: Another corpus." in table.notes
 

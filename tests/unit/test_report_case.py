@@ -12,7 +12,7 @@ import pandas as pd
 from reprise.config.project import Project
 from reprise.config.resolved import Resolved
 from reprise.config.schema import Config, Paper
-from reprise.report.collected import COLUMNS, CURVE_COLUMNS
+from reprise.report.collected import CURVE_COLUMNS, METRIC_COLUMNS
 from reprise.report.context import Context, load_contexts
 
 TIER = "paper"
@@ -219,7 +219,7 @@ ORIGINAL += "".join(f"rnn,{t},0.1,{5 * i},{2 - i},{i / 4}\n" for t in (10, 20) f
 
 def write_collected(folder: Path, metrics: list[dict[str, Any]], curves: list[dict[str, Any]]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    frame = pd.DataFrame(metrics, columns=list(COLUMNS)).astype(object)
+    frame = pd.DataFrame(metrics, columns=list(METRIC_COLUMNS)).astype(object)
     frame.to_csv(folder / "metrics.csv", index=False)
     text = pd.DataFrame(curves, columns=list(CURVE_COLUMNS)).astype(object).to_csv(index=False)
     (folder / "curves.csv.gz").write_bytes(gzip.compress(text.encode(), mtime=0))

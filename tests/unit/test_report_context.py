@@ -8,7 +8,7 @@ import pytest
 from test_report_case import TIER, make_context, make_project, resolve
 
 from reprise.errors import UserError
-from reprise.report.collected import COLUMNS
+from reprise.report.collected import METRIC_COLUMNS
 from reprise.report.context import Status, load_contexts
 
 
@@ -42,7 +42,7 @@ def test_citations_hold_whether_or_not_the_tier_runs_the_experiment(tmp_path):
         ("metrics.csv", None, "no such file"),
         ("metrics.csv", b"", "is empty"),
         ("metrics.csv", b"paper,experiment\n", "no column variant, replica"),
-        ("metrics.csv", ",".join(COLUMNS).encode() + b"\ntoy,a,,zero" + b"," * 13 + b"\n", "zero"),
+        ("metrics.csv", ",".join(METRIC_COLUMNS).encode() + b"\ntoy,a,,zero" + b"," * 14 + b"\n", "zero"),
         ("curves.csv.gz", b"not packed", "gzip"),
         ("curves.csv.gz", gzip.compress(b"x" * 999, mtime=0)[:-9], "end"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 
 from reprise.cli.common import add_tier, project_and_experiments
@@ -25,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     from reprise.evidence.collect import collect
+    from reprise.evidence.counted import counted_by
 
     project, experiments = project_and_experiments(given.tier)
     refused: list[str] = []
@@ -34,6 +36,7 @@ def run(given: argparse.Namespace) -> int:
         for name in refused:
             print(f"{given.archive}: {name}: refused, of no experiment of this configuration", file=sys.stderr)
     folder = project.root / "results" / project.config.tier
-    found, wanted = collect(experiments, project.root, folder)
+    preparations = {name: dataset.prepare for name, dataset in project.config.datasets.items()}
+    found, wanted = collect(experiments, project.root, folder, partial(counted_by, preparations=preparations))
     print(f"{folder}: {found} of {wanted} run records collected")
     return EXIT_FAILED if refused else 0

@@ -1,6 +1,7 @@
 """Gathers the run records of a tier: only those of the current configuration, every one of them checked.
 
-metrics.csv     a row a metric; a replica that diverged or failed has one row without a value
+metrics.csv     a row a metric; a replica that diverged or failed has one row without a value; `n` is how many things
+                the value is a mean over, and `counted` says of means over tokens which these are
 curves.csv.gz   the same keys plus axis and x; a row a point
 samples.jsonl   a line a text that a model wrote
 metrics.json    {paper: {experiment: {split.metric: {mean, std, n}}}}, for `dvc metrics`
@@ -13,21 +14,27 @@ import gzip
 import io
 import json
 import statistics
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from reprise.config.resolved import Resolved
+from reprise.evidence.counted import is_over_tokens
 from reprise.evidence.numbers import numbers_of
 from reprise.files import write_atomically, write_json
 from reprise.training.record import read_record
 
 KEYS = ("paper", "experiment", "variant", "replica", "seed", "fold", "split", "metric", "value", "unit", "n")
 KEYS += ("parameters", "device", "engine", "seconds", "status", "config_hash")
+METRIC_KEYS = (*KEYS, "counted")
 
 
-def collect(experiments: Iterable[Resolved], root: Path, folder: Path) -> tuple[int, int]:
+def collect(
+    experiments: Iterable[Resolved], root: Path, folder: Path, counted: Callable[[Resolved], str] = lambda _: ""
+) -> tuple[int, int]:
     """Writes the four files into `folder` (results/<tier>); returns how many records were found, of how many.
+
+    `counted` says of an experiment which tokens count (see `reprise.evidence.counted`).
 
     A record that is missing is left out: what stands on it is shown as not run. One that is damaged, altered or of
     another configuration under the current one's name is a `UserError`.
@@ -38,9 +45,9 @@ def collect(experiments: Iterable[Resolved], root: Path, folder: Path) -> tuple[
             wanted += 1
             if (root / path).exists():
                 records.append((experiment, read_record(root / path, experiment, replica)))
-    rows = [row for experiment, record in records for row in _metric_rows(experiment, record)]
+    rows = [row for experiment, record in records for row in _metric_rows(experiment, record, counted)]
     curves = (row for experiment, record in records for row in _curve_rows(experiment, record))
-    write_atomically(folder / "metrics.csv", _csv(rows, KEYS))
+    write_atomically(folder / "metrics.csv", _csv(rows, METRIC_KEYS))
     # A fixed time and no name in the header: the same records give the same bytes.
     packed = gzip.compress(_csv(curves, (*KEYS, "axis", "x")).encode(), compresslevel=9, mtime=0)
     write_atomically(folder / "curves.csv.gz", packed)
@@ -69,10 +76,13 @@ def _keys(experiment: Resolved, record: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _metric_rows(experiment: Resolved, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    keys = _keys(experiment, record)
+def _metric_rows(
+    experiment: Resolved, record: dict[str, Any], counted: Callable[[Resolved], str]
+) -> Iterator[dict[str, Any]]:
+    keys, tokens = _keys(experiment, record), counted(experiment)
     # A record without a number is a row as well: its status is known.
-    yield from (keys | row for row in list(numbers_of(record)) or [{}])
+    for row in list(numbers_of(record)) or [{}]:
+        yield keys | row | {"counted": tokens if is_over_tokens(row) else ""}
 
 
 def _curve_rows(experiment: Resolved, record: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -79,6 +79,8 @@ def sentence(context: Context) -> str:
         return ""
     run = sum(outcome.complete for outcome in found)
     text = f"{run} of {plural(len(found), 'alternative')} of our choices {'is' if run == 1 else 'are'} run"
+    if part := sum(o.status.run > 0 and not o.complete for o in found):
+        text += f", {part} in part"
     judged = {key for o in found for key, entry in o.claims.items() if verdicts.was_judged(entry)}
     turned = [(o, [(key, e) for key, e in o.claims.items() if e["flips"]]) for o in found]
     said = [f"under {outcome.suffix} ({verdicts.turns(entries)})" for outcome, entries in turned if entries]

@@ -31,7 +31,8 @@ COLUMNS = {
     "status": "str",
     "config_hash": "str",
 }
-"""The columns of metrics.csv and their types; curves.csv.gz has `axis` and `x` besides, and `value` is y."""
+"""The columns of both files and their types; curves.csv.gz has `axis` and `x` besides, and `value` is y."""
+METRIC_COLUMNS = {**COLUMNS, "counted": "str"}
 CURVE_COLUMNS = {**COLUMNS, "axis": "str", "x": "float64"}
 
 

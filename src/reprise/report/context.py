@@ -16,7 +16,7 @@ from reprise.config.resolved import Resolved
 from reprise.config.schema import Dataset, Display, Experiment, Paper, Reported
 from reprise.data import ldc_wsj
 from reprise.errors import UserError
-from reprise.report.collected import COLUMNS, CURVE_COLUMNS, read_claims, read_collected, read_samples
+from reprise.report.collected import CURVE_COLUMNS, METRIC_COLUMNS, read_claims, read_collected, read_samples
 from reprise.report.registry import of_experiments
 from reprise.report.replicas import Replicas
 
@@ -211,7 +211,7 @@ def load_contexts(project: Project, experiments: list[Resolved]) -> dict[str, Co
     """
     tier = project.config.tier
     folder = project.root / "results" / tier
-    metrics = read_collected(folder / "metrics.csv", COLUMNS, tier)
+    metrics = read_collected(folder / "metrics.csv", METRIC_COLUMNS, tier)
     curves = read_collected(folder / "curves.csv.gz", CURVE_COLUMNS, tier)
     claims = read_claims(folder / "claims.json", tier)
     found: dict[str, Context] = {}

@@ -144,6 +144,7 @@ def _card(context: Context, experiment: Resolved) -> dict[str, Any]:
         "parameters": next((rounding.integer(p) for p in replicas.parameters.dropna()), None),
         "settings": list(_settings(experiment)),
         "metrics": metrics(context, experiment, rows),
+        "counted": next((text for text in rows.counted if text), None),
         "replicas": [_replica(row, experiment) for row in replicas.to_dict("records")],
         "command": _command(experiment, replicas.to_dict("records")),
         "cited_by": [f"{context.paper_id}-{display}" for display in entry.cited_by],

@@ -8,19 +8,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reprise.config.options import COUNT, NATURAL, NOT_NEGATIVE, POSITIVE, SHARE, Number, Options, at_least
+from reprise.config.wording import ByOption, Wording
 
 
 @dataclass(frozen=True)
 class ProtocolEntry:
     """A protocol's class ("module:Class"), the models that it calls in the way they are made for, and its options.
 
-    `models` are names of the models' registry; "none" is for a protocol that trains nothing. `gpu` says whether it can
-    use a GPU, `chance` whether a replica's number is in its results; where it is not, one replica says all. Of one with
-    chance, `counted` names the splits of whose numbers that is not so.
+    `models` are names of the models' registry; "none" is for a protocol that trains nothing. `predicted` says which
+    tokens are predicted and counted, "" where none is. `gpu` says whether it can use a GPU, `chance` whether a
+    replica's number is in its results; where it is not, one replica says all. Of one with chance, `counted` names the
+    splits of whose numbers that is not so.
     """
 
     target: str
     models: tuple[str, ...]
+    predicted: Wording
     options: Options
     gpu: bool
     chance: bool = True
@@ -40,14 +43,17 @@ _SENTENCES: Options = {
     "max_epochs": COUNT,
 }
 
+_LINES = "all but the first of every line"
+
 # Counted models of which every history is a distribution: the probability of a sentence means something.
 _COUNTED = ("relative-ngram", "additive-ngram", "backoff-ngram", "kneser-ney")
 
 PROTOCOLS: dict[str, ProtocolEntry] = {
-    "corpus-facts": ProtocolEntry("reprise.training.corpus_facts:CorpusFacts", ("none",), {}, gpu=False),
+    "corpus-facts": ProtocolEntry("reprise.training.corpus_facts:CorpusFacts", ("none",), "", {}, gpu=False),
     "final-digit": ProtocolEntry(
         "reprise.training.final_digit:FinalDigit",
         ("elman", "lstm"),
+        "the last one of every palindrome",
         {
             "steps": COUNT,
             "batch_size": COUNT,
@@ -61,6 +67,7 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
     "character-windows": ProtocolEntry(
         "reprise.training.character_windows:CharacterWindows",
         ("stacked-lstm",),
+        "{length} of every window, all but its first; of a text that the model writes, all that it writes",
         {
             "batch_size": COUNT,
             "length": COUNT,
@@ -86,6 +93,7 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
     "subsequence-sgd": ProtocolEntry(
         "reprise.training.subsequence_sgd:SubsequenceSGD",
         ("r-rntn", "m-rnn"),
+        "all, but for the first of a text without sentences",
         {
             # What the engines have room for.
             "subsequence_length": Number(int, at_least=1, at_most=64),
@@ -102,6 +110,8 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
     "batched-sgd": ProtocolEntry(
         "reprise.training.batched_sgd:BatchedSGD",
         ("gru-lm", "lstm-lm"),
+        "all, but for the first of a text without sentences; of the training text fewer than {batch_size} at its end "
+        "are left out",
         {
             "batch_size": COUNT,
             "steps": COUNT,
@@ -119,6 +129,7 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
     "line-epochs": ProtocolEntry(
         "reprise.training.line_epochs:LineEpochs",
         ("gso", "first-order", "mi-rnn"),
+        _LINES,
         {
             "batch_size": COUNT,
             "optimiser": ("adam",),
@@ -133,6 +144,14 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
     "windows": ProtocolEntry(
         "reprise.training.windows:Windows",
         ("log-linear",),
+        ByOption(
+            "scheme",
+            {
+                "sliding": "all but the first {window} of a split",
+                "streams": "all but the first of a split; of the training text fewer than {batch_size} at its end are "
+                "left out",
+            },
+        ),
         {
             "scheme": ("sliding", "streams"),
             "window": COUNT,
@@ -150,30 +169,42 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
     "ngram": ProtocolEntry(
         "reprise.training.ngram_count:NGramCount",
         ("n-gram",),
+        _LINES,
         {"counted_lines": ("train", "train-and-valid")},
         gpu=False,
     ),
     "word-ngram": ProtocolEntry(
         "reprise.training.word_ngram_count:WordNGramCount",
         (*_COUNTED, "stupid-backoff"),
+        "all",
         {"boundary": ("sentence", "text"), "halvings": NATURAL},
         gpu=False,
         chance=False,
     ),
-    "word-order": ProtocolEntry("reprise.training.word_order:WordOrder", _COUNTED, {}, gpu=False, counted=("phrases",)),
-    "tagging": ProtocolEntry("reprise.training.tagging:Tagging", ("tagger",), _SENTENCES, gpu=False),
+    "word-order": ProtocolEntry(
+        "reprise.training.word_order:WordOrder", _COUNTED, "", {}, gpu=False, counted=("phrases",)
+    ),
+    "tagging": ProtocolEntry(
+        "reprise.training.tagging:Tagging", ("tagger",), "a tag for every one", _SENTENCES, gpu=False
+    ),
     "sentence-labels": ProtocolEntry(
-        "reprise.training.tagging:SentenceLabels", ("sentence-classifier",), _SENTENCES, gpu=False
+        "reprise.training.tagging:SentenceLabels",
+        ("sentence-classifier",),
+        "a label for every sentence",
+        _SENTENCES,
+        gpu=False,
     ),
     "translation": ProtocolEntry(
         "reprise.training.translation:Translation",
         ("translation",),
+        "all, each after the true ones before it",
         {**_SENTENCES, "output_limit": COUNT},
         gpu=False,
     ),
     "recall": ProtocolEntry(
         "reprise.training.recall:Recall",
         ("notes-rnn", "notes-gru", "notes-lstm"),
+        "the name at the end of every text",
         {
             "steps": COUNT,
             "batch_size": COUNT,
@@ -185,10 +216,11 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
         },
         gpu=False,
     ),
-    "random-jacobians": ProtocolEntry("reprise.training.recall:RandomJacobians", ("notes-rnn",), {}, gpu=False),
+    "random-jacobians": ProtocolEntry("reprise.training.recall:RandomJacobians", ("notes-rnn",), "", {}, gpu=False),
     "error-surface": ProtocolEntry(
         "reprise.training.error_surface:ErrorSurface",
         ("single-unit",),
+        "",
         {
             "learning_rate": POSITIVE,
             "threshold": POSITIVE,
@@ -202,6 +234,7 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
     "window-sgd": ProtocolEntry(
         "reprise.training.window_sgd:WindowSGD",
         ("window-lm",),
+        "all",
         {
             "boundary": ("sentence", "text"),
             "batch_size": COUNT,

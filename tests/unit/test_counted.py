@@ -1,0 +1,76 @@
+"""Which tokens count: said of every number that is a mean over tokens, and true of what the trainings count."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+from config_helpers import ROOT
+from test_collect import RUN, experiment, rows
+
+from reprise.config.project import load_project
+from reprise.config.resolve import resolve_tier
+from reprise.evidence.collect import collect
+from reprise.evidence.counted import counted_by, is_over_tokens
+from reprise.training import PROTOCOLS
+from reprise.training.protocol import Outcome
+from reprise.training.record import make_record, write_record
+
+SLIDING = {"scheme": "sliding", "window": 8, "batch_size": 20}
+
+
+def of(dataset, data, protocol, training):
+    config = {
+        "data": {"dataset": dataset, "options": data, "raw": {}},
+        "training": {"protocol": protocol, "options": training},
+    }
+    return replace(experiment(), config=config)
+
+
+@pytest.mark.parametrize("tier", ["quick", "reduced", "paper"])
+def test_it_is_said_of_every_experiment_that_predicts(tier):
+    project = load_project(ROOT, {"tier": tier})
+    preparations = {name: dataset.prepare for name, dataset in project.config.datasets.items()}
+    for resolved in resolve_tier(project):
+        said = counted_by(resolved, preparations)
+        predicts = not resolved.is_check and PROTOCOLS[resolved.config["training"]["protocol"]].predicted
+        assert bool(said) == bool(predicts), resolved.id
+        assert "{" not in said
+
+
+def test_it_hangs_on_the_options():
+    said = partial(counted_by, preparations={"french": "ud_french", "lines": "wsj_characters"})
+    rows, words = (of("french", {"accounting": a}, "windows", SLIDING) for a in ("rows", "words"))
+    assert said(rows).startswith("lower-cased words and ranges, and three @nil a sentence")
+    assert said(words) == "lower-cased words; predicted: all but the first 8 of a split"
+    streams = of("french", {"accounting": "words"}, "windows", {**SLIDING, "scheme": "streams"})
+    assert said(streams).endswith("of the training text fewer than 20 at its end are left out")
+    assert said(of("lines", {"tokens": "bigrams"}, "line-epochs", {})).startswith("pairs of letters")
+
+
+def test_metrics_over_tokens_carry_it_and_no_others(tmp_path):
+    metrics = [
+        {"split": "test", "metric": "cross_entropy", "value": 1.0, "unit": "nats/token", "n": 10},
+        {"split": "test", "metric": "accuracy_long", "value": 0.5, "unit": "share", "n": 10},
+        {"split": "valid", "metric": "best_epoch", "value": 3, "unit": "epoch", "n": 1},
+        {"split": "test", "metric": "spaces", "value": 0.2, "unit": "share", "n": 10},
+        {"split": "train", "metric": "first_full_accuracy_step", "value": 0.2, "unit": "step", "n": 10},
+    ]
+    one = of("french", {"accounting": "words"}, "windows", SLIDING)
+    for replica, more in ((0, {}), (1, {"epoch": 2, "quantity": "training loss"})):
+        record = make_record(one, replica, Outcome([] if more else metrics, [], []), 7, more or None, RUN)
+        write_record(tmp_path / one.record_path(replica), record)
+    collect([one], tmp_path, tmp_path / "out", partial(counted_by, preparations={"french": "ud_french"}))
+    found = rows((tmp_path / "out/metrics.csv").read_text())
+    said = "lower-cased words; predicted: all but the first 8 of a split"
+    assert {(r["metric"], r["counted"]) for r in found} == {
+        ("cross_entropy", said),
+        ("perplexity", said),
+        ("accuracy_long", said),
+        ("best_epoch", ""),
+        ("spaces", ""),
+        ("first_full_accuracy_step", ""),
+        ("", ""),
+    }
+    assert not is_over_tokens({})
