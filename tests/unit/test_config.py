@@ -202,6 +202,10 @@ def test_resolved_files_round_trip_and_are_checked(tmp_path):
     path.write_text("{}", encoding="utf-8")
     with pytest.raises(UserError, match="not a resolved configuration"):
         read_resolved(path)
+    # What cannot be read is not called damaged.
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError):
+        read_resolved(tmp_path / "folder")
 
 
 @pytest.mark.parametrize(

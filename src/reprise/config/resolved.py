@@ -75,7 +75,10 @@ class Resolved:
 
 
 def read_resolved(path: Path | str) -> Resolved:
-    """The resolved configuration that the graph (or `reprise resolve`) wrote to `path`."""
+    """The resolved configuration that the graph (or `reprise resolve`) wrote to `path`.
+
+    Raises `UserError` where there is none or it is damaged, `OSError` where it cannot be read.
+    """
     remedy = "run `python -m reprise resolve` to write it anew"
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -83,7 +86,7 @@ def read_resolved(path: Path | str) -> Resolved:
         resolved = Resolved(**content)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; {remedy}") from None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         raise UserError(f"{path}: not a resolved configuration; {remedy}") from None
     if stated != resolved.config_hash:
         raise UserError(f"{path}: key config_hash is not the hash of 'config'; {remedy}")
