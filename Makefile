@@ -3,6 +3,8 @@
 PYTHON ?= python3
 TIER ?= quick
 CORES ?= all
+# Tests wait a third of their time, for SLURM, kills and Snakemake: one process more than there are cores.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min((os.cpu_count() or 1) + 1, 5))')
 # The environment's programs come first for everything that is started from here.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
@@ -15,8 +17,8 @@ run: env ## the quick tier, to results/quick/report.html (TIER=reduced or paper 
 	snakemake --cores $(CORES) --config tier=$(TIER) -- all
 	@echo "Done: open results/$(TIER)/report.html"
 
-test: env ## all tests, a process a core
-	python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+test: env ## all tests, in WORKERS processes
+	python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 lint: env ## ruff, snakefmt and Snakemake's own linter
 	ruff check .

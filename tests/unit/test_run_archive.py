@@ -27,7 +27,7 @@ METRIC = {"split": "test", "metric": "cross_entropy", "value": 2.0, "unit": "nat
 
 
 def which(name="e", value=1, replicas=2):
-    return Resolved("p", name, "quick", "t", replicas, {"x": value}, {}, None)
+    return Resolved("p", name, "quick", "t", replicas, {"check": "c", "tolerance": value}, {}, None)
 
 
 def leave(folder, one, replica):
@@ -91,7 +91,9 @@ def test_records_of_other_configurations_are_refused_and_the_others_taken(tmp_pa
     leave(tmp_path / "out", ours, 0)
     leave(tmp_path / "out", theirs, 1)
     RunArchive(tmp_path / "a.tgz", tmp_path / "out", "quick", [ours, theirs], print).write()
-    project = type("Project", (), {"root": tmp_path / "here", "config": type("Config", (), {"tier": "quick"})})
+    project = type(
+        "Project", (), {"root": tmp_path / "here", "config": type("Config", (), {"tier": "quick", "datasets": {}})}
+    )
     monkeypatch.setattr(collect_command, "project_and_experiments", lambda tier: (project, [ours]))
     assert cli.main(["collect", "--from", str(tmp_path / "a.tgz")]) == EXIT_FAILED
     said = capsys.readouterr()

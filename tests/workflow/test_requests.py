@@ -60,6 +60,8 @@ def requests(project: Project, states: str, *arguments: str) -> dict[str, list[t
         (folder / name).write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
         (folder / name).chmod(0o755)
     command = (PYTHON, "-m", "snakemake", "--profile", "profiles/slurm", "--config", "tier=quick", *arguments)
+    # Else Snakemake ends no sooner than after the forty seconds that it waits before it looks at jobs.
+    command += ("--slurm-init-seconds-before-status-checks", "1")
     done = project.run(*command, "--", "all", PATH=f"{folder}:{os.environ['PATH']}")
     assert done.returncode == 1, done.stderr
     found: dict[str, list[tuple[int, int]]] = {}

@@ -21,7 +21,8 @@ CLAIMS = f"{RESULTS}/claims.json"
 JUDGING = [
     *sources("evidence"),
     *sources("evaluation"),
-    "src/reprise/data/character_lines.py",
+    "src/reprise/config/wording.py",
+    *(f"src/reprise/data/{name}.py" for name in ("character_lines", "registry")),
     "src/reprise/files.py",
     "src/reprise/training/__init__.py",
 ]

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include "denormals.h"
 #include "floats.h"
 #include "sequence_layers.h"
 
@@ -134,11 +135,13 @@ void reprise_sequence_free(Sequence* s) { delete s; }
 
 // Symbols x (T, B) -> h(T) (B, n).
 void reprise_sequence_forward(Sequence* s, const Parameters* p, const int64_t* x, int T, int B, float* h_T) {
+  const DenormalsAreZero guard;
   s->forward(*p, x, T, B, h_T);
 }
 
 // dh(T) (B, n) -> the gradients; after the forward pass over the same x.
 void reprise_sequence_backward(Sequence* s, const Parameters* g, const int64_t* x, int T, int B, const float* dh_T) {
+  const DenormalsAreZero guard;
   s->backward(*g, x, T, B, dh_T);
 }
 }
