@@ -41,9 +41,9 @@ def test_it_is_said_of_every_experiment_that_predicts(tier):
 
 def test_it_hangs_on_the_options():
     said = partial(counted_by, preparations={"french": "ud_french", "lines": "wsj_characters"})
-    rows, words = (of("french", {"accounting": a}, "windows", SLIDING) for a in ("rows", "words"))
-    assert said(rows).startswith("lower-cased words and ranges, and three @nil a sentence")
-    assert said(words) == "lower-cased words; predicted: all but the first 8 of a split"
+    by_rows, by_words = (of("french", {"accounting": a}, "windows", SLIDING) for a in ("rows", "words"))
+    assert said(by_rows).startswith("lower-cased words and ranges, and three @nil a sentence")
+    assert said(by_words) == "lower-cased words; predicted: all but the first 8 of a split"
     streams = of("french", {"accounting": "words"}, "windows", {**SLIDING, "scheme": "streams"})
     assert said(streams).endswith("of the training text fewer than 20 at its end are left out")
     assert said(of("lines", {"tokens": "bigrams"}, "line-epochs", {})).startswith("pairs of letters")
