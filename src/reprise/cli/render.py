@@ -26,7 +26,6 @@ def run(given: argparse.Namespace) -> None:
     project, experiments = project_and_experiments(given.tier)
     with report_packages("render"):
         from reprise.report.context import load_contexts
-        from reprise.report.page import write_page
         from reprise.report.render import render
     contexts = load_contexts(project, experiments)
     if given.readme:
@@ -38,6 +37,8 @@ def run(given: argparse.Namespace) -> None:
     if given.name or not given.report:
         written += render(project, contexts, given.name)
     if given.report or not given.name:
+        with report_packages("render"):
+            from reprise.report.page import write_page
         written.append(write_page(project, contexts))
     for path in written:
         print(path, file=sys.stdout)

@@ -9,15 +9,17 @@ from typing import Any
 
 from reprise.config.displays import entries
 from reprise.config.project import Project
-from reprise.errors import UserError, known
-from reprise.report import style, tables
+from reprise.errors import UserError, known, report_packages
+from reprise.report import tables
 from reprise.report.context import Context
 
 
 def find_function(kind: str, name: str) -> Callable[..., Any]:
     """The function that a registered "module.function" stands for, in reprise.report.figures or .tables."""
     module, _, function = name.partition(".")
-    return getattr(import_module(f"reprise.report.{kind}.{module}"), function)
+    with report_packages("render"):
+        found = import_module(f"reprise.report.{kind}.{module}")
+    return getattr(found, function)
 
 
 def render(project: Project, contexts: Mapping[str, Context], names: Iterable[str] = ()) -> list[Path]:
@@ -37,6 +39,9 @@ def render(project: Project, contexts: Mapping[str, Context], names: Iterable[st
         context, stem = contexts[entry.paper], folder / entry.kind / entry.name
         function = find_function(entry.kind, entry.display.function)
         if entry.kind == "figures":
+            # Here, since seaborn takes longer to import than a table to write.
+            from reprise.report import style
+
             with style.applied():
                 drawn = function(context, entry.id, options)
             written += style.save(drawn, stem)
