@@ -122,7 +122,18 @@ def test_a_mistake_in_a_claim_is_one_line_with_file_key_and_remedy(clone, old, n
         (
             "    kind: threshold\n    metric: n\n    split: train\n"
             "    level: {experiments: [rnn-t5], at_least: 2, equals: 3}\n",
-            "claims.D1.level: takes one of at_least, at_most and equals",
+            "claims.D1.level: takes at_least, at_most or both, or equals alone",
+        ),
+        (
+            "    kind: threshold\n    metric: n\n    split: train\n"
+            "    level: {experiments: [rnn-t5], at_least: 2, at_most: 1}\n",
+            "claims.D1.level: nothing is at least 2.0 and at most 1.0",
+        ),
+        (
+            "    kind: equivalence\n    metric: n\n    split: train\n"
+            "    optimum: [[rnn-t5, lstm-t5], [rnn-t5, lstm-t5, rnn-t5]]\n"
+            f"    margin: {{value: 0.1, is: relative, {WHY}}}\n",
+            "claims.D1.optimum: every sweep has as many places as the others",
         ),
         (f"    kind: threshold\n{REACH}, at_least: 1.0}}\n", "claims.D1.share: the bound is a share between 0 and 1"),
         ("    kind: descriptive\n", "claims.D1.reason: missing"),

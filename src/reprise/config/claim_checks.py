@@ -12,7 +12,7 @@ from reprise.errors import UserError, known
 STATISTICS = {
     "superiority": ("compare", "gaps"),
     "non-inferiority": ("compare",),
-    "equivalence": ("equal",),
+    "equivalence": ("equal", "optimum"),
     "ordering": ("order", "gaps"),
     "identity": ("checks",),
     "threshold": ("share", "level"),
@@ -54,10 +54,16 @@ def _check_statistic(claim: Claim, where: str) -> None:
         raise UserError(f"{where}.margin: nothing here takes a margin; remove it")
     if rule == "must" and not claim.margin and not claim.reason:
         raise UserError(f"{where}.margin: missing; say what difference still counts as none, and why")
-    for name, bounds in (("share", ("at_least", "at_most")), ("level", ("at_least", "at_most", "equals"))):
-        found = getattr(claim, name)
-        if found and sum(getattr(found, bound) is not None for bound in bounds) != 1:
-            raise UserError(f"{where}.{name}: takes one of {', '.join(bounds[:-1])} and {bounds[-1]}; mend it")
+    if claim.optimum and len({len(sweep) for sweep in claim.optimum}) != 1:
+        raise UserError(f"{where}.optimum: every sweep has as many places as the others, in the same order; mend it")
+    if claim.share and (claim.share.at_least is None) == (claim.share.at_most is None):
+        raise UserError(f"{where}.share: takes one of at_least and at_most; mend it")
+    if claim.level:
+        low, high, exact = claim.level.at_least, claim.level.at_most, claim.level.equals
+        if (exact is None) == (low is None and high is None):
+            raise UserError(f"{where}.level: takes at_least, at_most or both, or equals alone; mend it")
+        if low is not None and high is not None and low >= high:
+            raise UserError(f"{where}.level: nothing is at least {low} and at most {high}; mend it")
     if claim.share and not 0 < (claim.share.at_least or claim.share.at_most or 0.0) < 1:
         raise UserError(f"{where}.share: the bound is a share between 0 and 1, neither of which can be told; mend it")
 

@@ -49,7 +49,7 @@ class Margin(Strict):
 
 
 class Bound(Strict):
-    """Which experiments are held to a bound; one of `at_least` and `at_most` is given."""
+    """Which experiments are held to a bound."""
 
     experiments: list[Name] = Field(min_length=1)
     at_least: float | None = None
@@ -57,13 +57,15 @@ class Bound(Strict):
 
 
 class Share(Bound):
-    """A bound on the share of replicas whose metric, or a point of their curve of that name, is at least `reaches`."""
+    """A bound on the share of replicas whose metric, or a point of their curve of that name, is at least `reaches`: one
+    of `at_least` and `at_most`.
+    """
 
     reaches: float
 
 
 class Level(Bound):
-    """A bound on a mean metric; `equals`, in place of the two others, is the whole number that a count has to be."""
+    """A bound on a mean metric, or both; `equals`, in their place, is the whole number that a count has to be."""
 
     equals: int | None = None
 
@@ -97,6 +99,7 @@ class Claim(Strict):
               be lower by less than that, but the first has to be below the last
     gaps      each difference higher - lower is larger than the next
     equal     the two of each pair differ by less than the margin
+    optimum   sweeps of as many places each: at one place the metric is lowest in all of them, to within the margin
     share     how many replicas get somewhere
     level     the mean metric of each experiment against a bound
     checks    every computed error is within its tolerance; `corrections` are the checks of the formula set right
@@ -112,6 +115,7 @@ class Claim(Strict):
     order: Annotated[list[Side | list[Side]], Field(min_length=2)] | None = None
     gaps: Annotated[list[Comparison], Field(min_length=2)] | None = None
     equal: list[Annotated[list[Side], Field(min_length=2, max_length=2)]] | None = None
+    optimum: list[Annotated[list[Name], Field(min_length=2)]] | None = Field(None, min_length=2)
     share: Share | None = None
     level: Level | None = None
     unit: UnitQuestion | None = None
@@ -140,6 +144,9 @@ class Claim(Strict):
         for pair in self.equal or []:
             for side in pair:
                 yield "equal", side
+        for sweep in self.optimum or []:
+            for name in sweep:
+                yield "optimum", name
         for key in ("share", "level", "unit"):
             for name in getattr(self, key).experiments if getattr(self, key) else []:
                 yield f"{key}.experiments", name

@@ -65,7 +65,7 @@ def statements(claim: Claim) -> list[Statement]:
     if claim.equal:
         return [_equal(a, b, claim) for a, b in claim.equal]
     if claim.level:
-        return [_held(_term(name, claim), claim.level) for name in claim.level.experiments]
+        return [held for name in claim.level.experiments for held in _held(_term(name, claim), claim.level)]
     return []
 
 
@@ -74,14 +74,14 @@ def terms_of(claim: Claim) -> list[Term]:
     return [_term(side, claim) for _, side in claim.sides()]
 
 
-def _held(term: Term, level: Level) -> Statement:
-    """The metric above or below a bound; one that has to be a whole number is less than a half from it, either way."""
+def _held(term: Term, level: Level) -> list[Statement]:
+    """The metric above or below a bound, or within two; a whole number is less than a half from its own, either way."""
     if level.equals is not None:
         plain, turned = Contrast(((1.0, term),), -level.equals), Contrast(((-1.0, term),), level.equals)
-        return Statement(plain, tuple(replace(one, offset=one.offset + 0.5) for one in (plain, turned)))
-    sign, bound = (1.0, level.at_least) if level.at_least is not None else (-1.0, level.at_most)
-    plain = Contrast(((sign, term),), -sign * bound)
-    return Statement(plain, (plain,))
+        return [Statement(plain, tuple(replace(one, offset=one.offset + 0.5) for one in (plain, turned)))]
+    bounds = [(sign, bound) for sign, bound in ((1.0, level.at_least), (-1.0, level.at_most)) if bound is not None]
+    plains = [Contrast(((sign, term),), -sign * bound) for sign, bound in bounds]
+    return [Statement(plain, (plain,)) for plain in plains]
 
 
 def _term(side: Side, claim: Claim) -> Term:

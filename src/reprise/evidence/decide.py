@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from reprise.config.claims import Claim, Term, UnitQuestion
-from reprise.evidence import comparisons, identities, shares, unit_audit
+from reprise.evidence import comparisons, identities, optima, shares, unit_audit
 from reprise.evidence.contrasts import statements
 from reprise.evidence.runs import Runs
 from reprise.evidence.verdicts import NOT_RUN, NOT_TESTED, Covered, Decision, everything
@@ -26,6 +26,8 @@ def parts_of(claim: Claim) -> list[set[str]]:
         return [{name} for name in claim.share.experiments]
     if claim.unit:
         return [unit_audit.part(claim.unit, name) for name in claim.unit.experiments]
+    if claim.optimum:
+        return [{name for sweep in claim.optimum for name in sweep}]
     return [{term.experiment for _, term in s.plain.weights} for s in statements(claim)]
 
 
@@ -51,6 +53,8 @@ def decide(
     if claim.unit:
         found = unit_audit.decide(claim, runs, covered)
         return replace(found, sentence=f"{found.sentence} {missing}".strip())
+    if claim.optimum:
+        return optima.decide(claim, runs, everyone)
     return comparisons.decide(claim, runs, everyone, covered)
 
 

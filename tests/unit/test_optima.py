@@ -1,0 +1,66 @@
+"""Whether sweeps are best at the same place, held to tables whose answer is known."""
+
+from __future__ import annotations
+
+import numpy as np
+from claims_helpers import claim, decide, margin, runs
+
+from reprise.evidence.verdicts import INCONCLUSIVE, NOT, NOT_RUN, REPRODUCED
+
+SAME = claim(
+    "equivalence",
+    optimum=[["a", "b", "c"], ["d", "e", "f"]],
+    margin=margin(0.1, "absolute"),
+)
+
+
+def sweeps(*means, spread=0.01):
+    """One experiment a mean, of three replicas that lie so far apart."""
+    names = "abcdef"[: len(means)]
+    return [runs(name, [mean - spread, mean, mean + spread]) for name, mean in zip(names, means, strict=True)]
+
+
+def test_one_place_serves_all_sweeps():
+    found = decide(SAME, *sweeps(2.0, 1.0, 2.0, 9.0, 5.0, 6.0))
+    assert found.verdict == REPRODUCED
+    assert found.sentence.startswith("Lowest in every sweep: B and E. 4 of 4 comparisons are established")
+    assert {term["experiment"] for part in found.parts for term in part["terms"]} == set("abcdef")
+
+
+def test_a_place_that_is_a_little_higher_than_another_serves_as_well():
+    # B is 0.05 above A, E 0.05 above F: nothing else is within the margin in both.
+    found = decide(SAME, *sweeps(1.0, 1.05, 2.0, 9.0, 5.05, 5.0))
+    assert found.verdict == REPRODUCED
+    assert found.sentence.startswith("No place is the lowest in every sweep; together the best: B and E.")
+
+
+def test_optima_apart_are_not_the_same():
+    found = decide(SAME, *sweeps(1.0, 2.0, 2.0, 6.0, 6.0, 5.0))
+    assert found.verdict == NOT
+
+
+def test_noise_decides_nothing():
+    assert decide(SAME, *sweeps(1.0, 1.0, 1.1, 5.0, 5.0, 5.1, spread=0.5)).verdict == INCONCLUSIVE
+    # Lone replicas of which no deviation is known: the best place is named all the same.
+    lone = [runs(name, [mean]) for name, mean in zip("abcdef", (2.0, 1.0, 2.0, 9.0, 5.0, 6.0), strict=True)]
+    found = decide(SAME, *lone)
+    assert found.verdict == INCONCLUSIVE
+    assert found.sentence.startswith("Lowest in every sweep: B and E. 0 of 4 comparisons are established")
+
+
+def test_a_sweep_that_is_not_whole_is_not_run():
+    absent = runs("f", [])
+    found = decide(SAME, *sweeps(2.0, 1.0, 2.0, 9.0, 5.0), absent)
+    assert (found.verdict, found.sentence) == (NOT_RUN, "Not trained yet: F.")
+
+
+def test_no_place_is_found_more_often_than_the_level_says():
+    """In each sweep the best place of the other is worse by just the margin, so that no place serves both."""
+    given = claim("equivalence", optimum=[["a", "b"], ["c", "d"]], margin=margin(0.5, "absolute"))
+    rng, found = np.random.default_rng(3), 0
+    for _ in range(400):
+        drawn = rng.normal([[0.0], [0.5], [0.5], [0.0]], 0.2, (4, 4)) + 5
+        there = [runs(name, list(values)) for name, values in zip("abcd", drawn, strict=True)]
+        found += decide(given, *there).verdict == REPRODUCED
+    # Two places, each held to half of 2.5 %.
+    assert found <= 400 * 0.025 + 3 * (400 * 0.025) ** 0.5
