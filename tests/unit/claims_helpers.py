@@ -25,6 +25,7 @@ def runs(
     *,
     family: str = "net",
     paper: float | None = None,
+    origin: str = "paper Table 1",
     diverged: int = 0,
     folds: bool = False,
     unit: str = "1",
@@ -42,7 +43,7 @@ def runs(
     resolved = Resolved("p", name, "paper", name, len(values), config, origins or {}, None)
     entry: dict[str, Any] = {"title": name.upper(), "tiers": {}}
     if paper is not None:
-        reported = {"metric": QUANTITY[0], "split": QUANTITY[1], "value": paper, "from": "paper Table 1"}
+        reported = {"metric": QUANTITY[0], "split": QUANTITY[1], "value": paper, "from": origin}
         entry["reported"] = [reported]
     replicas = []
     for i, value in enumerate(values):

@@ -67,10 +67,12 @@ def test_shares_count_what_a_diverged_replica_reached_before():
     all_of_ten = curves("a", [1.0] * 8, diverged=[1.0, 1.0])
     assert decide(most, all_of_ten).verdict == REPRODUCED
     assert decide(none, all_of_ten).verdict == NOT
+    said = "Reached by 10 of 10 (A) replicas, 95 % interval 69.2 % to 100 %; fewer than 50 % asked. "
+    assert decide(none, all_of_ten).sentence == f"{said}Diverged, counted by what they reached before: 2 of 10 of A."
     half = decide(most, curves("a", [1.0] * 6 + [0.9] * 4))
     assert half.verdict == INCONCLUSIVE
-    assert half.replicas == 194
-    assert "Reached by 6 of 10 (A) replicas, 95 % interval 31.3 % to 83.2 %" in half.sentence
+    assert half.replicas == 199
+    assert "Reached by 6 of 10 (A) replicas, 95 % interval 26.2 % to 87.8 %" in half.sentence
     assert decide(most, curves("a", [1.0] * 7 + [0.9] * 3)).verdict == DIRECTION
 
 

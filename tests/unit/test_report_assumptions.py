@@ -28,6 +28,7 @@ def judged(verdict, before, experiments=("ptb-a",)):
         "before": before,
         "flips": verdict != before and "not run" not in (verdict, before),
         "experiments": list(experiments),
+        "parts": [1, 1] if experiments else [0, 1],
     }
 
 

@@ -29,7 +29,7 @@ def test_the_key_tells_every_verdict_and_every_kind():
     kinds = {"superiority", "ordering", "non-inferiority", "equivalence", "threshold", "identity", "unit"}
     assert {w.strip().lower() for word in words for w in word.split(",")} >= kinds
     text = " ".join(meaning for _, meaning in criteria.key())
-    for said in ("2.5 %", "95 %", "Holm", "Welch", "Nadeau and Bengio", "10 % of the paper's", "Wilson"):
+    for said in ("2.5 %", "95 %", "Holm", "Welch", "Nadeau and Bengio", "10 % of the paper's", "Clopper and Pearson"):
         assert said in text
     assert 8 <= len(words) <= 12
 

@@ -52,8 +52,8 @@ def test_convergence_counts_a_replica_that_reached_100_percent_before_it_diverge
     assert read[FIRST_PAPER] == "90"
     assert read[FIRST_OURS] == "7.5 (5–10)"
     assert read["Gap, steps"] == "−82.5"
-    # Wilson's interval of 2 of 3.
-    assert read["Reached by (95 % interval)"] == "2 of 3 (21–94\u00a0%)"
+    # Clopper and Pearson's interval of 2 of 3.
+    assert read["Reached by (95 % interval)"] == "2 of 3 (9–99\u00a0%)"
     # 1.0 and 0.3: 12.706 standard errors of 0.35, with one degree of freedom, leave nothing out that a share can be.
     assert raw.last_reach == pytest.approx(12.7062 * 0.7 / 2)
     assert read[LAST_OURS] == "0.650 (0.000–1.000)"

@@ -12,15 +12,15 @@ from scipy import stats
 from reprise.evidence.statistics import (
     Estimate,
     Spread,
+    binomial,
+    clopper_pearson,
     combine,
     holm,
     over_folds,
     pooled,
     replicas_for_share,
     replicas_needed,
-    score,
     spread,
-    wilson,
 )
 
 RATIO = 0.25  # of five folds: one is tested, all of the others are trained on
@@ -96,26 +96,39 @@ def test_no_deviation_decides_nothing_and_none_at_all_decides_everything():
     assert exact.interval() == (0.5, 0.5)
 
 
-@pytest.mark.parametrize(("successes", "n"), [(0, 10), (3, 20), (11, 20), (20, 20), (1, 1)])
+@pytest.mark.parametrize(("successes", "n"), [(0, 10), (3, 20), (11, 20), (20, 20), (1, 1), (5, 5)])
 @pytest.mark.parametrize("level", [0.9, 0.95])
-def test_wilson_is_that_of_scipy(successes, n, level):
-    expected = stats.binomtest(successes, n).proportion_ci(level, method="wilson")
-    assert wilson(successes, n, level) == pytest.approx((expected.low, expected.high), abs=1e-12)
+def test_shares_are_judged_as_by_scipy(successes, n, level):
+    expected = stats.binomtest(successes, n).proportion_ci(level, method="exact")
+    assert clopper_pearson(successes, n, level) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    for share in (0.5, 0.05, 0.9):
+        tails = [stats.binomtest(successes, n, share, side).pvalue for side in ("greater", "less")]
+        assert binomial(successes, n, share) == pytest.approx(tails, rel=1e-9)
 
 
-def test_wilson_by_hand():
-    # z = 1.96: centre 3.84 / 2 / (10 + 3.84), reach the same.
-    low, high = wilson(0, 10)
-    assert low == 0.0
-    assert high == pytest.approx(1.959964**2 / (10 + 1.959964**2), rel=1e-6)
+def test_shares_by_hand():
+    # All of n: the lower end is the share whose n-th power is the tail.
+    assert clopper_pearson(5, 5) == pytest.approx((0.025 ** (1 / 5), 1.0))
+    assert clopper_pearson(0, 5) == pytest.approx((0.0, 1 - 0.025 ** (1 / 5)))
+    # Five of five do not tell a share from a half, six of six do.
+    assert binomial(5, 5, 0.5) == pytest.approx((1 / 32, 1.0))
+    assert binomial(6, 6, 0.5) == pytest.approx((1 / 64, 1.0))
 
 
 @pytest.mark.parametrize("successes", range(0, 21, 4))
-def test_the_score_test_excludes_what_wilsons_interval_excludes(successes):
-    above, below = score(successes, 20, 0.5)
-    low, high = wilson(successes, 20)
+def test_the_test_of_a_share_excludes_what_its_interval_excludes(successes):
+    above, below = binomial(successes, 20, 0.5)
+    low, high = clopper_pearson(successes, 20)
     assert (above <= 0.025) == (low > 0.5)
     assert (below <= 0.025) == (high < 0.5)
+
+
+@pytest.mark.parametrize("n", [3, 5, 10, 20])
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.8])
+def test_a_share_is_told_from_itself_no_more_often_than_the_level_says(n, share):
+    law = stats.binom.pmf(np.arange(n + 1), n, share)
+    for side in (0, 1):
+        assert sum(law[k] for k in range(n + 1) if binomial(k, n, share)[side] <= 0.025) <= 0.025
 
 
 def test_holm_by_hand():
@@ -140,11 +153,20 @@ def test_more_folds_help_only_so_far():
     assert 3 <= replicas_needed(3.0, [1.0], ratio=RATIO) <= 8
 
 
-def test_replicas_for_a_share_find_it_as_often_as_said():
-    n = replicas_for_share(0.7, 0.5)
-    found = np.random.default_rng(1).binomial(n, 0.7, 4000)
-    power = np.mean([score(int(k), n, 0.5)[0] <= 0.025 for k in found])
-    assert 0.75 < power < 0.87
+@pytest.mark.parametrize(("found", "share"), [(0.7, 0.5), (0.3, 0.5), (0.6, 0.9), (1.0, 0.5), (0.0, 0.5)])
+def test_replicas_for_a_share_find_it_as_often_as_said(found, share):
+    side = 0 if found > share else 1
+
+    def power(n):
+        law = stats.binom.pmf(np.arange(n + 1), n, found)
+        return sum(law[k] for k in range(n + 1) if binomial(k, n, share)[side] <= 0.025)
+
+    n = replicas_for_share(found, share)
+    assert power(n) >= 0.8
+    assert all(power(fewer) < 0.8 for fewer in range(1, n))
+
+
+def test_some_shares_no_number_of_replicas_tells():
     assert replicas_for_share(0.5, 0.5) is None
     assert replicas_for_share(0.51, 0.5) is None
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from claims_helpers import below, claim, decide, runs, with_unit
+from claims_helpers import below, claim, decide, margin, runs, with_unit
 from scipy import stats
 
 from reprise.config.resolved import Resolved
 from reprise.evidence import identities
 from reprise.evidence.runs import Replica, Runs
+from reprise.evidence.statistics import replicas_needed
 from reprise.evidence.verdicts import DIRECTION, INCONCLUSIVE, NOT, REPRODUCED, Part, judge
 
 LOW, HIGH = [10.0, 10.2, 9.8], [12.0, 12.2, 11.8]
@@ -29,7 +30,8 @@ def test_a_claim_that_fails_shows_the_part_on_which_it_does():
     a, b, c = ([x, x + 0.1, x - 0.1] for x in (1.0, 3.0, 2.0))
     found = decide(order, runs("a", a), runs("b", b), runs("c", c))
     assert found.verdict == NOT
-    assert found.sentence.startswith("1 of 2 comparisons are established; it fails on: Test perplexity 3.000 (B)")
+    assert found.sentence.startswith("1 of 2 comparisons are established, 1 lies on the other side; it fails on: ")
+    assert "it fails on: Test perplexity 3.000 (B) against 2.000 (C)" in found.sentence
     # Of two that are next to nothing beside the paper's, the one that is so surely.
     near = [runs("a", [1.0, 1.3, 0.7], paper=1.0), runs("b", [1.1, 1.11, 1.09], paper=2.0)]
     found = decide(order, *near, runs("c", [1.1, 1.11, 1.09], paper=9.0))
@@ -126,3 +128,42 @@ def test_an_identity_that_holds_names_the_error_that_comes_nearest_to_its_tolera
     found = identities.decide(claim("identity", checks=["exact", "timed"]), {"exact": exact, "timed": timed})
     said = "Largest error of 3 comparisons, by its tolerance: K = 9, 0.06 (tolerance 0.1)."
     assert (found.verdict, found.sentence) == (REPRODUCED, said)
+
+
+def test_replicas_are_told_in_the_order_in_which_experiments_are_named():
+    gaps = claim("ordering", gaps=[below("a", "b"), below("c", "d")])
+    there = [
+        runs(name, [x + 0.1 * i for i in range(n)])
+        for name, x, n in zip("abcd", (1, 5, 2, 3), (3, 4, 5, 6), strict=True)
+    ]
+    sentence = decide(gaps, *there).sentence
+    assert "between A and B against" in sentence
+    assert "3, 4, 5 and 6 replicas" in sentence
+    assert "3 and 4 replicas" in decide(A_BELOW_B, *there).sentence
+
+
+def test_a_number_that_the_paper_does_not_print_is_not_called_the_papers():
+    def said(*origins):
+        there = [runs(name, v, paper=v[0], origin=o) for name, v, o in zip("ab", (LOW, HIGH), origins, strict=True)]
+        return decide(A_BELOW_B, *there).sentence.rpartition("). ")[2]
+
+    assert said("paper Table 1", "paper §5") == "In the paper 2 lower."
+    assert said("author's log", "author's log") == "In the author's log 2 lower."
+    assert said("paper Table 1", "author's log") == "In the paper and the author's log 2 lower."
+    assert said(*["ours: counted in its texts"] * 2) == "Of the original, counted in its texts: 2 lower."
+
+
+def test_a_mean_is_held_to_two_bounds():
+    within = claim("threshold", level={"experiments": ["a"], "at_least": 0.35, "at_most": 0.45})
+    for value, verdict in ((0.4, REPRODUCED), (0.3, NOT), (0.5, NOT)):
+        found = decide(within, runs("a", [value, value + 0.01, value - 0.01]))
+        assert (found.verdict, len(found.parts)) == (verdict, 2)
+
+
+def test_the_opposite_of_an_equivalence_needs_the_replicas_of_the_level_it_is_tested_at():
+    near = claim("equivalence", equal=[["a", "b"]], margin=margin(0.5, "absolute"))
+    a, b = [10.0, 10.6, 9.4], [11.0, 11.6, 10.4]
+    found = decide(near, runs("a", a), runs("b", b))
+    assert found.verdict == INCONCLUSIVE
+    # Two tests at 5 % refute it where the smaller p is at most 2.5 %.
+    assert found.replicas == replicas_needed(0.5, [0.36, 0.36], tail=0.025)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from verify_helpers import RUN, claims, edit, leave, metric, new_clone, resolved, verify
 
-from reprise.report.verdicts import turns
+from reprise.report.verdicts import how_many_run, turns
 from reprise.training.protocol import Outcome
 from reprise.training.record import make_record, write_record
 
@@ -39,8 +39,13 @@ def test_alternatives_say_which_verdicts_flip(clone):
     leave(resolved(), "rnn-t5@weight-law=one-of-two", 0.90, 0.92)
     verify()
     found = claims()["D1"]
-    # The LSTM rests on the assumption too and was not run under the second alternative.
-    assert found["alternatives"].keys() == {"weight-law=corrected"}
+    # The LSTM rests on the assumption too and was not run under the second alternative: that is said.
+    assert found["alternatives"].keys() == {"weight-law=corrected", "weight-law=one-of-two"}
+    left = found["alternatives"]["weight-law=one-of-two"]
+    assert left["sentence"] == "Not trained under it, so not looked at: LSTM, T = 5."
+    assert (left["verdict"], left["flips"], left["parts"], left["experiments"]) == ("not run", False, [0, 1], [])
+    assert turns([("D1", left)]) == "D1: not looked at"
+    assert how_many_run(found["alternatives"]) == "1 of 1 alternative run, not looked at under 1 more"
     assert found["alternatives"]["weight-law=corrected"]["parts"] == [1, 1]
     under = found["alternatives"]["weight-law=corrected"]
     assert (under["verdict"], under["flips"]) == ("not reproduced", True)

@@ -24,8 +24,10 @@ def alternatives(claim: Claim, paper: Paper, runs: Mapping[str, Runs], chosen: D
     verdict under the alternative is set against that on the same part under the choice, and the sentence says which
     experiments it leaves out. Where it was run with fewer replicas, it is set against what the choice says with as
     few, and the sentence tells (`fewer`: that is another verdict than with all of its replicas): a verdict that fewer
-    replicas cannot reach hangs on their number and not on the choice. An alternative that measures something else takes
-    the same records, and all of the claim; it is "not run" where some of these records lack the other metric.
+    replicas cannot reach hangs on their number and not on the choice. Of a claim that
+    rests on the assumption, but on nothing that was to be trained under the alternative, no part is looked at: "not
+    run". An alternative that measures something else takes the same records, and all of the claim; it is "not run"
+    where some of these records lack the other metric.
     """
     found = {}
     for name, assumption in paper.assumptions.items():
@@ -39,8 +41,12 @@ def alternatives(claim: Claim, paper: Paper, runs: Mapping[str, Runs], chosen: D
             variants = {e: runs[f"{e}@{suffix}"] for e in experiments_of(claim) if f"{e}@{suffix}" in runs}
             resting = {e for e in experiments_of(claim) if _rests_on(runs[e], name)}
             covered = _Covered(frozenset(variants), frozenset(resting))
+            left = [runs[e].title for e in experiments_of(claim) if e in resting - variants.keys()]
+            untrained = f"Not trained under it, so not looked at: {'; '.join(left)}." if left else ""
             looked_at = [names for names in parts_of(claim) if covered(names)]
             if not looked_at:
+                if untrained:
+                    found[suffix] = _entry(claim, Decision(NOT_RUN, untrained), chosen, covered, [])
                 continue
             as_few = {e: fewer for e, variant in variants.items() if (fewer := _as_few(runs[e], variant))}
             whole = before = chosen
@@ -53,9 +59,8 @@ def alternatives(claim: Claim, paper: Paper, runs: Mapping[str, Runs], chosen: D
             found[suffix] = _entry(claim, under, before, covered, run, fewer=before.verdict != whole.verdict)
             if as_few:
                 found[suffix]["sentence"] += f" With as few replicas the choice is {before.verdict}."
-            left = [runs[e].title for e in experiments_of(claim) if e in resting - variants.keys()]
-            if left:
-                found[suffix]["sentence"] += f" Not trained under it, so not looked at: {'; '.join(left)}."
+            if untrained:
+                found[suffix]["sentence"] += f" {untrained}"
     return found
 
 

@@ -9,7 +9,7 @@ from reprise.config.claims import Claim
 from reprise.evidence.contrasts import statements
 from reprise.evidence.measure import Compared, compare
 from reprise.evidence.runs import Runs
-from reprise.evidence.sentences import label, level_of, said
+from reprise.evidence.sentences import diverged, label, level_of, said
 from reprise.evidence.statistics import replicas_needed
 from reprise.evidence.verdicts import (
     DIRECTION,
@@ -51,14 +51,15 @@ def decide(
     parts = [compare(statement, runs, everyone) for statement in stated]
     names = dict.fromkeys(term.experiment for s in stated for _, term in s.plain.weights)
     lost = [runs[name] for name in names if runs[name].diverged]
+    said_of_lost = diverged(lost, "without a number")
     if None in parts:
         why = " and all that finished lack the metric" if not lost else ""
-        return Decision(INCONCLUSIVE, f"There is nothing to compare{why}.{_diverged(lost)}")
+        return Decision(INCONCLUSIVE, f"There is nothing to compare{why}.{said_of_lost}")
     judged = [_judgeable(part, claim.kind) for part in parts]
     verdict = judge(claim.kind, judged, bool(lost))
     left = [part for part, holds in zip(parts, established(claim.kind, judged), strict=True) if not holds]
     failing, why = _failing(parts, judged, claim.kind) if verdict == NOT else (None, "")
-    sentence, needed = _summary(parts, left, failing, runs, claim.kind) + why + _diverged(lost), None
+    sentence, needed = _summary(parts, left, failing, runs, claim.kind) + why + said_of_lost, None
     if verdict in {DIRECTION, INCONCLUSIVE} and left:
         needed = _needed(parts, left, claim.kind)
         sentence += f" {_would_do(left, needed, runs)}"
@@ -96,7 +97,9 @@ def _needed(parts: Sequence[Compared], left: Sequence[Compared], kind: str) -> i
 
     def needed(part: Compared, tail: float) -> int | None:
         test = part.test
-        return replicas_needed(test.estimate.value, test.variances, test.ratio, tail, most=_MOST)
+        # The opposite of a statement that takes two tests is found by either of them: half of the tail is each one's.
+        shared = tail if test.estimate.value > 0 else tail / len(part.tests)
+        return replicas_needed(test.estimate.value, test.variances, test.ratio, shared, most=_MOST)
 
     return to_decide(left, lambda part: part.test.estimate.value > 0, needed, tail_of(kind), len(parts))
 
@@ -129,14 +132,11 @@ def _summary(
         return said(parts[0], runs, kind)
     least = max(parts, key=lambda part: (part.test.estimate.p_above(), -part.test.estimate.value))
     word = "it fails on" if failing else "the least sure"
-    head = f"{len(parts) - len(left)} of {len(parts)} comparisons are established; {word}: "
+    against = sum(part.test.estimate.value < 0 and part.statement.margin is None for part in parts)
+    head = f"{len(parts) - len(left)} of {len(parts)} comparisons are established"
+    head += f", {against} {'lies' if against == 1 else 'lie'} on the other side" if against else ""
+    head += f"; {word}: "
     return head + said(failing or least, runs, kind)
-
-
-def _diverged(lost: Sequence[Runs]) -> str:
-    if not lost:
-        return ""
-    return f" Diverged, without a number: {listed([f'{r.diverged} of {len(r.replicas)} of {r.title}' for r in lost])}."
 
 
 def _row(part: Compared, runs: Mapping[str, Runs], kind: str) -> dict[str, Any]:

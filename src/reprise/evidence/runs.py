@@ -113,6 +113,11 @@ class Runs:
         found = (r.value for r in self.entry.reported if (r.metric, r.split) == quantity)
         return next((float(value) for value in found if value is not None), None)
 
+    def reported_origin(self, quantity: Quantity) -> str:
+        """Where the configuration has that number from: "paper Table 1"; "" where there is none."""
+        found = (r.origin for r in self.entry.reported if (r.metric, r.split) == quantity and r.value is not None)
+        return next(found, "")
+
     def reported_in_our_unit(self, quantity: Quantity) -> float | None:
         """The same as an entropy in the unit of ours; None where there is nothing to turn it by."""
         value, stated, unit = self.reported(quantity), self.reported_unit(quantity), self.unit(quantity)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from reprise.evidence.contrasts import Term
 from reprise.evidence.measure import Compared
@@ -13,6 +13,12 @@ LEVELS = {"equivalence": 0.9}
 """Levels of the intervals that are shown; 0.95 otherwise. Two one-sided tests at 5 % are a 90 % interval."""
 
 
+_PRINTED = (("the paper", False), ("the author's log", True))
+
+_AS_SAID = {1: (0,), 2: (1, 0), 4: (1, 0, 3, 2)}
+"""In which order a sentence names the terms of a statement: of every difference the second, then the first."""
+
+
 def level_of(kind: str) -> float:
     return LEVELS.get(kind, 0.95)
 
@@ -21,6 +27,12 @@ def said(part: Compared, runs: Mapping[str, Runs], kind: str) -> str:
     """One sentence on one part of a claim, and one on the paper's number where it has one."""
     form = {1: _level, 2: _difference, 4: _gap}[len(part.means)]
     return form(part, runs, kind)
+
+
+def diverged(experiments: Iterable[Runs], how: str) -> str:
+    """ " Diverged, without a number: 1 of 3 of s-RNN."; "" where all replicas ended."""
+    lost = [f"{runs.diverged} of {len(runs.replicas)} of {runs.title}" for runs in experiments if runs.diverged]
+    return f" Diverged, {how}: {listed(lost)}." if lost else ""
 
 
 def label(term: Term, runs: Mapping[str, Runs]) -> str:
@@ -42,7 +54,7 @@ def _difference(part: Compared, runs: Mapping[str, Runs], kind: str) -> str:
     if part.paper is None:
         return f"{text}."
     word = "lower" if part.paper >= 0 else "higher"
-    return f"{text}. In the paper {number(abs(part.paper))} {word}{_printed_unit(part, runs)}."
+    return f"{text}. {_source(part, runs)} {number(abs(part.paper))} {word}{_printed_unit(part, runs)}."
 
 
 def _gap(part: Compared, runs: Mapping[str, Runs], kind: str) -> str:
@@ -60,7 +72,7 @@ def _gap(part: Compared, runs: Mapping[str, Runs], kind: str) -> str:
     if part.paper is None:
         return text
     word = "more" if part.paper >= 0 else "less"
-    return f"{text} In the paper {number(abs(part.paper))} {word}{_printed_unit(part, runs)}."
+    return f"{text} {_source(part, runs)} {number(abs(part.paper))} {word}{_printed_unit(part, runs)}."
 
 
 def _level(part: Compared, runs: Mapping[str, Runs], kind: str) -> str:
@@ -72,11 +84,21 @@ def _level(part: Compared, runs: Mapping[str, Runs], kind: str) -> str:
     text += f"{words} {number(abs(shift))} asked."
     if part.paper is None:
         return text
-    return f"{text} In the paper {number((part.paper - shift) * sign)}{_printed_unit(part, runs)}."
+    return f"{text} {_source(part, runs)} {number((part.paper - shift) * sign)}{_printed_unit(part, runs)}."
 
 
 def _unit(term: Term, runs: Mapping[str, Runs]) -> str:
     return unit_words(runs[term.experiment].unit(term.quantity))
+
+
+def _source(part: Compared, runs: Mapping[str, Runs]) -> str:
+    """Where the number comes from that is set beside ours: not every one is printed in the paper itself."""
+    terms = (term for _, term in part.statement.plain.weights)
+    origins = dict.fromkeys(runs[term.experiment].reported_origin(term.quantity) for term in terms)
+    if len(origins) == 1 and (counted := next(iter(origins)).removeprefix("ours: ")) not in origins:
+        return f"Of the original, {counted}:"
+    logged = {origin.startswith("author's") for origin in origins}
+    return f"In {listed([name for name, is_log in _PRINTED if is_log in logged])}"
 
 
 def _printed_unit(part: Compared, runs: Mapping[str, Runs]) -> str:
@@ -102,7 +124,8 @@ def _precision(
         bounds = tuple(sorted(sign * (bound - shift) for bound in bounds))
     if bounds is not None and within is not None:
         bounds = tuple(min(max(bound, within[0]), within[1]) for bound in bounds)
-    counts = list(part.plain.counts.values())[::-1]
+    terms = part.statement.plain.weights
+    counts = [part.plain.counts[name] for name in dict.fromkeys(terms[i][1].experiment for i in _AS_SAID[len(terms)])]
     if part.plain.method == "folds":
         text = plural(counts[0], "fold")
     else:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from reprise.config.claims import Claim
 from reprise.evidence.runs import Runs
-from reprise.evidence.statistics import replicas_for_share, score, wilson
+from reprise.evidence.sentences import diverged
+from reprise.evidence.statistics import binomial, clopper_pearson, replicas_for_share
 from reprise.evidence.verdicts import (
     DIRECTION,
     INCONCLUSIVE,
@@ -32,11 +33,12 @@ def decide(claim: Claim, runs: Mapping[str, Runs], covered: Covered = everything
     floor = share.at_least is not None
     bound = share.at_least if floor else share.at_most
     parts, rows = [], []
-    for name in (name for name in share.experiments if covered({name})):
+    names = [name for name in share.experiments if covered({name})]
+    for name in names:
         replicas = runs[name].replicas
         tops = [max(r.metrics.get(quantity, float("-inf")), r.best.get(quantity, float("-inf"))) for r in replicas]
         reached, n = sum(top >= share.reaches for top in tops), len(replicas)
-        above, below = score(reached, n, bound)
+        above, below = binomial(reached, n, bound)
         toward = (reached / n - bound) * (1 if floor else -1)
         error = (bound * (1 - bound) / n) ** 0.5
         parts.append(Part(toward, error, above if floor else below, below if floor else above))
@@ -46,7 +48,7 @@ def decide(claim: Claim, runs: Mapping[str, Runs], covered: Covered = everything
                 "label": runs[name].title,
                 "reached": reached,
                 "estimate": reached / n,
-                "interval": wilson(reached, n),
+                "interval": clopper_pearson(reached, n),
                 "level": 0.95,
                 "p": parts[-1].p_for,
                 "n": {runs[name].name: n},
@@ -73,9 +75,10 @@ def decide(claim: Claim, runs: Mapping[str, Runs], covered: Covered = everything
     if len(rows) == 1:
         low, high = rows[0]["interval"]
         sentence = f"Reached by {counts} replicas, 95 % interval {percent(low)} to {percent(high)}; {asked}."
+    lost = diverged([runs[name] for name in names], "counted by what they reached before")
     if verdict not in {DIRECTION, INCONCLUSIVE}:
-        return Decision(verdict, sentence, "score test", rows)
+        return Decision(verdict, f"{sentence}{lost}", "binomial test", rows)
     end = "More than 1,000 replicas would be needed."
     if would_do:
         end = f"About {would_do} replicas would decide it if the true share is the one found."
-    return Decision(verdict, f"{sentence} {end}", "score test", rows, would_do)
+    return Decision(verdict, f"{sentence}{lost} {end}", "binomial test", rows, would_do)

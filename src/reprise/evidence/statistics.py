@@ -103,32 +103,39 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def wilson(successes: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """The interval of a share by inverting the score test (Wilson 1927)."""
-    z = float(special.ndtri(0.5 + level / 2))
-    share, shrink = successes / n, 1 + z**2 / n
-    centre = (share + z**2 / (2 * n)) / shrink
-    reach = z / shrink * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return max(0.0, centre - reach), min(1.0, centre + reach)
+def binomial(successes: int, n: int, share: float) -> tuple[float, float]:
+    """One-sided p values of a true share of `share` or less, and of `share` or more, by the binomial law itself.
 
-
-def score(successes: int, n: int, share: float) -> tuple[float, float]:
-    """One-sided p values of a true share of `share` or less, and of `share` or more: the test behind Wilson's interval.
-
-    `share` lies strictly between 0 and 1.
+    Of few replicas the normal law would err too often: five of five would tell a share from a half at 2.5 %.
     """
-    z = (successes / n - share) / math.sqrt(share * (1 - share) / n)
-    return float(special.ndtr(-z)), float(special.ndtr(z))
+    return _at_least(successes, n, share), _at_least(n - successes, n, 1 - share)
 
 
-def replicas_for_share(found: float, share: float, tail: float = 0.025, power: float = 0.8, most: int = 1000):
+def _at_least(successes: int, n: int, share: float) -> float:
+    return float(special.bdtrc(successes - 1, n, share)) if successes else 1.0
+
+
+def clopper_pearson(successes: int, n: int, level: float = 0.95) -> tuple[float, float]:
+    """The interval of a share: all that `binomial` does not tell from it, either way (Clopper and Pearson 1934)."""
+    tail = (1 - level) / 2
+    low = float(special.betaincinv(successes, n - successes + 1, tail)) if successes else 0.0
+    high = float(special.betaincinv(successes + 1, n - successes, 1 - tail)) if successes < n else 1.0
+    return low, high
+
+
+def replicas_for_share(
+    found: float, share: float, tail: float = 0.025, power: float = 0.8, most: int = 1000
+) -> int | None:
     """Replicas with which a true share of `found` would be told from `share`; None for more than `most`."""
-    z, power_z = float(special.ndtri(1 - tail)), float(special.ndtri(power))
     if found == share:
         return None
-    spread_there = z * math.sqrt(share * (1 - share)) + power_z * math.sqrt(found * (1 - found))
-    n = math.ceil((spread_there / (found - share)) ** 2)
-    return n if n <= most else None
+    if found < share:
+        found, share = 1 - found, 1 - share
+    for n in range(1, most + 1):
+        enough = bisect_left(range(n + 1), True, key=lambda k, n=n: _at_least(k, n, share) <= tail)
+        if enough <= n and _at_least(enough, n, found) >= power:
+            return n
+    return None
 
 
 def replicas_needed(

@@ -50,7 +50,8 @@ class Outcome:
             return f"{trained}: {verdicts.turns(turned)}"
         if judged:
             return f"{trained}: no verdict changes (of {', '.join(judged)})"
-        return f"{trained}: {'no verdict yet' if self.claims else 'no claim compares what it was run on'}"
+        asked = any(verdicts.is_looked_at(entry) for entry in self.claims.values())
+        return f"{trained}: {'no verdict yet' if asked else 'no claim compares what it was run on'}"
 
 
 def outcomes(context: Context) -> list[Outcome]:

@@ -52,12 +52,13 @@ def key() -> list[tuple[str, str]]:
         ),
         (
             "Non-inferiority, equivalence",
-            "a mean is at most so much higher than another, or differs by less than so much either way.",
+            "a mean is at most so much higher than another, or differs by less than so much either way. Sweeps have "
+            "one optimum where all of them are that good at the same place, compared with each of the others.",
         ),
         (
             "Threshold",
-            "a mean, or the share of replicas that get somewhere, lies above or below a bound; shares by the score "
-            "test, with Wilson's interval.",
+            "a mean, or the share of replicas that get somewhere, lies above or below a bound; shares by the "
+            "binomial test, with the interval of Clopper and Pearson.",
         ),
         (
             "Identity, unit",
@@ -97,6 +98,8 @@ def decided_by(claim: Claim, found: Mapping[str, Any]) -> str:
 def _bound(bound: Bound, what: str) -> str:
     if (exact := getattr(bound, "equals", None)) is not None:
         return f"{what} exactly {number(exact)}"
+    if None not in (bound.at_least, bound.at_most):
+        return f"{what} from {number(bound.at_least)} to {number(bound.at_most)}"
     floor = bound.at_least is not None
     value = bound.at_least if floor else bound.at_most
     return f"{what} {'above' if floor else 'below'} {percent(value) if 'share' in what else number(value)}"

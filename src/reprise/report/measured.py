@@ -8,13 +8,13 @@ import pandas as pd
 
 from reprise.config.resolved import Resolved
 from reprise.evidence.names import name_of
-from reprise.evidence.statistics import wilson
+from reprise.evidence.statistics import clopper_pearson
 from reprise.report import rounding
 from reprise.report.context import Context
 from reprise.report.spreads import measured
 
 _OF_REPLICAS = {"reached_full_accuracy"}
-"""Metrics that are 1 or 0 of a replica: their mean is a share of replicas, with Wilson's interval as in verdicts."""
+"""Metrics that are 1 or 0 of a replica: their mean is a share of replicas, with its interval as in verdicts."""
 _NAMED = {"", "1", "share", "relative", "step", "epoch", "rank"}
 """Units that a metric's name says already, or that are none."""
 
@@ -34,7 +34,7 @@ def metrics(context: Context, experiment: Resolved, rows: pd.DataFrame) -> list[
         reach = values.reach if values.own or values.reach else None
         ours = rounding.even(values.mean, reach, share=unit == "share")
         if metric in _OF_REPLICAS and values.n:
-            low, high = (rounding.fixed(end, 2) for end in wilson(round(values.mean * values.n), values.n))
+            low, high = (rounding.fixed(end, 2) for end in clopper_pearson(round(values.mean * values.n), values.n))
             ours = rounding.from_to(rounding.fixed(values.mean, 2), low, high)
         given, paper = context.reported(experiment.base, metric, split)
         theirs = rounding.significant(paper, 5) if given and comparable else ""

@@ -83,27 +83,38 @@ def flips(alternatives: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def how_many_run(alternatives: Mapping[str, Mapping[str, Any]]) -> str:
-    """ "2 of 5 alternatives run": of those that a claim can be judged under; "" where there is none."""
-    run = sum(was_judged(found) for found in alternatives.values())
-    return f"{run} of {plural(len(alternatives), 'alternative')} run" if alternatives else ""
+    """ "2 of 5 alternatives run, not looked at under 1 more": of those that touch what a claim rests on; "" of none."""
+    there = [found for found in alternatives.values() if is_looked_at(found)]
+    left = len(alternatives) - len(there)
+    if not there:
+        return f"not looked at under {plural(left, 'alternative')}" if left else ""
+    run = f"{sum(map(was_judged, there))} of {plural(len(there), 'alternative')} run"
+    return f"{run}, not looked at under {left} more" if left else run
 
 
 def turns(entries: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
     """ "U1, U3: inconclusive → direction only (2 of 4 comparisons)": claims with what they are as chosen and under one
     alternative; of how many comparisons, and that fewer replicas are behind it, where the verdict as chosen is not the
-    claim's for that.
+    claim's for that. Those that rest on the assumption, but were not to be trained under the alternative, are "not
+    looked at".
     """
     found: dict[tuple[str, str], list[str]] = {}
     for key, entry in entries:
         turn = f"{entry['before']} → {entry['verdict']}"
         turn = NOT_RUN if turn == f"{NOT_RUN} → {NOT_RUN}" else turn
-        found.setdefault((turn, part_of(entry) + fewer_of(entry)), []).append(key)
+        part = part_of(entry) + fewer_of(entry)
+        found.setdefault((turn, part) if is_looked_at(entry) else ("not looked at", ""), []).append(key)
     return "; ".join(f"{', '.join(keys)}: {turn}{part}" for (turn, part), keys in found.items())
 
 
 def fewer_of(entry: Mapping[str, Any]) -> str:
     """ " (with as few replicas)", of an alternative that is set against the choice cut to as few; "" where not."""
     return " (with as few replicas)" if entry.get("fewer") else ""
+
+
+def is_looked_at(entry: Mapping[str, Any]) -> bool:
+    """Whether some of a claim's comparisons are to be judged under an alternative, run or not."""
+    return entry["parts"][0] > 0
 
 
 def part_of(entry: Mapping[str, Any]) -> str:

@@ -43,12 +43,18 @@ def consequences(context: Context, table_id: str, options: Mapping[str, Any]) ->
     if frame.difference_in_deviations.notna().any():
         notes.append("Differences in brackets are in deviations of one replica.")
     notes += noted(context, frame.experiment.dropna(), frame, shares=(frame.unit == "share").any())
-    if any(verdicts.part_of(entry) for outcome in found.values() for entry in outcome.claims.values()):
+    entries = [entry for outcome in found.values() for entry in outcome.claims.values()]
+    if any(verdicts.is_looked_at(entry) and verdicts.part_of(entry) for entry in entries):
         notes.append(
             "Where only a part of a claim's comparisons could be looked at (2 of 4), both verdicts are on these alone: "
             "the one as chosen may differ from the claim's, which is on all of them."
         )
-    if any(verdicts.fewer_of(entry) for outcome in found.values() for entry in outcome.claims.values()):
+    if not all(map(verdicts.is_looked_at, entries)):
+        notes.append(
+            "Not looked at: the claim rests on the assumption, but what it compares was not to be trained under the "
+            "alternative."
+        )
+    if any(map(verdicts.fewer_of, entries)):
         notes.append(
             "With as few replicas: as chosen, the claim was judged with as many as were trained under the alternative, "
             "which says less than all that there are."

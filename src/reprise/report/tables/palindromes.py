@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from reprise.errors import UserError, known
-from reprise.evidence.statistics import wilson
+from reprise.evidence.statistics import clopper_pearson
 from reprise.report import verdicts
 from reprise.report.context import Context
 from reprise.report.rounding import NONE, fixed, integer, interval, spread
@@ -25,7 +25,7 @@ def convergence(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     """A row an experiment: first logged step at 100 % accuracy, and accuracy of the last ten batches, with its gap.
 
     Of the first step the gap is that of the median, in steps: those that never get there have none, so that it has no
-    deviation. The share that gets there has Wilson's interval.
+    deviation. The share that gets there has Clopper and Pearson's interval.
     Option `variant` ("<assumption>=<alternative>"): these variants of the experiments instead of themselves.
     """
     variant = options["variant"]
@@ -58,7 +58,7 @@ def _row(context: Context, name: str, variant: str) -> dict[str, Any]:
     gives_first, paper_first = context.reported(name, _FIRST, SPLIT)
     gives_last, paper_last = context.reported(name, _LAST, SPLIT)
     median = float(np.median(first)) if len(first) else None
-    low, high = wilson(len(first), status.run) if status.run else (None, None)
+    low, high = clopper_pearson(len(first), status.run) if status.run else (None, None)
     return {
         "experiment": run,
         "model": _MODELS[context.paper.experiments[name].model.name],
