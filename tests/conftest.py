@@ -12,7 +12,7 @@ os.environ["PYTHONPATH"] = str(Path(__file__).parents[1] / "src")
 
 import pytest
 import torch
-from project import Project, Run, new_project
+from project import COMPILED, Project, Run, new_project
 
 torch.set_num_threads(1)
 
@@ -31,8 +31,7 @@ def mirror() -> Path:
 @pytest.fixture(scope="session")
 def pipeline_variables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Environment of pipelines that tests run: processes left behind end soon, and engines are compiled once."""
-    folder = tmp_path_factory.mktemp("t")
-    return {"TMPDIR": str(folder), "REPRISE_WARM_IDLE": "5", "REPRISE_BUILD": str(folder / "build")}
+    return {"TMPDIR": str(tmp_path_factory.mktemp("t")), "REPRISE_WARM_IDLE": "5", "REPRISE_BUILD": str(COMPILED)}
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 TOY = Path(__file__).resolve().parent / "workflow" / "toy"
+COMPILED = ROOT / "build" / "kernels"
+"""Where the unit tests' engines are compiled; pipelines that do not test that find theirs there."""
 PYTHON = sys.executable
 SECONDS = 300
 """No command of these tests takes as long; one that does is stopped."""

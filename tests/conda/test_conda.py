@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from project import PYTHON, Project, Run, new_project
+from project import COMPILED, PYTHON, Project, Run, new_project
 from stand_in import install
 
 ENVIRONMENTS = {"prepare": "data", "train": "train"}
@@ -47,7 +47,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Conda, Run]:
     install(folder / "conda", PYTHON)
     variables = {
         "TMPDIR": str(folder),
-        "REPRISE_BUILD": str(folder / "build"),
+        "REPRISE_BUILD": str(COMPILED),
         "REPRISE_WARM_IDLE": "5",
         "CONDA_STAND_IN": str(folder / "conda"),
     }

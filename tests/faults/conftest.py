@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from progress import Halt
+from project import COMPILED
 from replica import Replica, end
 
 from reprise.config.resolved import Resolved
@@ -89,7 +90,7 @@ def variables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("t")
     return {
         "TMPDIR": str(folder),
-        "REPRISE_BUILD": str(folder / "build"),
+        "REPRISE_BUILD": str(COMPILED),
         "REPRISE_SAVE_SECONDS": "0",
         "REPRISE_WARM_IDLE": "5",
     }

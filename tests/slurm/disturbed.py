@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TextIO
 
 from cluster import BUSY_SECONDS, cluster, jobs, slurm
-from project import PYTHON, Project, new_project
+from project import COMPILED, PYTHON, Project, new_project
 
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
@@ -101,7 +101,7 @@ def disturbed_run(folder: Path) -> Finished:
     """The trainings are halted once their first checkpoints are there; SLURM lets them go on to end them."""
     variables = {
         "TMPDIR": str(folder),
-        "REPRISE_BUILD": str(folder / "build"),
+        "REPRISE_BUILD": str(COMPILED),
         "REPRISE_SAVE_SECONDS": "0",
         "REPRISE_WARM_IDLE": "600",  # what a training leaves behind is still there in the end
     }

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cluster import BUSY_SECONDS, SECONDS, cluster, jobs, slurm
 from disturbed import started, wait_until
-from project import new_project
+from project import COMPILED, new_project
 
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
@@ -35,7 +35,7 @@ class Trained:
 
 
 def run_as_shipped(folder: Path) -> Trained:
-    variables = {"TMPDIR": str(folder), "REPRISE_BUILD": str(folder / "build"), "REPRISE_WARM_IDLE": "5"}
+    variables = {"TMPDIR": str(folder), "REPRISE_BUILD": str(COMPILED), "REPRISE_WARM_IDLE": "5"}
     project = new_project(folder / "clone", variables)
     project.edit("config/config.yaml", "train: {mem_mb: 500, runtime: 5}", f"train: {{mem_mb: 500, runtime: {ASKED}}}")
     project.edit("workflow/rules/train.smk", "--output {output} >", "--output {output}.late >")

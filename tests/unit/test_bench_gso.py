@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from compiler_helpers import needs_compiler
+from project import COMPILED
 
 from reprise import cli
 from reprise.bench import BENCHES, gso, worker
@@ -22,7 +23,6 @@ from reprise.bench.process import ENVIRONMENT
 from reprise.bench.run import disagreement
 from reprise.bench.task import checked
 from reprise.data.corpus import Corpus
-from reprise.kernels import build
 
 TINY = {
     "full": Workload("full", "gso", 7, second_order=5, first_order=True, length=9, indexing=True),
@@ -41,7 +41,7 @@ IN_TORCH = [
 def folder(tmp_path, monkeypatch):
     """Without prepared corpora, with the engines that are compiled already."""
     if "REPRISE_BUILD" not in os.environ:
-        monkeypatch.setenv("REPRISE_BUILD", str((build.SOURCES.parents[2] / "build/kernels").absolute()))
+        monkeypatch.setenv("REPRISE_BUILD", str(COMPILED))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(torch, "compile", lambda function, **_: function)
     monkeypatch.setattr(worker, "WARM_SECONDS", 0.0)

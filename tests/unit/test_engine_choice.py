@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+import os
 import pkgutil
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from typing import get_args
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -52,6 +55,21 @@ def test_a_source_that_does_not_compile_is_reported(fresh_build, monkeypatch):
     with pytest.raises(build.NoCompiler, match="error: no"):
         build.library("fused")
     assert list((fresh_build / "built").iterdir()) == []
+
+
+@pytest.mark.parametrize("locks", [True, False])
+def test_processes_that_begin_together_compile_once(fresh_build, monkeypatch, locks):
+    """Where files cannot be locked each of them compiles, and all find a whole library."""
+    log = fresh_build / "log"
+    script = f'[ "$1" = --version ] && exit\necho "$*" >> {log}\nsleep 0.3\nfor last; do :; done\necho made > "$last"'
+    use_compiler(script, fresh_build, monkeypatch)
+    if not locks:
+        monkeypatch.setattr(build.fcntl, "flock", Mock(side_effect=OSError("no locks here")))
+    with ThreadPoolExecutor(3) as pool:
+        paths = list(pool.map(lambda _: build.library.__wrapped__("fused"), range(3)))
+    assert {path.read_text() for path in paths} == {"made\n"}
+    assert os.listdir(fresh_build / "built") == [paths[0].name]
+    assert len(log.read_text().splitlines()) == (1 if locks else 3)
 
 
 @needs_compiler

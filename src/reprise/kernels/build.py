@@ -7,12 +7,15 @@ runs another's instructions.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import functools
 import hashlib
 import os
 import platform
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 from reprise.files import atomic_path
@@ -36,9 +39,28 @@ def library(name: str) -> Path:
     folder = Path(os.environ.get("REPRISE_BUILD") or "build/kernels").absolute()
     path = folder / f"{name}-{_fingerprint(compiler, name)}.so"
     if not path.is_file():
-        with atomic_path(path) as temporary:
-            _compile(compiler, SOURCES / f"{name}.cpp", temporary)
+        with _one_at_a_time(path):
+            if not path.is_file():
+                with atomic_path(path) as temporary:
+                    _compile(compiler, SOURCES / f"{name}.cpp", temporary)
     return path
+
+
+@contextlib.contextmanager
+def _one_at_a_time(path: Path) -> Iterator[None]:
+    """The jobs of a pipeline begin together: one compiles, the others wait for what it makes.
+
+    Where files cannot be locked all of them compile, which does no harm; so does a lock that is removed under one who
+    waits for it.
+    """
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = path.with_suffix(".lock")
+            file = held.enter_context(lock.open("a"))
+            held.callback(lock.unlink, missing_ok=True)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _compiler() -> list[str]:
