@@ -150,7 +150,7 @@ def test_a_changed_hyperparameter_changes_that_experiment_alone(clone):
         ("config.yaml", "runtime: 1440", "runtime: 7"),
         ("papers/palindromes.yaml", "title: RNN, T = 10", "title: a vanilla network"),
         ("papers/palindromes.yaml", "value: 90, from", "value: 95, from"),
-        ("papers/palindromes.yaml", "paper: {replicas: 5}", "paper: {replicas: 6}"),
+        ("papers/palindromes.yaml", "paper: {replicas: 10}", "paper: {replicas: 11}"),
         ("papers/palindromes.yaml", 'from: "author\'s code"', "from: paper §2"),
     ],
 )
