@@ -55,6 +55,8 @@ def mistake(clone) -> str:
         f"    kind: threshold\n{REACH}, at_least: 0.5}}\n",
         "    kind: threshold\n    metric: n\n    split: train\n    level: {experiments: [rnn-t5], at_most: 3.5}\n",
         "    kind: threshold\n    metric: n\n    split: train\n    level: {experiments: [rnn-t5], equals: 3}\n",
+        "    kind: threshold\n    metric: n\n"
+        "    level: {experiments: [{experiment: rnn-t5, split: a}, {experiment: rnn-t5, split: b}], at_least: 3}\n",
         f"    kind: equivalence\n    metric: n\n    split: train\n    equal: [[rnn-t5, lstm-t5]]\n"
         f"    margin: {{value: 0.1, is: relative, {WHY}}}\n",
         "    kind: ordering\n    split: train\n"

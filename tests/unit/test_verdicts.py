@@ -165,6 +165,17 @@ def test_a_level_is_held_to_a_bound():
     assert decide(claim("threshold", level={"experiments": ["a"], "at_most": 0.9}), a).verdict == REPRODUCED
 
 
+def test_a_level_is_asked_of_several_metrics_of_one_experiment():
+    high, low = [0.8, 0.81, 0.79], [0.2, 0.21, 0.19]
+    sides = [{"experiment": "a", "split": split} for split in ("one", "other")]
+    asked = claim("threshold", level={"experiments": sides, "at_least": 0.5})
+    for other, verdict, begins in ((high, REPRODUCED, "2 of 2"), (low, NOT, "1 of 2")):
+        a = runs("a", high, more={("perplexity", "one"): high, ("perplexity", "other"): other})
+        found = decide(asked, a)
+        assert found.verdict == verdict
+        assert found.sentence.startswith(f"{begins} comparisons are established; ")
+
+
 def test_a_count_is_equal_or_it_is_not():
     given = claim("threshold", level={"experiments": ["a"], "equals": 37751})
     for count, verdict in ((37751, REPRODUCED), (37750, NOT), (37752, NOT)):

@@ -49,9 +49,8 @@ class Margin(Strict):
 
 
 class Bound(Strict):
-    """Which experiments are held to a bound."""
+    """What experiments are held to."""
 
-    experiments: list[Name] = Field(min_length=1)
     at_least: float | None = None
     at_most: float | None = None
 
@@ -61,12 +60,16 @@ class Share(Bound):
     of `at_least` and `at_most`.
     """
 
+    experiments: list[Name] = Field(min_length=1)
     reaches: float
 
 
 class Level(Bound):
-    """A bound on a mean metric, or both; `equals`, in their place, is the whole number that a count has to be."""
+    """A bound on mean metrics, or both, also on several of one experiment; `equals`, in their place, is the whole number
+    that a count has to be.
+    """
 
+    experiments: list[Side] = Field(min_length=1)
     equals: int | None = None
 
 
@@ -101,7 +104,7 @@ class Claim(Strict):
     equal     the two of each pair differ by less than the margin
     optimum   sweeps of as many places each: at one place the metric is lowest in all of them, to within the margin
     share     how many replicas get somewhere
-    level     the mean metric of each experiment against a bound
+    level     each mean metric against a bound
     checks    every computed error is within its tolerance; `corrections` are the checks of the formula set right
     unit      which unit fits the reported numbers
     """
