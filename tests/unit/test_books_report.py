@@ -47,7 +47,7 @@ def test_claims_stand_on_the_rows_that_they_are_about(tmp_path):
     """The first step of Grimm had all claims of the experiment, whatever they are about, and the others had none."""
     context = make_context(tmp_path)
     entry = {"verdict": "reproduced", "experiments": ["grimm", "quijote"], "alternatives": {}}
-    judged = replace(context, claims=dict.fromkeys(("U7", "U8", "U9-spaces", "U9", "U12-gretel"), entry))
+    judged = replace(context, claims=dict.fromkeys(("U7", "U8", "U9-spaces", "U12-unaffected", "U12-gretel"), entry))
     losses_at = loss_at_steps(judged, "loss-at-steps", {}).reading()
     grimm = losses_at[losses_at.Book == "Grimms' Fairy Tales"].Claims.tolist()
     assert grimm == ["U7, U8 reproduced"] * 3 + ["U7 reproduced"] * 2
@@ -56,10 +56,10 @@ def test_claims_stand_on_the_rows_that_they_are_about(tmp_path):
     # The text of the end is the longer one of the same step.
     assert texts[texts != "–"].to_dict() == {
         ("sampled", "250", "100"): "U9-spaces reproduced",
-        ("sampled", "15,000", "1,000"): "U9 reproduced",
+        ("sampled", "15,000", "1,000"): "U12-unaffected reproduced",
     }
     expected = expectations(judged, "expectations", {}).reading().set_index("Quantity").Claims
-    assert expected[expected != "–"].to_dict() == {"rank of “e” there": "U12-gretel reproduced"}
+    assert expected[expected != "–"].to_dict() == {"P of “etel” after “Hansel and Gr”": "U12-gretel reproduced"}
 
 
 def pairs():
