@@ -176,6 +176,12 @@ def test_a_level_is_asked_of_several_metrics_of_one_experiment():
         assert found.sentence.startswith(f"{begins} comparisons are established; ")
 
 
+def test_a_bound_below_0_is_named_with_its_sign():
+    for bound, word in (("at_least", "at least"), ("at_most", "at most")):
+        found = decide(claim("threshold", level={"experiments": ["a"], bound: -0.5}), runs("a", [-0.1, -0.2, -0.3]))
+        assert f"{word} −0.5 asked" in found.sentence
+
+
 def test_a_count_is_equal_or_it_is_not():
     given = claim("threshold", level={"experiments": ["a"], "equals": 37751})
     for count, verdict in ((37751, REPRODUCED), (37750, NOT), (37752, NOT)):

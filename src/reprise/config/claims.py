@@ -65,8 +65,8 @@ class Share(Bound):
 
 
 class Level(Bound):
-    """A bound on mean metrics, or both, also on several of one experiment; `equals`, in their place, is the whole number
-    that a count has to be.
+    """A bound on mean metrics, or both, also on several of one experiment; `equals`, in place of bounds, is the whole
+    number that a count has to be.
     """
 
     experiments: list[Side] = Field(min_length=1)

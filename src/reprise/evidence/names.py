@@ -34,6 +34,7 @@ _METRICS = {
     "cross_entropy_macro": "{split} cross-entropy averaged over lines",
     "cross_entropy_per_character": "{split} cross-entropy",
     "cross_entropy_per_character_macro": "{split} cross-entropy averaged over lines",
+    "expected_log_probability": "ln P of “etel” after {split}",
     "expected_rank": "rank of e after {split}",
     "final_cross_entropy": "{split} cross-entropy of the last steps",
     "guessing": "{split} accuracy by guessing",

@@ -81,7 +81,7 @@ def _level(part: Compared, runs: Mapping[str, Runs], kind: str) -> str:
     within = (0.0, 1.0) if runs[term.experiment].unit(term.quantity) == "share" else None
     text += f"{_unit(term, runs)} ({runs[term.experiment].title}; {_precision(part, kind, int(sign), shift, within)}), "
     words = "exactly" if len(part.tests) > 1 else "at least" if sign > 0 else "at most"
-    text += f"{words} {number(abs(shift))} asked."
+    text += f"{words} {number(-sign * shift)} asked."
     if part.paper is None:
         return text
     return f"{text} {_source(part, runs)} {number((part.paper - shift) * sign)}{_printed_unit(part, runs)}."
