@@ -173,7 +173,7 @@ def test_a_level_is_asked_of_several_metrics_of_one_experiment():
         a = runs("a", high, more={("perplexity", "one"): high, ("perplexity", "other"): other})
         found = decide(asked, a)
         assert found.verdict == verdict
-        assert found.sentence.startswith(f"{begins} comparisons are established; ")
+        assert found.sentence.startswith(f"{begins} comparisons are established")
 
 
 def test_a_bound_below_0_is_named_with_its_sign():
