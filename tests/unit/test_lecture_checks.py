@@ -100,8 +100,20 @@ def test_parameters_of_every_step_would_be_counted(monkeypatch):
 
 
 def test_memory_that_does_not_grow_in_proportion_is_noticed(monkeypatch):
-    monkeypatch.setattr(lecture_networks, "_waiting", lambda model, T: T**2)
+    monkeypatch.setattr(lecture_networks, "_waiting", lambda model, texts: sum(len(words) for words in texts) ** 2)
     assert min(errors("memory-over-length").values()) == 7
+
+
+def test_memory_is_that_of_a_sentence_however_many_the_corpus_has(monkeypatch):
+    assert set(errors("memory-over-corpus").values()) == {7.0}
+    monkeypatch.setattr(lecture_networks, "_SENTENCE", 400)
+    assert max(errors("memory-over-corpus").values()) < 0.05
+
+
+def test_sentences_that_wait_together_are_noticed(monkeypatch):
+    waiting = []
+    monkeypatch.setattr(torch.Tensor, "backward", lambda loss: waiting.append(loss))
+    assert max(errors("memory-over-corpus").values()) < 0.05
 
 
 def test_products_the_other_way_round_are_noticed(monkeypatch):

@@ -47,6 +47,7 @@ CHECKS: dict[str, str] = {
     "gate-limits": "reprise.evaluation.checks.lecture_networks:gate_limits",
     "parameters-over-length": "reprise.evaluation.checks.lecture_networks:parameters_over_length",
     "memory-over-length": "reprise.evaluation.checks.lecture_networks:memory_over_length",
+    "memory-over-corpus": "reprise.evaluation.checks.lecture_networks:memory_over_corpus",
     "bidirectional-parameters": "reprise.evaluation.checks.lecture_networks:bidirectional_parameters",
     "bidirectional-parameters-and-output": "reprise.evaluation.checks.lecture_networks:bidirectional_with_output",
     "lower-layer-own": "reprise.evaluation.checks.lecture_layers:lower_layer_own",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable, Iterable
+
 import torch
 from torch import Tensor, nn
 
@@ -10,6 +13,7 @@ from reprise.models.recurrent import GRU, LSTM, RNN, Recurrent
 
 _LAWS = {"recurrent_law": "gaussian", "recurrent_scale": 1.0, "input_std": 1.0}
 _V, _H, _B = 7, 6, 5
+_SENTENCE = 25  # words
 _SATURATED = 1e4  # sigma(-1e4) is 0 and sigma(1e4) is 1 to the last bit of a float64
 
 
@@ -52,15 +56,27 @@ def parameters_over_length() -> list[Finding]:
 
 
 def memory_over_length() -> list[Finding]:
-    """Section 2.2: the memory that a layer takes is proportional to the number of words that it is unrolled over.
+    """Section 2.2: the memory that a layer takes is proportional to the number of words that it is unrolled over."""
+    return _memory("a word", lambda T: [_words(T)])
 
-    Counted are the bytes that wait for the backward pass, a word, over T = 50, 100, 200, 400; the error is by how much
-    the most exceeds the least.
+
+def memory_over_corpus() -> list[Finding]:
+    """The same as printed, with "the number of words in the corpus"; "a sentence as a minibatch", here of 25 words.
+
+    A sentence has a copy of its words, without which the whole corpus would count as waiting.
+    """
+    return _memory("a word of the corpus", lambda T: (words.clone() for words in _words(T).split(_SENTENCE)))
+
+
+def _memory(unit: str, texts: Callable[[int], Iterable[Tensor]]) -> list[Finding]:
+    """Counted are the bytes that wait for the backward pass, a word, over T = 50, 100, 200, 400 words in `texts`.
+
+    The error is by how much the most exceeds the least.
     """
     findings = []
     for name, model in _networks().items():
-        per_word = [_waiting(model, T) / T for T in (50, 100, 200, 400)]
-        findings.append(Finding(f"{name}: bytes a word", max(per_word) / min(per_word) - 1, len(per_word)))
+        per_word = [_waiting(model, texts(T)) / T for T in (50, 100, 200, 400)]
+        findings.append(Finding(f"{name}: bytes {unit}", max(per_word) / min(per_word) - 1, len(per_word)))
     return findings
 
 
@@ -123,21 +139,26 @@ def _reached(loss: Tensor) -> set[Tensor]:
     return found
 
 
-def _waiting(model: Recurrent, T: int) -> int:
-    """Bytes of the tensors that the backward pass over T words waits with, the parameters not counted."""
-    sizes: dict[int, int] = {}
-    parameters = {p.untyped_storage().data_ptr() for p in model.parameters()}
+def _waiting(model: Recurrent, texts: Iterable[Tensor]) -> int:
+    """The most bytes that ever wait for a backward pass, where each text has its own before the next is read.
+
+    The parameters are not counted.
+    """
+    saved: list[weakref.ref[Tensor]] = []
+    parameters, most = {p.untyped_storage().data_ptr() for p in model.parameters()}, 0
 
     def keep(tensor: Tensor) -> Tensor:
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() not in parameters:
-            sizes[storage.data_ptr()] = storage.nbytes()
+        saved.append(weakref.ref(tensor))
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        loss = model(_words(T)).sum()  # held until the count is done, so that no storage is used again
-    assert loss.requires_grad
-    return sum(sizes.values())
+        for words in texts:
+            loss = model(words).sum()
+            storages = (there.untyped_storage() for tensor in saved if (there := tensor()) is not None)
+            sizes = {storage.data_ptr(): storage.nbytes() for storage in storages}
+            most = max(most, sum(size for place, size in sizes.items() if place not in parameters))
+            loss.backward()
+    return most
 
 
 def _count(module: nn.Module) -> int:
