@@ -16,7 +16,10 @@ _ACTIVATIONS = {"sigmoid": torch.sigmoid, "tanh": torch.tanh}
 
 
 def jacobian_printed() -> list[Finding]:
-    """Equation 12: dh_t / dh_k of equation 5 as the product over j = k+1 .. t of W^T diag[f'(h_{j-1})]."""
+    """Equation 12: dh_t / dh_k of equation 5 as the product over j = k+1 .. t of W^T diag[f'(h_{j-1})].
+
+    The equation prints f'(j_{j-1}), with the index of the product for a vector; equation 15 has h_{j-1}.
+    """
     return [
         _product_error(name, lambda W, a, slopes, h: [W.T @ torch.diag(slopes(h[j - 1])) for j in range(1, len(h))])
         for name in _ACTIVATIONS
