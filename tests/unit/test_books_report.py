@@ -59,7 +59,12 @@ def test_claims_stand_on_the_rows_that_they_are_about(tmp_path):
         ("sampled", "15,000", "1,000"): "U12-unaffected reproduced",
     }
     expected = expectations(judged, "expectations", {}).reading().set_index("Quantity").Claims
-    assert expected[expected != "–"].to_dict() == {"P of “etel” after “Hansel and Gr”": "U12-gretel reproduced"}
+    assert expected[expected != "–"].to_dict() == {
+        "P of “etel” after “Hansel and Gr”": "U12-gretel reproduced",
+        "words of the book after a random character": "U12-unaffected reproduced",
+        "words of the book after “Let T be a bounded …”": "U12-unaffected reproduced",
+        "words of the book after “Mas vale pajaro …”": "U12-unaffected reproduced",
+    }
 
 
 def pairs():

@@ -73,11 +73,11 @@ def test_gated_claims_are_judged_under_the_other_loss(claim, looked_at):
 @pytest.mark.parametrize(
     ("alternative", "looked_at"),
     [
-        ("learning-rate=smaller", {"G1": [3, 3], "G5": [8, 8], "G6": [1, 1], "G8": [1, 1]}),
-        ("learning-rate=larger", {"G1": [3, 3], "G5": [8, 8], "G6": [1, 1], "G8": [1, 1]}),
-        ("clipping=norm-1", {"G1": [2, 3], "G2": [2, 4], "G3": [2, 4], "G4": [1, 1], "G7": [3, 4], "G8": [1, 1]}),
-        ("initial-values=glorot", {"G1": [2, 3], "G3": [1, 4], "G5": [3, 8], "G8": [1, 1]}),
-        ("loss-reduction=lines", {"G1": [2, 3], "G3": [1, 4], "G8": [1, 1]}),
+        ("learning-rate=smaller", {"G1": [3, 3], "G5": [4, 8], "G5-mi-rnn": [4, 4], "G6": [1, 1], "G8": [1, 1]}),
+        ("learning-rate=larger", {"G1": [3, 3], "G5": [4, 8], "G5-mi-rnn": [4, 4], "G6": [1, 1], "G8": [1, 1]}),
+        ("clipping=norm-1", {"G1": [2, 3], "G2": [2, 4], "G3": [4, 8], "G4": [1, 1], "G7": [3, 4], "G8": [1, 1]}),
+        ("initial-values=glorot", {"G1": [2, 3], "G3": [2, 8], "G5": [3, 8], "G8": [1, 1]}),
+        ("loss-reduction=lines", {"G1": [2, 3], "G3": [2, 8], "G8": [1, 1]}),
         ("bias-start=zero", {"G8": [1, 1]}),
         ("bias-start=wide", {"G8": [1, 1]}),
         (
@@ -85,7 +85,7 @@ def test_gated_claims_are_judged_under_the_other_loss(claim, looked_at):
             {"G9": [2, 5], "G10": [2, 5], "G12": [1, 1], "G12-low": [1, 1], "G13": [4, 4], "G15": [2, 2],
              "G15-late": [1, 1]},
         ),
-        ("average=macro", {f"G{i}": None for i in range(1, 14)}),
+        ("average=macro", {f"G{i}": None for i in [*range(1, 14), "10-same"]}),
         ("yardstick-lines=with-valid", {"G18": [10, 10]}),
     ],
 )  # fmt: skip
@@ -93,6 +93,12 @@ def test_claims_of_document_000_are_judged_under_alternatives(tier, alternative,
     for claim, expected in looked_at.items():
         found = parts("gso", tier, claim)[alternative]
         assert found == (expected or [found[1], found[1]]), claim
+
+
+def test_what_the_paper_fixes_an_alternative_leaves():
+    """The identity of a recall network is section 2.4's; other scales of what is drawn at random pass it by."""
+    for name in ("scale-0-8", "scale-1-2"):
+        assert parts("lecture", "reduced", "C7")[f"recurrent-law={name}"] == [6, 6]
 
 
 def test_the_mean_over_lines_is_no_alternative_for_losses_at_places_of_a_word():
@@ -104,7 +110,7 @@ def test_models_of_document_004_are_compared_within_one_accounting_of_tokens(tie
     # The tier "reduced" states the accounting again, for its own dataset: models still rest on the assumption.
     for name in ("surface", "words"):
         found = {key: parts("llrnn", tier, key).get(f"token-accounting={name}") for key in ("L1", "L2", "L3", "L5")}
-        assert found == {"L1": [2, 16], "L2": None, "L3": None, "L5": [2, 2]}
+        assert found == {"L1": [2, 16], "L2": [0, 7], "L3": [0, 4], "L5": [2, 2]}
 
 
 def test_every_count_that_has_words_is_reduced_somewhere():

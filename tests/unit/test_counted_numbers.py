@@ -55,7 +55,11 @@ def test_a_claim_reads_the_points_that_it_asks_for():
 
 def test_the_points_are_those_of_the_papers_claims():
     paper = load_project(ROOT, {"papers": ["books"]}).papers["books"]
-    assert _points(paper) == {"spaces@250", "words_in_book@250", "words_in_book@750"}
+    assert _points(paper) == {
+        "cross_entropy@0",
+        "spaces@250",
+        *(f"words_in_book@{step}" for step in (250, 750, 3000, 15000)),
+    }
 
 
 def test_a_point_that_a_tier_does_not_reach_is_told_and_an_unknown_curve_is_refused():

@@ -140,6 +140,7 @@ CLAIMS = {
                     "before": "not reproduced",
                     "flips": True,
                     "experiments": ["rnn-t10"],
+                    "parts": [1, 1],
                 }
             },
         },

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,7 +39,7 @@ def alternatives(claim: Claim, paper: Paper, runs: Mapping[str, Runs], chosen: D
                     found[suffix] = _entry(claim, under, chosen, everything, experiments_of(claim))
                 continue
             variants = {e: runs[f"{e}@{suffix}"] for e in experiments_of(claim) if f"{e}@{suffix}" in runs}
-            resting = {e for e in experiments_of(claim) if _rests_on(runs[e], name)}
+            resting = {e for e in experiments_of(claim) if _rests_on(runs[e], name, choice.changes(e))}
             covered = _Covered(frozenset(variants), frozenset(resting))
             left = [runs[e].title for e in experiments_of(claim) if e in resting - variants.keys()]
             untrained = f"Not trained under it, so not looked at: {'; '.join(left)}." if left else ""
@@ -97,14 +97,19 @@ def _as_few(chosen: Runs, variant: Runs) -> Runs | None:
     return replace(chosen, replicas=common) if 0 < len(common) < len(chosen.replicas) else None
 
 
-def _rests_on(runs: Runs, assumption: str) -> bool:
-    """Whether a setting comes from the assumption, also one that the tier's entry states again for its own dataset."""
+def _rests_on(runs: Runs, assumption: str, changed: Collection[str]) -> bool:
+    """Whether a setting comes from the assumption, also one that the tier's entry states again for its own dataset.
+
+    Where the experiment has one of the settings that the alternative changes, these decide: what its paper fixes, the
+    alternative leaves.
+    """
     if runs.resolved is None:
         return False
     sections = {name: getattr(runs.entry, name) for name in ("model", "data", "training")}
     stated = {f"{name}.{k}": s.origin for name, given in sections.items() if given for k, s in given.settings.items()}
-    origins = [*runs.resolved.origins.values(), *(stated[k] for k in stated.keys() & runs.resolved.origins.keys())]
-    return f"assumption {assumption}" in origins
+    there = runs.resolved.origins
+    keys = [key for key in there if key.rpartition(".")[2] in changed] or list(there)
+    return f"assumption {assumption}" in {origin for key in keys for origin in (there[key], stated.get(key))}
 
 
 def renamed(value: Any, metrics: Mapping[str, str]) -> Any:

@@ -25,11 +25,11 @@ EXPECTED = [
     ("bird", "words_in_licence", "after “Mas vale pajaro …”"),
     ("book", "words_in_book", "words of the book in excerpts of the file"),
     ("sample", "words_in_book", "words of the book after a random character"),
-    ("hamlet", "words_in_book", "after “To be, or not to be …”"),
-    ("history", "words_in_book", "after “History will be kind …”"),
-    ("hansel", "words_in_book", "after “Hansel and Gr”"),
-    ("operator", "words_in_book", "after “Let T be a bounded …”"),
-    ("bird", "words_in_book", "after “Mas vale pajaro …”"),
+    ("hamlet", "words_in_book", "words of the book after “To be, or not to be …”"),
+    ("history", "words_in_book", "words of the book after “History will be kind …”"),
+    ("hansel", "words_in_book", "words of the book after “Hansel and Gr”"),
+    ("operator", "words_in_book", "words of the book after “Let T be a bounded …”"),
+    ("bird", "words_in_book", "words of the book after “Mas vale pajaro …”"),
 ]
 """Split, metric and name of what is measured after the prompts."""
 

@@ -119,5 +119,5 @@ def is_looked_at(entry: Mapping[str, Any]) -> bool:
 
 def part_of(entry: Mapping[str, Any]) -> str:
     """ " (2 of 4 comparisons)", of an alternative under which a part of a claim is looked at; "" where it is all."""
-    looked_at, every = entry.get("parts") or (0, 0)
+    looked_at, every = entry["parts"]
     return f" ({looked_at} of {plural(every, 'comparison')})" if looked_at < every else ""
