@@ -184,8 +184,8 @@ def test_the_table_of_claims_shows_verdict_sentence_and_flips(tmp_path):
     context = make_context(tmp_path, paper=PAPER.model_copy(update={"tables": {**PAPER.tables, "claims": display}}))
     one = {"kind": "identity", "records": None, "replicas": None, "alternatives": {}}
     flip = {
-        "x=y": {"flips": True, "verdict": "inconclusive", "before": "reproduced", "parts": [1, 1]},
-        "x=z": {"flips": False, "verdict": "reproduced", "before": "reproduced", "parts": [1, 1]},
+        "x=y": {"flips": True, "verdict": "inconclusive", "before": "reproduced", "parts": [1, 1], "same": False},
+        "x=z": {"flips": False, "verdict": "reproduced", "before": "reproduced", "parts": [1, 1], "same": False},
     }
     found = {
         "C1": {**one, "verdict": "reproduced", "sentence": "It does.", "alternatives": flip},

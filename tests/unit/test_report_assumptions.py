@@ -29,6 +29,7 @@ def judged(verdict, before, experiments=("ptb-a",)):
         "flips": verdict != before and "not run" not in (verdict, before),
         "experiments": list(experiments),
         "parts": [1, 1] if experiments else [0, 1],
+        "same": False,
     }
 
 

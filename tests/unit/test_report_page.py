@@ -141,6 +141,7 @@ CLAIMS = {
                     "flips": True,
                     "experiments": ["rnn-t10"],
                     "parts": [1, 1],
+                    "same": False,
                 }
             },
         },

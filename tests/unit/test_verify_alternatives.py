@@ -68,6 +68,21 @@ def test_an_alternative_is_judged_on_the_comparisons_that_were_run_under_it(clon
     assert under["sentence"].endswith(" Not trained under it, so not looked at: LSTM, T = 5.")
 
 
+def test_numbers_that_an_alternative_cannot_touch_are_said_to_be_the_same(clone):
+    edit("\n    source: ours\n", VARIANTS)
+    edit("kind: superiority", "kind: threshold")
+    edit("compare: {lower: rnn-t5, higher: lstm-t5}", "level: {experiments: [rnn-t5, lstm-t5], at_most: 0.5}")
+    said = []
+    for accuracies in ((0.30, 0.32), (0.30, 0.33)):
+        leave(resolved(), "rnn-t5@weight-law=one-of-two", *accuracies)
+        verify()
+        said.append(turns([("D1", claims()["D1"]["alternatives"]["weight-law=one-of-two"])]))
+    assert said == [
+        "D1: reproduced → reproduced (1 of 2 comparisons) (the same numbers)",
+        "D1: reproduced → reproduced (1 of 2 comparisons)",
+    ]
+
+
 def test_fewer_replicas_alone_flip_nothing(clone):
     edit("\n    source: ours\n", VARIANTS)
     edit("tiers: {quick: {replicas: 2}, paper", "tiers: {quick: {replicas: 3}, paper")
@@ -84,7 +99,7 @@ def test_fewer_replicas_alone_flip_nothing(clone):
     assert under["sentence"].endswith(" With as few replicas the choice is direction only.")
     # That is another verdict than the claim's, and the table of assumptions says why.
     assert under["fewer"] is True
-    assert turns([("D1", under)]) == "D1: direction only → direction only (with as few replicas)"
+    assert turns([("D1", under)]) == "D1: direction only → direction only (with as few replicas) (the same numbers)"
 
 
 def test_an_alternative_that_was_not_trained_flips_nothing(clone):

@@ -68,6 +68,7 @@ def _entry(
     claim: Claim, under: Decision, before: Decision, covered: Covered, run: list[str], fewer: bool = False
 ) -> dict[str, Any]:
     parts = parts_of(claim)
+    numbers = [_numbers(decision) for decision in (under, before)]
     return {
         "verdict": under.verdict,
         "sentence": under.sentence,
@@ -75,8 +76,14 @@ def _entry(
         "before": before.verdict,
         "parts": [sum(map(covered, parts)), len(parts)],
         "fewer": fewer,
+        "same": bool(numbers[0]) and numbers[0] == numbers[1],
         "experiments": run,
     }
+
+
+def _numbers(decision: Decision) -> list[float]:
+    """The means that were compared: the same ones where the alternative cannot touch them."""
+    return [term["mean"] for part in decision.parts for term in part.get("terms", [])]
 
 
 @dataclass(frozen=True)

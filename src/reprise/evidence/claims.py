@@ -9,7 +9,7 @@
         records       the verdict of the records alone, where the paper contradicts itself
         alternatives  {"<assumption>=<alternative>": {verdict, sentence, flips, experiments that were run under it,
                       parts [looked at, of all], before: the verdict on these parts under the choice, with as few
-                      replicas}}
+                      replicas; same: whether both compare the same numbers}}
     }}}
 
 Floats are rounded to six significant digits, so that machines agree on every byte.

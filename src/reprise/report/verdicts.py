@@ -96,13 +96,13 @@ def turns(entries: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
     """ "U1, U3: inconclusive → direction only (2 of 4 comparisons)": claims with what they are as chosen and under one
     alternative; of how many comparisons, and that fewer replicas are behind it, where the verdict as chosen is not the
     claim's for that. Those that rest on the assumption, but were not to be trained under the alternative, are "not
-    looked at".
+    looked at"; those that it cannot touch, since nothing they compare depends on it, have "the same numbers".
     """
     found: dict[tuple[str, str], list[str]] = {}
     for key, entry in entries:
         turn = f"{entry['before']} → {entry['verdict']}"
         turn = NOT_RUN if turn == f"{NOT_RUN} → {NOT_RUN}" else turn
-        part = part_of(entry) + fewer_of(entry)
+        part = part_of(entry) + fewer_of(entry) + (" (the same numbers)" if entry["same"] else "")
         found.setdefault((turn, part) if is_looked_at(entry) else ("not looked at", ""), []).append(key)
     return "; ".join(f"{', '.join(keys)}: {turn}{part}" for (turn, part), keys in found.items())
 
