@@ -48,6 +48,13 @@ def test_noise_decides_nothing():
     assert found.sentence.startswith("Lowest in every sweep: B and E. 0 of 4 comparisons are established")
 
 
+def test_a_place_chosen_for_its_numbers_is_held_to_a_stricter_level():
+    found = [decide(SAME, *sweeps(2.0, 1.0, 2.0, 9.0, 5.0, 5.05, spread=spread)) for spread in (0.01, 0.05, 0.5)]
+    assert [decision.verdict for decision in found] == [REPRODUCED, INCONCLUSIVE, INCONCLUSIVE]
+    assert "4 of 4 comparisons are established" in found[1].sentence
+    assert found[1].sentence.endswith(" Chosen among 3 for its numbers, the place would have to be so at 0.833 %.")
+
+
 def test_a_sweep_that_is_not_whole_is_not_run():
     absent = runs("f", [])
     found = decide(SAME, *sweeps(2.0, 1.0, 2.0, 9.0, 5.0), absent)

@@ -24,10 +24,10 @@ def alternatives(claim: Claim, paper: Paper, runs: Mapping[str, Runs], chosen: D
     verdict under the alternative is set against that on the same part under the choice, and the sentence says which
     experiments it leaves out. Where it was run with fewer replicas, it is set against what the choice says with as
     few, and the sentence tells (`fewer`: that is another verdict than with all of its replicas): a verdict that fewer
-    replicas cannot reach hangs on their number and not on the choice. Of a claim that
-    rests on the assumption, but on nothing that was to be trained under the alternative, no part is looked at: "not
-    run". An alternative that measures something else takes the same records, and all of the claim; it is "not run"
-    where some of these records lack the other metric.
+    replicas cannot reach hangs on their number and not on the choice. Of a claim that rests on the assumption, but
+    on nothing that was to be trained under the alternative, no part is looked at: "not run". An alternative that
+    measures something else takes the same records, and all of the claim; it is "not run" where some of these records
+    lack the other metric.
     """
     found = {}
     for name, assumption in paper.assumptions.items():

@@ -10,7 +10,7 @@ from reprise.evidence import comparisons
 from reprise.evidence.runs import Runs
 from reprise.evidence.statistics import holm
 from reprise.evidence.verdicts import INCONCLUSIVE, NOT, REPRODUCED, TAIL, Decision
-from reprise.evidence.wording import listed
+from reprise.evidence.wording import listed, percent
 
 
 def decide(claim: Claim, runs: Mapping[str, Runs], everyone: Mapping[str, Runs]) -> Decision:
@@ -25,15 +25,17 @@ def decide(claim: Claim, runs: Mapping[str, Runs], everyone: Mapping[str, Runs])
     found = [comparisons.decide(_serves(claim, place), runs, everyone) for place in places]
     chosen = min(places, key=lambda place: _doubt(found[place]))
     best = found[chosen]
-    established = best.verdict == REPRODUCED and all(
-        p <= TAIL / len(places) for p in holm([part["p"] for part in best.parts])
-    )
+    tail = TAIL / len(places)
+    established = best.verdict == REPRODUCED and max(holm([part["p"] for part in best.parts])) <= tail
     nowhere = all(decision.verdict == NOT for decision in found)
     verdict = REPRODUCED if established else NOT if nowhere else INCONCLUSIVE
     titles = listed([runs[sweep[chosen]].title for sweep in claim.optimum])
     lowest = all(part["estimate"] >= 0 for part in best.parts)
     said = "Lowest in every sweep" if lowest else "No place is the lowest in every sweep; together the best"
-    return Decision(verdict, f"{said}: {titles}. {best.sentence}", best.method, best.parts, best.replicas)
+    sentence = f"{said}: {titles}. {best.sentence}"
+    if best.verdict == REPRODUCED and not established:
+        sentence += f" Chosen among {len(places)} for its numbers, the place would have to be so at {percent(tail)}."
+    return Decision(verdict, sentence, best.method, best.parts, best.replicas)
 
 
 def _serves(claim: Claim, place: int) -> Claim:

@@ -14,6 +14,7 @@ LEVELS = {"equivalence": 0.9}
 
 
 _PRINTED = (("the paper", False), ("the author's log", True))
+"""Where numbers of the original stand, and whether that is a log."""
 
 _AS_SAID = {1: (0,), 2: (1, 0), 4: (1, 0, 3, 2)}
 """In which order a sentence names the terms of a statement: of every difference the second, then the first."""
