@@ -1,16 +1,23 @@
-"""The committed configuration in a folder of the test's own, where it can be changed."""
+"""The committed configuration, or the small one of the tests, in a folder where a test can change it."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
 
+import pytest
+
+from reprise.config.project import load_project
+from reprise.config.resolve import resolve_tier
+from reprise.errors import UserError
+
 ROOT = Path(__file__).parents[2]
+TOY = Path(__file__).parents[1] / "workflow" / "toy"
 
 
-def copy_config(folder: Path) -> Path:
-    """`folder`, with a copy of config/ in it."""
-    shutil.copytree(ROOT / "config", folder / "config")
+def copy_config(folder: Path, config: Path = ROOT / "config") -> Path:
+    """`folder`, with a copy of `config` as config/ in it."""
+    shutil.copytree(config, folder / "config")
     return folder
 
 
@@ -20,3 +27,11 @@ def edit(clone: Path, file: str, old: str, new: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def mistake(clone: Path) -> str:
+    """The one line that is said of the configuration in `clone`, which has to be refused."""
+    with pytest.raises(UserError) as caught:
+        resolve_tier(load_project(clone))
+    assert "\n" not in str(caught.value)
+    return str(caught.value)

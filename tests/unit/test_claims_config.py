@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-import shutil
-from pathlib import Path
 
 import pytest
+from config_helpers import TOY, copy_config, mistake
 
 from reprise.cli.schemas import schemas
+from reprise.config.claim_checks import STATISTICS
 from reprise.config.claims import Claim
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
-from reprise.errors import UserError
 
-TOY = Path(__file__).parents[1] / "workflow" / "toy"
 D1 = """\
     kind: superiority
     metric: last_ten_accuracy
@@ -27,8 +25,7 @@ WHY = 'from: "ours: small"'
 
 @pytest.fixture
 def clone(tmp_path):
-    shutil.copytree(TOY, tmp_path / "config")
-    return tmp_path
+    return copy_config(tmp_path, TOY)
 
 
 def write(clone, claim: str, **others: str) -> None:
@@ -37,13 +34,6 @@ def write(clone, claim: str, **others: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert D1 in text
     path.write_text(text.replace(D1, claim) + others.get("more", ""), encoding="utf-8")
-
-
-def mistake(clone) -> str:
-    with pytest.raises(UserError) as caught:
-        resolve_tier(load_project(clone))
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -55,6 +45,10 @@ def mistake(clone) -> str:
         f"    kind: threshold\n{REACH}, at_least: 0.5}}\n",
         "    kind: threshold\n    metric: n\n    split: train\n    level: {experiments: [rnn-t5], at_most: 3.5}\n",
         "    kind: threshold\n    metric: n\n    split: train\n    level: {experiments: [rnn-t5], equals: 3}\n",
+        "    kind: threshold\n    metric: n\n    split: train\n"
+        "    level: {experiments: [rnn-t5], at_least: 3, at_most: 4}\n",
+        "    kind: equivalence\n    metric: n\n    split: train\n    optimum: [[rnn-t5, lstm-t5], [lstm-t5, rnn-t5]]\n"
+        f"    margin: {{value: 0.1, is: relative, {WHY}}}\n",
         "    kind: threshold\n    metric: n\n"
         "    level: {experiments: [{experiment: rnn-t5, split: a}, {experiment: rnn-t5, split: b}], at_least: 3}\n",
         f"    kind: equivalence\n    metric: n\n    split: train\n    equal: [[rnn-t5, lstm-t5]]\n"
@@ -191,45 +185,6 @@ def test_a_printed_number_without_a_sound_formula_is_refused(clone, formula, val
     assert words in mistake(clone)
 
 
-ALTERNATIVE = """\
-    source: ours
-    alternatives:
-      other: {text}
-"""
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("{metrics: {accuracy: loss}, experiments: [rnn-t5]}", "other.experiments: another metric trains nothing"),
-        ("{settings: {hidden_size: 9}, tiers: {quick: {replicas: 1}}}", "other.experiments: missing; say what is"),
-        ("{settings: {hidden_size: 9}, experiments: [rnn-t5]}", "other.tiers: missing; say what is trained"),
-        ("{experiments: [rnn-t5], tiers: {quick: {replicas: 1}}}", "other.settings: nothing is changed for 'rnn-t5'"),
-        (
-            "{settings_of: {lstm-t5: {hidden_size: 9}}, settings: {hidden_size: 7}, experiments: [rnn-t5], "
-            "tiers: {quick: {replicas: 1}}}",
-            "other.settings_of: no experiment 'lstm-t5'",
-        ),
-    ],
-)
-def test_an_alternative_that_changes_nothing_or_two_things_is_refused(clone, text, words):
-    path = clone / "config/papers/digits.yaml"
-    written = path.read_text(encoding="utf-8").replace("    source: ours\n", ALTERNATIVE.format(text=text), 1)
-    path.write_text(written, encoding="utf-8")
-    assert words in mistake(clone)
-
-
-def test_an_alternative_may_change_each_experiment_in_its_own_way(clone):
-    path = clone / "config/papers/digits.yaml"
-    text = "{settings: {steps: 9}, settings_of: {lstm-t5: {hidden_size: 4}}, experiments: [rnn-t5, lstm-t5], "
-    text = ALTERNATIVE.format(text=text + "tiers: {quick: {replicas: 1}}}")
-    path.write_text(path.read_text(encoding="utf-8").replace("    source: ours\n", text, 1), encoding="utf-8")
-    found = {e.experiment: e.config for e in resolve_tier(load_project(clone), "quick") if e.alternative}
-    sizes = {name.partition("@")[0]: config["model"]["options"]["hidden_size"] for name, config in found.items()}
-    assert sizes == {"rnn-t5": 8, "lstm-t5": 4}
-    assert {config["training"]["options"]["steps"] for config in found.values()} == {9}
-
-
 def test_errata_are_read_with_their_source(clone):
     path = clone / "config/papers/digits.yaml"
     written = path.read_text(encoding="utf-8")
@@ -241,24 +196,11 @@ def test_errata_are_read_with_their_source(clone):
     assert "errata.0.source: missing; add it" in mistake(clone)
 
 
-def test_variants_can_be_compared(clone):
-    path = clone / "config/papers/digits.yaml"
-    text = path.read_text(encoding="utf-8").replace(
-        "    source: ours\n  precision:",
-        "    source: ours\n    alternatives:\n      corrected:\n"
-        "        settings: {weight_law: fan-in-truncated-normal-corrected}\n"
-        "        experiments: [rnn-t5]\n        tiers: {quick: {replicas: 1}}\n  precision:",
-        1,
-    )
-    path.write_text(text.replace("lower: rnn-t5", "lower: rnn-t5@weight-law=corrected"), encoding="utf-8")
-    resolve_tier(load_project(clone))
-
-
 def test_an_old_claim_is_still_one():
     claim = Claim.model_validate({"text": "It holds.", "place": "§1", "checks": ["identity"]})
     assert (claim.kind, claim.comparisons, list(claim.sides())) == (None, [], [])
 
 
 def test_editors_are_told_of_every_statistic():
-    for statistic in ("compare", "order", "gaps", "equal", "share", "level", "unit", "checks"):
+    for statistic in {name for names in STATISTICS.values() for name in names}:
         assert f'"{statistic}": {{' in schemas()["paper"]
