@@ -9,7 +9,7 @@ from typing import Any
 from reprise.config.claims import Term
 from reprise.config.project import Project
 from reprise.config.resolved import Resolved
-from reprise.config.schema import Experiment, Paper
+from reprise.config.schema import Experiment, Paper, Reported
 from reprise.data.character_lines import VALIDATION
 from reprise.evaluation.units import convert
 from reprise.evidence.numbers import numbers_of
@@ -110,13 +110,11 @@ class Runs:
         """What the paper gives for it; None where it gives nothing, or for another dataset."""
         if self.replaced_dataset:
             return None
-        found = (r.value for r in self.entry.reported if (r.metric, r.split) == quantity)
-        return next((float(value) for value in found if value is not None), None)
+        return next((float(r.value) for r in self._reported(quantity) if r.value is not None), None)
 
     def reported_origin(self, quantity: Quantity) -> str:
         """Where the configuration has that number from: "paper Table 1"; "" where there is none."""
-        found = (r.origin for r in self.entry.reported if (r.metric, r.split) == quantity and r.value is not None)
-        return next(found, "")
+        return next((r.origin for r in self._reported(quantity) if r.value is not None), "")
 
     def reported_in_our_unit(self, quantity: Quantity) -> float | None:
         """The same as an entropy in the unit of ours; None where there is nothing to turn it by."""
@@ -135,8 +133,10 @@ class Runs:
 
     def reported_unit(self, quantity: Quantity) -> str | None:
         """The unit that the paper states for its number, where the configuration names it."""
-        found = (r.unit for r in self.entry.reported if (r.metric, r.split) == quantity)
-        return next((unit for unit in found if unit), None)
+        return next((r.unit for r in self._reported(quantity) if r.unit), None)
+
+    def _reported(self, quantity: Quantity) -> list[Reported]:
+        return [r for r in self.entry.reported if (r.metric, r.split) == quantity]
 
 
 def load_runs(project: Project, experiments: Iterable[Resolved]) -> dict[str, dict[str, Runs]]:

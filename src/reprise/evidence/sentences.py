@@ -13,9 +13,6 @@ LEVELS = {"equivalence": 0.9}
 """Levels of the intervals that are shown; 0.95 otherwise. Two one-sided tests at 5 % are a 90 % interval."""
 
 
-_PRINTED = (("the paper", False), ("the author's log", True))
-"""Where numbers of the original stand, and whether that is a log."""
-
 _AS_SAID = {1: (0,), 2: (1, 0), 4: (1, 0, 3, 2)}
 """In which order a sentence names the terms of a statement: of every difference the second, then the first."""
 
@@ -95,11 +92,11 @@ def _unit(term: Term, runs: Mapping[str, Runs]) -> str:
 def _source(part: Compared, runs: Mapping[str, Runs]) -> str:
     """Where the number comes from that is set beside ours: not every one is printed in the paper itself."""
     terms = (term for _, term in part.statement.plain.weights)
-    origins = dict.fromkeys(runs[term.experiment].reported_origin(term.quantity) for term in terms)
-    if len(origins) == 1 and (counted := next(iter(origins)).removeprefix("ours: ")) not in origins:
-        return f"Of the original, {counted}:"
-    logged = {origin.startswith("author's") for origin in origins}
-    return f"In {listed([name for name, is_log in _PRINTED if is_log in logged])}"
+    first, *others = {runs[term.experiment].reported_origin(term.quantity) for term in terms}
+    if first.startswith("ours: ") and not others:
+        return f"Of the original, {first.removeprefix('ours: ')}:"
+    places = {"the author's log" if origin.startswith("author's") else "the paper" for origin in (first, *others)}
+    return f"In {listed(sorted(places, reverse=True))}"
 
 
 def _printed_unit(part: Compared, runs: Mapping[str, Runs]) -> str:
