@@ -19,6 +19,15 @@ inline void huge_pages(float* p, size_t bytes) {
 
 INLINE vec load_any(const float* p, int n) { return n > 0 ? load_some(p, n) : zeros(); }
 
+// A tile's row: n <= NARROW numbers, or zeros where there are none.
+INLINE void begin_row(float* row, const float* numbers, int n) {
+  vec left = zeros(), right = zeros();
+  if (numbers && n >= NARROW) left = load_anywhere(numbers), right = load_anywhere(numbers + LANES);
+  else if (numbers) left = load_some(numbers, n), right = load_any(numbers + LANES, n - LANES);
+  store_anywhere(row, left);
+  store_anywhere(row + LANES, right);
+}
+
 // As add_products; with `ahead`, what lies so many numbers behind b comes to the L2 cache meanwhile.
 template <int R>
 INLINE void add_products_ahead(vec (&sum)[R][2], int depth, const float* a, long a_row, long a_step, const float* b,
@@ -37,25 +46,34 @@ INLINE void add_products_ahead(vec (&sum)[R][2], int depth, const float* a, long
 }
 
 // out[r] (n <= NARROW columns) = start(r), or 0 where that is null, + row r of a times a piece.
+//
+// The start is put where the sums will be, part of a tile to a whole one, and read from there: the blocks, of which one
+// is compiled for every number of rows, have no cases then.
 template <class Start>
-INLINE void piece_product(const float* a, long a_row, int rows, int depth, const float* piece, Start&& start,
+inline void piece_product(const float* a, long a_row, int rows, int depth, const float* piece, const Start& start,
                           float* out, long out_row, int n) {
+  alignas(vec) float part[NARROW_ROWS * NARROW];
+  const size_t bytes = sizeof(float) * std::min(n, NARROW);
   in_blocks<NARROW_ROWS>(rows, [&](auto size, int first) {
     constexpr int R = decltype(size)::value;
+    float* const at = n < NARROW ? part : out + first * out_row;
+    const long row = n < NARROW ? NARROW : out_row;
+    for (int r = 0; r < R; r++) begin_row(at + r * row, start(first + r), n);
     vec sum[R][2];
 #pragma GCC unroll 16
     for (int r = 0; r < R; r++) {
-      const float* from = start(first + r);
-#pragma GCC unroll 2
-      for (int c = 0; c < 2; c++) sum[r][c] = from ? load_any(from + c * LANES, n - c * LANES) : zeros();
+      sum[r][0] = load_anywhere(at + r * row);
+      sum[r][1] = load_anywhere(at + r * row + LANES);
     }
     if (first + R == rows) add_products_ahead(sum, depth, a + first * a_row, a_row, 1, piece, (long)depth * NARROW);
     else add_products<R, 2>(sum, depth, a + first * a_row, a_row, 1, piece, NARROW);
 #pragma GCC unroll 16
-    for (int r = 0; r < R; r++)
-#pragma GCC unroll 2
-      for (int c = 0; c < 2; c++)
-        if (c * LANES < n) store_some(out + (first + r) * out_row + c * LANES, sum[r][c], n - c * LANES);
+    for (int r = 0; r < R; r++) {
+      store_anywhere(at + r * row, sum[r][0]);
+      store_anywhere(at + r * row + LANES, sum[r][1]);
+    }
+    if (n < NARROW)
+      for (int r = 0; r < R; r++) std::memcpy(out + (first + r) * out_row, at + r * row, bytes);
   });
 }
 

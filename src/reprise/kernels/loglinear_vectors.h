@@ -3,8 +3,10 @@
 #include <cstring>
 #include "sequence_activations.h"
 
+INLINE vec load_anywhere(const float* p) { return *reinterpret_cast<const loose_vec*>(p); }
+
 INLINE vec load_some(const float* p, int n) {
-  if (n >= LANES) return *reinterpret_cast<const loose_vec*>(p);
+  if (n >= LANES) return load_anywhere(p);
   vec a{};
   std::memcpy(&a, p, n * sizeof(float));
   return a;
