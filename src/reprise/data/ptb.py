@@ -1,4 +1,4 @@
-"""Penn Treebank as preprocessed by Mikolov (Interspeech 2010): 10,000 words, a sentence a line."""
+"""Penn Treebank as preprocessed by Mikolov (Interspeech 2011): 10,000 words, a sentence a line."""
 
 from __future__ import annotations
 

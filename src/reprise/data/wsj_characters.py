@@ -1,7 +1,7 @@
 """Characters of the Wall Street Journal text of the Penn Treebank, from Mikolov's preprocessing of it.
 
 Document 000 (section 4) reads the licensed raw text, 49,689 lines; `ldc_wsj` prepares that one. Here the three files of
-Mikolov's text (Interspeech 2010), 49,199 lines, are put one after the other and normalised as the paper says. Their
+Mikolov's text (Interspeech 2011), 49,199 lines, are put one after the other and normalised as the paper says. Their
 own preprocessing leaves traces that make the text easier: a rare word is `<unk>` and becomes the word "unk", a number
 is `N` and becomes the word "n", `n't` and `'s` stand apart and become "n t" and "s", punctuation is gone.
 """
