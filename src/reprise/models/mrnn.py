@@ -3,6 +3,8 @@ give it in section 2.
 
     h_t = sigma(W_h x_t + U_l diag(v_{x_t}) U_r h_{t-1} + b_h)    (3) with U_h^{i(x)} = U_l diag(v_x) U_r
     P(x_{t+1} | x_1 .. x_t) = Softmax(W_o h_t + b_o)              (2)
+
+The paper's U_lh and U_rh are U_l and U_r here.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """s-RNN, RNTN and r-RNTN: Salle and Villavicencio, "Restricted Recurrent Neural Tensor Networks"
-(ACL 2018), section 3.
+(ACL 2018), sections 2 and 3; f_mod in section 4.
 
     h_t = sigma(W_h x_t + U_h^{f(x_t)} h_{t-1} + b_h^{f(x_t)})    (4); K = 1: s-RNN (1), K = V: RNTN
     P(x_{t+1} | x_1 .. x_t) = Softmax(W_o h_t + b_o)              (2), of the next word: h_t has read x_t
