@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 
 class Elman(nn.Module):
-    """h(t) = tanh(W_hx x(t) + W_hh h(t-1) + b_h),  p(t) = W_oh h(t) + b_o   (document 002, section 1.1)
+    """h(t) = tanh(W_hx x(t) + W_hh h(t-1) + b_h),  p(t) = W_oh h(t) + b_o   (document 002, question 1.1)
 
     `input_size` d symbols in, `hidden_size` n units, `output_size` k classes out.
     """

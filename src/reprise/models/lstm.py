@@ -1,7 +1,7 @@
 """The LSTM of document 002, question 1.5: gates g, i, f, o and a softmax over the last state.
 
-The document names the gates and counts their parameters (1.5b) but never prints the equations; they are those of its
-reference, Zaremba et al. 2014, without peepholes.
+The document describes the gates (1.5a) and counts their parameters (1.5b) but never prints the equations, and names no
+source of them; they are the usual ones without peepholes, which its description and its count fit.
 """
 
 from __future__ import annotations

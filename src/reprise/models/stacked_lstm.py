@@ -1,8 +1,8 @@
 """The stacked LSTM of document 002, question 2.1: one layer reads the states of the one below, the last predicts.
 
-The document gives layers and units and no equation. These are those of its part 1 (question 1.5) in the form of the
-library that its author used, TensorFlow's LSTMCell: one function phi for the candidate and the output, which the
-author set to ReLU, and a constant that is added to the forget gate's input.
+The document gives layers and units and no equation. Those below are of the gates that its question 1.5 describes, in
+the form of the library that its author used, TensorFlow's LSTMCell: one function phi for the candidate and the output,
+which the author set to ReLU, and a constant that is added to the forget gate's input.
 """
 
 from __future__ import annotations
