@@ -1,6 +1,6 @@
 """The recurrent networks of document 003 as it prints them, for one word to be predicted at the end of a text.
 
-None of its equations has a bias. A word x_t is one-hot, so that W x_t is a column of W.
+Its equations 5 and 6 and those of sections 3 and 4 have no bias. A word x_t is one-hot, so that W x_t is a column of W.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class GRU(Recurrent):
     h~_t = tanh(r_t * U h_{t-1} + W x_t)
     h_t  = (1 - z_t) * h~_t + z_t * h_{t-1}
 
-    The reset gate acts after the matrix, as in `torch.nn.GRU`; in documents 000 and 001 it acts before it.
+    The reset gate acts after the matrix, as in `torch.nn.GRU`; in document 001 it acts before it.
     """
 
     gates = ("z", "r", "")
