@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
+import pytest
+import yaml
+
+from reprise.config import strict_yaml
 from reprise.config.strict_yaml import load_yaml
 from reprise.errors import UserError
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(params=["libyaml", "PyYAML alone"], autouse=True)
+def parser(request, monkeypatch):
+    """Some builds of PyYAML have no libyaml."""
+    if request.param == "libyaml" and not yaml.__with_libyaml__:
+        pytest.skip("this PyYAML was built without libyaml")
+    monkeypatch.setattr(yaml, "__with_libyaml__", request.param == "libyaml")
 
 
 def load(tmp_path, text):
@@ -58,3 +72,26 @@ def test_each_trap_is_one_line(tmp_path, text, line, key, remedy):
 def test_missing_file(tmp_path):
     with pytest.raises(UserError, match="no such file"):
         load_yaml(tmp_path / "absent.yaml")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 200_000, "- " * 200_000, "{a: " * 3000, "a: &again [*again]\n", "a: " + "[" * 900 + "]" * 900],
+    ids=["sequences", "blocks", "mappings", "within itself", "closed"],
+)
+def test_what_is_nested_without_end_is_one_line(tmp_path, text):
+    with pytest.raises(UserError, match="nested too deeply, or within itself"):
+        load(tmp_path, text)
+
+
+def test_words_with_marks_and_quotes_are_what_they_seem(tmp_path):
+    text = "a: it's [x]\nb: 'x: {y'\nc: >-\n  one\n  two: 3\nd: \"\"\ne: {f: a-b.c/d, g: x|y}\n"
+    expected = {"a": "it's [x]", "b": "x: {y", "c": "one two: 3", "d": "", "e": {"f": "a-b.c/d", "g": "x|y"}}
+    assert load(tmp_path, text) == expected
+
+
+def test_our_configuration_is_read_as_pyyaml_reads_it():
+    for path in sorted((ROOT / "config").rglob("*.yaml")):
+        text = path.read_text(encoding="utf-8")
+        assert strict_yaml._shallow(text), f"{path} would be read by the slower parser"
+        assert load_yaml(path) == yaml.safe_load(text)

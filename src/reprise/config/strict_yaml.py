@@ -6,6 +6,8 @@ Here each of them is an error that names the file, the line, the key and what to
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import re
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,9 @@ from reprise.errors import UserError
 _EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
 _LEADING_ZERO = re.compile(r"[-+]?0\d+")
 _BASE_60 = re.compile(r"[-+]?\d+(:[0-5]?\d)+(\.\d*)?")
+DEEP = 100
+"""Brackets within brackets; blocks within blocks are no more than a line is long."""
+
 _WORDY_BOOLEANS = {"yes", "no", "on", "off", "y", "n"}
 
 
@@ -34,13 +39,29 @@ def load_yaml(path: Path | str) -> Any:
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: cannot be read ({error}); it must be a readable UTF-8 text") from None
     try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        root = _compose(text)
         return None if root is None else _build(root, path, "")
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise UserError(f"{path}:{line}: not valid YAML: {error.problem}; mend the line{_likely(error)}") from None
     except yaml.YAMLError as error:
         raise UserError(f"{path}: not valid YAML: {' '.join(str(error).split())}; mend the file") from None
+    except RecursionError:
+        raise UserError(f"{path}: nested too deeply, or within itself (&, *); write it with fewer levels") from None
+
+
+def _compose(text: str) -> yaml.Node | None:
+    """By libyaml where PyYAML has it, ten times as fast; what that refuses is left to PyYAML's parser and its words."""
+    if yaml.__with_libyaml__ and _shallow(text):
+        with contextlib.suppress(yaml.YAMLError):
+            return yaml.compose(text, Loader=yaml.CSafeLoader)
+    return yaml.compose(text, Loader=yaml.SafeLoader)
+
+
+def _shallow(text: str) -> bool:
+    """Whether libyaml can follow it: where the stack ends it takes the program with it, and PyYAML says so."""
+    depth = itertools.accumulate(1 if bracket in "[{" else -1 for bracket in re.findall(r"[\[\]{}]", text))
+    return max(depth, default=0) < DEEP and max(map(len, text.splitlines()), default=0) < 10 * DEEP
 
 
 def _likely(error: yaml.MarkedYAMLError) -> str:
@@ -64,7 +85,7 @@ def _build(node: yaml.Node, path: Path, key: str) -> Any:
     tag = node.tag.removeprefix("tag:yaml.org,2002:")
     if tag not in {"str", "int", "float", "bool", "null"}:
         raise UserError(f"{where}: the value '{node.value}' is read as a {tag}; put it in quotes")
-    plain = node.style is None
+    plain = not node.style  # None, or "" of libyaml
     if plain and tag == "str" and _EXPONENT.fullmatch(node.value):
         number = f"{float(node.value):f}".rstrip("0")
         raise UserError(f"{where}: YAML reads '{node.value}' as a string; write {number} or with a point, as 1.0e-3")
@@ -73,7 +94,7 @@ def _build(node: yaml.Node, path: Path, key: str) -> Any:
     if plain and tag == "bool" and node.value.lower() in _WORDY_BOOLEANS:
         raise UserError(f"{where}: YAML reads '{node.value}' as a boolean; write true or false, or quote it")
     try:
-        return yaml.SafeLoader("").construct_object(node)
+        return yaml.constructor.SafeConstructor().construct_object(node)
     except ValueError:  # a number of thousands of digits, or of none: 0x_
         raise UserError(f"{where}: not a number that can be read; write another, or quote it") from None
 
