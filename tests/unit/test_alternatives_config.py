@@ -33,6 +33,16 @@ ALTERNATIVE = """\
             "tiers: {quick: {replicas: 1}}}",
             "other.settings_of: no experiment 'lstm-t5'",
         ),
+        (
+            "{replicas_of: {lstm-t5: 2}, settings: {hidden_size: 7}, experiments: [rnn-t5], "
+            "tiers: {quick: {replicas: 1}}}",
+            "other.replicas_of: no experiment 'lstm-t5'",
+        ),
+        (
+            "{replicas_of: {rnn-t5: 0}, settings: {hidden_size: 7}, experiments: [rnn-t5], "
+            "tiers: {quick: {replicas: 1}}}",
+            "other.replicas_of.rnn-t5: ",
+        ),
     ],
 )
 def test_an_alternative_that_changes_nothing_or_two_things_is_refused(clone, text, words):
@@ -51,6 +61,15 @@ def test_an_alternative_may_change_each_experiment_in_its_own_way(clone):
     sizes = {name.partition("@")[0]: config["model"]["options"]["hidden_size"] for name, config in found.items()}
     assert sizes == {"rnn-t5": 8, "lstm-t5": 4}
     assert {config["training"]["options"]["steps"] for config in found.values()} == {9}
+
+
+def test_an_experiment_may_have_replicas_of_its_own_under_an_alternative(clone):
+    path = clone / "config/papers/digits.yaml"
+    text = "{settings: {steps: 9}, experiments: [rnn-t5, lstm-t5], replicas_of: {lstm-t5: 4}, "
+    text = ALTERNATIVE.format(text=text + "tiers: {quick: {replicas: 2}}}")
+    path.write_text(path.read_text(encoding="utf-8").replace("    source: ours\n", text, 1), encoding="utf-8")
+    found = {e.experiment: e.replicas for e in resolve_tier(load_project(clone), "quick") if e.alternative}
+    assert {name.partition("@")[0]: replicas for name, replicas in found.items()} == {"rnn-t5": 2, "lstm-t5": 4}
 
 
 def test_variants_can_be_compared(clone):

@@ -28,14 +28,16 @@ def check_references(paper: Paper, file: str) -> None:
             _check_alternative(alternative, where)
             _all_known(alternative.metrics, _claimed(paper), f"{where}.metrics", "claim about a metric")
             _all_known(alternative.experiments, paper.experiments, f"{where}.experiments", "experiment")
-            _all_known(alternative.settings_of, alternative.experiments, f"{where}.settings_of", "experiment")
+            for of in ("settings_of", "replicas_of"):
+                _all_known(getattr(alternative, of), alternative.experiments, f"{where}.{of}", "experiment")
     check_claims(paper, file)
     check_arithmetic(paper, file)
 
 
 def _check_alternative(alternative: Alternative, where: str) -> None:
     """It changes settings of experiments, or measures something else of the same records."""
-    trained = [key for key in ("settings", "settings_of", "experiments", "tiers") if getattr(alternative, key)]
+    keys = ("settings", "settings_of", "experiments", "tiers", "replicas_of")
+    trained = [key for key in keys if getattr(alternative, key)]
     if alternative.metrics and trained:
         raise UserError(f"{where}.{trained[0]}: another metric trains nothing; remove it, or 'metrics'")
     if alternative.metrics:

@@ -72,8 +72,8 @@ def _entries(paper: Paper, file: str) -> Iterator[_Entry]:
         for alternative, choice in entry.alternatives.items():
             where = f"{file}: key assumptions.{assumption}.alternatives.{alternative}"
             for key in choice.experiments:
-                for tier, in_tier in choice.tiers.items():
-                    experiment = paper.experiments[key]
+                for tier in choice.tiers:
+                    experiment, in_tier = paper.experiments[key], choice.in_tier(key, tier)
                     yield _Entry(key, experiment, tier, in_tier, where, assumption, alternative, choice.changes(key))
 
 

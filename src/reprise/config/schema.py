@@ -110,19 +110,26 @@ class Display(Strict):
 class Alternative(Strict):
     """Another choice of an assumption: the settings it changes, on which experiments, in which tiers.
 
-    `settings_of` are those of one experiment, beside `settings`, which all have in common. A choice of what is measured
-    needs no training: `metrics` names, in place of all these, the metric of the same records for each of the claims'.
+    `settings_of` are those of one experiment, beside `settings`, which all have in common, and `replicas_of` how many
+    it has in place of the tier's. A choice of what is measured needs no training: `metrics` names, in place of all
+    these, the metric of the same records for each of the claims'.
     """
 
     settings: dict[str, Scalar] = {}
     settings_of: dict[Id, dict[str, Scalar]] = {}
     experiments: list[Id] = []
     tiers: dict[Tier, TierEntry] = {}
+    replicas_of: dict[Id, Annotated[int, Field(ge=1)]] = {}
     metrics: dict[str, str] = {}
 
     def changes(self, experiment: str) -> dict[str, Scalar]:
         """The settings that are other ones in the variant of an experiment."""
         return {**self.settings, **self.settings_of.get(experiment, {})}
+
+    def in_tier(self, experiment: str, tier: str) -> TierEntry:
+        """What the variant of an experiment has in a tier."""
+        entry = self.tiers[tier]
+        return entry.model_copy(update={"replicas": self.replicas_of.get(experiment, entry.replicas)})
 
 
 class Assumption(Strict):
