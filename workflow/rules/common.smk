@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
 from reprise.cluster import slurm_partition, within_limits
 from reprise.config.project import LDC_WSJ, load_project
-from reprise.config.resolve import resolve_tier
+from reprise.config.resolve import other_tiers, resolve_tier
 from reprise.devices import gpus_wanted, visible_gpus
 from reprise.errors import UserError
 from reprise.estimate.estimates import estimates, memory_limit, summary, time_limit
@@ -156,7 +156,7 @@ def outlook():
     # A cluster has no cores to share out, but so many jobs at a time.
     at_a_time = workflow.cores if workflow.local_exec else workflow.nodes
     try:
-        return summary(estimates(EXPERIMENTS), max(1, at_a_time))
+        return summary(estimates(EXPERIMENTS, tiers=other_tiers(PROJECT)), max(1, at_a_time))
     except (UserError, OSError) as error:
         return str(error)
 

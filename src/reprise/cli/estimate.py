@@ -1,9 +1,9 @@
 """Say how long what is missing will take on this machine, one core a job.
 
-Experiments with finished replicas take as long as those did, and so do their variants; the others are measured for a
-few seconds each, once (kept in build/estimates.json), as far as their corpora are prepared. Where they are not, what
-finished replicas took on another processor stands in, and is called so. What a GPU would take is modelled, not
-measured.
+Experiments with finished replicas take as long as those did, and so do their variants, or as those of another tier did
+for each of their epochs or steps; the others are measured for a few seconds each, once (kept in build/estimates.json),
+as far as their corpora are prepared. Where they are not, what finished replicas took on another processor stands in,
+and is called so. What a GPU would take is modelled, not measured.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import argparse
 import os
 
 from reprise.cli.common import add_tier, project_and_experiments
+from reprise.config.resolve import other_tiers
 from reprise.config.resolved import Resolved
 from reprise.errors import UserError, known
 from reprise.estimate.calibration import calibration
@@ -35,7 +36,7 @@ def run(given: argparse.Namespace) -> None:
 
     if given.cores < 1:
         raise UserError(f"--cores {given.cores}: give a number of cores above 0")
-    _, experiments = project_and_experiments(given.tier)
+    project, experiments = project_and_experiments(given.tier)
     names = {e.id for e in experiments} | {e.paper for e in experiments}
     for name in given.name:
         if name not in names:
@@ -48,7 +49,8 @@ def run(given: argparse.Namespace) -> None:
             status.update(f"measuring {experiment.id}")
             return calibration(experiment, root)
 
-        found = estimates(chosen, Path(), None if given.no_calibration else measured, gpu, among=experiments)
+        calibrate = None if given.no_calibration else measured
+        found = estimates(chosen, Path(), calibrate, gpu, among=experiments, tiers=other_tiers(project))
     table = Table()
     for title in ("experiment", "missing"):
         table.add_column(title, no_wrap=True)

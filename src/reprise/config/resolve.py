@@ -14,6 +14,7 @@ from reprise.config.references import check_references
 from reprise.config.resolved import Resolved, hash_of
 from reprise.config.schema import Experiment, Paper, TierEntry
 from reprise.config.sections import SECTIONS, Takes, check_sections, find_dataset, taken
+from reprise.config.tiers import TIERS
 from reprise.data.registry import PREPARATIONS
 from reprise.errors import UserError, known
 from reprise.evaluation.checks import CHECKS
@@ -56,6 +57,11 @@ def resolve_tier(project: Project, tier: str | None = None) -> list[Resolved]:
         found += [experiment for experiment in resolved if experiment.tier == tier]
     check_displays(project.papers, project.root)
     return found
+
+
+def other_tiers(project: Project) -> list[Resolved]:
+    """The experiments and variants of all tiers but the configured one."""
+    return [e for tier in TIERS if tier != project.config.tier for e in resolve_tier(project, tier)]
 
 
 def corpus_path(dataset: str, options: Mapping[str, Any], raw: Mapping[str, str]) -> str:

@@ -1,7 +1,7 @@
 """How long what is missing will take: from the records of finished replicas, else from a short calibration.
 
-A variant that nobody has run takes what the experiment does that it is a variant of. What neither says is as long as on
-another processor, where records are from one, and called so.
+A variant that nobody has run takes what the experiment does that it is a variant of. What neither says is told by
+another tier, where that trains the same for another while; then by another processor's records, and called so.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from reprise.config.resolved import Resolved
-from reprise.devices import processor
 from reprise.errors import UserError
 from reprise.estimate.calibration import read_cache, write_cache
+from reprise.estimate.finished import here as is_here
+from reprise.estimate.finished import on_cpu, records_of
 from reprise.estimate.gpu_model import Gpu, seconds_of_stack
-from reprise.training.record import read_record
+from reprise.estimate.other_tiers import paced
 from reprise.training.stack_plan import stack_key
 
 _SLACK = 3.0
@@ -34,6 +35,7 @@ _LEAST_MEMORY = 1000
 
 RECORDS, CALIBRATION, MODEL = "finished replicas", "calibration", "a model of the GPU, not measured"
 OF_ITS_EXPERIMENT = "of its experiment"
+OF_ANOTHER_TIER = "of another tier, by what they trained"
 ELSEWHERE = "on another processor"
 
 
@@ -66,21 +68,23 @@ def estimates(
     calibrate: Callable[[Resolved, Path], tuple[float, float]] | None = None,
     gpu: Gpu | None = None,
     among: Iterable[Resolved] = (),
+    tiers: Iterable[Resolved] = (),
 ) -> list[Estimate]:
     """An estimate an experiment, in their order; with `gpu` what trains in stacks does so there, by a model.
 
     Where no replica of an experiment is finished on this kind of processor, those of the experiment that it is a
-    variant of stand for it. Where there are none either, the cache or `calibrate` gives seconds a unit of work and the
-    most units it can take; epochs are then counted as the finished trainings of the same paper and protocol needed
-    them, as a share of the most. Last come finished replicas on other processors. `among`: more of the tier, where
-    these are looked for.
+    variant of stand for it, then those of another tier that trains the same, by the epoch or step. Where there are none
+    either, the cache or `calibrate` gives seconds a unit of work and the most units it can take. Of these epochs are
+    counted as the finished trainings of the same paper and protocol needed them, as a share of the most. Last come
+    finished replicas on other processors. `among`: more of the tier, where these are looked for; `tiers`: experiments
+    of the others.
     """
-    experiments = list(experiments)
+    experiments, tiers = list(experiments), list(tiers)
     every = {e.id: e for e in (*among, *experiments)}
-    records = {e.id: _records(e, root) for e in every.values()}
-    on_cpu = {name: [r["run"] for r in done if _on_cpu(r)] for name, done in records.items()}
-    anywhere = {name: [run["wall_seconds"] for run in runs] for name, runs in on_cpu.items()}
-    here = {name: [run["wall_seconds"] for run in runs if _here(run)] for name, runs in on_cpu.items()}
+    records = {e.id: records_of(e, root) for e in every.values()}
+    timed = {name: [r["run"] for r in done if on_cpu(r)] for name, done in records.items()}
+    anywhere = {name: [run["wall_seconds"] for run in runs] for name, runs in timed.items()}
+    here = {name: [run["wall_seconds"] for run in runs if is_here(run)] for name, runs in timed.items()}
     shares = _shares(list(every.values()), records)
     cache = read_cache(root)
     found = []
@@ -98,8 +102,15 @@ def estimates(
             found.append(Estimate(experiment, missing, statistics.fmean(others), f"{RECORDS} {OF_ITS_EXPERIMENT}"))
         else:
             share = shares.get(_kind(experiment), 1.0)
+            paces = paced(experiment, tiers, share, root) or paced(like, tiers, share, root)
+            if at_hand := [seconds for seconds, run in paces if is_here(run)]:
+                found.append(Estimate(experiment, missing, statistics.fmean(at_hand), f"{RECORDS} {OF_ANOTHER_TIER}"))
+                continue
             one = _calibrated(experiment, like, missing, share, cache, root, calibrate)
-            found.append(_elsewhere(one, anywhere[experiment.id] or anywhere[like.id]) if one.seconds is None else one)
+            if one.seconds is None:
+                there = anywhere[experiment.id] or anywhere[like.id]
+                one = _elsewhere(one, there) if there else _elsewhere(one, [s for s, _ in paces], f"{OF_ANOTHER_TIER} ")
+            found.append(one)
     return found
 
 
@@ -134,11 +145,11 @@ def _calibrated(
     return Estimate(experiment, missing, cache[key]["seconds_a_unit"] * cache[key]["units"] * share, source)
 
 
-def _elsewhere(unknown: Estimate, times: list[float]) -> Estimate:
+def _elsewhere(unknown: Estimate, times: list[float], of: str = "") -> Estimate:
     """The estimate of one that nothing here says anything about, by its seconds on other processors, if there are."""
     if not times:
         return unknown
-    source = f"{RECORDS} {ELSEWHERE}; {unknown.source}"
+    source = f"{RECORDS} {of}{ELSEWHERE}; {unknown.source}"
     return replace(unknown, seconds=statistics.fmean(times), source=source, elsewhere=True)
 
 
@@ -188,7 +199,7 @@ def memory_limit(experiment: Resolved, otherwise: int, root: Path = Path(), like
     """
     try:
         for source in (experiment, like):
-            runs = [r["run"] for r in (_records(source, root) if source else []) if r["status"] == "finished"]
+            runs = [r["run"] for r in (records_of(source, root) if source else []) if r["status"] == "finished"]
             peaks = [run["peak_memory_mib"] for run in runs if run["engine"] != "stacked"]
             if peaks:
                 return max(math.ceil(_MEMORY_SLACK * max(peaks) + _AROUND), _LEAST_MEMORY)
@@ -203,20 +214,6 @@ def hours(seconds: float) -> str:
         if seconds >= size:
             return f"{seconds / size:.1f} {unit}"
     return f"{seconds:.0f} s"
-
-
-def _records(experiment: Resolved, root: Path) -> list[dict[str, Any]]:
-    paths = [root / path for path in experiment.record_paths()]
-    return [read_record(path, experiment, replica) for replica, path in enumerate(paths) if path.exists()]
-
-
-def _on_cpu(record: dict[str, Any]) -> bool:
-    """Whether the record's time says what its replica takes on a core, whichever that was."""
-    return record["status"] == "finished" and record["run"]["device"].startswith("cpu ")
-
-
-def _here(run: dict[str, Any]) -> bool:
-    return run["device"] == f"cpu ({processor()})"
 
 
 def _kind(experiment: Resolved) -> tuple[str, str]:
