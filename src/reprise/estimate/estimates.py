@@ -104,9 +104,9 @@ def estimates(
             share = shares.get(_kind(experiment), 1.0)
             paces = paced(experiment, tiers, share, root) or paced(like, tiers, share, root)
             if at_hand := [seconds for seconds, run in paces if is_here(run)]:
-                found.append(Estimate(experiment, missing, statistics.fmean(at_hand), f"{RECORDS} {OF_ANOTHER_TIER}"))
-                continue
-            one = _calibrated(experiment, like, missing, share, cache, root, calibrate)
+                one = Estimate(experiment, missing, statistics.fmean(at_hand), f"{RECORDS} {OF_ANOTHER_TIER}")
+            else:
+                one = _calibrated(experiment, like, missing, share, cache, root, calibrate)
             if one.seconds is None:
                 there = anywhere[experiment.id] or anywhere[like.id]
                 one = _elsewhere(one, there) if there else _elsewhere(one, [s for s, _ in paces], f"{OF_ANOTHER_TIER} ")
