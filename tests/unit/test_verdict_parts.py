@@ -113,6 +113,13 @@ def test_what_lacks_a_second_replica_is_named():
     family = runs("c", [20.0, 20.5, 19.5], family="y")
     alone = decide(A_BELOW_B, runs("a", [10.0], family="x"), runs("b", [12.0], family="y"), family)
     assert alone.sentence.endswith(" A second replica of A would show how far replicas differ.")
+    # Where both are of one family, what one shows serves the other.
+    both = decide(A_BELOW_B, runs("a", [10.0], family="x"), runs("b", [12.0], family="x"))
+    assert both.sentence.endswith(" A second replica of either would show how far replicas differ.")
+    shown = decide(A_BELOW_B, runs("a", [10.0, 10.1], family="x"), runs("b", [12.0], family="x"))
+    assert "A second replica" not in shown.sentence
+    apart = decide(A_BELOW_B, runs("a", [10.0], family="x"), runs("b", [12.0], family="y"))
+    assert apart.sentence.endswith(" A second replica of each would show how far replicas differ.")
 
 
 def test_an_identity_that_holds_names_the_error_that_comes_nearest_to_its_tolerance():

@@ -113,6 +113,9 @@ def _would_do(left: Sequence[Compared], needed: int | None, runs: Mapping[str, R
         # One replica of an experiment whose family knows how far its replicas differ is no reason for another.
         lone = dict.fromkeys(name for part in unknown for name in part.test.unknown)
         which = "each" if len(lone) == len(counts) else listed([runs[name].title for name in lone])
+        # Of one family, any that has a second lends what that shows to the others.
+        if len(lone) > 1 and len(families := {runs[name].family for name in lone}) == 1 and None not in families:
+            which = "either" if len(lone) == 2 else "any of them"
         return f"A second replica of {which} would show how far replicas differ."
     if needed is not None:
         found = "folds" if folds else "replicas of each"
