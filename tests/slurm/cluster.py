@@ -61,7 +61,7 @@ SlurmdTimeout=900
 JobRequeue=0
 GresTypes=gpu
 NodeName=localhost NodeAddr=127.0.0.1 CPUs=4 RealMemory=16000 Gres=gpu:2 State=UNKNOWN
-PartitionName=short Nodes=localhost Default=YES MaxTime=60 State=UP
+PartitionName=short Nodes=localhost Default=YES MaxTime=60 PriorityTier=2 State=UP
 PartitionName=accelerated Nodes=localhost MaxTime=INFINITE State=UP
 """
 GPUS = "NodeName=localhost Name=gpu File=/dev/null\nNodeName=localhost Name=gpu File=/dev/zero\n"

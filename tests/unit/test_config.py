@@ -175,7 +175,7 @@ def test_the_hash_is_over_canonical_json():
 
 
 def test_variants_are_experiments_of_their_own(clone):
-    old = "        tiers: {paper: {replicas: 20}}\n\nclaims:"
+    old = "        tiers: {paper: {replicas: 20}}\n"
     edit(clone, "papers/palindromes.yaml", old, old.replace("paper", "reduced"))
     variant = next(e for e in resolve_tier(load_project(clone), "reduced") if e.base == "rnn-t10")
     assert variant.id == "palindromes/rnn-t10@weight-law=corrected"

@@ -151,7 +151,7 @@ def test_the_papers_experiments_of_one_length_share_a_stack_whatever_their_steps
     trained = [e for e in resolve_tier(project, "paper") if not e.is_check]
     groups = [sorted(e.experiment for e in group) for group in grouped(trained, lambda e: e)]
     assert ["rnn-t10", "rnn-t10-long", "rnn-t10@weight-law=corrected"] in groups
-    assert ["lstm-t500", "lstm-t500-long"] in groups
+    assert ["lstm-t500", "lstm-t500-long", "lstm-t500-long@weight-law=corrected"] in groups
     assert len(groups) == 5 + 8
     assert all(stack_key(e) is not None for e in trained)
 
