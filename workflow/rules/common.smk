@@ -156,7 +156,9 @@ def outlook():
     # A cluster has no cores to share out, but so many jobs at a time.
     at_a_time = workflow.cores if workflow.local_exec else workflow.nodes
     try:
-        return summary(estimates(EXPERIMENTS, tiers=other_tiers(PROJECT)), max(1, at_a_time))
+        return summary(
+            estimates(EXPERIMENTS, tiers=other_tiers(PROJECT)), max(1, at_a_time)
+        )
     except (UserError, OSError) as error:
         return str(error)
 
