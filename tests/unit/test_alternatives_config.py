@@ -21,6 +21,13 @@ ALTERNATIVE = """\
 """
 
 
+def offer(clone, text: str) -> None:
+    """Gives an assumption of the toy paper an alternative."""
+    path = clone / "config/papers/digits.yaml"
+    written = path.read_text(encoding="utf-8").replace("    source: ours\n", ALTERNATIVE.format(text=text), 1)
+    path.write_text(written, encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -46,17 +53,13 @@ ALTERNATIVE = """\
     ],
 )
 def test_an_alternative_that_changes_nothing_or_two_things_is_refused(clone, text, words):
-    path = clone / "config/papers/digits.yaml"
-    written = path.read_text(encoding="utf-8").replace("    source: ours\n", ALTERNATIVE.format(text=text), 1)
-    path.write_text(written, encoding="utf-8")
+    offer(clone, text)
     assert words in mistake(clone)
 
 
 def test_an_alternative_may_change_each_experiment_in_its_own_way(clone):
-    path = clone / "config/papers/digits.yaml"
     text = "{settings: {steps: 9}, settings_of: {lstm-t5: {hidden_size: 4}}, experiments: [rnn-t5, lstm-t5], "
-    text = ALTERNATIVE.format(text=text + "tiers: {quick: {replicas: 1}}}")
-    path.write_text(path.read_text(encoding="utf-8").replace("    source: ours\n", text, 1), encoding="utf-8")
+    offer(clone, text + "tiers: {quick: {replicas: 1}}}")
     found = {e.experiment: e.config for e in resolve_tier(load_project(clone), "quick") if e.alternative}
     sizes = {name.partition("@")[0]: config["model"]["options"]["hidden_size"] for name, config in found.items()}
     assert sizes == {"rnn-t5": 8, "lstm-t5": 4}
@@ -64,10 +67,8 @@ def test_an_alternative_may_change_each_experiment_in_its_own_way(clone):
 
 
 def test_an_experiment_may_have_replicas_of_its_own_under_an_alternative(clone):
-    path = clone / "config/papers/digits.yaml"
     text = "{settings: {steps: 9}, experiments: [rnn-t5, lstm-t5], replicas_of: {lstm-t5: 4}, "
-    text = ALTERNATIVE.format(text=text + "tiers: {quick: {replicas: 2}}}")
-    path.write_text(path.read_text(encoding="utf-8").replace("    source: ours\n", text, 1), encoding="utf-8")
+    offer(clone, text + "tiers: {quick: {replicas: 2}}}")
     found = {e.experiment: e.replicas for e in resolve_tier(load_project(clone), "quick") if e.alternative}
     assert {name.partition("@")[0]: replicas for name, replicas in found.items()} == {"rnn-t5": 2, "lstm-t5": 4}
 

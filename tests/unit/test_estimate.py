@@ -5,31 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
+from estimate_helpers import experiment, leave, never
 
 from reprise import cli
 from reprise.config.resolved import Resolved
 from reprise.devices import processor
 from reprise.estimate.calibration import CACHE, calibration, read_cache
 from reprise.estimate.estimates import Estimate, estimates, hours, memory_limit, summary, time_limit
-from reprise.training.protocol import Outcome
-from reprise.training.record import make_record, write_record
-
-
-def experiment(name, replicas=2, corpus=None, most=60, **training):
-    config = {"training": {"protocol": "subsequence-sgd", "options": {"max_epochs": most, **training}}, "name": name}
-    return Resolved("p", name, "quick", "t", replicas, config, {}, corpus)
-
-
-def leave(tmp_path, which, replica, seconds, epochs=None, device=None, diverged=None, peak=300.0, engine="fused"):
-    metrics = [{"split": "train", "metric": "epochs", "value": epochs, "unit": "epoch", "n": 1}] if epochs else []
-    run = {"engine": engine, "device": device or f"cpu ({processor()})", "wall_seconds": seconds}
-    run["peak_memory_mib"] = peak
-    record = make_record(which, replica, Outcome(metrics=metrics), 7, diverged, run)
-    write_record(tmp_path / which.record_path(replica), record)
-
-
-def never(which, root):
-    raise AssertionError(f"{which.id} need not be measured")
 
 
 def test_finished_replicas_say_how_long_the_others_take(tmp_path):
@@ -230,3 +212,5 @@ def test_the_command_lists_what_is_missing(capsys):
     assert shown.splitlines()[-1].startswith("all: ")
     for paper in ("palindromes", "books", "gso"):
         assert f"\n{paper}: " in shown
+    assert cli.main(["estimate", "--tier", "paper", "--no-calibration", "palindromes/rnn-t10"]) == 0
+    assert "palindromes: nothing is missing" in capsys.readouterr().out

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from estimate_helpers import leave, never
 
 from reprise import cli
 from reprise.config.resolved import Resolved
-from reprise.devices import processor
 from reprise.estimate.estimates import estimates
-from reprise.training.protocol import Outcome
-from reprise.training.record import make_record, write_record
 
 OTHER = "cpu (A slower one)"
 
@@ -19,17 +17,6 @@ OTHER = "cpu (A slower one)"
 def at(tier, replicas=2, corpus="data/corpora/c.npz", name="one", **options):
     config = {"training": {"protocol": "folds", "options": {"max_epochs": 10, "rate": 0.1, **options}}}
     return Resolved("p", name, tier, "t", replicas, config, {}, corpus)
-
-
-def leave(root, which, replica, seconds, epochs=None, device=None):
-    metrics = [{"split": "train", "metric": "epochs", "value": epochs, "unit": "epoch", "n": 1}] if epochs else []
-    run = {"engine": "packed", "device": device or f"cpu ({processor()})", "wall_seconds": seconds}
-    record = make_record(which, replica, Outcome(metrics=metrics), 7, None, run | {"peak_memory_mib": 300.0})
-    write_record(root / which.record_path(replica), record)
-
-
-def never(which, root):
-    raise AssertionError(f"{which.id} need not be measured")
 
 
 def test_an_epoch_takes_what_it_took_at_the_other_tier(tmp_path):

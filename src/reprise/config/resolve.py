@@ -14,7 +14,6 @@ from reprise.config.references import check_references
 from reprise.config.resolved import Resolved, hash_of
 from reprise.config.schema import Experiment, Paper, TierEntry
 from reprise.config.sections import SECTIONS, Takes, check_sections, find_dataset, taken
-from reprise.config.tiers import TIERS
 from reprise.data.registry import PREPARATIONS
 from reprise.errors import UserError, known
 from reprise.evaluation.checks import CHECKS
@@ -41,10 +40,23 @@ class _Entry:
 def resolve_tier(project: Project, tier: str | None = None) -> list[Resolved]:
     """Every experiment and variant that has an entry for the tier (default: the configured one), in file order.
 
+    Errors: see `_resolve_all`.
+    """
+    tier = tier or project.config.tier
+    return [experiment for experiment in _resolve_all(project) if experiment.tier == tier]
+
+
+def other_tiers(project: Project) -> list[Resolved]:
+    """The experiments and variants of all tiers but the configured one."""
+    return [experiment for experiment in _resolve_all(project) if experiment.tier != project.config.tier]
+
+
+def _resolve_all(project: Project) -> list[Resolved]:
+    """Those of all tiers, so that a mistake in one that is not run now is told now.
+
     Errors: `UserError` where an experiment names a missing model, dataset, protocol, check, display or assumption,
     or gives an option that is unknown or of another type, and where a figure or table could not be made.
     """
-    tier = tier or project.config.tier
     found = []
     for paper in project.papers.values():
         file = str(project.root / PAPERS / f"{paper.paper}.yaml")
@@ -52,16 +64,9 @@ def resolve_tier(project: Project, tier: str | None = None) -> list[Resolved]:
         for key, experiment in paper.experiments.items():
             if experiment.check is None:
                 check_sections(project, key, experiment, file, project.places.get(paper.paper, Places()))
-        # All tiers are resolved, so that a mistake in one that is not run now is told now.
-        resolved = [_resolve(project, paper, entry) for entry in _entries(paper, file)]
-        found += [experiment for experiment in resolved if experiment.tier == tier]
+        found += [_resolve(project, paper, entry) for entry in _entries(paper, file)]
     check_displays(project.papers, project.root)
     return found
-
-
-def other_tiers(project: Project) -> list[Resolved]:
-    """The experiments and variants of all tiers but the configured one."""
-    return [e for tier in TIERS if tier != project.config.tier for e in resolve_tier(project, tier)]
 
 
 def corpus_path(dataset: str, options: Mapping[str, Any], raw: Mapping[str, str]) -> str:

@@ -19,7 +19,7 @@ from reprise.errors import UserError
 _EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
 _LEADING_ZERO = re.compile(r"[-+]?0\d+")
 _BASE_60 = re.compile(r"[-+]?\d+(:[0-5]?\d)+(\.\d*)?")
-DEEP = 100
+_DEEP = 100
 """Brackets within brackets; blocks within blocks are no more than a line is long."""
 
 _WORDY_BOOLEANS = {"yes", "no", "on", "off", "y", "n"}
@@ -61,7 +61,7 @@ def _compose(text: str) -> yaml.Node | None:
 def _shallow(text: str) -> bool:
     """Whether libyaml can follow it: where the stack ends it takes the program with it, and PyYAML says so."""
     depth = itertools.accumulate(1 if bracket in "[{" else -1 for bracket in re.findall(r"[\[\]{}]", text))
-    return max(depth, default=0) < DEEP and max(map(len, text.splitlines()), default=0) < 10 * DEEP
+    return max(depth, default=0) < _DEEP and max(map(len, text.splitlines()), default=0) < 10 * _DEEP
 
 
 def _likely(error: yaml.MarkedYAMLError) -> str:

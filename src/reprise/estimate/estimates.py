@@ -16,10 +16,9 @@ from typing import Any
 from reprise.config.resolved import Resolved
 from reprise.errors import UserError
 from reprise.estimate.calibration import read_cache, write_cache
-from reprise.estimate.finished import here as is_here
-from reprise.estimate.finished import on_cpu, records_of
+from reprise.estimate.finished import on_cpu, ran_here, records_of
 from reprise.estimate.gpu_model import Gpu, seconds_of_stack
-from reprise.estimate.other_tiers import paced
+from reprise.estimate.other_tiers import by_id, paced
 from reprise.training.stack_plan import stack_key
 
 _SLACK = 3.0
@@ -79,12 +78,12 @@ def estimates(
     finished replicas on other processors. `among`: more of the tier, where these are looked for; `tiers`: experiments
     of the others.
     """
-    experiments, tiers = list(experiments), list(tiers)
+    experiments, at_others = list(experiments), by_id(tiers)
     every = {e.id: e for e in (*among, *experiments)}
     records = {e.id: records_of(e, root) for e in every.values()}
     timed = {name: [r["run"] for r in done if on_cpu(r)] for name, done in records.items()}
     anywhere = {name: [run["wall_seconds"] for run in runs] for name, runs in timed.items()}
-    here = {name: [run["wall_seconds"] for run in runs if is_here(run)] for name, runs in timed.items()}
+    here = {name: [run["wall_seconds"] for run in runs if ran_here(run)] for name, runs in timed.items()}
     shares = _shares(list(every.values()), records)
     cache = read_cache(root)
     found = []
@@ -102,8 +101,9 @@ def estimates(
             found.append(Estimate(experiment, missing, statistics.fmean(others), f"{RECORDS} {OF_ITS_EXPERIMENT}"))
         else:
             share = shares.get(_kind(experiment), 1.0)
-            paces = paced(experiment, tiers, share, root) or paced(like, tiers, share, root)
-            if at_hand := [seconds for seconds, run in paces if is_here(run)]:
+            paces = paced(experiment, at_others[experiment.id], share, root)
+            paces = paces or paced(like, at_others[like.id], share, root)
+            if at_hand := [seconds for seconds, run in paces if ran_here(run)]:
                 one = Estimate(experiment, missing, statistics.fmean(at_hand), f"{RECORDS} {OF_ANOTHER_TIER}")
             else:
                 one = _calibrated(experiment, like, missing, share, cache, root, calibrate)

@@ -22,6 +22,6 @@ def on_cpu(record: Mapping[str, Any]) -> bool:
     return record["status"] == "finished" and record["run"]["device"].startswith("cpu ")
 
 
-def here(run: Mapping[str, Any]) -> bool:
+def ran_here(run: Mapping[str, Any]) -> bool:
     """Whether it ran on this kind of processor."""
     return run["device"] == f"cpu ({processor()})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,18 @@ _LENGTHS = ("max_epochs", "steps")
 """Options that only say when a training ends; the most units of work that it takes."""
 
 
+def by_id(experiments: Iterable[Resolved]) -> defaultdict[str, list[Resolved]]:
+    """An experiment has one name at all its tiers."""
+    found: defaultdict[str, list[Resolved]] = defaultdict(list)
+    for experiment in experiments:
+        found[experiment.id].append(experiment)
+    return found
+
+
 def paced(one: Resolved, tiers: Iterable[Resolved], share: float, root: Path) -> list[tuple[float, dict[str, Any]]]:
     """Seconds that a replica of `one` takes at the pace of each finished one of another tier, and how that one ran.
 
-    `tiers`: experiments of other tiers; those that are not `one` at another length are passed over. `share`: of the
+    `tiers`: the experiment at other tiers; where it is not `one` at another length, it is passed over. `share`: of the
     most epochs, how many are needed.
     """
     most = _most(one)
@@ -41,7 +50,7 @@ def _most(experiment: Resolved) -> float | None:
 
 
 def _same_work(one: Resolved, other: Resolved) -> bool:
-    return (one.id, one.corpus) == (other.id, other.corpus) and _endless(one) == _endless(other)
+    return one.corpus == other.corpus and _endless(one) == _endless(other)
 
 
 def _endless(experiment: Resolved) -> dict[str, Any] | None:
