@@ -1,8 +1,10 @@
-"""The page of the tier "paper", and browsers of several widths to look at it."""
+"""The pages of the tiers "paper" and "reduced", and browsers of several widths to look at them."""
 
 from __future__ import annotations
 
+import functools
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,17 +34,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def report(tmp_path_factory) -> Path:
-    """The page of the committed records of the tier "paper"; nothing is written into the clone."""
-    project = load_project(ROOT, {"tier": "paper"})
-    contexts = load_contexts(project, resolve_tier(project))
-    path = tmp_path_factory.mktemp("page") / "report é.html"
-    with pytest.MonkeyPatch.context() as patch:
-        # One paper's first curve stands for all: to draw some hundred takes minutes.
-        drawn = training_curve(contexts["palindromes"], "rnn-t10")
-        patch.setattr(page_module, "training_curve", lambda *_: drawn)
-        path.write_text(page(project, contexts), encoding="utf-8")
-    return path
+def report(tmp_path_factory) -> Callable[[str], Path]:
+    """A function: the page of a tier's committed records; nothing is written into the clone."""
+
+    @functools.cache
+    def written(tier: str) -> Path:
+        project = load_project(ROOT, {"tier": tier})
+        contexts = load_contexts(project, resolve_tier(project))
+        path = tmp_path_factory.mktemp("page") / "report é.html"
+        with pytest.MonkeyPatch.context() as patch:
+            # One curve stands for all: to draw some hundred takes minutes.
+            patch.setattr(page_module, "training_curve", lambda *_: drawn())
+            path.write_text(page(project, contexts), encoding="utf-8")
+        return path
+
+    @functools.cache
+    def drawn() -> str | None:
+        project = load_project(ROOT, {"tier": "paper", "papers": ["palindromes"]})
+        return training_curve(load_contexts(project, resolve_tier(project))["palindromes"], "rnn-t10")
+
+    return written
 
 
 @pytest.fixture
@@ -53,7 +64,7 @@ def opened(report, tmp_path):
 
     browsers = []
 
-    def start(width: int = 1200, dark: bool = False, fragment: str = "") -> Chrome:
+    def start(width: int = 1200, dark: bool = False, fragment: str = "", tier: str = "paper") -> Chrome:
         options = ChromeOptions()
         options.binary_location = BROWSER
         for flag in (*FLAGS.split(), f"--window-size={width},1000", f"--user-data-dir={tmp_path}/{len(browsers)}"):
@@ -66,7 +77,7 @@ def opened(report, tmp_path):
         if width <= PHONE:
             screen = {"width": width, "height": 844, "deviceScaleFactor": 2, "mobile": True}
             browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
-        browser.get(report.as_uri() + fragment)
+        browser.get(report(tier).as_uri() + fragment)
         return browser
 
     yield start

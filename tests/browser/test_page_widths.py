@@ -11,14 +11,33 @@ SHEET = 734  # A4 in CSS pixels, without Chromium's margins
 WIDE = 1400
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1200, False), (1200, True), (PHONE, False), (PHONE, True)])
-def test_the_page_fits_its_window_and_follows_the_colour_scheme(opened, width, dark):
-    browser = opened(width, dark)
-    wide, window = browser.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]")
-    assert wide <= window <= width
+@pytest.mark.parametrize(
+    ("tier", "width", "dark"),
+    [("paper", 1200, False), ("paper", PHONE, True), ("reduced", 1200, True), ("reduced", PHONE, False)],
+)
+def test_the_page_fits_its_window_and_follows_the_colour_scheme(opened, tier, width, dark):
+    browser = opened(width, dark, tier=tier)
+    sizes = "const root = document.documentElement; return [root.scrollWidth, root.clientWidth, window.innerWidth]"
+    content, shown, window = browser.execute_script(sizes)
+    assert content <= shown <= window <= width
     colour = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
     lightness = sum(int(part) for part in colour[4:-1].split(",")[:3]) / 3
     assert (lightness < 128) is dark
+
+
+def test_what_is_wider_than_its_column_stands_out_of_it_on_both_sides(opened):
+    browser = opened(WIDE)
+    script = (
+        "document.querySelectorAll('#claims-table, #experiments-table, #rrntn-table-1 table')"
+        ".forEach(table => (table.style.minWidth = '1200px'));"
+        "return [...document.querySelectorAll('.table .scroll, .dt-container .scroll')]"
+        ".map(box => [box, box.parentElement].map(part => part.getBoundingClientRect()))"
+        ".filter(([box, column]) => box.width > column.width + 1)"
+        ".map(([box, column]) => [column.left - box.left, box.right - column.right])"
+    )
+    beyond = browser.execute_script(script)
+    assert len(beyond) >= 3
+    assert [sides for sides in beyond if abs(sides[0] - sides[1]) > 1 or sides[0] < 0] == []
 
 
 def test_a_phone_shows_every_verdict_without_scrolling_sideways(opened):
