@@ -71,19 +71,35 @@ DIFFERENCE = "Difference (in deviations)"
 
 def test_a_verdict_on_a_part_of_a_claim_says_so(tmp_path):
     """As chosen the part was "inconclusive" beside a claims table that said "not reproduced", without a word."""
-    part = judged("not run", "inconclusive") | {"parts": [2, 4]}
+    part = judged("direction only", "inconclusive") | {"parts": [2, 4]}
     whole = judged("reproduced", "not reproduced") | {"parts": [4, 4]}
-    claims = {
-        "C1": claim("not reproduced", ["ptb-a"], {"width=nine": part}),
-        "C2": claim("not reproduced", ["ptb-a"], {"width=nine": whole}),
-    }
-    table = consequences(with_claims(tmp_path, claims), "perplexity", NUMBERS)
-    said = "C1: inconclusive → not run (2 of 4 comparisons); C2: not reproduced → reproduced"
-    assert said in set(table.reading()["Claims: as chosen → under it"])
-    assert any(note.startswith("Where only a part of a claim's comparisons") for note in table.notes)
+    told = "Where only a part of a claim's comparisons"
+    expected = ((part, "inconclusive → direction only (2 of 4 comparisons)"), (whole, "not reproduced → reproduced"))
+    for under, said in expected:
+        claims = {"C1": claim("not reproduced", ["ptb-a"], {"width=nine": under})}
+        table = consequences(with_claims(tmp_path, claims), "perplexity", NUMBERS)
+        assert f"C1: {said}" in set(table.reading()["Claims: as chosen → under it"])
+        assert any(note.startswith(told) for note in table.notes) is (under is part)
     turned = {"width=nine": judged("reproduced", "inconclusive") | {"parts": [1, 3]}, "width=eight": whole}
     flips = ["width=nine (reproduced, of 1 of 3 comparisons)", "width=eight (reproduced)"]
     assert verdicts.flips(turned) == flips
+
+
+def test_claims_are_told_in_the_order_of_what_a_reader_asks(tmp_path):
+    """Which of twelve turn is not to be looked for among those that stay."""
+    entries = {
+        "C1": judged("not run", "reproduced") | {"parts": [2, 4]},
+        "C2": judged("reproduced", "reproduced") | {"same": True},
+        "C3": judged("inconclusive", "inconclusive") | {"parts": [0, 2]},
+        "C4": judged("not reproduced", "not reproduced"),
+        "C5": judged("inconclusive", "reproduced"),
+        "C6": judged("not reproduced", "not reproduced"),
+        "C7": judged("not run", "not run"),
+    }
+    assert verdicts.turns(entries.items()) == (
+        "C5: reproduced → inconclusive; C2: still reproduced (the same numbers); C4, C6: still not reproduced; "
+        "C1, C7: not run; C3: not looked at"
+    )
 
 
 def test_every_verdict_before_and_after_stands_beside_the_numbers(tmp_path):
@@ -104,7 +120,7 @@ def test_every_verdict_before_and_after_stands_beside_the_numbers(tmp_path):
         "Assumption": "W (width)",
         "Our choice": "8 (source: s)",
         "Alternative": "nine: states of size 9",
-        "Claims: as chosen → under it": "C1: reproduced → inconclusive; C2: reproduced → reproduced",
+        "Claims: as chosen → under it": "C1: reproduced → inconclusive; C2: still reproduced",
         "Run on": "A",
         CHOSEN: "141 ± 13",
         # With the deviation of its experiment as chosen, and one degree of freedom: 12.706 · sqrt(2).
@@ -113,7 +129,7 @@ def test_every_verdict_before_and_after_stands_beside_the_numbers(tmp_path):
     }
     assert [row[UNDER_IT] for row in read[2:]] == ["not trained yet", "not run at this tier"]
     assert [row["Alternative"] for row in read[2:]] == ["", "eight: states of size 8"]
-    assert read[3]["Claims: as chosen → under it"] == "C1: reproduced → not run"
+    assert read[3]["Claims: as chosen → under it"] == "C1: not run"
     assert table.notes[0] == (
         "0 of 2 alternatives of our choices are run, 1 in part; of the 2 claims judged under them 1 verdict changes: "
         "under width=nine (C1: reproduced → inconclusive)."

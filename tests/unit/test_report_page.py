@@ -214,6 +214,9 @@ def test_every_model_that_is_trained_shows_an_equation():
     without = [name for name in MODELS if not equation(name) and name not in WITHOUT_EQUATION]
     assert without == []
     assert "U_h^{f(x_t)}" in equation("r-rntn")
+    # The output layer is what document 004 is about, and what the gated models share.
+    assert "exp(a_t . phi(x))" in equation("log-linear")
+    assert all("Softmax(W_o h_t + b_o)" in equation(name) for name in ("gru-lm", "lstm-lm"))
     assert equation("no such model") == ""
 
 

@@ -3,9 +3,7 @@
 
 The input x_t is the embedding of a word, E[w_t]. In the r-GRU and the r-LSTM the candidate's matrix and bias are those
 of the word, by f (5) or f_mod (16); with K = 1 matrix these are the ordinary GRU and LSTM. Every gate has one bias, as
-the equations print it (cuDNN's networks have two). The next word is predicted as in equation 2:
-
-    P(w_{t+1} | w_1 .. w_t) = Softmax(W_o h_t + b_o)
+the equations print it (cuDNN's networks have two). The next word is predicted as in equation 2.
 """
 
 from __future__ import annotations
@@ -82,6 +80,7 @@ class GRU(GatedLanguageModel):
     z_t  = sigma(W_hz x_t + U_hz h_{t-1} + b_hz)                  (7)
     h~_t = tanh(W_hh x_t + U_hh^k (r_t * h_{t-1}) + b_hh^k)       (8), k = f(w_t)
     h_t  = z_t * h_{t-1} + (1 - z_t) * h~_t                       (9)
+    P(w_{t+1} | w_1 .. w_t) = Softmax(W_o h_t + b_o)              (2)
 
     The reset gate acts before the matrix; in `torch.nn.GRU` it acts after it, on U h + b.
     """
@@ -116,6 +115,7 @@ class LSTM(GatedLanguageModel):
     c~_t = tanh(W_hc x_t + U_hc^k h_{t-1} + b_hc^k)               (13), k = f(w_t)
     c_t  = i_t * c~_t + f_t * c_{t-1}                             (14)
     h_t  = o_t * tanh(c_t)                                        (15)
+    P(w_{t+1} | w_1 .. w_t) = Softmax(W_o h_t + b_o)              (2)
     """
 
     gates, candidate, states = ("f", "i", "o"), "c", 2

@@ -1,12 +1,9 @@
 """Log-Linear RNNs and the softmax RNN that they are compared with: Dymetman and Xiao, "Log-Linear RNNs: Towards
 Recurrent Neural Networks with Flexible Prior Knowledge" (arXiv:1607.02467v2), sections 2.3, 2.4 and 5.3.
 
-    h_t = f(psi(x_t), h_{t-1})                                    (11)
-    a_t = g(h_t) = W_a h_t + b_a                                  (12)
-    p(x_{t+1} = x) ~ b(x) exp(a_t . phi(x))                       (13)
-
 psi(x) and phi(x) are vectors of boolean features of the type x, b(x) its background. With one-hot vectors for both and
-b = 1, (13) is the softmax of a_t (section 2.4): the paper's baseline is a choice of options here, no model of its own.
+a background of one, (13) is the softmax of a_t (section 2.4): the paper's baseline is a choice of options here, no
+model of its own.
 """
 
 from __future__ import annotations
@@ -23,8 +20,12 @@ State = tuple[tuple[Tensor, Tensor], ...]
 
 
 class LogLinearRNN(nn.Module):
-    """f embeds psi(x_t), linearly and without bias, and passes it through LSTM layers as Keras 1 has them:
+    """The model of equations 11 to 13. f embeds psi(x_t), linearly and without bias, and passes it through LSTM layers
+    as Keras 1 has them:
 
+    h_t = f(psi(x_t), h_{t-1})                                    (11)
+    a_t = g(h_t) = W_a h_t + b_a                                  (12)
+    p(x_{t+1} = x) ~ b(x) exp(a_t . phi(x))                       (13)
     e = psi(x_t) E
     i = s(e W_i + h U_i + b_i)        f = s(e W_f + h U_f + b_f)        s(v) = min(max(0.2 v + 0.5, 0), 1)
     g = tanh(e W_g + h U_g + b_g)     o = s(e W_o + h U_o + b_o)

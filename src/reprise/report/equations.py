@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from functools import cache
 from pathlib import Path
 
@@ -40,6 +41,6 @@ def _equations(docstring: str) -> str:
 
 
 def _is_formula(line: str) -> bool:
-    """A line of prose has words before its equals sign; a formula has one name."""
+    """A line of prose has words before its equals sign; a formula has one name, or a probability as P(x | y)."""
     left = line.partition(" = ")[0].strip()
-    return left != "" and len(left.split()) == 1
+    return re.fullmatch(r"\S+|\w+\(.* \| .*\)", left) is not None

@@ -16,7 +16,13 @@ from reprise.report.rounding import interval, mean, significant
 
 _PREFERRED = ("cross_entropy", "accuracy")
 _POINTS, _REPLICAS = 300, 8
-_COLOURS = {"train": style.GREY, "valid": style.OURS["color"], "test": style.BLACK}
+_LINES = {
+    "train": {"color": style.GREY},
+    "valid": {"color": style.OURS["color"]},
+    "test": {"color": style.BLACK},
+    "test1": {"color": style.BLACK},
+    "test2": {"color": style.BLACK, "linestyle": "--"},
+}
 
 
 def training_curve(context: Context, experiment: str) -> str | None:
@@ -62,7 +68,7 @@ def _drawn(rows: pd.DataFrame, metric: str) -> Figure:
                 break
             line = line.iloc[:: max(1, len(line) // _POINTS)]
             label = split if index == 0 else None
-            axes.plot(line.x, line.value, linewidth=0.8, color=_COLOURS.get(split, style.GREY), label=label)
+            axes.plot(line.x, line.value, linewidth=0.8, label=label, **_LINES.get(split, _LINES["train"]))
     axes.set_xlabel(rows.axis.iloc[0])
     unit = rows.unit.iloc[0]
     axes.set_ylabel(metric.replace("_", " ") + (f", {unit}" if unit not in ("", "1", "share") else ""))

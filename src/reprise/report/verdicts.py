@@ -93,18 +93,29 @@ def how_many_run(alternatives: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def turns(entries: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
-    """ "U1, U3: inconclusive → direction only (2 of 4 comparisons)": claims with what they are as chosen and under one
-    alternative; of how many comparisons, and that fewer replicas are behind it, where the verdict as chosen is not the
-    claim's for that. Those that rest on the assumption, but were not to be trained under the alternative, are "not
-    looked at"; those that it cannot touch, since nothing they compare depends on it, have "the same numbers".
+    """What claims are as chosen and under a choice: "U3: inconclusive → direction only; U1, U2: still reproduced".
+
+    First stand those that it turns, last those without a verdict under it yet ("not run") and those that rest on the
+    assumption, but were not to be trained under the alternative ("not looked at"). Of how many comparisons a verdict
+    is, and that fewer replicas are behind it, stands where the one as chosen is not the claim's for that. Claims that
+    the alternative cannot touch, since nothing they compare depends on it, have "the same numbers".
     """
-    found: dict[tuple[str, str], list[str]] = {}
+    found: list[dict[str, list[str]]] = [{}, {}, {}, {}]
     for key, entry in entries:
-        turn = f"{entry['before']} → {entry['verdict']}"
-        turn = NOT_RUN if turn == f"{NOT_RUN} → {NOT_RUN}" else turn
-        part = part_of(entry) + fewer_of(entry) + (" (the same numbers)" if entry["same"] else "")
-        found.setdefault((turn, part) if is_looked_at(entry) else ("not looked at", ""), []).append(key)
-    return "; ".join(f"{', '.join(keys)}: {turn}{part}" for (turn, part), keys in found.items())
+        rank, said = _turn(entry)
+        found[rank].setdefault(said, []).append(key)
+    return "; ".join(f"{', '.join(keys)}: {said}" for group in found for said, keys in group.items())
+
+
+def _turn(entry: Mapping[str, Any]) -> tuple[int, str]:
+    """Where it stands in the order of `turns`, and what it says of one claim."""
+    if not is_looked_at(entry):
+        return 3, "not looked at"
+    if entry["verdict"] == NOT_RUN:
+        return 2, NOT_RUN
+    stays = entry["before"] == entry["verdict"]
+    turn = f"still {entry['verdict']}" if stays else f"{entry['before']} → {entry['verdict']}"
+    return int(stays), turn + part_of(entry) + fewer_of(entry) + (" (the same numbers)" if entry["same"] else "")
 
 
 def fewer_of(entry: Mapping[str, Any]) -> str:

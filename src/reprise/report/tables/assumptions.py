@@ -44,7 +44,8 @@ def consequences(context: Context, table_id: str, options: Mapping[str, Any]) ->
         notes.append("Differences in brackets are in deviations of one replica.")
     notes += noted(context, frame.experiment.dropna(), frame, shares=(frame.unit == "share").any())
     entries = [entry for outcome in found.values() for entry in outcome.claims.values()]
-    if any(verdicts.is_looked_at(entry) and verdicts.part_of(entry) for entry in entries):
+    judged = filter(verdicts.was_judged, entries)
+    if any(verdicts.is_looked_at(entry) and verdicts.part_of(entry) for entry in judged):
         notes.append(
             "Where only a part of a claim's comparisons could be looked at (2 of 4), both verdicts are on these alone: "
             "the one as chosen may differ from the claim's, which is on all of them."
