@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pickle
+import shutil
 from pathlib import Path
 
 # One thread a process, as in the pipeline: threads that wait for a busy core make small models many times slower.
@@ -36,11 +39,21 @@ def pipeline_variables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, st
 
 @pytest.fixture(scope="session")
 def first_run(tmp_path_factory: pytest.TempPathFactory, pipeline_variables: dict[str, str]) -> tuple[Project, Run]:
-    """A project whose pipeline has run once, and that run. Not to be changed: `finished` is a copy."""
-    project = new_project(tmp_path_factory.mktemp("first") / "clone", pipeline_variables)
-    run = project.snakemake()
-    assert run.status == 0, run.log
-    return project, run
+    """A project whose pipeline has run once, and that run. Not to be changed: `finished` is a copy.
+
+    The first of the test processes that asks for it runs it, for all of them.
+    """
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "first"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "run").exists():
+            shutil.rmtree(folder / "clone", ignore_errors=True)
+            run = new_project(folder / "clone", pipeline_variables).snakemake()
+            assert run.status == 0, run.log
+            (folder / "run").write_bytes(pickle.dumps(run))
+    return Project(folder / "clone", pipeline_variables), pickle.loads((folder / "run").read_bytes())
 
 
 @pytest.fixture

@@ -56,30 +56,46 @@ def report(tmp_path_factory) -> Callable[[str], Path]:
     return written
 
 
-@pytest.fixture
-def opened(report, tmp_path):
-    """A function that opens the page in a browser of a width and a colour scheme."""
+@pytest.fixture(scope="session")
+def browsers(tmp_path_factory):
+    """A function: a browser of a width and a colour scheme, started once."""
     from selenium.webdriver import Chrome, ChromeOptions
     from selenium.webdriver.chrome.service import Service
 
-    browsers = []
+    started = []
 
-    def start(width: int = 1200, dark: bool = False, fragment: str = "", tier: str = "paper") -> Chrome:
+    @functools.cache
+    def start(width: int, dark: bool) -> Chrome:
         options = ChromeOptions()
         options.binary_location = BROWSER
-        for flag in (*FLAGS.split(), f"--window-size={width},1000", f"--user-data-dir={tmp_path}/{len(browsers)}"):
+        profile = f"--user-data-dir={tmp_path_factory.mktemp('profile')}"
+        for flag in (*FLAGS.split(), f"--window-size={width},1000", profile):
             options.add_argument(flag)
         if dark:
             options.add_argument("--blink-settings=preferredColorScheme=0")
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        browser = Chrome(options=options, service=Service(DRIVER))
-        browsers.append(browser)
+        started.append(Chrome(options=options, service=Service(DRIVER)))
+        return started[-1]
+
+    yield start
+    for browser in started:
+        browser.quit()
+
+
+@pytest.fixture
+def opened(report, browsers):
+    """A function that opens a tier's page anew in a browser of a width and a colour scheme."""
+
+    def start(width: int = 1200, dark: bool = False, fragment: str = "", tier: str = "paper"):
+        browser = browsers(width, dark)
+        browser.get("about:blank")  # or a fragment alone would load nothing
+        browser.get_log("browser")  # empties it
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
         if width <= PHONE:
             screen = {"width": width, "height": 844, "deviceScaleFactor": 2, "mobile": True}
             browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
         browser.get(report(tier).as_uri() + fragment)
         return browser
 
-    yield start
-    for browser in browsers:
-        browser.quit()
+    return start
