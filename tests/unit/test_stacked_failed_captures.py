@@ -9,6 +9,7 @@ from contextlib import nullcontext
 import pytest
 import torch
 
+from reprise.kernels import stacked_programs
 from reprise.kernels.stacked_programs import Programs, out_of_memory
 from reprise.training.stack_running import make_room
 
@@ -16,10 +17,14 @@ CPU = torch.device("cpu")
 
 
 class Driver:
-    """As much of torch.cuda as a capture needs; `log` is what happened, `underway` the pools that it allocates in."""
+    """As much of torch.cuda as a capture needs; `log` is what happened, `underway` the pools that it allocates in.
 
-    def __init__(self, monkeypatch, ends=True):
-        self.log, self.underway, self.pools, self.ends = [], set(), [], ends
+    `ends` says whether captures that failed can be ended, `version` of torch what becomes of their pools where not.
+    """
+
+    def __init__(self, monkeypatch, ends=True, version=(2, 12)):
+        self.log, self.underway, self.pools, self.ends, self.version = [], set(), [], ends, version
+        monkeypatch.setattr(stacked_programs, "FORGETS", version < (2, 14))
         for name, stand_in in {
             "cuda.CUDAGraph": lambda: Graph(self),
             "cuda.graph_pool_handle": self._pool,
@@ -48,18 +53,25 @@ class Driver:
 
 class Graph:
     def __init__(self, driver):
-        self.driver = driver
+        self.driver, self.ended = driver, False
 
     def capture_begin(self, pool, capture_error_mode):
         assert capture_error_mode == "thread_local"
-        self.pool = pool
+        self.own = pool
         self.driver.underway.add(pool)
 
     def capture_end(self):
         self.driver.log.append("ended")
-        if not self.driver.ends:
+        self.ended = self.driver.ends
+        if self.ended or self.driver.version >= (2, 13):
+            self.driver.underway.remove(self.own)
+        if not self.ended:
             raise RuntimeError("operation failed due to a previous error during capture")
-        self.driver.underway.remove(self.pool)
+
+    def pool(self):
+        if not self.ended:
+            raise RuntimeError("Called CUDAGraph::pool() without a preceding successful capture.")
+        return self.own
 
     def replay(self):
         self.driver.log.append("replayed")
@@ -94,19 +106,35 @@ def failing(programs, log, *errors, beside=False):
     return program
 
 
-def test_after_a_capture_that_cannot_be_ended_torch_may_empty_its_cache(monkeypatch):
-    driver = Driver(monkeypatch, ends=False)
+@pytest.mark.parametrize(("version", "by_us"), [((2, 12), True), ((2, 13), True), ((2, 14), False)])
+def test_after_a_capture_that_cannot_be_ended_torch_may_empty_its_cache(version, by_us, monkeypatch):
+    driver = Driver(monkeypatch, ends=False, version=version)
     programs = programs_of(driver)
     program = failing(programs, driver.log, RuntimeError("not permitted when stream is capturing"))
     for _ in range(3):
         programs.run("a", program)
     assert programs.trouble == "program a: not permitted when stream is capturing"
-    assert driver.log == ["called", "called", "ended", "released", "called", "called"]
+    assert driver.log == ["called", "called", "ended", *["released"] * by_us, "called", "called"]
     assert not driver.underway
 
 
-def test_a_capture_that_could_be_ended_is_not_released_twice(monkeypatch):
+def test_of_a_capture_that_could_not_begin_nothing_is_released(monkeypatch):
     driver = Driver(monkeypatch)
+    programs = programs_of(driver)
+
+    def refused(graph, pool, capture_error_mode):
+        raise RuntimeError("captured on the default stream")
+
+    monkeypatch.setattr(Graph, "capture_begin", refused)
+    for _ in range(2):
+        programs.run("a", driver.log.append, "called")
+    assert programs.trouble == "program a: captured on the default stream"
+    assert driver.log == ["called", "called"]
+
+
+@pytest.mark.parametrize("version", [(2, 12), (2, 13), (2, 14)])
+def test_a_capture_that_could_be_ended_is_not_released_twice(version, monkeypatch):
+    driver = Driver(monkeypatch, version=version)
     programs = programs_of(driver)
     program = failing(programs, driver.log, RuntimeError("no"))
     for _ in range(2):

@@ -16,6 +16,9 @@ import torch
 
 from reprise.kernels.stacked_streams import lend_streams
 
+FORGETS = torch.__version__ < (2, 14)
+"""Whether torch gives the pool of a capture that failed never back; later it does so with the graph."""
+
 
 class Programs:
     """The programs of one stack, on a stream of their own, so that several stacks share a GPU.
@@ -131,11 +134,12 @@ class Programs:
             self._pool = torch.cuda.graph_pool_handle()
         graph = torch.cuda.CUDAGraph()
         # Another stack's graph that is collected meanwhile would be destroyed in the middle of a capture.
-        collects = gc.isenabled()
+        collects, begun = gc.isenabled(), False
         gc.disable()
         try:
             # Other threads (a display, a lock) may use the driver meanwhile: only this one's mistakes are errors.
             graph.capture_begin(pool=self._pool, capture_error_mode="thread_local")
+            begun = True
             try:
                 program(*arguments)
             except BaseException:
@@ -148,22 +152,37 @@ class Programs:
                 raise
             graph.capture_end()
         except BaseException:
-            self._release_pool()
+            self._release_pool(graph, begun)
             raise
         finally:
             if collects:
                 gc.enable()
         return graph
 
-    def _release_pool(self) -> None:
-        """After a capture that could not be ended: else torch takes it to go on, and never empties its cache again.
+    def _release_pool(self, graph: torch.cuda.CUDAGraph, begun: bool) -> None:
+        """After a capture that failed: else torch takes it to go on, or keeps what was allocated in it for ever.
 
         A pool that has lost its only graph cannot be given another one: the next capture begins a new pool.
         """
         device, pool, self._pool = torch.cuda.current_device(), self._pool, None
-        with suppress(RuntimeError):  # it has been ended
+        if not FORGETS or _came_to_its_end(graph):
+            return  # it goes with the graph
+        try:
             torch._C._cuda_endAllocateToPool(device, pool)
+        except RuntimeError:  # torch 2.13 has done so itself, and no more; or the capture did not even begin
+            if not begun:
+                return
+        with suppress(RuntimeError):
             torch._C._cuda_releasePool(device, pool)
+
+
+def _came_to_its_end(graph: torch.cuda.CUDAGraph) -> bool:
+    """Whether the driver ended the capture, so that torch gives its pool back with the graph."""
+    try:
+        graph.pool()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _in_words(name: Hashable) -> str:
