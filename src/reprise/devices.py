@@ -63,21 +63,21 @@ def visible_gpus() -> int:
     return sum(line.startswith("GPU ") for line in answer.stdout.splitlines()) if answer.returncode == 0 else 0
 
 
-def gpu_ids() -> list[str]:
-    """The visible GPUs as CUDA_VISIBLE_DEVICES names them."""
+def gpu_ids(gpus: int) -> list[str]:
+    """The `gpus` that this process may use, as CUDA_VISIBLE_DEVICES names them."""
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
     if chosen:
-        return [name.strip() for name in chosen.split(",") if name.strip()]
-    return [str(i) for i in range(visible_gpus())]
+        return [name.strip() for name in chosen.split(",") if name.strip()][:gpus]
+    return [str(i) for i in range(gpus)]
 
 
-def claim_gpu() -> str:
-    """Makes the first visible GPU that no other process has claimed the only one of this process, and returns its name.
+def claim_gpu(gpus: int) -> str:
+    """Makes the first of `gpus` that no other process has claimed the only one of this process, and returns its name.
 
     Snakemake counts GPUs but does not hand them out. The claim ends with the process; where all are claimed this waits.
     It has to come before torch looks for a GPU.
     """
-    places = {name: Path(tempfile.gettempdir(), f"reprise-{os.getuid()}-gpu-{name}.lock") for name in gpu_ids()}
+    places = {name: Path(tempfile.gettempdir(), f"reprise-{os.getuid()}-gpu-{name}.lock") for name in gpu_ids(gpus)}
     while True:
         for name, path in places.items():
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)

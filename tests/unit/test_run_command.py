@@ -204,24 +204,39 @@ def test_a_tier_of_which_no_configured_paper_has_experiments_is_named(place, cap
     )
 
 
-def test_several_gpus_get_a_process_each(place, monkeypatch):
-    write([small("a")])
-    started = []
+@pytest.fixture
+def started(monkeypatch):
+    """Part and GPU of each process that would be started."""
+    found = []
 
     class Process:
         def __init__(self, command, env):
-            started.append((command[command.index("--part") + 1], env["CUDA_VISIBLE_DEVICES"]))
+            found.append((command[command.index("--part") + 1], env["CUDA_VISIBLE_DEVICES"]))
 
         def wait(self):
-            return 75 if len(started) else 0
+            return 75 if len(found) else 0
 
         def send_signal(self, number):
             raise AssertionError
 
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a,3")
     monkeypatch.setattr(run_command.subprocess, "Popen", Process)
+    return found
+
+
+def test_several_gpus_get_a_process_each(place, started, monkeypatch):
+    write([small("a")])
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a,3")
     assert run() == 75
     assert started == [("0/2", "GPU-a"), ("1/2", "3")]
+
+
+def test_several_gpus_that_torch_alone_sees_do_so_too(place, started, monkeypatch):
+    write([small("a")])
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(run_command, "visible_gpus", lambda: 0)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    assert run("--device", "cuda") == 75
+    assert started == [("0/2", "0"), ("1/2", "1")]
 
 
 def test_missing_replicas_and_usual_epochs_come_from_the_records(place):

@@ -12,7 +12,7 @@ import pytest
 
 from reprise import cli
 from reprise.config.resolved import Resolved
-from reprise.devices import gpus_wanted, visible_gpus
+from reprise.devices import gpu_ids, gpus_wanted, visible_gpus
 from reprise.evaluation.units import bits, convert, perplexity
 from reprise.files import atomic_path, write_if_changed, write_json
 
@@ -88,6 +88,16 @@ def test_in_a_job_of_slurm_only_its_own_gpus_count(monkeypatch, value, count):
     if value is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
     assert visible_gpus() == count
+
+
+@pytest.mark.parametrize(("value", "names"), [("GPU-a, 3,-1", ["GPU-a", "3"]), (None, ["0", "1"])])
+def test_gpus_have_names_however_they_were_found(monkeypatch, value, names):
+    """Where neither driver nor environment shows them, torch may: then they are numbers."""
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr("reprise.devices.visible_gpus", lambda: 0)
+    if value is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
+    assert gpu_ids(2) == names
 
 
 @pytest.mark.parametrize(

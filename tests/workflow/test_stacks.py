@@ -78,12 +78,12 @@ def test_each_process_claims_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch, t
     code = f"""
 import tempfile; tempfile.tempdir = {str(tmp_path)!r}
 from reprise.devices import claim_gpu
-print(claim_gpu(), flush=True); input()
+print(claim_gpu(2), flush=True); input()
 """
     other = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert other.stdout.readline().strip() == "4"
-        assert claim_gpu() == "7"
+        assert claim_gpu(2) == "7"
         assert os.environ["CUDA_VISIBLE_DEVICES"] == "7"
     finally:
         other.communicate("\n", timeout=30)

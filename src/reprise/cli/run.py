@@ -91,7 +91,7 @@ def run(given: argparse.Namespace) -> int:
         raise UserError("--device cuda: no GPU is visible; write --device auto or cpu")
     experiments = chosen_experiments(given.tier, [*given.paper, *given.experiment], given.resolved)
     if gpus > 1 and given.one_gpu:
-        claim_gpu()
+        claim_gpu(gpus)
         gpus = 1
     elif gpus > 1 and given.part is None:
         return _archived(given, experiments, partial(print, file=sys.stderr), lambda say: _one_process_a_gpu(gpus))
@@ -224,7 +224,7 @@ def _one_process_a_gpu(gpus: int) -> int:
             [sys.executable, "-m", "reprise", *sys.argv[1:], "--part", f"{i}/{gpus}"],
             env=os.environ | {"CUDA_VISIBLE_DEVICES": name},
         )
-        for i, name in enumerate(gpu_ids()[:gpus])
+        for i, name in enumerate(gpu_ids(gpus))
     ]
 
     def forward(number: int, _: object) -> None:

@@ -80,7 +80,7 @@ def run(given: argparse.Namespace) -> int | None:
         raise UserError(f"{corpus}: no such corpus; run `{command}` ({dataset})")
     device = given.device or resolved.device
     if device != "cpu" and (visible := visible_gpus()) > 1 and gpus_wanted(resolved, visible):
-        claim_gpu()
+        claim_gpu(visible)
     # torch takes seconds to import: only once the input is known to be good.
     from reprise.training.loop import Job, run_job
 
