@@ -117,6 +117,13 @@ def test_divergence_is_told(corpus):
         finish(BatchedSGD(config(learning_rate=1e38), 0, corpus, "auto", CPU))
 
 
+def test_losses_too_large_for_a_perplexity_do_not_end_training(corpus):
+    training = BatchedSGD(config(learning_rate=1e5), 0, corpus, "auto", CPU)
+    finish(training)
+    assert training.history[-1]["valid"] > 1000  # nats/token: no float holds e to the power of this
+    assert training.note().startswith("valid ppl inf, test ppl inf")
+
+
 def test_wrong_input_is_told_in_one_line(corpus):
     with pytest.raises(UserError, match="batch_size"):
         BatchedSGD(config(batch_size=10**6), 0, corpus, "auto", CPU)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from reprise.evaluation.units import perplexity
 from reprise.training.protocol import Diverged, Outcome
 
 SPLITS = ("train", "valid", "test")
@@ -74,7 +75,7 @@ class HalvingSchedule:
         """What the last epoch brought, for the progress line."""
         last = self.history[-1]
         return (
-            f"valid ppl {math.exp(last['valid']):.2f}, test ppl {math.exp(last['test']):.2f}, "
+            f"valid ppl {perplexity(last['valid']):.2f}, test ppl {perplexity(last['test']):.2f}, "
             f"next learning rate {self.learning_rate:g}"
         )
 

@@ -19,6 +19,7 @@ from reprise.data.pairs import SPLITS, is_parallel, lines_of_test, source_of
 from reprise.errors import UserError
 from reprise.evaluation.bleu_counts import bleu_counts
 from reprise.evaluation.greedy import greedy
+from reprise.evaluation.units import perplexity
 from reprise.kernels.translation import translator_of
 from reprise.models.translation import initialise
 from reprise.training.pair_batches import Pairs
@@ -141,7 +142,7 @@ class Translation:
 
     def _note(self) -> str:
         if self.best:
-            return f"valid ppl {math.exp(self.history[self.best['epoch'] - 1]['valid']):.2f}"
+            return f"valid ppl {perplexity(self.best['valid']):.2f}"
         pairs = self.next * self.options["batch_size"]
         return f"training loss {self.nats / pairs:.2f} nats/pair" if self.part == "train" else "first epoch"
 
