@@ -167,6 +167,7 @@ def test_a_replica_that_cannot_be_trained_is_told_and_the_rest_is_trained(place)
     [
         (["--minutes", "0"], "--minutes 0"),
         (["--streams", "0"], "--streams 0"),
+        (["--streams", "33"], "--streams 33: a GPU has room for 32"),
         (["--part", "2/2"], "--part 2/2"),
         (["--paper", "nobody"], "no paper or experiment 'nobody'"),
         (["--device", "cuda"], "--device cuda: no GPU is visible"),

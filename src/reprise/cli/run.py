@@ -35,6 +35,9 @@ from reprise.training.stack_plan import Missing, cut, grouped, in_parts, missing
 if TYPE_CHECKING:
     from reprise.training.loop import Job
 
+_MOST_STREAMS = 32
+"""Stacks that can live on a GPU at a time: torch has no more pairs of streams (`kernels/stacked_streams.py`)."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tier", choices=TIERS, required=True)
@@ -85,6 +88,8 @@ def run(given: argparse.Namespace) -> int:
     for name in ("streams", "largest"):
         if getattr(given, name) < 1:
             raise UserError(f"--{name} {getattr(given, name)}: give a number of 1 or more")
+    if given.streams > _MOST_STREAMS:
+        raise UserError(f"--streams {given.streams}: a GPU has room for {_MOST_STREAMS}; give a number up to that")
     part, parts = _part(given.part)
     gpus = _gpus(given.device)
     if given.device == "cuda" and not gpus:
