@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 import shutil
 from dataclasses import replace
@@ -160,6 +162,27 @@ def test_a_replica_that_cannot_be_trained_is_told_and_the_rest_is_trained(place)
     assert run() == EXIT_FAILED
     assert records(right)
     assert "p/a replica 0: left out: engine: nonsense" in Path("out/logs/run/quick.log").read_text()
+
+
+@pytest.mark.parametrize(("number", "goes_on"), [(errno.EACCES, True), (errno.ENOSPC, False)])
+def test_a_file_that_cannot_be_had_leaves_out_its_replica_and_a_full_disk_ends_the_run(
+    number, goes_on, place, monkeypatch, capsys
+):
+    first, second = small("a"), small("b")
+    write([first, second])
+    run_job = timebox.run_job
+
+    def refused(job):
+        if job.resolved.experiment == "a":
+            raise OSError(number, os.strerror(number), "checkpoints/a")
+        return run_job(job)
+
+    monkeypatch.setattr(timebox, "run_job", refused)
+    assert run() == EXIT_FAILED
+    assert bool(records(second)) is goes_on
+    log, told = Path("out/logs/run/quick.log").read_text(), f"{os.strerror(number)}: 'checkpoints/a'"
+    assert (f"p/a replica 0: left out: [Errno {number}] {told}; mend the access" in log) is goes_on
+    assert ("checkpoints/a" in capsys.readouterr().err.splitlines()[-1]) is not goes_on
 
 
 @pytest.mark.parametrize(

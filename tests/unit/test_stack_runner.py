@@ -97,6 +97,18 @@ def test_what_another_process_finished_meanwhile_is_not_trained_again(corpus, tm
     assert (runner.failed, runner.unfinished) == ([], [])
 
 
+def test_what_another_process_trains_is_unfinished(corpus, tmp_path):
+    """`run` ended with 0, as if all were done."""
+    first, second = jobs_of([experiment("a", SENTENCES, corpus, replicas=2, max_epochs=1)], tmp_path)
+    said = []
+    runner = runner_of([[first, second]], said)
+    with replica_lock(second.state_path.with_suffix(".lock"), second.title):
+        runner.run(never)
+    assert (runner.failed, runner.unfinished) == ([], [second])
+    assert first.output.exists()
+    assert any(f"{second.title} is being trained by process" in line for line in said)
+
+
 def test_what_another_process_finished_while_one_waited_is_not_trained_again(corpus, tmp_path, theirs, capsys):
     (job,) = jobs_of([experiment("a", SENTENCES, corpus, max_epochs=1)], tmp_path, "stacked")
     theirs[job.title] = job.output

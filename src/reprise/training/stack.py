@@ -35,7 +35,8 @@ class StackRunner:
 
     `left` says how many seconds there are, `lease` how many there are with those of later calls, which go on from what
     is saved (as many without it); `usual` how many epochs an experiment takes; `streams` stacks train at a time.
-    `failed` holds the jobs that could not be trained, `unfinished` those for which there was no time.
+    `failed` holds the jobs that could not be trained, `unfinished` those that another process trains or for which there
+    was no time.
     """
 
     def __init__(
@@ -124,6 +125,7 @@ class StackRunner:
                 found.append((job, own, saved_state(job, self.say)))
             except Interrupted as busy:
                 self.say(str(busy))
+                self.unfinished.append(job)
             except (UserError, OSError) as error:
                 own.close()
                 remedy = "; make room or mend the access, then run it again" if isinstance(error, OSError) else ""

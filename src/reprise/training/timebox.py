@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import time
 from collections import deque
@@ -16,6 +17,7 @@ from reprise.training.loop import Job, run_job
 
 _PROBE_SECONDS = 5.0
 _RESERVE_SECONDS = 3.0  # for a save
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class TimeBox:
@@ -117,8 +119,11 @@ class SoloRunner:
                 self.queue.append((job, True))
             else:
                 self.unfinished.append(job)
-        except UserError as error:
-            self.say(f"{job.title}: left out: {error}")
+        except (UserError, OSError) as error:
+            if isinstance(error, OSError) and error.errno in _FULL:
+                raise  # nothing could be saved of the others either
+            remedy = "; mend the access, then run it again" if isinstance(error, OSError) else ""
+            self.say(f"{job.title}: left out: {error}{remedy}")
             self.failed.append(job)
         else:
             self.say(f"{job.title}: {record['status']}, {record['run']['wall_seconds']:.0f} s")
