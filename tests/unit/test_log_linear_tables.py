@@ -124,7 +124,7 @@ def test_splits_stand_beside_the_papers(context):
         "Test1": ["–", "1", "–"],
         "Test2": ["–", "1", "–"],
     }
-    assert read(table, "waiting")["Training"] == ["–", "not trained yet", "–"]
+    assert read(table, "waiting")["Training"] == ["–", "not run yet", "–"]
     assert list(dict.fromkeys(table.rows.corpus)) == ["Treebank toy", "Treebank other"]
 
 
@@ -149,13 +149,13 @@ def test_tags_are_those_of_the_paper_and_of_the_corpora(context):
     table = tags(context, "table-3", {})
     assert table.rows.tag.tolist() == PAPER_TAGS  # the toy treebank has no other
     rows = dict(zip(table.rows.tag, table.reading().to_numpy().tolist(), strict=True))
-    assert rows["POS:NIL"] == ["POS:NIL", "yes", "15", "1", *["not trained yet"] * 2]
+    assert rows["POS:NIL"] == ["POS:NIL", "yes", "15", "1", *["not run yet"] * 2]
     assert rows["Gender:Fem"][2:4] == ["2", "2"]
     assert rows["Case:Abl"][2:4] == ["0", "0"]
     absent = ", ".join(tag for tag in PAPER_TAGS if rows[tag][2] == "0")
     assert table.notes == [
         f"The treebank (Treebank toy): 10 tags, the paper's 52 without {absent}.",
-        "Another treebank (Treebank other): not trained yet.",
+        "Another treebank (Treebank other): not run yet.",
     ]
 
 

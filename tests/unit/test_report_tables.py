@@ -95,7 +95,7 @@ def test_checks_are_held_to_their_tolerance_and_name_their_claims(tmp_path):
         "Claims": "C1, C2",
     }
     assert (read["erratum"]["Held"], read["erratum"]["Largest error"]) == ("no", "0.25 parameters")
-    assert read["waiting"]["Comparison"] == "not trained yet"
+    assert read["waiting"]["Comparison"] == "not run yet"
     assert (read["waiting"]["Held"], read["waiting"]["Claims"]) == ("–", "–")
 
 

@@ -192,6 +192,12 @@ def test_a_count_is_equal_or_it_is_not():
         )
 
 
+def test_a_text_that_is_to_be_counted_is_not_said_to_be_untrained():
+    given = claim("threshold", level={"experiments": ["a"], "equals": 37751})
+    found = decide(given, runs("a", [], protocol="corpus-facts", paper=37751))
+    assert (found.verdict, found.sentence) == (NOT_RUN, "Not run yet: A.")
+
+
 def test_an_entropy_has_its_unit_and_the_papers_its_own():
     a, b = runs("a", LOW, paper=1.12, unit="nats/token"), runs("b", HIGH, paper=1.14, unit="nats/token")
     stated = [replace(r, entry=with_unit(r.entry, "bits/character")) for r in (a, b)]

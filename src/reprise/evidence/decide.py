@@ -8,7 +8,7 @@ from dataclasses import replace
 from reprise.config.claims import Claim, Term, UnitQuestion
 from reprise.evidence import comparisons, identities, optima, shares, unit_audit
 from reprise.evidence.contrasts import statements
-from reprise.evidence.runs import Runs
+from reprise.evidence.runs import Runs, trains
 from reprise.evidence.verdicts import NOT_RUN, NOT_TESTED, Covered, Decision, everything
 
 
@@ -71,7 +71,8 @@ def _undecidable(
 
 
 def _absence(absent: list[Runs]) -> str:
-    elsewhere = [r.title for r in absent if r.resolved is None]
-    waiting = [r.title for r in absent if r.resolved is not None]
-    said = {"Not run at this tier": elsewhere, "Not trained yet": waiting}
+    said: dict[str, list[str]] = {"Not run at this tier": [], "Not trained yet": [], "Not run yet": []}
+    for runs in absent:
+        waits = runs.resolved and ("Not trained yet" if trains(runs.resolved) else "Not run yet")
+        said[waits or "Not run at this tier"].append(runs.title)
     return " ".join(f"{words}: {'; '.join(titles)}." for words, titles in said.items() if titles)

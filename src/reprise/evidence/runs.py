@@ -36,6 +36,11 @@ def family_of(resolved: Resolved | None) -> tuple[str, ...] | None:
     return config["model"]["name"], config["data"]["dataset"], *map(str, task)
 
 
+def trains(resolved: Resolved) -> bool:
+    """Whether running it trains a model: a check computes errors, facts of a corpus are counted."""
+    return not resolved.is_check and PROTOCOLS[resolved.config["training"]["protocol"]].trains
+
+
 @dataclass(frozen=True)
 class Replica:
     """What one run record says. `best` is the highest point of every curve, which diverged replicas have too."""

@@ -16,23 +16,27 @@ from reprise.config.resolved import Resolved
 from reprise.config.schema import Dataset, Display, Experiment, Paper, Reported
 from reprise.data import ldc_wsj
 from reprise.errors import UserError
+from reprise.evidence.runs import trains
 from reprise.report.collected import CURVE_COLUMNS, METRIC_COLUMNS, read_claims, read_collected, read_samples
 from reprise.report.registry import of_experiments
 from reprise.report.replicas import Replicas
 
 NOT_RUN = "not run at this tier"
 NOT_TRAINED = "not trained yet"
+NOT_RUN_YET = "not run yet"
+"""Of what trains nothing: checks, and facts of a corpus."""
 REFERENCE = Path("config/reference")
 _LDC_TITLE = "Characters of the Treebank-3's raw Wall Street Journal text (LDC99T42)"
 
 
 @dataclass(frozen=True)
 class Status:
-    """How many replicas finished, diverged and are missing, of those that the tier asks for."""
+    """How many replicas finished, diverged and are missing, of those that the tier asks for; whether they train."""
 
     finished: int
     diverged: int
     missing: int
+    trains: bool = True
 
     @property
     def run(self) -> int:
@@ -45,10 +49,13 @@ class Status:
     @property
     def absence(self) -> str:
         """What stands where a result would, when no replica has run."""
-        return NOT_TRAINED if self.wanted else NOT_RUN
+        if not self.wanted:
+            return NOT_RUN
+        return NOT_TRAINED if self.trains else NOT_RUN_YET
 
     def __add__(self, other: Status) -> Status:
-        return Status(self.finished + other.finished, self.diverged + other.diverged, self.missing + other.missing)
+        counts = (getattr(self, key) + getattr(other, key) for key in ("finished", "diverged", "missing"))
+        return Status(*counts, trains=self.trains or other.trains)
 
 
 @dataclass(frozen=True)
@@ -149,11 +156,12 @@ class Context:
         finished, diverged = (int((rows.status == s).sum()) for s in ("finished", "diverged"))
         resolved = self.resolved(experiment)
         wanted = resolved.replicas if resolved else 0
-        return Status(finished, diverged, max(0, wanted - finished - diverged))
+        train = resolved is None or trains(resolved)
+        return Status(finished, diverged, max(0, wanted - finished - diverged), train)
 
     def total(self, experiments: Iterable[str]) -> Status:
         """The status of several experiments together."""
-        return sum((self.status(e) for e in experiments), Status(0, 0, 0))
+        return sum((self.status(e) for e in experiments), Status(0, 0, 0, trains=False))
 
     def reported(self, experiment: str, metric: str, split: str) -> tuple[bool, float | None]:
         """Whether the paper gives this number, and the number; None where it says that there is none."""

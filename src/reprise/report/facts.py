@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reprise.report import gso
-from reprise.report.context import NOT_RUN, NOT_TRAINED, Context
+from reprise.report.context import NOT_RUN, NOT_RUN_YET, NOT_TRAINED, Context
 from reprise.report.rounding import interval, plural
 
 _NAMED = 4
@@ -30,7 +30,8 @@ def replicas(context: Context, display_id: str) -> str:
     kinds = {
         "Diverged": {n: f"{s.diverged} of {s.run}" for n, s in states.items() if s.diverged},
         "Replicas still missing": {n: f"{s.missing} of {s.wanted}" for n, s in states.items() if s.run and s.missing},
-        NOT_TRAINED.capitalize(): {n: "" for n, s in states.items() if s.wanted and not s.run},
+        NOT_TRAINED.capitalize(): {n: "" for n, s in states.items() if s.wanted and not s.run and s.trains},
+        NOT_RUN_YET.capitalize(): {n: "" for n, s in states.items() if s.wanted and not s.run and not s.trains},
         NOT_RUN.capitalize(): {n: "" for n, s in states.items() if not s.wanted},
         "On another corpus at this tier": {n: "" for n, s in states.items() if s.run and context.replaced_dataset(n)},
     }
