@@ -81,8 +81,18 @@ def test_a_verdict_on_a_part_of_a_claim_says_so(tmp_path):
         assert f"C1: {said}" in set(table.reading()["Claims: as chosen → under it"])
         assert any(note.startswith(told) for note in table.notes) is (under is part)
     turned = {"width=nine": judged("reproduced", "inconclusive") | {"parts": [1, 3]}, "width=eight": whole}
-    flips = ["width=nine (reproduced, of 1 of 3 comparisons)", "width=eight (reproduced)"]
+    flips = ["width=nine (inconclusive → reproduced, of 1 of 3 comparisons)", "width=eight (reproduced)"]
     assert verdicts.flips(turned) == flips
+
+
+def test_what_turns_with_fewer_replicas_names_what_it_turns_from():
+    """ "Changes under rate (not reproduced)" stood beside a claim that is not reproduced, with its replicas."""
+    few = judged("not reproduced", "inconclusive") | {"fewer": True}
+    both = judged("reproduced", "direction only") | {"fewer": True, "parts": [4, 5]}
+    assert verdicts.flips({"rate": few, "law": both}) == [
+        "rate (inconclusive → not reproduced, with as few replicas)",
+        "law (direction only → reproduced, of 4 of 5 comparisons, with as few replicas)",
+    ]
 
 
 def test_claims_are_told_in_the_order_of_what_a_reader_asks(tmp_path):

@@ -74,12 +74,18 @@ def was_judged(alternative: Mapping[str, Any]) -> bool:
 
 
 def flips(alternatives: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """ "weight-law=corrected (direction only)" of every alternative that turns a claim."""
-    return [
-        f"{name} ({found['verdict']}{part_of(found).replace(' (', ', of ').removesuffix(')')})"
-        for name, found in alternatives.items()
-        if found["flips"]
-    ]
+    """ "weight-law=corrected (direction only)" of every alternative that turns a claim.
+
+    Where a part of it was looked at, or as few replicas as were trained under the alternative, what it turns from need
+    not be the claim's verdict, beside which this stands: "(inconclusive → not reproduced, with as few replicas)".
+    """
+    return [f"{name} ({_flip(found)})" for name, found in alternatives.items() if found["flips"]]
+
+
+def _flip(found: Mapping[str, Any]) -> str:
+    limits = part_of(found).replace(" (", ", of ") + fewer_of(found).replace(" (", ", ")
+    turn = f"{found['before']} → {found['verdict']}" if limits else found["verdict"]
+    return turn + limits.replace(")", "")
 
 
 def how_many_run(alternatives: Mapping[str, Mapping[str, Any]]) -> str:
