@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -223,7 +224,19 @@ def test_agreement_is_shown_by_feature_and_distance(project, tmp_path):
     assert read["LL-RNN, M = 10", "all"]["All"] == "not trained yet"
     frequent = [model for model, feature in read if model.startswith("the more frequent form") and feature == "all"]
     assert len(frequent) == 2, "one a corpus"
+    assert "Sequoia" in frequent[1], "in the order of the models"
     assert read[frequent[0], "all"]["All"] == "50.0 % of 100"
     assert table.notes == [
         "LL-RNN, M = 2500 against RNN, percentage points: 12.5 of all pairs, 10.0 at distance 1, 15.0 at distance 3-8."
     ]
+
+
+def test_the_claim_about_agreement_stands_beside_its_numbers(project, tmp_path):
+    found = {"verdict": "direction only", "experiments": ["rnn", "ll-m2500"], "alternatives": {}}
+    rows = [*judged("rnn", 0.8, 0.6), *judged("ll-m2500", 0.9, 0.75)]
+    made = replace(context(project, tmp_path, rows), claims={"L10": found})
+    read = {
+        (r["Model"], r["Feature"]): r["Claims"] for r in agreement(made, "agreement", {}).reading().to_dict("records")
+    }
+    assert {key for key, claims in read.items() if claims != "–"} == {("RNN", "all"), ("LL-RNN, M = 2500", "all")}
+    assert read["RNN", "all"] == "L10 direction only"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pandas as pd
 import pytest
 from gso_report_helpers import losses, project_of
 from gso_report_helpers import make_context as make_gso
@@ -14,6 +15,7 @@ from reprise.config.schema import Erratum
 from reprise.errors import UserError
 from reprise.report import reductions, verdicts
 from reprise.report.assumptions import outcomes, sentence
+from reprise.report.tables import Table
 from reprise.report.tables.arithmetic import errata
 from reprise.report.tables.assumptions import consequences
 from reprise.report.tables.claims import verdicts as claims_table
@@ -229,6 +231,21 @@ def test_claims_stand_beside_the_experiments_they_rest_on(tmp_path):
         "No claim of the paper is about these numbers."
     )
     assert "Claims" not in perplexity(with_claims(tmp_path, {}), "perplexity", {}).reading()
+
+
+def test_rows_under_another_choice_say_whose_verdicts_stand_there(tmp_path):
+    def noted(claims, *experiments):
+        table = Table([], pd.DataFrame({"experiment": experiments}), [])
+        return verdicts.beside(with_claims(tmp_path, claims), table, lambda row: ("*",)).notes
+
+    (under,) = noted(TURNED, "ptb-a", "ptb-a@width=nine")
+    assert under.startswith("Claims of a row under another choice have the verdicts")
+    assert noted(TURNED, "ptb-a") == []
+    # What this tier does not look at under the choice has claims at others.
+    assert noted({"C1": claim("not run", ["ptb-a"])}, "ptb-a@width=nine") == []
+    assert noted({"C1": claim("not run", ["ptb-c"])}, "ptb-a@width=nine") == [
+        "No claim of the paper is about these numbers."
+    ]
 
 
 def test_the_claims_table_tells_none_turns_it_from_none_run(tmp_path):

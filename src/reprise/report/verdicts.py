@@ -15,6 +15,10 @@ from reprise.report.rounding import NONE, plural
 from reprise.report.tables import Column, Table
 
 _NO_CLAIM = "No claim of the paper is about these numbers."
+_UNDER = (
+    "Claims of a row under another choice have the verdicts that they come to under it; those as chosen stand in the "
+    "table of claims."
+)
 
 
 def of_experiments(context: Context, names: Iterable[str], about: Collection[str] = ("*",)) -> str:
@@ -53,19 +57,25 @@ def beside(context: Context, table: Table, about: About, only: Collection[str] =
     """The table with a last column of the claims that a row is about: they rest on its experiment and its metrics.
 
     A row names one experiment, or has a tuple of several; "<paper>/<experiment>" is one of another paper. `only`: these
-    claims alone. Where claims were judged and none of them is about a row, a note says so in place of the column.
+    claims alone. Where claims were judged and none of them is about a row, a note says so in place of the column; rows
+    of variants alone say nothing of that, where a claim is about their experiments and not looked at under the choice.
     """
-    said = []
+    said, under, untold = [], False, False
     for row in table.rows.to_dict("records"):
         names = row["experiment"] if isinstance(row["experiment"], tuple) else (row["experiment"],)
         there = context.papers.get(names[0].rpartition("/")[0], context)
         if only:
             there = replace(there, claims={key: found for key, found in there.claims.items() if key in only})
-        said.append(of_experiments(there, (name.rpartition("/")[2] for name in names), about(row)))
+        names = [name.rpartition("/")[2] for name in names]
+        said.append(of_experiments(there, names, about(row)))
+        varied = any("@" in name for name in names)
+        under |= varied and bool(said[-1])
+        untold |= varied and bool(of_experiments(there, (name.partition("@")[0] for name in names), about(row)))
     if any(said):
         columns = [*table.columns, Column("Claims", lambda row: row["claims"] or NONE, words=True)]
-        return replace(table, columns=columns, rows=table.rows.assign(claims=said))
-    return replace(table, notes=[*table.notes, _NO_CLAIM]) if context.claims else table
+        notes = [*table.notes, _UNDER] if under else table.notes
+        return replace(table, columns=columns, rows=table.rows.assign(claims=said), notes=notes)
+    return replace(table, notes=[*table.notes, _NO_CLAIM]) if context.claims and not untold else table
 
 
 def was_judged(alternative: Mapping[str, Any]) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from reprise.report import verdicts
 from reprise.report.context import Context, of_experiment
 from reprise.report.rounding import NONE, fixed, integer, mean
 from reprise.report.tables import Column, Table
@@ -46,12 +47,20 @@ def agreement(context: Context, table_id: str, options: Mapping[str, Any]) -> Ta
     groups = {name: _groups(context, name) for name in names}
     spans = list(dict.fromkeys(span for found in groups.values() for _, span in found)) or [ALL]
     judged = [(name, METRIC, context.entry(name).title) for name in names]
-    corpora = {_corpus(context, name): name for name in reversed(names) if groups[name]}
+    corpora: dict[str, str] = {}
+    for name in filter(groups.get, names):
+        corpora.setdefault(_corpus(context, name), name)
     judged += [(name, BY_FREQUENCY, f"the more frequent form, {corpus}") for corpus, name in corpora.items()]
     rows = [_row(context, *one, feature, groups, spans) for one in judged for feature in _features(groups[one[0]])]
     columns = [Column(key.capitalize(), lambda row, key=key: row[key], words=True) for key in ("model", "feature")]
     columns += [_share(span) for span in spans]
-    return Table(columns, pd.DataFrame(rows), _compared(context, names, groups, spans))
+    table = Table(columns, pd.DataFrame(rows), _compared(context, names, groups, spans))
+    return verdicts.beside(context, table, _about)
+
+
+def _about(row: Mapping[str, Any]) -> list[str]:
+    """Claims are about models, not about what counting gives."""
+    return [f"{METRIC}/{row['feature']}/{ALL}/* {SPLIT}"] if row["metric"] == METRIC else []
 
 
 def _row(
@@ -63,7 +72,8 @@ def _row(
     groups: Mapping[str, Mapping[tuple[str, str], int]],
     spans: list[str],
 ) -> dict[str, Any]:
-    row = {"experiment": name, "model": title, "feature": feature, "absence": context.status(name).absence}
+    absence = context.status(name).absence
+    row = {"experiment": name, "model": title, "feature": feature, "metric": metric, "absence": absence}
     for span in spans:
         row[span] = mean(context.values(name, f"{metric}/{feature}/{ALL}/{span}", SPLIT))
         row[f"{span}: pairs"] = groups[name].get((feature, span))
