@@ -63,7 +63,7 @@ def test_the_order_by_position_is_decided_on_the_experiment_of_figure_3():
     assert judged("G15", *falling).verdict == REPRODUCED
     found = judged("G15-late", *falling)
     assert found.verdict == REPRODUCED
-    assert "Test cross entropy of letters 9 to 13 0.2967 nats per token" in found.sentence
+    assert "Test cross-entropy of letters 9 to 13: 0.2967 nats per token" in found.sentence
     assert judged("G15", *((b, a, c, d) for a, b, c, d in falling)).verdict == NOT
     assert judged("G15-late", *((a, b, d, c) for a, b, c, d in falling)).verdict == NOT
 

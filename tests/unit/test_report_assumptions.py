@@ -175,7 +175,7 @@ def test_folds_are_compared_with_their_own_and_other_measures_take_the_same_reco
     # Fold 0 against fold 0, not against the mean of both.
     assert rows.difference["smaller", "t1-rnn"] == pytest.approx(0.25)
     read = table.reading().set_index("Alternative")
-    (macro,) = [name for name in read.index if name.startswith("macro: cross entropy macro in place of cross entropy")]
+    (macro,) = [name for name in read.index if name.startswith("macro: cross-entropy macro in place of cross-entropy")]
     assert read[UNDER_IT][macro] == "the same records"
     assert len(table.rows) > len(project_of("paper").papers["gso"].assumptions)
     assert {e.assumption for e in resolve_tier(project_of("paper")) if e.assumption} <= set(table.rows.assumption)

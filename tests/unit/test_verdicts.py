@@ -192,6 +192,36 @@ def test_a_count_is_equal_or_it_is_not():
         )
 
 
+def test_a_difference_of_shares_is_at_most_one():
+    low, high = runs("a", [0.1, 0.3, 0.8], unit="share"), runs("b", [1.0, 1.0, 1.0], unit="share")
+    assert "95 % interval −0.30 to 1.00" in decide(A_BELOW_B, low, high).sentence
+    plain = (runs("a", [0.1, 0.3, 0.8]), runs("b", [1.0, 1.0, 1.0]))
+    assert "95 % interval −0.30 to 1.50" in decide(A_BELOW_B, *plain).sentence
+
+
+def test_the_logarithm_of_a_probability_is_at_most_zero():
+    quantity = ("expected_log_probability", "hansel")
+    level = {"experiments": ["a"], "at_least": -0.7}
+    given = claim("threshold", level=level, metric=quantity[0], split=quantity[1])
+    there = runs("a", [1.0] * 3, unit="nats", more={quantity: [-0.02, -0.1, -0.2]})
+    assert "(A; 95 % interval −0.331 to 0.000; 3 replicas)" in decide(given, there).sentence
+
+
+def test_a_name_that_ends_in_a_number_and_the_number_are_told_apart():
+    quantity = ("words_in_book@250", "sample")
+    level = {"experiments": ["a"], "at_least": 0.1}
+    given = claim("threshold", level=level, metric=quantity[0], split=quantity[1])
+    found = decide(given, runs("a", [1.0] * 3, unit="share", more={quantity: [0.2, 0.22, 0.24]}))
+    assert found.sentence.startswith("Share of words that the book has in sampled texts at step 250: 0.220 (A; ")
+
+
+def test_what_is_counted_has_as_many_decimals_as_its_difference_needs():
+    """−39.69 against −40 were 0.3069 apart."""
+    facts = (runs(name, [value], protocol="corpus-facts") for name, value in (("a", -40.00136), ("b", -39.69449)))
+    sentence = decide(A_BELOW_B, *facts).sentence
+    assert sentence.startswith("Test perplexity −40.0014 (A) against −39.6945 (B): 0.3069 lower (counted")
+
+
 def test_a_text_that_is_to_be_counted_is_not_said_to_be_untrained():
     given = claim("threshold", level={"experiments": ["a"], "equals": 37751})
     found = decide(given, runs("a", [], protocol="corpus-facts", paper=37751))

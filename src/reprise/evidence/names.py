@@ -56,6 +56,11 @@ _DISTINCT = re.compile(r"distinct_(?P<n>\d+)")
 _DISTANT = re.compile(r"(?P<metric>.+)_at_(?P<distance>\d+)")
 
 
+def plain(metric: str) -> str:
+    """ "cross-entropy macro": a metric without words of its own."""
+    return metric.replace("cross_entropy", "cross-entropy").replace("_", " ")
+
+
 def name_of(metric: str, split: str) -> str:
     """ "test perplexity": the metric of the split. One without words of its own has its name, without underscores.
 
@@ -91,7 +96,7 @@ def _name(metric: str, split: str) -> str:
             return f"log10 of the Jacobian's norm over {found['distance']} words {_JACOBIAN.get(split, of)}"
         return f"{_name(found['metric'], split)} over {found['distance']} words"
     where = f"after {of}" if split in _PROMPTS else f"in {of}"
-    words = _METRICS.get(metric, f"{{split}} {metric.replace('_', ' ')}")
+    words = _METRICS.get(metric, f"{{split}} {plain(metric)}")
     return words.format(split=of, where=where).strip()
 
 

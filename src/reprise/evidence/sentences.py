@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 from reprise.evidence.contrasts import Term
@@ -42,11 +43,12 @@ def _difference(part: Compared, runs: Mapping[str, Runs], kind: str) -> str:
     (_, high), (_, low) = part.statement.plain.weights
     found, decimals = part.plain.estimate.value, _decimals(part)
     word, sign = ("lower", 1) if found >= 0 else ("higher", -1)
+    within = (-1.0, 1.0) if _unit_of(low, runs) == _unit_of(high, runs) == "share" else None
     where = "" if low.quantity == high.quantity else f", {metric_name(high.quantity)}"
-    text = f"{_first_letter_up(metric_name(low.quantity))} {number(part.means[1], decimals)}{_unit(low, runs)} "
+    text = f"{_named(low)} {number(part.means[1], decimals)}{_unit(low, runs)} "
     text += f"({runs[low.experiment].title}) against "
     text += f"{number(part.means[0], decimals)} ({runs[high.experiment].title}{where}): "
-    text += f"{number(abs(found), decimals)} {word} ({_precision(part, kind, sign)})"
+    text += f"{number(abs(found), decimals)} {word} ({_precision(part, kind, sign, within=within)})"
     if part.statement.margin:
         text += f", {margin_words(kind, part.statement.margin)}"
     if part.paper is None:
@@ -75,8 +77,10 @@ def _gap(part: Compared, runs: Mapping[str, Runs], kind: str) -> str:
 
 def _level(part: Compared, runs: Mapping[str, Runs], kind: str) -> str:
     ((sign, term),), shift = part.statement.plain.weights, part.statement.plain.offset
-    text = f"{_first_letter_up(metric_name(term.quantity))} {number(part.means[0], _decimals(part))}"
-    within = (0.0, 1.0) if runs[term.experiment].unit(term.quantity) == "share" else None
+    text = f"{_named(term)} {number(part.means[0], _decimals(part, level=True))}"
+    within = (0.0, 1.0) if _unit_of(term, runs) == "share" else None
+    if metric_name(term.quantity).startswith("ln P"):
+        within = (-math.inf, 0.0)
     text += f"{_unit(term, runs)} ({runs[term.experiment].title}; {_precision(part, kind, int(sign), shift, within)}), "
     words = "exactly" if len(part.tests) > 1 else "at least" if sign > 0 else "at most"
     text += f"{words} {number(-sign * shift)} asked."
@@ -85,8 +89,18 @@ def _level(part: Compared, runs: Mapping[str, Runs], kind: str) -> str:
     return f"{text} {_source(part, runs)} {number((part.paper - shift) * sign)}{_printed_unit(part, runs)}."
 
 
+def _named(term: Term) -> str:
+    """The name of the number that comes next: "Test perplexity", "Share of spaces in sampled texts at step 250:"."""
+    name = _first_letter_up(metric_name(term.quantity))
+    return f"{name}:" if name[-1].isdigit() else name
+
+
 def _unit(term: Term, runs: Mapping[str, Runs]) -> str:
-    return unit_words(runs[term.experiment].unit(term.quantity))
+    return unit_words(_unit_of(term, runs))
+
+
+def _unit_of(term: Term, runs: Mapping[str, Runs]) -> str | None:
+    return runs[term.experiment].unit(term.quantity)
 
 
 def _source(part: Compared, runs: Mapping[str, Runs]) -> str:
@@ -106,8 +120,12 @@ def _printed_unit(part: Compared, runs: Mapping[str, Runs]) -> str:
     return f", printed as{listed([unit_words(unit) for unit in units])}" if units else ""
 
 
-def _decimals(part: Compared) -> int | None:
+def _decimals(part: Compared, level: bool = False) -> int | None:
+    """Those of the error, or of the difference where there is none; of what is counted as many as any number needs."""
     estimate = part.plain.estimate
+    if part.plain.method == "exact" and not level:
+        shown = [number(value) for value in (*part.means, estimate.value)]
+        return None if any("e" in text for text in shown) else max(len(text.partition(".")[2]) for text in shown)
     return digits(estimate.value if estimate.error is None else estimate.error)
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from reprise.errors import UserError, known
 from reprise.evidence.contrasts import terms_of
-from reprise.evidence.names import name_of
+from reprise.evidence.names import name_of, plain
 from reprise.report import verdicts
 from reprise.report.assumptions import Outcome, outcomes, sentence
 from reprise.report.context import Context, of_experiment
@@ -107,8 +107,8 @@ def _rows(
         claims: str | None = verdicts.turns(outcome.claims.items()) or None
         before = ""
         if choice.metrics:
-            said = "; ".join(f"{other} in place of {metric}" for metric, other in choice.metrics.items())
-            shown = {"settings": said.replace("_", " "), "claims": claims, "first": first}
+            said = "; ".join(f"{plain(other)} in place of {plain(metric)}" for metric, other in choice.metrics.items())
+            shown = {"settings": said, "claims": claims, "first": first}
             yield under | {"absence": _SAME} | shown
             first = False
         for name in choice.experiments:
