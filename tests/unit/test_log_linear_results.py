@@ -100,7 +100,10 @@ def test_perplexities_stand_beside_those_of_the_paper(project, tmp_path):
     factor = math.exp(6.1) / math.exp(5.0)
     (sentence,) = (n for n in table.notes if "factor" in n)
     assert f"a factor of {factor:.2f} (paper: 2.69)" in sentence
-    assert "LL-RNN, M = 2500, the best of 2" in sentence
+    assert "LL-RNN, M = 2500, the best of 2: a factor" in sentence
+    two = [*metrics("sequoia-rnn", 4.0, 5.3, 5.3), *metrics("sequoia-ll-m2500", 4.1, 4.6, 4.6)]
+    alone = perplexities(context(project, tmp_path, two), "sequoia", {})
+    assert "of LL-RNN, M = 2500, Sequoia: a factor of" in alone.notes[1], "of one model there is no best"
     assert "release 2.5" in table.notes[0]
     assert "Paper: UD French (GSD), release 1.3" in table.notes[0]
 
@@ -150,7 +153,9 @@ def test_what_a_control_is_not_stands_under_the_table(project, tmp_path):
     """Issue 5: "features from training data alone" is not claimed of the rebuilt treebank."""
     for rows in (RESULTS, []):
         table = controls(context(project, tmp_path, rows), "controls", {"base": "rnn", "full": "ll-m2500"})
-        start = "LL-RNN, b and features from training data: On the rebuilt treebank the features of the training part"
+        start = (
+            'LL-RNN, b and features from training data: At the tier "reduced", on the rebuilt treebank, the features'
+        )
         assert table.notes[-1].startswith(start)
 
 

@@ -158,8 +158,9 @@ def _factor(context: Context, names: list[str]) -> list[str]:
     rnn, best = (min(some, key=lambda name: ours[name]) for some in there.values())
     values = [perplexity(ours[name]) for name in (rnn, best)]
     titles = [context.entry(name).title for name in (rnn, best)]
-    text = f"Test1: perplexity {fixed(values[0], 0)} of {titles[0]} and {fixed(values[1], 0)} of {titles[1]}, the best "
-    text += f"of {len(there['log-linear'])}: a factor of {fixed(values[0] / values[1], 2)}"
+    best_of = f", the best of {count}" if (count := len(there["log-linear"])) > 1 else ""
+    text = f"Test1: perplexity {fixed(values[0], 0)} of {titles[0]} and {fixed(values[1], 0)} of {titles[1]}{best_of}: "
+    text += f"a factor of {fixed(values[0] / values[1], 2)}"
     reported = {name: _paper(context, name, "test1") for name in names}
     given = {o: [reported[name] for name in some if reported[name] is not None] for o, some in by_output.items()}
     if all(given.values()):
