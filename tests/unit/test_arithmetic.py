@@ -148,7 +148,7 @@ def test_the_table_shows_what_does_not_agree_first(tmp_path):
     assert (equal["Printed"], equal["Value"]) == ("the same", "200 and 198")
     assert (equal["Formula"], equal["Agreement"]) == ("200 and b / 2; b = 396", f"not exactly ({more})")
     assert (good["Formula"], good["Agreement"]) == ("a + 1; a = 2", "agrees")
-    assert table.notes[0] == "Of 3 numbers: does not agree 1, not exactly 1, agrees 1."
+    assert table.notes[0] == "Of 3 numbers: does not agree 1; not exactly 1; agrees 1."
     assert "A number: Under five folds." in table.notes
     alone = {"bad": numbers["bad"].model_copy(update={"text": "A number is printed."})}
     context = make_context(tmp_path, paper=paper.model_copy(update={"arithmetic": alone}))

@@ -166,6 +166,11 @@ def test_the_state_of_an_alternative_tells_not_run_from_no_change(tmp_path):
     )
 
 
+def test_of_one_alternative_none_is_run(tmp_path):
+    untrained = [row for row in METRICS if not row["variant"]]
+    assert sentence(make_context(tmp_path, metrics=untrained)).startswith("0 of 1 alternative of our choices is run")
+
+
 def test_folds_are_compared_with_their_own_and_other_measures_take_the_same_records(tmp_path):
     smaller = [m | {"variant": "learning-rate=smaller"} for m in losses("t1-rnn", 0, 1.5)]
     metrics = [*losses("t1-rnn", 0, 1.25), *losses("t1-rnn", 1, 1.75), *smaller]

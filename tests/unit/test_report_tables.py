@@ -96,6 +96,10 @@ def test_checks_are_held_to_their_tolerance_and_name_their_claims(tmp_path):
     }
     assert (read["erratum"]["Held"], read["erratum"]["Largest error"]) == ("no", "0.25 parameters")
     assert read["waiting"]["Comparison"] == "not run yet"
+    shares = [{**row, "unit": "share"} if row["experiment"] == "erratum" else row for row in METRICS]
+    assert (
+        by(errors(make_context(tmp_path, metrics=shares), "checks", {}), "check")["erratum"]["Largest error"] == "0.25"
+    )
     assert (read["waiting"]["Held"], read["waiting"]["Claims"]) == ("–", "–")
 
 

@@ -79,7 +79,8 @@ def sentence(context: Context) -> str:
     if not found:
         return ""
     run = sum(outcome.complete for outcome in found)
-    text = f"{run} of {plural(len(found), 'alternative')} of our choices {'is' if run == 1 else 'are'} run"
+    is_or_are = "is" if 1 in (run, len(found)) else "are"
+    text = f"{run} of {plural(len(found), 'alternative')} of our choices {is_or_are} run"
     if part := sum(o.status.run > 0 and not o.complete for o in found):
         text += f", {part} in part"
     judged = {key for o in found for key, entry in o.claims.items() if verdicts.was_judged(entry)}

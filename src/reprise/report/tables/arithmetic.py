@@ -38,7 +38,7 @@ def printed(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
     rows.sort(key=lambda row: row["agreement"] == AGREES)
     counts = Counter(row["agreement"] for row in rows)
     notes = (
-        [f"Of {plural(len(rows), 'number')}: {', '.join(f'{words} {n}' for words, n in counts.most_common())}."]
+        [f"Of {plural(len(rows), 'number')}: {'; '.join(f'{words} {n}' for words, n in counts.most_common())}."]
         if rows
         else []
     )

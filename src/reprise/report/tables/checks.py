@@ -11,7 +11,7 @@ from reprise.report.context import Context, of_experiment
 from reprise.report.rounding import NONE, significant
 from reprise.report.tables import Column, Table
 
-_UNITS = {"relative": "", "1": ""}
+_UNITS = {"relative": "", "1": "", "share": ""}
 
 
 def errors(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
