@@ -246,7 +246,7 @@ def test_a_diverged_replica_stands_in_its_experiments_card(rendered):
     card = text[text.index('id="experiment-toy-rnn-t10"') : text.index('id="experiment-toy-rnn-t20"')]
     assert "1 diverged" in card
     assert '<td class="bad">diverged</td>' in card
-    assert "0.65 ± 4.45" in card
+    assert "0.7 ± 4.4" in card
 
 
 def test_two_displays_of_one_name_are_refused():

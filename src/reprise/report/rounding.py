@@ -61,7 +61,8 @@ def spread(centre: float | None, std: float | None, places: int, share: bool = F
 def even(centre: float | None, reach: float | None, digits: int = 5, share: bool = False) -> str:
     """A number of unknown size to so many significant digits, a count in full; with ± both to the same decimals.
 
-    There are as many decimals as the number has so, or as two digits of what stands after ± need. `share`: as `spread`.
+    There are as many decimals as two digits of what stands after ± need, as in the sentences of claims: what varies by
+    0.14 is not known to a hundred-thousandth. `share`: as `spread`.
     """
     if pd.isna(centre):
         return NONE
@@ -71,7 +72,7 @@ def even(centre: float | None, reach: float | None, digits: int = 5, share: bool
     if "e" in text and abs(centre) < 1:
         return _beside(centre, reach, lambda value: text if value == centre else significant(value, 2), share)
     text = "" if "e" in text else text
-    places = max(len(text.partition(".")[2]), decimals(reach) or 0)
+    places = decimals(reach) if reach else len(text.partition(".")[2])
     return _beside(centre, reach, lambda value: fixed(value, places), share)
 
 
