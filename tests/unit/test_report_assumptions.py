@@ -253,6 +253,14 @@ def test_rows_under_another_choice_say_whose_verdicts_stand_there(tmp_path):
     ]
 
 
+def test_the_claims_table_says_that_comparisons_are_tested_together(tmp_path):
+    """1 of 10, at most 45 % by its interval, stood in an inconclusive claim of more than 50 %."""
+    part = {"interval": [0.0, 0.45]}
+    for parts, noted in (([part, part], True), ([part], False), ([{"interval": None}] * 2, False), ([{}, {}], False)):
+        table = claims_table(with_claims(tmp_path, {k: TURNED[k] | {"parts": parts} for k in TURNED}), "checks", {})
+        assert any("after Holm" in note for note in table.notes) is noted
+
+
 def test_the_claims_table_tells_none_turns_it_from_none_run(tmp_path):
     claims = {**TURNED, "C2": claim("not run", ["ptb-a"], {"width=nine": judged("not run", "reproduced")})}
     read = claims_table(with_claims(tmp_path, claims), "checks", {}).reading().set_index("Claim")

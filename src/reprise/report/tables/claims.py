@@ -46,6 +46,8 @@ def verdicts(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     frame = pd.DataFrame(rows, columns=_KEYS).astype({"replicas": "Int64"})
     counts = Counter(row["verdict"] for row in rows)
     notes = [f"Of {plural(len(rows), 'claim')}: {', '.join(f'{n} {verdict}' for verdict, n in counts.most_common())}."]
+    if any(_tests_several(context.claims[row["claim"]]) for row in rows):
+        notes.append(_TOGETHER)
     notes += [f"{row['claim']}: {row['criterion'].strip()}" for row in rows if row["criterion"]]
     return Table(_COLUMNS, frame, notes if rows else [])
 
@@ -59,6 +61,16 @@ def _changes(row: Mapping[str, Any]) -> str:
     return "; ".join(filter(None, (row["flips"], row["alternatives"]))) or NONE
 
 
+def _tests_several(found: Mapping[str, Any]) -> bool:
+    """Whether chance is in several of a claim's comparisons."""
+    intervals = filter(None, (part.get("interval") for part in found.get("parts", ())))
+    return sum(low < high for low, high in intervals) > 1
+
+
+_TOGETHER = (
+    "Several comparisons of one claim are tested together, after Holm: what the 95 % interval of one alone excludes "
+    "may then be left open."
+)
 _KEYS = [
     *("claim", "text", "place", "kind", "verdict", "records", "sentence", "replicas"),
     *("flips", "alternatives", "criterion"),
