@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reprise.report.rounding import deviation, even, mean, spread
+from reprise.report.rounding import deviation, even, least_of, mean, spread
 
 # In floating point their mean is another number, and their deviation 5e-16.
 EQUAL = [2.980274009133912] * 3
@@ -49,3 +49,11 @@ def test_an_interval_says_how_many_digits_are_known():
 def test_nothing_has_no_mean_and_one_value_no_deviation():
     assert mean([]) is None
     assert deviation([1.0]) is None
+
+
+def test_a_perplexity_is_at_least_1():
+    """331.71 ± 482.69, of three replicas two of which went astray."""
+    assert spread(331.71, 482.69, 2, least=1.0) == "331.71 (1.00–814.40)"
+    assert spread(331.71, 12.3, 2, least=1.0) == "331.71 ± 12.30"
+    assert even(2.667, 2.868, least=least_of("expected_rank")) == "2.7 (1.0–5.5)"
+    assert (least_of("perplexity"), least_of("cross_entropy"), least_of(None)) == (1.0, None, None)

@@ -32,7 +32,7 @@ def metrics(context: Context, experiment: Resolved, rows: pd.DataFrame) -> list[
         values = measured(context, experiment.experiment, metric, split)
         # Numbers that are counted do not vary: nothing stands beside them.
         reach = values.reach if values.own or values.reach else None
-        ours = rounding.even(values.mean, reach, share=unit == "share")
+        ours = rounding.even(values.mean, reach, share=unit == "share", least=rounding.least_of(metric))
         if metric in _OF_REPLICAS and values.n:
             low, high = (rounding.fixed(end, 2) for end in clopper_pearson(round(values.mean * values.n), values.n))
             ours = rounding.from_to(rounding.fixed(values.mean, 2), low, high)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -11,6 +12,12 @@ from reprise.evidence.wording import digits as decimals
 
 NONE = "–"
 """Stands where there is no number to show."""
+_LEAST = {"perplexity": 1.0, "expected_rank": 1.0}
+
+
+def least_of(metric: str | None) -> float | None:
+    """Where a metric's numbers begin, those of shares apart; None where that is not said here."""
+    return _LEAST.get(metric) if isinstance(metric, str) else None
 
 
 def fixed(value: float | None, places: int) -> str:
@@ -48,39 +55,48 @@ def mean(values: Sequence[float] | np.ndarray) -> float | None:
     return float(np.mean(values) if np.ptp(values) else np.asarray(values)[0])
 
 
-def spread(centre: float | None, std: float | None, places: int, share: bool = False) -> str:
+def spread(
+    centre: float | None, std: float | None, places: int, share: bool = False, least: float | None = None
+) -> str:
     """Mean ± what is given, an interval's half or a deviation, as the head above says; the mean alone without it.
 
-    The mean of a `share` is from 0 to 1, and so is its interval: see `_beside`.
+    The mean of a `share` is from 0 to 1, and so is its interval; `least` is where any other begins: see `_beside`.
     """
     if pd.isna(centre) or pd.isna(std):
         return fixed(centre, places)
-    return _beside(centre, std, lambda value: fixed(value, places), share)
+    return _beside(centre, std, lambda value: fixed(value, places), _ends(share, least))
 
 
-def even(centre: float | None, reach: float | None, digits: int = 5, share: bool = False) -> str:
+def even(
+    centre: float | None, reach: float | None, digits: int = 5, share: bool = False, least: float | None = None
+) -> str:
     """A number of unknown size to so many significant digits, a count in full; with ± both to the same decimals.
 
     There are as many decimals as two digits of what stands after ± need, as in the sentences of claims: what varies by
-    0.14 is not known to a hundred-thousandth. `share`: as `spread`.
+    0.14 is not known to a hundred-thousandth. `share`, `least`: as `spread`.
     """
     if pd.isna(centre):
         return NONE
     text = integer(centre) if float(centre).is_integer() and abs(centre) >= 10 else significant(centre, digits)
     if pd.isna(reach):
         return text
+    ends = _ends(share, least)
     if "e" in text and abs(centre) < 1:
-        return _beside(centre, reach, lambda value: text if value == centre else significant(value, 2), share)
+        return _beside(centre, reach, lambda value: text if value == centre else significant(value, 2), ends)
     text = "" if "e" in text else text
     places = decimals(reach) if reach else len(text.partition(".")[2])
-    return _beside(centre, reach, lambda value: fixed(value, places), share)
+    return _beside(centre, reach, lambda value: fixed(value, places), ends)
 
 
-def _beside(centre: float, reach: float, show: Callable[[float], str], share: bool) -> str:
-    """ "0.93 ± 0.05"; of a share whose interval would pass 0 or 1, its ends, the one cut there: "0.98 (0.91–1.00)"."""
+def _ends(share: bool, least: float | None) -> tuple[float, float]:
+    return (0.0, 1.0) if share else (-math.inf if least is None else least, math.inf)
+
+
+def _beside(centre: float, reach: float, show: Callable[[float], str], ends: tuple[float, float]) -> str:
+    """ "0.93 ± 0.05"; of an interval that would pass what can be, its ends, the one cut there: "0.98 (0.91–1.00)"."""
     low, high = centre - reach, centre + reach
-    if share and (low < 0 or high > 1) and show(reach) != show(0.0):
-        return from_to(show(centre), show(max(low, 0.0)), show(min(high, 1.0)))
+    if (low < ends[0] or high > ends[1]) and show(reach) != show(0.0):
+        return from_to(show(centre), show(max(low, ends[0])), show(min(high, ends[1])))
     return f"{show(centre)} ± {show(reach)}"
 
 

@@ -77,8 +77,13 @@ def difference_reach(context: Context, name: str, other: str, metric: str, split
     return _reach(found) if found else None
 
 
-def meaning(context: Context, names: Iterable[str], gaps: bool = False, shares: bool = False) -> str:
-    """The sentences under a table that say what ± is, what stands in its place where `shares` are shown, and gaps."""
+def meaning(
+    context: Context, names: Iterable[str], gaps: bool = False, shares: bool = False, least: bool = False
+) -> str:
+    """The sentences under a table that say what ± is, what stands in its place where `shares` are shown, and gaps.
+
+    `least`: an interval is cut at the least perplexity, or rank, that there is.
+    """
     by_folds = any(runs.by_fold for name in names if (runs := context.replicas.runs.get(name)))
     text = f"±: half of the {INTERVAL} of the mean, by Student's law from the standard deviation that verdicts take for"
     if by_folds:
@@ -91,13 +96,17 @@ def meaning(context: Context, names: Iterable[str], gaps: bool = False, shares: 
         text += "model on one text or task), of a variant that of its experiment as chosen"
     if shares:
         text += ". Where the interval of a share would pass 0 or 1, it is given in brackets, cut there"
+    if least:
+        text += ". Where the interval of a perplexity or a rank would pass 1, it is given in brackets, cut there"
     return text + (". Gaps in deviations are in that deviation." if gaps else ".")
 
 
-def noted(context: Context, names: Iterable[str], rows: pd.DataFrame, shares: bool = False) -> list[str]:
+def noted(
+    context: Context, names: Iterable[str], rows: pd.DataFrame, shares: bool = False, least: bool = False
+) -> list[str]:
     """These sentences, where a row of the table has an interval: its columns are called "…reach"."""
     known = any(rows[column].notna().any() for column in rows if column.endswith("reach"))
-    return [meaning(context, names, shares=shares)] if known else []
+    return [meaning(context, names, shares=shares, least=least)] if known else []
 
 
 def deviations(found: Iterable[tuple[str, float | None, float | None, str | None]], of: str = "replica") -> list[str]:

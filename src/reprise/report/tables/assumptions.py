@@ -10,7 +10,7 @@ import pandas as pd
 from reprise.errors import UserError, known
 from reprise.evidence.contrasts import terms_of
 from reprise.evidence.names import name_of, plain
-from reprise.report import verdicts
+from reprise.report import rounding, verdicts
 from reprise.report.assumptions import Outcome, outcomes, sentence
 from reprise.report.context import Context, of_experiment
 from reprise.report.gso import by_fold
@@ -42,7 +42,9 @@ def consequences(context: Context, table_id: str, options: Mapping[str, Any]) ->
     notes = [sentence(context)] if found else []
     if frame.difference_in_deviations.notna().any():
         notes.append("Differences in brackets are in deviations of one replica.")
-    notes += noted(context, frame.experiment.dropna(), frame, shares=(frame.unit == "share").any())
+    low = frame[["chosen_mean", "mean"]].to_numpy(float) - frame[["chosen_reach", "reach"]].to_numpy(float)
+    cut = (low < frame.metric.map(rounding.least_of).to_numpy(float)[:, None]).any()
+    notes += noted(context, frame.experiment.dropna(), frame, shares=(frame.unit == "share").any(), least=cut)
     entries = [entry for outcome in found.values() for entry in outcome.claims.values()]
     judged = filter(verdicts.was_judged, entries)
     if any(verdicts.is_looked_at(entry) and verdicts.part_of(entry) for entry in judged):
@@ -165,7 +167,9 @@ def _number(value: float | None, digits: int = 5) -> str:
 
 
 def _spread(row: Mapping[str, Any], key: str) -> str:
-    return even(row[f"{key}mean"], row[f"{key}reach"], share=row["unit"] == "share")
+    return even(
+        row[f"{key}mean"], row[f"{key}reach"], share=row["unit"] == "share", least=rounding.least_of(row["metric"])
+    )
 
 
 def _instead(row: Mapping[str, Any]) -> str:

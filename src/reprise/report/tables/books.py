@@ -14,7 +14,7 @@ from reprise.evaluation import text_measures
 from reprise.report import verdicts
 from reprise.report.books import EXPECTED, loss_near, original_near, original_of, table_steps
 from reprise.report.context import Context, of_experiment
-from reprise.report.rounding import NONE, fixed, integer, spread
+from reprise.report.rounding import NONE, fixed, integer, least_of, spread
 from reprise.report.spreads import INTERVAL, Measured, measured, measured_by, noted
 from reprise.report.tables import Column, Table
 from reprise.report.words import replicas
@@ -184,7 +184,9 @@ def expectations(context: Context, table_id: str, options: Mapping[str, Any]) ->
     columns = [Column("Quantity", lambda row: row["quantity"], words=True)]
     columns += [Column(context.entry(name).title, _show(name)) for name in names]
     frame = pd.DataFrame(rows)
-    table = Table(columns, frame, noted(context, names, frame, shares=True))
+    low = {name: frame[name].astype(float) - frame[f"{name}_reach"].astype(float) for name in names}
+    cut = any((low[name] < frame.metric.map(least_of).astype(float)).any() for name in names)
+    table = Table(columns, frame, noted(context, names, frame, shares=True, least=cut))
     beside = verdicts.beside(context, table, lambda row: (f"{row['metric']} {row['split']}",))
     return replace(beside, rows=beside.rows.drop(columns="experiment"))
 
@@ -192,7 +194,9 @@ def expectations(context: Context, table_id: str, options: Mapping[str, Any]) ->
 def _show(name: str) -> Any:
     def show(row: Mapping[str, Any]) -> str:
         small = pd.notna(row[name]) and 0 < row[name] < 0.0005
-        return "< 0.001" if small else spread(row[name], row[f"{name}_reach"], 3, row["unit"] == "share")
+        if small:
+            return "< 0.001"
+        return spread(row[name], row[f"{name}_reach"], 3, row["unit"] == "share", least_of(row["metric"]))
 
     return show
 

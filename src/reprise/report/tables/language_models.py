@@ -89,7 +89,8 @@ def _deviations(context: Context, names: list[str], rows: pd.DataFrame) -> list[
     if known.empty:
         return []
     found = spreads.deviations(zip(known.title, known.replica_std, known.freedom, known.lender, strict=True))
-    return [spreads.meaning(context, names, gaps=rows.gap.notna().any()), *found]
+    cut = ((known["mean"] - known.reach < 1) | (known.valid_mean - known.valid_reach < 1)).any()
+    return [spreads.meaning(context, names, gaps=rows.gap.notna().any(), least=cut), *found]
 
 
 def _astray(context: Context, name: str) -> list[str]:
@@ -112,7 +113,7 @@ def _astray(context: Context, name: str) -> list[str]:
 def _ours(row: Mapping[str, Any]) -> str:
     if not row["run"]:
         return row["absence"]
-    return spread(row["mean"], row["reach"], 2) if row["n"] else "diverged"
+    return spread(row["mean"], row["reach"], 2, least=1.0) if row["n"] else "diverged"
 
 
 def _paper(row: Mapping[str, Any]) -> str:
@@ -132,6 +133,6 @@ _COLUMNS = [
     Column("Replicas", lambda row: replicas(row["n"], row["wanted"], row["diverged"])),
     Column("Gap", lambda row: fixed(row["gap"], 2)),
     Column("Gap in deviations", lambda row: fixed(row["gap_in_std"], 1)),
-    Column(f"Validation ± {spreads.INTERVAL}", lambda row: spread(row["valid_mean"], row["valid_reach"], 2)),
+    Column(f"Validation ± {spreads.INTERVAL}", lambda row: spread(row["valid_mean"], row["valid_reach"], 2, least=1.0)),
     _FLOOR,
 ]

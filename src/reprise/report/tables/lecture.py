@@ -135,7 +135,8 @@ def language_models(context: Context, table_id: str, options: Mapping[str, Any])
     if stored:
         notes.append(f"Parameters of {'; '.join(stored)}: the n-grams that they store.")
     frame = pd.DataFrame(rows).astype({"parameters": "Int64"})
-    table = Table(_MODELS, frame, [*notes, *noted(context, own, frame)])
+    lowest = pd.concat([frame["mean"] - frame.reach, frame.valid_mean - frame.valid_reach])
+    table = Table(_MODELS, frame, [*notes, *noted(context, own, frame, least=(lowest < 1).any())])
     return verdicts.beside(context, table, lambda row: ("perplexity *", "cross_entropy *"))
 
 
@@ -214,7 +215,7 @@ def corpora(context: Context, names: list[str]) -> list[str]:
 
 
 def _ours(row: Mapping[str, Any]) -> str:
-    return spread(row["mean"], row["reach"], 2) if row["n"] else row["absence"]
+    return spread(row["mean"], row["reach"], 2, least=1.0) if row["n"] else row["absence"]
 
 
 _MODELS = [
@@ -222,6 +223,6 @@ _MODELS = [
     Column("From", lambda row: row["source"] or "here", words=True),
     Column("Parameters", lambda row: integer(row["parameters"])),
     Column(f"Test perplexity ± {INTERVAL}", _ours),
-    Column(f"Validation ± {INTERVAL}", lambda row: spread(row["valid_mean"], row["valid_reach"], 2)),
+    Column(f"Validation ± {INTERVAL}", lambda row: spread(row["valid_mean"], row["valid_reach"], 2, least=1.0)),
     Column("Replicas", lambda row: replicas(row["n"], row["wanted"], row["diverged"])),
 ]
