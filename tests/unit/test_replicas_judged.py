@@ -17,13 +17,23 @@ LOW, HIGH = [10.0, 10.2, 9.8], [12.0, 12.2, 11.8]
 A_BELOW_B = claim("superiority", compare=below("a", "b"))
 
 
-def test_a_lone_replica_borrows_the_deviation_of_its_family_and_says_so():
-    family = [runs("c", [1.0, 3.0]), runs("d", [2.0, 2.0, 5.0])]
-    strangers = runs("e", [0.0, 1000.0], family="other")
-    found = decide(A_BELOW_B, runs("a", [10.0]), runs("b", [20.0]), *family, strangers)
-    # Pooled variance 8/3 with 3 degrees of freedom, over one replica of each.
+# Deviations of 9, 11 and of 20, 20, 23, pooled with 3 degrees of freedom: of a loss in its unit, of a perplexity as a
+# share of the means 10 and 21, of which a lone replica at 10 and one at 20 take theirs.
+LENT = {"loss": 2 * (2 + 6) / 3, "perplexity": (10**2 + 20**2) * (2 / 10**2 + 6 / 21**2) / 3}
+
+
+@pytest.mark.parametrize("metric", LENT)
+def test_a_lone_replica_borrows_the_deviation_of_its_family_and_says_so(metric):
+    def of(name, values, **more):
+        return runs(name, values, more={("loss", "test"): values}, **more)
+
+    terms = [{"experiment": name, "metric": metric, "split": "test"} for name in "ab"]
+    family = [of("c", [9.0, 11.0]), of("d", [20.0, 20.0, 23.0])]
+    strangers = of("e", [1.0, 1000.0], family="other")
+    a_below_b = claim("superiority", compare=below(*terms))
+    found = decide(a_below_b, of("a", [10.0]), of("b", [20.0]), *family, strangers)
     (part,) = found.parts
-    assert part["error"] == pytest.approx(math.sqrt(2 * 8 / 3))
+    assert part["error"] == pytest.approx(math.sqrt(LENT[metric]))
     assert set(part["borrowed"]) == {"a", "b"}
     assert "deviation pooled over the family" in found.sentence
     low, high = part["interval"]
@@ -34,9 +44,16 @@ def test_a_lone_replica_borrows_the_deviation_of_its_family_and_says_so():
 
 def test_two_that_borrow_from_one_family_count_its_freedom_once():
     # Were the two taken for independent, the error would have 6 degrees of freedom: 2.447 errors, not 3.182.
-    family = [runs("c", [-1.0, 1.0]), runs("d", [-1.0, 0.0, 1.0])]
+    family = [runs("c", [19.0, 21.0]), runs("d", [19.0, 20.0, 21.0])]
     (part,) = decide(A_BELOW_B, runs("a", [10.0]), runs("b", [20.0]), *family).parts
     assert (part["interval"][1] - 10.0) / part["error"] == pytest.approx(3.182446, rel=1e-6)
+
+
+def test_a_variant_at_another_perplexity_borrows_its_experiments_deviation_in_proportion():
+    everyone = {r.name: r for r in (runs("a", LOW), runs("b", HIGH), runs("a@x=y", [20.0]))}
+    found = decisions.decide(A_BELOW_B, {**everyone, "a": everyone["a@x=y"]}, everyone)
+    # Deviations of 0.2 at 10 and at 12: 0.4 at 20, of one replica, and 0.2 of three.
+    assert found.parts[0]["error"] == pytest.approx(math.sqrt(0.4**2 + 0.2**2 / 3))
 
 
 def test_two_metrics_of_one_experiment_are_paired_by_replica():
@@ -131,7 +148,8 @@ def test_a_lone_replica_of_a_variant_borrows_from_its_experiment_as_chosen():
 def test_the_family_lends_to_a_variant_whose_experiment_has_one_replica_too():
     everyone = {r.name: r for r in (runs("a", [4.0]), runs("b", [9.0]), runs("c", [5.0, 7.0]), runs("a@x=y", [4.1]))}
     found = decisions.decide(A_BELOW_B, {**everyone, "a": everyone["a@x=y"]}, everyone)
-    assert found.parts[0]["error"] == pytest.approx(math.sqrt(2 * 2.0))
+    # 5 and 7 are off from 6 by a sixth, and so would be others at 4.1 and 9.
+    assert found.parts[0]["error"] == pytest.approx(math.sqrt(2 / 6**2 * (4.1**2 + 9**2)))
     assert "1 replica each, deviation pooled over the family" in found.sentence
 
 

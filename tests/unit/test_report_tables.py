@@ -126,10 +126,14 @@ def test_the_deviation_of_two_replicas_that_agree_is_not_the_measure(tmp_path):
     metrics = [metric(name, i, "perplexity", v, "test") for name, of in values.items() for i, v in enumerate(of)]
     table = perplexity(make_context(tmp_path, metrics=metrics), "perplexity", {})
     raw = table.rows.set_index("experiment")
-    # Two replicas borrow from the family, as in verdicts: sums of squares 18 and 0.005 with 2 and 1 degrees of freedom.
-    pooled = math.sqrt(18.005 / 3)
+    # Two replicas borrow from the family, as in verdicts: sums of squares 18 and 0.005 with 2 and 1 degrees of freedom,
+    # each over the square of its mean, since a perplexity's deviation is lent as a share of it.
+    share = math.sqrt((18 / 142**2 + 0.005 / 126.05**2) / 3)
+    pooled = share * 126.05
     assert raw.gap_in_std["ptb-c"] == pytest.approx((126.05 - 131.2) / pooled)
-    assert "Borrowed deviation of one replica: 2.45 with 3 degrees of freedom (C)." in table.notes
+    said = "Borrowed deviation of one replica: 1.73 % of the perplexity with 3 degrees of freedom (C)."
+    assert said in table.notes
+    assert 100 * share == pytest.approx(1.73, abs=0.005)
     # The interval has the freedom of the pool: 3.1824 errors, not the 12.7 of the two replicas of C alone.
     assert raw.reach["ptb-c"] == pytest.approx(3.182446 * pooled / math.sqrt(2))
     # Three go by themselves.

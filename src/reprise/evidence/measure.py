@@ -4,8 +4,8 @@ with a borrowed deviation that is shown as such.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -81,7 +81,7 @@ def compare(statement: Statement, runs: Mapping[str, Runs], everyone: Mapping[st
     terms = [(runs[term.experiment], term.quantity) for _, term in statement.plain.weights]
     paper = _combined(statement.plain, [of.reported(quantity) for of, quantity in terms])
     paper_here = _combined(statement.plain, [of.reported_in_our_unit(quantity) for of, quantity in terms])
-    means = tuple(float(np.mean(list(found.values()))) for found in numbers)
+    means = tuple(_mean(found.values()) for found in numbers)
     return Compared(statement, plain, means, tuple(measured(test) for test in statement.tests), paper, paper_here)
 
 
@@ -108,6 +108,9 @@ def measure(
     family's many, a second replica would weaken a claim. Under an alternative it takes that of the same experiment as
     chosen, if that has more: were it the family's, which may be far smaller, a verdict would change for another reason
     than the alternative.
+
+    A perplexity's deviation is lent as a share of it. Replicas differ in their cross-entropy, of which the perplexity
+    is the exponential: it differs by so many per cent, be it 12 or 120.
 
     Of folds there are up to three estimates of the variance: their own, that of the same contrast as chosen (measured
     on more), and that of the family's folds (`fold_spread`). The one with most degrees of freedom is taken, the first
@@ -171,12 +174,15 @@ def _over_seeds(
     everyone: Collection[Runs],
     chosen: Mapping[str, Runs],
 ) -> Measured:
-    value = sum(float(np.mean(list(sample.values()))) for sample in samples.values()) + contrast.offset
+    value = sum(_mean(sample.values()) for sample in samples.values()) + contrast.offset
     counts = {name: len(sample) for name, sample in samples.items()}
     spreads = {name: spread(list(sample.values())) for name, sample in samples.items()}
     of_choice = set()
     for name in parts.keys() & chosen.keys():
-        found = spread(list(_values(chosen[name], parts[name]).values()))
+        as_chosen = list(_values(chosen[name], parts[name]).values())
+        found = spread(as_chosen)
+        if found and _in_proportion(_shape(parts[name])[1]):
+            found = replace(found, variance=found.variance * (_mean(samples[name].values()) / _mean(as_chosen)) ** 2)
         if _freedom(spreads[name]) < _ENOUGH and _freedom(found) > _freedom(spreads[name]):
             spreads[name] = found
             of_choice.add(name)
@@ -190,7 +196,9 @@ def _over_seeds(
     variances, borrowed = [], []
     lenders: dict[str, None] = {}
     for name, terms in parts.items():
-        scale, key = _shape(terms)[0], keys[name]
+        (scale, shape), key = _shape(terms), keys[name]
+        if _in_proportion(shape):
+            scale = _mean(samples[name].values())
         if key in lent_to:
             found = families[key]
             if found is None:
@@ -220,6 +228,20 @@ def _shape(terms: list[tuple[float, Quantity]]) -> tuple[float, tuple[tuple[floa
     return scale, tuple((weight / scale, quantity) for weight, quantity in terms)
 
 
+def _in_proportion(shape: tuple) -> bool:
+    """Whether a deviation is lent as a share of the number: of a perplexity by itself."""
+    ((_, (metric, _)), *more) = shape
+    return metric == "perplexity" and not more
+
+
+def _mean(values: Iterable[float]) -> float:
+    return float(np.mean(list(values)))
+
+
 def _family(everyone: Collection[Runs], family: tuple[str, ...] | None, shape: tuple) -> Spread | None:
+    """The variance of one replica of a family, of those in proportion that of a replica over the mean."""
     members = (runs for runs in everyone if family is not None and runs.family == family)
-    return pooled([list(_values(member, list(shape)).values()) for member in members])
+    samples = [list(_values(member, list(shape)).values()) for member in members]
+    if _in_proportion(shape):
+        samples = [[value / _mean(sample) for value in sample] for sample in samples]
+    return pooled(samples)

@@ -68,8 +68,8 @@ def key() -> list[tuple[str, str]]:
         (
             "Seeds, folds",
             "seeds are independent replicas, their degrees of freedom after Welch and Satterthwaite; one or two "
-            "borrow the deviation of their family (same model, dataset and task). Folds are paired, their variance "
-            "after Nadeau and Bengio. ± in tables is from the same.",
+            "borrow the deviation of their family (same model, dataset and task), that of a perplexity as a share of "
+            "it. Folds are paired, their variance after Nadeau and Bengio. ± in tables is from the same.",
         ),
         (
             "Diverged",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 import pandas as pd
 
@@ -109,15 +110,23 @@ def noted(
     return [meaning(context, names, shares=shares, least=least)] if known else []
 
 
-def deviations(found: Iterable[tuple[str, float | None, float | None, str | None]], of: str = "replica") -> list[str]:
-    """The sentence on the deviations that models borrow, given title, deviation, freedom and lender of every model."""
-    groups: dict[tuple[float, float], list[str]] = {}
-    for title, std, freedom, lender in found:
+def deviations(
+    found: Iterable[tuple[str, float | None, float | None, str | None]],
+    of: str = "replica",
+    means: Iterable[float] | None = None,
+) -> list[str]:
+    """The sentence on the deviations that models borrow, given title, deviation, freedom and lender of every model.
+
+    Of perplexities, whose `means` are given, they are borrowed in proportion and told in per cent.
+    """
+    groups: dict[tuple[str, float], list[str]] = {}
+    for (title, std, freedom, lender), mean_ in zip(found, repeat(None) if means is None else means, strict=False):
         if isinstance(lender, str):  # a column of a frame has NaN where there is none
-            groups.setdefault((std, freedom), []).append(title)
+            text = significant(std, 3) if mean_ is None else f"{significant(100 * std / mean_, 3)} % of the perplexity"
+            groups.setdefault((text, freedom), []).append(title)
     said = [
-        f"{significant(std, 3)} with {plural(int(freedom), 'degree')} of freedom ({'; '.join(dict.fromkeys(titles))})"
-        for (std, freedom), titles in groups.items()
+        f"{text} with {plural(int(freedom), 'degree')} of freedom ({'; '.join(dict.fromkeys(titles))})"
+        for (text, freedom), titles in groups.items()
     ]
     return [f"Borrowed deviation of one {of}: {', '.join(said)}."] if said else []
 

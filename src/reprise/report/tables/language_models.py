@@ -88,7 +88,8 @@ def _deviations(context: Context, names: list[str], rows: pd.DataFrame) -> list[
     known = rows[rows.reach.notna()]
     if known.empty:
         return []
-    found = spreads.deviations(zip(known.title, known.replica_std, known.freedom, known.lender, strict=True))
+    lent = zip(known.title, known.replica_std, known.freedom, known.lender, strict=True)
+    found = spreads.deviations(lent, means=known["mean"])
     cut = ((known["mean"] - known.reach < 1) | (known.valid_mean - known.valid_reach < 1)).any()
     return [spreads.meaning(context, names, gaps=rows.gap.notna().any(), least=cut), *found]
 
