@@ -135,7 +135,8 @@ def test_every_verdict_before_and_after_stands_beside_the_numbers(tmp_path):
         "Claims: as chosen → under it": "C1: reproduced → inconclusive; C2: still reproduced",
         "Run on": "A",
         CHOSEN: "141 ± 13",
-        # With the deviation of its experiment as chosen, and one degree of freedom: 12.706 · sqrt(2).
+        # With the deviation of its experiment as chosen, in proportion, and one degree of freedom: 12.706 · sqrt(2) ·
+        # 145 / 141.
         UNDER_IT: "145 ± 18",
         DIFFERENCE: "+4 (2.8)",
     }
@@ -179,6 +180,7 @@ def test_folds_are_compared_with_their_own_and_other_measures_take_the_same_reco
     rows = table.rows.set_index(["alternative", "experiment"])
     # Fold 0 against fold 0, not against the mean of both.
     assert rows.difference["smaller", "t1-rnn"] == pytest.approx(0.25)
+    assert "Differences in brackets are in deviations of one fold." in table.notes
     read = table.reading().set_index("Alternative")
     (macro,) = [name for name in read.index if name.startswith("macro: cross-entropy macro in place of cross-entropy")]
     assert read[UNDER_IT][macro] == "the same records"

@@ -41,7 +41,9 @@ def consequences(context: Context, table_id: str, options: Mapping[str, Any]) ->
     columns = [c for c in _COLUMNS if (c is not _MEASURED or len(several) > 1)]
     notes = [sentence(context)] if found else []
     if frame.difference_in_deviations.notna().any():
-        notes.append("Differences in brackets are in deviations of one replica.")
+        runs = context.replicas.runs
+        one = "fold" if any(runs[name].by_fold for name in frame.experiment.dropna() if name in runs) else "replica"
+        notes.append(f"Differences in brackets are in deviations of one {one}.")
     low = frame[["chosen_mean", "mean"]].to_numpy(float) - frame[["chosen_reach", "reach"]].to_numpy(float)
     cut = (low < frame.metric.map(rounding.least_of).to_numpy(float)[:, None]).any()
     notes += noted(context, frame.experiment.dropna(), frame, shares=(frame.unit == "share").any(), least=cut)
