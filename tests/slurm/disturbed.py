@@ -81,7 +81,7 @@ SURVIVING_SECONDS = 60.0
 class Finished:
     """The project after the run, what Snakemake said, and SLURM's description of all jobs, early on and in the end.
 
-    `survivors` are the processes of the project that were alive a while after Snakemake had ended.
+    `survivors` are what trainings left behind: processes that were alive a while after Snakemake had ended.
     """
 
     project: Project
@@ -222,12 +222,24 @@ def _survivors(project: Project) -> list[str]:
     A warm process would wait for longer than this.
     """
     limit = time.monotonic() + SURVIVING_SECONDS
-    while (alive := project.processes()) and time.monotonic() < limit:
+    while (alive := _of_trainings(project)) and time.monotonic() < limit:
         time.sleep(0.1)
+    return alive
+
+
+def _of_trainings(project: Project) -> list[str]:
+    """The command lines of the project's processes but for Snakemake's own.
+
+    The handler of Snakemake 9 for SIGTERM takes a lock that the thread it interrupts may hold, and then waits for ever.
+    A requeued job's Snakemake that stops so is killed by control groups at a site; here its shell has ended, which is
+    all that SLURM follows.
+    """
     found = []
-    for pid in alive:
+    for pid in project.processes():
         with contextlib.suppress(OSError):  # it has just ended
-            found.append(Path(f"/proc/{pid}/cmdline").read_bytes().decode())
+            command = Path(f"/proc/{pid}/cmdline").read_bytes().decode()
+            if "\0-m\0snakemake\0" not in command:
+                found.append(command)
     return found
 
 
