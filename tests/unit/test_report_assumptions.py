@@ -2,71 +2,19 @@
 
 from __future__ import annotations
 
-import json
-
-import pandas as pd
 import pytest
 from gso_report_helpers import losses, project_of
 from gso_report_helpers import make_context as make_gso
-from test_report_case import METRICS, PAPER, TIER, make_context, metric, setting
+from report_claims_helpers import TURNED, UNDER, claim, judged, with_claims
+from test_report_case import METRICS, make_context, metric
 
 from reprise.config.resolve import resolve_tier
-from reprise.config.schema import Erratum
 from reprise.errors import UserError
-from reprise.report import reductions, verdicts
+from reprise.report import verdicts
 from reprise.report.assumptions import outcomes, sentence
-from reprise.report.tables import Table
-from reprise.report.tables.arithmetic import errata
 from reprise.report.tables.assumptions import consequences
-from reprise.report.tables.claims import verdicts as claims_table
-from reprise.report.tables.language_models import perplexity
 
 NUMBERS = {"numbers": "perplexity test, last_ten_accuracy train"}
-
-
-def judged(verdict, before, experiments=("ptb-a",)):
-    return {
-        "verdict": verdict,
-        "before": before,
-        "flips": verdict != before and "not run" not in (verdict, before),
-        "experiments": list(experiments),
-        "parts": [1, 1] if experiments else [0, 1],
-        "same": False,
-    }
-
-
-def claim(verdict, experiments, alternatives=None):
-    base = {"kind": "superiority", "records": None, "sentence": "So.", "replicas": None, "method": None, "parts": []}
-    return base | {"verdict": verdict, "experiments": experiments, "alternatives": alternatives or {}}
-
-
-def with_claims(root, claims, **given):
-    """A context of the toy paper, the variants of its assumption on ptb-a, and these claims."""
-    entry = PAPER.assumptions["width"].alternatives["nine"]
-    there = {
-        "nine": entry.model_copy(update={"experiments": ["ptb-a", "ptb-c"]}),
-        "eight": entry.model_copy(
-            update={"settings": {"hidden_size": 8}, "experiments": ["ptb-a"], "tiers": {"reduced": entry.tiers[TIER]}}
-        ),
-    }
-    width = PAPER.assumptions["width"].model_copy(update={"alternatives": there})
-    paper = PAPER.model_copy(update={"assumptions": {"epochs": PAPER.assumptions["epochs"], "width": width}})
-    (root / "results" / TIER).mkdir(parents=True, exist_ok=True)
-    (root / "results" / TIER / "claims.json").write_text(json.dumps({"toy": claims}))
-    return make_context(root, paper=given.pop("paper", paper), **given)
-
-
-UNDER = [metric("ptb-a", 0, "perplexity", 145.0, "test") | {"variant": "width=nine"}]
-TURNED = {
-    "C1": claim(
-        "reproduced",
-        ["ptb-a", "ptb-c"],
-        {"width=nine": judged("inconclusive", "reproduced"), "width=eight": judged("not run", "reproduced")},
-    ),
-    "C2": claim("not run", ["ptb-a"], {"width=nine": judged("reproduced", "reproduced")}),
-}
-
-
 CHOSEN, UNDER_IT = "As chosen ± 95 % interval", "Under the alternative ± 95 % interval"
 DIFFERENCE = "Difference (in deviations)"
 
@@ -224,80 +172,3 @@ def test_a_number_that_no_record_has_is_refused_unless_it_may_still_come(tmp_pat
     assert refused("perplexity test, vocabulary all", *every[:-1]) is None
     assert refused("last_ten_accuracy train", *every) is None
     assert "no record has 'vocabulary all'" in refused("perplexity test, vocabulary all", *every)
-
-
-def test_claims_stand_beside_the_experiments_they_rest_on(tmp_path):
-    claims = {**TURNED, "C2": claim("not run", ["ptb-c", "ptb-a"])}
-    context = with_claims(tmp_path, claims)
-    table = perplexity(context, "perplexity", {})
-    read = dict(zip(table.rows.experiment, table.reading().Claims, strict=True))
-    assert read == {"ptb-a": "C1 reproduced; C2 not run", "ptb-b": "–", "ptb-c": "C1 reproduced; C2 not run"}
-    assert verdicts.of_experiments(context, ["ptb-a@width=nine"]) == "C1 inconclusive"
-    nothing = {"C1": claim("reproduced", ["identity"])}
-    assert perplexity(with_claims(tmp_path, nothing), "perplexity", {}).notes[-1] == (
-        "No claim of the paper is about these numbers."
-    )
-    assert "Claims" not in perplexity(with_claims(tmp_path, {}), "perplexity", {}).reading()
-
-
-def test_rows_under_another_choice_say_whose_verdicts_stand_there(tmp_path):
-    def noted(claims, *experiments):
-        table = Table([], pd.DataFrame({"experiment": experiments}), [])
-        return verdicts.beside(with_claims(tmp_path, claims), table, lambda row: ("*",)).notes
-
-    (under,) = noted(TURNED, "ptb-a", "ptb-a@width=nine")
-    assert under.startswith("Claims of a row under another choice have the verdicts")
-    assert noted(TURNED, "ptb-a") == []
-    # What this tier does not look at under the choice has claims at others.
-    assert noted({"C1": claim("not run", ["ptb-a"])}, "ptb-a@width=nine") == []
-    assert noted({"C1": claim("not run", ["ptb-c"])}, "ptb-a@width=nine") == [
-        "No claim of the paper is about these numbers."
-    ]
-
-
-def test_the_claims_table_says_that_comparisons_are_tested_together(tmp_path):
-    """1 of 10, at most 45 % by its interval, stood in an inconclusive claim of more than 50 %."""
-    part = {"interval": [0.0, 0.45]}
-    for parts, noted in (([part, part], True), ([part], False), ([{"interval": None}] * 2, False), ([{}, {}], False)):
-        table = claims_table(with_claims(tmp_path, {k: TURNED[k] | {"parts": parts} for k in TURNED}), "checks", {})
-        assert any("after Holm" in note for note in table.notes) is noted
-
-
-def test_the_claims_table_tells_none_turns_it_from_none_run(tmp_path):
-    claims = {**TURNED, "C2": claim("not run", ["ptb-a"], {"width=nine": judged("not run", "reproduced")})}
-    read = claims_table(with_claims(tmp_path, claims), "checks", {}).reading().set_index("Claim")
-    assert list(read.columns)[0] == "Verdict"
-    assert read["Changes under"].to_dict() == {
-        "C1": "width=nine (inconclusive); 1 of 2 alternatives run",
-        "C2": "0 of 1 alternative run",
-    }
-    alone = {key: claim("reproduced", ["ptb-a"]) for key in PAPER.claims}
-    read = claims_table(with_claims(tmp_path, alone), "checks", {}).reading()
-    assert set(read["Changes under"]) == {"–"}
-
-
-def test_reductions_are_said_with_what_they_stand_for(tmp_path):
-    entry = PAPER.experiments["ptb-a"].model_dump(by_alias=True)
-    entry["data"] |= {"lower_case": setting(True), "folds": setting(5)}
-    entry["tiers"] = {TIER: {"replicas": 1, "max_epochs": 6, "matrices": 1, "lower_case": False, "seed": 3}}
-    made = type(PAPER.experiments["ptb-a"]).model_validate(entry)
-    paper = PAPER.model_copy(update={"experiments": {**PAPER.experiments, "ptb-a": made}})
-    context = make_context(tmp_path, paper=paper)
-    # One recurrence matrix is what the paper has, and no reduction; the seed is no setting of its file.
-    said = "6 epochs at most in place of 60 and lower case False in place of True"
-    assert reductions.reduced(context, "ptb-a") == said
-    assert reductions.sentences(context, ["ptb-a"]) == [f"At this tier {reductions.reduced(context, 'ptb-a')}."]
-    assert reductions.sentences(context, ["ptb-c"]) == []
-
-
-def test_errata_are_a_table(tmp_path):
-    found = Erratum(place="equation 4", says="K < |V|", right="K = |V| too", source="Figure 1")
-    context = make_context(tmp_path, paper=PAPER.model_copy(update={"errata": [found]}))
-    assert errata(context, "checks", {}).reading().to_dict("records") == [
-        {
-            "Place": "equation 4",
-            "The paper says": "K < |V|",
-            "What is right, or meant": "K = |V| too",
-            "Known from": "Figure 1",
-        }
-    ]

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from run_command_helpers import records, run, small, write
 from stacked_helpers import SENTENCES, WINDOWS, experiment, make_corpus
 
 from reprise import cli
@@ -43,25 +44,6 @@ def place(corpus, tmp_path, monkeypatch):
     (tmp_path / "corpora" / "c.npz").write_bytes(corpus.read_bytes())
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def write(experiments):
-    for one in experiments:
-        path = Path(one.config_path())
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(one.to_json(), encoding="utf-8")
-
-
-def run(*more):
-    return cli.main(["run", "--tier", "quick", "--corpora", "corpora", "--output", "out", *more])
-
-
-def records(which, folder="out"):
-    return [path for path in which.record_paths() if (Path(folder) / path).exists()]
-
-
-def small(name, **changes):
-    return experiment(name, SENTENCES, "data/corpora/c.npz", **{"max_epochs": 1, **changes})
 
 
 def test_without_a_gpu_replicas_train_one_by_one_and_leave_records_that_collect_takes(place):
@@ -226,41 +208,6 @@ def test_a_tier_of_which_no_configured_paper_has_experiments_is_named(place, cap
         "reprise: error: config/config.yaml: no paper of palindromes has experiments in the tier reduced; "
         "write --tier quick or --tier paper\n"
     )
-
-
-@pytest.fixture
-def started(monkeypatch):
-    """Part and GPU of each process that would be started."""
-    found = []
-
-    class Process:
-        def __init__(self, command, env):
-            found.append((command[command.index("--part") + 1], env["CUDA_VISIBLE_DEVICES"]))
-
-        def wait(self):
-            return 75 if len(found) else 0
-
-        def send_signal(self, number):
-            raise AssertionError
-
-    monkeypatch.setattr(run_command.subprocess, "Popen", Process)
-    return found
-
-
-def test_several_gpus_get_a_process_each(place, started, monkeypatch):
-    write([small("a")])
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a,3")
-    assert run() == 75
-    assert started == [("0/2", "GPU-a"), ("1/2", "3")]
-
-
-def test_several_gpus_that_torch_alone_sees_do_so_too(place, started, monkeypatch):
-    write([small("a")])
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setattr(run_command, "visible_gpus", lambda: 0)
-    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
-    assert run("--device", "cuda") == 75
-    assert started == [("0/2", "0"), ("1/2", "1")]
 
 
 def test_missing_replicas_and_usual_epochs_come_from_the_records(place):
