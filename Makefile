@@ -3,8 +3,8 @@
 PYTHON ?= python3
 TIER ?= quick
 CORES ?= all
-# Tests wait a third of their time, for SLURM, kills and Snakemake: one process more than there are cores.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min((os.cpu_count() or 1) + 1, 5))')
+# Tests wait 40 % of their time, for SLURM, kills and Snakemake: two processes more than there are cores.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min((os.cpu_count() or 1) + 2, 6))')
 # The environment's programs come first for everything that is started from here.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
