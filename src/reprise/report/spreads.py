@@ -110,6 +110,14 @@ def noted(
     return [meaning(context, names, shares=shares, least=least)] if known else []
 
 
+def passes(rows: pd.DataFrame, *pairs: tuple[str, str], least: float | pd.Series = 1.0) -> bool:
+    """Whether an interval of the table would pass the `least` that there is: see `meaning`.
+
+    `pairs`: the columns of means and those of their reaches; `least` may be one for each row, NaN where there is none.
+    """
+    return any((rows[mean].astype(float) - rows[reach].astype(float) < least).any() for mean, reach in pairs)
+
+
 def deviations(
     found: Iterable[tuple[str, float | None, float | None, str | None]],
     of: str = "replica",

@@ -15,7 +15,7 @@ from reprise.report.assumptions import Outcome, outcomes, sentence
 from reprise.report.context import Context, of_experiment
 from reprise.report.gso import by_fold
 from reprise.report.rounding import NONE, even, fixed, integer, mean, significant
-from reprise.report.spreads import INTERVAL, measured, noted
+from reprise.report.spreads import INTERVAL, measured, noted, passes
 from reprise.report.tables import Column, Table
 from reprise.report.words import settings
 
@@ -44,8 +44,8 @@ def consequences(context: Context, table_id: str, options: Mapping[str, Any]) ->
         runs = context.replicas.runs
         one = "fold" if any(runs[name].by_fold for name in frame.experiment.dropna() if name in runs) else "replica"
         notes.append(f"Differences in brackets are in deviations of one {one}.")
-    low = frame[["chosen_mean", "mean"]].to_numpy(float) - frame[["chosen_reach", "reach"]].to_numpy(float)
-    cut = (low < frame.metric.map(rounding.least_of).to_numpy(float)[:, None]).any()
+    least = frame.metric.map(rounding.least_of).astype(float)
+    cut = passes(frame, ("chosen_mean", "chosen_reach"), ("mean", "reach"), least=least)
     notes += noted(context, frame.experiment.dropna(), frame, shares=(frame.unit == "share").any(), least=cut)
     entries = [entry for outcome in found.values() for entry in outcome.claims.values()]
     judged = filter(verdicts.was_judged, entries)

@@ -15,7 +15,7 @@ from reprise.report import verdicts
 from reprise.report.books import EXPECTED, loss_near, original_near, original_of, table_steps
 from reprise.report.context import Context, of_experiment
 from reprise.report.rounding import NONE, fixed, integer, least_of, spread
-from reprise.report.spreads import INTERVAL, Measured, measured, measured_by, noted
+from reprise.report.spreads import INTERVAL, Measured, measured, measured_by, noted, passes
 from reprise.report.tables import Column, Table
 from reprise.report.words import replicas
 
@@ -184,8 +184,8 @@ def expectations(context: Context, table_id: str, options: Mapping[str, Any]) ->
     columns = [Column("Quantity", lambda row: row["quantity"], words=True)]
     columns += [Column(context.entry(name).title, _show(name)) for name in names]
     frame = pd.DataFrame(rows)
-    low = {name: frame[name].astype(float) - frame[f"{name}_reach"].astype(float) for name in names}
-    cut = any((low[name] < frame.metric.map(least_of).astype(float)).any() for name in names)
+    least = frame.metric.map(least_of).astype(float)
+    cut = passes(frame, *((name, f"{name}_reach") for name in names), least=least)
     table = Table(columns, frame, noted(context, names, frame, shares=True, least=cut))
     beside = verdicts.beside(context, table, lambda row: (f"{row['metric']} {row['split']}",))
     return replace(beside, rows=beside.rows.drop(columns="experiment"))

@@ -90,7 +90,7 @@ def _deviations(context: Context, names: list[str], rows: pd.DataFrame) -> list[
         return []
     lent = zip(known.title, known.replica_std, known.freedom, known.lender, strict=True)
     found = spreads.deviations(lent, means=known["mean"])
-    cut = ((known["mean"] - known.reach < 1) | (known.valid_mean - known.valid_reach < 1)).any()
+    cut = spreads.passes(known, ("mean", "reach"), ("valid_mean", "valid_reach"))
     return [spreads.meaning(context, names, gaps=rows.gap.notna().any(), least=cut), *found]
 
 

@@ -14,7 +14,7 @@ from reprise.evaluation.units import perplexity
 from reprise.report import reductions, verdicts
 from reprise.report.context import Context, of_experiment
 from reprise.report.rounding import NONE, fixed, integer, mean, significant, spread
-from reprise.report.spreads import INTERVAL, measured, noted
+from reprise.report.spreads import INTERVAL, measured, noted, passes
 from reprise.report.tables import Column, Table
 from reprise.report.words import counted, replicas, replicas_or_absence, settings
 
@@ -135,8 +135,8 @@ def language_models(context: Context, table_id: str, options: Mapping[str, Any])
     if stored:
         notes.append(f"Parameters of {'; '.join(stored)}: the n-grams that they store.")
     frame = pd.DataFrame(rows).astype({"parameters": "Int64"})
-    lowest = pd.concat([frame["mean"] - frame.reach, frame.valid_mean - frame.valid_reach])
-    table = Table(_MODELS, frame, [*notes, *noted(context, own, frame, least=(lowest < 1).any())])
+    cut = passes(frame, ("mean", "reach"), ("valid_mean", "valid_reach"))
+    table = Table(_MODELS, frame, [*notes, *noted(context, own, frame, least=cut)])
     return verdicts.beside(context, table, lambda row: ("perplexity *", "cross_entropy *"))
 
 
