@@ -170,6 +170,8 @@ def test_a_validation_perplexity_that_blows_up_has_a_note(tmp_path):
         "A went astray: epoch 2 of 4 was the best of replica 0, with a validation perplexity of 228; later ones had "
         "615 to 7,967 (epoch 3)."
     )
+    ended = perplexity(make_context(tmp_path, curves=course([300, 228, 7967])), "perplexity", {})
+    assert ended.notes[-1].endswith("a validation perplexity of 228; the one after it had 7,967.")
     quiet = perplexity(make_context(tmp_path, curves=course([300, 228, 240, 230])), "perplexity", {})
     assert not [note for note in quiet.notes if "astray" in note]
 

@@ -103,10 +103,13 @@ def _astray(context: Context, name: str) -> list[str]:
         after = course[course.index > course.idxmin()]
         if len(after) and after.max() > _ASTRAY * course.min():
             best, last, worst = (integer(epoch) for epoch in (course.idxmin(), course.index[-1], after.idxmax()))
+            lowest, highest = fixed(after.min(), 0), fixed(after.max(), 0)
+            later = f"the one after it had {highest}"
+            if len(after) > 1:
+                later = f"later ones had {lowest} to {highest} (epoch {worst})"
             found.append(
                 f"epoch {best} of {last} was the best of replica {replica}, with a validation perplexity of "
-                f"{fixed(course.min(), 0)}; later ones had {fixed(after.min(), 0)} to {fixed(after.max(), 0)} "
-                f"(epoch {worst})"
+                f"{fixed(course.min(), 0)}; {later}"
             )
     return [f"{context.entry(name).title} went astray: {'; '.join(found)}."] if found else []
 
