@@ -91,6 +91,15 @@ class Runs:
         splits = PROTOCOLS[self.resolved.config["training"]["protocol"]].counted
         return all(split in splits for _, split in quantities)
 
+    def combined(self, terms: Iterable[tuple[float, Quantity]]) -> dict[int | str, float]:
+        """The weighted sum of metrics by replica (by fold where there are folds), of the finished ones with all."""
+        terms = list(terms)
+        return {
+            r.number if r.fold is None else r.fold: sum(weight * r.metrics[quantity] for weight, quantity in terms)
+            for r in self.finished
+            if all(quantity in r.metrics for _, quantity in terms)
+        }
+
     @property
     def by_fold(self) -> bool:
         return bool(self.finished) and all(r.fold is not None for r in self.finished)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,6 +57,11 @@ class Estimate:
             # Replicas that are all alike leave no doubt about a difference, and none about its absence.
             return 0.0 if distance > 0 else 1.0
         return float(special.stdtr(self.freedom, -distance / self.error))
+
+
+def mean(values: Iterable[float]) -> float:
+    """The mean of one number or more."""
+    return float(np.mean(list(values)))
 
 
 def spread(values: Sequence[float]) -> Spread | None:

@@ -1,0 +1,110 @@
+"""The deviation that one or two replicas borrow: how much one replica of their family differs from the next.
+
+From three replicas on an experiment has a variance of its own. One with a single replica takes over that of its family
+(`family_of`), pooled over the family's members; so do then all of that family, of which the variance is taken to be
+one. So does one with two, where the family knows more than they do: with the single degree of freedom of two in the
+place of the family's many, a second replica would weaken a claim. Under an alternative it takes that of the same
+experiment as chosen, if that has more: were it the family's, which may be far smaller, a verdict would change for
+another reason than the alternative.
+
+A perplexity's deviation is lent as a share of it. Replicas differ in their cross-entropy, of which the perplexity is
+the exponential: it differs by so many per cent, be it 12 or 120.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+from reprise.evidence.runs import Quantity, Runs
+from reprise.evidence.statistics import Spread, mean, pooled, spread
+
+FAMILY, CHOICE = "pooled over the family", "as under the assumptions as chosen"
+"""Lenders of a deviation, in words."""
+
+_ENOUGH = 2
+"""Degrees of freedom, of three replicas, from which on an experiment's own deviation is taken."""
+
+Terms = Sequence[tuple[float, Quantity]]
+"""An experiment's part of a contrast: the weighted sum of some of its metrics."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """How much one replica's part of a contrast differs from the next: `spread`, in units of `scale`; None: unknown.
+
+    Those of one `source` share one estimate. `lender` says whose it is, "" where it is the experiment's own.
+    """
+
+    source: Hashable
+    spread: Spread | None
+    scale: float = 1.0
+    lender: str = ""
+
+    @property
+    def variance(self) -> float:
+        return self.scale**2 * self.spread.variance
+
+
+def deviations(
+    parts: Mapping[str, Terms], runs: Mapping[str, Runs], everyone: Collection[Runs], chosen: Mapping[str, Runs]
+) -> dict[str, Known]:
+    """Of every experiment of a contrast what is known of its deviation, `parts` by experiment.
+
+    `everyone` are the members of families, `chosen`, under an alternative, the experiments under the assumptions as
+    chosen (else empty).
+    """
+    own = {name: _own(name, terms, runs[name], chosen.get(name)) for name, terms in parts.items()}
+    keys = {name: (runs[name].family, _shape(terms)) for name, terms in parts.items()}
+    few = [name for name, known in own.items() if _freedom(known.spread) < _ENOUGH]
+    families = {key: _family(everyone, *key) for key in {keys[name] for name in few}}
+    borrows = {
+        keys[name]
+        for name in few
+        if own[name].spread is None or _freedom(families[keys[name]]) > _freedom(own[name].spread)
+    }
+    return {
+        name: Known(key, families[key], _unit(parts[name], runs[name]), FAMILY) if key in borrows else own[name]
+        for name, key in keys.items()
+    }
+
+
+def _own(name: str, terms: Terms, runs: Runs, chosen: Runs | None) -> Known:
+    """That of its replicas, or of those as chosen where they are three or more and its own fewer."""
+    known = Known(name, spread(list(runs.combined(terms).values())))
+    if chosen is None or _freedom(known.spread) >= _ENOUGH:
+        return known
+    lent = spread(list(chosen.combined(terms).values()))
+    if _freedom(lent) <= _freedom(known.spread):
+        return known
+    scale = _unit(terms, runs) / _unit(terms, chosen) if _in_proportion(terms) else 1.0
+    return Known(name, lent, scale, CHOICE)
+
+
+def _family(everyone: Collection[Runs], family: tuple[str, ...] | None, shape: tuple) -> Spread | None:
+    """The variance of one replica of a family, in its `_unit`."""
+    members = (runs for runs in everyone if family is not None and runs.family == family)
+    samples = [list(member.combined(shape).values()) for member in members]
+    if _in_proportion(shape):
+        samples = [[value / mean(sample) for value in sample] for sample in samples]
+    return pooled(samples)
+
+
+def _shape(terms: Terms) -> tuple[tuple[float, Quantity], ...]:
+    """Weights up to a common scale, so that one pooled variance serves all that differ by it alone."""
+    return tuple((weight / terms[0][0], quantity) for weight, quantity in terms)
+
+
+def _unit(terms: Terms, runs: Runs) -> float:
+    """What a deviation is lent in multiples of: the mean of what is lent as a share of it, else the common scale."""
+    return mean(runs.combined(terms).values()) if _in_proportion(terms) else terms[0][0]
+
+
+def _in_proportion(terms: Terms) -> bool:
+    """Whether a deviation is lent as a share of the number: of a perplexity by itself."""
+    ((_, (metric, _)), *more) = terms
+    return metric == "perplexity" and not more
+
+
+def _freedom(known: Spread | None) -> float:
+    return known.freedom if known else 0.0
