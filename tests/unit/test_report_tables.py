@@ -189,12 +189,29 @@ def test_perplexity_on_another_corpus_is_not_set_beside_the_papers(tmp_path):
         "–",
     )
     assert (read[OURS], read["Least possible"]) == ("30.00", "20.00")
-    assert any("“Markov text”" in n and "“The treebank”" in n and "133.7" in n for n in table.notes)
+    assert (
+        "B | b: trained on “Markov text” at this tier, not on “The treebank”, so that the paper's 133.7 is no measure "
+        "of it."
+    ) in table.notes
     without = perplexity(make_context(tmp_path), "perplexity", {})
     assert "Least possible" not in without.reading()
     one_corpus = {key: PAPER.experiments[key] for key in ("ptb-a", "ptb-c")}
     paper = PAPER.model_copy(update={"experiments": {"rnn-t10": PAPER.experiments["rnn-t10"], **one_corpus}})
     assert "Corpus" not in perplexity(make_context(tmp_path, paper=paper), "perplexity", {}).reading()
+
+
+def test_models_on_another_corpus_share_a_sentence(tmp_path):
+    experiments = dict(PAPER.experiments)
+    for name in ("ptb-a", "ptb-c"):
+        (tier, replicas), *_ = experiments[name].tiers.items()
+        moved = {tier: replicas.model_copy(update={"dataset": "synthetic"})}
+        experiments[name] = experiments[name].model_copy(update={"tiers": moved})
+    paper = PAPER.model_copy(update={"experiments": experiments})
+    notes = perplexity(make_context(tmp_path, paper=paper), "perplexity", {}).notes
+    assert (
+        "A; B | b; C: trained on “Markov text” at this tier, not on “The treebank”, so that the paper's 146.7, 133.7 "
+        "and 131.2 are no measure of these."
+    ) in notes
 
 
 def test_what_the_paper_did_not_run_says_so_and_has_its_parameters_counted(tmp_path):

@@ -54,6 +54,7 @@ def committed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str,
     git(clone, "init", "--quiet")
     git(clone, "add", "--all")
     git(clone, "commit", "--quiet", "--message", "as it is here")
+    git(clone, "gc", "--quiet")  # every test clones it: of thousands of small files, few
     return clone, json.loads(call(clone, "dvc", "status", "--json"))
 
 

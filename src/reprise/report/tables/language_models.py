@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from reprise.evaluation.units import perplexity as to_perplexity
+from reprise.evidence.wording import listed
 from reprise.report import reductions, spreads, verdicts
 from reprise.report.context import Context, of_experiment
 from reprise.report.rounding import fixed, integer, mean, spread
@@ -28,7 +29,7 @@ def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     rows = pd.DataFrame([_row(context, name) for name in names]).astype({"parameters": "Int64"})
     needed = {_FLOOR: rows.floor.notna().any(), _CORPUS: rows.corpus.nunique() > 1}
     columns = [column for column in _COLUMNS if needed.get(column, True)]
-    notes = [note for name in names for note in _notes(context, name)]
+    notes = _elsewhere(context, names)
     changed = reductions.sentences(context, [name for name in names if not context.replaced_dataset(name)])
     notes = [*changed, *notes, *_deviations(context, names, rows)]
     notes += [note for name in names for note in _astray(context, name)]
@@ -73,14 +74,23 @@ def _row(context: Context, name: str) -> dict[str, Any]:
     }
 
 
-def _notes(context: Context, name: str) -> list[str]:
-    replaced, title = context.replaced_dataset(name), context.paper.experiments[name].title
-    if not replaced:
-        return []
-    stated = context.dataset_title(context.paper.experiments[name].data.dataset)
-    given, value = context.reported(name, "perplexity", "test")
-    number = f", so that the paper's {fixed(value, 1)} is no measure of it" if given else ""
-    return [f"{title}: trained on “{context.dataset_title(replaced)}” at this tier, not on “{stated}”{number}."]
+def _elsewhere(context: Context, names: list[str]) -> list[str]:
+    """A sentence for each corpus of this tier that stands in for one of the paper's, with the models trained on it."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for name in names:
+        if replaced := context.replaced_dataset(name):
+            texts = replaced, context.entry(name).data.dataset
+            groups.setdefault(texts, []).append(name)
+    notes = []
+    for (here, stated), some in groups.items():
+        titles, text = "; ".join(context.entry(name).title for name in some), context.dataset_title
+        note = f"{titles}: trained on “{text(here)}” at this tier, not on “{text(stated)}”"
+        reported = (context.reported(name, "perplexity", "test")[1] for name in some)
+        if printed := [fixed(value, 1) for value in reported if value is not None]:
+            are, these = ("is", "it") if len(some) == 1 else ("are" if len(printed) > 1 else "is", "these")
+            note += f", so that the paper's {listed(printed)} {are} no measure of {these}"
+        notes.append(f"{note}.")
+    return notes
 
 
 def _deviations(context: Context, names: list[str], rows: pd.DataFrame) -> list[str]:
