@@ -91,9 +91,8 @@ class Runs:
         splits = PROTOCOLS[self.resolved.config["training"]["protocol"]].counted
         return all(split in splits for _, split in quantities)
 
-    def combined(self, terms: Iterable[tuple[float, Quantity]]) -> dict[int | str, float]:
+    def combined(self, terms: Collection[tuple[float, Quantity]]) -> dict[int | str, float]:
         """The weighted sum of metrics by replica (by fold where there are folds), of the finished ones with all."""
-        terms = list(terms)
         return {
             r.number if r.fold is None else r.fold: sum(weight * r.metrics[quantity] for weight, quantity in terms)
             for r in self.finished

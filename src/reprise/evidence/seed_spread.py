@@ -70,15 +70,14 @@ def deviations(
 
 
 def _own(name: str, terms: Terms, runs: Runs, chosen: Runs | None) -> Known:
-    """That of its replicas, or of those as chosen where they are three or more and its own fewer."""
+    """That of its replicas, or of those as chosen where its own are fewer than three and those are more."""
     known = Known(name, spread(list(runs.combined(terms).values())))
     if chosen is None or _freedom(known.spread) >= _ENOUGH:
         return known
     lent = spread(list(chosen.combined(terms).values()))
     if _freedom(lent) <= _freedom(known.spread):
         return known
-    scale = _unit(terms, runs) / _unit(terms, chosen) if _in_proportion(terms) else 1.0
-    return Known(name, lent, scale, CHOICE)
+    return Known(name, lent, _unit(terms, runs) / _unit(terms, chosen), CHOICE)
 
 
 def _family(everyone: Collection[Runs], family: tuple[str, ...] | None, shape: tuple) -> Spread | None:

@@ -83,8 +83,9 @@ def _elsewhere(context: Context, names: list[str]) -> list[str]:
             groups.setdefault(texts, []).append(name)
     notes = []
     for (here, stated), some in groups.items():
-        titles, text = "; ".join(context.entry(name).title for name in some), context.dataset_title
-        note = f"{titles}: trained on “{text(here)}” at this tier, not on “{text(stated)}”"
+        titles = "; ".join(context.entry(name).title for name in some)
+        used, meant = context.dataset_title(here), context.dataset_title(stated)
+        note = f"{titles}: trained on “{used}” at this tier, not on “{meant}”"
         reported = (context.reported(name, "perplexity", "test")[1] for name in some)
         if printed := [fixed(value, 1) for value in reported if value is not None]:
             are, these = ("is", "it") if len(some) == 1 else ("are" if len(printed) > 1 else "is", "these")
