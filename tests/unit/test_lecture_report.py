@@ -146,16 +146,19 @@ def test_recall_is_drawn_with_the_range_of_its_replicas(context):
 
 
 def test_norms_and_bounds(context):
+    """Of replicas with 10^-d and 10^-(d + 1), the geometric mean; where one has exactly 0, that of the others."""
     panels = {axes.get_title(loc="left"): axes for axes in drawn(lecture_jacobians.trained, context, "jacobians").axes}
     sigmoid = panels["RNN, sigmoid"]
-    assert lines(sigmoid, style.OURS)[0] == pytest.approx(np.array([[1, 0.055], [2, 0.0055], [3, 0.00055]]))
-    assert lines(sigmoid, {"color": style.BLACK, "linewidth": 0.9}) == [
-        [[1, 0.5], [2, 0.25], [3, 0.125]],
-        [[1, 2], [2, 4], [3, 8]],
-    ]
+    assert lines(sigmoid, style.OURS)[0] == pytest.approx(np.array([[d, 10 ** -(d + 0.5)] for d in (1, 2, 3)]))
+    bounds = np.array([[[1, 0.5], [2, 0.25], [3, 0.125]], [[1, 2], [2, 4], [3, 8]]])
+    assert lines(sigmoid, {"color": style.BLACK, "linewidth": 0.9}) == pytest.approx(bounds)
     assert panels["GRU"].get_title(loc="right") == "2 of 5 run"
-    panels = {a.get_title(loc="left"): a for a in drawn(lecture_jacobians.random, context, "jacobians-random").axes}
+    figure = drawn(lecture_jacobians.random, context, "jacobians-random")
+    panels = {a.get_title(loc="left"): a for a in figure.axes}
     assert len(panels["tanh, scale 3"].lines) == 2
+    (norms,) = lines(panels["tanh, scale 3"], style.OURS)
+    assert norms == pytest.approx(np.array([[1, 3], [2, 9]]))
+    assert "before training" in [text.get_text() for text in figure.legends[0].texts]
     assert panels["ReLU, scale 2"].get_title(loc="right") == "0 of 5 run"
 
 

@@ -172,6 +172,11 @@ def test_a_validation_perplexity_that_blows_up_has_a_note(tmp_path):
     )
     ended = perplexity(make_context(tmp_path, curves=course([300, 228, 7967])), "perplexity", {})
     assert ended.notes[-1].endswith("a validation perplexity of 228; the one after it had 7,967.")
+    before = perplexity(make_context(tmp_path, curves=course([7640, 300, 7967, 615, 228])), "perplexity", {})
+    assert before.notes[-1] == (
+        "A went astray: replica 0 rose to a validation perplexity of 7,967 in epoch 3; its best, 228, is that of "
+        "epoch 5 of 5."
+    )
     quiet = perplexity(make_context(tmp_path, curves=course([300, 228, 240, 230])), "perplexity", {})
     assert not [note for note in quiet.notes if "astray" in note]
 

@@ -44,6 +44,7 @@ def test_an_interval_says_how_many_digits_are_known():
     assert even(5432.7, 1210.0) == "5,433 ± 1,210"
     assert even(1.0, 0.0) == "1 ± 0"
     assert even(1234567.8, 0.0) == "1,234,568 ± 0"
+    assert even(2.980274009134, 1.3e-15) == "2.9803 ± 0.0000"
 
 
 def test_nothing_has_no_mean_and_one_value_no_deviation():

@@ -12,6 +12,8 @@ from reprise.evidence.wording import digits as decimals
 
 NONE = "–"
 """Stands where there is no number to show."""
+_NOISE = 1e-12
+"""Shares of a number below it are rounding's: no count of decimals is to follow from them."""
 _LEAST = {"perplexity": 1.0, "expected_rank": 1.0}
 
 
@@ -80,6 +82,8 @@ def even(
     text = integer(centre) if float(centre).is_integer() and abs(centre) >= 10 else significant(centre, digits)
     if pd.isna(reach):
         return text
+    if reach < _NOISE * abs(centre):
+        reach = 0.0
     ends = _ends(share, least)
     if "e" in text and abs(centre) < 1:
         return _beside(centre, reach, lambda value: text if value == centre else significant(value, 2), ends)

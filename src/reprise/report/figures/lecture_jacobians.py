@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -48,13 +49,11 @@ def _panels(
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for axes, name in zip(grid.flat, names, strict=False):
         for metric, look in bounds.items():
-            points = context.points(name, metric, "start").mean(axis=1)
+            points = context.points(name, metric, "start")
             # Where the slope's bound is 1 both bounds are one.
-            same = metric != "jacobian_bound" and points.equals(
-                context.points(name, "jacobian_bound", "start").mean(axis=1)
-            )
+            same = metric != "jacobian_bound" and points.equals(context.points(name, "jacobian_bound", "start"))
             if len(points) and not same:
-                axes.plot(points, **look)
+                axes.plot(_middle(points), **look)
         for split in splits:
             _norms(axes, context.points(name, "jacobian_norm", split), _SPLITS[split][0])
         axes.set_title(context.entry(name).title)
@@ -69,7 +68,7 @@ def _panels(
         axes.set_xlabel("steps t − k", labelpad=1)
     for axes in grid[:, 0]:
         axes.set_ylabel("norm")
-    handles = [Line2D([], [], **_SPLITS[split][0], label=_SPLITS[split][1]) for split in splits if len(splits) > 1]
+    handles = [Line2D([], [], **look, label=label) for look, label in (_SPLITS[split] for split in splits)]
     handles.append(Patch(facecolor=style.BAND["color"], alpha=style.BAND["alpha"], label="lowest to highest replica"))
     handles += [Line2D([], [], **look, label=label) for look, label in zip(bounds.values(), labels, strict=True)]
     figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
@@ -79,7 +78,18 @@ def _panels(
 def _norms(axes: Axes, points: pd.DataFrame, look: Mapping[str, Any]) -> None:
     if not len(points):
         return
-    axes.plot(points.mean(axis=1), **look)
+    axes.plot(_middle(points), **look)
     if points.shape[1] > 1:
         band = {**style.BAND, "color": look["color"]}
-        axes.fill_between(points.index, points.min(axis=1).clip(lower=_LOWEST), points.max(axis=1), **band)
+        shown = _positive(points)
+        axes.fill_between(points.index, shown.min(axis=1).clip(lower=_LOWEST), shown.max(axis=1), **band)
+
+
+def _middle(points: pd.DataFrame) -> pd.Series:
+    """The geometric mean over replicas, as in tables and claims: norms differ by orders of magnitude."""
+    return np.exp(np.log(_positive(points)).mean(axis=1))
+
+
+def _positive(points: pd.DataFrame) -> pd.DataFrame:
+    """Without norms of exactly 0, of ReLU networks all of whose paths are cut, for which a logarithm has no place."""
+    return points.where(points > 0)

@@ -33,8 +33,8 @@ _LABELS = {
 def perplexity_against_matrices(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """Test perplexity over K (logarithmic), a line a model and map; bars: ± one standard deviation over replicas.
 
-    K = 1 and K = V are the same model under either map, so that both lines begin and end there. Numbers that
-    the paper gives for one of these experiments are dashed lines. Experiments that the tier trains on another
+    K = 1 and K = V are the same model under either map, so that both lines begin and end there. Numbers that the paper
+    gives for one of these experiments are diamonds of its line's colour. Experiments that the tier trains on another
     corpus are left out. Where a K was not run the line breaks; the legend counts those that were, and says what the
     tier changes in the experiments that it has.
     """
@@ -92,7 +92,8 @@ def _point(context: Context, name: str) -> dict[str, Any]:
 
 
 def _originals(axes: Axes, points: pd.DataFrame) -> None:
-    for index, point in enumerate(points.itertuples()):
-        label = "paper, Table 1" if index == 0 else None
-        axes.axhline(point.paper, color=style.BLACK, linewidth=0.7, linestyle=(0, (6, 3)), zorder=1, label=label)
-        axes.plot([point.K], [point.paper], color=style.BLACK, marker="D", markersize=4, fillstyle="none", zorder=4)
+    look = {"linestyle": "", "marker": "D", "markersize": 5.5, "fillstyle": "none", "zorder": 4}
+    for point in points.itertuples():
+        axes.plot([point.K], [point.paper], color=_SERIES[point.model, point.mapping]["color"], **look)
+    if len(points):
+        axes.plot([], [], color=style.BLACK, **look, label="paper, Table 1")

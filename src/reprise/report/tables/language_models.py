@@ -16,7 +16,7 @@ from reprise.report.tables import Column, Table
 from reprise.report.words import replicas
 
 _ASTRAY = 1.5
-"""A validation perplexity of so many times the best one, after it, is no noise."""
+"""A validation perplexity of so many times an earlier one is no noise."""
 
 
 def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
@@ -106,14 +106,16 @@ def _deviations(context: Context, names: list[str], rows: pd.DataFrame) -> list[
 
 
 def _astray(context: Context, name: str) -> list[str]:
-    """Of each replica whose validation perplexity rose far above its best afterwards, where and how far."""
+    """Of each replica whose validation perplexity rose far above an earlier one, where and how far."""
     found = []
     courses = context.points(name, "cross_entropy", "valid")
     for replica, losses in courses.items():
         course = losses.dropna().map(to_perplexity)
         after = course[course.index > course.idxmin()]
+        risen = course[course > _ASTRAY * course.cummin()]
+        best, last = integer(course.idxmin()), integer(course.index[-1])
         if len(after) and after.max() > _ASTRAY * course.min():
-            best, last, worst = (integer(epoch) for epoch in (course.idxmin(), course.index[-1], after.idxmax()))
+            worst = integer(after.idxmax())
             lowest, highest = fixed(after.min(), 0), fixed(after.max(), 0)
             later = f"the one after it had {highest}"
             if len(after) > 1:
@@ -121,6 +123,11 @@ def _astray(context: Context, name: str) -> list[str]:
             found.append(
                 f"epoch {best} of {last} was the best of replica {replica}, with a validation perplexity of "
                 f"{fixed(course.min(), 0)}; {later}"
+            )
+        elif len(risen):
+            found.append(
+                f"replica {replica} rose to a validation perplexity of {fixed(risen.max(), 0)} in epoch "
+                f"{integer(risen.idxmax())}; its best, {fixed(course.min(), 0)}, is that of epoch {best} of {last}"
             )
     return [f"{context.entry(name).title} went astray: {'; '.join(found)}."] if found else []
 
