@@ -9,7 +9,7 @@ import pytest
 from claims_helpers import below, claim, decide, margin, runs
 
 from reprise.evidence import decide as decisions
-from reprise.evidence.verdicts import INCONCLUSIVE, NOT, REPRODUCED
+from reprise.evidence.verdicts import DIRECTION, INCONCLUSIVE, NOT, REPRODUCED
 
 RATIO = 0.2 / 0.72
 A_BELOW_B = claim("superiority", compare=below("a", "b"))
@@ -110,6 +110,23 @@ def test_two_folds_borrow_where_the_family_has_more_freedom():
     assert "2 folds, deviation pooled over the family" in found.sentence
     # 10 numbers, of 4 models on 3 folds: 10 - (4 + 3 - 1) degrees of freedom.
     assert (part["interval"][1] - part["estimate"]) / part["error"] == pytest.approx(2.776445, rel=1e-6)
+
+
+def test_what_three_folds_say_alone_is_told_where_it_is_another_verdict():
+    """Differences 0.2, 1.0 and 0.3: 0.5, of a deviation of 0.436, is 1.47 errors, of which 4.30 would be needed."""
+    alike = [folds(name, [10.0] * 3) for name in "cdefg"]
+    a, noisy = folds("a", [10.0] * 3), folds("b", [10.2, 11.0, 10.3])
+    assert decide(A_BELOW_B, a, noisy).verdict == DIRECTION
+    found = decide(A_BELOW_B, a, noisy, *alike)
+    assert found.verdict == REPRODUCED
+    assert found.sentence.endswith("By the deviation of its own folds alone: direction only.")
+    # Two folds know too little; where both say the same, nothing is added.
+    for quiet in (
+        decide(A_BELOW_B, folds("a", [10.0] * 2), folds("b", [10.2, 11.0]), *alike),
+        decide(A_BELOW_B, a, folds("b", [10.5, 10.6, 10.4]), *alike),
+    ):
+        assert "pooled over the family" in quiet.sentence
+        assert "own folds alone" not in quiet.sentence
 
 
 def test_an_absolute_margin_of_two_models_is_lent_nothing():

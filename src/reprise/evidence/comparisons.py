@@ -63,6 +63,7 @@ def decide(
     if verdict in {DIRECTION, INCONCLUSIVE} and left:
         needed = _needed(parts, left, claim.kind)
         sentence += f" {_would_do(left, needed, runs)}"
+    sentence += _alone(parts, claim.kind, verdict, bool(lost))
     rows = [_row(part, runs, claim.kind) for part in parts]
     method = _METHODS[parts[0].plain.method].format(ratio=number(round(parts[0].plain.ratio, 3)))
     return Decision(verdict, sentence, method, rows, needed)
@@ -102,6 +103,14 @@ def _needed(parts: Sequence[Compared], left: Sequence[Compared], kind: str) -> i
         return replicas_needed(test.estimate.value, test.variances, test.ratio, shared, most=_MOST)
 
     return to_decide(left, lambda part: part.test.estimate.value > 0, needed, tail_of(kind), len(parts))
+
+
+def _alone(parts: Sequence[Compared], kind: str, verdict: str, lost: bool) -> str:
+    """What three folds or more would say by their own deviation, where the family's, known better, says otherwise."""
+    owns = [part.by_own_folds for part in parts]
+    if None in owns or (other := judge(kind, [_judgeable(part, kind) for part in owns], lost)) == verdict:
+        return ""
+    return f" By the deviation of its own folds alone: {other}."
 
 
 def _would_do(left: Sequence[Compared], needed: int | None, runs: Mapping[str, Runs]) -> str:

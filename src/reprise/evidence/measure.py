@@ -5,12 +5,12 @@ with a borrowed deviation that is shown as such.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reprise.evidence.contrasts import Contrast, Statement
 from reprise.evidence.fold_spread import lent
 from reprise.evidence.runs import Runs
-from reprise.evidence.seed_spread import CHOICE, FAMILY, Known, deviations
+from reprise.evidence.seed_spread import CHOICE, ENOUGH, FAMILY, Known, deviations
 from reprise.evidence.statistics import Estimate, Spread, combine, mean, over_folds, spread
 
 
@@ -22,6 +22,7 @@ class Measured:
     `lenders` whose: the family's, or (under an alternative) that of the assumptions as chosen. `variances` (of one
     replica of each experiment, squared weights included) and `ratio` (of folds) say how many replicas would do.
     `unknown` are the experiments of which no deviation is known, where that leaves the estimate without an error.
+    `own` is, of three folds or more that borrow all the same, the estimate by their own deviation alone.
     """
 
     estimate: Estimate
@@ -32,6 +33,7 @@ class Measured:
     method: str = "seeds"
     lenders: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    own: Estimate | None = None
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,14 @@ class Compared:
     def test(self) -> Measured:
         """The test that decides: of two one-sided ones the harder."""
         return max(self.tests, key=lambda test: (test.estimate.p_above(), -test.estimate.value))
+
+    @property
+    def by_own_folds(self) -> Compared | None:
+        """The same by the deviation of its own folds alone; None where that is too little known, or taken anyway."""
+        if any(measured.own is None for measured in (self.plain, *self.tests)):
+            return None
+        plain, *tests = (replace(measured, estimate=measured.own) for measured in (self.plain, *self.tests))
+        return replace(self, plain=plain, tests=tuple(tests))
 
 
 def compare(statement: Statement, runs: Mapping[str, Runs], everyone: Mapping[str, Runs]) -> Compared | None:
@@ -130,7 +140,8 @@ def _over_folds(
     if not common:
         return None
     values = [sum(sample[fold] for sample in samples.values()) + contrast.offset for fold in common]
-    lenders: list[tuple[Spread | None, str]] = [(spread(values), "")]
+    alone = spread(values)
+    lenders: list[tuple[Spread | None, str]] = [(alone, "")]
     if base is not None and base.method == "folds" and base.variances and not base.borrowed:
         lenders.append((Spread(base.variances[0], base.estimate.freedom), CHOICE))
     lenders.append((lent(contrast, common, runs, everyone), FAMILY))
@@ -141,8 +152,10 @@ def _over_folds(
     if found is None:
         return Measured(Estimate(value), counts, ratio=ratio, method="folds")
     estimate = over_folds(value, len(common), ratio, found)
-    borrowed = tuple(samples) if lender else ()
-    return Measured(estimate, counts, borrowed, (found.variance,), ratio, "folds", (lender,) if lender else ())
+    if not lender:
+        return Measured(estimate, counts, (), (found.variance,), ratio, "folds")
+    own = over_folds(value, len(common), ratio, alone) if alone and alone.freedom >= ENOUGH else None
+    return Measured(estimate, counts, tuple(samples), (found.variance,), ratio, "folds", (lender,), own=own)
 
 
 def _over_seeds(value: float, counts: dict[str, int], known: Mapping[str, Known]) -> Measured:

@@ -22,7 +22,7 @@ from reprise.evidence.statistics import Spread, mean, pooled, spread
 FAMILY, CHOICE = "pooled over the family", "as under the assumptions as chosen"
 """Lenders of a deviation, in words."""
 
-_ENOUGH = 2
+ENOUGH = 2
 """Degrees of freedom, of three replicas, from which on an experiment's own deviation is taken."""
 
 Terms = Sequence[tuple[float, Quantity]]
@@ -56,7 +56,7 @@ def deviations(
     """
     own = {name: _own(name, terms, runs[name], chosen.get(name)) for name, terms in parts.items()}
     keys = {name: (runs[name].family, _shape(terms)) for name, terms in parts.items()}
-    few = [name for name, known in own.items() if _freedom(known.spread) < _ENOUGH]
+    few = [name for name, known in own.items() if _freedom(known.spread) < ENOUGH]
     families = {key: _family(everyone, *key) for key in {keys[name] for name in few}}
     borrows = {
         keys[name]
@@ -72,7 +72,7 @@ def deviations(
 def _own(name: str, terms: Terms, runs: Runs, chosen: Runs | None) -> Known:
     """That of its replicas, or of those as chosen where its own are fewer than three and those are more."""
     known = Known(name, spread(list(runs.combined(terms).values())))
-    if chosen is None or _freedom(known.spread) >= _ENOUGH:
+    if chosen is None or _freedom(known.spread) >= ENOUGH:
         return known
     lent = spread(list(chosen.combined(terms).values()))
     if _freedom(lent) <= _freedom(known.spread):
