@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import pandas as pd
 from report_claims_helpers import TURNED, claim, judged, with_claims
-from test_report_case import PAPER, TIER, make_context, setting
+from test_report_case import CONFIG, PAPER, TIER, make_context, setting, write_collected
 
+from reprise.config.project import Project
 from reprise.config.schema import Erratum
 from reprise.report import reductions, verdicts
+from reprise.report.context import load_contexts
+from reprise.report.overview import claim_rows
+from reprise.report.readme import section
 from reprise.report.tables import Table
 from reprise.report.tables.arithmetic import errata
 from reprise.report.tables.claims import verdicts as claims_table
@@ -62,6 +68,23 @@ def test_the_claims_table_tells_none_turns_it_from_none_run(tmp_path):
     alone = {key: claim("reproduced", ["ptb-a"]) for key in PAPER.claims}
     read = claims_table(with_claims(tmp_path, alone), "checks", {}).reading()
     assert set(read["Changes under"]) == {"–"}
+
+
+def test_another_verdict_of_the_tier_paper_stands_beside_a_reduced_one(tmp_path):
+    """A claim that six epochs seem to refute may be open, or hold, after sixty: no reader is to take one for both."""
+    full = with_claims(tmp_path, {"C1": claim("inconclusive", []), "C2": claim("reproduced", [])})
+    assert full.in_full == {}
+    write_collected(tmp_path / "results/reduced", [], [])
+    here = {"C1": claim("not reproduced", []), "C2": claim("not run", [])}
+    (tmp_path / "results/reduced/claims.json").write_text(json.dumps({"toy": here}), encoding="utf-8")
+    config = CONFIG.model_copy(update={"tier": "reduced"})
+    contexts = load_contexts(Project(tmp_path, config, {"toy": PAPER}), [])
+    read = claims_table(contexts["toy"], "checks", {}).reading().set_index("Claim")["What the run records say"]
+    assert read.to_dict() == {"C1": "So. At the tier paper: inconclusive.", "C2": "So. At the tier paper: reproduced."}
+    assert [row["sentence"] for row in claim_rows(contexts.values())] == read.tolist()
+    said = section(contexts).splitlines()[-1]
+    assert said == "At the tier `paper` other verdicts: of document 002, C1 inconclusive."
+    assert "other verdicts" not in section({"toy": full})
 
 
 def test_reductions_are_said_with_what_they_stand_for(tmp_path):

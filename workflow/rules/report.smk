@@ -17,6 +17,12 @@ TABLES = [
     for kind in ("csv", "md", "html")
 ]
 CLAIMS = f"{RESULTS}/claims.json"
+# Other tiers say which of the committed verdicts of the tier paper are not theirs; it is read, never made for that.
+IN_FULL = [
+    path
+    for path in ("results/paper/claims.json",)
+    if TIER != "paper" and Path(path).is_file()
+]
 # What of the code their contents depend on (as in dvc.yaml). Training depends on some of it too, and is left alone.
 JUDGING = [
     *sources("evidence"),
@@ -129,6 +135,7 @@ rule table:
     input:
         COLLECTED,
         CLAIMS,
+        IN_FULL,
         wording=WORDING,
         reference=sorted(str(p) for p in Path("config/reference").glob("*.csv")),
         code=DRAWING,
@@ -168,6 +175,7 @@ rule page:
     input:
         COLLECTED,
         CLAIMS,
+        IN_FULL,
         FIGURES,
         TABLES,
         wording=WORDING,

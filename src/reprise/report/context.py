@@ -14,6 +14,7 @@ import pandas as pd
 from reprise.config.project import PAPERS, Project
 from reprise.config.resolved import Resolved
 from reprise.config.schema import Dataset, Display, Experiment, Paper, Reported
+from reprise.config.tiers import FULL
 from reprise.data import ldc_wsj
 from reprise.errors import UserError
 from reprise.evidence.runs import trains
@@ -77,6 +78,8 @@ class Context:
     file: str = ""
     datasets: Mapping[str, Dataset] = field(default_factory=dict)
     claims: Mapping[str, Any] = field(default_factory=dict)
+    in_full: Mapping[str, Any] = field(default_factory=dict)
+    """At another tier than the paper's the claims as they were judged there, so that no reduced number stands alone."""
     folder: Path = Path()  # what was collected, results/<tier>
     papers: Mapping[str, Context] = field(default_factory=dict, repr=False, compare=False)
     """All contexts of the tier by paper, this one too, for displays that cite another paper's experiments."""
@@ -222,6 +225,7 @@ def load_contexts(project: Project, experiments: list[Resolved]) -> dict[str, Co
     metrics = read_collected(folder / "metrics.csv", METRIC_COLUMNS, tier)
     curves = read_collected(folder / "curves.csv.gz", CURVE_COLUMNS, tier)
     claims = read_claims(folder / "claims.json", tier)
+    in_full = {} if tier == FULL else read_claims(project.root / "results" / FULL / "claims.json", FULL)
     found: dict[str, Context] = {}
     for name, paper in project.papers.items():
         found[name] = Context(
@@ -235,6 +239,7 @@ def load_contexts(project: Project, experiments: list[Resolved]) -> dict[str, Co
             file=str(project.root / PAPERS / f"{name}.yaml"),
             datasets=_datasets(project),
             claims=claims.get(name, {}),
+            in_full=in_full.get(name, {}),
             folder=folder,
             papers=found,
         )

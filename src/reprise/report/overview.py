@@ -50,7 +50,7 @@ def claim_rows(contexts: Iterable[Context]) -> list[dict[str, Any]]:
                     "text": claim.text.strip(),
                     "place": claim.place,
                     "verdict": found["verdict"] if found else "not run",
-                    "sentence": found["sentence"] if found else "",
+                    "sentence": (found["sentence"] if found else "") + verdicts.in_full_sentence(context, key),
                     "flips": verdicts.flips(found["alternatives"]) if found else [],
                     "alternatives": verdicts.how_many_run(found["alternatives"]) if found else "",
                     "experiments": list(found["experiments"]) if found else [],

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from reprise.config.tiers import FULL
 from reprise.errors import UserError
+from reprise.evidence.verdicts import NOT_RUN, VERDICTS
 from reprise.files import write_atomically
 from reprise.report.context import Context
 from reprise.report.overview import verdict_counts
+from reprise.report.verdicts import in_full
 
 
 def marks(tier: str) -> tuple[str, str]:
@@ -33,7 +36,19 @@ def section(contexts: Mapping[str, Context]) -> str:
         lines.append(f"| {' | '.join(cells)} |")
     sums = [str(n) for n in verdicts["sums"]]
     lines.append(f"| | **all claims: {verdicts['total']}** | | {' | '.join(sums)} | |")
+    others = filter(None, map(_in_full, contexts.values()))
+    if said := "; ".join(others):
+        lines += ["", f"At the tier `{FULL}` other verdicts: {said}."]
     return "\n".join(lines) + "\n"
+
+
+def _in_full(context: Context) -> str:
+    """ "of document 001, R3, R7 inconclusive": claims judged here that have another verdict at the tier paper."""
+    judged = [key for key, found in context.claims.items() if found["verdict"] != NOT_RUN]
+    there = {key: in_full(context, key) for key in judged}
+    kinds = {verdict: [key for key in judged if there[key] == verdict] for verdict in VERDICTS}
+    said = ", ".join(f"{', '.join(keys)} {verdict}" for verdict, keys in kinds.items() if keys)
+    return said and f"of document {context.paper.document}, {said}"
 
 
 def _links(context: Context, tier: str) -> str:

@@ -8,8 +8,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from reprise.config.claims import Claim
+from reprise.config.tiers import FULL
 from reprise.evidence.contrasts import terms_of
-from reprise.evidence.verdicts import NOT_RUN, VERDICTS
+from reprise.evidence.verdicts import NOT_RUN, NOT_TESTED, VERDICTS
 from reprise.report.context import Context
 from reprise.report.rounding import NONE, plural
 from reprise.report.tables import Column, Table
@@ -47,6 +48,18 @@ def _is_about(claim: Claim, experiment: str, about: Collection[str]) -> bool:
 def in_order(context: Context) -> list[tuple[str, Mapping[str, Any]]]:
     """What was found on each claim, in the order of the paper's file."""
     return [(key, context.claims[key]) for key in context.paper.claims if key in context.claims]
+
+
+def in_full(context: Context, key: str) -> str:
+    """The verdict on a claim at the tier paper, where that has come to one and it is another; else ""."""
+    there, here = (found.get(key, {}).get("verdict", NOT_RUN) for found in (context.in_full, context.claims))
+    return "" if there in {here, NOT_RUN, NOT_TESTED} else there
+
+
+def in_full_sentence(context: Context, key: str) -> str:
+    """ " At the tier paper: inconclusive."; "" where that says the same, or nothing."""
+    verdict = in_full(context, key)
+    return f" At the tier {FULL}: {verdict}." if verdict else ""
 
 
 About = Callable[[Mapping[str, Any]], Collection[str]]

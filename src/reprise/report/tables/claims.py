@@ -36,7 +36,7 @@ def verdicts(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
                 "kind": found["kind"],
                 "verdict": found["verdict"],
                 "records": found["records"],
-                "sentence": found["sentence"],
+                "sentence": found["sentence"] + verdicts_of.in_full_sentence(context, key),
                 "replicas": found["replicas"],
                 "flips": "; ".join(verdicts_of.flips(found["alternatives"])),
                 "alternatives": verdicts_of.how_many_run(found["alternatives"]),
