@@ -37,7 +37,7 @@ def record(tmp_path: Path) -> Path:
     config = {"model": {"name": "elman", "options": {"hidden_size": 8}}, "training": {"options": {"steps": 3}}}
     resolved = Resolved("p", "e", "quick", "t", 1, config, {}, None)
     metrics = [{"split": "train", "metric": "accuracy", "value": 0.375, "unit": "share", "n": 8}]
-    curves = [{"split": "train", "metric": "loss", "unit": "nats", "axis": "step", "x": [0, 1], "value": [2.5, 1.25]}]
+    curves = [{"split": "train", "metric": "loss", "unit": "nats", "axis": "step", "x": [0, 1], "y": [2.5, 1.25]}]
     run = {"engine": "hand", "device": "cpu", "wall_seconds": 1.0}
     outcome = Outcome(metrics=metrics, curves=curves)
     write_record(tmp_path / "r.json", make_record(resolved, 0, outcome, 96, None, run))

@@ -21,7 +21,7 @@ from typing import Any
 from reprise.config.resolved import Resolved
 from reprise.evidence.counted import is_over_tokens
 from reprise.evidence.numbers import numbers_of
-from reprise.files import write_atomically, write_json
+from reprise.files import json_text, write_atomically
 from reprise.training.record import read_record
 
 KEYS = ("paper", "experiment", "variant", "replica", "seed", "fold", "split", "metric", "value", "unit", "n")
@@ -37,7 +37,7 @@ def collect(
     `counted` says of an experiment which tokens count (see `reprise.evidence.counted`).
 
     A record that is missing is left out: what stands on it is shown as not run. One that is damaged, altered or of
-    another configuration under the current one's name is a `UserError`.
+    another configuration under the current one's name is a `UserError`, and nothing is written.
     """
     records, wanted = [], 0
     for experiment in experiments:
@@ -47,14 +47,18 @@ def collect(
                 records.append((experiment, read_record(root / path, experiment, replica)))
     rows = [row for experiment, record in records for row in _metric_rows(experiment, record, counted)]
     curves = (row for experiment, record in records for row in _curve_rows(experiment, record))
-    write_atomically(folder / "metrics.csv", _csv(rows, METRIC_KEYS))
-    # A fixed time and no name in the header: the same records give the same bytes.
-    packed = gzip.compress(_csv(curves, (*KEYS, "axis", "x")).encode(), compresslevel=9, mtime=0)
-    write_atomically(folder / "curves.csv.gz", packed)
     samples = [{**_keys(e, r), **sample} for e, r in records for sample in r["samples"]]
     lines = [json.dumps(s, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n" for s in samples]
-    write_atomically(folder / "samples.jsonl", "".join(lines))
-    write_json(folder / "metrics.json", _summary(rows))
+    # All of them before the first is written: the files of a folder are of the same records.
+    contents = {
+        "metrics.csv": _csv(rows, METRIC_KEYS).encode(),
+        # A fixed time and no name in the header: the same records give the same bytes.
+        "curves.csv.gz": gzip.compress(_csv(curves, (*KEYS, "axis", "x")).encode(), compresslevel=9, mtime=0),
+        "samples.jsonl": "".join(lines).encode(),
+        "metrics.json": json_text(_summary(rows)).encode(),
+    }
+    for name, content in contents.items():
+        write_atomically(folder / name, content)
     return len(records), wanted
 
 

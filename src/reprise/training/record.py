@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from reprise.config.resolved import Resolved, hash_of
 from reprise.errors import UserError
 from reprise.files import canonical_json, read_whole, write_json
+from reprise.training.record_shape import mistake_in
 
 if TYPE_CHECKING:
     from reprise.training.protocol import Outcome
@@ -97,17 +98,21 @@ def parse_record(
 ) -> dict[str, Any]:
     """A whole, unaltered record; with `expected`, one of that experiment and configuration, with `replica` its number.
 
-    Errors: `UserError` for a truncated or altered record, or one of another config or replica; it begins with `name`,
-    which says where the content comes from, and ends with the `remedy`.
+    Errors: `UserError` for a truncated or altered record, one of another shape, config or replica; it begins with
+    `name`, which says where the content comes from, and ends with the `remedy`.
     """
     try:
-        record = json.loads(content.decode("utf-8"))
+        # The digest refuses what is no number, but `run` lies outside it.
+        record = json.loads(content.decode("utf-8"), parse_constant=_refused)
         stated, found = record["result_sha256"], result_digest(record)
         config_hash = hash_of(record["config"])
-    except (ValueError, KeyError, TypeError):
-        raise UserError(_not_whole(name, remedy)) from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise UserError(f"{name}: not a whole run record; {remedy}") from None
     if stated != found:
         raise UserError(f"{name}: key result_sha256 does not fit the content, which was altered; {remedy}")
+    mistake = mistake_in(record, SCHEMA)
+    if mistake:
+        raise UserError(f"{name}: {mistake}; {remedy}")
     if config_hash != record["config_hash"]:
         raise UserError(f"{name}: key config_hash is not the hash of the key config; {remedy}")
     if expected and (record["paper"], record["experiment"], record["config_hash"]) != (
@@ -127,5 +132,5 @@ def parse_record(
     return record
 
 
-def _not_whole(name: Path | str, remedy: str) -> str:
-    return f"{name}: not a whole run record; {remedy}"
+def _refused(constant: str) -> float:
+    raise ValueError(f"{constant} is no number of JSON")
