@@ -64,6 +64,26 @@ def read_whole(path: Path) -> bytes:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
+def is_there(path: Path) -> bool:
+    """Whether something stands at `path`, or did: behind a link that leads nowhere, on a disk that is not mounted."""
+    return path.exists() or dead_link(path) is not None
+
+
+def dead_link(path: Path) -> Path | None:
+    """The link at `path` or on the way to it that leads nowhere, or to itself; None where there is none."""
+    for part in (path, *path.parents):
+        if part.exists():
+            return None
+        if part.is_symlink():
+            return part
+    return None
+
+
+def told_of_link(link: Path) -> str:
+    """What to say of a `dead_link`."""
+    return f"the link {link} leads nowhere (to {link.readlink()}); mount what it is to lead to, or remove the link"
+
+
 def canonical_json(value: Any) -> str:
     """The one spelling of `value` in JSON: sorted keys, no blanks, ASCII; refuses NaN and infinity (ValueError)."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)

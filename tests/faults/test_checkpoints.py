@@ -16,6 +16,7 @@ import torch
 from progress import Halt
 from replica import Replica
 
+from reprise.errors import UserError
 from reprise.training.checkpoint import MAGIC, CheckpointFile, encode
 
 
@@ -83,6 +84,17 @@ def test_one_that_cannot_be_read_is_not_called_damaged(
     assert caught.value.filename == str(file.path)
     assert said == []
     assert file.load(said.append) == {"step": 2}
+
+
+def test_one_behind_a_link_that_leads_nowhere_is_not_called_absent(tmp_path: Path) -> None:
+    file, said = CheckpointFile(tmp_path / "0.ckpt", "0" * 12, "reference", 0), []
+    file.save({"step": 1})
+    file.save({"step": 2})
+    file.path.unlink()
+    file.path.symlink_to("/nowhere/0.ckpt")
+    with pytest.raises(UserError, match=f"{file.path}: no such checkpoint: the link {file.path} leads nowhere"):
+        file.load(said.append)
+    assert said == []
 
 
 def test_removed_as_told_it_trains_from_the_start(half_way: Replica, digits_result: bytes) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from reprise.config.resolved import Resolved
 from reprise.errors import UserError
+from reprise.estimate.finished import records_of
 from reprise.evidence import collect as collecting
 from reprise.evidence.collect import collect
 from reprise.training.protocol import Outcome
@@ -228,3 +229,28 @@ def test_where_one_file_cannot_be_made_none_is_written(tmp_path, monkeypatch):
     with pytest.raises(TypeError):
         collect([one], tmp_path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("loop", [False, True])
+@pytest.mark.parametrize("at", [0, 2])
+def test_records_behind_a_link_that_leads_nowhere_are_not_called_missing(at, loop, tmp_path):
+    """As on a disk that is not mounted; the link is the record itself or a folder on the way to it."""
+    one = experiment(replicas=1)
+    path = tmp_path / one.record_path(0)
+    link = [path, *path.parents][at]
+    link.parent.mkdir(parents=True)
+    link.symlink_to(link if loop else tmp_path / "unmounted")
+    for read in (lambda: collect([one], tmp_path, tmp_path / "out"), lambda: records_of(one, tmp_path)):
+        with pytest.raises(UserError) as caught:
+            read()
+        assert str(caught.value) == (
+            f"{path}: no such record: the link {link} leads nowhere (to {link.readlink()}); "
+            "mount what it is to lead to, or remove the link"
+        )
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_in_the_place_of_a_record_is_told(tmp_path):
+    with pytest.raises(UserError) as caught:
+        read_record(tmp_path)
+    assert str(caught.value) == f"{tmp_path}: a folder, not a run record; move it away and run the pipeline again"

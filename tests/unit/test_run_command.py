@@ -21,7 +21,7 @@ from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, UserError
 from reprise.evidence.collect import collect
 from reprise.training import timebox
 from reprise.training.record import read_record
-from reprise.training.stack_plan import missing, usual_epochs
+from reprise.training.stack_plan import missing, present, usual_epochs
 
 ROOT = Path(__file__).parents[2]
 FACTS = {
@@ -215,11 +215,34 @@ def test_missing_replicas_and_usual_epochs_come_from_the_records(place):
     write([a, b])
     assert run("--experiment", "p/a") == 0
     Path("out", a.record_path(2)).unlink()
-    found = [(m.resolved.experiment, m.replica, m.rank) for m in missing([a, b], [Path(), Path("out")])]
-    assert found == [("b", 0, 0), ("b", 1, 1), ("a", 2, 2)]
-    usual = usual_epochs([a, b], [Path(), Path("out")])
+    gaps = [(m.resolved.experiment, m.replica, m.rank) for m in missing([a, b], [Path(), Path("out")])]
+    assert gaps == [("b", 0, 0), ("b", 1, 1), ("a", 2, 2)]
+    usual = usual_epochs(present([a, b], [Path(), Path("out")]).epochs)
     assert usual(b) == 10.0  # all epochs, as `a` took its only one
     assert usual(experiment("c", WINDOWS, "c.npz", max_epochs=7)) == 7.0
+
+
+@pytest.mark.parametrize("kind", ["garbage", "folder", "link"])
+def test_a_damaged_record_is_told_and_not_taken_for_one_that_is_done(kind, place):
+    a, b = small("a"), small("b")
+    write([a, b])
+    path = Path("out", a.record_path(0))
+    path.parent.mkdir(parents=True)
+    says = (
+        f"left out: {path}: "
+        + {
+            "garbage": lambda: path.write_text("{}") and "not a whole run record; remove the file",
+            "folder": lambda: path.mkdir() or "a folder, not a run record; move it away",
+            "link": lambda: path.symlink_to("/nowhere/0") or f"no such record: the link {path} leads nowhere",
+        }[kind]()
+    )
+    assert run() == EXIT_FAILED
+    assert records(b)
+    assert path.is_symlink() == (kind == "link")
+    log = Path("out/logs/run/quick.log").read_text(encoding="utf-8")
+    assert says in log
+    assert "0 failed, 0 unfinished, 1 left out" in log
+    assert log.count("left out: ") == 1
 
 
 def test_train_takes_a_record_that_a_run_has_left(place):

@@ -192,3 +192,14 @@ def test_another_corpus_is_said_and_the_papers_number_left_out(clone):
     # That corpus may lack what the paper counts of its own.
     edit("{metric: last_ten_accuracy, split: train, value", "{metric: sentences, split: train, value")
     assert verify() == 0
+
+
+def test_records_on_a_disk_that_is_not_mounted_are_no_verdict(clone, capsys):
+    """Its claims would say that nothing was run."""
+    Path("results/quick/runs").rename("elsewhere")
+    Path("results/quick/runs").symlink_to("/nowhere/runs")
+    assert verify() == EXIT_USAGE
+    error = capsys.readouterr().err
+    assert "no such record: the link results/quick/runs leads nowhere (to /nowhere/runs); mount" in error
+    assert error.count("\n") == 1
+    assert not CLAIMS.exists()

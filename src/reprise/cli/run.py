@@ -30,7 +30,7 @@ from reprise.devices import claim_gpu, gpu_ids, visible_gpus
 from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, UserError
 from reprise.training.run_archive import RunArchive, archive_path
 from reprise.training.stack_environment import prepare_environment
-from reprise.training.stack_plan import Missing, cut, grouped, in_parts, missing, trains_in_stack, usual_epochs
+from reprise.training.stack_plan import Missing, cut, grouped, in_parts, missing, present, trains_in_stack, usual_epochs
 
 if TYPE_CHECKING:
     from reprise.training.loop import Job
@@ -150,10 +150,13 @@ def _train(
 
     box, lease = TimeBox(given.minutes), TimeBox(given.lease_minutes or given.minutes)
     roots = [Path(), given.output]
+    there = present(experiments, roots)
+    for line in there.damaged:
+        say(f"left out: {line}")
     jobs = [_job(one, given) for one in missing(experiments, roots)]
     left_out = _without_corpus(jobs, say)
     jobs = [job for job in jobs if job not in left_out]
-    usual = usual_epochs(experiments, roots)
+    usual = usual_epochs(there.epochs)
     on_stack = [job for job in jobs if trains_in_stack(job.resolved, gpus)]
     groups = in_parts(grouped(on_stack, lambda job: job.resolved), part, parts)
     streams = given.streams if gpus else 1
@@ -167,8 +170,9 @@ def _train(
     if not reason:
         alone.run()
     failed, unfinished = stacks.failed + alone.failed, stacks.unfinished + alone.unfinished
-    say(f"{len(failed)} failed, {len(unfinished)} unfinished" + f", {len(left_out)} left out" * bool(left_out))
-    return EXIT_FAILED if failed or left_out else EXIT_INTERRUPTED if unfinished or reason else 0
+    without = len(left_out) + len(there.damaged)
+    say(f"{len(failed)} failed, {len(unfinished)} unfinished" + f", {without} left out" * bool(without))
+    return EXIT_FAILED if failed or without else EXIT_INTERRUPTED if unfinished or reason else 0
 
 
 def _without_corpus(jobs: list[Job], say: Callable[[str], None]) -> list[Job]:

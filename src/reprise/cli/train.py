@@ -16,6 +16,7 @@ from reprise.config.resolved import Resolved, read_resolved
 from reprise.config.tiers import TIERS
 from reprise.devices import claim_gpu, gpus_wanted, visible_gpus
 from reprise.errors import UserError
+from reprise.files import is_there
 from reprise.training.record import read_record, write_record
 from reprise.training.stack_environment import prepare_environment
 from reprise.training.stack_plan import stack_key
@@ -64,12 +65,12 @@ def run(given: argparse.Namespace) -> int | None:
         print(f"note: the tier {resolved.tier} has {has}; this record is not collected", file=sys.stderr)
     output = given.output or Path(resolved.record_path(given.replica))
     there = given.found / resolved.record_path(given.replica) if given.found else None
-    if there is not None and there.is_file():
+    if there is not None and is_there(there):
         write_record(output, read_record(there, resolved, given.replica))
         there.unlink()  # so that whoever removes the record later has it trained again
         print(f"{output}: moved from {given.found}")
         return None
-    if output.exists():
+    if is_there(output):
         read_record(output, resolved, given.replica)
         print(f"{output}: already there; nothing to train (--output FILE trains it again)")
         return None

@@ -8,13 +8,14 @@ from typing import Any
 
 from reprise.config.resolved import Resolved
 from reprise.devices import processor
+from reprise.files import is_there
 from reprise.training.record import read_record
 
 
 def records_of(experiment: Resolved, root: Path) -> list[dict[str, Any]]:
     """Those of all replicas that have one, finished or diverged. Raises `UserError` where one is damaged."""
     paths = [root / path for path in experiment.record_paths()]
-    return [read_record(path, experiment, replica) for replica, path in enumerate(paths) if path.exists()]
+    return [read_record(path, experiment, replica) for replica, path in enumerate(paths) if is_there(path)]
 
 
 def on_cpu(record: Mapping[str, Any]) -> bool:

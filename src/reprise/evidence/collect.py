@@ -21,7 +21,7 @@ from typing import Any
 from reprise.config.resolved import Resolved
 from reprise.evidence.counted import is_over_tokens
 from reprise.evidence.numbers import numbers_of
-from reprise.files import json_text, write_atomically
+from reprise.files import is_there, json_text, write_atomically
 from reprise.training.record import read_record
 
 KEYS = ("paper", "experiment", "variant", "replica", "seed", "fold", "split", "metric", "value", "unit", "n")
@@ -43,7 +43,7 @@ def collect(
     for experiment in experiments:
         for replica, path in enumerate(experiment.record_paths()):
             wanted += 1
-            if (root / path).exists():
+            if is_there(root / path):
                 records.append((experiment, read_record(root / path, experiment, replica)))
     rows = [row for experiment, record in records for row in _metric_rows(experiment, record, counted)]
     curves = (row for experiment, record in records for row in _curve_rows(experiment, record))

@@ -13,6 +13,7 @@ from reprise.config.schema import Experiment, Paper, Reported
 from reprise.data.character_lines import VALIDATION
 from reprise.evaluation.units import convert
 from reprise.evidence.numbers import numbers_of
+from reprise.files import is_there
 from reprise.training import PROTOCOLS
 from reprise.training.record import read_record
 
@@ -169,7 +170,7 @@ def load_runs(project: Project, experiments: Iterable[Resolved]) -> dict[str, di
         replicas = [
             _replica(read_record(path, resolved, number), asked[resolved.paper])
             for number, path in enumerate(paths)
-            if path.exists()
+            if is_there(path)
         ]
         title = f"{entry.title} ({resolved.alternative})" if resolved.alternative else entry.title
         runs = Runs(resolved.experiment, title, resolved, entry, replicas)

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from reprise.errors import UserError
-from reprise.files import atomic_path, read_whole
+from reprise.files import atomic_path, dead_link, is_there, read_whole, told_of_link
 
 MAGIC = b"REPRISE1"
 
@@ -67,11 +67,14 @@ class CheckpointFile:
         """The newest state that is whole, or None where there is no file.
 
         A damaged file is reported and the one before it taken. Raises `UserError` where every file is damaged (so that
-        hours of work are never thrown away in silence) or belongs to another configuration, engine or replica, and
-        `OSError` where one cannot be read: that is no damage, and to go on from the one before it would lose work.
+        hours of work are never thrown away in silence), is a link that leads nowhere or belongs to another
+        configuration, engine or replica, and `OSError` where one cannot be read: that is no damage, and to go on from
+        the one before it would lose work.
         """
-        there = [path for path in (self.path, self.previous) if path.exists()]
+        there = [path for path in (self.path, self.previous) if is_there(path)]
         for path in there:
+            if link := dead_link(path):
+                raise UserError(f"{path}: no such checkpoint: {told_of_link(link)}")
             try:
                 content = decode(read_whole(path))
             except (DamagedCheckpoint, FileNotFoundError) as error:

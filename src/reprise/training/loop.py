@@ -17,6 +17,7 @@ import torch
 from reprise.config.resolved import Resolved
 from reprise.errors import Interrupted, UserError
 from reprise.evaluation.checks import run_check
+from reprise.files import is_there
 from reprise.training import PROTOCOLS
 from reprise.training.checkpoint import CheckpointFile
 from reprise.training.locks import replica_lock
@@ -64,7 +65,7 @@ def run_job(job: Job) -> dict[str, Any]:
     Raises `Interrupted` after SIGTERM or SIGINT, the state saved, and where another process trains the replica.
     """
     with replica_lock(job.state_path.with_suffix(".lock"), job.title, job.wait):
-        if job.output.exists():
+        if is_there(job.output):
             # Another process finished it while this one waited for the lock.
             return read_record(job.output, job.resolved, job.replica)
         torch.set_num_threads(job.threads)

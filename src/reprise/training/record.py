@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from reprise.config.resolved import Resolved, hash_of
 from reprise.errors import UserError
-from reprise.files import canonical_json, read_whole, write_json
+from reprise.files import canonical_json, dead_link, read_whole, told_of_link, write_json
 from reprise.training.record_shape import mistake_in
 
 if TYPE_CHECKING:
@@ -84,8 +84,14 @@ def read_record(path: Path, expected: Resolved | None = None, replica: int | Non
     """
     try:
         content = read_whole(path)
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such record; run the pipeline to train it") from None
+    except OSError as error:
+        if link := dead_link(path):
+            raise UserError(f"{path}: no such record: {told_of_link(link)}") from None
+        if isinstance(error, FileNotFoundError):
+            raise UserError(f"{path}: no such record; run the pipeline to train it") from None
+        if isinstance(error, IsADirectoryError):
+            raise UserError(f"{path}: a folder, not a run record; move it away and run the pipeline again") from None
+        raise
     return parse_record(content, path, expected, replica)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from reprise.config.resolved import Resolved
 from reprise.errors import UserError
-from reprise.files import write_atomically
+from reprise.files import is_there, write_atomically
 from reprise.training.record import parse_record, write_record
 
 LARGEST = 16_000_000
@@ -106,7 +106,7 @@ def take_in(path: Path, experiments: Iterable[Resolved], root: Path) -> tuple[in
             continue
         if str(name) not in owners:
             refused.append(str(name))
-        elif (root / name).exists():
+        elif is_there(root / name):
             there += 1
         else:
             new.append((root / name, parse_record(content, f"{path}: {name}", *owners[str(name)], _REMEDY)))

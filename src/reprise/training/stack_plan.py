@@ -6,6 +6,7 @@ Nothing here imports torch: the graph is built where it need not be installed.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ from statistics import fmean
 from typing import TypeVar
 
 from reprise.config.resolved import Resolved
+from reprise.errors import UserError
+from reprise.files import is_there
 from reprise.training.record import read_record
 
 T = TypeVar("T")
@@ -50,6 +53,14 @@ _STACKABLE = {
 
 
 @dataclass(frozen=True)
+class Present:
+    """What the records that are there say: the epochs of replicas that count them, a line for each damaged record."""
+
+    epochs: list[tuple[Resolved, float]]
+    damaged: list[str]
+
+
+@dataclass(frozen=True)
 class Missing:
     """A replica that has no record. `rank` is how many replicas of its experiment come before it."""
 
@@ -82,11 +93,34 @@ def trains_in_stack(resolved: Resolved, gpus: int) -> bool:
     return resolved.engine == "stacked" or (resolved.engine == "auto" and on_gpu)
 
 
+def present(experiments: Iterable[Resolved], roots: Sequence[Path]) -> Present:
+    """Reads every record under `roots` once. Raises `OSError` where one cannot be read, which is no damage."""
+    there = Present([], [])
+    for resolved in experiments:
+        # Two roots may be one folder, or have the record in common.
+        paths = {
+            os.path.realpath(root / path): (root / path, replica)
+            for root in roots
+            for replica, path in enumerate(resolved.record_paths())
+            if is_there(root / path)
+        }
+        for path, replica in paths.values():
+            try:
+                metrics = read_record(path, resolved, replica)["metrics"]
+            except UserError as error:
+                # Meanwhile another process may have moved it to its place.
+                if is_there(path):
+                    there.damaged.append(str(error))
+                continue
+            there.epochs.extend((resolved, m["value"]) for m in metrics if m["metric"] == "epochs")
+    return there
+
+
 def missing(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[Missing]:
     """Replicas without a record under any of `roots`: of the experiments with the fewest finished replicas first."""
     found = []
     for resolved in experiments:
-        there = [any((root / path).exists() for root in roots) for path in resolved.record_paths()]
+        there = [any(is_there(root / path) for root in roots) for path in resolved.record_paths()]
         gaps = [replica for replica, exists in enumerate(there) if not exists]
         found += [Missing(resolved, replica, sum(there) + i) for i, replica in enumerate(gaps)]
     return sorted(found, key=lambda one: one.rank)
@@ -137,20 +171,16 @@ def cut(groups: Iterable[list[T]], largest: int) -> list[list[T]]:
     return [group[i : i + largest] for group in groups for i in range(0, len(group), largest)]
 
 
-def usual_epochs(experiments: Iterable[Resolved], roots: Sequence[Path]) -> Callable[[Resolved], float | None]:
+def usual_epochs(epochs: Iterable[tuple[Resolved, float]]) -> Callable[[Resolved], float | None]:
     """How many epochs an experiment will take: as finished ones of its paper and protocol did, as a share of the most.
 
-    Without any, the most it may take; None for an experiment that is not counted in epochs.
+    `epochs` are those of finished ones. Without any, the most it may take; None for an experiment that is not counted
+    in epochs.
     """
     shares: dict[tuple[str, str], list[float]] = {}
-    for resolved in experiments:
-        most = None if resolved.is_check else _most(resolved)
-        if most is None:
-            continue
-        paths = [(root / path, replica) for root in roots for replica, path in enumerate(resolved.record_paths())]
-        for path, replica in sorted({(path.resolve(), replica) for path, replica in paths if path.exists()}):
-            epochs = [m["value"] for m in read_record(path, resolved, replica)["metrics"] if m["metric"] == "epochs"]
-            shares.setdefault(_kind(resolved), []).extend(value / most for value in epochs)
+    for resolved, value in epochs:
+        if not resolved.is_check and (most := _most(resolved)):
+            shares.setdefault(_kind(resolved), []).append(value / most)
     means: Mapping[tuple[str, str], float] = {kind: fmean(values) for kind, values in shares.items() if values}
 
     def expected(resolved: Resolved) -> float | None:
