@@ -199,9 +199,10 @@ def test_resolved_files_round_trip_and_are_checked(tmp_path):
     path.write_text(resolved.to_json().replace('"x": 1', '"x": 2'), encoding="utf-8")
     with pytest.raises(UserError, match="config_hash"):
         read_resolved(path)
-    path.write_text("{}", encoding="utf-8")
-    with pytest.raises(UserError, match="not a resolved configuration"):
-        read_resolved(path)
+    for text in ("{}", "[" * 200_000, resolved.to_json().replace('"x": 1', '"x": NaN')):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(UserError, match="not a resolved configuration"):
+            read_resolved(path)
     # What cannot be read is not called damaged.
     (tmp_path / "folder").mkdir()
     with pytest.raises(IsADirectoryError):

@@ -123,7 +123,7 @@ def test_foreign_files(tmp_path: Path) -> None:
     path.write_text("hello")
     with pytest.raises(UserError, match="damaged corpus"):
         Corpus.load(path)
-    with pytest.raises(UserError, match="none.npz: no such corpus"):
+    with pytest.raises(UserError, match="none.npz: no such corpus; run `python -m reprise prepare PAPER/EXPERIMENT`"):
         Corpus.load(tmp_path / "none.npz")
 
 

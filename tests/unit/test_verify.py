@@ -117,6 +117,19 @@ def test_check_tells_a_damaged_file_in_one_line(clone, capsys):
     assert CLAIMS.read_bytes() == sound
 
 
+@pytest.mark.parametrize(("kind", "says"), [("folder", "no plain file"), ("nested", "not a file of claims")])
+def test_check_tells_what_can_be_no_file_of_claims(kind, says, clone, capsys):
+    CLAIMS.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "folder":
+        CLAIMS.mkdir()
+    else:
+        CLAIMS.write_text("[" * 200_000)
+    assert verify("--check") == EXIT_FAILED
+    said = capsys.readouterr().err
+    assert f"claims.json: does not say what the run records say ({says}); run" in said
+    assert said.count("\n") == 1
+
+
 def test_a_record_altered_without_its_digest_is_refused(clone, capsys):
     verify()
     (path,) = Path("results/quick/runs/digits/lstm-t5").glob("*.json")

@@ -14,7 +14,7 @@ from typing import Any
 
 from reprise.cli.common import add_tier, project_and_experiments
 from reprise.errors import EXIT_FAILED, report_packages
-from reprise.files import json_text, write_atomically
+from reprise.files import is_there, json_text, write_atomically
 
 _NAMED = 5
 """So many claims that differ are called by name."""
@@ -53,11 +53,11 @@ def _summary(claims: dict[str, Any]) -> str:
 def _differences(path: Path, claims: dict[str, Any]) -> list[str]:
     """What the file and the records say of the claims on which they differ, the first few of them."""
     if not path.is_file():
-        return ["no such file"]
+        return ["no plain file" if is_there(path) else "no such file"]
     try:
         written = json.loads(path.read_text(encoding="utf-8"))
         there = {(paper, key): {**claim} for paper, found in written.items() for key, claim in found.items()}
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, TypeError, RecursionError):
         return ["not a file of claims"]
     ours = {(paper, key): claim for paper, found in claims.items() for key, claim in found.items()}
     differ = [name for name in {**ours, **there} if ours.get(name) != there.get(name)]

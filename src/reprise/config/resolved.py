@@ -84,10 +84,11 @@ def read_resolved(path: Path | str) -> Resolved:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
         stated = content.pop("config_hash")
         resolved = Resolved(**content)
+        found = resolved.config_hash
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; {remedy}") from None
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise UserError(f"{path}: not a resolved configuration; {remedy}") from None
-    if stated != resolved.config_hash:
+    if stated != found:
         raise UserError(f"{path}: key config_hash is not the hash of 'config'; {remedy}")
     return resolved

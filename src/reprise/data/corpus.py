@@ -17,6 +17,7 @@ from reprise.files import atomic_path, canonical_json
 SENTENCE_END = "</s>"
 UNKNOWN = "<unk>"
 _FORMAT = "reprise-corpus-1"
+_PREPARE = "run `python -m reprise prepare PAPER/EXPERIMENT` for an experiment that reads it"
 
 
 @dataclass(frozen=True)
@@ -105,13 +106,13 @@ class Corpus:
         """Reads what `save` wrote; raises UserError for a missing, damaged or foreign file."""
         path = Path(path)
         if not path.is_file():
-            raise UserError(f"{path}: no such corpus; run `reprise prepare` for its dataset")
+            raise UserError(f"{path}: no such corpus; {_PREPARE}")
         try:
             corpus = _read(path)
             corpus.check()
         except _Foreign:
             raise UserError(
-                f"{path}: not a corpus written by this version of Reprise; remove it and run `reprise prepare`"
+                f"{path}: not a corpus written by this version of Reprise; remove it and {_PREPARE}"
             ) from None
         except (
             OSError,
@@ -128,7 +129,7 @@ class Corpus:
             zipfile.BadZipFile,
         ) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise UserError(f"{path}: damaged corpus ({reason}); remove it and run `reprise prepare`") from None
+            raise UserError(f"{path}: damaged corpus ({reason}); remove it and {_PREPARE}") from None
         return corpus
 
 

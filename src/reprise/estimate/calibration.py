@@ -52,13 +52,13 @@ def read_cache(root: Path) -> dict[str, Any]:
     """Calibrations of this kind of processor by config hash; empty where there are none that can be read."""
     try:
         return {**json.loads((root / CACHE).read_text(encoding="utf-8"))[processor()]}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
 
 
 def write_cache(root: Path, calibrations: Mapping[str, Any]) -> None:
     try:
         everywhere = {**json.loads((root / CACHE).read_text(encoding="utf-8"))}
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         everywhere = {}
     write_json(root / CACHE, {**everywhere, processor(): dict(calibrations)})

@@ -74,7 +74,7 @@ def read_claims(path: Path, tier: str) -> dict[str, dict[str, Any]]:
     remedy = f"run `python -m reprise verify --tier {tier}`"
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise UserError(f"{path}: {error}; {remedy}") from None
     papers = content.values() if isinstance(content, dict) else [None]
     if not all(isinstance(claims, dict) and all(isinstance(c, dict) for c in claims.values()) for claims in papers):
@@ -93,7 +93,7 @@ def read_samples(path: Path, tier: str) -> list[dict[str, Any]]:
     try:
         # Only "\n" ends a line here: a text may hold characters that other readers take for line ends.
         samples = [json.loads(line) for line in path.read_bytes().split(b"\n") if line]
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: {error}; {remedy}") from None
     if not all(isinstance(sample, dict) for sample in samples):
         raise UserError(f"{path}: does not hold a sample a line; {remedy}")
