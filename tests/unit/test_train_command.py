@@ -133,8 +133,8 @@ def test_what_a_model_cannot_be_for_this_corpus_is_one_line_and_leaves_no_record
     assert not Path(one.record_path(0)).exists()
 
 
-@pytest.mark.parametrize("threads", ["0", "-2"])
+@pytest.mark.parametrize("threads", ["0", "-2", "1025", "99999999999"])
 def test_a_number_of_threads_that_cannot_be_is_one_line(threads, resolved, capsys):
     assert train(0, "--threads", threads) == EXIT_USAGE
-    assert capsys.readouterr().err == f"reprise: error: --threads {threads}: give a number of 1 or more\n"
+    assert capsys.readouterr().err == f"reprise: error: --threads {threads}: give a number of 1 to 1024\n"
     assert not Path(resolved.record_path(0)).exists()

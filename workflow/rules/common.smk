@@ -16,6 +16,7 @@ from reprise.devices import gpus_wanted, visible_gpus
 from reprise.errors import UserError
 from reprise.estimate.estimates import estimates, memory_limit, summary, time_limit
 from reprise.files import write_if_changed
+from reprise.refusals import told_of
 
 
 def stop(line):
@@ -66,7 +67,8 @@ try:
         write_if_changed(experiment.config_path(), experiment.to_json())
 except OSError as error:
     stop(
-        f"{error.filename}: {error.strerror}; make room or mend the access, then run it again"
+        told_of(error)
+        or f"{error.filename}: {error.strerror}; make room or mend the access, then run it again"
     )
 
 needs_conda = any(

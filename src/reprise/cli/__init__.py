@@ -13,6 +13,7 @@ from importlib import import_module
 
 from reprise import __version__
 from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, Interrupted, UserError
+from reprise.refusals import told_of
 
 COMMANDS = {
     "fetch": "download the raw files of datasets, checksums checked",
@@ -68,6 +69,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         # A full disk, a folder that is closed: nothing that a traceback explains better.
         where, what = (error.filename, error.strerror) if error.filename else (given.command, error)
-        remedy = "make room or mend the access, then run it again"
-        print(f"reprise: error: {where}: {what}; {remedy}", file=sys.stderr)
+        line = told_of(error) or f"{where}: {what}; make room or mend the access, then run it again"
+        print(f"reprise: error: {line}", file=sys.stderr)
         return EXIT_FAILED

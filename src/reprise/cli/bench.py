@@ -13,17 +13,19 @@ import sys
 from collections.abc import Iterable
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from reprise.bench import BENCHES
 from reprise.errors import EXIT_FAILED, UserError, known
+from reprise.refusals import output_file
 from reprise.training.stack_environment import prepare_environment
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help=f"one of {', '.join(BENCHES)}")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result there")
+    parser.add_argument(
+        "--json", type=output_file("--json", "bench.json"), metavar="FILE", help="write the result there"
+    )
     parser.add_argument(
         "--only", metavar="SUBSTRING", default="", help="of <workload>/<implementation>, for example k100/ or /fused"
     )
@@ -70,10 +72,11 @@ def run(given: argparse.Namespace) -> int:
         result = (measure or run_bench)(given.name, bench, selected, given.budget, say, **limits)
     finally:
         signal.signal(signal.SIGTERM, before)
+    console = Console()
+    # First: what was measured for so long is not lost where it cannot be written.
+    getattr(bench, "show", show)(result, Console(width=max(console.width, 120)), entry.ours)
     if given.json:
         write_json(given.json, result)
-    console = Console()
-    getattr(bench, "show", show)(result, Console(width=max(console.width, 120)), entry.ours)
     wrong = any((row["note"] or "").startswith(WRONG) for row in result["rows"])
     return EXIT_FAILED if wrong else 0
 

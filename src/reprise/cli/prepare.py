@@ -7,6 +7,7 @@ from pathlib import Path
 
 from reprise.cli.common import add_tier, find_experiment
 from reprise.errors import UserError
+from reprise.refusals import output_file, require_place
 
 _LONGEST = 90
 """Characters of a fact that is printed."""
@@ -14,7 +15,9 @@ _LONGEST = 90
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", help="<paper>/<experiment> whose corpus is wanted")
-    parser.add_argument("--output", type=Path, help="default: where the pipeline puts it")
+    parser.add_argument(
+        "--output", type=output_file("--output", "corpus.npz"), help="default: where the pipeline puts it"
+    )
     add_tier(parser)
 
 
@@ -24,9 +27,11 @@ def run(given: argparse.Namespace) -> None:
         raise UserError(f"{experiment.id} needs no corpus; train it")
     from reprise.data import prepare_corpus
 
+    output = given.output or Path(experiment.corpus)
+    require_place(output, str(output))
     data = experiment.config["data"]
     spec = project.spec(data["dataset"])
-    corpus = prepare_corpus(spec, data["options"], Path("data/raw"), given.output or Path(experiment.corpus))
+    corpus = prepare_corpus(spec, data["options"], Path("data/raw"), output)
     # Long tables of facts are for the records and tables that quote them.
     lines = (f"{name} {value}" for name, value in sorted(corpus.facts.items()))
     print(f"{corpus.name}: " + ", ".join(line for line in lines if len(line) <= _LONGEST))

@@ -28,7 +28,8 @@ from reprise.config.resolved import Resolved
 from reprise.config.tiers import TIERS
 from reprise.devices import claim_gpu, gpu_ids, visible_gpus
 from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, UserError
-from reprise.training.run_archive import RunArchive, archive_path
+from reprise.refusals import output_file
+from reprise.training.run_archive import RunArchive
 from reprise.training.stack_environment import prepare_environment
 from reprise.training.stack_plan import Missing, cut, grouped, in_parts, missing, present, trains_in_stack, usual_epochs
 
@@ -48,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", type=Path, default=Path(), help="the folder that gets results/ and logs/")
     parser.add_argument(
         "--archive",
-        type=archive_path,
+        type=output_file("--archive", "records.tgz"),
         metavar="FILE.tgz",
         help="all records and logs of --output in one file as well, anew with each record; for `collect --from`",
     )

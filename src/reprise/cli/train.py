@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 from reprise.config.resolved import Resolved, read_resolved
@@ -17,9 +18,13 @@ from reprise.config.tiers import TIERS
 from reprise.devices import claim_gpu, gpus_wanted, visible_gpus
 from reprise.errors import UserError
 from reprise.files import is_there
+from reprise.refusals import named_file, require_place
 from reprise.training.record import read_record, write_record
 from reprise.training.stack_environment import prepare_environment
 from reprise.training.stack_plan import stack_key
+
+_MOST_THREADS = 1024
+"""More than any machine has cores; torch takes no number of any size."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", type=Path, help="a resolved configuration; default: worked out from config/")
     parser.add_argument("--hash", metavar="CONFIG_HASH", help="train this configuration or nothing; for the pipeline")
     parser.add_argument("--corpus", type=Path, help="default: where the pipeline puts it")
-    parser.add_argument("--output", type=Path, help="the run record; default: where the pipeline puts it")
+    named = partial(named_file, "--output", example="record.json")
+    parser.add_argument("--output", type=named, help="the run record; default: where the pipeline puts it")
     parser.add_argument("--engine", help="auto, reference or another engine of the model; default: the configured one")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), help="default: the configured one")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads (default 1: a job a core is faster)")
@@ -58,8 +64,8 @@ def run(given: argparse.Namespace) -> int | None:
         )
     if given.replica < 0:
         raise UserError(f"--replica {given.replica}: replicas count from 0")
-    if given.threads < 1:
-        raise UserError(f"--threads {given.threads}: give a number of 1 or more")
+    if not 1 <= given.threads <= _MOST_THREADS:
+        raise UserError(f"--threads {given.threads}: give a number of 1 to {_MOST_THREADS}")
     if given.replica >= resolved.replicas:
         has = f"replicas 0 to {resolved.replicas - 1}" if resolved.replicas > 1 else "replica 0 alone"
         print(f"note: the tier {resolved.tier} has {has}; this record is not collected", file=sys.stderr)
@@ -79,6 +85,7 @@ def run(given: argparse.Namespace) -> int | None:
         dataset = resolved.config["data"]["dataset"]
         command = f"python -m reprise prepare {resolved.id} --tier {resolved.tier}"
         raise UserError(f"{corpus}: no such corpus; run `{command}` ({dataset})")
+    require_place(output, f"--output {output}" if given.output else str(output))
     device = given.device or resolved.device
     if device != "cpu" and (visible := visible_gpus()) > 1 and gpus_wanted(resolved, visible):
         claim_gpu(visible)

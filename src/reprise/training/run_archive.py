@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 import tarfile
 import zlib
 from collections.abc import Callable, Iterable
@@ -61,18 +60,6 @@ class RunArchive:
 
     def _records(self) -> list[str]:
         return [record for record in self.wanted if (self.output / record).exists()]
-
-
-def archive_path(text: str) -> Path:
-    """The file that --archive names; `UserError` where none could be written, before hours go into what it holds."""
-    path = Path(text)
-    if path.is_dir() or text.endswith("/"):
-        raise UserError(f"--archive {text}: is a folder; name a file in it, {path / 'records.tgz'}")
-    folder = next(parent for parent in path.absolute().parents if parent.exists())  # the others will be made
-    if not (folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)):
-        why = "cannot be written to" if folder.is_dir() else "is no folder"
-        raise UserError(f"--archive {text}: {folder} {why}; name a file in another folder")
-    return path
 
 
 def _packed(root: Path, names: Iterable[str]) -> bytes:

@@ -18,6 +18,7 @@ import torch
 from reprise.config.resolved import Resolved
 from reprise.errors import Interrupted, UserError
 from reprise.kernels.stacked_programs import out_of_memory
+from reprise.refusals import told_of
 from reprise.training.locks import replica_lock
 from reprise.training.loop import Job, pause_before_a_save, seconds_between_saves
 from reprise.training.stack_check import StackDisagrees
@@ -128,8 +129,10 @@ class StackRunner:
                 self.unfinished.append(job)
             except (UserError, OSError) as error:
                 own.close()
-                remedy = "; make room or mend the access, then run it again" if isinstance(error, OSError) else ""
-                self.say(f"{job.title}: left out: {error}{remedy}")
+                line = error
+                if isinstance(error, OSError):
+                    line = told_of(error) or f"{error}; make room or mend the access, then run it again"
+                self.say(f"{job.title}: left out: {line}")
                 self.failed.append(job)
         if not found:
             return [], []
