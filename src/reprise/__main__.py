@@ -1,6 +1,13 @@
 """`python -m reprise`: see `reprise.cli`."""
 
-from reprise.cli import main
+import sys
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    try:
+        from reprise.cli import main
+
+        status = main()
+    except KeyboardInterrupt:  # before there was a command, or once more while the first was told
+        print("reprise: stopped", file=sys.stderr)
+        status = 130
+    raise SystemExit(status)

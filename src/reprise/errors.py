@@ -15,6 +15,9 @@ EXIT_USAGE = 2
 EXIT_INTERRUPTED = 75
 """Exit status (EX_TEMPFAIL) of a training that saved its state, or found its replica busy: run it again."""
 
+EXIT_STOPPED = 130
+"""Exit status after SIGINT, as shells have it, where there was nothing to save."""
+
 
 class UserError(Exception):
     """Bad input: one line that names the file, the key and the remedy. The command line prints it and exits 2."""

@@ -1,17 +1,19 @@
-"""What the system refuses is told before the work, or in a line that says what to do."""
+"""What the system refuses is told before the work, or in a line that says what to do; Ctrl-C is one line too."""
 
 from __future__ import annotations
 
 import errno
 import os
+import runpy
 from pathlib import Path
 
 import pytest
 from verify_helpers import new_clone
 
 from reprise import cli
+from reprise.cli import bench, prepare, resolve
 from reprise.config.resolved import Resolved
-from reprise.errors import EXIT_FAILED, EXIT_USAGE
+from reprise.errors import EXIT_FAILED, EXIT_STOPPED, EXIT_USAGE
 from reprise.refusals import told_of
 from reprise.training import loop
 
@@ -107,3 +109,23 @@ def test_of_two_places_the_one_that_is_in_the_way_is_named(tmp_path):
     assert told_of(caught.value) == f"{tmp_path}/folder: a folder, and a file is wanted; {MOVE}"
     assert told_of(OSError(errno.ENOSPC, "full", "a")) is None
     assert told_of(IsADirectoryError(errno.EISDIR, "of no name")) is None
+
+
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("module", [resolve, prepare, bench])
+def test_ctrl_c_is_one_line(module, monkeypatch, capsys):
+    monkeypatch.setattr(module, "run", interrupted)
+    monkeypatch.setattr(module, "add_arguments", lambda options: None)
+    assert cli.main([module.__name__.rpartition(".")[2]]) == EXIT_STOPPED
+    assert capsys.readouterr().err == ("reprise: stopped; every file is whole, and the same command can be run again\n")
+
+
+def test_ctrl_c_while_the_commands_are_imported_is_one_line(monkeypatch, capsys):
+    monkeypatch.setattr(cli, "main", interrupted)
+    with pytest.raises(SystemExit) as caught:
+        runpy.run_module("reprise", run_name="__main__")
+    assert caught.value.code == EXIT_STOPPED
+    assert capsys.readouterr().err == "reprise: stopped\n"

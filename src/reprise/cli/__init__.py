@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from reprise import __version__
-from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, Interrupted, UserError
+from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_STOPPED, EXIT_USAGE, Interrupted, UserError
 from reprise.refusals import told_of
 
 COMMANDS = {
@@ -34,8 +34,21 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; returns its exit status.
 
-    0; 1 where the system said no; 2 after bad input; 75 where the work was put off.
+    0; 1 where the system said no; 2 after bad input; 75 where the work was put off; 130 where it was stopped.
     """
+    try:
+        return _main(arguments)
+    except KeyboardInterrupt:
+        return stopped()
+
+
+def stopped() -> int:
+    """Says that Ctrl-C was heard; the exit status. What a training saves at a signal is its own matter."""
+    print("reprise: stopped; every file is whole, and the same command can be run again", file=sys.stderr)
+    return EXIT_STOPPED
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     parser = argparse.ArgumentParser(prog="reprise", description=__doc__.splitlines()[0])
     parser.add_argument("--version", action="version", version=f"reprise {__version__}")
     parser.add_argument(
