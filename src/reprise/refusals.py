@@ -45,6 +45,8 @@ def require_place(path: Path, what: str) -> None:
     path = path.absolute()
     if link := dead_link(path):
         raise UserError(f"{what}: {told_of_link(link)}")
+    if path.exists() and not path.is_file():
+        raise UserError(f"{what}: is no plain file; move it away, or name another")
     folder = next(parent for parent in path.parents if parent.exists())  # the others will be made
     if not folder.is_dir():
         raise UserError(f"{what}: {folder} is no folder; name a file in another folder")

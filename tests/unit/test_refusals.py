@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import runpy
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from verify_helpers import new_clone
+from verify_helpers import new_clone, resolved
 
 from reprise import cli
 from reprise.cli import bench, prepare, resolve
@@ -67,6 +69,19 @@ def test_a_link_that_leads_nowhere_is_no_place_for_an_output(clone, capsys):
         says = f"--json {path}: the link {clone / link} leads nowhere (to /nowhere/file); mount"
         assert capsys.readouterr().err.startswith(f"reprise: error: {says}")
     assert Path("link").is_symlink()
+
+
+def test_a_folder_in_the_place_of_a_corpus_is_told_before_the_work(clone, capsys, monkeypatch):
+    monkeypatch.setattr("reprise.data.prepare_corpus", pytest.fail)
+    experiment = resolved()["digits/lstm-t5"]
+    corpus = "data/corpora/digits.npz"
+    monkeypatch.setattr(prepare, "find_experiment", lambda *_: (None, replace(experiment, corpus=corpus)))
+    for place, says in ((corpus, "is no plain file; move it away, or name another"), ("data", f"{clone}/data is no ")):
+        Path(place).parent.mkdir(parents=True, exist_ok=True)
+        Path(place).mkdir() if place == corpus else Path(place).touch()
+        assert cli.main(["prepare", experiment.id]) == EXIT_USAGE
+        assert capsys.readouterr().err.startswith(f"reprise: error: {corpus}: {says}")
+        shutil.rmtree("data", ignore_errors=True)
 
 
 def test_a_bench_that_cannot_be_written_in_the_end_is_shown(tmp_path, monkeypatch, capsys):
