@@ -13,17 +13,21 @@ def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+class Started(list):
+    status = 75
+
+
 @pytest.fixture
 def started(monkeypatch):
     """Part and GPU of each process that would be started."""
-    found = []
+    found = Started()
 
     class Process:
         def __init__(self, command, env):
             found.append((command[command.index("--part") + 1], env["CUDA_VISIBLE_DEVICES"]))
 
         def wait(self):
-            return 75 if len(found) else 0
+            return found.status
 
         def send_signal(self, number):
             raise AssertionError
@@ -46,3 +50,11 @@ def test_several_gpus_that_torch_alone_sees_do_so_too(started, monkeypatch):
     monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
     assert run("--device", "cuda") == 75
     assert started == [("0/2", "0"), ("1/2", "1")]
+
+
+@pytest.mark.parametrize(("status", "ends"), [(130, 130), (2, 1), (0, 0)])
+def test_the_exit_status_tells_processes_that_were_stopped_from_those_that_failed(status, ends, started, monkeypatch):
+    write([small("a")])
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    started.status = status
+    assert run() == ends

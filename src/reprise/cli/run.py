@@ -27,7 +27,7 @@ from reprise.cli.chosen import chosen_experiments
 from reprise.config.resolved import Resolved
 from reprise.config.tiers import TIERS
 from reprise.devices import claim_gpu, gpu_ids, visible_gpus
-from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, UserError
+from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_STOPPED, UserError
 from reprise.refusals import output_file
 from reprise.training.run_archive import RunArchive
 from reprise.training.stack_environment import prepare_environment
@@ -247,4 +247,4 @@ def _one_process_a_gpu(gpus: int) -> int:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    return EXIT_FAILED if statuses - {0, EXIT_INTERRUPTED} else max(statuses)
+    return EXIT_FAILED if statuses - {0, EXIT_INTERRUPTED, EXIT_STOPPED} else max(statuses)
