@@ -166,6 +166,12 @@ def test_reading_a_missing_record_says_what_to_do(tmp_path):
         read_record(tmp_path / "none.json")
 
 
+def translations(**changes):
+    counts = {f"matches_{n}": [0] for n in range(1, 5)} | {"hypothesis_words": [1], "reference_words": [1]}
+    how = {"kind": "translations", "split": "test", "lowercase": False, "tokenisation": "13a"}
+    return {**how, "texts": ["a"], **counts, **changes}
+
+
 def altered(which, change):
     """A record that was changed together with its digest, as bytes."""
     record = make_record(which, 0, outcome(1.0), 7, None, dict(RUN))
@@ -183,10 +189,17 @@ def altered(which, change):
         (lambda r: r["metrics"].append(1), "key metrics[1]: 1, not an object"),
         (lambda r: r.update(metrics="abc"), 'key metrics: "abc", not a list'),
         (lambda r: r.update(curves=None), "key curves: null, not a list"),
-        (lambda r: r["curves"][0]["x"].pop(), "key curves[0].x: 1 points, and 2 in y"),
+        (lambda r: r["curves"][0]["x"].pop(), "key curves[0].x: 1 values, and 2 in y"),
         (lambda r: r["curves"][0].update(y=[1.0, "2"]), 'key curves[0].y[1]: "2", not a number'),
         (lambda r: r["curves"][0].update(x=[1, 10**400]), f"key curves[0].x[1]: 1{'0' * 39}…, too large"),
         (lambda r: r.update(samples="xx"), 'key samples: "xx", not a list'),
+        (lambda r: r["samples"][0].update(text="\ud800"), "not a whole run record"),
+        (lambda r: r["samples"].append({"kind": "translations"}), "key samples[1].split: missing"),
+        (
+            lambda r: r["samples"].append(translations(matches_4=[])),
+            "key samples[1].matches_4: 0 values, and 1 in texts",
+        ),
+        (lambda r: r["samples"].append(translations(lowercase=0)), "key samples[1].lowercase: 0, not true or false"),
         (lambda r: r.update(samples=["x"]), 'key samples[0]: "x", not an object'),
         (lambda r: r.update(fold=[0]), "key fold: [0], not a whole number or a text or null"),
         (lambda r: r.update(schema=99), "key schema: 99, and this version of Reprise reads 1"),
@@ -204,6 +217,13 @@ def test_a_record_of_another_shape_is_one_line_with_its_key(change, says):
     with pytest.raises(UserError) as caught:
         parse_record(altered(one, change), "0.json", one, 0)
     assert str(caught.value) == f"0.json: {says}; remove the file and run the pipeline again"
+
+
+def test_a_record_of_letters_beyond_the_first_plane_is_sound():
+    one = experiment(replicas=1)
+    content = altered(one, lambda r: r["samples"].append(translations(texts=["😀"])))
+    assert b"ud83d" in content
+    assert parse_record(content, "0.json", one)["samples"][1]["texts"] == ["😀"]
 
 
 def test_a_record_nested_without_end_is_one_line():

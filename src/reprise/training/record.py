@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ RESULT_KEYS = (
     "samples",
 )
 """What must come out the same when a replica is trained again on the same machine; `run` says how it was made."""
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _REMEDY = "remove the file and run the pipeline again"
 
 
@@ -110,6 +112,9 @@ def parse_record(
     try:
         # The digest refuses what is no number, but `run` lies outside it.
         record = json.loads(content.decode("utf-8"), parse_constant=_refused)
+        # Half of a pair of surrogates is a text in JSON, and in no file.
+        if _SURROGATE.search(content):
+            json.dumps(record, ensure_ascii=False).encode()
         stated, found = record["result_sha256"], result_digest(record)
         config_hash = hash_of(record["config"])
     except (ValueError, KeyError, TypeError, RecursionError):

@@ -8,7 +8,15 @@ from collections.abc import Mapping
 from typing import Any
 
 _NONE = type(None)
-_WORDS = {str: "a text", int: "a whole number", float: "a number", dict: "an object", list: "a list", _NONE: "null"}
+_WORDS = {
+    bool: "true or false",
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    dict: "an object",
+    list: "a list",
+    _NONE: "null",
+}
 _NUMBER = (int, float)
 _RECORD = {
     "schema": (int,),
@@ -30,6 +38,9 @@ _RECORD = {
 _RUN = {"device": (str,), "engine": (str,), "wall_seconds": _NUMBER}
 _METRIC = {"split": (str,), "metric": (str,), "unit": (str,), "value": _NUMBER, "n": (int, _NONE)}
 _CURVE = {"split": (str,), "metric": (str,), "unit": (str,), "axis": (str,), "x": (list,), "y": (list,)}
+# What `reprise.evidence.bleu` makes a score of: a number a text in each of the lists.
+_TRANSLATIONS = {"split": (str,), "lowercase": (bool,), "tokenisation": (str,), "texts": (list,)}
+_COUNTS = ("hypothesis_words", "reference_words", "matches_1", "matches_2", "matches_3", "matches_4")
 _SHOWN = 40
 """Characters of a wrong value that are quoted."""
 
@@ -37,7 +48,7 @@ _SHOWN = 40
 def mistake_in(record: Mapping[str, Any], schema: int) -> str | None:
     """What is wrong, "key metrics[0].value: null, not a number", or None where nothing is.
 
-    What training never writes is left unchecked: keys of their own that samples have, and those that nobody reads.
+    Keys that nobody reads are not looked at, nor are most samples, each of which has keys of its own.
     """
     found = _fields(record, _RECORD, "") or _fields(record["run"], _RUN, "run.")
     if found:
@@ -49,14 +60,24 @@ def mistake_in(record: Mapping[str, Any], schema: int) -> str | None:
         return f"key status: {_quoted(record['status'])}, not {_quoted(status)}, as the key diverged says"
     if record["run"]["wall_seconds"] < 0:
         return f"key run.wall_seconds: {record['run']['wall_seconds']}, below 0"
-    for key, fields in (("metrics", _METRIC), ("curves", _CURVE), ("samples", {})):
+    for key in ("metrics", "curves", "samples"):
         for i, item in enumerate(record[key]):
-            if type(item) is not dict:
-                return f"key {key}[{i}]: {_quoted(item)}, not an object"
-            found = _fields(item, fields, f"{key}[{i}].")
+            path = f"{key}[{i}]"
+            found = _item(key, item, f"{path}.") if type(item) is dict else _wrong(path, item, (dict,))
             if found:
                 return found
-    return next(filter(None, (_points(curve, f"curves[{i}].") for i, curve in enumerate(record["curves"]))), None)
+    return None
+
+
+def _item(key: str, item: Mapping[str, Any], path: str) -> str | None:
+    if key == "metrics":
+        return _fields(item, _METRIC, path)
+    if key == "curves":
+        return _fields(item, _CURVE, path) or _columns(item, ("x", "y"), "y", path)
+    if item.get("kind") == "translations":
+        fields = _TRANSLATIONS | dict.fromkeys(_COUNTS, (list,))
+        return _fields(item, fields, path) or _columns(item, _COUNTS, "texts", path)
+    return None
 
 
 def _fields(item: Mapping[str, Any], fields: Mapping[str, tuple[type, ...]], path: str) -> str | None:
@@ -72,10 +93,13 @@ def _fields(item: Mapping[str, Any], fields: Mapping[str, tuple[type, ...]], pat
     return None
 
 
-def _points(curve: Mapping[str, Any], path: str) -> str | None:
-    """Curves are long and read by the thousand: their points are looked at one by one only where one is wrong."""
-    for key in ("x", "y"):
-        values = curve[key]
+def _columns(item: Mapping[str, Any], keys: tuple[str, ...], beside: str, path: str) -> str | None:
+    """Of lists of numbers, as long as the one that stands `beside`.
+
+    Curves are long and read by the thousand: their points are looked at one by one only where one is wrong.
+    """
+    for key in keys:
+        values = item[key]
         kinds = set(map(type, values))
         if not kinds.issubset(_NUMBER):
             at = next(i for i, value in enumerate(values) if type(value) not in _NUMBER)
@@ -84,8 +108,8 @@ def _points(curve: Mapping[str, Any], path: str) -> str | None:
         if int in kinds and not (_finite(min(values)) and _finite(max(values))):
             at = next(i for i, value in enumerate(values) if not _finite(value))
             return f"key {path}{key}[{at}]: {_quoted(values[at])}, too large"
-    if len(curve["x"]) != len(curve["y"]):
-        return f"key {path}x: {len(curve['x'])} points, and {len(curve['y'])} in y"
+        if len(values) != len(item[beside]):
+            return f"key {path}{key}: {len(values)} values, and {len(item[beside])} in {beside}"
     return None
 
 
