@@ -50,6 +50,18 @@ def offer(clone, text: str) -> None:
             "tiers: {quick: {replicas: 1}}}",
             "other.replicas_of.rnn-t5: ",
         ),
+        (
+            "{settings_of: {rnn-t5: {hidden_sice: 9}}, experiments: [rnn-t5], tiers: {quick: {replicas: 1}}}",
+            "other.settings_of.rnn-t5.hidden_sice: the experiment has no setting 'hidden_sice'; did you mean",
+        ),
+        (
+            "{settings: {hidden_sice: 9}, experiments: [rnn-t5], tiers: {quick: {replicas: 1}}}",
+            "other.settings.hidden_sice: the experiment has no setting 'hidden_sice'; did you mean",
+        ),
+        (
+            "{settings: {hidden_size: 8}, experiments: [rnn-t5], tiers: {quick: {replicas: 1}}}",
+            "other.settings: 'rnn-t5' has these values already in the tier quick; write others",
+        ),
     ],
 )
 def test_an_alternative_that_changes_nothing_or_two_things_is_refused(clone, text, words):

@@ -27,7 +27,10 @@ class Places:
 
 def _holds(entry: Any, keys: Sequence[str]) -> bool:
     for key in keys:
-        if not isinstance(entry, Mapping) or key not in entry:
+        if isinstance(entry, list) and key.isdecimal() and int(key) < len(entry):
+            entry = entry[int(key)]
+        elif isinstance(entry, Mapping) and key in entry:
+            entry = entry[key]
+        else:
             return False
-        entry = entry[key]
     return True

@@ -6,22 +6,25 @@ from collections.abc import Iterable, Iterator
 
 from reprise.config.claim_checks import check_arithmetic, check_claims
 from reprise.config.claims import Term
+from reprise.config.places import Places
 from reprise.config.schema import Alternative, Experiment, Paper
 from reprise.errors import UserError, known
 
 
-def check_references(paper: Paper, file: str) -> None:
-    """Raises `UserError` at the first name in `paper` that stands for nothing."""
+def check_references(paper: Paper, file: str, places: Places) -> None:
+    """Raises `UserError` at the first name in `paper` that stands for nothing.
+
+    The key is the one that was written: in an experiment's entry, or in its family's.
+    """
     displays = {**paper.figures, **paper.tables}
+    origins = {"assumption": paper.assumptions, "deviation": paper.deviations}
     for key, experiment in paper.experiments.items():
-        where = f"{file}: key experiments.{key}"
-        _all_known(experiment.cited_by, displays, f"{where}.cited_by", "figure or table")
-        for place, origin in _origins(experiment):
+        cited_by = f"{file}: key {places.of(key, 'cited_by')}"
+        _all_known(experiment.cited_by, displays, cited_by, "figure or table")
+        for keys, origin in _origins(experiment):
             kind, _, name = origin.partition(" ")
-            if kind == "assumption":
-                _all_known([name], paper.assumptions, f"{where}.{place}.from", "assumption")
-            if kind == "deviation":
-                _all_known([name], paper.deviations, f"{where}.{place}.from", "deviation")
+            if kind in origins:
+                _all_known([name], origins[kind], f"{file}: key {places.of(key, *keys, 'from')}", kind)
     for key, assumption in paper.assumptions.items():
         for name, alternative in assumption.alternatives.items():
             where = f"{file}: key assumptions.{key}.alternatives.{name}"
@@ -63,10 +66,10 @@ def _all_known(names: Iterable[str], there: Iterable[str], where: str, what: str
             raise UserError(f"{where}: no {what} '{name}'; {known(name, there)}")
 
 
-def _origins(experiment: Experiment) -> Iterator[tuple[str, str]]:
+def _origins(experiment: Experiment) -> Iterator[tuple[tuple[str, ...], str]]:
     for section in ("model", "data", "training"):
         content = getattr(experiment, section)
         for name, setting in content.settings.items() if content else ():
-            yield f"{section}.{name}", setting.origin
+            yield (section, name), setting.origin
     if experiment.precision:
-        yield "precision", experiment.precision.origin
+        yield ("precision",), experiment.precision.origin

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from reprise.config.displays import check_displays
@@ -12,7 +12,7 @@ from reprise.config.places import Places
 from reprise.config.project import PAPERS, Project
 from reprise.config.references import check_references
 from reprise.config.resolved import Resolved, hash_of
-from reprise.config.schema import Experiment, Paper, TierEntry
+from reprise.config.schema import Alternative, Experiment, Paper, TierEntry
 from reprise.config.sections import SECTIONS, Takes, check_sections, find_dataset, taken
 from reprise.data.registry import PREPARATIONS
 from reprise.errors import UserError, known
@@ -27,10 +27,10 @@ class _Entry:
     experiment: Experiment
     tier: str
     in_tier: TierEntry
-    where: str  # "file: key experiments.<key>", the beginning of every error
+    where: Callable[..., str]  # of keys, "file: key experiments.<key>.<keys>": the beginning of every error
     assumption: str | None = None
     alternative: str | None = None
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    choice: Alternative | None = None
 
     @property
     def name(self) -> str:
@@ -60,13 +60,27 @@ def _resolve_all(project: Project) -> list[Resolved]:
     found = []
     for paper in project.papers.values():
         file = str(project.root / PAPERS / f"{paper.paper}.yaml")
-        check_references(paper, file)
+        places = project.places.get(paper.paper, Places())
+        check_references(paper, file, places)
         for key, experiment in paper.experiments.items():
             if experiment.check is None:
-                check_sections(project, key, experiment, file, project.places.get(paper.paper, Places()))
-        found += [_resolve(project, paper, entry) for entry in _entries(paper, file)]
+                check_sections(project, key, experiment, file, places)
+        resolved = [(entry, _resolve(project, paper, entry)) for entry in _entries(paper, file, places)]
+        _check_variants(resolved)
+        found += [one for _, one in resolved]
     check_displays(project.papers, project.root)
     return found
+
+
+def _check_variants(resolved: Sequence[tuple[_Entry, Resolved]]) -> None:
+    """Raises `UserError` at a variant that is trained as the experiment itself is: nothing would follow from it."""
+    hashes = {(one.experiment, one.tier): one.config_hash for _, one in resolved}
+    for entry, one in resolved:
+        if entry.choice is not None and hashes.get((one.base, one.tier)) == one.config_hash:
+            keys = ("settings",) if entry.choice.settings else ("settings_of", entry.key)
+            raise UserError(
+                f"{entry.where(*keys)}: '{entry.key}' has these values already in the tier {entry.tier}; write others"
+            )
 
 
 def corpus_path(dataset: str, options: Mapping[str, Any], raw: Mapping[str, str]) -> str:
@@ -75,17 +89,23 @@ def corpus_path(dataset: str, options: Mapping[str, Any], raw: Mapping[str, str]
     return f"data/corpora/{dataset}-{digest}.npz"
 
 
-def _entries(paper: Paper, file: str) -> Iterator[_Entry]:
+def _entries(paper: Paper, file: str, places: Places) -> Iterator[_Entry]:
+    def of_experiment(key: str) -> Callable[..., str]:
+        return lambda *keys: f"{file}: key {places.of(key, *keys)}"
+
+    def of_alternative(*place: str) -> Callable[..., str]:
+        return lambda *keys: f"{file}: key {'.'.join((*place, *keys))}"
+
     for key, experiment in paper.experiments.items():
         for tier, in_tier in experiment.tiers.items():
-            yield _Entry(key, experiment, tier, in_tier, f"{file}: key experiments.{key}")
+            yield _Entry(key, experiment, tier, in_tier, of_experiment(key))
     for assumption, entry in paper.assumptions.items():
         for alternative, choice in entry.alternatives.items():
-            where = f"{file}: key assumptions.{assumption}.alternatives.{alternative}"
+            where = of_alternative("assumptions", assumption, "alternatives", alternative)
             for key in choice.experiments:
                 for tier in choice.tiers:
                     experiment, in_tier = paper.experiments[key], choice.in_tier(key, tier)
-                    yield _Entry(key, experiment, tier, in_tier, where, assumption, alternative, choice.changes(key))
+                    yield _Entry(key, experiment, tier, in_tier, where, assumption, alternative, choice)
 
 
 def _resolve(project: Project, paper: Paper, entry: _Entry) -> Resolved:
@@ -112,7 +132,7 @@ def _resolve(project: Project, paper: Paper, entry: _Entry) -> Resolved:
 def _check_config(entry: _Entry) -> dict[str, Any]:
     check = entry.experiment.check
     if check.name not in CHECKS:
-        raise UserError(f"{entry.where}.check.name: no check '{check.name}'; {known(check.name, CHECKS)}")
+        raise UserError(f"{entry.where('check', 'name')}: no check '{check.name}'; {known(check.name, CHECKS)}")
     return {"check": check.name, "tolerance": check.tolerance}
 
 
@@ -120,11 +140,11 @@ def _training_config(project: Project, entry: _Entry) -> tuple[dict[str, Any], d
     """What is hashed, the origin of each setting, and the path of the corpus if there is one."""
     experiment = entry.experiment
     name = entry.in_tier.dataset or experiment.data.dataset
-    dataset = find_dataset(project, name, f"{entry.where}.tiers.{entry.tier}.dataset")
+    dataset = find_dataset(project, name, entry.where("tiers", entry.tier, "dataset"))
     takes = taken(project, experiment, name)
     values, origins = _settings(entry, takes)
     options = {
-        section: check_options(values[section], kinds, f"{entry.where}.{section}", owner)
+        section: check_options(values[section], kinds, entry.where(section), owner)
         for section, (kinds, owner) in takes.items()
     }
     raw = project.spec(name).checksums()
@@ -147,19 +167,23 @@ def _settings(entry: _Entry, takes: Takes) -> tuple[dict[str, dict[str, Any]], d
     values = {s: {k: setting.value for k, setting in settings[s].items()} for s in SECTIONS}
     origins = {f"{s}.{k}": setting.origin for s in SECTIONS for k, setting in settings[s].items()}
     origins["precision"] = entry.experiment.precision.origin
-    changes = [(option, value, f"tier {entry.tier}") for option, value in entry.in_tier.reductions.items()]
-    changes += [(option, value, f"assumption {entry.assumption}") for option, value in entry.changes.items()]
-    of_tier = f"{entry.where}.tiers.{entry.tier}"
-    for option, value, origin in changes:
-        place = f"{of_tier if origin.startswith('tier') else f'{entry.where}.settings'}.{option}"
-        section = next((s for s in ("training", "model", "data") if option in takes[s][0]), None)
-        if section is None:
-            every = [k for kinds, _ in takes.values() for k in kinds]
-            raise UserError(f"{place}: the experiment has no setting '{option}'; {known(option, every)}")
-        values[section][option] = check_option(value, takes[section][0][option], place)
-        origins[f"{section}.{option}"] = origin
+    changes = [(("tiers", entry.tier), f"tier {entry.tier}", entry.in_tier.reductions)]
+    if entry.choice is not None:
+        of_all, of_one = entry.choice.settings, entry.choice.settings_of.get(entry.key, {})
+        origin = f"assumption {entry.assumption}"
+        changes.append((("settings",), origin, {k: v for k, v in of_all.items() if k not in of_one}))
+        changes.append((("settings_of", entry.key), origin, of_one))
+    for keys, origin, given in changes:
+        for option, value in given.items():
+            place = entry.where(*keys, option)
+            section = next((s for s in ("training", "model", "data") if option in takes[s][0]), None)
+            if section is None:
+                every = [k for kinds, _ in takes.values() for k in kinds]
+                raise UserError(f"{place}: the experiment has no setting '{option}'; {known(option, every)}")
+            values[section][option] = check_option(value, takes[section][0][option], place)
+            origins[f"{section}.{option}"] = origin
     kinds, owner = takes["data"]
     for option in kinds:
         if option not in values["data"]:
-            raise UserError(f"{of_tier}: {owner} needs the option '{option}'; add it")
+            raise UserError(f"{entry.where('tiers', entry.tier)}: {owner} needs the option '{option}'; add it")
     return values, origins
