@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from reprlib import Repr
+from typing import Any
 
 EXIT_FAILED = 1
 """Exit status where the system said no, a full disk for example: mend it and run again."""
@@ -36,8 +38,28 @@ def report_packages(what: str) -> Iterator[None]:
         raise UserError(f"{what} needs the package {error.name}; install what envs/report.yaml lists") from None
 
 
+_SHORT = Repr()
+_SHORT.maxlevel = _SHORT.maxdict = _SHORT.maxlist = 3
+_SHORT.maxstring = _SHORT.maxother = 70
+_NAMED = 12
+"""Names that a line lists at most."""
+
+
+def shortened(value: Any) -> str:
+    """A value as a line can hold it: of what is long, the beginning and the end."""
+    return _SHORT.repr(value)
+
+
 def known(name: str, names: Iterable[str]) -> str:
-    """The remedy for an unknown name: the one that was probably meant, or all there are."""
+    """The remedy for an unknown name: the one that was probably meant, or what there is, which may be too many.
+
+    Of "<paper>/<experiment>", where there are too many, those of the paper that `name` says, else the papers.
+    """
     names = sorted(names)
-    close = get_close_matches(name, names, n=1)
-    return f"did you mean '{close[0]}'?" if close else f"known are {', '.join(names) or 'none'}"
+    if close := get_close_matches(name, names, n=1):
+        return f"did you mean '{close[0]}'?"
+    if len(names) > _NAMED:
+        paper = name.partition("/")[0]
+        names = [n for n in names if n.startswith(f"{paper}/")] or sorted({n.partition("/")[0] for n in names})
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"known are {', '.join(names[:_NAMED]) or 'none'}{more}"

@@ -154,6 +154,25 @@ def test_a_statistic_that_decides_nothing_is_refused(clone, statistic, words):
     assert words in mistake(clone)
 
 
+@pytest.mark.parametrize(
+    ("statistic", "says"),
+    [
+        ("compare: [{lower: rnn-t5, higher: lstm-t5}, {lower: rnn-t5}]", "compare.1.higher: missing; add it"),
+        ("compare: {lower: rnn-t5, higher: {experiment: a, split: 3}}", "compare.higher.split: input should be"),
+        ("compare: [{lower: rnn-t5, highr: lstm-t5}]", "compare.0.highr: unknown key; did you mean 'higher'?"),
+        ("order: [a, [b, {experiment: c, splt: d}]]", "order.1.1.splt: unknown key; did you mean 'split'?"),
+        ("gaps: [{lower: a, higher: b}, {lower: a, higher: B}]", "gaps.1.higher: 'B' is no name of an experiment"),
+        (f"compare: [{'{lower: a}, ' * 300}]", "compare.0.higher: missing; add it (and 299 more)"),
+        ("order: [rnn-t5]", "order: list should have at least 2 items, not 1; mend the value"),
+    ],
+)
+def test_a_mistake_inside_a_list_is_named_where_it_stands(clone, statistic, says):
+    write(clone, D1.replace("compare: {lower: rnn-t5, higher: lstm-t5}", statistic))
+    message = mistake(clone)
+    assert f"digits.yaml: key claims.D1.{says}" in message
+    assert len(message) < 300
+
+
 ENTRY = """\
 arithmetic:
   total:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from config_helpers import copy_config, edit
+from config_helpers import TOY, copy_config, edit, mistake
 
 from reprise.cli import main
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
-from reprise.errors import EXIT_USAGE, UserError
+from reprise.errors import EXIT_USAGE, UserError, known
 
 LONELY = "function: language_models.perplexity}\n"
 
@@ -48,6 +48,32 @@ def test_the_key_is_named_that_is_wrong_and_not_what_follows_from_it(clone, old,
         resolve_tier(load_project(clone, {"tier": "quick"}))
 
 
+REPORTED = "metric: last_ten_accuracy, split: train, value: 0.5, "
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (REPORTED, f"{REPORTED}unit: bit, ", "experiments.rnn-t5.reported.0.unit: 'bit' is not known; write one of"),
+        ("cited_by: [curves,", "cited_by: [curve,", "experiments.rnn-t5.cited_by: no figure or table 'curve'"),
+        ("  small:\n", "  small:\n    cited_by: [curve]\n", "families.small.cited_by: no figure or table 'curve'"),
+        ("assumption weight-law", "assumption weight", "families.small.model.weight_law.from: no assumption 'weight'"),
+        ("assumption precision", "deviation x", "families.small.precision.from: no deviation 'x'; known are none"),
+        (
+            "model: {name: lstm}",
+            "model: {name: lstm, hidden_size: {value: 8, from: assumption x}}",
+            "experiments.lstm-t5.model.hidden_size.from: no assumption 'x'",
+        ),
+    ],
+)
+def test_the_key_is_where_it_was_written_in_an_experiment_or_its_family(tmp_path, old, new, says):
+    clone = copy_config(tmp_path, TOY)
+    if "families" in says and "cited_by" in says:  # what an experiment says itself is in place of its family's
+        edit(clone, "papers/digits.yaml", "    cited_by: [curves, convergence]\n", "")
+    edit(clone, "papers/digits.yaml", old, new)
+    assert f"digits.yaml: key {says}" in mistake(clone)
+
+
 def test_what_is_missing_is_named_together(clone):
     edit(clone, "config.yaml", '    licence: none needed (generated)\n    homepage: ""\n', "")
     with pytest.raises(UserError, match=r"keys datasets\.(\S+)\.licence, datasets\.\1\.homepage: missing; add them"):
@@ -70,3 +96,30 @@ def test_resolve_refuses_a_table_in_which_nothing_stands(clone, monkeypatch, cap
     monkeypatch.chdir(clone)
     assert main(["resolve", "--tier", "quick"]) == EXIT_USAGE
     assert "rrntn.yaml: key tables.lonely: no experiment has it under cited_by; add it" in capsys.readouterr().err
+
+
+def test_a_name_of_two_lines_is_told_on_one(tmp_path, monkeypatch, capsys):
+    edit(copy_config(tmp_path, TOY), "papers/digits.yaml", "name: elman", 'name: "el\\nman"')
+    monkeypatch.chdir(tmp_path)
+    assert main(["resolve"]) == EXIT_USAGE
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_file_that_is_no_mapping_is_not_shown_whole(tmp_path):
+    path = copy_config(tmp_path, TOY) / "config/papers/digits.yaml"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("".join(f"- {line!r}\n" for line in lines), encoding="utf-8")
+    message = mistake(tmp_path)
+    assert "digits.yaml: key (top): should be a mapping, not ['paper: digits'" in message
+    assert len(message) < 500
+
+
+def test_of_many_names_few_are_listed():
+    names = [f"{paper}/{kind}-{n}" for paper in ("digits", "words") for kind in ("rnn", "lstm") for n in range(20)]
+    assert known("nosuch", names) == "known are digits, words"
+    assert known("words/feed-forward", names).endswith("and 28 more")
+    assert "digits" not in known("words/feed-forward", names)
+    assert known("words/rnn3", names) == "did you mean 'words/rnn-3'?"
+    assert known("gru", ["rnn", "lstm"]) == "known are lstm, rnn"
+    letters = "abcdefghijklmn"
+    assert known("nosuch", letters) == "known are a, b, c, d, e, f, g, h, i, j, k, l and 2 more"

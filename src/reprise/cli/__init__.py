@@ -65,7 +65,7 @@ def _main(arguments: Sequence[str] | None) -> int:
         module.add_arguments(options)
         return module.run(options.parse_args(given.rest)) or 0
     except UserError as error:
-        print(f"reprise: error: {error}", file=sys.stderr)
+        print(f"reprise: error: {' '.join(str(error).splitlines())}", file=sys.stderr)
         return EXIT_USAGE
     except Interrupted as error:
         print(f"reprise: {error}", file=sys.stderr)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from reprise.config.base import HEX, ID, NAME, ORIGIN
 from reprise.config.places import Places
 from reprise.config.schema import Section, Setting
-from reprise.errors import UserError
+from reprise.errors import UserError, shortened
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -60,7 +60,7 @@ def unknown_key(name: str, names: Iterable[str], value: Any = "") -> str:
 
 def _one_line(errors: Sequence[Any], kind: type[BaseModel], content: Any, places: Places | None) -> tuple[str, str]:
     """The first key that is wrong, and what there is to say."""
-    errors = [_misspelt(e, kind, content) or e for e in errors]
+    errors = [_misspelt(e, kind, content) or e for e in _deepest(errors, content)]
     # A misspelt key is missing under its right name, too: what is there and nothing reads comes first.
     first = next((e for e in errors if e["type"] == "extra_forbidden"), errors[0])
     everywhere = list(dict.fromkeys(_place(e, content, places) for e in errors))
@@ -72,6 +72,12 @@ def _one_line(errors: Sequence[Any], kind: type[BaseModel], content: Any, places
     if len(keys) > 1:
         return keys[0], f"keys {', '.join(keys)}: missing; add them{more}"
     return keys[0], f"key {keys[0]}: {_remedy(first, kind, content)}{more}"
+
+
+def _deepest(errors: Sequence[Any], content: Any) -> list[Any]:
+    """Without those of a union's members that was not meant: of the one that was, what stands inside was read."""
+    inside = {tuple(keys[:n]) for keys in (_keys(e, content) for e in errors) for n in range(len(keys))}
+    return [e for e in errors if tuple(_keys(e, content)) not in inside]
 
 
 def _misspelt(error: Any, kind: type[BaseModel], content: Any) -> dict[str, Any] | None:
@@ -118,20 +124,28 @@ def _remedy(error: Any, kind: type[BaseModel], content: Any) -> str:
             return "missing; add it"
         case "string_pattern_mismatch":
             pattern = error["ctx"]["pattern"]
-            return f"{error['input']!r} {_FORMS.get(pattern, f'is not of the form {pattern}; write it so')}"
+            return f"{shortened(error['input'])} {_FORMS.get(pattern, f'is not of the form {pattern}; write it so')}"
         case "literal_error":
-            return f"{error['input']!r} is not known; write one of {error['ctx']['expected']}"
+            return f"{shortened(error['input'])} is not known; write one of {error['ctx']['expected']}"
         case "model_type" | "dict_type":
-            return f"{error['input']!r} should be a mapping (for a setting: {{value: …, from: …}}); write it so"
-    return f"{error['msg'].lower()}, not {error['input']!r}; mend the value"
+            setting = " (for a setting: {value: …, from: …})" if Setting in _types(kind, _keys(error, content)) else ""
+            return f"{shortened(error['input'])} should be a mapping{setting}; write it so"
+        case "too_short" | "too_long":
+            return f"{error['msg'].lower().replace(' after validation', '')}; mend the value"
+    return f"{error['msg'].lower()}, not {shortened(error['input'])}; mend the value"
 
 
 def _names(kind: type[BaseModel], keys: Sequence[str]) -> set[str]:
     """The keys that may stand in the mapping at `keys` of a `kind`."""
+    return {name for one in _types(kind, keys) for name in _fields(one)}
+
+
+def _types(kind: type[BaseModel], keys: Sequence[str]) -> list[Any]:
+    """What may stand at `keys` of a `kind`, unions taken apart."""
     types: list[Any] = [kind]
     for key in keys:
         types = [inner for outer in types for inner in _inside(outer, key)]
-    return {name for one in types for name in _fields(one)}
+    return types
 
 
 def _fields(kind: Any) -> dict[str, Any]:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from reprlib import repr as shortened
 from typing import Any
 
-from reprise.errors import UserError, known
+from reprise.errors import UserError, known, shortened
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ def check_option(value: Any, kind: OptionType, where: str) -> Any:
     """`value` in the type of an option, or a `UserError` that begins with `where` ("file: key 'a.b'")."""
     if isinstance(kind, tuple):
         if value not in kind:
-            raise UserError(f"{where}: {value!r} is not known; write one of {', '.join(kind)}")
+            raise UserError(f"{where}: {shortened(value)} is not known; write one of {', '.join(kind)}")
         return value
     wanted, found = kind if isinstance(kind, Number) else Number(kind), value
     if wanted.kind is float and isinstance(value, int) and not isinstance(value, bool):
@@ -89,5 +88,5 @@ def check_option(value: Any, kind: OptionType, where: str) -> Any:
         except OverflowError:
             raise UserError(f"{where}: {shortened(value)} is too large for a float; write a smaller one") from None
     if not wanted.holds(found):
-        raise UserError(f"{where}: {value!r} is not {wanted}; write one")
+        raise UserError(f"{where}: {shortened(value)} is not {wanted}; write one")
     return found

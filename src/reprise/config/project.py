@@ -14,7 +14,7 @@ from reprise.config.schema import Config, Paper
 from reprise.config.strict_yaml import load_yaml
 from reprise.data import ldc_wsj
 from reprise.data.spec import DatasetSpec
-from reprise.errors import UserError, known
+from reprise.errors import UserError, known, shortened
 
 CONFIG = Path("config/config.yaml")
 PAPERS = Path("config/papers")
@@ -113,5 +113,5 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 def _mapping(value: Any, path: Path | str, key: str = "(top)") -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise UserError(f"{path}: key {key}: should be a mapping, not {value!r}; write keys and values")
+        raise UserError(f"{path}: key {key}: should be a mapping, not {shortened(value)}; write keys and values")
     return value
