@@ -163,6 +163,10 @@ def test_a_statistic_that_decides_nothing_is_refused(clone, statistic, words):
         ("order: [a, [b, {experiment: c, splt: d}]]", "order.1.1.splt: unknown key; did you mean 'split'?"),
         ("gaps: [{lower: a, higher: b}, {lower: a, higher: B}]", "gaps.1.higher: 'B' is no name of an experiment"),
         (f"compare: [{'{lower: a}, ' * 300}]", "compare.0.higher: missing; add it (and 299 more)"),
+        ("compare: {lower: a, higher: 3}", "compare.higher: 3 should be a word or a mapping; write it so"),
+        ("order: [a, 3]", "order.1: 3 should be a word, a mapping or a list; write it so"),
+        ("order: [a, []]", "order.1: list should have at least 1 item, not 0; mend the value"),
+        ("order: [[], []]", "order.0: list should have at least 1 item, not 0; mend the value (and 1 more)"),
         ("order: [rnn-t5]", "order: list should have at least 2 items, not 1; mend the value"),
     ],
 )
@@ -171,6 +175,67 @@ def test_a_mistake_inside_a_list_is_named_where_it_stands(clone, statistic, says
     message = mistake(clone)
     assert f"digits.yaml: key claims.D1.{says}" in message
     assert len(message) < 300
+
+
+MARGIN = "    margin: {{value: {}, is: {}, from: 'ours: small'}}\n"
+SELF = "compares 'rnn-t5' with itself; name two"
+
+
+@pytest.mark.parametrize(
+    ("statistic", "says"),
+    [
+        ("kind: superiority\n    compare: {lower: rnn-t5, higher: rnn-t5}", f"compare: {SELF}"),
+        (
+            "kind: superiority\n    compare: [{lower: rnn-t5, higher: {experiment: rnn-t5, split: train}}]",
+            f"compare: {SELF}",
+        ),
+        (
+            "kind: ordering\n    gaps: [{lower: rnn-t5, higher: lstm-t5}, {lower: rnn-t5, higher: rnn-t5}]",
+            f"gaps: {SELF}",
+        ),
+        ("kind: ordering\n    order: [rnn-t5, [lstm-t5, rnn-t5]]", f"order: {SELF}"),
+        ("kind: equivalence\n    equal: [[rnn-t5, rnn-t5]]\n" + MARGIN.format(0.1, "relative"), f"equal: {SELF}"),
+        (
+            "kind: equivalence\n    optimum: [[lstm-t5, rnn-t5], [rnn-t5, rnn-t5]]\n" + MARGIN.format(0.1, "relative"),
+            f"optimum: {SELF}",
+        ),
+        (
+            "kind: threshold\n    share: {experiments: [rnn-t5, rnn-t5], reaches: 1.0, at_least: 0.5}",
+            "share.experiments: names 'rnn-t5' twice; keep one of the two",
+        ),
+        (
+            "kind: threshold\n    share: {experiments: [rnn-t5], reaches: -1.0, at_least: 0.5}",
+            "share.reaches: no accuracy separates runs at -1; write a share above 0",
+        ),
+        (
+            "kind: threshold\n    share: {experiments: [rnn-t5], reaches: 1.0e+300, at_least: 0.5}",
+            "share.reaches: no accuracy separates runs at 1e+300",
+        ),
+        (
+            f"kind: threshold\n    level: {{experiments: [rnn-t5], equals: 1{'0' * 400}}}",
+            "level.equals: input should be less than or equal to 9007199254740992, not 1000",
+        ),
+        (
+            "kind: superiority\n    compare: {lower: rnn-t5, higher: lstm-t5}\n" + MARGIN.format(5, "relative"),
+            "5 is 500 %",
+        ),
+        (
+            "kind: superiority\n    compare: {lower: rnn-t5, higher: lstm-t5}\n"
+            + MARGIN.format("1.0e+308", "absolute"),
+            "margin.value: input should be less than or equal to 1000000000, not 1e+308",
+        ),
+    ],
+)
+def test_a_statistic_of_one_experiment_with_itself_or_beyond_all_bounds_is_refused(clone, statistic, says):
+    write(clone, f"    metric: accuracy\n    split: train\n    {statistic}\n")
+    message = mistake(clone)
+    assert "digits.yaml: key claims.D1." in message
+    assert says in message
+
+
+def test_an_experiment_may_be_compared_with_its_own_other_split(clone):
+    write(clone, D1.replace("higher: lstm-t5", "higher: {experiment: rnn-t5, split: test}"))
+    resolve_tier(load_project(clone))
 
 
 ENTRY = """\

@@ -74,6 +74,44 @@ def test_the_key_is_where_it_was_written_in_an_experiment_or_its_family(tmp_path
     assert f"digits.yaml: key {says}" in mistake(clone)
 
 
+LINE = "      - {metric: last_ten_accuracy, split: train, value: 0.5, from: paper Figure 1}\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (
+            "tolerance: 0.0",
+            "tolerance: -1.0",
+            "experiments.count.check.tolerance: input should be greater than or equal",
+        ),
+        (
+            "{replicas: 2}",
+            "{replicas: 1000000000000}",
+            "rnn-t5.tiers.quick.replicas: input should be less than or equal",
+        ),
+        ("{replicas: 2}", "{replicas: 2, dataset: ''}", "rnn-t5.tiers.quick.dataset: no dataset ''; known are"),
+        ("{replicas: 2}", "{replicas: 2, steps: [1]}", "steps: [1] should be true or false, a number or a word; write"),
+        (
+            "tiers: {quick: {replicas: 2}, paper: {replicas: 2}}",
+            "tiers: {}",
+            "rnn-t5.tiers: it runs in no tier; name one",
+        ),
+        (LINE, LINE + LINE, "rnn-t5.reported.1: 'last_ten_accuracy train' stands twice; keep one of the two"),
+        (REPORTED, REPORTED + "unit: bits/token, ", "rnn-t5.reported.0.unit: 'last_ten_accuracy' is no entropy"),
+    ],
+)
+def test_what_would_be_ignored_or_never_end_is_refused(tmp_path, old, new, says):
+    edit(copy_config(tmp_path, TOY), "papers/digits.yaml", old, new)
+    assert says in mistake(tmp_path)
+
+
+def test_an_experiment_that_the_paper_did_not_run_needs_no_tier(tmp_path):
+    edit(copy_config(tmp_path, TOY), "papers/digits.yaml", "value: 0.5", "value: null")
+    edit(tmp_path, "papers/digits.yaml", "tiers: {quick: {replicas: 2}, paper: {replicas: 2}}", "tiers: {}")
+    assert all(e.experiment != "rnn-t5" for e in resolve_tier(load_project(tmp_path)))
+
+
 def test_what_is_missing_is_named_together(clone):
     edit(clone, "config.yaml", '    licence: none needed (generated)\n    homepage: ""\n', "")
     with pytest.raises(UserError, match=r"keys datasets\.(\S+)\.licence, datasets\.\1\.homepage: missing; add them"):

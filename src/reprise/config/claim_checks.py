@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reprise.config.claims import Claim, Term
+from reprise.config.claims import Claim, Side, Term
 from reprise.config.formula import evaluate, names_in, read_printed
 from reprise.config.schema import Paper
 from reprise.errors import UserError, known
@@ -28,7 +28,9 @@ def check_claims(paper: Paper, file: str) -> None:
     for key, claim in paper.claims.items():
         where = f"{file}: key claims.{key}"
         _check_statistic(claim, where)
+        _check_numbers(claim, where)
         _check_names(claim, paper, where)
+        _check_sides(claim, where)
 
 
 def _check_statistic(claim: Claim, where: str) -> None:
@@ -56,6 +58,13 @@ def _check_statistic(claim: Claim, where: str) -> None:
         raise UserError(f"{where}.margin: missing; say what difference still counts as none, and why")
     if claim.optimum and len({len(sweep) for sweep in claim.optimum}) != 1:
         raise UserError(f"{where}.optimum: every sweep has as many places as the others, in the same order; mend it")
+
+
+def _check_numbers(claim: Claim, where: str) -> None:
+    """Bounds and margins have to be ones that records can keep to, and can fail to."""
+    if claim.margin and claim.margin.measure == "relative" and claim.margin.value >= 1:
+        value = claim.margin.value
+        raise UserError(f"{where}.margin.value: {value:g} is {100 * value:g} %; write 0.05 for 5 %")
     if claim.share and (claim.share.at_least is None) == (claim.share.at_most is None):
         raise UserError(f"{where}.share: takes one of at_least and at_most; mend it")
     if claim.level:
@@ -66,6 +75,10 @@ def _check_statistic(claim: Claim, where: str) -> None:
             raise UserError(f"{where}.level: nothing is at least {low} and at most {high}; mend it")
     if claim.share and not 0 < (claim.share.at_least or claim.share.at_most or 0.0) < 1:
         raise UserError(f"{where}.share: the bound is a share between 0 and 1, neither of which can be told; mend it")
+    if claim.share and (claim.metric or "").endswith("accuracy") and not 0 < claim.share.reaches <= 1:
+        raise UserError(
+            f"{where}.share.reaches: no accuracy separates runs at {claim.share.reaches:g}; write a share above 0"
+        )
 
 
 def _check_names(claim: Claim, paper: Paper, where: str) -> None:
@@ -90,6 +103,27 @@ def _check_names(claim: Claim, paper: Paper, where: str) -> None:
         kind, _, name = claim.margin.origin.partition(" ")
         if kind in {"assumption", "deviation"}:
             _known(name, getattr(paper, f"{kind}s"), f"{where}.margin.from", kind)
+
+
+def _check_sides(claim: Claim, where: str) -> None:
+    """Nothing is compared with itself, and nothing counts twice: a side is an experiment with its metric and split."""
+    found: dict[str, list[list[Side]]] = {
+        "compare" if claim.compare else "gaps": [[c.lower, c.higher] for c in claim.comparisons],
+        "order": [[s for entry in claim.order or [] for s in (entry if isinstance(entry, list) else [entry])]],
+        "equal": claim.equal or [],
+        "optimum": [list(sweep) for sweep in claim.optimum or []],
+    }
+    for key in ("share", "level", "unit"):
+        found[f"{key}.experiments"] = [list(getattr(claim, key).experiments)] if getattr(claim, key) else []
+    for key, groups in found.items():
+        for sides in groups:
+            terms = [side if isinstance(side, Term) else Term(experiment=side) for side in sides]
+            full = [(t.experiment, t.metric or claim.metric, t.split or claim.split) for t in terms]
+            if twice := next((name for i, name in enumerate(full) if name in full[:i]), None):
+                what = f"names '{twice[0]}' twice; keep one of the two"
+                if not key.endswith("experiments"):
+                    what = f"compares '{twice[0]}' with itself; name two"
+                raise UserError(f"{where}.{key}: {what}")
 
 
 def _known(name: str, there: Iterable[str], where: str, what: str = "experiment") -> None:

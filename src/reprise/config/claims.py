@@ -28,6 +28,9 @@ class Term(Strict):
 
 
 Side = Name | Term
+Group = Annotated[list[Side], Field(min_length=1)]
+LARGEST_COUNT = 2**53
+"""A count up to here is a float too."""
 
 
 class Comparison(Strict):
@@ -43,7 +46,7 @@ class Margin(Strict):
     Relative margins are shares of the metric of `higher`, or of the second of two that should be equal.
     """
 
-    value: float = Field(gt=0)
+    value: float = Field(gt=0, le=1e9)
     measure: Literal["relative", "absolute"] = Field(alias="is")
     origin: Origin = Field(alias="from")
 
@@ -70,7 +73,7 @@ class Level(Bound):
     """
 
     experiments: list[Side] = Field(min_length=1)
-    equals: int | None = None
+    equals: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
 
 
 class Published(Strict):
@@ -115,7 +118,7 @@ class Claim(Strict):
     metric: str | None = None
     split: str | None = None
     compare: Comparison | list[Comparison] | None = None
-    order: Annotated[list[Side | list[Side]], Field(min_length=2)] | None = None
+    order: Annotated[list[Side | Group], Field(min_length=2)] | None = None
     gaps: Annotated[list[Comparison], Field(min_length=2)] | None = None
     equal: list[Annotated[list[Side], Field(min_length=2, max_length=2)]] | None = None
     optimum: list[Annotated[list[Name], Field(min_length=2)]] | None = Field(None, min_length=2)

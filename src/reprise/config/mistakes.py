@@ -24,6 +24,16 @@ _FORMS = {
     ID: "is no name; write small letters, digits and hyphens",
     NAME: "is no name of an experiment; write <experiment>, or <experiment>@<assumption>=<alternative>",
 }
+_TYPES = {
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "string_type": "a word",
+    "list_type": "a list",
+    "model_type": "a mapping",
+    "dict_type": "a mapping",
+}
+"""What is said where several would do."""
 _NAMED = 4
 """Missing keys that a line names at most."""
 
@@ -71,13 +81,20 @@ def _one_line(errors: Sequence[Any], kind: type[BaseModel], content: Any, places
     more = f" (and {len(everywhere) - len(keys)} more)" if len(everywhere) > len(keys) else ""
     if len(keys) > 1:
         return keys[0], f"keys {', '.join(keys)}: missing; add them{more}"
+    types = dict.fromkeys(_TYPES.get(e["type"]) for e in errors if _keys(e, content) == _keys(first, content))
+    if len(types) > 1 and None not in types:
+        types = [word for word in types if word != _TYPES["int_type"] or _TYPES["float_type"] not in types]
+        either = " or ".join(", ".join(types).rsplit(", ", 1))
+        return keys[0], f"key {keys[0]}: {shortened(first['input'])} should be {either}; write it so{more}"
     return keys[0], f"key {keys[0]}: {_remedy(first, kind, content)}{more}"
 
 
 def _deepest(errors: Sequence[Any], content: Any) -> list[Any]:
-    """Without those of a union's members that was not meant: of the one that was, what stands inside was read."""
+    """Without those of a union's members that was not meant: of the one that was, more than its type was looked at."""
     inside = {tuple(keys[:n]) for keys in (_keys(e, content) for e in errors) for n in range(len(keys))}
-    return [e for e in errors if tuple(_keys(e, content)) not in inside]
+    left = [e for e in errors if tuple(_keys(e, content)) not in inside]
+    looked_at = {tuple(_keys(e, content)) for e in left if not e["type"].endswith("_type")}
+    return [e for e in left if not e["type"].endswith("_type") or tuple(_keys(e, content)) not in looked_at]
 
 
 def _misspelt(error: Any, kind: type[BaseModel], content: Any) -> dict[str, Any] | None:

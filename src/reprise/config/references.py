@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from reprise.config.claim_checks import check_arithmetic, check_claims
 from reprise.config.claims import Term
@@ -19,6 +19,7 @@ def check_references(paper: Paper, file: str, places: Places) -> None:
     displays = {**paper.figures, **paper.tables}
     origins = {"assumption": paper.assumptions, "deviation": paper.deviations}
     for key, experiment in paper.experiments.items():
+        _check_reported(experiment, lambda *keys, of=key: f"{file}: key {places.of(of, *keys)}")
         cited_by = f"{file}: key {places.of(key, 'cited_by')}"
         _all_known(experiment.cited_by, displays, cited_by, "figure or table")
         for keys, origin in _origins(experiment):
@@ -35,6 +36,23 @@ def check_references(paper: Paper, file: str, places: Places) -> None:
                 _all_known(getattr(alternative, of), alternative.experiments, f"{where}.{of}", "experiment")
     check_claims(paper, file)
     check_arithmetic(paper, file)
+
+
+def _check_reported(experiment: Experiment, where: Callable[..., str]) -> None:
+    """One number for each metric and split; what runs in no tier is there for a number that the paper left out."""
+    if not experiment.tiers and not any(r.value is None for r in experiment.reported):
+        remedy = "name one, or say with 'value: null' under reported that the paper did not run it"
+        raise UserError(f"{where('tiers')}: it runs in no tier; {remedy}")
+    seen = set()
+    for i, reported in enumerate(experiment.reported):
+        name = (reported.metric, reported.split)
+        if name in seen:
+            raise UserError(f"{where('reported', str(i))}: '{' '.join(name)}' stands twice; keep one of the two")
+        seen.add(name)
+        if reported.unit and "entropy" not in reported.metric:
+            raise UserError(
+                f"{where('reported', str(i), 'unit')}: '{reported.metric}' is no entropy and has no unit; remove it"
+            )
 
 
 def _check_alternative(alternative: Alternative, where: str) -> None:

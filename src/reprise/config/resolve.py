@@ -139,7 +139,7 @@ def _check_config(entry: _Entry) -> dict[str, Any]:
 def _training_config(project: Project, entry: _Entry) -> tuple[dict[str, Any], dict[str, str], str | None]:
     """What is hashed, the origin of each setting, and the path of the corpus if there is one."""
     experiment = entry.experiment
-    name = entry.in_tier.dataset or experiment.data.dataset
+    name = experiment.data.dataset if entry.in_tier.dataset is None else entry.in_tier.dataset
     dataset = find_dataset(project, name, entry.where("tiers", entry.tier, "dataset"))
     takes = taken(project, experiment, name)
     values, origins = _settings(entry, takes)
@@ -161,7 +161,7 @@ def _training_config(project: Project, entry: _Entry) -> tuple[dict[str, Any], d
 def _settings(entry: _Entry, takes: Takes) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
     """Values by section and origins by "section.option", with what the tier reduces and the variant changes."""
     settings = {section: getattr(entry.experiment, section).settings for section in SECTIONS}
-    if entry.in_tier.dataset:
+    if entry.in_tier.dataset is not None:
         # Another dataset has options of its own, which the tier's entry gives.
         settings["data"] = {}
     values = {s: {k: setting.value for k, setting in settings[s].items()} for s in SECTIONS}

@@ -18,6 +18,8 @@ Tier = Literal["quick", "reduced", "paper"]
 # "auto", the names of `ENGINES` in the modules of reprise.kernels, of which a model knows some, and that of stacks.
 Engine = Literal["auto", "reference", "hand", "fused", "packed", "layerwise", "grouped", "stacked"]
 Scalar = bool | int | float | str
+# So many have never been trained; more would be listed for hours.
+Replicas = Annotated[int, Field(ge=1, le=10_000)]
 # Releases have dots in their numbers.
 DatasetId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
 
@@ -57,7 +59,7 @@ class TrainingSection(Section):
 
 class CheckSection(Strict):
     name: str
-    tolerance: float
+    tolerance: float = Field(ge=0)
 
 
 class TierEntry(BaseModel):
@@ -65,7 +67,7 @@ class TierEntry(BaseModel):
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True)
     __pydantic_extra__: dict[str, Scalar]
-    replicas: int = Field(ge=1)
+    replicas: Replicas
     dataset: str | None = None
 
     @property
@@ -119,7 +121,7 @@ class Alternative(Strict):
     settings_of: dict[Id, dict[str, Scalar]] = {}
     experiments: list[Id] = []
     tiers: dict[Tier, TierEntry] = {}
-    replicas_of: dict[Id, Annotated[int, Field(ge=1)]] = {}
+    replicas_of: dict[Id, Replicas] = {}
     metrics: dict[str, str] = {}
 
     def changes(self, experiment: str) -> dict[str, Scalar]:
