@@ -38,6 +38,28 @@ def report_packages(what: str) -> Iterator[None]:
         raise UserError(f"{what} needs the package {error.name}; install what envs/report.yaml lists") from None
 
 
+# What torch and numpy say, in a RuntimeError or ValueError, of a tensor that memory or its addresses cannot hold.
+_TOO_LARGE = (
+    "can't allocate memory",
+    "CUDA out of memory",
+    "Storage size calculation overflowed",
+    "numel: integer multiplication overflow",
+    "array is too big",
+    "Maximum allowed dimension exceeded",
+)
+
+
+@contextmanager
+def report_memory(what: str, remedy: str) -> Iterator[None]:
+    """Around work whose size the user chose: what memory cannot hold is a `UserError` with the `remedy`."""
+    try:
+        yield
+    except (MemoryError, RuntimeError, ValueError) as error:
+        if not isinstance(error, MemoryError) and not any(words in str(error) for words in _TOO_LARGE):
+            raise
+        raise UserError(f"{what}: needs more memory than there is; {remedy}") from error
+
+
 _SHORT = Repr()
 _SHORT.maxlevel = _SHORT.maxdict = _SHORT.maxlist = 3
 _SHORT.maxstring = _SHORT.maxother = 70

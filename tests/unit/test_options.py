@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import chain
 
 import pytest
@@ -46,9 +47,21 @@ def test_a_number_keeps_to_its_bounds(kind, taken, refused, said):
         assert str(caught.value) == f"f: key k: {value!r} is not {said}; write one"
 
 
-def test_an_integer_that_no_float_can_hold_is_one_short_line():
-    with pytest.raises(UserError, match="too large for a float; write a smaller one") as caught:
-        check_option(10**400, float, "f: key k")
+@pytest.mark.parametrize(
+    ("value", "kind", "most"),
+    [
+        (10**400, float, "1e+30"),
+        (1e300, POSITIVE, "1e+30"),
+        (-1e300, float, "1e+30"),
+        (10**12, COUNT, "2147483647"),
+        (10**30, NATURAL, "2147483647"),
+        (10**30, at_least(2), "2147483647"),
+        (-(10**30), int, "2147483647"),
+    ],
+)
+def test_a_number_that_no_array_or_float32_can_hold_is_one_short_line(value, kind, most):
+    with pytest.raises(UserError, match=f"^f: key k: .* is too large; write {re.escape(most)} at most$") as caught:
+        check_option(value, kind, "f: key k")
     assert len(str(caught.value)) < 120
 
 

@@ -12,7 +12,7 @@ from stacked_helpers import SENTENCES, WINDOWS, experiment, make_corpus
 
 from reprise.cli import main
 from reprise.config.resolved import Resolved
-from reprise.errors import EXIT_FAILED, EXIT_USAGE
+from reprise.errors import EXIT_FAILED, EXIT_USAGE, UserError, report_memory
 
 CHECK = {"check": "lstm-parameter-count", "tolerance": 0.0}
 
@@ -131,6 +131,32 @@ def test_what_a_model_cannot_be_for_this_corpus_is_one_line_and_leaves_no_record
         "change the option in config/papers/p.yaml"
     ) in last
     assert not Path(one.record_path(0)).exists()
+
+
+@pytest.mark.parametrize("base", [SENTENCES, WINDOWS], ids=["r-rntn", "gru-lm"])
+def test_what_no_memory_can_hold_is_one_line_and_leaves_no_record(base, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    one = experiment("wide", base, make_corpus(tmp_path).relative_to(tmp_path), hidden_size=2**31 - 1)
+    Path("resolved.json").write_text(one.to_json(), encoding="utf-8")
+    command = ["train", "p/wide", "--config", "resolved.json", "--replica", "0", "--device", "cpu"]
+    assert main([*command, "--engine", "reference"]) == EXIT_USAGE
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith(
+        "reprise: error: p/wide replica 0: needs more memory than there is; make hidden_size (2147483"
+    )
+    assert last.endswith(" smaller in config/papers/p.yaml")
+    assert not Path(one.record_path(0)).exists()
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("CUDA out of memory. Tried"), ValueError("array is too big")]
+)
+def test_memory_that_does_not_suffice_is_told_with_a_remedy(error):
+    says = "^it: needs more memory than there is; make it smaller$"
+    with pytest.raises(UserError, match=says), report_memory("it", "make it smaller"):
+        raise error
+    with pytest.raises(ValueError, match="another"), report_memory("it", "make it smaller"):
+        raise ValueError("another")
 
 
 @pytest.mark.parametrize("threads", ["0", "-2", "1025", "99999999999"])

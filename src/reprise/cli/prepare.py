@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from reprise.cli.common import add_tier, find_experiment
-from reprise.errors import UserError
+from reprise.errors import UserError, report_memory
 from reprise.refusals import output_file, require_place
 
 _LONGEST = 90
@@ -31,7 +31,9 @@ def run(given: argparse.Namespace) -> None:
     require_place(output, str(output))
     data = experiment.config["data"]
     spec = project.spec(data["dataset"])
-    corpus = prepare_corpus(spec, data["options"], Path("data/raw"), output)
+    remedy = f"make the options of dataset {spec.name} in config/papers/{experiment.paper}.yaml smaller"
+    with report_memory(experiment.id, remedy):
+        corpus = prepare_corpus(spec, data["options"], Path("data/raw"), output)
     # Long tables of facts are for the records and tables that quote them.
     lines = (f"{name} {value}" for name, value in sorted(corpus.facts.items()))
     print(f"{corpus.name}: " + ", ".join(line for line in lines if len(line) <= _LONGEST))

@@ -13,6 +13,9 @@ from typing import Any
 
 from reprise.errors import UserError, known, shortened
 
+_LARGEST = {int: 2**31 - 1, float: 1e30}
+"""No array has more places, and float32 ends soon after: of either sign, whatever bounds an option has of its own."""
+
 
 @dataclass(frozen=True)
 class Number:
@@ -82,11 +85,11 @@ def check_option(value: Any, kind: OptionType, where: str) -> Any:
             raise UserError(f"{where}: {shortened(value)} is not known; write one of {', '.join(kind)}")
         return value
     wanted, found = kind if isinstance(kind, Number) else Number(kind), value
-    if wanted.kind is float and isinstance(value, int) and not isinstance(value, bool):
-        try:
-            found = float(value)
-        except OverflowError:
-            raise UserError(f"{where}: {shortened(value)} is too large for a float; write a smaller one") from None
+    largest = _LARGEST.get(wanted.kind, math.inf)
+    if type(value) in (int, float) and largest < abs(value) < math.inf:
+        raise UserError(f"{where}: {shortened(value)} is too large; write {largest} at most")
+    if wanted.kind is float and type(value) is int:
+        found = float(value)
     if not wanted.holds(found):
         raise UserError(f"{where}: {shortened(value)} is not {wanted}; write one")
     return found

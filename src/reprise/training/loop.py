@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from reprise.config.resolved import Resolved
-from reprise.errors import Interrupted, UserError
+from reprise.errors import Interrupted, UserError, report_memory
 from reprise.evaluation.checks import run_check
 from reprise.files import is_there
 from reprise.training import PROTOCOLS
@@ -32,6 +32,8 @@ SAVE_SECONDS = "REPRISE_SAVE_SECONDS"
 """Environment variable: seconds between two saves (default 30); a power cut costs at most so much work."""
 # A save of a large model may take seconds: then it is made rarely enough to cost at most a twentieth of the time.
 _WORK_PER_SAVE = 20.0
+# Settings that say how long, not how large.
+_TIMES = ("steps", "updates", "epochs", "every", "patience", "seed")
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,8 @@ class Job:
 def run_job(job: Job) -> dict[str, Any]:
     """Trains the replica (or runs the check) and writes its record; goes on from a checkpoint where there is one.
 
-    Raises `Interrupted` after SIGTERM or SIGINT, the state saved, and where another process trains the replica.
+    Raises `Interrupted` after SIGTERM or SIGINT, the state saved, and where another process trains the replica;
+    `UserError` where it needs more memory than there is.
     """
     with replica_lock(job.state_path.with_suffix(".lock"), job.title, job.wait):
         if is_there(job.output):
@@ -71,7 +74,18 @@ def run_job(job: Job) -> dict[str, Any]:
         torch.set_num_threads(job.threads)
         prepare_environment()
         torch.use_deterministic_algorithms(True, warn_only=True)
-        return _check(job) if job.resolved.is_check else _train(job)
+        with report_memory(
+            job.title, f"make {_largest(job.resolved)} smaller in config/papers/{job.resolved.paper}.yaml"
+        ):
+            return _check(job) if job.resolved.is_check else _train(job)
+
+
+def _largest(resolved: Resolved) -> str:
+    """The two settings that most likely ask for more memory than there is."""
+    sections = [resolved.config.get(section, {}).get("options", {}) for section in ("model", "data", "training")]
+    options = {name: value for section in sections for name, value in section.items() if not name.endswith(_TIMES)}
+    sizes = {name: value for name, value in options.items() if type(value) is int}
+    return " or ".join(f"{name} ({sizes[name]})" for name in sorted(sizes, key=sizes.get)[:-3:-1]) or "it"
 
 
 def _check(job: Job) -> dict[str, Any]:
