@@ -80,8 +80,8 @@ def known(name: str, names: Iterable[str]) -> str:
     names = sorted(names)
     if close := get_close_matches(name, names, n=1):
         return f"did you mean '{close[0]}'?"
-    if len(names) > _NAMED:
-        paper = name.partition("/")[0]
-        names = [n for n in names if n.startswith(f"{paper}/")] or sorted({n.partition("/")[0] for n in names})
+    papers = {n.partition("/")[0] for n in names if "/" in n}
+    if len(names) > _NAMED and papers.issuperset(n.partition("/")[0] for n in names):
+        names = [n for n in names if n.startswith(f"{name.partition('/')[0]}/")] or sorted(papers)
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return f"known are {', '.join(names[:_NAMED]) or 'none'}{more}"

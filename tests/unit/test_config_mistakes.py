@@ -158,6 +158,54 @@ def test_of_many_names_few_are_listed():
     assert known("words/feed-forward", names).endswith("and 28 more")
     assert "digits" not in known("words/feed-forward", names)
     assert known("words/rnn3", names) == "did you mean 'words/rnn-3'?"
+    metrics = [f"agreement/{n}" for n in range(20)]
+    assert known("bleu", [*metrics, "perplexity"]).startswith("known are agreement/0, agreement/1, ")
     assert known("gru", ["rnn", "lstm"]) == "known are lstm, rnn"
     letters = "abcdefghijklmn"
     assert known("nosuch", letters) == "known are a, b, c, d, e, f, g, h, i, j, k, l and 2 more"
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "says"),
+    [
+        (
+            "papers/digits.yaml",
+            "name: elman",
+            "name: mgu",
+            "no model 'mgu' in MODELS of src/reprise/models/__init__.py; k",
+        ),
+        (
+            "papers/digits.yaml",
+            "protocol: final-digit",
+            "protocol: sgd",
+            "no protocol 'sgd' in PROTOCOLS of src/reprise/training/__init__.py; known",
+        ),
+        (
+            "papers/digits.yaml",
+            "name: lstm-parameter-count",
+            "name: nothing",
+            "no check 'nothing' in CHECKS of src/reprise/evaluation/checks/__init__.py; known",
+        ),
+        (
+            "config.yaml",
+            "prepare: palindromes",
+            "prepare: rhymes",
+            "no preparation 'rhymes' in PREPARATIONS of src/reprise/data/registry.py; known",
+        ),
+    ],
+)
+def test_what_is_not_registered_is_told_with_its_registry(tmp_path, file, old, new, says):
+    edit(copy_config(tmp_path, TOY), file, old, new)
+    assert says in mistake(tmp_path)
+
+
+def test_a_paper_that_is_no_file_is_called_what_it_is(tmp_path):
+    path = copy_config(tmp_path, TOY) / "config/papers/digits.yaml"
+    path.unlink()
+    path.symlink_to(path)
+    assert mistake(tmp_path) == f"{path}: is a link that leads to no file; put the paper's YAML file there"
+    path.unlink()
+    path.mkdir()
+    assert mistake(tmp_path) == f"{path}: is a folder; put the paper's YAML file there"
+    path.rmdir()
+    assert f"key papers: no file {path}; write it, or name one of words" in mistake(tmp_path)

@@ -154,9 +154,14 @@ def test_prepare_corpus(tmp_path: Path) -> None:
     assert made.provenance["dataset"] == "toy"
     out.unlink()
     for change, message in [
-        ({"expected": {"tokens": {"train": 5}}}, "toy.expected.tokens.train: expected 5, got 4"),
+        (
+            {"expected": {"tokens": {"train": 5}}},
+            "^config/config.yaml: key datasets.toy.expected.tokens.train: expected 5, got 4; correct the entry, "
+            "or what src/reprise/data/ptb.py makes$",
+        ),
+        ({"expected": {"tokns": 5}}, r"expected.tokns: expected 5, got nothing \(did you mean 'tokens'\?\)"),
         ({"expected": {"entropy": 5}}, "expected.entropy: expected 5, got nothing"),
-        ({"prepare": "nothing"}, "datasets.toy.prepare: 'nothing': there is no module"),
+        ({"prepare": "nothing"}, "datasets.toy.prepare: 'nothing': there is no module .*; name one of PREPARATIONS of"),
         ({"prepare": "fetch"}, "reprise.data.fetch does not prepare a corpus"),
         ({"prepare": "os.path"}, "'os.path' is not the name of a module"),
     ]:

@@ -128,7 +128,7 @@ def test_divergence_and_wrong_input_are_told(tmp_path):
         training.model.W_S.fill_(math.inf)
     with pytest.raises(Diverged, match="training loss"):
         finish(training)
-    with pytest.raises(UserError, match="engine: fused is none of auto, reference"):
+    with pytest.raises(UserError, match="engine: fused is none of auto, reference; name one of these with --engine"):
         Recall(config(), 0, None, "fused", CPU)
 
 

@@ -136,7 +136,7 @@ def test_divergence_and_wrong_input_are_told(corpus, tmp_path):
         finish(training_of(corpus, learning_rate=1e38, clip_norm=1e30, network={"activation": "relu"}))
     with pytest.raises(UserError, match="needs a prepared corpus"):
         training_of(None)
-    with pytest.raises(UserError, match="engine: fused is none of auto, reference"):
+    with pytest.raises(UserError, match="engine: fused is none of auto, reference; name one of these with --engine"):
         Tagging(config(), 0, corpus, "fused", CPU)
     with pytest.raises(UserError, match="model tagger: this protocol trains the model sentence-classifier"):
         SentenceLabels(config(), 0, corpus, "auto", CPU)

@@ -128,7 +128,7 @@ def test_the_hand_engine_is_held_to_the_readable_model_in_float64(options, B, lo
 def test_an_engine_is_called_by_its_name():
     assert translator_of("auto") is translator_of("hand") is HandTranslator
     assert translator_of("reference") is ReferenceTranslator
-    with pytest.raises(UserError, match="engine: fused is none of auto, hand, reference"):
+    with pytest.raises(UserError, match="engine: fused is none of auto, hand, reference; name one of these with"):
         translator_of("fused")
 
 

@@ -65,6 +65,9 @@ def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = N
         file = root / PAPERS / f"{name}.yaml"
         if name in papers:
             raise UserError(f"{listed}: key papers: '{name}' stands twice; keep one of the two")
+        if file.is_dir() or (file.is_symlink() and not file.exists()):
+            what = "a folder" if file.is_dir() else "a link that leads to no file"
+            raise UserError(f"{file}: is {what}; put the paper's YAML file there")
         if not file.is_file():
             there = ", ".join(sorted(p.stem for p in (root / PAPERS).glob("*.yaml")))
             raise UserError(f"{listed}: key papers: no file {file}; write it, or name one of {there}")

@@ -132,7 +132,9 @@ def _resolve(project: Project, paper: Paper, entry: _Entry) -> Resolved:
 def _check_config(entry: _Entry) -> dict[str, Any]:
     check = entry.experiment.check
     if check.name not in CHECKS:
-        raise UserError(f"{entry.where('check', 'name')}: no check '{check.name}'; {known(check.name, CHECKS)}")
+        registry = "CHECKS of src/reprise/evaluation/checks/__init__.py"
+        place = entry.where("check", "name")
+        raise UserError(f"{place}: no check '{check.name}' in {registry}; {known(check.name, CHECKS)}")
     return {"check": check.name, "tolerance": check.tolerance}
 
 

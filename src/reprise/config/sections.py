@@ -20,6 +20,8 @@ from reprise.training import PROTOCOLS
 
 SECTIONS = ("model", "data", "training")
 PRECISIONS = ("float32", "float64", "tf32")
+_MODELS = "MODELS of src/reprise/models/__init__.py"
+_PROTOCOLS = "PROTOCOLS of src/reprise/training/__init__.py"
 Takes = Mapping[str, tuple[Options, str]]
 
 
@@ -40,9 +42,11 @@ def check_sections(project: Project, name: str, experiment: Experiment, file: st
     model, protocol = experiment.model.name, experiment.training.protocol
     find_dataset(project, experiment.data.dataset, where("data", "dataset"))
     if model not in MODELS:
-        raise UserError(f"{where('model', 'name')}: no model '{model}'; {known(model, MODELS)}")
+        raise UserError(f"{where('model', 'name')}: no model '{model}' in {_MODELS}; {known(model, MODELS)}")
     if protocol not in PROTOCOLS:
-        raise UserError(f"{where('training', 'protocol')}: no protocol '{protocol}'; {known(protocol, PROTOCOLS)}")
+        raise UserError(
+            f"{where('training', 'protocol')}: no protocol '{protocol}' in {_PROTOCOLS}; {known(protocol, PROTOCOLS)}"
+        )
     if model not in (trained := PROTOCOLS[protocol].models):
         remedy = "write none: it trains no model"
         if PROTOCOLS[protocol].trains:
@@ -75,7 +79,7 @@ def find_dataset(project: Project, name: str, where: str) -> Dataset:
     dataset: Dataset = datasets[name]
     if dataset.prepare not in PREPARATIONS:
         raise UserError(
-            f"{project.root / CONFIG}: key datasets.{name}.prepare: no preparation '{dataset.prepare}'; "
-            f"{known(dataset.prepare, PREPARATIONS)}"
+            f"{project.root / CONFIG}: key datasets.{name}.prepare: no preparation '{dataset.prepare}' in "
+            f"PREPARATIONS of src/reprise/data/registry.py; {known(dataset.prepare, PREPARATIONS)}"
         )
     return dataset

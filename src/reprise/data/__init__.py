@@ -13,7 +13,9 @@ from reprise.data.checksums import mismatch
 from reprise.data.corpus import Corpus
 from reprise.data.options import resolve
 from reprise.data.spec import DatasetSpec, how_to_fetch
-from reprise.errors import UserError
+from reprise.errors import UserError, known, shortened
+
+_REMEDY = "name one of PREPARATIONS of src/reprise/data/registry.py"
 
 
 def prepare_corpus(dataset: DatasetSpec, options: Mapping[str, Any], raw_root: Path, path: Path) -> Corpus:
@@ -40,7 +42,8 @@ def prepare_corpus(dataset: DatasetSpec, options: Mapping[str, Any], raw_root: P
     difference = _difference(dataset.expected, prepared.facts)
     if difference:
         raise UserError(
-            f"datasets.{dataset.name}.expected.{difference}; correct the entry or reprise.data.{dataset.prepare}"
+            f"config/config.yaml: key datasets.{dataset.name}.expected.{difference}; correct the entry, or what "
+            f"src/reprise/data/{dataset.prepare}.py makes"
         )
     corpus = Corpus(
         name=dataset.name,
@@ -65,12 +68,12 @@ def preparation(dataset: DatasetSpec) -> ModuleType:
     name = f"reprise.data.{dataset.prepare}"
     place = f"config/config.yaml: key datasets.{dataset.name}.prepare: {dataset.prepare!r}"
     if not re.fullmatch(r"[a-z][a-z0-9_]*", dataset.prepare):
-        raise UserError(f"{place} is not the name of a module")
+        raise UserError(f"{place} is not the name of a module; {_REMEDY}")
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name == name:
-            raise UserError(f"{place}: there is no module {name}") from None
+            raise UserError(f"{place}: there is no module {name}; {_REMEDY}") from None
         raise UserError(f"{place} needs the package {error.name}, which is not installed") from None
     if not callable(getattr(module, "prepare", None)) or not hasattr(module, "OPTIONS"):
         raise UserError(f"{place}: {name} does not prepare a corpus")
@@ -83,6 +86,8 @@ def _difference(expected: Mapping[str, Any], facts: Mapping[str, Any]) -> str | 
         if isinstance(value, Mapping) and isinstance(facts.get(key), Mapping):
             if inner := _difference(value, facts[key]):
                 return f"{key}.{inner}"
-        elif key not in facts or facts[key] != value:
-            return f"{key}: expected {value}, got {facts.get(key, 'nothing')}"
+        elif key not in facts:
+            return f"{key}: expected {shortened(value)}, got nothing ({known(key, facts)})"
+        elif facts[key] != value:
+            return f"{key}: expected {shortened(value)}, got {shortened(facts[key])}"
     return None

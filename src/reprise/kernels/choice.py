@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from reprise.errors import UserError
@@ -47,7 +47,7 @@ def choose(
             print(f"reprise: {missing}: training with torch, {slower}", file=sys.stderr)
             return engines[instead](model)
     if name not in engines:
-        raise UserError(f"engine: {name} is none of auto, {', '.join(engines)}")
+        raise no_engine(name, engines)
     if name == fast and unfit:
         others = " or ".join(dict.fromkeys((instead, "reference")))
         raise UserError(f"engine: {fast} {unfit}; choose {remedy or f'engine: {others}'}")
@@ -55,3 +55,9 @@ def choose(
         return engines[name](model)
     except NoCompiler as missing:
         raise UserError(f"engine: {fast}: {missing}; install a C++ compiler or choose engine: {instead}") from missing
+
+
+def no_engine(name: str, engines: Iterable[str]) -> UserError:
+    """What is said of an engine that a protocol does not have, where `engines` are those that it has."""
+    remedy = "name one of these with --engine, or under 'engine' in config/config.yaml"
+    return UserError(f"engine: {name} is none of auto, {', '.join(engines)}; {remedy}")

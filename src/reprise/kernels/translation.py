@@ -14,7 +14,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from reprise.errors import UserError
+from reprise.kernels.choice import no_engine
 from reprise.kernels.gemm import linear_for
 from reprise.kernels.through_time import Affine, GRUThroughTime, LSTMThroughTime, RNNThroughTime
 from reprise.models.recurrences import GRU, LSTM, RNN, State
@@ -97,5 +97,5 @@ def translator_of(engine: str) -> type[HandTranslator] | type[ReferenceTranslato
     if engine == "auto":
         return HandTranslator
     if engine not in ENGINES:
-        raise UserError(f"engine: {engine} is none of auto, {', '.join(ENGINES)}")
+        raise no_engine(engine, ENGINES)
     return ENGINES[engine]

@@ -11,8 +11,8 @@ from torch.nn import functional
 
 from reprise.data.name_lengths import FILLERS, FIXED
 from reprise.data.names import Names
-from reprise.errors import UserError
 from reprise.evaluation.jacobians import JacobianNorms, jacobian_norms
+from reprise.kernels.choice import no_engine
 from reprise.models import MODELS
 from reprise.models.recurrent import Recurrent
 from reprise.training.protocol import Diverged, Outcome, dtype_of, generator_for
@@ -43,7 +43,7 @@ class Recall:
     def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
         del corpus, device  # the texts are drawn as they are needed; such small networks are fastest on the CPU
         if engine not in ("auto", self.engine):
-            raise UserError(f"engine: {engine} is none of auto, {self.engine}")
+            raise no_engine(engine, [self.engine])
         self.options, data = config["training"]["options"], config["data"]["options"]
         self.seed, self.filler = seed, data["filler"]
         self.names = Names(data["names"])

@@ -18,6 +18,7 @@ from torch.nn import functional
 from reprise.data.corpus import Corpus
 from reprise.data.tagged import SPLITS
 from reprise.errors import UserError
+from reprise.kernels.choice import no_engine
 from reprise.models import MODELS
 from reprise.models.bidirectional import initialise
 from reprise.training.protocol import Diverged, Outcome, dtype_of, generator_for, load_corpus
@@ -50,7 +51,7 @@ class SentenceSGD(ABC):
     def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
         del device  # batches of sentences of such small networks are fastest on the CPU
         if engine not in ("auto", self.engine):
-            raise UserError(f"engine: {engine} is none of auto, {self.engine}")
+            raise no_engine(engine, [self.engine])
         loaded = load_corpus(corpus)
         if "tags.train" not in loaded.extra:
             raise UserError(f"{corpus}: its words bear no tags; give the experiment a dataset of tagged sentences")
