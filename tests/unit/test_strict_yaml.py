@@ -84,6 +84,13 @@ def test_what_is_nested_without_end_is_one_line(tmp_path, text):
         load(tmp_path, text)
 
 
+def test_aliases_of_aliases_without_end_are_one_line(tmp_path):
+    lines = ["a: &a0 [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"]
+    lines += [f"b{n}: &a{n + 1} [{', '.join([f'*a{n}'] * 10)}]" for n in range(9)]
+    with pytest.raises(UserError, match=r"some.yaml:\d+: key b3.*: the file has more than 100000 values; .* aliases"):
+        load(tmp_path, "\n".join(lines) + "\n")
+
+
 def test_words_with_marks_and_quotes_are_what_they_seem(tmp_path):
     text = "a: it's [x]\nb: 'x: {y'\nc: >-\n  one\n  two: 3\nd: \"\"\ne: {f: a-b.c/d, g: x|y}\n"
     expected = {"a": "it's [x]", "b": "x: {y", "c": "one two: 3", "d": "", "e": {"f": "a-b.c/d", "g": "x|y"}}

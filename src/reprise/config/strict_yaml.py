@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,9 @@ _BASE_60 = re.compile(r"[-+]?\d+(:[0-5]?\d)+(\.\d*)?")
 _DEEP = 100
 """Brackets within brackets; blocks within blocks are no more than a line is long."""
 
+_MANY = 100_000
+"""Values of a file, each of them anew wherever *alias stands for it: thirty times those of the largest paper."""
+
 _WORDY_BOOLEANS = {"yes", "no", "on", "off", "y", "n"}
 
 
@@ -29,7 +33,7 @@ def load_yaml(path: Path | str) -> Any:
     """The content of a YAML file.
 
     Errors: `UserError` (file, line, key, remedy) for a missing file, bad syntax, a duplicate key, a number that YAML
-    would read as something else, or a tag that would build a Python object.
+    would read as something else, a tag that would build a Python object, or more values than anybody writes.
     """
     path = Path(path)
     try:
@@ -40,7 +44,7 @@ def load_yaml(path: Path | str) -> Any:
         raise UserError(f"{path}: cannot be read ({error}); it must be a readable UTF-8 text") from None
     try:
         root = _compose(text)
-        return None if root is None else _build(root, path, "")
+        return None if root is None else _build(root, path, "", itertools.count(1))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise UserError(f"{path}:{line}: not valid YAML: {error.problem}; mend the line{_likely(error)}") from None
@@ -76,12 +80,15 @@ def _likely(error: yaml.MarkedYAMLError) -> str:
     return ""
 
 
-def _build(node: yaml.Node, path: Path, key: str) -> Any:
+def _build(node: yaml.Node, path: Path, key: str, numbers: Iterator[int]) -> Any:
+    """The value at `key`; `numbers` counts the values of the file."""
     where = f"{path}:{node.start_mark.line + 1}: key {key or '(top)'}"
+    if next(numbers) > _MANY:
+        raise UserError(f"{where}: the file has more than {_MANY} values; write fewer, or fewer aliases (&, *)")
     if isinstance(node, yaml.MappingNode):
-        return _build_mapping(node, path, key)
+        return _build_mapping(node, path, key, numbers)
     if isinstance(node, yaml.SequenceNode):
-        return [_build(item, path, f"{key}[{i}]") for i, item in enumerate(node.value)]
+        return [_build(item, path, f"{key}[{i}]", numbers) for i, item in enumerate(node.value)]
     tag = node.tag.removeprefix("tag:yaml.org,2002:")
     if tag not in {"str", "int", "float", "bool", "null"}:
         raise UserError(f"{where}: the value '{node.value}' is read as a {tag}; put it in quotes")
@@ -99,7 +106,7 @@ def _build(node: yaml.Node, path: Path, key: str) -> Any:
         raise UserError(f"{where}: not a number that can be read; write another, or quote it") from None
 
 
-def _build_mapping(node: yaml.MappingNode, path: Path, key: str) -> dict[str, Any]:
+def _build_mapping(node: yaml.MappingNode, path: Path, key: str, numbers: Iterator[int]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for name_node, value_node in node.value:
         name = name_node.value
@@ -108,7 +115,7 @@ def _build_mapping(node: yaml.MappingNode, path: Path, key: str) -> dict[str, An
             raise UserError(f"{path}:{line}: key {key or '(top)'}: keys are plain words here; merge keys are not read")
         if name in result:
             raise UserError(f"{path}:{line}: key {_join(key, name)} stands twice; keep one of the two")
-        result[name] = _build(value_node, path, _join(key, name))
+        result[name] = _build(value_node, path, _join(key, name), numbers)
     return result
 
 
