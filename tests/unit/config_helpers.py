@@ -35,3 +35,10 @@ def mistake(clone: Path) -> str:
         resolve_tier(load_project(clone))
     assert "\n" not in str(caught.value)
     return str(caught.value)
+
+
+def add_example(clone: Path) -> Path:
+    """Puts the paper of docs/example-paper.yaml into the configuration, where docs/adding.md has it copied."""
+    shutil.copyfile(ROOT / "docs/example-paper.yaml", clone / "config/papers/sizes.yaml")
+    edit(clone, "config.yaml", "\npapers:\n", "\npapers:\n  - sizes\n")
+    return clone

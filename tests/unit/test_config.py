@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
-from config_helpers import copy_config, edit
+from config_helpers import add_example, copy_config, edit
 
 from reprise.cli import main
 from reprise.config.displays import entries
@@ -26,8 +25,7 @@ def clone(tmp_path):
 
 def test_the_example_of_the_docs_is_sound(clone):
     """docs/adding.md has it copied; what it says of tables and claims has to be right as well."""
-    shutil.copyfile(ROOT / "docs/example-paper.yaml", clone / "config/papers/sizes.yaml")
-    edit(clone, "config.yaml", "papers:\n", "papers:\n  - sizes\n")
+    add_example(clone)
     project = load_project(clone)
     found = [e.id for e in resolve_tier(project, "quick") if e.paper == "sizes"]
     assert {"sizes/units-10", "sizes/units-20"} <= set(found)

@@ -12,6 +12,7 @@ from reprise.config.places import Places
 from reprise.config.project import PAPERS, Project
 from reprise.config.references import check_references
 from reprise.config.resolved import Resolved, hash_of
+from reprise.config.same_text import check_same_text
 from reprise.config.schema import Alternative, Experiment, Paper, TierEntry
 from reprise.config.sections import SECTIONS, Takes, check_sections, find_dataset, taken
 from reprise.data.registry import PREPARATIONS
@@ -55,9 +56,10 @@ def _resolve_all(project: Project) -> list[Resolved]:
     """Those of all tiers, so that a mistake in one that is not run now is told now.
 
     Errors: `UserError` where an experiment names a missing model, dataset, protocol, check, display or assumption,
-    or gives an option that is unknown or of another type, and where a figure or table could not be made.
+    or gives an option that is unknown or of another type, where a tier has two that are compared read different texts,
+    and where a figure or table could not be made.
     """
-    found = []
+    found: list[Resolved] = []
     for paper in project.papers.values():
         file = str(project.root / PAPERS / f"{paper.paper}.yaml")
         places = project.places.get(paper.paper, Places())
@@ -67,6 +69,7 @@ def _resolve_all(project: Project) -> list[Resolved]:
                 check_sections(project, key, experiment, file, places)
         resolved = [(entry, _resolve(project, paper, entry)) for entry in _entries(paper, file, places)]
         _check_variants(resolved)
+        check_same_text(paper, [one for _, one in resolved], file)
         found += [one for _, one in resolved]
     check_displays(project.papers, project.root)
     return found
