@@ -11,6 +11,7 @@ from reprise.config.options import check_option, check_options
 from reprise.config.places import Places
 from reprise.config.project import PAPERS, Project
 from reprise.config.references import check_references
+from reprise.config.registries import check_registries
 from reprise.config.resolved import Resolved, hash_of
 from reprise.config.same_text import check_same_text
 from reprise.config.schema import Alternative, Experiment, Paper, TierEntry
@@ -57,8 +58,9 @@ def _resolve_all(project: Project) -> list[Resolved]:
 
     Errors: `UserError` where an experiment names a missing model, dataset, protocol, check, display or assumption,
     or gives an option that is unknown or of another type, where a tier has two that are compared read different texts,
-    and where a figure or table could not be made.
+    where a figure or table could not be made, and where the registries do not fit each other.
     """
+    check_registries()
     found: list[Resolved] = []
     for paper in project.papers.values():
         file = str(project.root / PAPERS / f"{paper.paper}.yaml")

@@ -5,14 +5,19 @@ Nothing here imports torch: the graph is built where torch need not be installed
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from reprise.config.options import COUNT, NATURAL, NOT_NEGATIVE, POSITIVE, Options
+from reprise.errors import UserError
+from reprise.registered import load, source_of
 
 if TYPE_CHECKING:
     from torch import nn
+
+
+FILE = "src/reprise/models/__init__.py"
 
 
 class ModelRefused(ValueError):
@@ -27,9 +32,21 @@ class ModelEntry:
     options: Options
 
     def build(self, **sizes_and_options: Any) -> nn.Module:
-        """The module; its parameters are not initialised yet. Raises `ModelRefused`."""
-        module, name = self.target.split(":")
-        made = getattr(import_module(module), name)
+        """The module; its parameters are not initialised yet.
+
+        Raises `ModelRefused`, and `UserError` where the class is not there or does not take what it is made with.
+        """
+        where = f"{FILE}: key {next((f'MODELS[{key!r}]' for key, entry in MODELS.items() if entry is self), 'MODELS')}"
+        made = load(self.target, where)
+        takes = inspect.signature(made)
+        try:
+            takes.bind(**sizes_and_options)
+        except TypeError:
+            module, _, name = self.target.partition(":")
+            raise UserError(
+                f"{where}: {name} of {source_of(module)} takes {', '.join(takes.parameters) or 'nothing'}, and is made "
+                f"with {', '.join(sizes_and_options)}; give its arguments the names of the options"
+            ) from None
         try:
             return made(**sizes_and_options)
         except ValueError as error:

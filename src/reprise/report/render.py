@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from reprise.config.displays import entries
 from reprise.config.project import Project
 from reprise.errors import UserError, known, report_packages
+from reprise.registered import load
 from reprise.report import tables
 from reprise.report.context import Context
 
 
 def find_function(kind: str, name: str) -> Callable[..., Any]:
-    """The function that a registered "module.function" stands for, in reprise.report.figures or .tables."""
-    module, _, function = name.partition(".")
+    """The function that a registered "module.function" stands for, in reprise.report.figures or .tables.
+
+    Errors: `UserError` where there is none, or a package that it needs is not installed.
+    """
+    where = f"src/reprise/report/registry.py: key {kind.upper()}[{name!r}]"
     with report_packages("render"):
-        found = import_module(f"reprise.report.{kind}.{module}")
-    return getattr(found, function)
+        drawn: Callable[..., Any] = load(f"reprise.report.{kind}.{name.replace('.', ':', 1)}", where)
+    return drawn
 
 
 def render(project: Project, contexts: Mapping[str, Context], names: Iterable[str] = ()) -> list[Path]:

@@ -18,7 +18,8 @@ class ProtocolEntry:
     `models` are names of the models' registry; "none" is for a protocol that trains nothing. `predicted` says which
     tokens are predicted and counted, "" where none is. `gpu` says whether it can use a GPU, `chance` whether a
     replica's number is in its results; where it is not, one replica says all. Of one with chance, `counted` names the
-    splits of whose numbers that is not so.
+    splits of whose numbers that is not so. `model_options` are those of every model of its that it reads itself, where
+    it does not hand all to the model: for the sizes and the first weights.
     """
 
     target: str
@@ -28,6 +29,7 @@ class ProtocolEntry:
     gpu: bool
     chance: bool = True
     counted: tuple[str, ...] = ()
+    model_options: tuple[str, ...] = ()
 
     @property
     def trains(self) -> bool:
@@ -106,6 +108,7 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
             "max_epochs": COUNT,
         },
         gpu=False,
+        model_options=("hidden_size", "weight_std", "bias_law"),
     ),
     "batched-sgd": ProtocolEntry(
         "reprise.training.batched_sgd:BatchedSGD",
@@ -125,6 +128,7 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
             "max_epochs": COUNT,
         },
         gpu=True,
+        model_options=("embedding_size", "hidden_size", "weight_range"),
     ),
     "line-epochs": ProtocolEntry(
         "reprise.training.line_epochs:LineEpochs",
@@ -140,6 +144,7 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
             "selection": ("best-valid",),
         },
         gpu=False,
+        model_options=("matrix_law",),
     ),
     "windows": ProtocolEntry(
         "reprise.training.windows:Windows",
@@ -246,5 +251,6 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
             "max_epochs": COUNT,
         },
         gpu=False,
+        model_options=("embedding_size", "hidden_size", "window"),
     ),
 }

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,6 +15,7 @@ from reprise.config.resolved import Resolved
 from reprise.data.corpus import Corpus
 from reprise.errors import UserError
 from reprise.models import ModelRefused
+from reprise.registered import load
 from reprise.training import PROTOCOLS
 
 
@@ -66,10 +66,10 @@ def build_training(
     resolved: Resolved, replica: int, corpus: Path | None, engine: str, device: torch.device
 ) -> Training:
     """The training that `resolved.config` names, before its first step."""
-    entry = PROTOCOLS[resolved.config["training"]["protocol"]]
-    module, name = entry.target.split(":")
+    protocol = resolved.config["training"]["protocol"]
+    made = load(PROTOCOLS[protocol].target, f"src/reprise/training/__init__.py: key PROTOCOLS[{protocol!r}]")
     with told_of(resolved):
-        return getattr(import_module(module), name)(resolved.config, replica, corpus, engine, device)
+        return made(resolved.config, replica, corpus, engine, device)
 
 
 @contextmanager

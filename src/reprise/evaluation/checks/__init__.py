@@ -7,7 +7,8 @@ the tolerance that the configuration states.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
+
+from reprise.registered import load
 
 CHECKS: dict[str, str] = {
     "lstm-parameter-count": "reprise.evaluation.checks.palindromes:lstm_parameter_count",
@@ -70,5 +71,5 @@ class Finding:
 
 def run_check(name: str) -> list[Finding]:
     """Runs the check that the registry calls `name`."""
-    module, function = CHECKS[name].split(":")
-    return getattr(import_module(module), function)()
+    found: list[Finding] = load(CHECKS[name], f"src/reprise/evaluation/checks/__init__.py: key CHECKS[{name!r}]")()
+    return found
