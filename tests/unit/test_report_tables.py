@@ -7,7 +7,7 @@ import math
 
 import pandas as pd
 import pytest
-from test_report_case import METRICS, PAPER, make_context, metric, row
+from test_report_case import METRICS, PAPER, TIER, make_context, metric, row
 
 from reprise.errors import UserError
 from reprise.evidence.contrasts import Contrast, Term
@@ -217,6 +217,32 @@ def test_models_on_another_corpus_share_a_sentence(tmp_path):
         "A; B | b; C: trained on “Markov text” at this tier, not on “The treebank”, so that the paper's 146.7, 133.7 "
         "and 131.2 are no measure of these."
     ) in notes
+
+
+def test_a_model_on_another_corpus_that_the_paper_has_not_is_no_other_corpus_and_stands_beside_no_number(tmp_path):
+    tiers = {TIER: PAPER.experiments["ptb-b"].tiers[TIER]}
+    ours = PAPER.experiments["ptb-c"].model_copy(update={"reported": [], "tiers": tiers})
+    none = ours.model_dump(by_alias=True) | {
+        "title": "D",
+        "reported": [{"metric": "perplexity", "split": "test", "value": None, "from": "paper Table 1"}],
+    }
+    experiments = {**PAPER.experiments, "ptb-c": ours, "ptb-d": type(ours).model_validate(none)}
+    context = make_context(tmp_path, paper=PAPER.model_copy(update={"experiments": experiments}))
+    table = perplexity(context, "perplexity", {})
+    shown = {name: read["Test perplexity: paper"] for name, read in by(table, "experiment").items()}
+    assert shown == {"ptb-a": "146.7", "ptb-b": "other corpus", "ptb-c": "–", "ptb-d": "not run by the paper"}
+    assert [note for note in table.notes if "trained on" in note] == [
+        "B | b: trained on “Markov text” at this tier, not on “The treebank”, so that the paper's 133.7 is no measure "
+        "of it.",
+        "C; D: trained on “Markov text” at this tier, not on “The treebank”.",
+    ]
+
+
+def test_a_model_that_has_run_without_a_perplexity_is_neither_diverged_nor_untrained(tmp_path):
+    other = [metric("ptb-a", 0, "accuracy", 0.5, "test"), row("ptb-c", 0, status="diverged")]
+    read = by(perplexity(make_context(tmp_path, metrics=other), "perplexity", {}), "experiment")
+    found = {name: shown[OURS] for name, shown in read.items()}
+    assert found == {"ptb-a": "not measured", "ptb-b": "not trained yet", "ptb-c": "diverged"}
 
 
 def test_what_the_paper_did_not_run_says_so_and_has_its_parameters_counted(tmp_path):

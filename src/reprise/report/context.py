@@ -26,6 +26,8 @@ NOT_RUN = "not run at this tier"
 NOT_TRAINED = "not trained yet"
 NOT_RUN_YET = "not run yet"
 """Of what trains nothing: checks, and facts of a corpus."""
+NOT_MEASURED = "not measured"
+"""Of a replica that has finished, but whose record does not have the metric."""
 REFERENCE = Path("config/reference")
 _LDC_TITLE = "Characters of the Treebank-3's raw Wall Street Journal text (LDC99T42)"
 
@@ -53,6 +55,10 @@ class Status:
         if not self.wanted:
             return NOT_RUN
         return NOT_TRAINED if self.trains else NOT_RUN_YET
+
+    def absence_of(self, value: object | None) -> str:
+        """The same where it may be the metric that is missing: `value` is None, though replicas have finished."""
+        return NOT_MEASURED if value is None and self.finished else self.absence
 
     def __add__(self, other: Status) -> Status:
         counts = (getattr(self, key) + getattr(other, key) for key in ("finished", "diverged", "missing"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pandas as pd
@@ -28,7 +28,8 @@ def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     names = context.cited_by(table_id)
     rows = pd.DataFrame([_row(context, name) for name in names]).astype({"parameters": "Int64"})
     needed = {_FLOOR: rows.floor.notna().any(), _CORPUS: rows.corpus.nunique() > 1}
-    columns = [column for column in _COLUMNS if needed.get(column, True)]
+    printed = {name for name in names if _printed(context, name)[1] is not None}
+    columns = [column for column in _columns(printed) if needed.get(column, True)]
     notes = _elsewhere(context, names)
     changed = reductions.sentences(context, [name for name in names if not context.replaced_dataset(name)])
     notes = [*changed, *notes, *_deviations(context, names, rows)]
@@ -39,8 +40,9 @@ def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> T
 def _row(context: Context, name: str) -> dict[str, Any]:
     status, replaced = context.status(name), context.replaced_dataset(name)
     ours, valid = (spreads.measured(context, name, "perplexity", split) for split in ("test", "valid"))
+    given, printed = _printed(context, name)
     # The number stands in the paper's column only where it is about the same text.
-    given, paper = (False, None) if replaced else context.reported(name, "perplexity", "test")
+    paper = None if replaced else printed
     parameters = of_experiment(context.metrics, name).parameters.dropna()
     if not len(parameters):
         parameters = pd.Series([context.reported(name, "parameters", "model")[1]]).dropna()
@@ -53,7 +55,7 @@ def _row(context: Context, name: str) -> dict[str, Any]:
         "replaced": replaced is not None,
         "parameters": int(parameters.iloc[0]) if len(parameters) else None,
         "paper": paper,
-        "paper_ran": not given or paper is not None,
+        "paper_ran": not given or printed is not None,
         "mean": ours.mean,
         "std": ours.own,
         "reach": ours.reach,
@@ -70,23 +72,31 @@ def _row(context: Context, name: str) -> dict[str, Any]:
         "diverged": status.diverged,
         "run": status.run,
         "wanted": status.wanted,
-        "absence": status.absence,
+        "absence": status.absence_of(ours.mean),
     }
 
 
+def _printed(context: Context, name: str) -> tuple[bool, float | None]:
+    """What the paper says of the model's perplexity, on whatever text; see `Context.reported`."""
+    return context.reported(name, "perplexity", "test")
+
+
 def _elsewhere(context: Context, names: list[str]) -> list[str]:
-    """A sentence for each corpus of this tier that stands in for one of the paper's, with the models trained on it."""
-    groups: dict[tuple[str, str], list[str]] = {}
+    """A sentence for each corpus of this tier that stands in for one of the paper's, with the models trained on it.
+
+    Those that the paper has a number of have a sentence of their own.
+    """
+    groups: dict[tuple[str, str, bool], list[str]] = {}
     for name in names:
         if replaced := context.replaced_dataset(name):
             texts = replaced, context.entry(name).data.dataset
-            groups.setdefault(texts, []).append(name)
+            groups.setdefault((*texts, _printed(context, name)[1] is not None), []).append(name)
     notes = []
-    for (here, stated), some in groups.items():
+    for (here, stated, _), some in groups.items():
         titles = "; ".join(context.entry(name).title for name in some)
         used, meant = context.dataset_title(here), context.dataset_title(stated)
         note = f"{titles}: trained on “{used}” at this tier, not on “{meant}”"
-        reported = (context.reported(name, "perplexity", "test")[1] for name in some)
+        reported = (_printed(context, name)[1] for name in some)
         if printed := [fixed(value, 1) for value in reported if value is not None]:
             are, these = ("is", "it") if len(some) == 1 else ("are" if len(printed) > 1 else "is", "these")
             note += f", so that the paper's {listed(printed)} {are} no measure of {these}"
@@ -133,28 +143,34 @@ def _astray(context: Context, name: str) -> list[str]:
 
 
 def _ours(row: Mapping[str, Any]) -> str:
-    if not row["run"]:
-        return row["absence"]
-    return spread(row["mean"], row["reach"], 2, least=1.0) if row["n"] else "diverged"
+    if row["n"]:
+        return spread(row["mean"], row["reach"], 2, least=1.0)
+    return "diverged" if row["run"] and row["run"] == row["diverged"] else row["absence"]
 
 
-def _paper(row: Mapping[str, Any]) -> str:
-    if row["replaced"]:
-        return "other corpus"
-    return fixed(row["paper"], 1) if row["paper_ran"] else "not run by the paper"
+def _paper(row: Mapping[str, Any], printed: Collection[str]) -> str:
+    """`printed` are the models that the paper has a number of."""
+    if not row["paper_ran"]:
+        return "not run by the paper"
+    return "other corpus" if row["replaced"] and row["experiment"] in printed else fixed(row["paper"], 1)
 
 
 _CORPUS = Column("Corpus", lambda row: row["corpus"], words=True)
 _FLOOR = Column("Least possible", lambda row: fixed(row["floor"], 2))
-_COLUMNS = [
-    Column("Model", lambda row: row["title"], words=True),
-    _CORPUS,
-    Column("Parameters", lambda row: integer(row["parameters"])),
-    Column("Test perplexity: paper", _paper),
-    Column(f"Test perplexity: ours ± {spreads.INTERVAL}", _ours),
-    Column("Replicas", lambda row: replicas(row["n"], row["wanted"], row["diverged"])),
-    Column("Gap", lambda row: fixed(row["gap"], 2)),
-    Column("Gap in deviations", lambda row: fixed(row["gap_in_std"], 1)),
-    Column(f"Validation ± {spreads.INTERVAL}", lambda row: spread(row["valid_mean"], row["valid_reach"], 2, least=1.0)),
-    _FLOOR,
-]
+
+
+def _columns(printed: Collection[str]) -> list[Column]:
+    return [
+        Column("Model", lambda row: row["title"], words=True),
+        _CORPUS,
+        Column("Parameters", lambda row: integer(row["parameters"])),
+        Column("Test perplexity: paper", lambda row: _paper(row, printed)),
+        Column(f"Test perplexity: ours ± {spreads.INTERVAL}", _ours),
+        Column("Replicas", lambda row: replicas(row["n"], row["wanted"], row["diverged"])),
+        Column("Gap", lambda row: fixed(row["gap"], 2)),
+        Column("Gap in deviations", lambda row: fixed(row["gap_in_std"], 1)),
+        Column(
+            f"Validation ± {spreads.INTERVAL}", lambda row: spread(row["valid_mean"], row["valid_reach"], 2, least=1.0)
+        ),
+        _FLOOR,
+    ]
