@@ -12,11 +12,15 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from config_helpers import add_example, edit, mistake
 
 from reprise.cli import main
+from reprise.data.registry import PREPARATIONS
 from reprise.errors import EXIT_USAGE
-from reprise.report.registry import FUNCTIONS
+from reprise.models import MODELS
+from reprise.report.registry import DRAWS, FUNCTIONS
 from reprise.report.render import find_function
+from reprise.training import PROTOCOLS
 
 ROOT = Path(__file__).parents[2]
 PALINDROMES = "config/papers/palindromes.yaml"
@@ -88,6 +92,69 @@ def test_an_option_of_a_table_without_any_is_told(clone, capsys):
     assert main(["resolve", "--tier", "quick"]) == EXIT_USAGE
     says = f"{PALINDROMES}: key tables.claims.options.a: claims.verdicts has no such option; known are none"
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (
+            "function: language_models.perplexity",
+            "function: books.measures",
+            "tables.table-1.function: books.measures draws character-windows, 'units-10' is subsequence-sgd; name "
+            "another, or take table-1 out of the cited_by of 'units-10'",
+        ),
+        (
+            "function: language_models.perplexity",
+            "function: checks.errors",
+            "tables.table-1.function: checks.errors draws checks, 'units-10' is subsequence-sgd; name another",
+        ),
+    ],
+)
+def test_a_function_that_does_not_draw_what_is_cited_is_told_before_anything_is_trained(clone, old, new, says):
+    add_example(clone)
+    edit(clone, "papers/sizes.yaml", old, new)
+    assert f"config/papers/sizes.yaml: key {says}" in mistake(clone)
+
+
+@pytest.mark.parametrize(
+    ("paper", "old", "new", "says"),
+    [
+        (
+            "books",
+            "    cited_by: [checks]",
+            "    cited_by: [checks, loss-at-steps]",
+            "tables.loss-at-steps.function: books.loss_at_steps draws character-windows, 'u16-as-claimed' is a check; "
+            "name another, or take loss-at-steps out of the cited_by of 'u16-as-claimed'",
+        ),
+        (
+            "books",
+            "[figure-3, texts, loss-at-steps, table-2,",
+            "[figure-3, texts, loss-at-steps, table-1, table-2,",
+            "tables.table-1.function: book_texts.samples draws one experiment, not grimm, quijote; keep one",
+        ),
+        (
+            "rrntn",
+            "    cited_by: [table-1]\n    reported:\n      - {metric: perplexity, split: test, value: 164.2",
+            "    cited_by: [table-1, figure-1]\n    reported:\n      - {metric: perplexity, split: test, value: 164.2",
+            "figures.figure-1.function: rrntn.perplexity_against_matrices draws what has model.mapping, 'm-rnn-100' "
+            "has not; name another",
+        ),
+    ],
+)
+def test_neither_a_check_nor_two_nor_what_lacks_a_setting_is_drawn(clone, paper, old, new, says):
+    edit(clone, f"papers/{paper}.yaml", old, new)
+    assert f"config/papers/{paper}.yaml: key {says}" in mistake(clone)
+
+
+@pytest.mark.parametrize("function", DRAWS)
+def test_what_a_function_draws_is_registered_of_a_function_that_is_there(function):
+    assert any(function in functions for functions in FUNCTIONS.values())
+    draws = DRAWS[function]
+    assert set(draws.protocols) <= PROTOCOLS.keys()
+    for setting in draws.settings:
+        section, _, option = setting.partition(".")
+        registry = {"model": MODELS, "data": PREPARATIONS}[section]
+        assert any(option in entry.options for entry in registry.values())
 
 
 def test_the_configuration_is_checked_without_what_draws():

@@ -253,4 +253,4 @@ def test_facts_stand_beside_the_papers(context):
     assert list(read["lines"].values()) == ["Lines", "49,689", "49,199", "−490"]
     assert list(read["shortening_by_bigrams"].values())[1:] == ["about 40 %", "35.8 %", "–"]
     assert list(read["long_words.share_of_words"].values())[1:] == ["less than 2 %", "0.18 %", "–"]
-    assert list(read["words"].values())[1:] == ["–", "not run yet", "–"]
+    assert list(read["words"].values())[1:] == ["–", "not measured", "–"]

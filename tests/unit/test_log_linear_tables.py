@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +142,15 @@ def test_statistics_show_every_accounting(context):
         "Token-type ratio": ["–", "3.11", "–"],
     }
     assert read(table, "corpus@tokens=words")["Tokens"] == ["20", "12", "−8"]
+
+
+def test_a_corpus_whose_record_has_other_facts_is_not_called_not_run(context):
+    rows = context.metrics.assign(metric="other_" + context.metrics.metric)
+    other = replace(context, metrics=rows)
+    assert read(statistics(other, "table-2", {}), "corpus")["Tokens"][1] == "not measured"
+    table = tags(other, "table-3", {})
+    assert set(table.reading()["The treebank: tokens"]) == {"not measured"}
+    assert table.notes[0].endswith(": not measured.")
 
 
 def test_tags_are_those_of_the_paper_and_of_the_corpora(context):

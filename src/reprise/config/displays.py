@@ -9,9 +9,9 @@ from typing import Any
 
 from reprise.config.options import check_options
 from reprise.config.project import PAPERS
-from reprise.config.schema import Display, Paper
+from reprise.config.schema import Display, Experiment, Paper
 from reprise.errors import UserError, known
-from reprise.report.registry import FUNCTIONS, of_experiments
+from reprise.report.registry import DRAWS, FUNCTIONS, Draws, of_experiments
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,43 @@ def entries(papers: Mapping[str, Paper], root: Path = Path()) -> dict[str, Entry
 def check_displays(papers: Mapping[str, Paper], root: Path) -> None:
     """Raises `UserError` at the first figure or table that could not be made, before anything is trained for it.
 
-    Its name is taken, its function or an option of it is not there, or no experiment stands in it.
+    Its name is taken, its function or an option of it is not there, no experiment stands in it, or one that the
+    function does not draw.
     """
     for entry in entries(papers, root).values():
         entry.options()
-        experiments = papers[entry.paper].experiments.values()
-        if of_experiments(entry.display.function) and not any(entry.id in e.cited_by for e in experiments):
-            raise UserError(f"{entry.where}: no experiment has it under cited_by; add it to one")
+        experiments = papers[entry.paper].experiments
+        cited = {name: e for name, e in experiments.items() if entry.id in e.cited_by}
+        if of_experiments(entry.display.function):
+            if not cited:
+                raise UserError(f"{entry.where}: no experiment has it under cited_by; add it to one")
+            _check_drawn(entry, cited)
+
+
+def _check_drawn(entry: Entry, cited: Mapping[str, Experiment]) -> None:
+    function = entry.display.function
+    draws = DRAWS.get(function, Draws())
+    for name, experiment in cited.items():
+        asked, is_there = _mismatch(draws, experiment)
+        if asked:
+            raise UserError(
+                f"{entry.where}.function: {function} draws {asked}, '{name}' {is_there}; name another, or take "
+                f"{entry.id} out of the cited_by of '{name}'"
+            )
+    if draws.alone and len(cited) > 1:
+        raise UserError(f"{entry.where}.function: {function} draws one experiment, not {', '.join(cited)}; keep one")
+
+
+def _mismatch(draws: Draws, experiment: Experiment) -> tuple[str, str]:
+    """What would be drawn and what the experiment is in place of that; "" where it is drawn."""
+    protocol = experiment.training.protocol if experiment.training else None
+    is_there = f"is {protocol}" if protocol else "is a check"
+    if draws.checks:
+        return ("checks" if protocol else "", is_there)
+    if protocol is None or (draws.protocols and protocol not in draws.protocols):
+        return " or ".join(draws.protocols) or "what is trained", is_there
+    for setting in draws.settings:
+        section, _, option = setting.partition(".")
+        if option not in getattr(experiment, section).settings:
+            return f"what has {setting}", "has not"
+    return "", ""

@@ -79,7 +79,7 @@ def facts(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
                 "paper_says": (paper.note or "") if paper else "",
                 "ours": ours,
                 "difference": ours - paper.value if exact else None,
-                "absence": context.status(name).absence,
+                "absence": context.status(name).absence_of(ours),
             }
         )
     return Table(_FACTS_SHOWN, pd.DataFrame(rows), [corpora(context, [name])])

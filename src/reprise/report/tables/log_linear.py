@@ -66,7 +66,7 @@ def tags(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     columns.append(Column("In the paper", lambda row: "yes" if row["paper"] else "no", words=True))
     for name in names:
         title = context.paper.experiments[name].title
-        absence = context.status(name).absence
+        absence = context.status(name).absence_of(counts[name]["tokens"] or None)
         columns += [_count_column(f"{title}: {kind}", f"{name}.{kind}", absence) for kind in ("tokens", "types")]
     return Table(columns, pd.DataFrame(rows), [_tag_note(context, name, counts[name]["tokens"]) for name in names])
 
@@ -89,7 +89,7 @@ def _compared(context: Context, table_id: str, quantities: list[tuple[str, str, 
                     "paper": paper,
                     "ours": ours,
                     "difference": ours - paper if given else None,
-                    "absence": context.status(name).absence,
+                    "absence": context.status(name).absence_of(ours),
                 }
             )
     columns = [
@@ -141,7 +141,7 @@ def _count_column(title: str, key: str, absence: str) -> Column:
 def _tag_note(context: Context, name: str, counts: Mapping[str, float]) -> str:
     title = f"{context.paper.experiments[name].title} ({_corpus(context, name)})"
     if not counts:
-        return f"{title}: {context.status(name).absence}."
+        return f"{title}: {context.status(name).absence_of(None)}."
     missing = [tag for tag in PAPER_TAGS if tag not in counts]
     added = sorted(set(counts) - set(PAPER_TAGS))
     named = [f"{words} {', '.join(them)}" for words, them in (("without", missing), ("besides", added)) if them]
