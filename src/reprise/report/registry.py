@@ -18,6 +18,7 @@ FIGURES: dict[str, Defaults] = {
     "books.measures_over_steps": {},
     "gso.loss_against_ratio": {},
     "gso.loss_by_position": {},
+    "language_models.curves": {"metric": "cross_entropy", "split": "valid"},
     "lecture.error_surface": {},
     "lecture.ngrams": {},
     "lecture.recall": {},
