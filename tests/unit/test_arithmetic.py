@@ -20,7 +20,8 @@ from reprise.report import facts
 from reprise.report.tables.arithmetic import printed
 from reprise.report.tables.claims import verdicts
 
-PAPERS = sorted((Path(__file__).parents[2] / "config/papers").glob("*.yaml"))
+ROOT = Path(__file__).parents[2]
+PAPERS = sorted((ROOT / "config/papers").glob("*.yaml"))
 
 
 def entry(formula: str, **given) -> Arithmetic:
@@ -51,7 +52,15 @@ def test_what_is_not_arithmetic_is_refused(formula):
 
 @pytest.mark.parametrize(
     ("text", "value", "digit"),
-    [("3M", 3e6, 1e6), ("5.3M", 5.3e6, 1e5), ("82 %", 0.82, 0.01), ("463,069", 463069, 1), ("2.7", 2.7, 0.1)],
+    [
+        ("3M", 3e6, 1e6),
+        ("4K", 4e3, 1e3),
+        ("4.3k", 4.3e3, 1e2),
+        ("5.3M", 5.3e6, 1e5),
+        ("82 %", 0.82, 0.01),
+        ("463,069", 463069, 1),
+        ("2.7", 2.7, 0.1),
+    ],
 )
 def test_printed_numbers_are_read_with_their_last_digit(text, value, digit):
     assert read_printed(text) == (pytest.approx(value), pytest.approx(digit))
@@ -96,13 +105,21 @@ def counted(experiment, values) -> int:
     return sum(p.numel() for p in built.parameters())
 
 
-@pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*PAPERS, ROOT / "docs/example-paper.yaml"], ids=lambda path: path.stem)
 def test_committed_formulas_count_the_parameters_of_the_models(path):
     paper = read_paper(path)[0]
     for key, given in paper.arithmetic.items():
         if given.experiment:
             found = counted(paper.experiments[given.experiment], given.values)
             assert evaluate(given.formula, given.values) == found, key
+
+
+def test_the_printed_numbers_of_the_docs_example_agree():
+    paper = read_paper(ROOT / "docs/example-paper.yaml")[0]
+    assert {key: work_out(given).agreement for key, given in paper.arithmetic.items()} == {
+        "parameters-10": AGREES,
+        "saved": AGREES,
+    }
 
 
 def test_the_errata_of_document_001_are_found():

@@ -18,8 +18,8 @@ _OPERATORS: dict[type, Callable] = {
     ast.USub: operator.neg,
 }
 _FUNCTIONS: dict[str, Callable] = {"exp": math.exp, "log": math.log}
-_PRINTED = re.compile(r"(\d{1,3}(?:,\d{3})+|\d+)(?:\.(\d+))? ?(k|M|%)?")
-_SUFFIXES = {None: Fraction(1), "k": Fraction(1000), "M": Fraction(10**6), "%": Fraction(1, 100)}
+_PRINTED = re.compile(r"(\d{1,3}(?:,\d{3})+|\d+)(?:\.(\d+))? ?(k|K|M|%)?")
+_SUFFIXES = {None: Fraction(1), "k": Fraction(1000), "K": Fraction(1000), "M": Fraction(10**6), "%": Fraction(1, 100)}
 
 
 def read_printed(text: str) -> tuple[Fraction, Fraction] | None:
