@@ -128,6 +128,15 @@ def test_what_does_not_fit_into_this_call_and_later_ones_waits_for_what_does(mor
     assert ends == sorted(ends)
 
 
+def test_an_experiment_beside_its_paper_is_trained_alone(place):
+    one, two, other = small("a"), small("b"), replace(small("c"), paper="q")
+    write([one, two, other])
+    assert run("--paper", "p", "--experiment", "p/b") == 0
+    assert [bool(records(which)) for which in (one, two, other)] == [False, True, False]
+    assert run("--paper", "p", "q") == 0
+    assert all(records(which) for which in (one, two, other))
+
+
 def test_a_corpus_that_is_not_there_is_told_and_the_rest_is_trained(place):
     there, absent = small("a"), experiment("b", SENTENCES, "data/corpora/absent.npz")
     write([there, absent])
@@ -174,13 +183,15 @@ def test_a_file_that_cannot_be_had_leaves_out_its_replica_and_a_full_disk_ends_t
         (["--streams", "0"], "--streams 0"),
         (["--streams", "33"], "--streams 33: a GPU has room for 32"),
         (["--part", "2/2"], "--part 2/2"),
-        (["--paper", "nobody"], "no paper or experiment 'nobody'"),
+        (["--paper", "nobody"], "no paper 'nobody' in the tier quick; known are p, q"),
+        (["--experiment", "p/b"], "no experiment 'p/b' in the tier quick; did you mean 'p/a'?"),
+        (["--paper", "p", "--experiment", "p/a", "q/c"], "--experiment q/c: is not of --paper p; leave one of the two"),
         (["--device", "cuda"], "--device cuda: no GPU is visible"),
     ],
 )
 def test_bad_input_is_one_line(options, says, place, capsys, monkeypatch):
     monkeypatch.setattr(run_command, "visible_gpus", lambda: 0)
-    write([small("a")])
+    write([small("a"), replace(small("c"), paper="q")])
     assert run(*options) == EXIT_USAGE
     error = capsys.readouterr().err
     assert error.startswith(f"reprise: error: {says}")

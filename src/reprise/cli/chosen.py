@@ -13,24 +13,35 @@ from reprise.errors import UserError, known
 _CONFIG = Path("config/config.yaml")
 
 
-def chosen_experiments(tier: str, wanted: Collection[str], written: bool = False) -> list[Resolved]:
-    """Experiments and variants of a tier in the order of the papers' files; of `wanted` papers and experiments only.
+def chosen_experiments(
+    tier: str, papers: Collection[str] = (), wanted: Collection[str] = (), written: bool = False
+) -> list[Resolved]:
+    """Experiments and variants of a tier in the order of the papers' files; of these papers only, and of the `wanted`
+    ones only, where any are named.
 
     Without pydantic, or without config/, and where `written` says so, they are those that `reprise resolve` or the
-    pipeline wrote to results/<tier>/config/. Raises UserError for a name that is not there, and for a tier of which no
-    configured paper has experiments.
+    pipeline wrote to results/<tier>/config/. Raises UserError for a name that is not there, for a wanted one of another
+    paper, and for a tier of which no configured paper has experiments.
     """
     checked = None if written else _from_config(tier)
     experiments = resolved_files(tier) if checked is None else checked
-    names = {e.id for e in experiments} | {e.paper for e in experiments}
+    _check_names(tier, "paper", papers, {e.paper for e in experiments}, bool(checked))
+    _check_names(tier, "experiment", wanted, {e.id for e in experiments}, bool(checked))
     for name in wanted:
-        if name not in names and checked:
+        if papers and name.partition("/")[0] not in papers:
+            raise UserError(f"--experiment {name}: is not of --paper {' '.join(papers)}; leave one of the two away")
+    of_papers = [e for e in experiments if not papers or e.paper in papers]
+    return [e for e in of_papers if not wanted or e.id in wanted]
+
+
+def _check_names(tier: str, kind: str, names: Collection[str], there: Collection[str], checked: bool) -> None:
+    for name in names:
+        if name not in there and checked:
             from reprise.cli.common import not_in_tier
 
-            raise not_in_tier(tier, "paper or experiment", name, names)
-        if name not in names:
-            raise UserError(f"no paper or experiment '{name}' in the tier {tier}; {known(name, names)}")
-    return [e for e in experiments if not wanted or {e.id, e.paper} & set(wanted)]
+            raise not_in_tier(tier, kind, name, there)
+        if name not in there:
+            raise UserError(f"no {kind} '{name}' in the tier {tier}; {known(name, there)}")
 
 
 def _from_config(tier: str) -> list[Resolved] | None:

@@ -44,7 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tier", choices=TIERS, required=True)
     parser.add_argument("--minutes", type=float, help="default: until all is done")
     parser.add_argument("--paper", nargs="+", default=[], help="only experiments of these papers")
-    parser.add_argument("--experiment", nargs="+", default=[], help="only these, <paper>/<experiment>")
+    parser.add_argument(
+        "--experiment", nargs="+", default=[], help="only these, <paper>/<experiment>; with --paper, of its papers"
+    )
     parser.add_argument("--corpora", type=Path, default=Path("data/corpora"), help="the folder of prepared corpora")
     parser.add_argument("--output", type=Path, default=Path(), help="the folder that gets results/ and logs/")
     parser.add_argument(
@@ -95,7 +97,7 @@ def run(given: argparse.Namespace) -> int:
     gpus = _gpus(given.device)
     if given.device == "cuda" and not gpus:
         raise UserError("--device cuda: no GPU is visible; write --device auto or cpu")
-    experiments = chosen_experiments(given.tier, [*given.paper, *given.experiment], given.resolved)
+    experiments = chosen_experiments(given.tier, given.paper, given.experiment, given.resolved)
     if gpus > 1 and given.one_gpu:
         claim_gpu(gpus)
         gpus = 1
