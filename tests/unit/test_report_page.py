@@ -239,6 +239,13 @@ def test_a_display_that_is_not_rendered_is_named_with_its_command(tmp_path):
     assert "python -m reprise render --tier paper toy-figure-1" in text
     assert "python -m reprise render --tier paper toy-checks" in text
     assert all(address.startswith("data:image/png") for address in read(text).loaded)
+    assert not [link for link in read(text).links if link.startswith(("figures/", "tables/"))]
+
+
+def test_a_display_that_is_rendered_links_its_files(rendered):
+    _, reader = rendered
+    assert {f"figures/toy-figure-1.{kind}" for kind in ("svg", "png", "pdf")} <= set(reader.links)
+    assert {f"tables/toy-checks.{kind}" for kind in ("csv", "md")} <= set(reader.links)
 
 
 def test_a_diverged_replica_stands_in_its_experiments_card(rendered):
