@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
 
 import pytest
 from progress import Halt, progress
@@ -71,11 +72,11 @@ def test_a_full_disk_at_the_first_save_leaves_nothing(digits: Replica, digits_re
 
 
 def test_a_record_that_cannot_be_written_costs_no_training(digits: Replica, digits_result: bytes) -> None:
-    """The checkpoint goes only once the record is on the disk."""
-    (digits.folder / "closed").parent.mkdir()
+    """The checkpoint goes only once the record is on the disk, whose place is lost after the training has begun."""
+    running = digits.start("--output", "closed/record.json", halt=Halt(1)).wait_for_halt()
     (digits.folder / "closed").write_text("a file where a folder should be", encoding="utf-8")
-    done = digits.run("--output", "closed/record.json")
-    assert "closed" in done.failure()
+    done = running.send(signal.SIGCONT)
+    assert "closed is no folder, and one is wanted" in done.failure()
     step, _ = progress(digits.checkpoint)
     assert step > 0
     done = digits.run()
