@@ -208,6 +208,7 @@ def altered(which, change):
         (lambda r: r.pop("run"), "key run: missing"),
         (lambda r: r["run"].pop("device"), "key run.device: missing"),
         (lambda r: r["run"].update(wall_seconds="x"), 'key run.wall_seconds: "x", not a number'),
+        (lambda r: r["run"].update(peak_memory_mib="x"), 'key run.peak_memory_mib: "x", not a number'),
         (lambda r: r["run"].update(wall_seconds=-5), "key run.wall_seconds: -5, below 0"),
         (lambda r: r["run"].update(wall_seconds=float("nan")), "not a whole run record"),
     ],

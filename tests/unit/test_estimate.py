@@ -12,6 +12,8 @@ from reprise.config.resolved import Resolved
 from reprise.devices import processor
 from reprise.estimate.calibration import CACHE, calibration, read_cache
 from reprise.estimate.estimates import Estimate, estimates, hours, memory_limit, summary, time_limit
+from reprise.training.protocol import Outcome
+from reprise.training.record import make_record, write_record
 
 
 def test_finished_replicas_say_how_long_the_others_take(tmp_path):
@@ -39,6 +41,13 @@ def test_a_time_limit_leaves_room(tmp_path):
     (tmp_path / one.record_path(0)).unlink()
     (tmp_path / one.record_path(0)).mkdir()
     assert time_limit(one, 1440, tmp_path) == 1440
+    assert memory_limit(one, 4000, tmp_path) == 4000
+
+
+def test_a_record_that_does_not_say_its_memory_is_none_to_go_by(tmp_path):
+    one = experiment("one", replicas=1)
+    run = {"engine": "fused", "device": "cpu (a chip)", "wall_seconds": 1.0}
+    write_record(tmp_path / one.record_path(0), make_record(one, 0, Outcome(), 7, None, run))
     assert memory_limit(one, 4000, tmp_path) == 4000
 
 

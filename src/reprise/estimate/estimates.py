@@ -200,7 +200,7 @@ def memory_limit(experiment: Resolved, otherwise: int, root: Path = Path(), like
     try:
         for source in (experiment, like):
             runs = [r["run"] for r in (records_of(source, root) if source else []) if r["status"] == "finished"]
-            peaks = [run["peak_memory_mib"] for run in runs if run["engine"] != "stacked"]
+            peaks = [run["peak_memory_mib"] for run in runs if run["engine"] != "stacked" and "peak_memory_mib" in run]
             if peaks:
                 return max(math.ceil(_MEMORY_SLACK * max(peaks) + _AROUND), _LEAST_MEMORY)
     except (UserError, OSError):

@@ -51,6 +51,8 @@ def mistake_in(record: Mapping[str, Any], schema: int) -> str | None:
     Keys that nobody reads are not looked at, nor are most samples, each of which has keys of its own.
     """
     found = _fields(record, _RECORD, "") or _fields(record["run"], _RUN, "run.")
+    if not found and "peak_memory_mib" in record["run"]:
+        found = _fields(record["run"], {"peak_memory_mib": _NUMBER}, "run.")
     if found:
         return found
     if record["schema"] != schema:
