@@ -55,9 +55,14 @@ def report_memory(what: str, remedy: str) -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError, ValueError) as error:
-        if not isinstance(error, MemoryError) and not any(words in str(error) for words in _TOO_LARGE):
+        if not beyond_memory(error):
             raise
         raise UserError(f"{what}: needs more memory than there is; {remedy}") from error
+
+
+def beyond_memory(error: Exception) -> bool:
+    """Whether memory could not hold what was asked for, by the error that torch, numpy or Python raised."""
+    return isinstance(error, MemoryError) or any(words in str(error) for words in _TOO_LARGE)
 
 
 _SHORT = Repr()

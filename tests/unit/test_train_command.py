@@ -6,6 +6,7 @@ import errno
 import json
 import os
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from stacked_helpers import SENTENCES, WINDOWS, experiment, make_corpus
@@ -133,19 +134,32 @@ def test_what_a_model_cannot_be_for_this_corpus_is_one_line_and_leaves_no_record
     assert not Path(one.record_path(0)).exists()
 
 
+@pytest.mark.parametrize("engine", ["reference", "stacked"])
 @pytest.mark.parametrize("base", [SENTENCES, WINDOWS], ids=["r-rntn", "gru-lm"])
-def test_what_no_memory_can_hold_is_one_line_and_leaves_no_record(base, tmp_path, monkeypatch, capsys):
+def test_what_no_memory_can_hold_is_one_line_and_leaves_no_record(base, engine, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     one = experiment("wide", base, make_corpus(tmp_path).relative_to(tmp_path), hidden_size=2**31 - 1)
     Path("resolved.json").write_text(one.to_json(), encoding="utf-8")
     command = ["train", "p/wide", "--config", "resolved.json", "--replica", "0", "--device", "cpu"]
-    assert main([*command, "--engine", "reference"]) == EXIT_USAGE
-    last = capsys.readouterr().err.splitlines()[-1]
-    assert last.startswith(
-        "reprise: error: p/wide replica 0: needs more memory than there is; make hidden_size (2147483"
-    )
-    assert last.endswith(" smaller in config/papers/p.yaml")
+    assert main([*command, "--engine", engine]) == EXIT_USAGE
+    err = capsys.readouterr().err
+    assert "Traceback" not in err
+    assert (
+        f"p/wide: model {base['model']['name']}: needs more memory than there is, with hidden 2147483647; "
+        "change the option in config/papers/p.yaml"
+    ) in err.splitlines()[-1]
     assert not Path(one.record_path(0)).exists()
+
+
+def test_what_memory_cannot_hold_while_training_names_what_to_make_smaller(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    one = experiment("wide", SENTENCES, make_corpus(tmp_path).relative_to(tmp_path), hidden_size=77)
+    Path("resolved.json").write_text(one.to_json(), encoding="utf-8")
+    monkeypatch.setattr("reprise.training.loop.build_training", Mock(side_effect=MemoryError))
+    assert main(["train", "p/wide", "--config", "resolved.json", "--replica", "0", "--device", "cpu"]) == EXIT_USAGE
+    err = capsys.readouterr().err
+    assert err.startswith("reprise: error: p/wide: needs more memory than there is; make hidden_size (77) or ")
+    assert err.endswith(" smaller in config/papers/p.yaml\n")
 
 
 @pytest.mark.parametrize(

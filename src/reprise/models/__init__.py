@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reprise.config.options import COUNT, NATURAL, NOT_NEGATIVE, POSITIVE, Options
-from reprise.errors import UserError
+from reprise.errors import UserError, beyond_memory
 from reprise.registered import load, source_of
 
 if TYPE_CHECKING:
@@ -49,7 +49,13 @@ class ModelEntry:
             ) from None
         try:
             return made(**sizes_and_options)
-        except ValueError as error:
+        except (ValueError, RuntimeError, MemoryError) as error:
+            if beyond_memory(error):
+                sizes = {name: value for name, value in sizes_and_options.items() if type(value) is int}
+                largest = f", with {max(sizes, key=sizes.get)} {max(sizes.values())}" if sizes else ""
+                raise ModelRefused(f"needs more memory than there is{largest}") from error
+            if not isinstance(error, ValueError):
+                raise
             raise ModelRefused(str(error)) from error
 
 

@@ -75,7 +75,7 @@ def run_job(job: Job) -> dict[str, Any]:
         prepare_environment()
         torch.use_deterministic_algorithms(True, warn_only=True)
         with report_memory(
-            job.title, f"make {_largest(job.resolved)} smaller in config/papers/{job.resolved.paper}.yaml"
+            job.resolved.id, f"make {_largest(job.resolved)} smaller in config/papers/{job.resolved.paper}.yaml"
         ):
             return _check(job) if job.resolved.is_check else _train(job)
 
