@@ -94,6 +94,13 @@ def test_bounds_that_follow_from_the_code_agree_with_it():
         ("rrntn", "dropout: {value: 0.5,", "dropout: {value: .nan,", "training.dropout", "nan is not a float of"),
         ("rrntn", "max_epochs: 4", "max_epochs: .inf", "tiers.quick.max_epochs", "inf is not an int of at least 1"),
         ("rrntn", "patience: {value: ", "patience: {value: -", "training.patience", "an int of at least 1"),
+        (
+            "rrntn",
+            "vocabulary_size: 1000",
+            "vocabulary_size: 1000000",
+            "tiers.quick.vocabulary_size",
+            "an int of at least 16 and of at most 100000",
+        ),
         ("rrntn", "max_epochs: 4", "max_epochs: 0", "tiers.quick.max_epochs", "an int of at least 1"),
         ("palindromes", "hidden_size: {value: 128,", "hidden_size: {value: 0,", "model.hidden_size", "at least 1"),
         ("gso", "settings: {clip_norm: 1.0}", "settings: {clip_norm: -1.0}", "settings.clip_norm", "at least 0"),

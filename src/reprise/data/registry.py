@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from reprise.config.options import COUNT, NATURAL, Options, at_least
+from reprise.config.options import COUNT, NATURAL, Number, Options, at_least
 from reprise.config.wording import ByOption, Wording
 
 
@@ -22,7 +22,13 @@ class Preparation:
 
 
 _FOLDED_LINES: Options = {"tokens": ("characters", "bigrams"), "folds": at_least(2), "fold_seed": int}
-_GENERATED: Options = {"vocabulary_size": at_least(16), "training_sentences": COUNT, "seed": int}
+_MOST_WORDS = 100_000
+"""Beyond these a generator's tables fill the memory of most machines, and no text of ours needs them."""
+_GENERATED: Options = {
+    "vocabulary_size": Number(int, at_least=16, at_most=_MOST_WORDS),
+    "training_sentences": COUNT,
+    "seed": int,
+}
 
 _LINE_TOKENS = ByOption(
     "tokens",
@@ -79,6 +85,10 @@ PREPARATIONS: dict[str, Preparation] = {
     ),
     "synthetic_tagged": Preparation(
         "words, rare ones as <unk>",
-        {**_GENERATED, "vocabulary_size": at_least(32), "training_sentences": at_least(10)},
+        {
+            **_GENERATED,
+            "vocabulary_size": Number(int, at_least=32, at_most=_MOST_WORDS),
+            "training_sentences": at_least(10),
+        },
     ),
 }
