@@ -163,6 +163,10 @@ def test_a_statistic_that_decides_nothing_is_refused(clone, statistic, words):
         ("order: [a, [b, {experiment: c, splt: d}]]", "order.1.1.splt: unknown key; did you mean 'split'?"),
         ("gaps: [{lower: a, higher: b}, {lower: a, higher: B}]", "gaps.1.higher: 'B' is no name of an experiment"),
         (f"compare: [{'{lower: a}, ' * 300}]", "compare.0.higher: missing; add it (and 299 more)"),
+        (
+            "compare: [{lower: rnn-t5, higher: lstm-t5}, {lower: rnn, higher: a}]",
+            "compare.1.lower: no experiment 'rnn'",
+        ),
         ("compare: {lower: a, higher: 3}", "compare.higher: 3 should be a word or a mapping; write it so"),
         ("order: [a, 3]", "order.1: 3 should be a word, a mapping or a list; write it so"),
         ("order: [a, []]", "order.1: list should have at least 1 item, not 0; mend the value"),
@@ -187,21 +191,21 @@ SELF = "compares 'rnn-t5' with itself; name two"
         ("kind: superiority\n    compare: {lower: rnn-t5, higher: rnn-t5}", f"compare: {SELF}"),
         (
             "kind: superiority\n    compare: [{lower: rnn-t5, higher: {experiment: rnn-t5, split: train}}]",
-            f"compare: {SELF}",
+            f"compare.0: {SELF}",
         ),
         (
             "kind: ordering\n    gaps: [{lower: rnn-t5, higher: lstm-t5}, {lower: rnn-t5, higher: rnn-t5}]",
-            f"gaps: {SELF}",
+            f"gaps.1: {SELF}",
         ),
         ("kind: ordering\n    order: [rnn-t5, [lstm-t5, rnn-t5]]", f"order: {SELF}"),
-        ("kind: equivalence\n    equal: [[rnn-t5, rnn-t5]]\n" + MARGIN.format(0.1, "relative"), f"equal: {SELF}"),
+        ("kind: equivalence\n    equal: [[rnn-t5, rnn-t5]]\n" + MARGIN.format(0.1, "relative"), f"equal.0: {SELF}"),
         (
             "kind: equivalence\n    optimum: [[lstm-t5, rnn-t5], [rnn-t5, rnn-t5]]\n" + MARGIN.format(0.1, "relative"),
-            f"optimum: {SELF}",
+            f"optimum.1: {SELF}",
         ),
         (
             "kind: threshold\n    share: {experiments: [rnn-t5, rnn-t5], reaches: 1.0, at_least: 0.5}",
-            "share.experiments: names 'rnn-t5' twice; keep one of the two",
+            "share.experiments.1: 'rnn-t5' stands twice; keep one of the two",
         ),
         (
             "kind: threshold\n    share: {experiments: [rnn-t5], reaches: -1.0, at_least: 0.5}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reprise.config.claims import Claim, Side, Term
+from reprise.config.claims import Claim, Term
 from reprise.config.formula import evaluate, names_in, read_printed
 from reprise.config.schema import Paper
 from reprise.errors import UserError, known
@@ -20,6 +20,8 @@ STATISTICS = {
     "descriptive": (),
 }
 """Which statistics can decide a claim of each kind."""
+_COUNTED = ("share", "level", "unit")
+_GROUPS = ("order", *_COUNTED)
 _MARGIN = {"superiority": "may", "ordering": "may", "non-inferiority": "must", "equivalence": "must"}
 
 
@@ -107,23 +109,19 @@ def _check_names(claim: Claim, paper: Paper, where: str) -> None:
 
 def _check_sides(claim: Claim, where: str) -> None:
     """Nothing is compared with itself, and nothing counts twice: a side is an experiment with its metric and split."""
-    found: dict[str, list[list[Side]]] = {
-        "compare" if claim.compare else "gaps": [[c.lower, c.higher] for c in claim.comparisons],
-        "order": [[s for entry in claim.order or [] for s in (entry if isinstance(entry, list) else [entry])]],
-        "equal": claim.equal or [],
-        "optimum": [list(sweep) for sweep in claim.optimum or []],
-    }
-    for key in ("share", "level", "unit"):
-        found[f"{key}.experiments"] = [list(getattr(claim, key).experiments)] if getattr(claim, key) else []
-    for key, groups in found.items():
-        for sides in groups:
-            terms = [side if isinstance(side, Term) else Term(experiment=side) for side in sides]
-            full = [(t.experiment, t.metric or claim.metric, t.split or claim.split) for t in terms]
-            if twice := next((name for i, name in enumerate(full) if name in full[:i]), None):
-                what = f"names '{twice[0]}' twice; keep one of the two"
-                if not key.endswith("experiments"):
-                    what = f"compares '{twice[0]}' with itself; name two"
-                raise UserError(f"{where}.{key}: {what}")
+    seen: dict[str, set[tuple[str, str | None, str | None]]] = {}
+    for key, side in claim.sides():
+        term = side if isinstance(side, Term) else Term(experiment=side)
+        name = (term.experiment, term.metric or claim.metric, term.split or claim.split)
+        statistic, *_ = key.split(".")
+        # The order is one group and so are lists of experiments; comparisons, pairs and sweeps are one each.
+        one = key if key == "unit.reference" else statistic if statistic in _GROUPS else key.rpartition(".")[0]
+        group = seen.setdefault(one, set())
+        if name in group and statistic in _COUNTED:
+            raise UserError(f"{where}.{key}: '{term.experiment}' stands twice; keep one of the two")
+        if name in group:
+            raise UserError(f"{where}.{one}: compares '{term.experiment}' with itself; name two")
+        group.add(name)
 
 
 def _known(name: str, there: Iterable[str], where: str, what: str = "experiment") -> None:

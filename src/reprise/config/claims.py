@@ -139,23 +139,25 @@ class Claim(Strict):
         return found if isinstance(found, list) else [found]
 
     def sides(self) -> Iterator[tuple[str, Side]]:
-        """Every experiment that the statistic names, with its key."""
+        """Every experiment that the statistic names, with its key: in a list, with its place, from 0."""
         key = "compare" if self.compare else "gaps"
-        for comparison in self.comparisons:
-            yield f"{key}.lower", comparison.lower
-            yield f"{key}.higher", comparison.higher
-        for entry in self.order or []:
-            for side in entry if isinstance(entry, list) else [entry]:
-                yield "order", side
-        for pair in self.equal or []:
-            for side in pair:
-                yield "equal", side
-        for sweep in self.optimum or []:
-            for name in sweep:
-                yield "optimum", name
+        alone = isinstance(self.compare, Comparison)
+        for i, comparison in enumerate(self.comparisons):
+            yield f"{key}.lower" if alone else f"{key}.{i}.lower", comparison.lower
+            yield f"{key}.higher" if alone else f"{key}.{i}.higher", comparison.higher
+        for i, entry in enumerate(self.order or []):
+            if not isinstance(entry, list):
+                yield f"order.{i}", entry
+                continue
+            for j, side in enumerate(entry):
+                yield f"order.{i}.{j}", side
+        for key in ("equal", "optimum"):
+            for i, group in enumerate(getattr(self, key) or []):
+                for j, side in enumerate(group):
+                    yield f"{key}.{i}.{j}", side
         for key in ("share", "level", "unit"):
-            for name in getattr(self, key).experiments if getattr(self, key) else []:
-                yield f"{key}.experiments", name
+            for i, side in enumerate(getattr(self, key).experiments if getattr(self, key) else []):
+                yield f"{key}.experiments.{i}", side
         if self.unit and self.unit.reference:
             yield "unit.reference", self.unit.reference
 
