@@ -23,6 +23,7 @@ ENTERS_OTHERWISE = {
     "reprise.config.project": READERS,
     "reprise.config.resolved": READERS,
     "reprise.config.schema": READERS,
+    "reprise.config.tiers": "names the tiers; what it changes is said in other tiers than the stages'",
     "reprise.data.corpus": CORPORA,
     "reprise.data.ldc_wsj": CORPORA,
     "reprise.data.markov": CORPORA,
