@@ -191,11 +191,14 @@ def test_what_the_paper_contradicts_itself_keeps_the_verdict_of_the_records(clon
 
 
 def test_another_corpus_is_said_and_the_papers_number_left_out(clone):
+    other = "dataset: synthetic, vocabulary_size: 16, training_sentences: 5, seed: 1"
+    edit("tiers: {quick: {replicas: 2}, paper", f"tiers: {{quick: {{replicas: 2, {other}}}, paper")
     edit(
-        "tiers: {quick: {replicas: 2}, paper",
-        "tiers: {quick: {replicas: 2, dataset: synthetic, vocabulary_size: 16, training_sentences: 5, seed: 1}, paper",
+        "model: {name: lstm}\n    tiers: {quick: {replicas: 1}",
+        f"model: {{name: lstm}}\n    tiers: {{quick: {{replicas: 1, {other}}}",
     )
     leave(resolved(), "rnn-t5", 0.30, 0.32)
+    leave(resolved(), "lstm-t5", 0.90)
     verify()
     found = claims()["D1"]
     assert found["sentence"].endswith(

@@ -13,7 +13,7 @@ from typing import Any
 
 from reprise.errors import UserError, known, shortened
 
-_LARGEST = {int: 2**31 - 1, float: 1e30}
+_LARGEST = {int: 2**31 - 1, float: 1e38}
 """No array has more places, and float32 ends soon after: of either sign, whatever bounds an option has of its own."""
 
 
