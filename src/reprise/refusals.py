@@ -27,6 +27,13 @@ def told_of(error: OSError) -> str | None:
     return None
 
 
+def left_out(error: UserError | OSError, remedy: str) -> str:
+    """Why one replica of several is left out; the `remedy` is of what the system refuses in other ways."""
+    if not isinstance(error, OSError):
+        return str(error)
+    return told_of(error) or f"{error}; {remedy}, then run it again"
+
+
 def named_file(option: str, text: str, example: str) -> Path:
     """The file that an option names; `UserError` where it cannot be one: `example` is a name for it in a folder."""
     path = Path(text)

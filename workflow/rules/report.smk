@@ -18,11 +18,7 @@ TABLES = [
 ]
 CLAIMS = f"{RESULTS}/claims.json"
 # Other tiers say which of the committed verdicts of the tier paper are not theirs; it is read, never made for that.
-IN_FULL = [
-    path
-    for path in ("results/paper/claims.json",)
-    if TIER != "paper" and Path(path).is_file()
-]
+IN_FULL = sorted(Path("results/paper").glob("claims.json")) if TIER != "paper" else []
 # What of the code their contents depend on (as in dvc.yaml). Training depends on some of it too, and is left alone.
 JUDGING = [
     *sources("evidence"),

@@ -18,7 +18,7 @@ import torch
 from reprise.config.resolved import Resolved
 from reprise.errors import Interrupted, UserError
 from reprise.kernels.stacked_programs import out_of_memory
-from reprise.refusals import told_of
+from reprise.refusals import left_out
 from reprise.training.locks import replica_lock
 from reprise.training.loop import Job, pause_before_a_save, seconds_between_saves
 from reprise.training.stack_check import StackDisagrees
@@ -129,10 +129,7 @@ class StackRunner:
                 self.unfinished.append(job)
             except (UserError, OSError) as error:
                 own.close()
-                line = error
-                if isinstance(error, OSError):
-                    line = told_of(error) or f"{error}; make room or mend the access, then run it again"
-                self.say(f"{job.title}: left out: {line}")
+                self.say(f"{job.title}: left out: {left_out(error, 'make room or mend the access')}")
                 self.failed.append(job)
         if not found:
             return [], []

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from reprise.config.resolved import Resolved
 from reprise.errors import Interrupted, UserError
-from reprise.refusals import told_of
+from reprise.refusals import left_out
 from reprise.training.loop import Job, run_job
 
 _PROBE_SECONDS = 5.0
@@ -123,10 +123,7 @@ class SoloRunner:
         except (UserError, OSError) as error:
             if isinstance(error, OSError) and error.errno in _FULL:
                 raise  # nothing could be saved of the others either
-            line = error
-            if isinstance(error, OSError):
-                line = told_of(error) or f"{error}; mend the access, then run it again"
-            self.say(f"{job.title}: left out: {line}")
+            self.say(f"{job.title}: left out: {left_out(error, 'mend the access')}")
             self.failed.append(job)
         else:
             self.say(f"{job.title}: {record['status']}, {record['run']['wall_seconds']:.0f} s")
