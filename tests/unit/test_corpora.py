@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -92,6 +94,18 @@ def test_damaged_files(tmp_path: Path) -> None:
         assert_equal(loaded, small())
         survived += 1
     assert survived < len(places) // 3  # time stamps and attributes in the container's tables
+
+
+@pytest.mark.parametrize("called", ["pathlib.Path.open", "numpy.load"])
+def test_file_that_cannot_be_read_is_not_called_damaged(tmp_path, monkeypatch, called):
+    small().save(tmp_path / "a.npz")
+
+    def fails(*_, **__):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(called, fails)
+    with pytest.raises(OSError, match="Input/output error: '.*a.npz'"):
+        Corpus.load(tmp_path / "a.npz")
 
 
 def test_whole_file_with_parts_that_do_not_fit(tmp_path: Path) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import zipfile
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -103,7 +104,11 @@ class Corpus:
 
     @classmethod
     def load(cls, path: Path | str) -> Corpus:
-        """Reads what `save` wrote; raises UserError for a missing, damaged or foreign file."""
+        """Reads what `save` wrote.
+
+        Raises UserError for a missing, damaged or foreign file, and OSError for one that cannot be read, which is no
+        damage.
+        """
         path = Path(path)
         if not path.is_file():
             raise UserError(f"{path}: no such corpus; {_PREPARE}")
@@ -114,8 +119,12 @@ class Corpus:
             raise UserError(
                 f"{path}: not a corpus written by this version of Reprise; remove it and {_PREPARE}"
             ) from None
+        except OSError as error:
+            # Without a number, or for a place that no file has, it comes from a directory of the archive that is wrong.
+            if error.errno not in (None, errno.EINVAL):
+                raise OSError(error.errno, error.strerror, str(path)) from error
+            raise _damaged(path, error) from None
         except (
-            OSError,
             EOFError,
             ValueError,
             KeyError,
@@ -128,8 +137,7 @@ class Corpus:
             zlib.error,
             zipfile.BadZipFile,
         ) as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise UserError(f"{path}: damaged corpus ({reason}); remove it and {_PREPARE}") from None
+            raise _damaged(path, error) from None
         return corpus
 
 
@@ -137,11 +145,23 @@ class _Foreign(Exception):
     pass
 
 
+def _damaged(path: Path, error: Exception) -> UserError:
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return UserError(f"{path}: damaged corpus ({reason}); remove it and {_PREPARE}")
+
+
 def _read(path: Path) -> Corpus:
-    if not zipfile.is_zipfile(path):
-        raise ValueError("not a complete .npz file")
-    # Opened here, since numpy leaves a file open that it cannot read.
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+    # Opened here: numpy leaves a file open that it cannot read, and zipfile says of one that may not be read that it is
+    # no archive.
+    with path.open("rb") as file:
+        if not zipfile.is_zipfile(file):
+            raise ValueError("not a complete .npz file")
+        file.seek(0)
+        return _of_archive(file)
+
+
+def _of_archive(file: BinaryIO) -> Corpus:
+    with np.load(file, allow_pickle=False) as arrays:
         if "header" not in arrays.files:
             raise _Foreign
         header = json.loads(arrays["header"].tobytes().decode())
