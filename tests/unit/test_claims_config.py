@@ -194,6 +194,10 @@ SELF = "compares 'rnn-t5' with itself; name two"
             f"compare.0: {SELF}",
         ),
         (
+            "kind: ordering\n    gaps: [{lower: rnn-t5, higher: lstm-t5}, {lower: rnn-t5, higher: lstm-t5}]",
+            "gaps: compares a difference with itself; name two",
+        ),
+        (
             "kind: ordering\n    gaps: [{lower: rnn-t5, higher: lstm-t5}, {lower: rnn-t5, higher: rnn-t5}]",
             f"gaps.1: {SELF}",
         ),
@@ -260,6 +264,9 @@ arithmetic:
         ("a", "{a: 1, b: 2}", 'printed: "3"', "arithmetic.total.values.b: no formula uses it"),
         ("a / (a - 1)", "{a: 1}", 'printed: "3"', "arithmetic.total.formula: division by zero"),
         ("a.real", "{a: 1}", 'printed: "3"', "is not arithmetic"),
+        ("exp((a - 9) ** 0.5)", "{a: 1}", 'printed: "3"', "arithmetic.total.formula: a negative number has no real"),
+        ("a - 1", "{a: 1}", 'printed: "0"', "arithmetic.total.printed: nothing is off from 0 by a share of it"),
+        ("a", "{a: 1}", 'equals: "a - a"', "arithmetic.total.equals: nothing is off from 0 by a share of it"),
         ("a", "{a: 1}", 'printed: "about 3"', "arithmetic.total.printed: 'about 3' is no number"),
         ("a", f"{{a: 1{'0' * 400}}}", 'printed: "3"', "formula: int too large to convert to float; mend the formula"),
         ("a", "{a: .nan}", 'printed: "3"', "arithmetic.total.values.a: input should be a finite number"),

@@ -218,3 +218,13 @@ def test_gaps_of_tokens_of_different_length_err_no_more_often_than_said():
         members = [folds(f"m{i}", v) for i, v in enumerate(values[4:])]
         found.append(decide(gaps, *four, *members).verdict)
     assert abs(found.count(REPRODUCED) / TRIALS - 0.025) < NOISE
+
+
+def test_gaps_with_an_experiment_in_both_differences_err_no_more_often_than_said():
+    gaps = claim("superiority", gaps=[below("a", "b"), below("b", "c")])
+    verdicts = []
+    for values in losses(np.random.default_rng(9), 6, 3):
+        three = [folds(n, v[:1]) for n, v in zip("abc", values[:3], strict=True)]
+        verdicts.append(decide(gaps, *three, *(folds(f"m{i}", v) for i, v in enumerate(values[3:]))).verdict)
+    for verdict in (REPRODUCED, NOT):
+        assert abs(verdicts.count(verdict) / TRIALS - 0.025) < NOISE

@@ -37,6 +37,8 @@ ROOT = Path(__file__).parents[2]
         ("cross_entropy_mark_21", "train", "training loss at the tables' step no. 21"),
         ("words_in_licence", "bird", "share of the licence's words after “Mas vale pajaro …”"),
         ("words_in_licence", "sample", "share of the licence's words in sampled texts"),
+        ("cross_entropy@epoch=5", "valid", "validation cross-entropy at epoch 5"),
+        ("error@bias=0.25", "w = 1", "w = 1 error at bias 0.25"),
         ("words_in_book@750", "sample", "share of words that the book has in sampled texts at step 750"),
         ("words_in_book", "bird", "share of words that the book has after “Mas vale pajaro …”"),
         ("blank_probability", "operator", "probability of a blank after “Let T be a bounded …”"),

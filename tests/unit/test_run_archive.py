@@ -99,9 +99,26 @@ def test_records_of_other_configurations_are_refused_and_the_others_taken(tmp_pa
     said = capsys.readouterr()
     assert "1 new run records, 0 that are here already" in said.out
     assert "1 of 2 run records collected" in said.out
-    assert f"{theirs.record_path(1)}: refused" in said.err
+    assert f"{theirs.record_path(1)}: refused, of no experiment of this configuration" in said.err
     assert not (tmp_path / "here" / theirs.record_path(1)).exists()
     assert "cross_entropy" in (tmp_path / "here/results/quick/metrics.csv").read_text()
+
+
+def test_records_of_another_tier_are_refused_with_its_name(tmp_path, monkeypatch, capsys):
+    one = which()
+    leave(tmp_path / "out", one, 0)
+    RunArchive(tmp_path / "a.tgz", tmp_path / "out", "quick", [one], print).write()
+    project = type(
+        "Project", (), {"root": tmp_path / "here", "config": type("Config", (), {"tier": "paper", "datasets": {}})}
+    )
+    monkeypatch.setattr(collect_command, "project_and_experiments", lambda tier: (project, []))
+    assert cli.main(["collect", "--from", str(tmp_path / "a.tgz")]) == EXIT_FAILED
+    assert "refused, of the tier quick, not of paper; take it in with `--tier quick`" in capsys.readouterr().err
+
+
+def test_an_archive_that_cannot_be_read_is_not_called_damaged(tmp_path):
+    with pytest.raises(IsADirectoryError, match=tmp_path.name):
+        take_in(tmp_path, [which()], tmp_path / "here")
 
 
 def link():

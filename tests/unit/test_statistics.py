@@ -16,6 +16,7 @@ from reprise.evidence.statistics import (
     clopper_pearson,
     combine,
     holm,
+    mean,
     over_folds,
     pooled,
     replicas_for_share,
@@ -94,6 +95,14 @@ def test_no_deviation_decides_nothing_and_none_at_all_decides_everything():
     exact = combine(0.5, [(1.0, Spread(0.0, 2))])
     assert (exact.p_above(), exact.p_below(), exact.p_above(0.5)) == (0.0, 1.0, 1.0)
     assert exact.interval() == (0.5, 0.5)
+
+
+@pytest.mark.parametrize("value", [0.1, 0.7, 1 / 3])
+@pytest.mark.parametrize("n", [2, 3, 6, 7, 10])
+def test_equal_numbers_have_their_own_mean_and_no_deviation(value, n):
+    """Their sum is rounded, and its n-th part another number than theirs."""
+    assert mean([value] * n) == value
+    assert spread([value] * n) == Spread(0.0, n - 1)
 
 
 @pytest.mark.parametrize(("successes", "n"), [(0, 10), (3, 20), (11, 20), (20, 20), (1, 1), (5, 5)])

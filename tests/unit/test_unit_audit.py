@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from claims_helpers import claim, decide, runs
+from claims_helpers import QUANTITY, claim, decide, runs
 
 from reprise.evidence import decide as decisions
 from reprise.evidence.decide import experiments_of, parts_of
@@ -21,6 +23,17 @@ def unit_claim(**more):
 def test_the_unit_that_fits_the_printed_numbers(ours, verdict):
     a, b = (runs(n, [x], paper=p, unit="bits/character") for n, x, p in zip("ab", ours, (1.12, 1.27), strict=True))
     assert decide(unit_claim(), a, b, runs("c", [1.572], unit="bits/character")).verdict == verdict
+
+
+def test_a_unit_per_token_is_told_from_one_per_character():
+    """Words of five characters: 6 nats each are 1.2 nats per character, which is what is printed."""
+    there = [
+        runs(n, [x], paper=p, unit="nats/token", more={("predicted_characters", "test"): [500.0]})
+        for n, x, p in zip("abc", (6.0, 7.0, 8.0), (1.2, 1.4, None), strict=True)
+    ]
+    there = [replace(r, replicas=[replace(one, sizes={QUANTITY: 100}) for one in r.replicas]) for r in there]
+    assert decide(unit_claim(stated="nats/token", other="nats/character"), *there).verdict == NOT
+    assert decide(unit_claim(stated="nats/character", other="nats/token"), *there).verdict == REPRODUCED
 
 
 def test_a_unit_is_judged_by_the_models_that_were_run():

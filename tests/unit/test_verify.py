@@ -210,6 +210,24 @@ def test_another_corpus_is_said_and_the_papers_number_left_out(clone):
     assert verify() == 0
 
 
+def test_a_claim_about_a_variant_of_another_tier_is_not_run(clone):
+    """The configuration is sound, and the tier that runs the variant judges it."""
+    edit(
+        "    source: ours\n",
+        """    source: ours
+    alternatives:
+      corrected:
+        settings: {weight_law: fan-in-truncated-normal-corrected}
+        experiments: [rnn-t5]
+        tiers: {paper: {replicas: 1}}
+""",
+    )
+    edit("lower: rnn-t5", "lower: rnn-t5@weight-law=corrected")
+    assert verify() == 0
+    assert claims()["D1"]["verdict"] == "not run"
+    assert claims()["D1"]["sentence"].startswith("Not run at this tier: RNN, T = 5 (corrected).")
+
+
 def test_records_on_a_disk_that_is_not_mounted_are_no_verdict(clone, capsys):
     """Its claims would say that nothing was run."""
     Path("results/quick/runs").rename("elsewhere")

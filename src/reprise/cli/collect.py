@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from reprise.cli.common import add_tier, project_and_experiments
+from reprise.config.tiers import TIERS
 from reprise.errors import EXIT_FAILED
 from reprise.training.run_archive import take_in
 
@@ -34,9 +35,17 @@ def run(given: argparse.Namespace) -> int:
         new, there, refused = take_in(given.archive, experiments, project.root)
         print(f"{given.archive}: {new} new run records, {there} that are here already")
         for name in refused:
-            print(f"{given.archive}: {name}: refused, of no experiment of this configuration", file=sys.stderr)
+            print(f"{given.archive}: {name}: refused, {_why(name, project.config.tier)}", file=sys.stderr)
     folder = project.root / "results" / project.config.tier
     preparations = {name: dataset.prepare for name, dataset in project.config.datasets.items()}
     found, wanted = collect(experiments, project.root, folder, partial(counted_by, preparations=preparations))
     print(f"{folder}: {found} of {wanted} run records collected")
     return EXIT_FAILED if refused else 0
+
+
+def _why(record: str, tier: str) -> str:
+    """Why a record of an archive is of no experiment that `collect` looks at: "results/<tier>/runs/…"."""
+    its = next((of for of in TIERS if record.startswith(f"results/{of}/") and of != tier), None)
+    if its:
+        return f"of the tier {its}, not of {tier}; take it in with `--tier {its}`"
+    return "of no experiment of this configuration"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 from reprise.config.claims import Claim, Term
 from reprise.config.formula import evaluate, names_in, read_printed
@@ -84,10 +85,7 @@ def _check_numbers(claim: Claim, where: str) -> None:
 
 
 def _check_names(claim: Claim, paper: Paper, where: str) -> None:
-    there = set(paper.experiments)
-    for name, assumption in paper.assumptions.items():
-        for alternative, choice in assumption.alternatives.items():
-            there |= {f"{experiment}@{name}={alternative}" for experiment in choice.experiments}
+    there = {*paper.experiments, *(name for name, *_ in paper.variants())}
     for key, side in claim.sides():
         term = side if isinstance(side, Term) else Term(experiment=side)
         _known(term.experiment, there, f"{where}.{key}")
@@ -109,19 +107,22 @@ def _check_names(claim: Claim, paper: Paper, where: str) -> None:
 
 def _check_sides(claim: Claim, where: str) -> None:
     """Nothing is compared with itself, and nothing counts twice: a side is an experiment with its metric and split."""
-    seen: dict[str, set[tuple[str, str | None, str | None]]] = {}
+    seen: dict[str, list[tuple[str, str | None, str | None]]] = {}
     for key, side in claim.sides():
         term = side if isinstance(side, Term) else Term(experiment=side)
         name = (term.experiment, term.metric or claim.metric, term.split or claim.split)
         statistic, *_ = key.split(".")
         # The order is one group and so are lists of experiments; comparisons, pairs and sweeps are one each.
         one = key if key == "unit.reference" else statistic if statistic in _GROUPS else key.rpartition(".")[0]
-        group = seen.setdefault(one, set())
+        group = seen.setdefault(one, [])
         if name in group and statistic in _COUNTED:
             raise UserError(f"{where}.{key}: '{term.experiment}' stands twice; keep one of the two")
         if name in group:
             raise UserError(f"{where}.{one}: compares '{term.experiment}' with itself; name two")
-        group.add(name)
+        group.append(name)
+    gaps = [group for key, group in seen.items() if key.startswith("gaps")]
+    if any(one == other for one, other in pairwise(gaps)):
+        raise UserError(f"{where}.gaps: compares a difference with itself; name two")
 
 
 def _known(name: str, there: Iterable[str], where: str, what: str = "experiment") -> None:
@@ -150,3 +151,7 @@ def check_arithmetic(paper: Paper, file: str) -> None:
             _known(entry.experiment, paper.experiments, f"{where}.experiment")
         if entry.printed is not None and read_printed(entry.printed) is None:
             raise UserError(f"{where}.printed: '{entry.printed}' is no number; write it as 3M, 82 %, 463,069 or 2.7")
+        against = read_printed(entry.printed)[0] if entry.printed else evaluate(entry.equals, entry.values)
+        if against == 0:
+            place = "printed" if entry.printed else "equals"
+            raise UserError(f"{where}.{place}: nothing is off from 0 by a share of it; leave the entry out")

@@ -50,6 +50,8 @@ def evaluate(formula: str, values: Mapping[str, float]) -> float:
         finite = not isinstance(result, complex) and math.isfinite(result)
     except ArithmeticError as error:
         raise ValueError(str(error)) from None
+    except TypeError:  # exp and log of a complex number, which a power of a negative one is
+        raise ValueError("a negative number has no real power like that") from None
     if not finite:
         raise ValueError(f"{result} is no number to compare")
     return result

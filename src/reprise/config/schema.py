@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -173,6 +174,13 @@ class Paper(Strict):
     errata: list[Erratum] = []
     claims: dict[str, Claim] = {}
     arithmetic: dict[Id, Arithmetic] = {}
+
+    def variants(self) -> Iterator[tuple[str, str, str]]:
+        """Of all variants, at whatever tier: name, the experiment that each is one of, the alternative."""
+        for assumption, entry in self.assumptions.items():
+            for alternative, choice in entry.alternatives.items():
+                for experiment in choice.experiments:
+                    yield f"{experiment}@{assumption}={alternative}", experiment, alternative
 
 
 class RawFile(Strict):

@@ -94,9 +94,8 @@ def _build(node: yaml.Node, path: Path, key: str, numbers: Iterator[int]) -> Any
         raise UserError(f"{where}: the value '{node.value}' is read as a {tag}; put it in quotes")
     plain = not node.style  # None, or "" of libyaml
     if plain and tag == "str" and _EXPONENT.fullmatch(node.value):
-        number = f"{float(node.value):f}".rstrip("0")
-        raise UserError(f"{where}: YAML reads '{node.value}' as a string; write {number} or with a point, as 1.0e-3")
-    if plain and tag == "int" and (_LEADING_ZERO.fullmatch(node.value) or _BASE_60.fullmatch(node.value)):
+        raise UserError(f"{where}: YAML reads '{node.value}' as a string; write {_with_point(node.value)}")
+    if plain and tag in {"int", "float"} and (_LEADING_ZERO.fullmatch(node.value) or _BASE_60.fullmatch(node.value)):
         raise UserError(f"{where}: YAML reads '{node.value}' in another base; write the decimal number, or quote it")
     if plain and tag == "bool" and node.value.lower() in _WORDY_BOOLEANS:
         raise UserError(f"{where}: YAML reads '{node.value}' as a boolean; write true or false, or quote it")
@@ -104,6 +103,13 @@ def _build(node: yaml.Node, path: Path, key: str, numbers: Iterator[int]) -> Any
         return yaml.constructor.SafeConstructor().construct_object(node)
     except ValueError:  # a number of thousands of digits, or of none: 0x_
         raise UserError(f"{where}: not a number that can be read; write another, or quote it") from None
+
+
+def _with_point(number: str) -> str:
+    """ "1e-8" as YAML reads it for a number, 1.0e-8: with a point before the e, and a sign after it."""
+    mantissa, exponent = re.split("[eE]", number)
+    mantissa = re.sub(r"^([-+]?)\.", r"\g<1>0.", mantissa if "." in mantissa else f"{mantissa}.0")
+    return f"{mantissa}e{exponent if exponent[0] in '+-' else f'+{exponent}'}"
 
 
 def _build_mapping(node: yaml.MappingNode, path: Path, key: str, numbers: Iterator[int]) -> dict[str, Any]:

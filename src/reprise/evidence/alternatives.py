@@ -38,7 +38,7 @@ def alternatives(claim: Claim, paper: Paper, runs: Mapping[str, Runs], chosen: D
                     under = _measured_otherwise(claim, choice.metrics, runs)
                     found[suffix] = _entry(claim, under, chosen, everything, experiments_of(claim))
                 continue
-            variants = {e: runs[f"{e}@{suffix}"] for e in experiments_of(claim) if f"{e}@{suffix}" in runs}
+            variants = {e: variant for e in experiments_of(claim) if (variant := _at_tier(runs, f"{e}@{suffix}"))}
             resting = {e for e in experiments_of(claim) if _rests_on(runs[e], name, choice.changes(e))}
             covered = _Covered(frozenset(variants), frozenset(resting))
             left = [runs[e].title for e in experiments_of(claim) if e in resting - variants.keys()]
@@ -95,6 +95,12 @@ class _Covered:
 
     def __call__(self, names: set[str]) -> bool:
         return bool(names & self.run) and names & self.resting <= self.run
+
+
+def _at_tier(runs: Mapping[str, Runs], name: str) -> Runs | None:
+    """The variant of that name; None where there is none, or the tier does not run it."""
+    variant = runs.get(name)
+    return variant if variant and variant.resolved else None
 
 
 def _as_few(chosen: Runs, variant: Runs) -> Runs | None:

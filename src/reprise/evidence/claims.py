@@ -9,7 +9,8 @@
         records       the verdict of the records alone, where the paper contradicts itself
         alternatives  {"<assumption>=<alternative>": {verdict, sentence, flips, experiments that were run under it,
                       parts [looked at, of all], before: the verdict on these parts under the choice, with as few
-                      replicas; same: whether both compare the same numbers}}
+                      replicas; fewer: whether that is another verdict than with all of its replicas; same: whether
+                      both compare the same numbers}}
     }}}
 
 Floats are rounded to six significant digits, so that machines agree on every byte.
@@ -18,6 +19,7 @@ Floats are rounded to six significant digits, so that machines agree on every by
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -96,9 +98,10 @@ def _check_metrics(claim: Claim, runs: Mapping[str, Runs], where: str) -> None:
         if runs[term.experiment].finished and not known_as & there:
             names = (f"{metric} ({split})" for metric, split in there)
             raise UserError(f"{where}: no record has the metric {quantity[0]} ({quantity[1]}); {known('', names)}")
-    for name in [*claim.unit.experiments, claim.unit.reference] if claim.unit else []:
+    asked = [*claim.unit.experiments, claim.unit.reference] if claim.unit else []
+    for name, unit in product(filter(None, asked), (claim.unit.stated, claim.unit.other) if asked else ()):
         try:
-            in_unit(runs[name], (claim.metric, claim.split), claim.unit.stated) if name else None
+            in_unit(runs[name], (claim.metric, claim.split), unit)
         except ValueError as error:
             raise UserError(f"{where}.unit: {name}: {error}; name a metric that has them") from None
 

@@ -1,6 +1,6 @@
 """Gathers the run records of a tier: only those of the current configuration, every one of them checked.
 
-metrics.csv     a row a metric; a replica that diverged or failed has one row without a value; `n` is how many things
+metrics.csv     a row a metric; a replica that diverged has one row without a value; `n` is how many things
                 the value is a mean over, and `counted` says of means over tokens which these are
 curves.csv.gz   the same keys plus axis and x; a row a point
 samples.jsonl   a line a text that a model wrote

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reprise.config.claims import Claim
-from reprise.evidence.contrasts import statements
+from reprise.evidence.contrasts import Statement, statements
 from reprise.evidence.measure import Compared, compare
-from reprise.evidence.runs import Runs
-from reprise.evidence.sentences import diverged, label, level_of, said
+from reprise.evidence.runs import Quantity, Runs
+from reprise.evidence.sentences import diverged, label, lacking, level_of, said
 from reprise.evidence.statistics import replicas_needed
 from reprise.evidence.verdicts import (
-    DIRECTION,
     INCONCLUSIVE,
     NEGLIGIBLE,
     NOT,
@@ -38,35 +37,51 @@ _METHODS = {
 
 
 def decide(
-    claim: Claim, runs: Mapping[str, Runs], everyone: Mapping[str, Runs], covered: Covered = everything
+    claim: Claim,
+    runs: Mapping[str, Runs],
+    everyone: Mapping[str, Runs],
+    covered: Covered = everything,
+    tail: float | None = None,
 ) -> Decision | None:
     """The decision on a claim about means.
 
     `everyone` holds all of the tier by their own names, `runs` the same under an alternative, if any; `covered` says
-    which comparisons are looked at. None where it is none.
+    which comparisons are looked at. None where it is none. `tail`, where it is not the claim's kind that gives it, is
+    what comparisons are counted as established by, and what replicas are asked for; the verdict is at the kind's.
     """
+    tail = tail or tail_of(claim.kind)
     stated = [s for s in statements(claim) if covered({term.experiment for _, term in s.plain.weights})]
     if not stated:
         return None
     parts = [compare(statement, runs, everyone) for statement in stated]
     names = dict.fromkeys(term.experiment for s in stated for _, term in s.plain.weights)
-    lost = [runs[name] for name in names if runs[name].diverged]
-    said_of_lost = diverged(lost, "without a number")
+    said_of_lost = diverged([runs[name] for name in names if runs[name].diverged], "without a number")
     if None in parts:
-        why = " and all that finished lack the metric" if not lost else ""
+        why = " and all that finished lack the metric" if not said_of_lost else ""
         return Decision(INCONCLUSIVE, f"There is nothing to compare{why}.{said_of_lost}")
+    said_of_lost += lacking(_lacking(stated, runs))
+    lost = bool(said_of_lost)
     judged = [_judgeable(part, claim.kind) for part in parts]
-    verdict = judge(claim.kind, judged, bool(lost))
-    left = [part for part, holds in zip(parts, established(claim.kind, judged), strict=True) if not holds]
+    verdict = judge(claim.kind, judged, lost)
+    left = [part for part, holds in zip(parts, established(judged, tail), strict=True) if not holds]
     failing, why = _failing(parts, judged, claim.kind) if verdict == NOT else (None, "")
     sentence, needed = _summary(parts, left, failing, runs, claim.kind) + why + said_of_lost, None
-    if verdict in {DIRECTION, INCONCLUSIVE} and left:
-        needed = _needed(parts, left, claim.kind)
+    if verdict != NOT and left:
+        needed = _needed(parts, left, tail)
         sentence += f" {_would_do(left, needed, runs)}"
-    sentence += _alone(parts, claim.kind, verdict, bool(lost))
+    sentence += _alone(parts, claim.kind, verdict, lost)
     rows = [_row(part, runs, claim.kind) for part in parts]
     method = _METHODS[parts[0].plain.method].format(ratio=number(round(parts[0].plain.ratio, 3)))
     return Decision(verdict, sentence, method, rows, needed)
+
+
+def _lacking(stated: Sequence[Statement], runs: Mapping[str, Runs]) -> list[tuple[Runs, int]]:
+    """The experiments of which finished replicas lack a metric that is asked for, and how many do."""
+    asked: dict[str, set[Quantity]] = {}
+    for _, term in (weighted for statement in stated for weighted in statement.plain.weights):
+        asked.setdefault(term.experiment, set()).add(term.quantity)
+    found = [(runs[name], sum(not q <= r.metrics.keys() for r in runs[name].finished)) for name, q in asked.items()]
+    return [(of, count) for of, count in found if count]
 
 
 def _judgeable(part: Compared, kind: str) -> Part:
@@ -91,7 +106,7 @@ def _failing(parts: Sequence[Compared], judged: Sequence[Part], kind: str) -> tu
     return negligible, " At 95 % that is less than a tenth of the paper's difference."
 
 
-def _needed(parts: Sequence[Compared], left: Sequence[Compared], kind: str) -> int | None:
+def _needed(parts: Sequence[Compared], left: Sequence[Compared], tail: float) -> int | None:
     """Replicas of each experiment that would decide a claim, if the true values are those found: see `to_decide`."""
     if not all(part.test.variances for part in left):
         return None
@@ -102,7 +117,7 @@ def _needed(parts: Sequence[Compared], left: Sequence[Compared], kind: str) -> i
         shared = tail if test.estimate.value > 0 else tail / len(part.tests)
         return replicas_needed(test.estimate.value, test.variances, test.ratio, shared, most=_MOST)
 
-    return to_decide(left, lambda part: part.test.estimate.value > 0, needed, tail_of(kind), len(parts))
+    return to_decide(left, lambda part: part.test.estimate.value > 0, needed, tail, len(parts))
 
 
 def _alone(parts: Sequence[Compared], kind: str, verdict: str, lost: bool) -> str:

@@ -30,9 +30,19 @@ class Contrast:
     offset: float = 0.0
 
     def over_experiments(self) -> dict[str, list[tuple[float, Quantity]]]:
+        """The part that each experiment has in it; an empty one of those whose terms cancel."""
         found: dict[str, list[tuple[float, Quantity]]] = {}
+        for term, weight in self.merged().items():
+            part = found.setdefault(term.experiment, [])
+            if weight:
+                part.append((weight, term.quantity))
+        return found
+
+    def merged(self) -> dict[Term, float]:
+        """The weight of each term, 2 of one that stands in both differences of a gap: it varies once, by twice that."""
+        found: dict[Term, float] = {}
         for weight, term in self.weights:
-            found.setdefault(term.experiment, []).append((weight, term.quantity))
+            found[term] = found.get(term, 0.0) + weight
         return found
 
 

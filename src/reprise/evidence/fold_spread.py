@@ -22,7 +22,7 @@ import numpy as np
 
 from reprise.evidence.contrasts import Contrast
 from reprise.evidence.runs import Quantity, Runs
-from reprise.evidence.statistics import Spread, pooled
+from reprise.evidence.statistics import Spread, mean, pooled
 
 Series = Mapping[int | str, float]
 """A number a fold."""
@@ -39,22 +39,22 @@ def lent(
     own mean, with the freedom of a single member: all share their folds. None for other contrasts, of several
     experiments with an offset, where no member is found, and where a number is not positive.
     """
-    names = dict.fromkeys(term.experiment for _, term in contrast.weights)
-    quantities = list(dict.fromkeys(term.quantity for _, term in contrast.weights))
-    if len(names) > 1 and (len(quantities) > 1 or contrast.offset):
+    weights = {term: weight for term, weight in contrast.merged().items() if weight}
+    names = dict.fromkeys(term.experiment for term in weights)
+    quantities = list(dict.fromkeys(term.quantity for term in weights))
+    if not names or (len(names) > 1 and (len(quantities) > 1 or contrast.offset)):
         return None
     families = {runs[name].family for name in names}
     members = [r for r in everyone if r.family in families and _folds(r, quantities) > 1]
     if None in families or {r.family for r in members} != families:
         return None
-    losses = [_by_fold(runs[term.experiment], term.quantity) for _, term in contrast.weights]
-    means = [float(np.mean([loss[fold] for fold in folds])) for loss in losses]
-    values = [weight * mean for mean, (weight, _) in zip(means, contrast.weights, strict=True)]
+    losses = {term: _by_fold(runs[term.experiment], term.quantity) for term in weights}
+    shares = {term: weight * mean(losses[term][fold] for fold in folds) for term, weight in weights.items()}
     if len(names) == 1:
-        shares = [(value, term.quantity) for value, (_, term) in zip(values, contrast.weights, strict=True)]
-        return _within([_combined(member, shares) for member in members])
+        part = [(share, term.quantity) for term, share in shares.items()]
+        return _within([_combined(member, part) for member in members])
     found = _residual([_combined(member, [(1.0, quantities[0])]) for member in members])
-    return Spread(found.variance * float(np.square(values).sum()), found.freedom) if found else None
+    return Spread(found.variance * sum(share**2 for share in shares.values()), found.freedom) if found else None
 
 
 def _by_fold(runs: Runs, quantity: Quantity) -> dict[int | str, float]:

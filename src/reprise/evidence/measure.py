@@ -123,7 +123,7 @@ def measure(
         return _over_folds(contrast, runs, samples, everyone, base)
     value = sum(mean(sample.values()) for sample in samples.values()) + contrast.offset
     counts = {name: len(sample) for name, sample in samples.items()}
-    known = deviations(parts, runs, everyone, chosen or {})
+    known = deviations({name: part for name, part in parts.items() if part}, runs, everyone, chosen or {})
     unknown = tuple(name for name, one in known.items() if one.spread is None)
     return Measured(Estimate(value), counts, unknown=unknown) if unknown else _over_seeds(value, counts, known)
 

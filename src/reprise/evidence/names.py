@@ -64,11 +64,12 @@ def plain(metric: str) -> str:
 def name_of(metric: str, split: str) -> str:
     """ "test perplexity": the metric of the split. One without words of its own has its name, without underscores.
 
-    "<metric>@<x>" is a point of a curve, here at a step of training.
+    "<metric>@<step>" is a point of a curve, "<metric>@epoch=<epoch>" one on another axis than the step's.
     """
-    metric, _, step = metric.partition("@")
+    metric, _, place = metric.partition("@")
     found = _name(metric, split)
-    return f"{found} at step {int(step):,}" if step else found
+    axis, _, x = place.rpartition("=")
+    return f"{found} at {axis or 'step'} {float(x):,.12g}" if place else found
 
 
 def _name(metric: str, split: str) -> str:

@@ -22,10 +22,12 @@ def decide(claim: Claim, runs: Mapping[str, Runs], everyone: Mapping[str, Runs])
     to the level divided by the number of places.
     """
     places = range(len(claim.optimum[0]))
-    found = [comparisons.decide(_serves(claim, place), runs, everyone) for place in places]
+    tail = TAIL / len(places)
+    found = [comparisons.decide(_serves(claim, place), runs, everyone, tail=tail) for place in places]
     chosen = min(places, key=lambda place: _doubt(found[place]))
     best = found[chosen]
-    tail = TAIL / len(places)
+    if not best.parts:
+        return best
     established = best.verdict == REPRODUCED and max(holm([part["p"] for part in best.parts])) <= tail
     nowhere = all(decision.verdict == NOT for decision in found)
     verdict = REPRODUCED if established else NOT if nowhere else INCONCLUSIVE

@@ -154,9 +154,10 @@ class Runs:
 
 
 def load_runs(project: Project, experiments: Iterable[Resolved]) -> dict[str, dict[str, Runs]]:
-    """By paper and name, every experiment of the papers and every variant of the tier; the records are checked.
+    """By paper and name, every experiment of the papers and every variant of one; the records are checked.
 
-    A claim about a point of a curve asks for "<metric>@<x>": replicas have it among their metrics.
+    What the tier does not run has neither a configuration nor replicas. A claim about a point of a curve asks for
+    "<metric>@<step>", or "<metric>@epoch=<epoch>" on another axis: replicas have it among their metrics.
     Errors: as of `reprise.training.record.read_record`.
     """
     asked = {paper_id: _points(paper) for paper_id, paper in project.papers.items()}
@@ -164,6 +165,10 @@ def load_runs(project: Project, experiments: Iterable[Resolved]) -> dict[str, di
         paper_id: {name: Runs(name, entry.title, None, entry) for name, entry in paper.experiments.items()}
         for paper_id, paper in project.papers.items()
     }
+    for paper_id, paper in project.papers.items():
+        for name, base, alternative in paper.variants():
+            entry = paper.experiments[base]
+            found[paper_id][name] = Runs(name, _title(entry, alternative), None, entry)
     for resolved in experiments:
         entry = project.papers[resolved.paper].experiments[resolved.base]
         paths = [project.root / path for path in resolved.record_paths()]
@@ -172,10 +177,13 @@ def load_runs(project: Project, experiments: Iterable[Resolved]) -> dict[str, di
             for number, path in enumerate(paths)
             if is_there(path)
         ]
-        title = f"{entry.title} ({resolved.alternative})" if resolved.alternative else entry.title
-        runs = Runs(resolved.experiment, title, resolved, entry, replicas)
+        runs = Runs(resolved.experiment, _title(entry, resolved.alternative), resolved, entry, replicas)
         found[resolved.paper][resolved.experiment] = runs
     return found
+
+
+def _title(entry: Experiment, alternative: str | None) -> str:
+    return f"{entry.title} ({alternative})" if alternative else entry.title
 
 
 def _points(paper: Paper) -> set[str]:
@@ -188,8 +196,9 @@ def _points(paper: Paper) -> set[str]:
 def _at(record: dict[str, Any], points: Collection[str]) -> Iterator[dict[str, Any]]:
     """A row like those of the metrics for each of the points that the record's curves have."""
     for curve in record["curves"]:
+        axis = "" if curve["axis"] == "step" else f"{curve['axis']}="
         for x, y in zip(curve["x"], curve["y"], strict=True) if points else ():
-            if (metric := f"{curve['metric']}@{x:.12g}") in points:
+            if (metric := f"{curve['metric']}@{axis}{x:.12g}") in points:
                 yield {"metric": metric, "split": curve["split"], "value": y, "unit": curve["unit"], "n": None}
 
 

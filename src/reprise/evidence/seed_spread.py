@@ -54,19 +54,24 @@ def deviations(
     `everyone` are the members of families, `chosen`, under an alternative, the experiments under the assumptions as
     chosen (else empty).
     """
+    # What is counted has no second replica that could differ.
+    counted = {name for name, terms in parts.items() if runs[name].counted(quantity for _, quantity in terms)}
     own = {name: _own(name, terms, runs[name], chosen.get(name)) for name, terms in parts.items()}
-    keys = {name: (runs[name].family, _shape(terms)) for name, terms in parts.items()}
-    few = [name for name, known in own.items() if _freedom(known.spread) < ENOUGH]
+    own |= {name: Known(name, Spread(0.0, 1)) for name in counted}
+    keys = {name: (runs[name].family, _shape(terms)) for name, terms in parts.items() if name not in counted}
+    few = [name for name in keys if _freedom(own[name].spread) < ENOUGH]
     families = {key: _family(everyone, *key) for key in {keys[name] for name in few}}
     borrows = {
         keys[name]
         for name in few
         if own[name].spread is None or _freedom(families[keys[name]]) > _freedom(own[name].spread)
     }
-    return {
-        name: Known(key, families[key], _unit(parts[name], runs[name]), FAMILY) if key in borrows else own[name]
+    lent = {
+        name: Known(key, families[key], _unit(parts[name], runs[name]), FAMILY)
         for name, key in keys.items()
+        if key in borrows
     }
+    return own | lent
 
 
 def _own(name: str, terms: Terms, runs: Runs, chosen: Runs | None) -> Known:

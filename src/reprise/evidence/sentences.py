@@ -34,6 +34,12 @@ def diverged(experiments: Iterable[Runs], how: str) -> str:
     return f" Diverged, {how}: {listed(lost)}." if lost else ""
 
 
+def lacking(experiments: Iterable[tuple[Runs, int]]) -> str:
+    """ " Finished without the metric: 1 of 3 of s-RNN."; "" where none did. Each stands with how many did."""
+    lost = [f"{count} of {len(runs.finished)} of {runs.title}" for runs, count in experiments]
+    return f" Finished without the metric: {listed(lost)}." if lost else ""
+
+
 def label(term: Term, runs: Mapping[str, Runs]) -> str:
     """ "s-RNN, H = 100 (test perplexity)"."""
     return f"{runs[term.experiment].title} ({metric_name(term.quantity)})"

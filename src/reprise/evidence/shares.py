@@ -58,7 +58,7 @@ def decide(claim: Claim, runs: Mapping[str, Runs], covered: Covered = everything
     if not parts:
         return None
     verdict = judge(claim.kind, parts)
-    held = established(claim.kind, parts)
+    held = established(parts, TAIL)
     left = [(part, row["estimate"]) for part, row, holds in zip(parts, rows, held, strict=True) if not holds]
     would_do = None
     if left and verdict in {DIRECTION, INCONCLUSIVE}:

@@ -60,13 +60,21 @@ class Estimate:
 
 
 def mean(values: Iterable[float]) -> float:
-    """The mean of one number or more."""
-    return float(np.mean(list(values)))
+    """The mean of one number or more; of equal ones it is that number, which the sum's rounding would miss."""
+    found = list(values)
+    return float(found[0]) if alike(found) else float(np.mean(found))
 
 
 def spread(values: Sequence[float]) -> Spread | None:
-    """The sample variance of replicas; None for fewer than two."""
-    return Spread(float(np.var(values, ddof=1)), len(values) - 1) if len(values) > 1 else None
+    """The sample variance of replicas, of equal ones 0 and no rounding; None for fewer than two."""
+    if len(values) < 2:
+        return None
+    return Spread(0.0 if alike(values) else float(np.var(values, ddof=1)), len(values) - 1)
+
+
+def alike(values: Sequence[float]) -> bool:
+    """Whether all are the same number."""
+    return all(value == values[0] for value in values)
 
 
 def pooled(samples: Sequence[Sequence[float]]) -> Spread | None:

@@ -34,7 +34,7 @@ def decide(claim: Claim, runs: Mapping[str, Runs], covered: Covered = everything
     `covered` says which experiments are looked at; None where it is none.
     """
     asked, quantity = claim.unit, (claim.metric, claim.split)
-    printed, ours = {}, {}
+    printed, ours, ours_otherwise = {}, {}, {}
     names = [name for name in asked.experiments if covered(part(asked, name))]
     if not names:
         return None
@@ -42,10 +42,11 @@ def decide(claim: Claim, runs: Mapping[str, Runs], covered: Covered = everything
         value, found = runs[name].reported(quantity), in_unit(runs[name], quantity, asked.stated)
         if value is not None and found is not None:
             printed[name], ours[name] = value, found
+            ours_otherwise[name] = in_unit(runs[name], quantity, asked.other)
     if not printed:
         return Decision(INCONCLUSIVE, "There is nothing to compare: no finished experiment has a number in the paper.")
     stated = distance(printed, ours)
-    other = distance(printed, {name: convert(v, asked.stated, asked.other) for name, v in ours.items()})
+    other = distance(printed, ours_otherwise)
     verdict = INCONCLUSIVE
     if abs(stated) * CLEAR < abs(other):
         verdict = REPRODUCED

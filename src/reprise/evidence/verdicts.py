@@ -8,8 +8,9 @@ superiority with a margin whose difference is there but may be smaller is *direc
 ordering or threshold all of whose parts lie on the claimed side by more than a standard error (by anything, where no
 deviation is known). The rest is *inconclusive*.
 
-A replica that diverged has no number: comparisons rest on the others, and are then at best *direction only* (of an
-equivalence, *inconclusive*), since what is left is no fair sample. In a share it counts by what it reached before.
+A replica that diverged, or finished without the metric, has no number: comparisons rest on the others, and are then at
+best *direction only* (of an equivalence or a non-inferiority, *inconclusive*), since what is left is no fair sample. In
+a share it counts by what it reached before.
 """
 
 from __future__ import annotations
@@ -79,9 +80,9 @@ def tail_of(kind: str) -> float:
     return EQUIVALENCE_TAIL if kind == "equivalence" else TAIL
 
 
-def established(kind: str, parts: Sequence[Part]) -> list[bool]:
+def established(parts: Sequence[Part], tail: float) -> list[bool]:
     """Which parts hold, all of them tested together after Holm."""
-    return [p <= tail_of(kind) for p in holm([part.p_for for part in parts])]
+    return [p <= tail for p in holm([part.p_for for part in parts])]
 
 
 def refuted(kind: str, parts: Sequence[Part]) -> list[bool]:
@@ -91,7 +92,7 @@ def refuted(kind: str, parts: Sequence[Part]) -> list[bool]:
 
 def sunk(kind: str, parts: Sequence[Part]) -> list[bool]:
     """Of which parts next to nothing is left: a difference that is established is there, however small."""
-    return [part.negligible and not held for part, held in zip(parts, established(kind, parts), strict=True)]
+    return [part.negligible and not held for part, held in zip(parts, established(parts, tail_of(kind)), strict=True)]
 
 
 def to_decide(
@@ -115,7 +116,7 @@ def to_decide(
 def judge(kind: str, parts: Sequence[Part], diverged: bool = False) -> str:
     """The verdict of a claim of this kind from all of its parts; `diverged` says that a comparison lost replicas."""
     tail, directed = tail_of(kind), kind in _DIRECTED
-    if all(established(kind, parts)):
+    if all(established(parts, tail)):
         if not diverged:
             return REPRODUCED
         return DIRECTION if directed else INCONCLUSIVE

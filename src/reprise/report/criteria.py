@@ -73,8 +73,9 @@ def key() -> list[tuple[str, str]]:
         ),
         (
             "Diverged",
-            "a replica that diverged has no number. A comparison without it is at best direction only (an equivalence "
-            "inconclusive); in a share it counts by what it reached before.",
+            "a replica that diverged, or finished without the metric, has no number. A comparison without it is at "
+            "best direction only (an equivalence or a non-inferiority inconclusive); in a share it counts by what it "
+            "reached before.",
         ),
     ]
 

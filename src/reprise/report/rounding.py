@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
+from reprise.evidence import statistics
 from reprise.evidence.wording import digits as decimals
 
 NONE = "–"
@@ -45,16 +46,13 @@ def significant(value: float | None, digits: int = 3) -> str:
 
 def deviation(values: Sequence[float] | np.ndarray) -> float | None:
     """The standard deviation of a sample (n - 1), of equal values exactly 0; None for fewer than two values."""
-    if len(values) < 2:
-        return None
-    return float(np.std(values, ddof=1)) if np.ptp(values) else 0.0
+    found = statistics.spread(list(values))
+    return found.deviation if found else None
 
 
 def mean(values: Sequence[float] | np.ndarray) -> float | None:
     """The mean, of equal values exactly theirs: what rounding adds would be shown as a difference of 4e-16."""
-    if not len(values):
-        return None
-    return float(np.mean(values) if np.ptp(values) else np.asarray(values)[0])
+    return statistics.mean(values) if len(values) else None
 
 
 def spread(

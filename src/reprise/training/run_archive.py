@@ -118,6 +118,8 @@ def _members(path: Path) -> list[tuple[PurePosixPath, bytes]]:
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; name what `run --archive` wrote") from None
     except (tarfile.TarError, zlib.error, EOFError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise UserError(f"{path}: not a whole gzipped tar ({error}); copy it again") from None
     return found
 
