@@ -88,8 +88,11 @@ def test_what_does_not_fit_is_left_out_and_goals_come_first(small, tmp_path, mon
     _, result = bench(tmp_path, "--minutes", "1")
     assert done == [("palindromes", "eager"), ("palindromes", "called-1"), ("sentences", "eager")]
     notes = [row["note"] for row in result["rows"]]
-    assert notes == [None, *["left out: 0 s are left of 1 minutes, another row took 20 s"] * 2, None, None, notes[1]]
+    assert notes == [None, *["left out: 0 s are left of 1 minutes, a row like it takes 20 s"] * 2, None, None, notes[1]]
     assert not result["complete"]
+    # Making a workload is once, and what the next rows take does not hold it.
+    assert gpu._needed({("a", "eager"): {"seconds": 2.0}}, {"a": 9.0}, "a") == 2.0
+    assert gpu._needed({("a", "eager"): {"seconds": 2.0}}, {"a": 9.0}, "b") == 11.0
     # Kernels are counted when all is timed: a profiler may stay.
     clock[0] = 0.0
     done.clear()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import errno
+import mmap
 import os
 import pkgutil
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +21,7 @@ from reprise import kernels
 from reprise.config.schema import Engine
 from reprise.config.sections import PRECISIONS
 from reprise.errors import UserError
-from reprise.kernels import build, choose_engine, gated, layerwise, packed, sequence, window
+from reprise.kernels import build, choose_engine, fused, gated, layerwise, packed, sequence, window
 from reprise.models.elman import Elman
 from reprise.models.gated import GRU
 from reprise.models.gso import GSO
@@ -55,6 +57,37 @@ def test_a_source_that_does_not_compile_is_reported(fresh_build, monkeypatch):
     with pytest.raises(build.NoCompiler, match="error: no"):
         build.library("fused")
     assert list((fresh_build / "built").iterdir()) == []
+
+
+@needs_compiler
+def test_a_library_that_cannot_be_loaded_is_none(fresh_build, capsys):
+    model = small(MODELS["several groups"]())
+    build.library("fused").write_bytes(b"")
+    with pytest.raises(UserError, match=r"engine: fused: .*fused-\w+.so.*; remove .*REPRISE_BUILD; install a C"):
+        choose_engine("fused", model)
+    assert choose_engine("auto", model).name == "hand"
+    assert "training with torch" in capsys.readouterr().err
+
+
+def test_a_compiler_that_is_killed_leaves_no_slow_library(fresh_build, monkeypatch):
+    """It would be taken for the fast one from then on."""
+    script = (
+        'case "$*" in *-march=native*) kill -9 $$;; *--version*) ;; *) for last; do :; done; echo made > "$last";; esac'
+    )
+    use_compiler(script, fresh_build, monkeypatch)
+    with pytest.raises(build.NoCompiler, match="status -9"):
+        build.library("fused")
+    assert list((fresh_build / "built").iterdir()) == []
+
+
+@needs_compiler
+def test_a_system_without_huge_pages_trains(fresh_build, monkeypatch):
+    class Small(mmap.mmap):
+        def madvise(self, *_):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    monkeypatch.setattr(fused.mmap, "mmap", Small)
+    assert choose_engine("auto", small(MODELS["several groups"]())).name == "fused"
 
 
 @pytest.mark.parametrize("locks", [True, False])

@@ -197,6 +197,8 @@ def test_after_a_capture_that_failed_no_graph_of_the_stack_is_replayed(error, mo
         (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), True),
         (RuntimeError("CUDA error: device-side assert triggered"), False),
         (ValueError("out of memory"), False),
+        (RuntimeError("[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory"), True),
+        (MemoryError(), True),
     ],
 )
 def test_want_of_memory_is_known_by_its_words(error, no_room):

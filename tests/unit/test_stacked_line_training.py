@@ -10,6 +10,7 @@ from line_epochs_helpers import config
 from packed_helpers import corpus as make_corpus
 from stacked_helpers import experiment, jobs_of, never, runner_of
 from stacked_training_helpers import (
+    checked_stack,
     halved_for_want_of_memory,
     held,
     in_pieces,
@@ -57,6 +58,15 @@ def solo(job, folder):
 def test_a_stack_leaves_the_records_of_solo_runs(corpus, tmp_path):
     jobs = jobs_of(unlike(corpus), tmp_path / "stack")
     leaves_the_records_of_solo_runs(jobs, solo, tmp_path / "stack", (6,))
+
+
+def test_a_stack_of_large_batches_is_checked_in_room_that_holds_them(tmp_path):
+    """Three batches are more predictions here than the lines of validation and test have."""
+    path = make_corpus(tmp_path, count=400, folds=5)
+    one = experiment("large", LINES, path, batch_size=64, max_epochs=1)
+    jobs = jobs_of([one], tmp_path / "stack")
+    checked_stack(jobs)
+    assert jobs[0].output.exists()
 
 
 def together(corpus):

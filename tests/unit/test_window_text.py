@@ -12,7 +12,7 @@ from reprise.data.corpus import Corpus
 from reprise.errors import UserError
 from reprise.evaluation.agreement import Pairs, distances, group
 from reprise.evaluation.continuation import continuations
-from reprise.training.window_text import SlidingWindows, Streams
+from reprise.training.window_text import READING, SlidingWindows, Streams
 from reprise.training.windows import Windows
 
 
@@ -55,6 +55,15 @@ def test_streams_predict_every_token_once():
     assert x == [list(range(6 * s, 6 * s + 6)) for s in range(3)]
     assert y == [list(range(6 * s + 1, 6 * s + 7)) for s in range(3)]
     assert text.piece("valid", 0, None)[1].flatten().tolist() == list(range(1, 11))
+
+
+@pytest.mark.parametrize("streams", [1, 3, 40, 128, 200])
+def test_no_reading_of_streams_is_larger_than_one_of_windows(streams):
+    """All logits of a reading are in memory at once: of 128 streams one word each, and not 128."""
+    text = Streams({"train": np.arange(1000)}, 8, streams, seed=0)
+    sizes = [text.piece("train", i, None)[1].numel() for i in range(text.pieces("train", None))]
+    assert sum(sizes) == text.counts["train"]
+    assert max(sizes) == max(READING // streams, 1) * streams <= max(READING, streams)
 
 
 def test_a_text_without_a_window_is_refused():

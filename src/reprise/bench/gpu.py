@@ -112,15 +112,15 @@ def measure(
     save(result(False))
     left_out = False
     for workload, implementation in plan:
-        began = time.monotonic()
-        needed = _needed(rows, workload.name)
+        began, prepared = time.monotonic(), sum(tasks.seconds.values())
+        needed = _needed(rows, tasks.seconds, workload.name)
         if began + needed > end:
             left_out = True
-            why = f"{max(0.0, end - began):.0f} s are left of {minutes:g} minutes, another row took {needed:.0f} s"
+            why = f"{max(0.0, end - began):.0f} s are left of {minutes:g} minutes, a row like it takes {needed:.0f} s"
             row = no_row(workload, implementation) | {"note": f"left out: {why}"}
         else:
             row = made_row(workload, implementation, tasks, device, budget / len(plan), ceilings)
-            row["seconds"] = time.monotonic() - began
+            row["seconds"] = time.monotonic() - began - (sum(tasks.seconds.values()) - prepared)
         rows[workload.name, implementation] = row
         report(f"{workload.name}: {row['implementation']}: {_said(row)}")
         save(result(False))
@@ -144,11 +144,15 @@ def _in_order(selected: Selected, goals: Sequence[Goal]) -> list[tuple[Any, str]
     return sorted(plan, key=lambda pair: (pair[0].name, pair[1]) not in wanted)
 
 
-def _needed(rows: dict[tuple[str, str], dict[str, Any]], workload: str) -> float:
-    """Seconds that the longest row of the workload took, or of all where it has none."""
+def _needed(rows: dict[tuple[str, str], dict[str, Any]], prepared: dict[str, float], workload: str) -> float:
+    """Seconds that the longest row of the workload took, or of all where it has none.
+
+    `prepared` says what making each workload took, once; where that is still to come, the longest comes on top.
+    """
     of_all = {place: row["seconds"] for place, row in rows.items() if row["seconds"] is not None}
     own = [seconds for (name, _), seconds in of_all.items() if name == workload]
-    return max(own or of_all.values(), default=0.0)
+    making = 0.0 if workload in prepared else max(prepared.values(), default=0.0)
+    return max(own or of_all.values(), default=0.0) + making
 
 
 def _said(row: dict[str, Any]) -> str:

@@ -41,19 +41,25 @@ _REPETITIONS, _REPETITION_SECONDS = 5, 0.5
 
 
 class Tasks:
-    """The workloads' tasks, each made when it is first asked for. `facts` are those of all that were, by name."""
+    """The workloads' tasks, each made when it is first asked for.
+
+    `facts` are those of all that were, and `seconds` how long each took, by name.
+    """
 
     def __init__(self) -> None:
         self.facts: dict[str, dict[str, Any]] = {}
+        self.seconds: dict[str, float] = {}
         self._made: dict[str, tuple[Any, dict[str, Any]] | Exception] = {}
 
     def of(self, workload: Any) -> tuple[Any, dict[str, Any]]:
         """A task, and what every implementation has to compute; raises again what once prevented it."""
         if workload.name not in self._made:
+            began = time.monotonic()
             try:
                 self._made[workload.name] = self._make(workload)
             except Exception as error:
                 self._made[workload.name] = error.with_traceback(None)  # whose frames would hold what they made
+            self.seconds[workload.name] = time.monotonic() - began
         found = self._made[workload.name]
         if isinstance(found, Exception):
             raise found

@@ -17,7 +17,7 @@ def peak_gflops(seconds: float = 0.5) -> float | None:
     where there is no C++ compiler.
     """
     try:
-        library = ctypes.CDLL(str(build.library("fma_peak")))
+        library = build.load("fma_peak")
     except build.NoCompiler:
         return None
     work, flops = library.reprise_multiply_adds, library.reprise_flops_a_round

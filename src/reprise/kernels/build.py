@@ -8,6 +8,7 @@ runs another's instructions.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import functools
 import hashlib
@@ -15,6 +16,7 @@ import os
 import platform
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,7 +28,16 @@ NATIVE = "-march=native"
 
 
 class NoCompiler(RuntimeError):
-    """There is no C++ compiler, or it refused the source; the message is one line."""
+    """There is no C++ compiler, it refused the source, or what it made cannot be loaded; the message is one line."""
+
+
+def load(name: str) -> ctypes.CDLL:
+    """`library(name)`, loaded. Raises NoCompiler."""
+    path = library(name)
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as error:  # damaged, or in a folder from which nothing may be run
+        raise NoCompiler(f"{error}; remove {path}, or name a folder with REPRISE_BUILD") from None
 
 
 @functools.cache
@@ -79,7 +90,11 @@ def _compile(compiler: list[str], source: Path, target: Path) -> None:
         command = [*compiler, *OPTIONS, *native, str(source), "-o", str(target)]
         result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if result.returncode == 0:
+            if not native:
+                print(f"reprise: {compiler[0]} refused {NATIVE}: {source.name} is compiled, slower", file=sys.stderr)
             return
+        if result.returncode < 0:  # killed, for want of memory say: what is made without the option would be kept
+            break
     lines = [line.strip() for line in result.stderr.splitlines() if "error" in line]
     reason = lines[0] if lines else f"status {result.returncode}"
     raise NoCompiler(f"{compiler[0]} refused {source.name}: {reason}")

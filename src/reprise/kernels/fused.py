@@ -7,6 +7,7 @@ in tiles of words with b_o as their last row.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import mmap
@@ -170,7 +171,7 @@ class FusedEngine:
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-    library = ctypes.CDLL(str(build.library("fused")))
+    library = build.load("fused")
     start = [POINTER(Model), POINTER(Data), c_void_p]
     library.reprise_train.argtypes = [*start, c_float, c_int, c_uint64, c_uint64, c_float]
     library.reprise_train.restype = library.reprise_evaluate.restype = c_double
@@ -188,6 +189,7 @@ def _zeros(shape: tuple[int, ...]) -> np.ndarray:
     count = int(np.prod(shape))
     memory = mmap.mmap(-1, 4 * count + _HUGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
-        memory.madvise(mmap.MADV_HUGEPAGE)
+        with contextlib.suppress(OSError):  # of a kernel that was built without them
+            memory.madvise(mmap.MADV_HUGEPAGE)
     begin = -np.frombuffer(memory, dtype=np.uint8, count=1).ctypes.data % _HUGE
     return np.frombuffer(memory, dtype=np.float32, count=count, offset=begin).reshape(shape)

@@ -150,7 +150,7 @@ def _pointers(*tensors: Tensor | None) -> list[int | None]:
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-    library = ctypes.CDLL(str(build.library("loglinear")))
+    library = build.load("loglinear")
     pointer, window = c_void_p, POINTER(_Window)
     signatures = {
         "layer": [c_int],

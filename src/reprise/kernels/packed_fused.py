@@ -97,7 +97,7 @@ def _pointers(values: Terms) -> Parameters:
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-    library = ctypes.CDLL(str(build.library("packed")))
+    library = build.load("packed")
     library.reprise_packed.argtypes, library.reprise_packed.restype = [POINTER(Sizes)], c_void_p
     library.reprise_packed_free.argtypes, library.reprise_packed_free.restype = [c_void_p], None
     two = [POINTER(Parameters), POINTER(Parameters)]

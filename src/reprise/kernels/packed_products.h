@@ -134,5 +134,7 @@ struct SymbolRows {
     for (int x = 0; x < symbols; x++)
       std::memcpy(w + (size_t)x * n, gradient.data + (size_t)x * width(), sizeof(float) * n);
   }
-  void clear_gradient() { std::memset(gradient.data, 0, sizeof(float) * gradient.size); }
+  void clear_gradient() {
+    if (gradient.size) std::memset(gradient.data, 0, sizeof(float) * gradient.size);
+  }
 };

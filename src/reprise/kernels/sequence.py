@@ -132,7 +132,7 @@ def _pointers(tensors: list[Tensor]) -> Parameters:
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-    library = ctypes.CDLL(str(build.library("sequence")))
+    library = build.load("sequence")
     library.reprise_sequence.argtypes, library.reprise_sequence.restype = [c_int] * 3, c_void_p
     library.reprise_sequence_free.argtypes, library.reprise_sequence_free.restype = [c_void_p], None
     for function in (library.reprise_sequence_forward, library.reprise_sequence_backward):

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 
 import torch
 
+from reprise.errors import beyond_memory
 from reprise.kernels.stacked_streams import lend_streams
 
 FORGETS = torch.__version__ < (2, 14)
@@ -190,11 +191,12 @@ def _in_words(name: Hashable) -> str:
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether the device has no room; during a capture the driver says so in words alone, and cuBLAS in its own."""
-    if isinstance(error, torch.OutOfMemoryError):
+    """Whether device or host has no room; during a capture the driver says so in words alone, and cuBLAS in its own."""
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     words = str(error).lower()
-    return isinstance(error, RuntimeError) and ("out of memory" in words or "cublas_status_alloc_failed" in words)
+    told = "out of memory" in words or "cublas_status_alloc_failed" in words
+    return isinstance(error, RuntimeError) and (told or beyond_memory(error))
 
 
 def shaped(buffer: torch.Tensor, *shape: int) -> torch.Tensor:

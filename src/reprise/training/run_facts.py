@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import resource
+import sys
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,13 @@ from reprise.devices import processor
 
 def run_facts(engine: str, device: torch.device, wall_seconds: float, resumed: int) -> dict[str, Any]:
     """How the numbers were made: engine, device, threads, versions, wall time (s) and peak memory (MiB)."""
-    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes on macOS, kilobytes elsewhere
     return {
         "engine": engine,
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else f"cpu ({processor()})",
         "threads": torch.get_num_threads(),
         "wall_seconds": round(wall_seconds, 3),
-        "peak_memory_mib": round(kilobytes / 1024, 1),
+        "peak_memory_mib": round(most / (2**20 if sys.platform == "darwin" else 2**10), 1),
         "resumed": resumed,
         "versions": {
             "reprise": reprise.__version__,

@@ -18,7 +18,7 @@ from reprise.kernels.stacked_lines import Room, StackedLines
 from reprise.training.line_course import LineCourse, first_model
 from reprise.training.loop import Job
 from reprise.training.stack_check import numbers_of
-from reprise.training.stack_check_lines import check_lines
+from reprise.training.stack_check_lines import BATCHES, check_lines
 from reprise.training.stack_line_epochs import StackLineEpochs
 from reprise.training.stack_member import Member
 
@@ -51,11 +51,13 @@ class LineFamily:
         sizes = [{name: int(self.predictions[lines].sum()) for name, lines in part.items()} for part in parts]
         self.counts = {split: round(fmean(size[split] for size in sizes)) for split in ("train", "valid")}
         most = max(len(lines) for part in parts for lines in part.values())
+        # The check of a stack reads its first training lines as others are read; no lines of theirs are longer.
+        checked = max(int(np.sort(self.predictions[p["train"]])[-BATCHES * self.batch :].sum()) for p in parts)
         room = Room(
             batch=self.batch,
             batches=-(-most // self.batch),
             longest=max(int(self.predictions[part["train"]].max()) for part in parts),
-            part=max(size[split] for size in sizes for split in ("valid", "test")),
+            part=max(checked, *(size[split] for size in sizes for split in ("valid", "test"))),
         )
         clips = [member.schedule.options["clip_norm"] for member in members]
         return StackedLines(models, self.lines.tokens, clips, room, device)

@@ -42,7 +42,7 @@ class StackWindowTexts:
         """A text that is only read, from its beginning."""
         split = self._split(name)
         if self.text.carried:
-            return self._streams(split, READING, self.number(name))
+            return self._streams(split, self.text.steps(split, None), self.number(name))
         starts = self.begins[split] + np.arange(self.text.counts[split])
         return self._windows(starts[None], READING, self.number(name))
 

@@ -17,7 +17,7 @@ from reprise.errors import UserError
 from reprise.training import counters
 
 READING = 128
-"""Windows, or words of one stream, in a batch that is only read."""
+"""Targets of a batch that is only read, at most (of streams side by side at least one of each)."""
 
 _ORDER = 1  # stream of random numbers: the order of an epoch's windows
 
@@ -78,16 +78,17 @@ class Streams:
 
     def pieces(self, split: str, epoch: int | None) -> int:
         """See `SlidingWindows`."""
-        return -(-len(self.columns[split][0]) // self._steps(epoch))
+        return -(-len(self.columns[split][0]) // self.steps(split, epoch))
 
     def piece(self, split: str, number: int, epoch: int | None) -> tuple[Tensor, Tensor]:
         """Words and targets, (T, B) each; the last window of a text may be shorter."""
-        steps = self._steps(epoch)
+        steps = self.steps(split, epoch)
         x, y = (part[steps * number : steps * (number + 1)] for part in self.columns[split])
         return x, y
 
-    def _steps(self, epoch: int | None) -> int:
-        return READING if epoch is None else self.window
+    def steps(self, split: str, epoch: int | None) -> int:
+        """The words T of each stream in a batch."""
+        return max(1, READING // self.columns[split][0].shape[1]) if epoch is None else self.window
 
 
 SCHEMES = {"sliding": SlidingWindows, "streams": Streams}
