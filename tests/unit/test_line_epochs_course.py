@@ -97,6 +97,24 @@ def test_divergence_before_the_end_of_an_epoch_leaves_no_numbers(corpus, tmp_pat
     assert (record["status"], record["metrics"]) == ("diverged", [])
 
 
+@pytest.mark.parametrize("engine", ["reference", "packed"])
+def test_a_test_loss_that_is_not_finite_leaves_a_record_of_divergence(corpus, tmp_path, engine, monkeypatch):
+    """Validation was finite; what is read after the last update is not, and is no number of any record."""
+    close = LineEpochs.close_epoch
+
+    def spoils(training, *arguments):
+        close(training, *arguments)
+        training.best["parameters"]["c"].fill_(math.inf)
+
+    monkeypatch.setattr(LineEpochs, "close_epoch", spoils)
+    resolved = Resolved("p", "e", "quick", "t", 1, config(max_epochs=1), {}, str(corpus))
+    record = run_job(Job(resolved, 0, tmp_path / "r.json", corpus, root=tmp_path, engine=engine))
+    assert (record["status"], record["metrics"]) == ("diverged", [])
+    assert record["diverged"]["quantity"].startswith("test ")
+    assert all(math.isfinite(y) for curve in record["curves"] for y in curve["y"])
+    assert ("valid", "cross_entropy") in {(curve["split"], curve["metric"]) for curve in record["curves"]}
+
+
 def test_a_whole_job_leaves_a_record_of_its_fold(corpus, tmp_path):
     resolved = Resolved("p", "e", "quick", "t", 1, config("first-order", max_epochs=1), {}, str(corpus))
     record = run_job(Job(resolved, 1, tmp_path / "r.json", corpus, root=tmp_path))

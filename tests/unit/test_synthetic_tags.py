@@ -78,3 +78,13 @@ def test_options_are_those_of_the_registry_and_checked():
     assert set(PREPARATIONS["synthetic_tags"].options) == set(synthetic_tags.OPTIONS)
     with pytest.raises(UserError, match="training_sentences"):
         synthetic_tags.prepare(None, {"training_sentences": 5})
+
+
+def test_texts_too_short_for_a_pair_have_none(tmp_path):
+    """Seed 26 draws tests of at most five tokens."""
+    found = synthetic_tags.prepare(tmp_path, {"vocabulary_size": 16, "training_sentences": 10, "seed": 26})
+    assert {name: len(found.extra[f"agreement_{name}"]) for name in ("position", "right", "wrong")} == {
+        "position": 0,
+        "right": 0,
+        "wrong": 0,
+    }

@@ -55,9 +55,12 @@ class Corpus:
 
     @property
     def boundaries(self) -> str:
-        """What ends a sentence: `</s>`, or `none` in running text. `UserError` where the preparation does not say."""
+        """What ends a sentence, `</s>`; `none` where no token does; `line` where sentences are lines of symbols.
+
+        `UserError` where the preparation does not say.
+        """
         if "boundaries" not in self.facts:
-            raise UserError(f"corpus {self.name}: no fact 'boundaries'; its preparation has to say '</s>' or 'none'")
+            raise UserError(f"corpus {self.name}: no fact 'boundaries'; its preparation has to say </s>, none or line")
         return self.facts["boundaries"]
 
     def check(self) -> None:

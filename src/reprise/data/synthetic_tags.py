@@ -103,7 +103,7 @@ def _pairs(source: Chain, drawn: Mapping[str, np.ndarray], ids: np.ndarray) -> d
             wrong = others[np.argmin(np.abs(ids[others] - ids[text[place]]))]
             start = 1 + np.flatnonzero(text[:place] == 0)[-1] if (text[:place] == 0).any() else 0
             rows.append((number, place, ids[text[place]], ids[wrong], 1 + place - start))
-    table = np.array(rows)
+    table = np.array(rows, np.int64).reshape(-1, 5)  # none in a text of a few words
     arrays = {name: table[:, i] for i, name in enumerate(("split", "position", "right", "wrong", "distance"))}
     arrays |= {"kind": np.zeros(len(table), np.int64), "feature": np.zeros(len(table), np.int64)}
     return {

@@ -78,7 +78,7 @@ def parse_rule(options: Mapping[str, Any]) -> tuple[str, int]:
     kind, number = match[1], int(match[2])
     if kind != "top" and number != least:
         raise UserError(
-            f"dataset text8: vocabulary_rule {rule} and minimum_count {least} disagree; give both the same number"
+            f"dataset text8: vocabulary_rule {rule} and minimum_count {least} disagree; write minimum_count: {number}"
         )
     return kind, number
 

@@ -60,10 +60,18 @@ def jacobian_norms(model: Recurrent, x: Tensor) -> JacobianNorms:
         return JacobianNorms(mean, None, None, None)
     beta_W = torch.linalg.matrix_norm(model.W_h[0].double(), 2).item()
     bound, with_1 = (
-        [(beta_W * slope) ** distance for distance in range(1, len(x) + 1)] for slope in (SLOPES[model.activation], 1.0)
+        [_power(beta_W * slope, distance) for distance in range(1, len(x) + 1)]
+        for slope in (SLOPES[model.activation], 1.0)
     )
     logs = by_text.max(1).values.log10() - torch.tensor(bound, dtype=torch.float64).log10()
     return JacobianNorms(mean, bound, with_1, max(LEAST, logs.max().item()))
+
+
+def _power(base: float, exponent: int) -> float:
+    try:
+        return base**exponent
+    except OverflowError:
+        return math.inf
 
 
 @torch.no_grad()

@@ -18,7 +18,7 @@ from reprise.kernels.subsequences import Subsequences, cut
 from reprise.models import MODELS
 from reprise.models.gated import GatedLanguageModel, Masks, initialise
 from reprise.training import counters
-from reprise.training.protocol import Diverged, dtype_of, generator_for, load_corpus
+from reprise.training.protocol import Diverged, dtype_of, generator_for, load_words
 from reprise.training.schedule import SPLITS, HalvingPasses
 
 _SOFTMAX_INPUT, _EMBEDDINGS = 1, 2  # streams of dropout masks
@@ -38,7 +38,7 @@ class BatchedSGD(HalvingPasses):
 
     def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
         options = config["training"]["options"]
-        loaded = load_corpus(corpus)
+        loaded = load_words(corpus, "batched-sgd")
         self.data = texts_of(loaded, options, corpus)
         counts = {split: y.numel() for split, (_, y) in self.data.items()}
         super().__init__(options, counts, loaded.facts.get("source_nats", {}))
@@ -68,7 +68,7 @@ class BatchedSGD(HalvingPasses):
                 break
         if not math.isfinite(self.losses[self.split]):
             quantity = "training loss" if self.split == "train" else f"{self.split} loss"
-            raise Diverged(epoch=self.epoch, step=self.next, quantity=quantity)
+            raise Diverged(epoch=self.epoch + 1, step=self.next, quantity=quantity)
         note = self.note() if self.history else self._first_note()
         if self.next == len(x):
             self._close_split()

@@ -44,7 +44,7 @@ class EarlyStopping:
         """Takes an epoch's `losses`, nats/token by split. Raises `Diverged` where one is not finite."""
         for split in SPLITS:
             if not math.isfinite(losses[split]):
-                raise Diverged(epoch=self.epoch, quantity=f"{split} loss")
+                raise Diverged(epoch=self.epoch + 1, quantity=f"{split} loss")
         self.history.append(dict(losses))
         self.failures = len(self.history) - 1 - self.best
         self.epoch += 1

@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,7 @@ class Job:
     threads: int = 1
     root: Path = Path()
     watch: Callable[[float, float | None], str] | None = None  # units done and all; why to stop now, or ""
+    stopped: Callable[[], str] | None = None  # the reader of a `stop_signal` around several jobs
 
     @property
     def title(self) -> str:
@@ -104,7 +105,8 @@ def _train(job: Job) -> dict[str, Any]:
     checkpoint = CheckpointFile(
         job.state_path.with_suffix(".ckpt"), job.resolved.config_hash, training.engine, job.replica
     )
-    with TrainingProgress(job.title, training.unit, training.total) as progress, stop_signal() as stopped:
+    signals = nullcontext(job.stopped) if job.stopped else stop_signal()
+    with TrainingProgress(job.title, training.unit, training.total) as progress, signals as stopped:
         clock = _Clock(training, checkpoint, progress.say)
         diverged, note = None, ""
         try:

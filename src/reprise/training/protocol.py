@@ -12,11 +12,13 @@ from typing import Any, Protocol
 import torch
 
 from reprise.config.resolved import Resolved
-from reprise.data.corpus import Corpus
+from reprise.data.corpus import SENTENCE_END, Corpus
 from reprise.errors import UserError
 from reprise.models import ModelRefused
 from reprise.registered import load
 from reprise.training import PROTOCOLS
+
+_SPLITS = ("train", "valid", "test")
 
 
 @dataclass
@@ -34,7 +36,7 @@ class Outcome:
 
 
 class Diverged(Exception):
-    """A loss or a parameter is no longer finite. `where` says at which step or epoch, and of what."""
+    """A loss or a parameter is no longer finite. `where` says of what, and in which epoch (from 1) or step (from 0)."""
 
     def __init__(self, **where: Any):
         super().__init__(", ".join(f"{k} {v}" for k, v in where.items()))
@@ -90,9 +92,19 @@ def load_corpus(path: Path | None) -> Corpus:
     return Corpus.load(path)
 
 
+def load_words(path: Path | None, protocol: str) -> Corpus:
+    """The same for a protocol of words: three splits of sentences that end with `</s>`, or of running text."""
+    corpus = load_corpus(path)
+    if lacking := [split for split in _SPLITS if split not in corpus.splits]:
+        raise UserError(f"{path}: no {lacking[0]} split, which the protocol {protocol} needs; name another dataset")
+    if corpus.boundaries not in (SENTENCE_END, "none"):
+        raise UserError(f"{path}: lines of symbols, where the protocol {protocol} reads words; name another dataset")
+    return corpus
+
+
 def load_sentences(path: Path | None, protocol: str) -> Corpus:
     """The same for a protocol that needs to know where sentences end."""
-    corpus = load_corpus(path)
+    corpus = load_words(path, protocol)
     if corpus.boundaries == "none":
         raise UserError(f"{path}: running text has no sentences; the protocol {protocol} needs them")
     return corpus

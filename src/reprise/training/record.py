@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,7 +50,12 @@ def make_record(
     diverged: dict[str, Any] | None,
     run: dict[str, Any],
 ) -> dict[str, Any]:
-    """The record of a finished or diverged replica; a diverged one keeps its curves and has no metrics."""
+    """The record of a finished or diverged replica; a diverged one keeps its curves and has no metrics.
+
+    So does one of which a number, measured after the last update, is not finite: `diverged` then names that.
+    """
+    if not resolved.is_check:  # an error that is not finite is the check's own mistake
+        diverged = diverged or _not_finite(outcome)
     record = {
         "schema": SCHEMA,
         "paper": resolved.paper,
@@ -64,10 +70,17 @@ def make_record(
         "diverged": diverged,
         "parameters": parameters,
         "metrics": [] if diverged else outcome.metrics,
-        "curves": outcome.curves,
+        "curves": [curve for curve in outcome.curves if all(map(math.isfinite, curve["y"]))],
         "samples": outcome.samples,
     }
     return {**record, "result_sha256": result_digest(record), "run": run}
+
+
+def _not_finite(outcome: Outcome) -> dict[str, Any] | None:
+    values = [(metric, [metric["value"]]) for metric in outcome.metrics]
+    values += [(curve, curve["y"]) for curve in outcome.curves]
+    lost = next((of for of, numbers in values if not all(map(math.isfinite, numbers))), None)
+    return {"quantity": f"{lost['split']} {lost['metric']}"} if lost else None
 
 
 def result_digest(record: dict[str, Any]) -> str:

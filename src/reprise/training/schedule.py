@@ -45,7 +45,7 @@ class HalvingSchedule:
         """
         for split in SPLITS:
             if not math.isfinite(losses[split]):
-                raise Diverged(epoch=self.epoch, quantity=f"{split} loss")
+                raise Diverged(epoch=self.epoch + 1, quantity=f"{split} loss")
         undo = False
         if self.history:
             before, now = self.history[-1]["valid"], losses["valid"]

@@ -120,7 +120,7 @@ class SentenceSGD(ABC):
             self._read(batch_of(self.splits[self.split], numbers))
             self.next += 1
             if not math.isfinite(self.found[0]):
-                raise Diverged(epoch=self.epoch, batch=self.next, quantity=f"{self.split} loss")
+                raise Diverged(epoch=self.epoch + 1, batch=self.next, quantity=f"{self.split} loss")
         note = self._note()
         if self.next == len(self.batches()):
             self._close_split()

@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from reprise.data.corpus import Corpus
 from reprise.errors import UserError
 from reprise.kernels.stacked import Stack
 from reprise.kernels.stacked_subsequences import StackedSubsequences
@@ -17,6 +16,7 @@ from reprise.kernels.stacked_text import DeviceText
 from reprise.kernels.stacked_windows import StackedWindows, WindowText
 from reprise.training import batched_sgd, subsequence_sgd
 from reprise.training.loop import Job
+from reprise.training.protocol import load_words
 from reprise.training.schedule import HalvingSchedule
 from reprise.training.stack_books import BookFamily
 from reprise.training.stack_check import check_subsequences, check_windows, numbers_of
@@ -36,7 +36,7 @@ class _Halving:
     epochs = StackEpochs
 
     def __init__(self, corpus: Path, config: Mapping[str, Any]) -> None:
-        self.corpus, self.options = Corpus.load(corpus), config["training"]["options"]
+        self.corpus, self.options = load_words(corpus, config["training"]["protocol"]), config["training"]["options"]
         self.precision = config["precision"]
         self.dtype, self.tolerance = numbers_of(config)
         self.vocabulary = len(self.corpus.vocabulary)

@@ -65,7 +65,7 @@ class Member:
         """Takes the losses of an epoch, nats/token by split; True where the schedule undoes its updates."""
         try:
             if not math.isfinite(losses["train"]):
-                raise Diverged(epoch=self.schedule.epoch, quantity="training loss")
+                raise Diverged(epoch=self.schedule.epoch + 1, quantity="training loss")
             return self.schedule.close_epoch({split: losses[split] for split in SPLITS})
         except Diverged as where:
             self.diverged = where.where

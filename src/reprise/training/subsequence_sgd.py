@@ -9,16 +9,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from reprise.data.corpus import Corpus
+from reprise.data.corpus import SENTENCE_END, Corpus
 from reprise.kernels import choose_engine
 from reprise.kernels.subsequences import Subsequences, cut
 from reprise.models import MODELS
 from reprise.models.rntn import initialise
 from reprise.training import counters
-from reprise.training.protocol import Diverged, dtype_of, generator_for, load_corpus
+from reprise.training.protocol import Diverged, dtype_of, generator_for, load_words
 from reprise.training.schedule import SPLITS, HalvingSchedule
 
-END_OF_SENTENCE = "</s>"
 _DROPOUT_STREAM = 1
 
 
@@ -31,7 +30,7 @@ class SubsequenceSGD(HalvingSchedule):
     def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
         options = config["training"]["options"]
         self.seed = seed
-        loaded = load_corpus(corpus)
+        loaded = load_words(corpus, "subsequence-sgd")
         self.data = texts_of(loaded, options)
         counts = {split: data.tokens for split, data in self.data.items()}
         super().__init__(options, counts, loaded.facts.get("source_nats", {}))
@@ -59,7 +58,7 @@ class SubsequenceSGD(HalvingSchedule):
             key=dropout_key(self.seed, self.epoch),
         )
         if not math.isfinite(self.loss):
-            raise Diverged(epoch=self.epoch, subsequence=stop, quantity="training loss")
+            raise Diverged(epoch=self.epoch + 1, subsequence=stop, quantity="training loss")
         self.next = stop
         if stop == len(train):
             self._end_epoch()
@@ -101,7 +100,7 @@ def texts_of(corpus: Corpus, options: dict[str, Any]) -> dict[str, Subsequences]
     """The subsequences of each split."""
     # Running text, such as text8, has no sentences: its state is carried and never reset.
     running = corpus.boundaries == "none"
-    start = None if running else corpus.vocabulary.index(END_OF_SENTENCE)
+    start = None if running else corpus.vocabulary.index(SENTENCE_END)
     return {s: cut(corpus.splits[s], start, options["subsequence_length"], carry=running) for s in SPLITS}
 
 

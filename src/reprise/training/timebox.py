@@ -14,7 +14,7 @@ from pathlib import Path
 from reprise.config.resolved import Resolved
 from reprise.errors import Interrupted, UserError
 from reprise.refusals import left_out
-from reprise.training.loop import Job, run_job
+from reprise.training.loop import Job, run_job, stop_signal
 
 _PROBE_SECONDS = 5.0
 _RESERVE_SECONDS = 3.0  # for a save
@@ -93,26 +93,29 @@ class SoloRunner:
 
     def run(self) -> None:
         """Raises `Interrupted` where a signal stopped a replica, which is saved."""
-        while self.queue:
-            job, aside = self.queue.popleft()
-            if job.output.exists():
-                continue
-            if self.left() < _RESERVE_SECONDS:
-                self.unfinished.append(job)
-                continue
-            if not aside and _kind(job) in self.too_long:
-                self.queue.append((job, True))
-            else:
-                self._one(job, aside)
+        with stop_signal() as stopped:
+            while self.queue:
+                if stopped():
+                    raise Interrupted(f"stopped by {stopped()}; the same command goes on from there")
+                job, aside = self.queue.popleft()
+                if job.output.exists():
+                    continue
+                if self.left() < _RESERVE_SECONDS:
+                    self.unfinished.append(job)
+                    continue
+                if not aside and _kind(job) in self.too_long:
+                    self.queue.append((job, True))
+                else:
+                    self._one(job, aside, stopped)
 
-    def _one(self, job: Job, aside: bool) -> None:
+    def _one(self, job: Job, aside: bool, stopped: Callable[[], str]) -> None:
         others = not aside and any(not put_off for _, put_off in self.queue)
         watch = Watch(self.left, self.lease, self.usual(job.resolved), others)
         self.say(f"{job.title}: begins")
         try:
-            record = run_job(replace(job, watch=watch))
+            record = run_job(replace(job, watch=watch, stopped=stopped))
         except Interrupted as stop:
-            if watch.asked and not watch.reason:
+            if stopped():
                 raise
             self.say(str(stop))
             if others and watch.reason and self.left() >= _RESERVE_SECONDS:

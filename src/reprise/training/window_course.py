@@ -74,7 +74,9 @@ class WindowCourse(EarlyStopping):
     def check_sum(self, name: str, pieces: int) -> None:
         """Raises `Diverged` where the sum of that text, after so many batches, is not finite."""
         if not math.isfinite(self.sums[name]):
-            raise Diverged(epoch=self.epoch, step=pieces, quantity=f"{name} loss")
+            # What is read at the end is of the last epoch.
+            epoch = self.epoch + (name in EPOCH)
+            raise Diverged(epoch=epoch, step=pieces, quantity=f"{name} loss")
 
     def take_losses(self, name: str, losses: Sequence[float]) -> None:
         """Takes the summed nats of all batches of a text. Raises `Diverged` as a training would that made them."""

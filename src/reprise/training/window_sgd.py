@@ -66,7 +66,7 @@ class WindowSGD(HalvingPasses):
             self.next = some.stop
         if not math.isfinite(self.losses[self.split]):
             quantity = "training loss" if self.split == "train" else f"{self.split} loss"
-            raise Diverged(epoch=self.epoch, window=self.next, quantity=quantity)
+            raise Diverged(epoch=self.epoch + 1, window=self.next, quantity=quantity)
         note = self.note() if self.history else self._first_note()
         if self.next == self.counts[self.split]:
             self._close_split()

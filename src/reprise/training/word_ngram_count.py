@@ -92,8 +92,11 @@ class WordNGramCount(WordCounts):
                 fixed = {"split": split, "metric": name, "unit": unit}
                 outcome.curves.append(fixed | {"axis": "order", "x": list(values), "y": list(values.values())})
                 if split == "test" and name not in ("zero_share", "undefined_share"):
+                    # What only words with a probability have is a mean over these.
+                    over = {k: whole[k - 1]["test.scored"] if name == "scored_nats" else n for k in values}
                     outcome.metrics += [
-                        fixed | {"metric": f"{name}_order_{k}", "value": value, "n": n} for k, value in values.items()
+                        fixed | {"metric": f"{name}_order_{k}", "value": value, "n": over[k]}
+                        for k, value in values.items()
                     ]
                 if name == "cross_entropy" and orders[-1] in values:
                     outcome.metrics.append(fixed | {"value": values[orders[-1]], "n": n})
