@@ -34,7 +34,7 @@ def test_a_diverged_language_model_says_so_and_is_collected(words: Replica) -> N
     assert done.status == 0, done.err
     record = read_record(diverging.record)
     assert (record["status"], record["metrics"]) == ("diverged", [])
-    assert record["diverged"]["epoch"] == 0
+    assert record["diverged"]["epoch"] == 1
     assert record["diverged"]["quantity"].endswith("loss")
     place = words.folder / diverging.resolved.record_path(0)
     place.parent.mkdir(parents=True)
