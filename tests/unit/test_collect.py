@@ -136,11 +136,16 @@ def test_variants_are_named_apart(tmp_path):
     assert (row["experiment"], row["variant"]) == ("e", "law=other")
 
 
-def test_records_refuse_nan(tmp_path):
+def test_a_number_that_is_not_finite_is_a_divergence_and_of_a_check_a_mistake(tmp_path):
     one = experiment()
+    leave(tmp_path, one, 0, float("nan"))
+    record = read_record(tmp_path / one.record_path(0), one)
+    assert (record["status"], record["diverged"]) == ("diverged", {"quantity": "test cross_entropy"})
+    assert (record["metrics"], record["curves"]) == ([], [])
+    check = Resolved("p", "c", "quick", "t", 1, {"check": {"name": "x"}}, {}, None)
     with pytest.raises(ValueError, match="JSON"):
-        leave(tmp_path, one, 0, float("nan"))
-    assert not (tmp_path / one.record_path(0)).exists()
+        leave(tmp_path, check, 0, float("nan"))
+    assert not (tmp_path / check.record_path(0)).exists()
 
 
 def test_a_record_that_is_no_file_is_read_and_called_by_its_name(tmp_path):

@@ -28,7 +28,7 @@ MISTAKES = {
     ),
     "exponent without a point": (
         (DIGITS, "value: 0.01,", "value: 1e-3,"),
-        ("key families.small.training.learning_rate.value:", "'1e-3' as a string; write 0.001"),
+        ("key families.small.training.learning_rate.value:", "'1e-3' as a string; write 1.0e-3"),
     ),
     "missing model": (
         (DIGITS, "name: elman", "name: elmann"),

@@ -53,11 +53,11 @@ class Watch:
         self, left: Callable[[], float], lease: Callable[[], float], usual: float | None, others: bool
     ) -> None:
         self.left, self.lease, self.usual, self.others = left, lease, usual, others
-        self.asked, self.reason = False, ""
+        self.reason = ""
         self.since: tuple[float, float] | None = None
 
     def __call__(self, done: float, total: float | None) -> str:
-        self.asked, now = True, time.monotonic()
+        now = time.monotonic()
         goal = self.usual or total
         if self.left() < _RESERVE_SECONDS:
             self.reason = "the end of its time"
