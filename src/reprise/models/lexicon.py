@@ -113,8 +113,8 @@ class Lexicon:
 
         M = `top_types` most frequent types of the source have a feature of their own, the others share @notTop;
         without `word_identity` there is no TOPFORM feature at all, and types are told apart by their tags alone. From
-        "train", a type that the training text does not hold has no tag: all that is known of it is @notTop. Raises
-        UserError where M exceeds V.
+        "train", a type that the training text does not hold has no tag: all that is known of it is @notTop, or, where M
+        exceeds the types of that text, a TOPFORM of its own. Raises UserError where M exceeds V.
         """
         V, M = len(self), top_types
         if not 0 <= M <= V:

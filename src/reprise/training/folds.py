@@ -13,14 +13,15 @@ PARTS = ("train", "valid", "test")
 """Values 0, 1 and 2 of the corpus's `extra["part"]` (folds, lines)."""
 
 
-def parts_of_fold(corpus: Corpus, fold: int, path: Path) -> dict[str, np.ndarray]:
+def parts_of_fold(corpus: Corpus, fold: int, path: Path, protocol: str) -> dict[str, np.ndarray]:
     """Numbers of the lines of each part, by name.
 
-    UserError where the corpus, which lies at `path`, has no such fold, or a part has no token to predict.
+    UserError where the corpus, which lies at `path` and which the `protocol` reads, has no such fold, or a part has no
+    token to predict.
     """
     folds = corpus.extra.get("part")
     if folds is None:
-        raise UserError(f"{path}: this corpus has no folds; the protocol line-epochs needs them")
+        raise UserError(f"{path}: this corpus has no folds; the protocol {protocol} needs them")
     if fold >= len(folds):
         raise UserError(f"replica {fold}: {path} has {len(folds)} folds, one a replica; ask for fewer replicas")
     parts = {name: np.flatnonzero(folds[fold] == number) for number, name in enumerate(PARTS)}

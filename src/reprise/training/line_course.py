@@ -37,7 +37,7 @@ class LineCourse:
         """`options`: of the protocol; `path`: where the corpus lies, for messages."""
         self.options, self.seed = options, seed
         self.lines, self.vocabulary = corpus.splits["lines"], corpus.vocabulary
-        self.parts = parts_of_fold(corpus, seed, path)
+        self.parts = parts_of_fold(corpus, seed, path, "line-epochs")
         lengths = np.diff(self.lines.offsets)[self.parts["train"]]
         self.training_tokens = int((lengths - 1).clip(min=0).sum())
         self.total = options["max_epochs"]

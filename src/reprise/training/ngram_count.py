@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from reprise.data.character_lines import SPLIT, TEST, TRAIN, VALID
-from reprise.errors import UserError
 from reprise.evaluation.line_losses import LineLosses
 from reprise.models import MODELS
+from reprise.training.folds import parts_of_fold
 from reprise.training.protocol import Outcome, load_corpus
 
 COUNTED = {"train": (TRAIN,), "train-and-valid": (TRAIN, VALID)}
@@ -28,12 +28,8 @@ class NGramCount:
 
     def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
         loaded = load_corpus(corpus)
-        folds = loaded.extra.get("part")
-        if folds is None:
-            raise UserError(f"{corpus}: this corpus has no folds; the protocol ngram needs them")
-        if seed >= len(folds):
-            raise UserError(f"replica {seed}: the corpus has {len(folds)} folds, one a replica; ask for fewer replicas")
-        part, self.lines, self.vocabulary = folds[seed], loaded.splits[SPLIT], loaded.vocabulary
+        parts_of_fold(loaded, seed, corpus, "ngram")  # refuses a corpus without such a fold
+        part, self.lines, self.vocabulary = loaded.extra["part"][seed], loaded.splits[SPLIT], loaded.vocabulary
         self.model = MODELS[config["model"]["name"]].build(
             vocabulary=len(loaded.vocabulary), **config["model"]["options"]
         )
@@ -44,9 +40,6 @@ class NGramCount:
             for split, value in HELD_OUT.items()
             if value not in counted
         }
-        for split, predictions in {"train": self.training, **self.held_out}.items():
-            if not len(predictions.targets):
-                raise UserError(f"{corpus}: the {split} lines of fold {seed} have nothing to predict; use more lines")
         self.total = self.model.order
         self.engine = "numpy"
         self.parameters = 0  # n-grams whose count is kept
