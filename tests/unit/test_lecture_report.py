@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from lecture_report_helpers import PAPER, PATHS, SURFACE, contexts, drawn, reading
+from lecture_report_helpers import PAPER, PATHS, SURFACE, contexts, drawn, metric, reading
 from matplotlib.colors import same_color
 
 from reprise.errors import UserError
@@ -186,3 +186,17 @@ def test_both_paths_on_the_surface(context):
 def test_without_records_there_is_a_frame_that_says_so(empty, function, figure):
     (axes,) = drawn(function, empty, figure).axes
     assert [text.get_text() for text in axes.texts] == ["not trained yet"]
+
+
+@pytest.mark.parametrize(
+    ("function", "figure", "experiment"),
+    [
+        (figures.ngrams, "ngram-orders", "ngram-relative"),
+        (figures.recall, "recall-by-distance", "recall-gru"),
+        (figures.error_surface, "figure-7", "figure-7"),
+    ],
+)
+def test_where_all_that_ran_diverged_the_frame_says_so(tmp_path, function, figure, experiment):
+    diverged = metric(experiment, 0, "", None, "", status="diverged")
+    (axes,) = drawn(function, contexts(tmp_path, [diverged], [])["lecture"], figure).axes
+    assert [text.get_text() for text in axes.texts] == ["diverged"]

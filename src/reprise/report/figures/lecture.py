@@ -33,7 +33,7 @@ _SENTENCES = {FIXED: "1", FIXED + SENTENCE_2: "2"}
 def ngrams(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """Perplexity over n, share of words without a probability over n, and different n-grams over the text's size."""
     names = context.cited_by(figure_id)
-    if not context.total(names).run:
+    if not context.total(names).finished:
         return figures.absent(context, figure_id, names)
     figure = Figure(figsize=(style.WIDTH, 3.2), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
@@ -91,16 +91,16 @@ def _stored(axes: Axes, context: Context, names: list[str]) -> None:
 def recall(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """Share of names recalled over the distance, a line a network: mean and range of the replicas."""
     names = context.cited_by(figure_id)
-    if not context.total(names).run:
+    recalled = {name: context.points(name, "accuracy", "test") for name in names}
+    distances = {distance for points in recalled.values() for distance in points.index}
+    if not distances:
         return figures.absent(context, figure_id, names)
     figure = Figure(figsize=(style.WIDTH, 3.4), layout="constrained")
     axes = figure.add_subplot()
-    handles, distances = [], set()
-    for size, look, name in zip(_SIZES, _LOOKS, names, strict=False):
+    handles = []
+    for size, look, (name, points) in zip(_SIZES, _LOOKS, recalled.items(), strict=False):
         look = {**look, **_DRAWN, "markersize": size}
-        points = context.points(name, "accuracy", "test")
         if len(points):
-            distances |= set(points.index)
             axes.plot(points.mean(axis=1), **look)
             axes.fill_between(
                 points.index, points.min(axis=1), points.max(axis=1), **{**style.BAND, "color": look["color"]}
