@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import io
 import math
+import re
+from html import unescape
 
 import pandas as pd
 import pytest
+from markdown_it import MarkdownIt
 from test_report_case import METRICS, make_context, metric
 
 from reprise.errors import UserError
@@ -119,6 +122,28 @@ def test_csv_keeps_every_digit_and_the_others_are_escaped(tmp_path):
     assert 'class="long"' not in html
     long = Table(columns, pd.DataFrame({"name": ["w" * 40], "value": [1.0]})).html()
     assert f'<span class="long">{"w" * 40}</span>' in long
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        ("mapped to <unk>, </s> after it", r"mapped to \<unk>, \</s> after it"),
+        ("1 < 2, <-, layer 2", "1 < 2, <-, layer 2"),
+        ("4*V*H + **b**", r"4\*V\*H + \*\*b**"),
+        ("2 * V * H ** 2", "2 * V * H ** 2"),
+        ("f_mod, POS:_ and _old_ `x`", r"f_mod, POS:_ and \_old_ \`x\`"),
+    ],
+)
+def test_markdown_shows_words_as_they_stand(tmp_path, text, source):
+    """A viewer of Markdown leaves out <unk> and </s> as tags that it does not know."""
+    table = Table([Column("N | <b>", lambda r: r["name"], words=True)], pd.DataFrame({"name": [text]}), [text])
+    tables.write(table, tmp_path / "toy-table", text, text)
+    title, _, caption, _, head, _, row, _, note = (tmp_path / "toy-table.md").read_text(encoding="utf-8").splitlines()
+    assert (title, caption, note) == (f"# {source}", source, f"- {source}")
+    assert head.strip("| ") == r"N \| \<b>"
+    assert row.strip("| ") == source
+    shown = MarkdownIt("commonmark").enable("table").render((tmp_path / "toy-table.md").read_text(encoding="utf-8"))
+    assert unescape(re.sub(r"<[^>]+>", "", shown)).count(text) == 4
 
 
 def test_numbers_are_rounded_in_one_place():

@@ -9,6 +9,7 @@ and HTML the same rows as people read them.
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,8 @@ from reprise.files import write_atomically
 
 _OPEN, _CLOSE = "\ue000", "\ue001"  # stand for tags until the text between them is escaped
 _LONG_OPEN, _LONG_CLOSE = "\ue002", "\ue003"
+_MARKUP = re.compile(r"<(?=[A-Za-z/!?])|`|\*+(?=[^\s*])|(?<!\w)_+(?=[^\s_])")
+"""Beginnings of tags, code and emphasis in Markdown; a star between blanks, or an underscore in a word, is none."""
 _LONG = 32
 """Words of so many characters are a text that a page may break into lines."""
 
@@ -60,14 +63,15 @@ class Table:
         return self.rows.to_csv(index=False, lineterminator="\n")
 
     def markdown(self) -> str:
-        """A pipe table and the notes as a list."""
-        reading = self._with_code("`", "`").map(lambda text: text.replace("|", r"\|"))
-        # Browsers and many viewers make one space of several, but not of these.
+        """A pipe table and the notes as a list; what a viewer would take for markup or for a tag is escaped."""
+        reading = self._with_code("`", "`")
         for column in self.columns:
-            if column.code:
-                reading[column.title] = reading[column.title].str.replace(" ", "\N{NO-BREAK SPACE}")
+            # Browsers and many viewers make one space of several, but not of these.
+            shown = (lambda text: text.replace(" ", "\N{NO-BREAK SPACE}")) if column.code else as_written
+            reading[column.title] = reading[column.title].map(shown).str.replace("|", r"\|")
+        reading = reading.rename(columns=lambda title: as_written(title).replace("|", r"\|"))
         text = self._tabulated(reading, "pipe")
-        notes = "".join(f"- {note}\n" for note in self.notes)
+        notes = "".join(f"- {as_written(note)}\n" for note in self.notes)
         return f"{text}\n" + (f"\n{notes}" if notes else "")
 
     def html(self) -> str:
@@ -99,12 +103,18 @@ class Table:
         return reading.to_markdown(index=False, tablefmt=style, colalign=aligned, disable_numparse=True)
 
 
+def as_written(text: str) -> str:
+    """A text that Markdown shows as it stands: "<unk>" is no tag there, and "4*V*H" has no letters in italics."""
+    return _MARKUP.sub(lambda found: "".join(f"\\{mark}" for mark in found[0]), text)
+
+
 def write(table: Table, stem: Path, title: str, caption: str) -> list[Path]:
     """Writes `stem`.csv, .md and .html, each whole or not at all; returns their paths.
 
     The .md is read by itself: it begins with title and caption, which say units too. The page adds them to the .html.
     """
-    texts = {"csv": table.csv(), "md": f"# {title}\n\n{caption}\n\n{table.markdown()}", "html": table.html()}
+    head = f"# {as_written(title)}\n\n{as_written(caption)}\n\n"
+    texts = {"csv": table.csv(), "md": head + table.markdown(), "html": table.html()}
     paths = []
     for kind, text in texts.items():
         path = stem.parent / f"{stem.name}.{kind}"
