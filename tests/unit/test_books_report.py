@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from books_report_helpers import METRICS, ORIGINAL, REFERENCE, TEXTS, losses, make_context, text
+from books_report_helpers import METRICS, ORIGINAL, REFERENCE, TEXTS, losses, make_context, row, text
 
 from reprise.config.displays import entries
 from reprise.errors import UserError
@@ -41,6 +41,12 @@ def test_the_loss_is_held_to_two_deviations_of_the_originals_batches(tmp_path):
     ]
     reported = [context.reported(n, f"cross_entropy_mark_{k}", "train")[1] for n, k in pairs()]
     assert reported == [round(mean, 4) for mean in raw.original_mean]
+
+
+def test_a_replica_that_diverged_is_not_counted_as_missing(tmp_path):
+    context = make_context(tmp_path, metrics=[*METRICS, row("grimm", 2, status="diverged")])
+    read = loss_at_steps(context, "loss-at-steps", {}).reading()
+    assert read["Replicas"].tolist() == ["3 (1 diverged)"] * 5 + ["1 of 3"] * 5
 
 
 def test_claims_stand_on_the_rows_that_they_are_about(tmp_path):

@@ -136,7 +136,8 @@ def test_table_1_says_which_folds_diverged_and_where(context):
     table = ablation(context(metrics, curves), "table-1", {})
     found = "Diverged: general model with E, identity, fold 0 in epoch 3, without a number; fold 1 in epoch 24, tested "
     assert f"{found}as of epoch 22." in table.notes
-    assert by(table)["t1-id-e"]["Folds"] == "1 of 5"
+    assert by(table)["t1-id-e"]["Folds"] == "2 of 5 (1 diverged)"
+    assert by(table)["t1-rnn"]["Folds"] == "5 (5 diverged)"
     assert by(table)["t1-rnn"][NATS] == "diverged"
     assert any(note.endswith("fold 4 in epoch 1, without a number.") for note in table.notes)
 

@@ -89,6 +89,7 @@ def _losses(context: Context, name: str) -> list[dict[str, Any]]:
                 "gap_in_std": gap / std if gap is not None else None,
                 "within": abs(gap) <= _BOUND * std if gap is not None else None,
                 "absence": "diverged" if status.run else status.absence,
+                "diverged": status.diverged,
                 "wanted": status.wanted,
             }
         )
@@ -230,7 +231,7 @@ _LOSSES = [
     Column("Gap", lambda row: fixed(row["gap"], 3)),
     Column("Gap in deviations of the original's single batches", lambda row: fixed(row["gap_in_std"], 1)),
     Column("Within two deviations", _verdict),
-    Column("Replicas", lambda row: replicas(row["n"], row["wanted"])),
+    Column("Replicas", lambda row: replicas(row["n"], row["wanted"], row["diverged"])),
 ]
 _MEASURED = [
     _BOOK,

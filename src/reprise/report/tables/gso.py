@@ -191,7 +191,7 @@ def _beside(title: str, key: str) -> Column:
 
 
 _MODEL = Column("Model", lambda row: row["title"], words=True)
-_FOLDS = Column("Folds", lambda row: replicas(row["n"], row["wanted"]))
+_FOLDS = Column("Folds", lambda row: replicas(row["n"], row["wanted"], row["run"] - row["n"]))
 _ABLATION = [
     Column("Model", _model, words=True),
     Column("φ", lambda row: row["activation"] or NONE, words=True),
