@@ -171,6 +171,24 @@ def test_claims_stand_with_verdict_sentence_and_what_would_turn_them(tmp_path):
     assert found == one + one
 
 
+def test_an_experiment_that_the_tier_has_not_is_named_and_leads_nowhere(tmp_path):
+    project = make_project(tmp_path)
+    found = {"toy": {"C1": {**CLAIMS["toy"]["C1"], "experiments": ["identity", "lstm-t30"]}}}
+    (tmp_path / "results" / TIER / "claims.json").write_text(json.dumps(found))
+    text = page(project, load_contexts(project, resolve()))
+    row = text[text.index('id="toy-claim-C1"') : text.index('id="toy-claim-C2"')]
+    assert 'See <a href="#experiment-toy-identity">identity</a>, lstm-t30.' in row
+    reader = read(text)
+    assert {link[1:] for link in reader.links if link.startswith("#")} <= set(reader.ids)
+
+
+def test_what_trains_nothing_is_not_called_untrained(rendered):
+    text, _ = rendered
+    listed = text[text.index('id="experiments-table"') :]
+    states = {name: state for name, state in re.findall(r'">([\w-]+)</a></td><td>[^<]+</td><td>([a-z ]+)</td>', listed)}
+    assert (states["waiting"], states["identity"], states["ptb-c"]) == ("not run", "complete", "not trained")
+
+
 def test_an_alternative_that_was_not_run_is_not_said_to_be(rendered):
     text, _ = rendered
     assumption = text[text.index('id="toy-assumption-width"') : text.index('id="deviations-of-toy"')]

@@ -75,7 +75,7 @@ def experiment_rows(papers: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]
                     "anchor": f"{paper['id']}-{card['id']}",
                     "title": card["title"],
                     "variant": card["variant"] or "",
-                    "state": state or ("partly trained" if status.run else "not trained"),
+                    "state": state or f"{'partly' if status.run else 'not'} {'trained' if status.trains else 'run'}",
                     "run": f"{status.run} of {status.wanted}",
                     "metric": first["metric"] if first else "",
                     "theirs": first["paper_unit"] if first else "",

@@ -68,6 +68,7 @@ def page(project: Project, contexts: Mapping[str, Context]) -> str:
         claims=overview.claim_rows(contexts.values()),
         criteria=criteria.key(),
         index=overview.experiment_rows(papers),
+        linked={f"{paper['id']}-{card['id']}" for paper in papers for card in paper["experiments"]},
         table_styles=interactive.styles(),
         table_script=interactive.module_url(),
     )
