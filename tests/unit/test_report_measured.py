@@ -84,16 +84,17 @@ def test_the_list_of_experiments_is_ordered_by_numbers_and_knows_where_there_is_
 
 def test_a_curve_says_in_words_where_it_ends(tmp_path):
     context = make_context(tmp_path)
-    # cross_entropy is drawn: 0.01 and 0.26 at step 15, 0.01 of the replica that diverged after step 5.
-    end = f"{(0.01 + 0.26 + 0.01) / 3:.3g}"
-    said = (
-        f"Training curve of ELMAN, T = 10: at its end training cross-entropy {end} at step 5–15, means over 3 replicas"
-    )
+    # cross_entropy is drawn: 0.01 and 0.26 at step 15; that of the replica that diverged after step 5 is not its end.
+    end = f"{(0.01 + 0.26) / 2:.3g}"
+    said = f"Training curve of ELMAN, T = 10: at its end training cross-entropy {end} at step 15, means over 2 replicas"
+    said += "; 1 more diverged"
     assert described(context, "rnn-t10") == said
     assert described(context, "rnn-t10@width=nine") == "Training curve of ELMAN, T = 10 (width=nine)"
     point = row("rnn-t10", 0, metric="cross_entropy", split="valid", value=math.pi, x=2.0, axis="epoch", unit="nats")
     alone = make_context(tmp_path, curves=[point | {"variant": "width=nine"}])
     ends = "at its end validation cross-entropy 3.14 nats at epoch 2, 1 replica"
     assert described(alone, "rnn-t10@width=nine") == f"Training curve of ELMAN, T = 10 (width=nine): {ends}"
+    lost = make_context(tmp_path, curves=[point | {"status": "diverged"}])
+    assert described(lost, "rnn-t10") == "Training curve of ELMAN, T = 10: 1 replica, diverged"
     project = make_project(tmp_path)
     assert f'alt="{said}"' in page(project, load_contexts(project, resolve()))

@@ -12,7 +12,7 @@ from reprise.evidence.names import name_of
 from reprise.report import style
 from reprise.report.context import Context, of_experiment
 from reprise.report.measured import unit_words
-from reprise.report.rounding import interval, mean, significant
+from reprise.report.rounding import interval, mean, plural, significant
 
 _PREFERRED = ("cross_entropy", "accuracy")
 _POINTS, _REPLICAS = 300, 8
@@ -41,13 +41,17 @@ def training_curve(context: Context, experiment: str) -> str | None:
 
 
 def described(context: Context, experiment: str) -> str:
-    """What that curve shows, in words: model and variant, where each split ends on the mean, over how many replicas."""
+    """What that curve shows, in words: model and variant, where each split ends on the mean over the replicas that
+    finished, how many these are, and how many diverged.
+    """
     base, _, variant = experiment.partition("@")
     text = f"Training curve of {context.entry(base).title}{f' ({variant})' if variant else ''}"
     rows = of_experiment(context.curves, experiment)
     rows = rows[rows.axis.isin(("epoch", "step")) & rows.metric.isin(_PREFERRED)]
+    diverged = rows[rows.status == "diverged"].replica.nunique()
+    rows = rows[rows.status == "finished"]
     if rows.empty:
-        return text
+        return f"{text}: {plural(diverged, 'replica')}, diverged" if diverged else text
     said = []
     rows = rows[rows.metric == next(m for m in _PREFERRED if (rows.metric == m).any())]
     for split, of_split in rows.groupby("split", sort=False):
@@ -56,7 +60,8 @@ def described(context: Context, experiment: str) -> str:
         name, unit = name_of(rows.metric.iloc[0], split), unit_words(last.unit.iloc[0])
         said.append(f"{name} {end}{unit} at {last.axis.iloc[0]} {at}")
     count = rows.replica.nunique()
-    return f"{text}: at its end {', '.join(said)}{f', means over {count} replicas' if count > 1 else ', 1 replica'}"
+    text += f": at its end {', '.join(said)}{f', means over {count} replicas' if count > 1 else ', 1 replica'}"
+    return text + (f"; {diverged} more diverged" if diverged else "")
 
 
 def _drawn(rows: pd.DataFrame, metric: str) -> Figure:
