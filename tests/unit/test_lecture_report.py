@@ -38,6 +38,16 @@ def test_perplexity_is_infinite_where_a_word_has_no_probability(context):
     assert ("ngram-backoff@sentence-context=text", "not trained yet") not in read
 
 
+def test_a_model_of_fewer_orders_has_nothing_beyond_them(context):
+    relative = context.resolved("ngram-relative")
+    model = relative.config["model"]
+    shorter = {**relative.config, "model": {**model, "options": {**model["options"], "order": 3}}}
+    others = [e for e in context.experiments if e is not relative]
+    there = replace(context, experiments=[*others, replace(relative, config=shorter)])
+    row = reading(tables.ngrams(there, "ngrams", {}), "experiment", "quantity")["ngram-relative", "perplexity"]
+    assert (row["n = 3"], row["n = 4"]) == ("∞", "–")
+
+
 def test_scores_are_not_called_perplexities(context):
     read = reading(tables.ngrams(context, "ngrams", {}), "experiment", "quantity")
     assert ("ngram-stupid-backoff", "perplexity") not in read

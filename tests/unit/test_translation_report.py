@@ -90,6 +90,13 @@ def test_a_row_a_model_with_its_perplexity_and_bleu(context):
     assert table.notes[:-1] == ["BLEU by sacrebleu, nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|version:9.9."]
 
 
+def test_an_interval_of_perplexities_is_cut_at_1(tmp_path):
+    table = tables.ladder(context_of(tmp_path, run={"translate-basic": (1.2, 4.0)}), "translation", {})
+    (read,) = [row for row in table.reading().to_dict("records") if row["Different translations"] != "–"]
+    assert read["Test perplexity ± 95 % interval"].startswith("1.70 (1.00–")
+    assert "would pass 1, it is given in brackets, cut there." in table.notes[-1]
+
+
 def test_translations_that_are_alike_and_trainings_that_are_cut_short_are_told(tmp_path):
     """Of the second replica's six texts five are one; its best epoch is the last of the tier's fifteen."""
     table = tables.ladder(context_of(tmp_path, "reduced", best=14, hypotheses=["a ."] * 5 + ["b ."]), "translation", {})

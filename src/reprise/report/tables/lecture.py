@@ -48,7 +48,8 @@ def ngrams(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
         for metric, (quantity, shown) in _QUANTITIES.items():
             values = {int(n): shown(mean(v.dropna().to_numpy())) for n, v in found[metric].iterrows()}
             if metric == entropy and len(found["zero_share"]):
-                values = {n: values.get(n, math.inf) for n in orders}
+                own = range(1, context.setting(name, "model.order") + 1)
+                values = {n: values.get(n, math.inf) for n in own}
             if values and not (metric.endswith("_share") and not any(values.values())):
                 row = {"experiment": name, "title": title, "quantity": quantity}
                 rows.append(row | {f"order_{n}": value for n, value in values.items()})

@@ -9,8 +9,8 @@ import pandas as pd
 
 from reprise.report import verdicts
 from reprise.report.context import Context, of_experiment
-from reprise.report.rounding import NONE, fixed, integer, mean, spread
-from reprise.report.spreads import INTERVAL, measured, noted
+from reprise.report.rounding import NONE, fixed, integer, least_of, mean, spread
+from reprise.report.spreads import INTERVAL, measured, noted, passes
 from reprise.report.tables import Column, Table
 from reprise.report.translation import corpora, signatures, translations
 from reprise.report.words import counted, replicas_or_absence
@@ -29,7 +29,8 @@ def ladder(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     rows = pd.DataFrame([_row(context, name) for name in names]).astype({"parameters": "Int64"})
     notes = [f"BLEU by sacrebleu, {found.removeprefix('BLEU|')}." for found in signatures(context, names)]
     notes += [*_alike(rows), *_cut_short(context, rows)]
-    notes += [*corpora(context, names), *noted(context, names, rows)]
+    cut = passes(rows, *((key, f"{key}_reach") for key in ("perplexity", "valid_perplexity")))
+    notes += [*corpora(context, names), *noted(context, names, rows, least=cut)]
     return verdicts.beside(context, Table(_COLUMNS, rows, notes), lambda row: ("perplexity *", "bleu *"))
 
 
@@ -120,7 +121,8 @@ def _different(row: Mapping[str, Any]) -> str:
 
 
 def _spread(key: str, places: int) -> Any:
-    return lambda row: spread(row[key], row[f"{key}_reach"], places)
+    least = least_of(_QUANTITIES[key][0])
+    return lambda row: spread(row[key], row[f"{key}_reach"], places, least=least)
 
 
 _COLUMNS = [
