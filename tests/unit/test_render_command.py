@@ -42,3 +42,11 @@ def test_the_command_refuses_an_unknown_name_and_writes_nothing(clone, capsys):
     error = capsys.readouterr().err
     assert error.startswith("reprise: error: no figure or table 'palindromes-figure-9'; ")
     assert files(clone) == set()
+
+
+@pytest.mark.parametrize("more", [["palindromes-convergence"], ["--report"]])
+def test_readme_and_what_is_drawn_are_two_calls(clone, capsys, more):
+    """What was named beside --readme was left undrawn without a word."""
+    assert main(["render", "--tier", TIER, "--readme", *more]) == 2
+    assert capsys.readouterr().err.startswith("reprise: error: --readme: writes README's section alone; ")
+    assert files(clone) == set()

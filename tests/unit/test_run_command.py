@@ -183,6 +183,7 @@ def test_a_file_that_cannot_be_had_leaves_out_its_replica_and_a_full_disk_ends_t
         (["--streams", "0"], "--streams 0"),
         (["--streams", "33"], "--streams 33: a GPU has room for 32"),
         (["--part", "2/2"], "--part 2/2"),
+        (["--part", "²/3"], "--part ²/3"),
         (["--paper", "nobody"], "no paper 'nobody' in the tier quick; known are p, q"),
         (["--experiment", "p/b"], "no experiment 'p/b' in the tier quick; did you mean 'p/a'?"),
         (["--paper", "p", "--experiment", "p/a", "q/c"], "--experiment q/c: is not of --paper p; leave one of the two"),

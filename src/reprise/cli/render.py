@@ -10,7 +10,7 @@ import argparse
 import sys
 
 from reprise.cli.common import add_tier, project_and_experiments
-from reprise.errors import report_packages
+from reprise.errors import UserError, report_packages
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> None:
+    if given.readme and (given.name or given.report):
+        raise UserError("--readme: writes README's section alone; leave the names and --report to another call")
     project, experiments = project_and_experiments(given.tier)
     with report_packages("render"):
         from reprise.report.context import load_contexts

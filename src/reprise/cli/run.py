@@ -224,7 +224,7 @@ def _part(text: str | None) -> tuple[int, int]:
     if text is None:
         return 0, 1
     first, _, second = text.partition("/")
-    if not (first.isdigit() and second.isdigit() and int(first) < int(second)):
+    if not (first.isdecimal() and second.isdecimal() and int(first) < int(second)):
         raise UserError(f"--part {text}: write I/N with I from 0 to N - 1")
     return int(first), int(second)
 
