@@ -155,6 +155,14 @@ def test_recall_is_drawn_with_the_range_of_its_replicas(context):
     assert {(8, 1.0), (8, 0.9), (72, 0.25), (72, 0.15)} <= corners
 
 
+def test_every_network_is_drawn_however_many_are_cited(context):
+    entry = context.entry("recall-gru")
+    more = {f"more-{i}": entry for i in range(3)}
+    there = replace(context, paper=context.paper.model_copy(update={"experiments": {**PAPER.experiments, **more}}))
+    (legend,) = drawn(figures.recall, there, "recall-by-distance").legends
+    assert len(legend.texts) == len(there.cited_by("recall-by-distance")) > 6
+
+
 def test_norms_and_bounds(context):
     """Of replicas with 10^-d and 10^-(d + 1), the geometric mean; where one has exactly 0, that of the others."""
     panels = {axes.get_title(loc="left"): axes for axes in drawn(lecture_jacobians.trained, context, "jacobians").axes}

@@ -21,6 +21,7 @@ from reprise.errors import UserError
 from reprise.report import style
 from reprise.report.figures.palindromes import training_curves
 from reprise.report.figures.rrntn import perplexity_against_matrices
+from reprise.report.tables.palindromes import convergence
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -143,6 +144,28 @@ def sweep(runs):
             entries[f"{mapping.replace('_', '-')}-{matrices}"] = type(PAPER.experiments["ptb-a"]).model_validate(entry)
     paper = PAPER.model_copy(update={"experiments": {"rnn-t10": PAPER.experiments["rnn-t10"], **entries}})
     return {"paper": paper, "metrics": [metric(name, 0, "perplexity", y, "test") for name, y in runs.items()]}
+
+
+def with_model(experiment: str, model: str):
+    entry = PAPER.experiments[experiment]
+    other = entry.model_copy(update={"model": entry.model.model_copy(update={"name": model})})
+    return PAPER.model_copy(update={"experiments": {**PAPER.experiments, experiment: other}})
+
+
+def test_a_model_without_a_line_is_refused(tmp_path):
+    context = make_context(tmp_path, paper=with_model("ptb-a", "new-lm"))
+    said = r"key experiments\.ptb-a\.cited_by: figure-2 has no line for the model new-lm with the map f; leave figure-2"
+    with pytest.raises(UserError, match=said):
+        perplexity_against_matrices(context, "figure-2", {})
+
+
+def test_a_model_that_the_original_had_not_is_drawn_and_named_without_it(tmp_path):
+    context = make_context(tmp_path, paper=with_model("rnn-t10", "new-cell"))
+    panel = training_curves(context, "figure-1", {"smooth": 1}).axes[0]
+    drawn = [line for line in panel.lines if len(line.get_xdata()) > 2]
+    assert drawn
+    assert not any(same_color(line.get_color(), style.ORIGINAL["color"]) for line in drawn)
+    assert convergence(context, "convergence", {"variant": ""}).reading().Model[0] == "new-cell"
 
 
 def test_the_line_breaks_where_a_k_was_not_run_and_the_legend_says_so(tmp_path):

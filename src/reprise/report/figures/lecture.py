@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,7 @@ def recall(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figu
     figure = Figure(figsize=(style.WIDTH, 3.4), layout="constrained")
     axes = figure.add_subplot()
     handles = []
-    for size, look, (name, points) in zip(_SIZES, _LOOKS, recalled.items(), strict=False):
+    for size, look, (name, points) in zip(cycle(_SIZES), cycle(_LOOKS), recalled.items(), strict=False):
         look = {**look, **_DRAWN, "markersize": size}
         if len(points):
             axes.plot(points.mean(axis=1), **look)

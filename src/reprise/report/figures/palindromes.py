@@ -91,7 +91,7 @@ def _curves(context: Context, name: str, quantity: str, original: pd.DataFrame, 
     # Neighbours share most of their window: every few, and the last, make a small file and the same curve.
     kept = sorted({*range(0, len(finished), max(1, smooth // 4)), len(finished) - 1} - {-1})
     finished = finished.iloc[kept]
-    model = _MODELS[context.paper.experiments[name].model.name]
+    model = _MODELS.get(context.paper.experiments[name].model.name)  # of another there is no original
     chosen = original[(original.model == model) & (original.sequence_length == context.setting(name, "data.length"))]
     return _Curves(
         finished=[finished[replica].dropna() for replica in finished],

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from reprise.errors import UserError
 from reprise.report import figures, reductions, style
 from reprise.report.context import Context
 from reprise.report.rounding import deviation, mean
@@ -36,11 +37,11 @@ def perplexity_against_matrices(context: Context, figure_id: str, options: Mappi
     K = 1 and K = V are the same model under either map, so that both lines begin and end there. Numbers that the paper
     gives for one of these experiments are diamonds of its line's colour. Experiments that the tier trains on another
     corpus are left out. Where a K was not run the line breaks; the legend counts those that were, and says what the
-    tier changes in the experiments that it has.
+    tier changes in the experiments that it has. A model and map without a line are refused: `UserError`.
     """
     cited = context.cited_by(figure_id)
     shown = [name for name in cited if not context.replaced_dataset(name)]
-    points = pd.DataFrame([_point(context, name) for name in shown])
+    points = pd.DataFrame([_point(context, name, figure_id) for name in shown])
     if points.empty or not points.n.sum():
         title = context.display(figure_id).title
         status = context.total(cited)
@@ -76,14 +77,19 @@ def perplexity_against_matrices(context: Context, figure_id: str, options: Mappi
     return figure
 
 
-def _point(context: Context, name: str) -> dict[str, Any]:
+def _point(context: Context, name: str, figure_id: str) -> dict[str, Any]:
     values = context.values(name, _METRIC, _SPLIT)
+    line = context.entry(name).model.name, context.setting(name, "model.mapping")
+    if line not in _SERIES:
+        remedy = f"leave {figure_id} out, or give it a line in src/reprise/report/figures/rrntn.py"
+        where = f"{context.file}: key experiments.{name}.cited_by"
+        raise UserError(f"{where}: {figure_id} has no line for the model {line[0]} with the map {line[1]}; {remedy}")
     return {
         "experiment": name,
-        "model": context.entry(name).model.name,
+        "model": line[0],
         "title": context.entry(name).title,
         "K": int(context.setting(name, "model.matrices")),
-        "mapping": context.setting(name, "model.mapping"),
+        "mapping": line[1],
         "mean": mean(values),
         "std": deviation(values),
         "n": len(values),

@@ -59,9 +59,10 @@ def _row(context: Context, name: str, variant: str) -> dict[str, Any]:
     gives_last, paper_last = context.reported(name, _LAST, SPLIT)
     median = float(np.median(first)) if len(first) else None
     low, high = clopper_pearson(len(first), status.run) if status.run else (None, None)
+    model = context.paper.experiments[name].model.name
     return {
         "experiment": run,
-        "model": _MODELS[context.paper.experiments[name].model.name],
+        "model": _MODELS.get(model, model),
         "T": context.setting(run, "data.length"),
         "steps": context.setting(run, "training.steps"),
         "paper_gives_first": gives_first,
