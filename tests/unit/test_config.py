@@ -213,6 +213,7 @@ def test_resolved_files_round_trip_and_are_checked(tmp_path):
         ["prepare", "rrntn/gru-650"],
         ["train", "rrntn/gru-650", "--replica", "0"],
         ["run", "--experiment", "rrntn/gru-650"],
+        ["estimate", "rrntn/gru-650"],
     ],
     ids=lambda command: command[0],
 )
@@ -220,3 +221,9 @@ def test_an_experiment_of_another_tier_is_looked_for_there(command, monkeypatch,
     monkeypatch.chdir(ROOT)
     assert main([*command, "--tier", "quick"]) == EXIT_USAGE
     assert "'rrntn/gru-650' is not in the tier quick; write --tier paper\n" in capsys.readouterr().err
+
+
+def test_a_paper_of_another_tier_is_looked_for_there(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    assert main(["estimate", "books", "--tier", "reduced"]) == EXIT_USAGE
+    assert "'books' is not in the tier reduced; write --tier quick or --tier paper\n" in capsys.readouterr().err

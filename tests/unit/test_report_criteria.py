@@ -45,6 +45,8 @@ def test_a_claim_says_its_kind_margin_method_and_criterion():
     )
     share = claim("threshold", share={"experiments": ["a"], "reaches": 1.0, "at_least": 0.5})
     assert criteria.decided_by(share, {}) == "Threshold: share of replicas that reach 1 above 50 %."
+    between = claim("threshold", share={"experiments": ["a"], "reaches": 1.0, "at_least": 0.5, "at_most": 0.9})
+    assert criteria.decided_by(between, {}) == "Threshold: share of replicas that reach 1 from 50 % to 90 %."
     level = claim("threshold", level={"experiments": ["a"], "at_most": 1.5})
     assert criteria.decided_by(level, {}) == "Threshold: mean below 1.5."
     whole = claim("threshold", level={"experiments": ["a"], "equals": 10000})

@@ -69,6 +69,16 @@ def test_the_list_of_experiments_has_units_on_both_sides(tmp_path):
         assert (found["theirs_value"], found["ours_value"]) == (146.7, 4.5)
 
 
+def test_the_list_of_experiments_shows_the_tests_number_where_the_paper_has_none(tmp_path):
+    there = [metric("ptb-a", 0, "cross_entropy", loss, split) for split, loss in (("train", 4.0), ("test1", 5.0))]
+    context = make_context(tmp_path, metrics=there)
+    made = {"id": "ptb-a", "title": "A", "variant": None, "status": context.status("ptb-a")}
+    metrics = [m | {"paper": ""} for m in card(context, "ptb-a").values()]
+    for shown, expected in ((metrics, 5.0), (metrics[:1], 4.0)):
+        (found,) = experiment_rows([{"id": "toy", "experiments": [made | {"metrics": shown}]}])
+        assert found["ours_value"] == expected
+
+
 def test_the_list_of_experiments_is_ordered_by_numbers_and_knows_where_there_is_none(tmp_path):
     there = [metric("ptb-a", i, "perplexity", 1234.5 + i, "test") for i in range(2)]
     there.append(metric("ptb-b", 0, "perplexity", 30.0, "test"))

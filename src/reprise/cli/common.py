@@ -35,7 +35,7 @@ def find_experiment(tier: str | None, name: str) -> tuple[Project, Resolved]:
 
 def not_in_tier(tier: str, kind: str, name: str, names: Iterable[str]) -> UserError:
     """What to say of a `kind` that is not in a tier, where it may be in another; `names` are those that are."""
-    others = [t for t in TIERS if t != tier and name in {e.id for e in project_and_experiments(t)[1]}]
+    others = [t for t in TIERS if t != tier and any(name in (e.id, e.paper) for e in project_and_experiments(t)[1])]
     if others:
         return UserError(f"'{name}' is not in the tier {tier}; write {' or '.join(f'--tier {t}' for t in others)}")
     return UserError(f"no {kind} '{name}' in the tier {tier}; {known(name, names)}")

@@ -11,10 +11,10 @@ from __future__ import annotations
 import argparse
 import os
 
-from reprise.cli.common import add_tier, project_and_experiments
+from reprise.cli.common import add_tier, not_in_tier, project_and_experiments
 from reprise.config.resolve import other_tiers
 from reprise.config.resolved import Resolved
-from reprise.errors import UserError, known
+from reprise.errors import UserError
 from reprise.estimate.calibration import calibration
 from reprise.estimate.estimates import MODEL, Estimate, estimates, hours, summary
 from reprise.estimate.gpu_model import GPUS
@@ -40,7 +40,7 @@ def run(given: argparse.Namespace) -> None:
     names = {e.id for e in experiments} | {e.paper for e in experiments}
     for name in given.name:
         if name not in names:
-            raise UserError(f"no paper or experiment '{name}' in this tier; {known(name, names)}")
+            raise not_in_tier(project.config.tier, "paper or experiment", name, names)
     chosen = [e for e in experiments if not given.name or {e.id, e.paper} & set(given.name)]
     gpu = GPUS[given.gpu] if given.gpu else None
     with Console(stderr=True).status("") as status:

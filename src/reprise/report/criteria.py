@@ -97,10 +97,10 @@ def decided_by(claim: Claim, found: Mapping[str, Any]) -> str:
 
 
 def _bound(bound: Bound, what: str) -> str:
+    shown = percent if "share" in what else number
     if (exact := getattr(bound, "equals", None)) is not None:
-        return f"{what} exactly {number(exact)}"
+        return f"{what} exactly {shown(exact)}"
     if None not in (bound.at_least, bound.at_most):
-        return f"{what} from {number(bound.at_least)} to {number(bound.at_most)}"
+        return f"{what} from {shown(bound.at_least)} to {shown(bound.at_most)}"
     floor = bound.at_least is not None
-    value = bound.at_least if floor else bound.at_most
-    return f"{what} {'above' if floor else 'below'} {percent(value) if 'share' in what else number(value)}"
+    return f"{what} {'above' if floor else 'below'} {shown(bound.at_least if floor else bound.at_most)}"

@@ -66,7 +66,7 @@ def experiment_rows(papers: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]
     for paper in papers:
         for card in paper["experiments"]:
             status = card["status"]
-            first = next((m for m in card["metrics"] if m["paper"]), None) or next(iter(card["metrics"]), None)
+            first = min(card["metrics"], key=_rank, default=None)
             state = "diverged" if status.diverged and not status.finished else "complete" if not status.missing else ""
             rows.append(
                 {
@@ -85,3 +85,8 @@ def experiment_rows(papers: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]
                 }
             )
     return rows
+
+
+def _rank(metric: Mapping[str, Any]) -> tuple[bool, bool, bool]:
+    """Before others stand metrics with a number of the paper's, then those of tests, then those of validation."""
+    return not metric["paper"], not metric["split"].startswith("test"), metric["split"] != "valid"
