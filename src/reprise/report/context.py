@@ -50,6 +50,11 @@ class Status:
         return self.run + self.missing
 
     @property
+    def only_diverged(self) -> bool:
+        """Whether replicas ran and not one of them finished."""
+        return bool(self.diverged) and not self.finished
+
+    @property
     def absence(self) -> str:
         """What stands where a result would, when no replica has run."""
         if not self.wanted:

@@ -67,7 +67,7 @@ def experiment_rows(papers: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]
         for card in paper["experiments"]:
             status = card["status"]
             first = min(card["metrics"], key=_rank, default=None)
-            state = "diverged" if status.diverged and not status.finished else "complete" if not status.missing else ""
+            state = "diverged" if status.only_diverged else "complete" if not status.missing else ""
             rows.append(
                 {
                     "paper": paper["id"],

@@ -55,6 +55,7 @@ def page(project: Project, contexts: Mapping[str, Context]) -> str:
     totals = {
         k: sum(getattr(card["status"], k) for card in cards) for k in ("finished", "diverged", "missing", "wanted")
     }
+    index = overview.experiment_rows(papers)
     return environment.get_template("page.html.j2").render(
         tier=project.config.tier,
         tier_text=TIERS[project.config.tier],
@@ -67,8 +68,8 @@ def page(project: Project, contexts: Mapping[str, Context]) -> str:
         kinds=overview.KINDS,
         claims=overview.claim_rows(contexts.values()),
         criteria=criteria.key(),
-        index=overview.experiment_rows(papers),
-        linked={f"{paper['id']}-{card['id']}" for paper in papers for card in paper["experiments"]},
+        index=index,
+        linked={row["anchor"] for row in index},
         table_styles=interactive.styles(),
         table_script=interactive.module_url(),
     )
