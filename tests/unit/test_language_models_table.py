@@ -45,7 +45,8 @@ def test_the_deviation_of_two_replicas_that_agree_is_not_the_measure(tmp_path):
     share = math.sqrt((18 / 142**2 + 0.005 / 126.05**2) / 3)
     pooled = share * 126.05
     assert raw.gap_in_std["ptb-c"] == pytest.approx((126.05 - 131.2) / pooled)
-    said = "Borrowed deviation of one replica: 1.73 % of the perplexity with 3 degrees of freedom (C)."
+    said = "Borrowed deviation of one replica: 1.73 % of the perplexity with 3 degrees of freedom, "
+    said += "pooled over the family, whose members' own differ (Bartlett's test: p = 0.037) (C)."
     assert said in table.notes
     assert 100 * share == pytest.approx(1.73, abs=0.005)
     # The interval has the freedom of the pool: 3.1824 errors, not the 12.7 of the two replicas of C alone.

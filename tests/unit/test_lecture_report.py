@@ -218,3 +218,10 @@ def test_where_all_that_ran_diverged_the_frame_says_so(tmp_path, function, figur
     diverged = metric(experiment, 0, "", None, "", status="diverged")
     (axes,) = drawn(function, contexts(tmp_path, [diverged], [])["lecture"], figure).axes
     assert [text.get_text() for text in axes.texts] == ["diverged"]
+
+
+def test_records_that_have_lost_their_curves_leave_panels_empty(context):
+    there = replace(context, curves=context.curves.iloc[:0])
+    assert not any(axes.lines for axes in drawn(figures.ngrams, there, "ngram-orders").axes)
+    (axes,) = drawn(figures.error_surface, there, "figure-7").axes
+    assert not axes.lines

@@ -42,6 +42,17 @@ def test_a_lone_replica_borrows_the_deviation_of_its_family_and_says_so(metric):
     assert found.verdict == REPRODUCED
 
 
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [([18.0, 20.0, 22.5], "over the family)"), ([10.0, 20.0, 32.0], "own differ (Bartlett's test: p = 0.013))")],
+)
+def test_a_family_whose_members_deviations_differ_is_said_to_be_so(other, words):
+    # p by scipy.stats.bartlett of the shares of the means: 0.21 and 0.013.
+    family = [runs("c", [19.0, 20.0, 20.5]), runs("d", other), runs("e", [20.0])]
+    found = decide(A_BELOW_B, runs("a", [10.0]), runs("b", [20.0]), *family)
+    assert words in found.sentence
+
+
 def test_two_that_borrow_from_one_family_count_its_freedom_once():
     # Were the two taken for independent, the error would have 6 degrees of freedom: 2.447 errors, not 3.182.
     family = [runs("c", [19.0, 21.0]), runs("d", [19.0, 20.0, 21.0])]

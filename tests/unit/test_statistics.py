@@ -12,6 +12,7 @@ from scipy import stats
 from reprise.evidence.statistics import (
     Estimate,
     Spread,
+    bartlett,
     binomial,
     clopper_pearson,
     combine,
@@ -81,6 +82,20 @@ def test_pooled_variance_by_hand():
     assert found.deviation == pytest.approx(math.sqrt(8 / 3))
     assert pooled([[1.0], []]) is None
     assert spread([1.0]) is None
+
+
+def test_equal_variances_are_tested_as_by_scipy():
+    samples = [[1.0, 3.0, 2.5], [2.0, 2.1, 5.0, 4.0], [9.0, 9.4]]
+    assert bartlett([*samples, [7.0], []]) == pytest.approx(stats.bartlett(*samples).pvalue)
+    assert bartlett([[1.0, 2.0], [3.0]]) is None
+    assert bartlett([[1.0, 1.0], [3.0, 3.0]]) is None
+    assert bartlett([[1.0, 1.0], [3.0, 4.0]]) == 0.0
+
+
+def test_variances_that_are_equal_are_doubted_as_often_as_the_level_says():
+    tables = np.random.default_rng(0).normal(5.0, 2.0, (4000, 4, 3))
+    doubted = np.mean([bartlett(table) < 0.05 for table in tables])
+    assert doubted == pytest.approx(0.05, abs=4 * math.sqrt(0.05 * 0.95 / 4000))
 
 
 def test_two_that_share_one_variance_have_its_freedom():

@@ -7,6 +7,9 @@ place of the family's many, a second replica would weaken a claim. Under an alte
 experiment as chosen, if that has more: were it the family's, which may be far smaller, a verdict would change for
 another reason than the alternative.
 
+That a family has one variance is an assumption. Bartlett's test looks at it, and where its p value is below `DOUBT` the
+words for the lender say so. The verdict stays as it is, but its reader knows that it rests on a mean of variances.
+
 A perplexity's deviation is lent as a share of it. Replicas differ in their cross-entropy, of which the perplexity is
 the exponential: it differs by so many per cent, be it 12 or 120.
 """
@@ -17,13 +20,16 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from reprise.evidence.runs import Quantity, Runs
-from reprise.evidence.statistics import Spread, mean, pooled, spread
+from reprise.evidence.statistics import Spread, bartlett, mean, pooled, spread
 
 FAMILY, CHOICE = "pooled over the family", "as under the assumptions as chosen"
 """Lenders of a deviation, in words."""
 
 ENOUGH = 2
 """Degrees of freedom, of three replicas, from which on an experiment's own deviation is taken."""
+
+DOUBT = 0.05
+"""p value of Bartlett's test below which a family's one variance is called in question."""
 
 Terms = Sequence[tuple[float, Quantity]]
 """An experiment's part of a contrast: the weighted sum of some of its metrics."""
@@ -60,14 +66,15 @@ def deviations(
     own |= {name: Known(name, Spread(0.0, 1)) for name in counted}
     keys = {name: (runs[name].family, _shape(terms)) for name, terms in parts.items() if name not in counted}
     few = [name for name in keys if _freedom(own[name].spread) < ENOUGH]
-    families = {key: _family(everyone, *key) for key in {keys[name] for name in few}}
+    samples = {key: _family(everyone, *key) for key in {keys[name] for name in few}}
+    families = {key: pooled(found) for key, found in samples.items()}
     borrows = {
         keys[name]
         for name in few
         if own[name].spread is None or _freedom(families[keys[name]]) > _freedom(own[name].spread)
     }
     lent = {
-        name: Known(key, families[key], _unit(parts[name], runs[name]), FAMILY)
+        name: Known(key, families[key], _unit(parts[name], runs[name]), _lender(samples[key]))
         for name, key in keys.items()
         if key in borrows
     }
@@ -85,13 +92,22 @@ def _own(name: str, terms: Terms, runs: Runs, chosen: Runs | None) -> Known:
     return Known(name, lent, _unit(terms, runs) / _unit(terms, chosen), CHOICE)
 
 
-def _family(everyone: Collection[Runs], family: tuple[str, ...] | None, shape: tuple) -> Spread | None:
-    """The variance of one replica of a family, in its `_unit`."""
+def _family(everyone: Collection[Runs], family: tuple[str, ...] | None, shape: tuple) -> list[list[float]]:
+    """The numbers of every member of a family, in its `_unit`."""
     members = (runs for runs in everyone if family is not None and runs.family == family)
     samples = [list(member.combined(shape).values()) for member in members]
     if _in_proportion(shape):
         samples = [[value / mean(sample) for value in sample] for sample in samples]
-    return pooled(samples)
+    return samples
+
+
+def _lender(samples: Sequence[Sequence[float]]) -> str:
+    """The family in words, with the p value of its members' one variance where that is in question."""
+    p = bartlett(samples)
+    if p is None or p >= DOUBT:
+        return FAMILY
+    said = f"= {p:.2g}" if p >= 0.001 else "< 0.001"
+    return f"{FAMILY}, whose members' own differ (Bartlett's test: p {said})"
 
 
 def _shape(terms: Terms) -> tuple[tuple[float, Quantity], ...]:

@@ -84,6 +84,24 @@ def pooled(samples: Sequence[Sequence[float]]) -> Spread | None:
     return Spread(sum(s.variance * s.freedom for s in found) / freedom, freedom) if found else None
 
 
+def bartlett(samples: Sequence[Sequence[float]]) -> float | None:
+    """The p value of samples of one normal law each that all have the same variance; None for fewer than two of them.
+
+    Bartlett, "Properties of sufficiency and statistical tests" (Proc. R. Soc. A 160, 1937). Of samples that have no
+    variance at all it says nothing, and one that has none beside others that have is certain to differ.
+    """
+    found = [s for s in map(spread, samples) if s]
+    if len(found) < 2 or not any(s.variance for s in found):
+        return None
+    if not all(s.variance for s in found):
+        return 0.0
+    freedom = sum(s.freedom for s in found)
+    whole = pooled(samples).variance
+    distance = sum(s.freedom * math.log(whole / s.variance) for s in found)
+    correction = 1 + (sum(1 / s.freedom for s in found) - 1 / freedom) / (3 * (len(found) - 1))
+    return float(special.chdtrc(len(found) - 1, distance / correction))
+
+
 def combine(value: float, parts: Sequence[tuple[float, Spread]]) -> Estimate:
     """An estimate whose variance is the sum of factor * variance over independent variance estimates.
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reprise.config.claims import Bound, Claim
+from reprise.evidence.seed_spread import DOUBT
 from reprise.evidence.unit_audit import CLEAR
 from reprise.evidence.verdicts import (
     CONTRADICTED,
@@ -69,7 +70,8 @@ def key() -> list[tuple[str, str]]:
             "Seeds, folds",
             "seeds are independent replicas, their degrees of freedom after Welch and Satterthwaite; one or two "
             "borrow the deviation of their family (same model, dataset and task), that of a perplexity as a share of "
-            "it. Folds are paired, their variance after Nadeau and Bengio. ± in tables is from the same.",
+            f"it; where Bartlett's test finds that its members' own differ (p below {DOUBT:g}), the sentence says so. "
+            "Folds are paired, their variance after Nadeau and Bengio. ± in tables is from the same.",
         ),
         (
             "Diverged",

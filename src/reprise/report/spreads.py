@@ -127,14 +127,14 @@ def deviations(
 
     Of perplexities, whose `means` are given, they are borrowed in proportion and told in per cent.
     """
-    groups: dict[tuple[str, float], list[str]] = {}
+    groups: dict[tuple[str, float, str], list[str]] = {}
     for (title, std, freedom, lender), mean_ in zip(found, repeat(None) if means is None else means, strict=False):
         if isinstance(lender, str):  # a column of a frame has NaN where there is none
             text = significant(std, 3) if mean_ is None else f"{significant(100 * std / mean_, 3)} % of the perplexity"
-            groups.setdefault((text, freedom), []).append(title)
+            groups.setdefault((text, freedom, lender), []).append(title)
     said = [
-        f"{text} with {plural(int(freedom), 'degree')} of freedom ({'; '.join(dict.fromkeys(titles))})"
-        for (text, freedom), titles in groups.items()
+        f"{text} with {plural(int(freedom), 'degree')} of freedom, {lender} ({'; '.join(dict.fromkeys(titles))})"
+        for (text, freedom, lender), titles in groups.items()
     ]
     return [f"Borrowed deviation of one {of}: {', '.join(said)}."] if said else []
 

@@ -83,6 +83,8 @@ def _stored(axes: Axes, context: Context, names: list[str]) -> None:
         axes.annotate(f"n = {n}", last, place, textcoords="offset points", va="center", fontsize=6.5)
     axes.set(title="different n-grams", xscale="log", yscale="log", xlabel="words of training text, thousands")
     sizes = stored[1].index
+    if sizes.empty:
+        return
     axes.set_xlim(sizes[0] * 0.8, sizes[-1] * 2.6)
     axes.xaxis.set_major_locator(FixedLocator(sizes))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1000:.0f}"))
@@ -128,11 +130,12 @@ def recall(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figu
 def error_surface(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """The error over weight and bias as shades, and both paths; and the error update by update."""
     (name,) = context.cited_by(figure_id)
-    if not context.status(name).finished:
+    w, b, error = _surface(context, name)
+    paths = ("plain", "clipped")
+    if not error.size or any(context.points(name, "error", path).empty for path in paths):
         return figures.absent(context, figure_id, [name])
     figure = Figure(figsize=(style.WIDTH, 3.3), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.35, 1))
-    w, b, error = _surface(context, name)
     shades = left.pcolormesh(w, b, error.T, cmap="Greys", shading="gouraud", rasterized=True, vmin=0)
     figure.colorbar(shades, ax=left, label="error", pad=0.02)
     looks = {"plain": {**_LOOKS[1], "markersize": 4.5}, "clipped": {**_LOOKS[0], "markersize": 2}}

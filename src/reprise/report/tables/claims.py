@@ -48,7 +48,7 @@ def verdicts(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     notes = [f"Of {plural(len(rows), 'claim')}: {', '.join(f'{n} {verdict}' for verdict, n in counts.most_common())}."]
     if any(_tests_several(context.claims[row["claim"]]) for row in rows):
         notes.append(_TOGETHER)
-    notes += [f"{row['claim']}: {row['criterion'].strip()}" for row in rows if row["criterion"]]
+    notes += [f"{row['claim']}: {row['criterion'].strip().removesuffix('.')}." for row in rows if row["criterion"]]
     return Table(_COLUMNS, frame, notes if rows else [])
 
 

@@ -181,7 +181,7 @@ def recall(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
         asked = [f"{metric} {split}" for split, metric in quantities.values()]
         about[name] = asked
         rows.append(row | counted(context.status(name)))
-    far = max(longest.values())
+    far = " or ".join(str(distance) for distance in sorted(set(longest.values())))
     columns = [
         Column("Network", lambda row: row["title"], words=True),
         Column(f"Recalled ± {INTERVAL}: sentence 1, {FIXED} words", _accuracy("sentence_1")),
