@@ -95,10 +95,9 @@ def bartlett(samples: Sequence[Sequence[float]]) -> float | None:
         return None
     if not all(s.variance for s in found):
         return 0.0
-    freedom = sum(s.freedom for s in found)
-    whole = pooled(samples).variance
-    distance = sum(s.freedom * math.log(whole / s.variance) for s in found)
-    correction = 1 + (sum(1 / s.freedom for s in found) - 1 / freedom) / (3 * (len(found) - 1))
+    whole = pooled(samples)
+    distance = sum(s.freedom * math.log(whole.variance / s.variance) for s in found)
+    correction = 1 + (sum(1 / s.freedom for s in found) - 1 / whole.freedom) / (3 * (len(found) - 1))
     return float(special.chdtrc(len(found) - 1, distance / correction))
 
 

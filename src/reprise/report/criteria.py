@@ -21,6 +21,7 @@ from reprise.evidence.verdicts import (
     TAIL,
 )
 from reprise.evidence.wording import margin_words, number, percent
+from reprise.report.words import sentence
 
 
 def key() -> list[tuple[str, str]]:
@@ -94,8 +95,8 @@ def decided_by(claim: Claim, found: Mapping[str, Any]) -> str:
         asked.append(f"{margin_words(kind, claim.margin)} ({claim.margin.origin})")
     head = f"{kind}: {', '.join(asked)}" if asked else kind
     sentences = [head, found.get("method") or ""]
-    sentences += [f"criterion: {claim.criterion.strip()}"] if claim.criterion else []
-    return " ".join(f"{text[0].upper()}{text[1:].removesuffix('.')}." for text in sentences if text)
+    sentences += [f"criterion: {claim.criterion}"] if claim.criterion else []
+    return " ".join(sentence(text[0].upper() + text[1:]) for text in sentences if text)
 
 
 def _bound(bound: Bound, what: str) -> str:

@@ -20,6 +20,7 @@ from reprise.report.context import NOT_RUN, Context, of_experiment
 from reprise.report.equations import equation
 from reprise.report.measured import metrics
 from reprise.report.thumbnails import described, training_curve
+from reprise.report.words import sentence
 
 TEMPLATES = Path(__file__).with_name("templates")
 TIERS = {
@@ -46,7 +47,7 @@ def page(project: Project, contexts: Mapping[str, Context]) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["sentence"] = lambda text: f"{text.strip().rstrip('.')}."
+    environment.filters["sentence"] = sentence
     environment.filters["natural"] = natural
     folder = project.root / "results" / project.config.tier
     there = list(entries(project.papers, project.root).values())

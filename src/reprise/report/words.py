@@ -1,4 +1,4 @@
-"""Words that tables share: how many replicas there are of those that a tier asks for, and what settings mean."""
+"""Words that tables share: how many replicas there are of those asked for, what settings mean, and full stops."""
 
 from __future__ import annotations
 
@@ -32,6 +32,11 @@ _NUMBERS = {
     "top_types": "M = {}",
     "batch_size": "{} windows in a step",
 }
+
+
+def sentence(text: str) -> str:
+    """The text with one full stop at its end, whether it had one or not."""
+    return f"{text.strip().removesuffix('.')}."
 
 
 def setting(name: str, value: Any) -> str:

@@ -131,14 +131,13 @@ def error_surface(context: Context, figure_id: str, options: Mapping[str, Any]) 
     """The error over weight and bias as shades, and both paths; and the error update by update."""
     (name,) = context.cited_by(figure_id)
     w, b, error = _surface(context, name)
-    paths = ("plain", "clipped")
-    if not error.size or any(context.points(name, "error", path).empty for path in paths):
+    looks = {"plain": {**_LOOKS[1], "markersize": 4.5}, "clipped": {**_LOOKS[0], "markersize": 2}}
+    if not error.size or any(context.points(name, "error", path).empty for path in looks):
         return figures.absent(context, figure_id, [name])
     figure = Figure(figsize=(style.WIDTH, 3.3), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.35, 1))
     shades = left.pcolormesh(w, b, error.T, cmap="Greys", shading="gouraud", rasterized=True, vmin=0)
     figure.colorbar(shades, ax=left, label="error", pad=0.02)
-    looks = {"plain": {**_LOOKS[1], "markersize": 4.5}, "clipped": {**_LOOKS[0], "markersize": 2}}
     labels = {"plain": "gradient descent", "clipped": "with Algorithm 1"}
     for path, look in looks.items():
         at = {column: context.points(name, column, path).iloc[:, 0] for column in ("weight", "bias", "error")}

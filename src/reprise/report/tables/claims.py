@@ -13,6 +13,7 @@ from reprise.report import verdicts as verdicts_of
 from reprise.report.context import Context
 from reprise.report.rounding import NONE, plural
 from reprise.report.tables import Column, Table
+from reprise.report.words import sentence
 
 
 def verdicts(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
@@ -48,7 +49,7 @@ def verdicts(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     notes = [f"Of {plural(len(rows), 'claim')}: {', '.join(f'{n} {verdict}' for verdict, n in counts.most_common())}."]
     if any(_tests_several(context.claims[row["claim"]]) for row in rows):
         notes.append(_TOGETHER)
-    notes += [f"{row['claim']}: {row['criterion'].strip().removesuffix('.')}." for row in rows if row["criterion"]]
+    notes += [f"{row['claim']}: {sentence(row['criterion'])}" for row in rows if row["criterion"]]
     return Table(_COLUMNS, frame, notes if rows else [])
 
 
