@@ -139,7 +139,7 @@ class Stack:
             return answers
         except (RuntimeError, MemoryError) as error:
             if beyond_memory(error):
-                raise OutOfMemory(str(error).splitlines()[0]) from error
+                raise OutOfMemory(str(error).partition("\n")[0]) from error
             raise
 
     @torch.no_grad()
