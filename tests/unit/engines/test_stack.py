@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,17 +13,16 @@ from torch.nn import functional
 
 from reprise.data.corpus import Split
 from reprise.data.names import Names
-from reprise.engines.stack import Member, OutOfMemory, Stack, join
+from reprise.engines.stack import Member, Stack, join
 from reprise.kernels import gated, layerwise, loglinear, sequence, window
 from reprise.kernels.packed_reference import PaddedEngine
 from reprise.kernels.packing import PackedBatch, pack
 from reprise.kernels.reference import ReferenceEngine
 from reprise.kernels.subsequences import Subsequences
-from reprise.models import bidirectional, gso_start, mrnn, rntn, translation
+from reprise.models import bidirectional, gso_start, mrnn, recurrent, rntn, stacked_lstm, translation
 from reprise.models import gated as gated_models
 from reprise.models import gso as gso_models
 from reprise.models import loglinear as loglinear_models
-from reprise.models import recurrent, stacked_lstm
 from reprise.models import window as window_models
 from reprise.models.elman import Elman
 from reprise.models.initialisation import initialise_by_fan_in
@@ -32,7 +30,6 @@ from reprise.models.lexicon import Lexicon, Sparse
 from reprise.models.lstm import LSTM
 from reprise.models.pooling import SentenceClassifier
 from reprise.training.pair_batches import Pairs
-from reprise.training.protocol import Diverged
 from reprise.training.rmsprop import TensorFlowRMSProp, clip_by_global_norm
 
 CPU = torch.device("cpu")
@@ -78,7 +75,9 @@ def hold(
         mine = member.export()
         assert mine.keys() == parameters.keys()
         for name, value in parameters.items():
-            assert torch.linalg.vector_norm(mine[name] - value) <= tolerance * (1 + torch.linalg.vector_norm(value)), name
+            assert torch.linalg.vector_norm(mine[name] - value) <= tolerance * (1 + torch.linalg.vector_norm(value)), (
+                name
+            )
 
 
 def numbers(found: Any) -> Tensor:
@@ -193,7 +192,10 @@ def test_log_linear(ends: tuple[str, str], top: int, scheme: str, dtype: torch.d
     tags = Sparse.of(draw.random((V, 6)) < 0.4)
     counts = draw.integers(1, 50, V)
     lexicon = Lexicon(
-        [str(i) for i in range(V)], list("abcdef"), dict.fromkeys(("corpus", "train"), counts), {"corpus": tags, "train": tags}
+        [str(i) for i in range(V)],
+        list("abcdef"),
+        dict.fromkeys(("corpus", "train"), counts),
+        {"corpus": tags, "train": tags},
     )
     options = {"input": ends[0], "output": ends[1], "background": "corpus", "features_from": "corpus"}
     sizes = {"top_types": top, "word_identity": bool(top), "embedding_size": 5, "hidden_size": 6, "layers": 2}

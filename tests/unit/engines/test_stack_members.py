@@ -12,10 +12,10 @@ from torch import Tensor
 
 from reprise.engines.stack import Member, OutOfMemory, Stack, join
 from reprise.engines.stack.lockstep import Lockstep
+from reprise.kernels.subsequences import Subsequences
 from reprise.models.initialisation import initialise_by_fan_in
 from reprise.models.lstm import LSTM
 from reprise.models.rntn import RNTN, initialise
-from reprise.kernels.subsequences import Subsequences
 from reprise.training.protocol import Diverged
 
 CPU = torch.device("cpu")
@@ -148,7 +148,10 @@ def test_a_step_touches_the_rows_that_it_reads_alone() -> None:
     member = join(stack, "subsequence-sgd", model, {"loss_reduction": "sum"})
     seen: list[dict[str, tuple[int, ...]]] = []
     loss = member.family.loss
-    member.family.loss = lambda p, batch: (seen.append({name: tuple(v.shape) for name, v in p.items()}), loss(p, batch))[1]
+    member.family.loss = lambda p, batch: (
+        seen.append({name: tuple(v.shape) for name, v in p.items()}),
+        loss(p, batch),
+    )[1]
     x = torch.tensor([7, 400, 7, 999], dtype=torch.int32).numpy()
     data = Subsequences(x, x, torch.tensor([0, 4]).numpy(), torch.tensor([True]).numpy())
     before = member.export()

@@ -20,7 +20,7 @@ __all__ = ["NAME", "Member", "OutOfMemory", "Stack", "join"]
 
 
 def join(stack: Stack, protocol: str, model: nn.Module, options: Mapping[str, Any]) -> Member:
-    """The engine of a replica of `protocol` in this stack: `model` has its first weights, `options` are the protocol's."""
+    """The engine of a replica in this stack: `model` has its first weights, `options` are those of `protocol`."""
     clip = options.get("clip_norm", 0.0)
     match protocol:
         case "final-digit":

@@ -1,4 +1,4 @@
-"""What a family of models is to a stack: the loss of its readable model, its optimiser, and how batches lie side by side."""
+"""How a stack computes a family of models: a loss of the readable model, an optimiser, batches side by side."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class SGD:
 
     def update(self, p: Tensor, g: Tensor, kept: Kept, scalars: Sequence[Tensor]) -> tuple[Tensor, Kept]:
         (rate,) = scalars
-        return p - along(rate, p) * g, ()
+        return torch.addcmul(p, along(rate, p), g, value=-1), ()
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,10 @@ class Adam:
 
     def update(self, p: Tensor, g: Tensor, kept: Kept, scalars: Sequence[Tensor]) -> tuple[Tensor, Kept]:
         size, root = (along(value, p) for value in scalars)
-        m = kept[0] + (g - kept[0]) * (1 - self.beta_1)
-        v = self.beta_2 * kept[1] + (1 - self.beta_2) * g * g
-        return p - size * m / (v.sqrt() / root + self.epsilon), (m, v)
+        m = torch.lerp(kept[0], g, 1 - self.beta_1)
+        v = (self.beta_2 * kept[1]).addcmul_(g, g, value=1 - self.beta_2)
+        beside = v.sqrt().div_(root).add_(self.epsilon)
+        return torch.addcmul(p, size, m / beside, value=-1), (m, v)
 
 
 @dataclass(frozen=True)
@@ -81,9 +82,9 @@ class RMSProp:
 
     def update(self, p: Tensor, g: Tensor, kept: Kept, scalars: Sequence[Tensor]) -> tuple[Tensor, Kept]:
         rate = along(scalars[0], p)
-        s = self.rho * kept[0] + (1 - self.rho) * g * g
-        root = (s + self.epsilon).sqrt() if self.inside else s.sqrt() + self.epsilon
-        return p - rate * g / root, (s,)
+        s = (self.rho * kept[0]).addcmul_(g, g, value=1 - self.rho)
+        root = (s + self.epsilon).sqrt_() if self.inside else s.sqrt().add_(self.epsilon)
+        return torch.addcmul(p, rate, g / root, value=-1), (s,)
 
 
 Optimiser = SGD | Adam | RMSProp

@@ -16,6 +16,7 @@ from torch.func import grad_and_value, vmap
 
 from reprise.engines.stack.family import Family
 from reprise.engines.stack.lockstep import Lockstep
+from reprise.engines.stack.optimisers import along
 from reprise.engines.stack.programs import Programs, Tensors
 from reprise.errors import beyond_memory
 
@@ -173,7 +174,7 @@ class Stack:
         with torch.no_grad():
             if self.family.clip is not None:
                 factors = self.family.clip.factors(list(gradients.values()))
-                gradients = {name: g * _along(factors, g) for name, g in gradients.items()}
+                gradients = {name: g * along(factors, g) for name, g in gradients.items()}
             self.steps.add_(1 if active is None else active.to(self.steps.dtype))
             scalars = self.family.optimiser.scalars(rate, self.steps)
             for name, p in before.items():
@@ -287,7 +288,3 @@ class Member:
 
     def _slot(self) -> int | None:
         return None if self.own or self not in self.stack.members else self.stack.slot(self)
-
-
-def _along(values: Tensor, like: Tensor) -> Tensor:
-    return values.to(like.dtype).view(-1, *[1] * (like.dim() - 1))

@@ -37,7 +37,7 @@ class PalindromeMember(Member):
         super().__init__(stack, PalindromeFamily(model, Adam(), Clip(clip_norm, _AS_TORCH_CLIPS)), model)
 
     def update(self, x: Tensor, y: Tensor, learning_rate: float) -> tuple[float, int]:
-        """One update on symbols x (T, B) and classes y (B,): the mean loss in nats, and how many are right, before it."""
+        """One update on symbols x (T, B), classes y (B,): the mean loss in nats before it, and how many are right."""
         found = self.ask("train", x=x, y=y, rate=learning_rate)
         return float(found["loss"]), int(found["right"])
 

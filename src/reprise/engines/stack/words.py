@@ -76,7 +76,9 @@ class SubsequenceFamily(Family):
         first = torch.full_like(h, self.h_0)
         masks = self._masks(stack, every, like) if some["dropout"] else None
         x, y = (torch.from_numpy(a.astype(np.int64)).to(stack.device) for a in (data.inputs, data.targets))
-        lists = [self._lists(data.inputs[begin:end]) for begin, end in zip(data.offsets, data.offsets[1:], strict=False)]
+        lists = [
+            self._lists(data.inputs[begin:end]) for begin, end in zip(data.offsets, data.offsets[1:], strict=False)
+        ]
         names = list(lists[0]) if lists else []
         # one transfer a list, not one a subsequence
         ends = {name: np.cumsum([0] + [len(some[name]) for some in lists]) for name in names}
@@ -140,7 +142,12 @@ class GatedFamily(Family):
 
     def __init__(self, model: GatedLanguageModel, reduction: str, clip_norm: float) -> None:
         super().__init__(model, SGD(), Clip(clip_norm), reduction=reduction)
-        self.V, self.K, self.states, self.matrix_index = model.vocabulary, model.matrices, model.states, model.matrix_index
+        self.V, self.K, self.states, self.matrix_index = (
+            model.vocabulary,
+            model.matrices,
+            model.states,
+            model.matrix_index,
+        )
         self.of_matrix = (f"U_h{model.candidate}", f"b_h{model.candidate}") if self.K > 1 else ()
         self.rows = {"E": "words"} | dict.fromkeys(self.of_matrix, "matrices")
         if self.K > 1:  # a word is read as its number among those of the window; each of these has its matrix
