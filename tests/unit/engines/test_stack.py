@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,14 +12,18 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reprise.data.corpus import Split
-from reprise.data.names import Names
+from reprise.data.synthetic.names import Names
+from reprise.engines.books import layerwise
+from reprise.engines.gated import choose as gated
+from reprise.engines.gso.packing import PackedBatch, pack
+from reprise.engines.gso.reference import PaddedEngine
+from reprise.engines.lecture import window
+from reprise.engines.loglinear import choose as loglinear
+from reprise.engines.palindromes import native as sequence
+from reprise.engines.rntn.reference import ReferenceEngine
+from reprise.engines.rntn.subsequences import Subsequences
 from reprise.engines.stack import Member, Stack, join
-from reprise.kernels import gated, layerwise, loglinear, sequence, window
-from reprise.kernels.packed_reference import PaddedEngine
-from reprise.kernels.packing import PackedBatch, pack
-from reprise.kernels.reference import ReferenceEngine
-from reprise.kernels.subsequences import Subsequences
-from reprise.models import bidirectional, gso_start, mrnn, recurrent, rntn, stacked_lstm, translation
+from reprise.models import bidirectional, deep_lstm, gso_start, mrnn, recurrent, rntn, translation
 from reprise.models import gated as gated_models
 from reprise.models import gso as gso_models
 from reprise.models import loglinear as loglinear_models
@@ -29,7 +33,7 @@ from reprise.models.initialisation import initialise_by_fan_in
 from reprise.models.lexicon import Lexicon, Sparse
 from reprise.models.lstm import LSTM
 from reprise.models.pooling import SentenceClassifier
-from reprise.training.pair_batches import Pairs
+from reprise.training.protocols.pair_batches import Pairs
 from reprise.training.rmsprop import TensorFlowRMSProp, clip_by_global_norm
 
 CPU = torch.device("cpu")
@@ -54,8 +58,8 @@ class Working:
 
 
 @pytest.fixture(params=[torch.float32, torch.float64], ids=["float32", "float64"])
-def dtype(request: pytest.FixtureRequest) -> Iterator[torch.dtype]:
-    yield request.param
+def dtype(request: pytest.FixtureRequest) -> torch.dtype:
+    return request.param
 
 
 def hold(
@@ -75,9 +79,8 @@ def hold(
         mine = member.export()
         assert mine.keys() == parameters.keys()
         for name, value in parameters.items():
-            assert torch.linalg.vector_norm(mine[name] - value) <= tolerance * (1 + torch.linalg.vector_norm(value)), (
-                name
-            )
+            off, size = (torch.linalg.vector_norm(tensor) for tensor in (mine[name] - value, value))
+            assert off <= tolerance * (1 + size), name
 
 
 def numbers(found: Any) -> Tensor:
@@ -191,12 +194,8 @@ def test_log_linear(ends: tuple[str, str], top: int, scheme: str, dtype: torch.d
     draw, V = np.random.default_rng(1), 25
     tags = Sparse.of(draw.random((V, 6)) < 0.4)
     counts = draw.integers(1, 50, V)
-    lexicon = Lexicon(
-        [str(i) for i in range(V)],
-        list("abcdef"),
-        dict.fromkeys(("corpus", "train"), counts),
-        {"corpus": tags, "train": tags},
-    )
+    types, both = [str(i) for i in range(V)], ("corpus", "train")
+    lexicon = Lexicon(types, list("abcdef"), dict.fromkeys(both, counts), dict.fromkeys(both, tags))
     options = {"input": ends[0], "output": ends[1], "background": "corpus", "features_from": "corpus"}
     sizes = {"top_types": top, "word_identity": bool(top), "embedding_size": 5, "hidden_size": 6, "layers": 2}
     torch.set_default_dtype(dtype)  # of the readable model's sparse matrices
@@ -248,8 +247,8 @@ def test_palindromes(network: type[nn.Module], dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
 def test_books(activation: str, start: str, dtype: torch.dtype) -> None:
     laws = {"kernel_law": "glorot-uniform", "output_law": "fan-in-truncated-normal"}
-    make = lambda: stacked_lstm.StackedLSTM(12, 6, 2, activation, 1.0, **laws)  # noqa: E731
-    models = made(make, stacked_lstm.initialise, dtype)
+    make = lambda: deep_lstm.StackedLSTM(12, 6, 2, activation, 1.0, **laws)  # noqa: E731
+    models = made(make, deep_lstm.initialise, dtype)
     options = {"mean_square_start": start, "decay": 0.9, "epsilon": EPSILON, "clip_norm": NORM}
 
     class Solo:

@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from reprise.engines.rntn.subsequences import Subsequences
 from reprise.engines.stack import Member, OutOfMemory, Stack, join
 from reprise.engines.stack.lockstep import Lockstep
-from reprise.kernels.subsequences import Subsequences
 from reprise.models.initialisation import initialise_by_fan_in
 from reprise.models.lstm import LSTM
 from reprise.models.rntn import RNTN, initialise
@@ -148,10 +148,12 @@ def test_a_step_touches_the_rows_that_it_reads_alone() -> None:
     member = join(stack, "subsequence-sgd", model, {"loss_reduction": "sum"})
     seen: list[dict[str, tuple[int, ...]]] = []
     loss = member.family.loss
-    member.family.loss = lambda p, batch: (
-        seen.append({name: tuple(v.shape) for name, v in p.items()}),
-        loss(p, batch),
-    )[1]
+
+    def look(parameters: dict[str, Tensor], batch: dict[str, Tensor]) -> Any:
+        seen.append({name: tuple(value.shape) for name, value in parameters.items()})
+        return loss(parameters, batch)
+
+    member.family.loss = look
     x = torch.tensor([7, 400, 7, 999], dtype=torch.int32).numpy()
     data = Subsequences(x, x, torch.tensor([0, 4]).numpy(), torch.tensor([True]).numpy())
     before = member.export()

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from reprise.engines.loglinear.classes import Classes
 from reprise.engines.stack.family import Family
 from reprise.engines.stack.optimisers import RMSProp
 from reprise.engines.stack.programs import Tensors
 from reprise.engines.stack.stack import Member, Stack
-from reprise.kernels.loglinear_classes import Classes
 from reprise.models.loglinear import LogLinearRNN, State
 
 

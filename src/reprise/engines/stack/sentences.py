@@ -14,11 +14,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from reprise.engines.gso.packing import PackedBatch
 from reprise.engines.stack.family import Family
 from reprise.engines.stack.optimisers import Adam, Clip
 from reprise.engines.stack.programs import Tensors
 from reprise.engines.stack.stack import Member, Stack
-from reprise.kernels.packing import PackedBatch
 from reprise.models.gso import SymbolModel
 
 

@@ -12,7 +12,7 @@ from reprise.engines.stack.family import Family
 from reprise.engines.stack.optimisers import Adam, Clip, RMSProp
 from reprise.engines.stack.programs import Tensors
 from reprise.engines.stack.stack import Member, Stack
-from reprise.models.stacked_lstm import StackedLSTM, State
+from reprise.models.deep_lstm import StackedLSTM, State
 
 _AS_TORCH_CLIPS = 1e-6
 """What `torch.nn.utils.clip_grad_norm_` adds to a norm."""

@@ -1,5 +1,5 @@
-"""Stacks of the models that read words and descend by plain SGD: of the words' rows and matrices those that a step reads
-are gathered, so that its cost grows neither with the vocabulary's vectors nor with the number of matrices.
+"""Stacks of the models that read words and descend by plain SGD: of the vectors of words and the matrices of an r-RNTN
+those that a step reads are gathered, so that its cost grows neither with the vocabulary's vectors nor with K.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from reprise import counters
+from reprise.engines.gated_step import share_of_one_word
+from reprise.engines.rntn.subsequences import Subsequences
 from reprise.engines.stack.family import Family, distinct
 from reprise.engines.stack.optimisers import SGD, Clip
 from reprise.engines.stack.programs import Tensors
 from reprise.engines.stack.stack import Member, Stack
-from reprise.kernels.gated_step import share_of_one_word
-from reprise.kernels.subsequences import Subsequences
 from reprise.models.gated import GatedLanguageModel, Masks, State
 from reprise.models.mrnn import MRNN
 from reprise.models.rntn import RNTN
 from reprise.models.window import WindowModel
-from reprise.training import counters
 
 
 class SubsequenceFamily(Family):
