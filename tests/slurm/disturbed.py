@@ -19,10 +19,10 @@ from typing import TextIO
 
 from cluster import BUSY_SECONDS, cluster, jobs, slurm
 from project import COMPILED, PYTHON, Project, new_project
+from reprise.training.stack_plan import stacks_by_name
 
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
-from reprise.training.stack_plan import stacks_by_name
 
 REQUEUED, TIMED_OUT, BOTH = "digits/rnn-t5", "digits/lstm-t5", "digits/recall"
 MINUTES, MOST_MINUTES = 24, 40

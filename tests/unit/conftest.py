@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from reprise.devices import prepare_environment
 from reprise.kernels import build, fused, packed_fused, sequence
-from reprise.training.stack_environment import prepare_environment
 
 pytest.register_assert_rewrite("compiler_helpers", "engine_helpers", "protocol_helpers")
-pytest.register_assert_rewrite("stacked_gpu_helpers", "stacked_training_helpers")
 
 
 # As the commands do: on a GPU torch would warn of products that differ from run to run.
@@ -23,7 +22,7 @@ torch.sparse.check_sparse_tensor_invariants.disable()
 
 @pytest.fixture(autouse=True)
 def torchs_usual_ways() -> Iterator[None]:
-    """A replica that trained alone leaves torch deterministic: the stacks of later tests would be warned on a GPU."""
+    """A training leaves torch deterministic, which is a warning more on a GPU in later tests."""
     yield
     torch.use_deterministic_algorithms(False)
 
@@ -44,9 +43,3 @@ def fresh_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Pat
 def one_batch_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls of a training by epochs over lines end as soon as they may."""
     monkeypatch.setattr("reprise.training.line_epochs.LineEpochs.seconds", 0.0)
-
-
-@pytest.fixture
-def two_batches_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stacks over windows do several pieces of work in small texts."""
-    monkeypatch.setattr("reprise.training.stack_window_epochs._PIECE", 2)

@@ -11,12 +11,11 @@ import torch
 from reprise.data.corpus import Corpus, Split
 from reprise.kernels.packed import PackedEngine
 from reprise.kernels.packed_fused import FusedPackedEngine
-from reprise.kernels.packed_hand import HandPackedEngine
 from reprise.kernels.packed_reference import PaddedEngine
 from reprise.kernels.packing import PackedBatch
 from reprise.models.gso import GSO, FirstOrder, MultiplicativeIntegration, SymbolModel
 
-ENGINES = {"fused": FusedPackedEngine, "packed": HandPackedEngine}
+ENGINES = {"fused": FusedPackedEngine}
 # (vocabulary n, hidden H, second order M, activation) -> model
 FAMILIES = {
     "gso": lambda n, H, M, act: GSO(n, H, M, True, True, act),

@@ -34,7 +34,6 @@ ENTERS_OTHERWISE = {
     "reprise.models": "equations for the page, which is no stage",
     "reprise.registered": "finds the function that draws, or ends the command with a line",
     "reprise.training.record": "reads a run record, or refuses it",
-    "reprise.training.run_archive": "unpacks run records, which the stages depend on",
 }
 """Modules that no stage depends on although its command imports them, and why; what they import is theirs."""
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 from config_helpers import copy_config, mistake
+from experiment_helpers import make_corpus
 from run_command_helpers import run, small, write
-from stacked_helpers import make_corpus
 
 from reprise.errors import EXIT_FAILED, UserError
 from reprise.evaluation import checks

@@ -19,7 +19,7 @@ from reprise.models import MODELS
 from reprise.training import PROTOCOLS
 
 SECTIONS = ("model", "data", "training")
-PRECISIONS = ("float32", "float64", "tf32")
+PRECISIONS = ("float32", "float64")
 _MODELS = "MODELS of src/reprise/models/__init__.py"
 _PROTOCOLS = "PROTOCOLS of src/reprise/training/__init__.py"
 Takes = Mapping[str, tuple[Options, str]]

@@ -117,10 +117,9 @@ def generator_for(seed: int, stream: str) -> torch.Generator:
 
 
 def dtype_of(config: dict[str, Any]) -> torch.dtype:
-    """The tensors' type; UserError for a precision that only a GPU's stacked engine has, or nobody."""
+    """The tensors' type; UserError for a precision that is not known."""
     known = {"float32": torch.float32, "float64": torch.float64}
     precision = config["precision"]
     if precision not in known:
-        remedy = f"write one of {', '.join(known)} (tf32: `reprise run` on a GPU)"
-        raise UserError(f"precision: {precision!r} is not what this engine computes in; {remedy}")
+        raise UserError(f"precision: {precision!r} is not known; write one of {', '.join(known)}")
     return known[precision]
