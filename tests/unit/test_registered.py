@@ -93,7 +93,7 @@ def test_a_run_leaves_out_the_model_that_nobody_wrote(monkeypatch, tmp_path, cap
     assert run("--minutes", "5") == EXIT_FAILED
     log = capsys.readouterr().err
     assert "p/b replica 0: left out: src/reprise/models/__init__.py: key MODELS['m-rnn']: no file" in log
-    assert log.splitlines()[-1].endswith("1 failed, 0 unfinished")
+    assert log.splitlines()[-1].endswith("1 failed")
 
 
 def test_an_option_that_the_protocol_asks_of_a_model_is_told_before_anything_runs(tmp_path, monkeypatch):
