@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from reprise.devices import prepare_environment
-from reprise.kernels import build, fused, packed_fused, sequence
+from reprise.engines import build
+from reprise.engines.gso import native as packed_fused
+from reprise.engines.palindromes import native as sequence
+from reprise.engines.rntn import native as fused
+from reprise.training.devices import prepare_environment
 
 pytest.register_assert_rewrite("compiler_helpers", "engine_helpers", "protocol_helpers")
 
@@ -42,4 +45,4 @@ def fresh_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Pat
 @pytest.fixture
 def one_batch_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls of a training by epochs over lines end as soon as they may."""
-    monkeypatch.setattr("reprise.training.line_epochs.LineEpochs.seconds", 0.0)
+    monkeypatch.setattr("reprise.training.protocols.gso.LineEpochs.seconds", 0.0)

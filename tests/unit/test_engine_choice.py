@@ -20,13 +20,20 @@ from subsequence_helpers import MODELS, pair, small, text, trained, worst_error
 from reprise import kernels
 from reprise.config.schema import Engine
 from reprise.config.sections import PRECISIONS
+from reprise.engines import build
+from reprise.engines.books import layerwise
+from reprise.engines.gated import choose as gated
+from reprise.engines.gso import choose as packed
+from reprise.engines.lecture import window
+from reprise.engines.palindromes import native as sequence
+from reprise.engines.rntn import choose_engine
+from reprise.engines.rntn import native as fused
 from reprise.errors import UserError
-from reprise.kernels import build, choose_engine, fused, gated, layerwise, packed, sequence, window
+from reprise.models.deep_lstm import StackedLSTM
 from reprise.models.elman import Elman
 from reprise.models.gated import GRU
 from reprise.models.gso import GSO
 from reprise.models.rntn import RNTN
-from reprise.models.stacked_lstm import StackedLSTM
 from reprise.models.window import WindowModel
 from reprise.training.protocol import dtype_of
 

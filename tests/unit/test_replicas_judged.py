@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from claims_helpers import QUANTITY, below, claim, curves, decide, margin, runs
 
-from reprise.data.character_lines import TEST, TRAIN, assign_folds
+from reprise.data.text.character_lines import TEST, TRAIN, assign_folds
 from reprise.evidence import decide as decisions
 from reprise.evidence.verdicts import DIRECTION, INCONCLUSIVE, NOT, REPRODUCED
 

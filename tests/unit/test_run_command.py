@@ -18,9 +18,9 @@ from reprise import cli
 from reprise.cli import run as run_command
 from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, UserError
 from reprise.evidence.collect import collect
+from reprise.records.record import read_record
 from reprise.training import timebox
 from reprise.training.locks import replica_lock
-from reprise.training.record import read_record
 from reprise.training.timebox import missing
 
 ROOT = Path(__file__).parents[2]
@@ -72,7 +72,7 @@ def test_collect_refuses_the_record_of_another_configuration(place):
 
 
 def test_when_the_time_is_up_the_state_is_saved_and_the_next_run_goes_on(place, monkeypatch):
-    from reprise.training.subsequence_sgd import SubsequenceSGD
+    from reprise.training.protocols.rntn import SubsequenceSGD
 
     one = small("a", max_epochs=3)
     write([one])

@@ -16,9 +16,9 @@ from importlib import import_module
 from typing import Any
 
 from reprise.bench import BENCHES
-from reprise.devices import prepare_environment
 from reprise.errors import EXIT_FAILED, UserError, known
 from reprise.refusals import output_file
+from reprise.training.devices import prepare_environment
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reprise.cli.chosen import chosen_experiments
-from reprise.config.resolved import Resolved
 from reprise.config.tiers import TIERS
-from reprise.devices import prepare_environment, visible_gpus
 from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, UserError
+from reprise.records.resolved import Resolved
+from reprise.training.devices import prepare_environment, visible_gpus
 
 if TYPE_CHECKING:
     from reprise.training.loop import Job

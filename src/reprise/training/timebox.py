@@ -11,13 +11,13 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from reprise.config.resolved import Resolved
 from reprise.errors import Interrupted, UserError
 from reprise.files import is_there
+from reprise.records.record import read_record
+from reprise.records.resolved import Resolved
 from reprise.refusals import left_out
 from reprise.training.locks import Held
 from reprise.training.loop import Job, run_job, stop_signal
-from reprise.training.record import read_record
 
 _RESERVE_SECONDS = 3.0
 """Kept of the time for the last save."""
