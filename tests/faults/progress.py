@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from reprise.catalogue.protocols import loop
+from reprise.training import loop
 from reprise.training.checkpoint import CheckpointFile, DamagedCheckpoint, decode
 
 

@@ -13,7 +13,7 @@ import torch
 from protocol_helpers import finish
 
 from reprise.data.corpus import Split
-from reprise.data.synthetic.synthetic import synthetic_lines
+from reprise.data.synthetic import synthetic_lines
 from reprise.data.text import wsj_characters
 from reprise.data.text.character_lines import TEST, TRAIN, VALID
 from reprise.errors import UserError

@@ -17,7 +17,7 @@ import torch
 from compiler_helpers import chosen_without_compiler, needs_compiler, use_compiler, use_compiler_without_native
 from subsequence_helpers import MODELS, pair, small, text, trained, worst_error
 
-from reprise import kernels
+from reprise import engines
 from reprise.config.schema import Engine
 from reprise.config.sections import PRECISIONS
 from reprise.engines import build
@@ -149,7 +149,7 @@ def test_a_class_that_inherits_is_trained_by_autograd_alone(family):
 
 
 def test_the_configuration_knows_the_engines_that_there_are():
-    modules = [kernels, *(import_module(f"reprise.kernels.{m.name}") for m in pkgutil.iter_modules(kernels.__path__))]
+    modules = [import_module(m.name) for m in pkgutil.walk_packages(engines.__path__, "reprise.engines.")]
     there = {name for module in modules for name in getattr(module, "ENGINES", ())}
     assert set(get_args(Engine)) == {"auto", "stacked", *there}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from reprise.catalogue.models import recurrent
 from reprise.checks import lecture, lecture_jacobians, lecture_layers, lecture_networks, run_check
 from reprise.evaluation import checks
+from reprise.models import recurrent
 from reprise.models.recurrent import GRU, RNN
 
 HOLD = {

@@ -13,7 +13,7 @@ from protocol_helpers import finish, options_are_known, values
 from reprise.catalogue.models import MODELS
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.data.corpus import Corpus
-from reprise.data.synthetic.synthetic import synthetic
+from reprise.data.synthetic import synthetic
 from reprise.data.text import ptb
 from reprise.errors import UserError
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions

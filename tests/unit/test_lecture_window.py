@@ -8,7 +8,7 @@ from engine_helpers import same_bits
 from protocol_helpers import finish, goes_on, options_are_known, states_of
 
 from reprise.data.corpus import Corpus
-from reprise.data.synthetic.synthetic import synthetic
+from reprise.data.synthetic import synthetic
 from reprise.engines.lecture.window import HandEngine, ReferenceEngine, choose_window_model_engine
 from reprise.errors import UserError
 from reprise.models.window import WindowModel, initialise

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from reprise.catalogue.models import loglinear
 from reprise.checks import loglinear as llrnn
 from reprise.checks import loglinear_numerals as numerals
 from reprise.checks import run_check
 from reprise.config.project import read_paper
+from reprise.models import loglinear
 from reprise.models.loglinear import LogLinearRNN
 
 PAPER = read_paper(Path(__file__).parents[2] / "config/papers/llrnn.yaml")[0]

@@ -9,7 +9,7 @@ from reprise.catalogue.datasets import PREPARATIONS
 from reprise.catalogue.spec import DatasetSpec
 from reprise.data import prepare_corpus
 from reprise.data.corpus import Corpus
-from reprise.data.synthetic.synthetic import synthetic_tags
+from reprise.data.synthetic import synthetic_tags
 from reprise.errors import UserError
 from reprise.models.lexicon import Lexicon
 

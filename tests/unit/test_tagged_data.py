@@ -12,7 +12,7 @@ from treebank_helpers import DU_LAIT, LA, LA_CHATTE, LE_CHAT, write_parts
 
 from reprise.catalogue.datasets import PREPARATIONS
 from reprise.data.corpus import Corpus
-from reprise.data.synthetic.synthetic import synthetic_tagged
+from reprise.data.synthetic import synthetic_tagged
 from reprise.data.treebank import ud_tags
 from reprise.data.treebank.tagged import KINDS, Baseline, corpus_of
 from reprise.errors import UserError

@@ -9,7 +9,7 @@ from engine_helpers import same_bits
 from protocol_helpers import goes_on, options_are_known, states_of, values
 
 from reprise.data.corpus import Corpus
-from reprise.data.synthetic.synthetic import synthetic, synthetic_tagged
+from reprise.data.synthetic import synthetic, synthetic_tagged
 from reprise.errors import UserError
 from reprise.records.resolved import Resolved
 from reprise.training.loop import Job, run_job

@@ -13,7 +13,7 @@ from protocol_helpers import finish, goes_on, options_are_known, states_of, valu
 
 from reprise.data.corpus import Corpus
 from reprise.data.pairs.pairs import lines_of_test, source_of
-from reprise.data.synthetic.synthetic import synthetic, synthetic_pairs
+from reprise.data.synthetic import synthetic, synthetic_pairs
 from reprise.errors import UserError
 from reprise.evidence.bleu import bleu
 from reprise.records.resolved import Resolved

@@ -12,7 +12,7 @@ from protocol_helpers import finish
 
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.data.corpus import Corpus
-from reprise.data.synthetic.synthetic import synthetic
+from reprise.data.synthetic import synthetic
 from reprise.data.text import ptb
 from reprise.errors import UserError
 from reprise.models.ngram_counts import HeldOut, Positions

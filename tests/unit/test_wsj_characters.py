@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reprise.data.corpus import Corpus
-from reprise.data.synthetic.synthetic import synthetic_lines
+from reprise.data.synthetic import synthetic_lines
 from reprise.data.text import character_lines, wsj_characters
 from reprise.data.text.character_lines import TEST, TRAIN, VALID, assign_folds, normalise, pair
 from reprise.errors import UserError
