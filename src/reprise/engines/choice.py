@@ -61,3 +61,19 @@ def no_engine(name: str, engines: Iterable[str]) -> UserError:
     """What is said of an engine that a protocol does not have, where `engines` are those that it has."""
     remedy = "name one of these with --engine, or under 'engine' in config/config.yaml"
     return UserError(f"engine: {name} is none of auto, {', '.join(engines)}; {remedy}")
+
+
+class Readable:
+    """A readable model that has no other engine: its protocol differentiates it."""
+
+    name = "reference"
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+
+def reference_alone(name: str, model: Any) -> Readable:
+    """The engine of a model that has no fast one. Raises UserError for another name."""
+    if name not in ("auto", Readable.name):
+        raise no_engine(name, [Readable.name])
+    return Readable(model)

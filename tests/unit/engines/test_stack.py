@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from reprise.training.protocols.pair_batches import Pairs
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -33,7 +34,6 @@ from reprise.models.initialisation import initialise_by_fan_in
 from reprise.models.lexicon import Lexicon, Sparse
 from reprise.models.lstm import LSTM
 from reprise.models.pooling import SentenceClassifier
-from reprise.training.protocols.pair_batches import Pairs
 from reprise.training.rmsprop import TensorFlowRMSProp, clip_by_global_norm
 
 CPU = torch.device("cpu")

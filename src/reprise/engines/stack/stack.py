@@ -282,6 +282,14 @@ class Member:
         elif state is not None:
             self.stack.put_optimiser(slot, state)
 
+    def state_dict(self) -> dict[str, Any] | None:
+        """As an optimiser of torch: see `optimiser_state`."""
+        return self.optimiser_state()
+
+    def load_state_dict(self, state: dict[str, Any] | None) -> None:
+        """As an optimiser of torch: see `restore_optimiser`."""
+        self.restore_optimiser(state)
+
     def detach(self) -> None:
         """Takes the last parameters along out of the stack."""
         self.own, self.own_optimiser = self.export(), self.optimiser_state()

@@ -15,7 +15,7 @@ from reprise.data.corpus import SENTENCE_END, Corpus
 from reprise.engines.rntn import choose_engine
 from reprise.engines.rntn.subsequences import Subsequences, cut
 from reprise.models.rntn import initialise
-from reprise.training.protocol import Diverged, dtype_of, generator_for, load_words
+from reprise.training.protocol import Diverged, Engine, dtype_of, engine_of, generator_for, load_words
 from reprise.training.schedule import SPLITS, HalvingSchedule
 
 _DROPOUT_STREAM = 1
@@ -27,7 +27,7 @@ class SubsequenceSGD(HalvingSchedule):
     # Subsequences a call: about a second of the fused engine, so that signals and saves need not wait for an epoch.
     chunk = 1500
 
-    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
+    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: Engine, device: torch.device):
         options = config["training"]["options"]
         self.seed = seed
         loaded = load_words(corpus, "subsequence-sgd")
@@ -36,7 +36,7 @@ class SubsequenceSGD(HalvingSchedule):
         super().__init__(options, counts, loaded.facts.get("source_nats", {}))
         module = initial_model(config["model"], len(loaded.vocabulary), seed)
         self.parameters = sum(p.numel() for p in module.parameters())
-        self.kernel = choose_engine(engine, module.to(dtype_of(config)))
+        self.kernel = engine_of(engine, "subsequence-sgd", module.to(dtype_of(config)), options, choose_engine)
         self.engine = self.kernel.name
         self.next = 0
         self.loss = 0.0
