@@ -90,7 +90,7 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
             "completions": NATURAL,
             "temperature": POSITIVE,
         },
-        gpu=False,
+        gpu=True,
     ),
     "subsequence-sgd": ProtocolEntry(
         "reprise.training.protocols.rntn:SubsequenceSGD",
@@ -107,7 +107,7 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
             "patience": COUNT,
             "max_epochs": COUNT,
         },
-        gpu=False,
+        gpu=True,
         model_options=("hidden_size", "weight_std", "bias_law"),
     ),
     "batched-sgd": ProtocolEntry(
@@ -143,7 +143,7 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
             "loss_reduction": ("mean-tokens", "mean-lines"),
             "selection": ("best-valid",),
         },
-        gpu=False,
+        gpu=True,
         model_options=("matrix_law",),
     ),
     "windows": ProtocolEntry(
@@ -169,7 +169,7 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
             "max_epochs": COUNT,
             "sample_words": COUNT,
         },
-        gpu=False,
+        gpu=True,
     ),
     "ngram": ProtocolEntry(
         "reprise.training.protocols.ngram:NGramCount",
@@ -190,21 +190,21 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
         "reprise.training.protocols.word_order:WordOrder", _COUNTED, "", {}, gpu=False, counted=("phrases",)
     ),
     "tagging": ProtocolEntry(
-        "reprise.training.protocols.tagging:Tagging", ("tagger",), "a tag for every one", _SENTENCES, gpu=False
+        "reprise.training.protocols.tagging:Tagging", ("tagger",), "a tag for every one", _SENTENCES, gpu=True
     ),
     "sentence-labels": ProtocolEntry(
         "reprise.training.protocols.tagging:SentenceLabels",
         ("sentence-classifier",),
         "a label for every sentence",
         _SENTENCES,
-        gpu=False,
+        gpu=True,
     ),
     "translation": ProtocolEntry(
         "reprise.training.protocols.translation:Translation",
         ("translation",),
         "all, each after the true ones before it",
         {**_SENTENCES, "output_limit": COUNT},
-        gpu=False,
+        gpu=True,
     ),
     "recall": ProtocolEntry(
         "reprise.training.protocols.recall:Recall",
@@ -219,7 +219,7 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
             "clip_norm": POSITIVE,
             "log_every": COUNT,
         },
-        gpu=False,
+        gpu=True,
     ),
     "random-jacobians": ProtocolEntry(
         "reprise.training.protocols.recall:RandomJacobians", ("notes-rnn",), "", {}, gpu=False
@@ -252,7 +252,7 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
             "patience": COUNT,
             "max_epochs": COUNT,
         },
-        gpu=False,
+        gpu=True,
         model_options=("embedding_size", "hidden_size", "window"),
     ),
 }

@@ -40,7 +40,7 @@ def join(stack: Stack, protocol: str, model: nn.Module, options: Mapping[str, An
         case "window-sgd":
             return WindowMember(stack, model, clip)
         case "tagging" | "sentence-labels":
-            return SentenceMember(stack, model, clip)
+            return SentenceMember(stack, model, clip, of_words=protocol == "tagging")
         case "translation":
             return TranslationMember(stack, model, clip)
         case "recall":

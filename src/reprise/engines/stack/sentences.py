@@ -98,14 +98,15 @@ class SentenceFamily(Ragged):
 
 
 class SentenceMember(Member):
-    """Updates a tagger or classifier by Adam."""
+    """Updates a tagger, or a classifier, by Adam. `of_words`: each word is classified, else each sentence."""
 
-    def __init__(self, stack: Stack, model: nn.Module, clip_norm: float) -> None:
+    def __init__(self, stack: Stack, model: nn.Module, clip_norm: float, of_words: bool) -> None:
         super().__init__(stack, SentenceFamily(model, Adam(), Clip(clip_norm)), model)
+        self.of_words = of_words
 
     def update(self, words: Tensor, present: Tensor, y: Tensor, learning_rate: float) -> tuple[float, Tensor]:
-        """One update on words (T, B), padded where `present` is false, and classes y of the words, (T, B), or of the
-        sentences, (B,): the mean loss in nats before it, and the likeliest classes, as y.
+        """One update on words (T, B), padded where `present` is false, and classes y (n,) of the sentences, or of the
+        words that are there, row by row: the mean loss in nats before it, and the likeliest classes (n,).
         """
         return self._ask("train", words, present, y, rate=learning_rate)
 
@@ -114,10 +115,12 @@ class SentenceMember(Member):
         return self._ask("read", words, present, y)
 
     def _ask(self, mode: str, words: Tensor, present: Tensor, y: Tensor, **more: Any) -> tuple[float, Tensor]:
-        item = torch.ones_like(y, dtype=torch.bool) if y.dim() == 1 else present
-        count = int(item.sum())
-        found = self.ask(mode, words=words, present=present, y=y, item=item, count=torch.tensor(count), **more)
-        return float(found["nats"]) / count, found["best"][tuple(slice(n) for n in y.shape)]
+        item = present if self.of_words else torch.ones_like(y, dtype=torch.bool)
+        classes = torch.zeros(item.shape, dtype=torch.int64)
+        classes[item] = y
+        batch = {"words": words, "present": present, "y": classes, "item": item, "count": torch.tensor(len(y))}
+        found = self.ask(mode, **batch, **more)
+        return float(found["nats"]) / len(y), found["best"][tuple(slice(n) for n in item.shape)][item]
 
 
 class TranslationFamily(Ragged):

@@ -178,6 +178,7 @@ class SentenceSGD(Learner, ABC):
     groups: tuple[str, ...]
     item: str  # what is classified: "tag" or "sentence"
     model_name: str  # what can be trained so
+    protocol: str
 
     def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: Engine, device: torch.device):
         del device  # batches of sentences of such small networks are fastest on the CPU
@@ -197,7 +198,7 @@ class SentenceSGD(Learner, ABC):
         initialise(self.model, generator_for(seed, "weights"))
         self.model.to(dtype_of(config))
         self.parameters = sum(p.numel() for p in self.model.parameters())
-        self.kernel = engine_of(engine, "tagging", self.model, self.options, reference_alone)
+        self.kernel = engine_of(engine, self.protocol, self.model, self.options, reference_alone)
         self.engine = self.kernel.name
         rate = self.options["learning_rate"]
         self.optimiser = self.kernel if self.stacked else torch.optim.Adam(self.model.parameters(), lr=rate, fused=True)
@@ -333,7 +334,7 @@ class Tagging(SentenceSGD):
     word's most frequent tag.
     """
 
-    groups, item, model_name = KINDS, "tag", "tagger"
+    groups, item, model_name, protocol = KINDS, "tag", "tagger", "tagging"
 
     def items_of(self, corpus: Corpus, split: str) -> Items:
         """See `SentenceSGD`."""
@@ -361,6 +362,7 @@ class SentenceLabels(SentenceSGD):
     """
 
     groups, item, model_name = ("short", "long"), "sentence", "sentence-classifier"
+    protocol = "sentence-labels"
 
     def items_of(self, corpus: Corpus, split: str) -> Items:
         """See `SentenceSGD`."""
