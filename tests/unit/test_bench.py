@@ -126,7 +126,7 @@ def no_jax(tmp_path, monkeypatch):
 
 @needs_compiler
 def test_a_small_bench_from_end_to_end(tmp_path, monkeypatch, capsys, no_jax):
-    monkeypatch.setenv("REPRISE_BUILD", str(build.library("fused").parent))
+    monkeypatch.setenv("REPRISE_BUILD", str(build.library("rntn").parent))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(rrntn, "WORKLOADS", (TINY["sentences"],))
     some = {name: BENCHES["rrntn"].implementations[name] for name in ("fused", "eager", "jax")}
