@@ -1,8 +1,9 @@
 """Train what is missing of a tier, the most valuable first, for so many minutes, and leave records and a log.
 
-Experiments with the fewest finished replicas come first, then the order of the papers' files. Replicas train one after
-another; start the command once a core to use several: what one process trains, the others pass over. What is not done
-is saved in checkpoints/, and the same command goes on from there.
+Experiments with the fewest finished replicas come first, then the order of the papers' files. On a CPU replicas train
+one after another; start the command once a core to use several: what one process trains, the others pass over. On a GPU
+all missing replicas of an experiment train together; start it once a GPU. What is not done is saved in checkpoints/,
+and the same command goes on from there.
 
 Nothing is needed beyond torch, numpy, pyyaml and rich: corpora are read from a folder, and where config/ cannot be
 checked (that takes pydantic) the configurations that `reprise resolve` wrote are taken as they are.
@@ -20,7 +21,7 @@ from reprise.cli.chosen import chosen_experiments
 from reprise.config.tiers import TIERS
 from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, UserError
 from reprise.records.resolved import Resolved
-from reprise.training.devices import prepare_environment, visible_gpus
+from reprise.training.devices import claim_gpu, learns, prepare_environment, visible_gpus
 
 if TYPE_CHECKING:
     from reprise.training.loop import Job
@@ -47,6 +48,8 @@ def run(given: argparse.Namespace) -> int:
     if given.device == "cuda" and not visible_gpus():
         raise UserError("--device cuda: no GPU is visible; write --device auto or cpu")
     experiments = chosen_experiments(given.tier, given.paper, given.experiment, given.resolved)
+    if given.device != "cpu" and (visible := visible_gpus()) > 1:
+        claim_gpu(visible)
     # torch takes seconds to import: only once the input is known to be good.
     from reprise.training.timebox import Log
 
@@ -93,5 +96,5 @@ def _job(resolved: Resolved, replica: int, given: argparse.Namespace) -> Job:
 
     corpus = given.corpora / Path(resolved.corpus).name if resolved.corpus else None
     output = given.output / resolved.record_path(replica)
-    device = given.device or resolved.device
+    device = (given.device or resolved.device) if learns(resolved) else "cpu"
     return Job(resolved, replica, output, corpus, resolved.engine, device, root=given.checkpoints)

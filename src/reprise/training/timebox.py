@@ -17,7 +17,7 @@ from reprise.records.record import read_record
 from reprise.records.resolved import Resolved
 from reprise.refusals import left_out
 from reprise.training.locks import Held
-from reprise.training.loop import Job, run_job, stop_signal
+from reprise.training.loop import Job, run_jobs, stacks, stop_signal, title_of
 
 _RESERVE_SECONDS = 3.0
 """Kept of the time for the last save."""
@@ -87,8 +87,18 @@ def damaged(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[str]
     return lines
 
 
+def together(jobs: Iterable[Job]) -> list[list[Job]]:
+    """The jobs in order; replicas of one experiment that train in a stack are one list, where the first of them was."""
+    groups: dict[object, list[Job]] = {}
+    for job in jobs:
+        groups.setdefault(job.resolved.id if stacks(job) else (job.resolved.id, job.replica), []).append(job)
+    return list(groups.values())
+
+
 class Runner:
-    """Trains jobs one after another. `failed`, `unfinished` (saved, or not begun) and `held` by other processes."""
+    """Trains jobs one after another, those that can be together; `failed`, `unfinished` (saved, or not begun) and
+    `held` by other processes.
+    """
 
     def __init__(self, jobs: Iterable[Job], box: TimeBox, say: Callable[[str], None]) -> None:
         self.jobs, self.box, self.say = list(jobs), box, say
@@ -99,35 +109,37 @@ class Runner:
     def run(self) -> None:
         """Raises `Interrupted` where a signal stopped a replica, which is saved."""
         with stop_signal() as stopped:
-            for job in self.jobs:
+            for jobs in together(self.jobs):
                 if stopped():
                     raise Interrupted(f"stopped by {stopped()}; the same command goes on from there")
-                if job.output.exists():
-                    continue
+                left = [job for job in jobs if not job.output.exists()]
                 if self.box.over:
-                    self.unfinished.append(job)
-                else:
-                    self._one(job, stopped)
+                    self.unfinished += left
+                elif left:
+                    self._train(left, stopped)
 
-    def _one(self, job: Job, stopped: Callable[[], str]) -> None:
+    def _train(self, jobs: list[Job], stopped: Callable[[], str]) -> None:
         def watch() -> str:
             return "the end of its time" if self.box.over else ""
 
-        self.say(f"{job.title}: begins")
+        title = title_of(jobs)
+        self.say(f"{title}: begins")
         try:
-            record = run_job(replace(job, watch=watch, stopped=stopped))
+            records = run_jobs([replace(job, watch=watch, stopped=stopped) for job in jobs])
         except Held as busy:
             self.say(str(busy))
-            self.held.append(job)
+            self.held += jobs
         except Interrupted as stop:
             if stopped():
                 raise
             self.say(str(stop))
-            self.unfinished.append(job)
+            self.unfinished += [job for job in jobs if not job.output.exists()]
         except (UserError, OSError) as error:
             if isinstance(error, OSError) and error.errno in _FULL:
                 raise  # nothing could be saved of the others either
-            self.say(f"{job.title}: left out: {left_out(error, 'fix the access')}")
-            self.failed.append(job)
+            self.say(f"{title}: left out: {left_out(error, 'fix the access')}")
+            self.failed += [job for job in jobs if not job.output.exists()]
         else:
-            self.say(f"{job.title}: {record['status']}, {record['run']['wall_seconds']:.0f} s")
+            for record in records:
+                name = f"{jobs[0].resolved.id} replica {record['replica']}"
+                self.say(f"{name}: {record['status']}, {record['run']['wall_seconds']:.0f} s")
