@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reprise.catalogue.protocols import PROTOCOLS
 from reprise.cli.chosen import chosen_experiments
 from reprise.config.tiers import TIERS
 from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, UserError
@@ -108,4 +109,6 @@ def _job(resolved: Resolved, replica: int, given: argparse.Namespace) -> Job:
     corpus = given.corpora / Path(resolved.corpus).name if resolved.corpus else None
     output = given.output / resolved.record_path(replica)
     device = given.device or resolved.device
+    if resolved.is_check or not PROTOCOLS[resolved.config["training"]["protocol"]].gpu:
+        device = "cpu"
     return Job(resolved, replica, output, corpus, resolved.engine, device, root=given.checkpoints)

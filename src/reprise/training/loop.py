@@ -101,15 +101,16 @@ def run_jobs(jobs: Sequence[Job]) -> list[dict[str, Any]]:
         prepare_environment()
         torch.use_deterministic_algorithms(True, warn_only=True)
         # Another process may have finished some while this one waited for the lock.
-        records = {job: read_record(job.output, job.resolved, job.replica) for job in mine if is_there(job.output)}
-        left = [job for job in mine if job not in records]
+        records = {j.replica: read_record(j.output, j.resolved, j.replica) for j in mine if is_there(j.output)}
+        left = [job for job in mine if job.replica not in records]
         paper, what = first.resolved.paper, first.resolved.id
         with report_memory(what, f"make {_largest(first.resolved)} smaller in config/papers/{paper}.yaml"):
             if stacked and left:
-                records |= dict(zip(left, _train_stack(left), strict=True))
+                made = _train_stack(left)
             else:
-                records |= {job: _check(job) if job.resolved.is_check else _train(job) for job in left}
-        return [records[job] for job in mine]
+                made = [_check(job) if job.resolved.is_check else _train(job) for job in left]
+        records |= {record["replica"]: record for record in made}
+        return [records[job.replica] for job in mine]
 
 
 def trains_in_stack(job: Job) -> bool:
@@ -174,8 +175,7 @@ def _train_stack(jobs: Sequence[Job]) -> list[dict[str, Any]]:
             raise MemoryError(str(error)) from None
         half = -(-len(jobs) // 2)
         print(f"{first.resolved.id}: out of memory: {half} replicas at a time instead", file=sys.stderr, flush=True)
-    done = [job for job in jobs if is_there(job.output)]
-    left = [job for job in jobs if job not in done]
+    left = [job for job in jobs if not is_there(job.output)]
     for some in (left[:half], left[half:]):
         if some:
             _train_stack(some)
