@@ -1,4 +1,7 @@
-"""The loop around every protocol: replicas in, a run record of each out, whatever happens in between."""
+"""The one trainer: replicas of an experiment in, a run record each out, whatever happens in between.
+
+A replica trains alone, or several train as members of one stack (`reprise.engines.stack`): members are one or more.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +28,7 @@ from reprise.files import is_there
 from reprise.records.record import Outcome, make_record, read_record, write_record
 from reprise.records.resolved import Resolved
 from reprise.training.checkpoint import CheckpointFile
-from reprise.training.devices import prepare_environment
+from reprise.training.devices import learns, prepare_environment
 from reprise.training.locks import Held, replica_lock
 from reprise.training.progress import TrainingProgress
 from reprise.training.protocol import Diverged, Training, build_training
@@ -62,107 +65,58 @@ class Job:
 
     @property
     def state_path(self) -> Path:
-        name = f"{self.replica}-{self.resolved.config_hash}"
-        return self.root / CHECKPOINTS / self.resolved.id / name
+        return self.file_of(str(self.replica))
+
+    def file_of(self, name: str) -> Path:
+        """A file of the experiment among the checkpoints, without its suffix."""
+        return self.root / CHECKPOINTS / self.resolved.id / f"{name}-{self.resolved.config_hash}"
 
 
 def run_job(job: Job) -> dict[str, Any]:
-    """The record of one replica; see `run_jobs`."""
+    """Trains the replica (or runs the check) and writes its record; see `run_jobs`."""
     return run_jobs([job])[0]
 
 
 def run_jobs(jobs: Sequence[Job]) -> list[dict[str, Any]]:
-    """Trains replicas of one experiment, or runs its check, and writes each record as soon as it is done.
+    """Trains replicas of one experiment and writes their records, which it returns; goes on from checkpoints.
 
-    On a GPU, and with the engine `stacked`, the replicas train together; else one after another. They go on from a
-    checkpoint where there is one. Returns the records, those that were there included.
-
-    Raises `Interrupted` after SIGTERM or SIGINT, the state saved, and where other processes train all of the replicas
-    (those that others train are left out where more remain); `UserError` where there is not enough memory.
+    Those that `trains_in_stack` train together, in one checkpoint; others one after another. Of several, those that
+    other processes train are left out. Raises `Interrupted` after SIGTERM or SIGINT, the state saved; `Held` where
+    other processes train all of them; `UserError` where one needs more memory than there is.
     """
-    together = stacks(jobs[0])
-    groups = [list(jobs)] if together else [[job] for job in jobs]
-    return [record for group in groups for record in _run(group, together)]
-
-
-def stacks(job: Job) -> bool:
-    """Whether the job's replicas train in a stack: on a GPU, and with the engine `stacked`.
-
-    `UserError` as of `choose_device`.
-    """
-    if job.resolved.is_check or not PROTOCOLS[job.resolved.config["training"]["protocol"]].gpu:
-        return False
-    return job.engine == STACKED or _device_of(job).type == "cuda"
-
-
-def _run(jobs: list[Job], together: bool) -> list[dict[str, Any]]:
     first = jobs[0]
-    with ExitStack() as locks:
-        if together:
-            locks.enter_context(replica_lock(_stack_path(first).with_suffix(".lock"), first.resolved.id, first.wait))
-        jobs = _locked(jobs, locks)
-        # Another process may have finished some while this one waited for the lock.
-        missing = [job for job in jobs if not is_there(job.output)]
+    with ExitStack() as held:
+        stacked = trains_in_stack(first)
+        if stacked:
+            held.enter_context(replica_lock(first.file_of("stack").with_suffix(".lock"), first.resolved.id, first.wait))
+        mine, busy = [], None
+        for job in jobs:
+            try:
+                held.enter_context(replica_lock(job.state_path.with_suffix(".lock"), job.title, job.wait))
+                mine.append(job)
+            except Held as error:
+                busy = error
+        if busy and not mine:
+            raise busy
         torch.set_num_threads(first.threads)
         prepare_environment()
         torch.use_deterministic_algorithms(True, warn_only=True)
-        if missing:
-            remedy = f"make {_largest(first.resolved)} smaller in config/papers/{first.resolved.paper}.yaml"
-            with report_memory(first.resolved.id, remedy):
-                if first.resolved.is_check:
-                    _check(first)
-                elif together:
-                    _train_together(missing)
-                else:
-                    _Trainer(missing, None).run()
-        return [read_record(job.output, job.resolved, job.replica) for job in jobs]
+        # Another process may have finished some while this one waited for the lock.
+        records = {j.replica: read_record(j.output, j.resolved, j.replica) for j in mine if is_there(j.output)}
+        left = [job for job in mine if job.replica not in records]
+        paper, what = first.resolved.paper, first.resolved.id
+        with report_memory(what, f"make {_largest(first.resolved)} smaller in config/papers/{paper}.yaml"):
+            if stacked and left:
+                made = _train_stack(left)
+            else:
+                made = [_check(job) if job.resolved.is_check else _train(job) for job in left]
+        records |= {record["replica"]: record for record in made}
+        return [records[job.replica] for job in mine]
 
 
-def _locked(jobs: list[Job], locks: ExitStack) -> list[Job]:
-    """The jobs whose replicas no other process trains, locked. Raises `Held` where there are none."""
-    free, held = [], None
-    for job in jobs:
-        try:
-            locks.enter_context(replica_lock(job.state_path.with_suffix(".lock"), job.title, job.wait))
-            free.append(job)
-        except Held as busy:
-            held = busy
-    if not free:
-        raise held
-    return free
-
-
-def _train_together(jobs: list[Job]) -> None:
-    """Trains the replicas in one stack, or in two one after the other where memory does not hold one."""
-    try:
-        _Trainer(jobs, Stack(_device_of(jobs[0]))).run()
-        return
-    except OutOfMemory as error:
-        if len(jobs) == 1:
-            raise MemoryError(str(error)) from error
-    # Outside of the handler, which still holds what the stack held.
-    gc.collect()
-    torch.cuda.empty_cache()
-    left = [job for job in jobs if not is_there(job.output)]
-    half = -(-len(left) // 2)
-    print(f"{title_of(left)}: more than memory holds; {half} at a time", file=sys.stderr, flush=True)
-    for some in (left[:half], left[half:]):
-        if some:
-            try:
-                _Trainer(some, Stack(_device_of(jobs[0]))).run()
-            except OutOfMemory as error:
-                raise MemoryError(str(error)) from error
-
-
-def title_of(jobs: Sequence[Job]) -> str:
-    """The experiment and which of its replicas these are."""
-    if len(jobs) == 1:
-        return jobs[0].title
-    return f"{jobs[0].resolved.id} replicas {', '.join(str(job.replica) for job in jobs)}"
-
-
-def _stack_path(job: Job) -> Path:
-    return job.root / CHECKPOINTS / job.resolved.id / f"stack-{job.resolved.config_hash}"
+def trains_in_stack(job: Job) -> bool:
+    """Whether the replica trains in a stack: where that is its engine, or one is to be chosen and a GPU is of use."""
+    return learns(job.resolved) and (job.engine == STACKED or device_of(job).type == "cuda")
 
 
 def _largest(resolved: Resolved) -> str:
@@ -183,137 +137,185 @@ def _check(job: Job) -> dict[str, Any]:
     return record
 
 
-@dataclass(eq=False)
-class _Member:
-    """A replica in training. `before` are the seconds until it was last resumed."""
+def _train(job: Job) -> dict[str, Any]:
+    """One replica by itself."""
+    device = device_of(job)
+    # Where a stack is the configured engine, what none can train has its own.
+    engine = "auto" if job.engine == STACKED else job.engine
+    training = build_training(job.resolved, job.replica, job.corpus, engine, device)
+    path = job.state_path.with_suffix(".ckpt")
+    checkpoint = CheckpointFile(path, job.resolved.config_hash, training.engine, job.replica)
+    (record,) = _Trainer([Member(job, training)], checkpoint, device, _alone).run()
+    return record
+
+
+def _alone(trainings: Sequence[Training]) -> list[str | Exception]:
+    """One piece of work of one training."""
+    try:
+        return [trainings[0].advance()]
+    except Diverged as where:
+        return [where]
+
+
+def _train_stack(jobs: Sequence[Job]) -> list[dict[str, Any]]:
+    """Several replicas of an experiment as members of one stack, or, where memory lacks for one, of two in turn."""
+    try:
+        return _train_together(jobs)
+    except OutOfMemory as error:
+        if len(jobs) == 1:
+            raise MemoryError(str(error)) from None
+    # Outside of the handler, whose traceback holds what the stack held.
+    gc.collect()
+    torch.cuda.empty_cache()
+    left = [job for job in jobs if not is_there(job.output)]
+    half = -(-len(left) // 2)
+    print(f"{jobs[0].resolved.id}: out of memory: {half} replicas at a time instead", file=sys.stderr, flush=True)
+    for some in (left[:half], left[half:]):
+        if some:
+            try:
+                _train_together(some)
+            except OutOfMemory as error:
+                raise MemoryError(str(error)) from None
+    return [read_record(job.output, job.resolved, job.replica) for job in jobs]
+
+
+def _train_together(jobs: Sequence[Job]) -> list[dict[str, Any]]:
+    """One stack. Raises `OutOfMemory`."""
+    first, device = jobs[0], device_of(jobs[0])
+    path = first.file_of("stack").with_suffix(".ckpt")
+    checkpoint = CheckpointFile(path, first.resolved.config_hash, STACKED, -1)
+    stack = Stack(device, lambda line: print(f"{first.resolved.id}: {line}", file=sys.stderr, flush=True))
+    cpu = torch.device("cpu")
+    members = [Member(job, build_training(job.resolved, job.replica, job.corpus, stack, cpu)) for job in jobs]
+    return _Trainer(members, checkpoint, device, stack.advance, stack.keep).run()
+
+
+@dataclass
+class Member:
+    """One replica in training."""
 
     job: Job
     training: Training
-    before: float = 0.0
-    resumed: int = 0
+    diverged: dict[str, Any] | None = None
+    record: dict[str, Any] = field(default_factory=dict)
 
-
-def _training(job: Job, engine: str | Stack) -> Training:
-    # What a protocol does besides its engine it does on the CPU.
-    return build_training(job.resolved, job.replica, job.corpus, engine, torch.device("cpu"))
+    @property
+    def ended(self) -> bool:
+        return self.diverged is not None or self.training.finished
 
 
 class _Trainer:
-    """Trains replicas that are alike: members of a stack, or one replica alone with an engine of its own."""
+    """Takes members to their ends, each with a record of its own, and saves them between two pieces of work.
 
-    def __init__(self, jobs: list[Job], stack: Stack | None) -> None:
-        self.stack, self.device = stack, _device_of(jobs[0])
-        first, resolved = jobs[0], jobs[0].resolved
-        # Where a stack is the configured engine, what cannot be stacked has its own.
-        name = "auto" if first.engine == STACKED else first.engine
-        self.members = [_Member(job, _training(job, stack or name)) for job in jobs]
-        path = _stack_path(first) if stack else first.state_path
-        engine, replica = self.members[0].training.engine, None if stack else first.replica
-        self.checkpoint = CheckpointFile(path.with_suffix(".ckpt"), resolved.config_hash, engine, replica)
-        self.others: dict[int, Any] = {}  # saved states of replicas that do not train now
+    `advance` does a piece of work of every training it is given, and returns a note or what was raised for each;
+    `keep` is told which of them go on.
+    """
+
+    def __init__(
+        self,
+        members: list[Member],
+        checkpoint: CheckpointFile,
+        device: torch.device,
+        advance: Callable[[Sequence[Training]], list[str | Exception]],
+        keep: Callable[[Sequence[Training]], None] | None = None,
+    ) -> None:
+        self.members, self.checkpoint, self.device = members, checkpoint, device
+        self.advance, self.keep = advance, keep
+        first = members[0]
+        self.job, self.engine = first.job, checkpoint.identity["engine"]
+        more = f" and {len(members) - 1} more" if len(members) > 1 else ""
+        self.title = first.job.title + more
+        self.progress = TrainingProgress(self.title, first.training.unit, first.training.total)
+        self.live = list(members)
+        self.others: dict[int, Any] = {}  # what the checkpoint holds of replicas that train later
+        self.before, self.resumed = 0.0, 0
         self.pause, self.cost = seconds_between_saves(), 0.0
 
-    def run(self) -> None:
-        """Trains all to the end and writes their records; see `run_jobs`."""
-        first = self.members[0]
-        signals = nullcontext(first.job.stopped) if first.job.stopped else stop_signal()
-        title = title_of([member.job for member in self.members])
-        with TrainingProgress(title, first.training.unit, first.training.total) as progress, signals as stopped:
-            self._resume(progress.say)
+    def run(self) -> list[dict[str, Any]]:
+        """The records, in the order of the members. Raises `Interrupted` where a signal or the watch stopped it."""
+        signals = nullcontext(self.job.stopped) if self.job.stopped else stop_signal()
+        with self.progress as progress, signals as stopped:
+            self._resume()
             self.began = self.saved_at = time.perf_counter()
-            self._close_ended([""] * len(self.members), progress)
-            while self.members:
-                found = self._advance()
-                done = min(member.training.done for member in self.members)
-                progress.update(done, next((note for note in found if isinstance(note, str)), ""))
-                self._close_ended(found, progress)
-                if not self.members:
-                    break
-                if reason := stopped() or (first.job.watch() if first.job.watch else ""):
-                    self._save()
+            self._settle()
+            note = ""
+            while self.live:
+                note = self._advance() or note
+                progress.update(self.live[0].training.done if self.live else self.members[0].training.done, note)
+                reason = stopped() or (self.job.watch() if self.job.watch else "")
+                if reason and self.live:
+                    self.save()
+                    training = self.live[0].training
                     raise Interrupted(
-                        f"{title_of([member.job for member in self.members])}: stopped by {reason} at "
-                        f"{first.training.unit} {done:g}, saved to {self.checkpoint.path}; "
-                        "the same command goes on from there"
+                        f"{self.title}: stopped by {reason} at {training.unit} {training.done:g}, "
+                        f"saved to {self.checkpoint.path}; the same command goes on from there"
                     )
-                if time.perf_counter() - self.saved_at >= pause_before_a_save(self.pause, self.cost):
-                    self._save()
+                pause = pause_before_a_save(self.pause, self.cost)
+                if self.live and time.perf_counter() - self.saved_at >= pause:
+                    self.save()
+            progress.line(self.members[0].training.done, note)
+        return [member.record for member in self.members]
 
-    def _advance(self) -> list[str | BaseException]:
-        """One piece of work of every member: its note, or what it raised."""
-        if self.stack is not None:
-            return self.stack.advance([member.training for member in self.members])
-        found: list[str | BaseException] = []
-        for member in self.members:
-            try:
-                found.append(member.training.advance())
-            except Diverged as diverged:
-                found.append(diverged)
-        return found
+    def _advance(self) -> str:
+        """A piece of work of all that go on; the first one's note."""
+        notes = self.advance([member.training for member in self.live])
+        for member, note in zip(self.live, notes, strict=True):
+            if isinstance(note, Diverged):
+                member.diverged = note.where
+                self.progress.say(f"{member.job.title}: diverged: {note}" if self.keep else f"diverged: {note}")
+            elif isinstance(note, Exception):
+                raise note
+        self._settle()
+        return next((note for note in notes if isinstance(note, str)), "")
 
-    def _seconds(self, member: _Member) -> float:
-        return member.before + time.perf_counter() - self.began
-
-    def _close_ended(self, found: Sequence[str | BaseException], progress: TrainingProgress) -> None:
-        """Writes records of the members that have finished or diverged, and lets them go."""
-        ended = []
-        for member, result in zip(self.members, found, strict=True):
-            if isinstance(result, Diverged):
-                progress.say(f"{f'replica {member.job.replica} ' if self.stack else ''}diverged: {result}")
-                self._write(member, result.where)
-            elif isinstance(result, BaseException):
-                raise result
-            elif member.training.finished:
-                progress.line(member.training.done, result)
-                self._write(member, None)
-            else:
-                continue
-            ended.append(member)
+    def _settle(self) -> None:
+        """Leaves the records of members that have come to their end; the checkpoint goes with the last of them."""
+        ended = [member for member in self.live if member.ended]
         if not ended:
             return
-        self.members = [member for member in self.members if member not in ended]
-        if self.stack is not None:
-            self.stack.keep([member.training for member in self.members])
-        # Only now: until the record is on the disk, the checkpoint is all there is.
-        if self.members or self.others:
-            self._save()
-        else:
+        for member in ended:
+            facts = run_facts(self.engine, self.device, self.seconds(), self.resumed)
+            if self.keep:
+                facts["stack_replicas"] = len(self.members)
+            if self.device.type == "cuda":
+                facts["peak_gpu_memory_mib"] = round(torch.cuda.max_memory_allocated(self.device) / 2**20, 1)
+            job, training = member.job, member.training
+            outcome = training.outcome()
+            member.record = make_record(job.resolved, job.replica, outcome, training.parameters, member.diverged, facts)
+            write_record(job.output, member.record)
+        self.live = [member for member in self.live if not member.ended]
+        if self.keep:
+            self.keep([member.training for member in self.live])
+        # Only now: until the records are on the disk, the checkpoint is all there is.
+        if not self.live and self.others:
+            self.save()
+        elif not self.live:
             self.checkpoint.remove()
 
-    def _write(self, member: _Member, diverged: dict[str, Any] | None) -> None:
-        training, job = member.training, member.job
-        facts = run_facts(training.engine, self.device, self._seconds(member), member.resumed)
-        outcome = training.outcome()
-        write_record(job.output, make_record(job.resolved, job.replica, outcome, training.parameters, diverged, facts))
-
-    def _resume(self, say: Callable[[str], None]) -> None:
-        saved = self.checkpoint.load(say)
+    def _resume(self) -> None:
+        saved = self.checkpoint.load(self.progress.say)
         if saved is None:
             return
-        entries = dict(saved["members"]) if self.stack else {self.members[0].job.replica: saved}
-        for member in self.members:
-            entry = entries.pop(member.job.replica, None)
-            if entry is not None:
-                member.training.restore(entry["training"])
-                member.before, member.resumed = entry["seconds"], entry["resumed"] + 1
-                which = f"replica {member.job.replica} " if self.stack else ""
-                say(f"{which}goes on from {member.training.unit} {member.training.done:g}")
-        # One of these may have finished in the moment before the last save.
-        folder, resolved = self.members[0].job.output.parent, self.members[0].job.resolved
-        there = {replica for replica in entries if is_there(folder / Path(resolved.record_path(replica)).name)}
-        self.others = {replica: entry for replica, entry in entries.items() if replica not in there}
+        states = saved["training"] if self.keep else {self.job.replica: saved["training"]}
+        going = [member for member in self.members if member.job.replica in states]
+        for member in going:
+            member.training.restore(states.pop(member.job.replica))
+        record = self.job.resolved.record_path
+        self.others = {r: s for r, s in states.items() if not is_there(self.job.output.with_name(Path(record(r)).name))}
+        self.before, self.resumed = saved["seconds"], saved["resumed"] + 1
+        for member in going[:1]:
+            self.progress.say(f"goes on from {member.training.unit} {member.training.done:g}")
 
-    def _save(self) -> None:
+    def seconds(self) -> float:
+        """Training time over all resumptions."""
+        return self.before + time.perf_counter() - self.began
+
+    def save(self) -> None:
+        """All members that go on, in one file: a kill never leaves them at different steps."""
         start = time.perf_counter()
-        entries = {
-            member.job.replica: {
-                "training": member.training.state(),
-                "seconds": self._seconds(member),
-                "resumed": member.resumed,
-            }
-            for member in self.members
-        }
-        self.checkpoint.save({"members": self.others | entries} if self.stack else next(iter(entries.values())))
+        states = {member.job.replica: member.training.state() for member in self.live}
+        training = self.others | states if self.keep else states[self.job.replica]
+        self.checkpoint.save({"training": training, "seconds": self.seconds(), "resumed": self.resumed})
         self.saved_at = time.perf_counter()
         self.cost = self.saved_at - start
 
@@ -350,22 +352,23 @@ def stop_signal() -> Iterator[Callable[[], str]]:
             signal.signal(number, handler)
 
 
-def _device_of(job: Job) -> torch.device:
+def device_of(job: Job) -> torch.device:
+    """Where the job's engine computes; `UserError` as of `choose_device`."""
     return choose_device(job.device, job.resolved.config["training"]["protocol"], job.engine)
 
 
 def choose_device(name: str, protocol: str, engine: str) -> torch.device:
-    """`auto` is a GPU where one is visible, the protocol learns, and no engine of a CPU is asked for; else the CPU.
+    """`auto` is a GPU where one is visible and the protocol and the engine can use it, else the CPU.
 
     `cuda` is a `UserError` where one of these is not so.
     """
-    learns, fits = PROTOCOLS[protocol].gpu, engine in ("auto", STACKED)
-    if name == "cuda" and not learns:
+    usable, fits = PROTOCOLS[protocol].gpu, engine in ("auto", STACKED)
+    if name == "cuda" and not usable:
         raise UserError(f"--device cuda: the protocol {protocol} runs on the CPU; write --device auto or cpu")
     if name == "cuda" and not fits:
-        raise UserError(f"--device cuda: the engine {engine} is one of a CPU; choose engine: auto, or --device cpu")
+        raise UserError(f"--device cuda: the engine {engine} runs on the CPU; choose engine: auto, or --device cpu")
     if name == "cuda" and not torch.cuda.is_available():
         raise UserError("--device cuda: no GPU is visible to torch; write --device auto or cpu")
     if name == "auto":
-        name = "cuda" if learns and fits and torch.cuda.is_available() else "cpu"
+        name = "cuda" if usable and fits and torch.cuda.is_available() else "cpu"
     return torch.device(name)

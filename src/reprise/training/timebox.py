@@ -17,7 +17,7 @@ from reprise.records.record import read_record
 from reprise.records.resolved import Resolved
 from reprise.refusals import left_out
 from reprise.training.locks import Held
-from reprise.training.loop import Job, run_jobs, stacks, stop_signal, title_of
+from reprise.training.loop import Job, run_jobs, stop_signal
 
 _RESERVE_SECONDS = 3.0
 """Kept of the time for the last save."""
@@ -87,42 +87,35 @@ def damaged(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[str]
     return lines
 
 
-def together(jobs: Iterable[Job]) -> list[list[Job]]:
-    """The jobs in order; replicas of one experiment that train in a stack are one list, where the first of them was."""
-    groups: dict[object, list[Job]] = {}
-    for job in jobs:
-        groups.setdefault(job.resolved.id if stacks(job) else (job.resolved.id, job.replica), []).append(job)
-    return list(groups.values())
-
-
 class Runner:
-    """Trains jobs one after another, those that can be together; `failed`, `unfinished` (saved, or not begun) and
-    `held` by other processes.
+    """Trains groups of jobs one after another: a replica each, or replicas of one experiment that train together.
+
+    `failed`, `unfinished` (saved, or not begun) and `held` (by other processes) are jobs.
     """
 
-    def __init__(self, jobs: Iterable[Job], box: TimeBox, say: Callable[[str], None]) -> None:
-        self.jobs, self.box, self.say = list(jobs), box, say
+    def __init__(self, groups: Iterable[Sequence[Job]], box: TimeBox, say: Callable[[str], None]) -> None:
+        self.groups, self.box, self.say = list(groups), box, say
         self.failed: list[Job] = []
         self.unfinished: list[Job] = []
         self.held: list[Job] = []
 
     def run(self) -> None:
-        """Raises `Interrupted` where a signal stopped a replica, which is saved."""
+        """Raises `Interrupted` where a signal stopped a training, which is saved."""
         with stop_signal() as stopped:
-            for jobs in together(self.jobs):
+            for group in self.groups:
                 if stopped():
                     raise Interrupted(f"stopped by {stopped()}; the same command goes on from there")
-                left = [job for job in jobs if not job.output.exists()]
+                jobs = [job for job in group if not job.output.exists()]
                 if self.box.over:
-                    self.unfinished += left
-                elif left:
-                    self._train(left, stopped)
+                    self.unfinished += jobs
+                elif jobs:
+                    self._train(jobs, stopped)
 
     def _train(self, jobs: list[Job], stopped: Callable[[], str]) -> None:
         def watch() -> str:
             return "the end of its time" if self.box.over else ""
 
-        title = title_of(jobs)
+        title = jobs[0].title + (f" and {len(jobs) - 1} more" if len(jobs) > 1 else "")
         self.say(f"{title}: begins")
         try:
             records = run_jobs([replace(job, watch=watch, stopped=stopped) for job in jobs])
@@ -140,6 +133,8 @@ class Runner:
             self.say(f"{title}: left out: {left_out(error, 'fix the access')}")
             self.failed += [job for job in jobs if not job.output.exists()]
         else:
+            self.held += [job for job in jobs if not job.output.exists()]
             for record in records:
-                name = f"{jobs[0].resolved.id} replica {record['replica']}"
-                self.say(f"{name}: {record['status']}, {record['run']['wall_seconds']:.0f} s")
+                seconds = record["run"]["wall_seconds"]
+                name = f"{record['paper']}/{record['experiment']} replica {record['replica']}"
+                self.say(f"{name}: {record['status']}, {seconds:.0f} s")
