@@ -179,7 +179,7 @@ class RandomJacobians:
         return float(self.finished)
 
     def advance(self) -> str:
-        self.norms = probe(self.readable(), self.names, self.filler, self.seed)
+        self.norms = probe(self.model, self.names, self.filler, self.seed)
         return f"{len(self.norms.norms)} distances"
 
     def state(self) -> dict[str, Any]:
