@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reprise.engines.gso.terms import unsuitable
+from reprise.engines.gso.native import FAMILIES
 from reprise.kernels.stacked import Stack, check_alike, kind_of
 from reprise.kernels.stacked_adam import StackedAdam
 from reprise.kernels.stacked_batches import STEPS, LineBatches, LineReader
@@ -49,7 +49,7 @@ class StackedLines(Stack):
         capture: bool = True,
     ) -> None:
         for model in models:
-            if reason := unsuitable(model):
+            if reason := "" if type(model) in FAMILIES else f"does not know {type(model).__name__}":
                 raise TypeError(f"a stack of lines {reason}")
         check_alike([kind_of(m, m.activation, getattr(m, "form", None)) for m in models])
         super().__init__(len(models), device, capture)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from reprise.engines.books.recurrence import PHI
+from reprise.engines.books.torch import PHI
 
 
 class TanhThroughTime:

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from reprise.data.corpus import Corpus
-from reprise.engines.books.layerwise import AutogradEngine
+from reprise.engines.books.reference import ReferenceEngine
 from reprise.kernels.stacked_books import StackedBooks
 from reprise.kernels.stacked_tensorflow_rmsprop import Law
 from reprise.models.deep_lstm import StackedLSTM
@@ -81,7 +81,7 @@ class BookFamily:
             course = members[i].schedule
 
             def reference(model: StackedLSTM, course: BookCourse = course) -> Made:
-                engine, losses, law = AutogradEngine(model), [], _law_of(course.options)
+                engine, losses, law = ReferenceEngine(model), [], _law_of(course.options)
                 how = {"decay": law.decay, "epsilon": _EPSILON, "start": law.start}
                 optimiser = TensorFlowRMSProp(model.parameters(), learning_rate=_RATE, **how)
                 state = zero = model.initial_state(course.options["batch_size"])

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from reprise import counters
-from reprise.engines.gated import choose as gated
+from reprise.engines import gated
 from reprise.engines.rntn.reference import ReferenceEngine
 from reprise.engines.rntn.subsequences import Subsequences
 from reprise.kernels.stacked_subsequences import StackedSubsequences

@@ -8,9 +8,9 @@ import torch
 from torch import nn
 
 from reprise.data.corpus import Split
-from reprise.engines.gated_step import clipped
 from reprise.engines.gso.packing import pack
-from reprise.engines.gso.reference import PaddedEngine
+from reprise.engines.gso.reference import ReferenceEngine
+from reprise.engines.readable import clipped
 from reprise.kernels.stacked_batches import LineBatches
 from reprise.kernels.stacked_lines import StackedLines
 from reprise.training.stack_check import Made, different, hold
@@ -47,7 +47,7 @@ def check_lines(
         clip = members[i].schedule.options["clip_norm"]
 
         def reference(model: nn.Module, i: int = i, clip: float = clip) -> Made:
-            engine, trained = PaddedEngine(model), 0.0
+            engine, trained = ReferenceEngine(model), 0.0
             optimiser = torch.optim.Adam(model.parameters(), lr=_RATE, eps=_EPSILON)
             packed = pack(split, orders[i], batch)
             for one in packed:

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from reprise.data.synthetic.palindromes import DIGITS, palindromes
-from reprise.engines.palindromes.native import AutogradEngine
+from reprise.engines.palindromes.reference import ReferenceEngine
 from reprise.kernels.stacked_palindromes import StackedPalindromes
 from reprise.training.loop import Job
 from reprise.training.protocol import generator_for
@@ -84,7 +84,7 @@ class PalindromeFamily:
             clip = members[i].schedule.options["clip_norm"]
 
             def reference(model: nn.Module, i: int = i, clip: float = clip) -> Made:
-                engine, losses = AutogradEngine(model), []
+                engine, losses = ReferenceEngine(model), []
                 optimiser = torch.optim.Adam(model.parameters(), lr=_RATE, eps=_EPSILON)
                 device = next(model.parameters()).device
                 for x, y in drawn[i]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from reprise.engines.loglinear.choose import HandEngine
+from reprise.engines.loglinear import ReferenceEngine
 from reprise.training.protocols.loglinear_course import END, EPOCH
 from reprise.training.stack_batches import StackBatches
 from reprise.training.stack_member import Member
@@ -124,5 +124,5 @@ class StackWindowEpochs(StackBatches):
         if course.pairs is not None:
             course.margins = self.stack.margins(i, len(course.pairs))
         model.load_state_dict(self.stack.export(i))
-        course.draw(HandEngine(model).log_probabilities, model.features)
+        course.draw(ReferenceEngine(model).log_probabilities, model.features)
         course.phase = "finished"

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from reprise.engines.books.layerwise import choose_window_engine
+from reprise.engines.books import choose as choose_window_engine
 from reprise.models.deep_lstm import State
 from reprise.training.protocol import dtype_of, load_corpus
 from reprise.training.protocols.books_course import BookCourse

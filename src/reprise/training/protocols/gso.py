@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from reprise.engines.gated_step import clipped
-from reprise.engines.gso.choose import choose_packed_engine
+from reprise.engines.gso import choose as choose_packed_engine
 from reprise.engines.gso.packing import by_length, pack
+from reprise.engines.readable import clipped
 from reprise.training.protocol import dtype_of, load_corpus
 from reprise.training.protocols.gso_course import LineCourse, first_model
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from reprise.engines.loglinear.choose import choose_window_engine
+from reprise.engines.loglinear import choose as choose_window_engine
 from reprise.training.protocol import dtype_of, load_corpus
 from reprise.training.protocols.loglinear_course import END, EPOCH, TOGETHER, WindowCourse, initial_model
 from reprise.training.protocols.loglinear_text import READING

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from reprise.engines.palindromes.native import choose_engine
+from reprise.engines.palindromes import choose as choose_engine
 from reprise.training.protocol import dtype_of
 from reprise.training.protocols.palindromes_course import PalindromeCourse, first_model
 

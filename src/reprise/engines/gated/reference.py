@@ -1,4 +1,4 @@
-"""The engines of the gated language models, batch by batch: the readable model with autograd, and one without.
+"""The readable gated language models with autograd, batch by batch: what the fast engine is held to.
 
 Salle and Villavicencio (ACL 2018), section 4: plain SGD on windows of B streams and T steps, the state carried from
 window to window, the gradient's norm over all parameters clipped.
@@ -12,11 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from reprise.engines.choice import choose
-from reprise.engines.gated.torch_ import GroupedEngine
-from reprise.engines.gated_step import share_of_one_word
 from reprise.engines.readable import ReadableEngine
-from reprise.models.gated import GRU, LSTM, GatedLanguageModel, Masks, State
+from reprise.models.gated import GatedLanguageModel, Masks, State
 
 
 class GatedEngine(Protocol):
@@ -94,15 +91,8 @@ class ReferenceEngine(ReadableEngine):
         return functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="sum")
 
 
-ENGINES = {"reference": ReferenceEngine, "grouped": GroupedEngine}
-
-
-def choose_gated_engine(name: str, model: GatedLanguageModel) -> GatedEngine:
-    """The engine called `name` (reference, grouped) around `model`.
-
-    "auto" is grouped for a GRU or LSTM on a CPU and reference elsewhere. Raises UserError for another name, and for
-    grouped on a device or for a model that it was not made for.
-    """
-    remedy = "device: cpu or engine: reference"
-    unfit = "" if next(model.parameters()).device.type == "cpu" else "computes on a CPU only"
-    return choose(name, model, ENGINES, "grouped", "reference", knows=(GRU, LSTM), unfit=unfit, remedy=remedy)
+def share_of_one_word(reduction: str, T: int, B: int) -> float:
+    """How much a word's loss counts in a window of T steps and B streams; see `GatedEngine.train`."""
+    if reduction not in ("sum-steps", "mean-steps"):
+        raise ValueError(f"reduction must be sum-steps or mean-steps, not {reduction}")
+    return 1 / B if reduction == "sum-steps" else 1 / (T * B)

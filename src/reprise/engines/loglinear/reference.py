@@ -1,4 +1,4 @@
-"""The engines of log-linear RNNs, window by window: the readable model with autograd, and those without."""
+"""The readable log-linear RNN with autograd, window by window: what the fast engine is held to."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from reprise.engines.choice import choose
-from reprise.engines.loglinear.fast import FusedEngine, HandEngine
 from reprise.engines.readable import ReadableEngine
 from reprise.models.loglinear import LogLinearRNN, State
 
@@ -94,17 +92,3 @@ class ReferenceEngine(ReadableEngine):
     def restore_optimiser(self, state: dict[str, Any]) -> None:
         """See `WindowEngine`."""
         self.optimiser.load_state_dict(state)
-
-
-ENGINES = {"reference": ReferenceEngine, "hand": HandEngine, "fused": FusedEngine}
-
-
-def choose_window_engine(name: str, model: LogLinearRNN) -> WindowEngine:
-    """The engine called `name` (reference, hand, fused) around `model`, on the CPU.
-
-    "auto" is fused; hand where there is no compiler, said on stderr, and in other precisions than float32. Raises
-    UserError for another name, and where fused is asked for and cannot be had.
-    """
-    known, slower = (LogLinearRNN,), "which is slower"
-    unfit = "" if next(model.parameters()).dtype == torch.float32 else "computes in float32 only"
-    return choose(name, model, ENGINES, "fused", "hand", knows=known, unfit=unfit, slower=slower)
