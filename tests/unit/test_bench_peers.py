@@ -65,7 +65,6 @@ def test_without_a_corpus_random_words_have_the_lengths_of_real_sentences(tmp_pa
 
 # Compiled programs stand here as what they are compiled from.
 IMPLEMENTATIONS = {
-    "hand": lambda task: Engine(task, "hand"),
     "eager": peers.eager,
     "eager-sparse": peers.eager_sparse,
     "compile": peers.Compiled,

@@ -33,7 +33,6 @@ ENTERS_OTHERWISE = {
     "reprise.errors": "the line that a command ends with when it writes nothing",
     "reprise.registered": "finds the function that draws, or ends the command with a line",
     "reprise.records.record": "reads a run record, or refuses it",
-    "reprise.training.run_archive": "unpacks run records, which the stages depend on",
 }
 """Modules that no stage depends on although its command imports them, and why; what they import is theirs."""
 

@@ -13,18 +13,17 @@ import pytest
 from verify_helpers import new_clone, resolved
 
 from reprise import cli
+from reprise.catalogue.protocols import loop
 from reprise.cli import bench, prepare, resolve
 from reprise.errors import EXIT_FAILED, EXIT_STOPPED, EXIT_USAGE
 from reprise.records.resolved import Resolved
 from reprise.refusals import told_of
-from reprise.training import loop
 
 CHECK = {"check": "lstm-parameter-count", "tolerance": 0.0}
 COMMANDS = {
     "train": (["train", "digits/count", "--config", "resolved.json", "--replica", "0", "--output"], "record.json"),
     "prepare": (["prepare", "digits/lstm-t5", "--output"], "corpus.npz"),
     "bench": (["bench", "rrntn", "--json"], "bench.json"),
-    "run": (["run", "--tier", "quick", "--archive"], "records.tgz"),
 }
 MOVE = "move it away, or name another place"
 
