@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from reprise.engines import build
+from reprise.engines.choice import check_fit
 from reprise.engines.loglinear.classes import Classes
 from reprise.engines.readable import take_state
 from reprise.models.loglinear import LogLinearRNN, State
@@ -37,6 +38,7 @@ class FusedEngine:
     name = "fused"
 
     def __init__(self, model: LogLinearRNN) -> None:
+        check_fit(model, (LogLinearRNN,))
         self.state: State | None = None
         passes = Passes()
         self.p = passes.kept({name: value.detach() for name, value in model.state_dict().items()})

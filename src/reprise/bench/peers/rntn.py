@@ -13,9 +13,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from reprise.bench.task import Task
-
-torch.set_num_threads(1)
+from reprise.bench.rntn import Task
+from reprise.bench.tasks import Implementation, weights_of
 
 
 def read(rows: Mapping[str, Tensor], shared: Mapping[str, Tensor], h: Tensor, mask: Tensor):
@@ -37,17 +36,14 @@ def read(rows: Mapping[str, Tensor], shared: Mapping[str, Tensor], h: Tensor, ma
     return functional.linear(hidden * mask, shared["W_o"], shared["b_o"]), hidden
 
 
-class Peer:
+class Peer(Implementation):
     """What all have: parameters (tables as (rows, columns), so that `embedding` takes them) and state."""
-
-    block = 1
 
     def __init__(self, task: Task) -> None:
         self.task, self.workload = task, task.workload
         self.tables = task.workload.tables
         self.p = {}
-        for name, value in task.weights.items():
-            tensor = torch.from_numpy(np.array(value))
+        for name, tensor in weights_of(task).items():
             flat = name in self.tables or name == "U_h"
             self.p[name] = (tensor.flatten(1) if flat else tensor).requires_grad_()
         self.h = torch.zeros(task.workload.hidden)
@@ -67,33 +63,36 @@ class Peer:
 
 
 class Eager(Peer):
-    """Autograd and `torch.optim.SGD`; `sparse` asks for sparse gradients of the tables."""
+    """Autograd and `torch.optim.SGD`."""
 
-    def __init__(self, task: Task, sparse: bool = False) -> None:
+    sparse = False
+
+    def __init__(self, task: Task) -> None:
         super().__init__(task)
-        self.sparse = sparse
         self.optimiser = torch.optim.SGD(self.p.values(), lr=task.learning_rate)
         self.x, self.y = (torch.from_numpy(a.astype(np.int64)) for a in (task.inputs, task.targets))
         self.masks, self.offsets = torch.from_numpy(task.masks), task.offsets.tolist()
+        self.shared = {name: value for name, value in self.p.items() if name not in self.tables}
 
-    def train(self, first: int, last: int) -> float:
-        """SGD on subsequences first .. last-1; their summed loss in nats."""
-        total = 0.0
-        shared = {name: value for name, value in self.p.items() if name not in self.tables}
-        for i in range(first, last):
-            words = slice(self.offsets[i], self.offsets[i + 1])
-            rows = {
-                name: functional.embedding(numbers, self.p[name], sparse=self.sparse)
-                for name, numbers in self.numbers(self.x[words]).items()
-            }
-            logits, states = read(rows, shared, self.before(i), self.masks[words])
-            loss = functional.cross_entropy(logits, self.y[words], reduction="sum")
-            self.optimiser.zero_grad()
-            loss.backward()
-            self.optimiser.step()
-            self.h = states[-1].detach()
-            total += loss.item()
-        return total
+    def step(self, i: int) -> float:
+        words = slice(self.offsets[i], self.offsets[i + 1])
+        rows = {
+            name: functional.embedding(numbers, self.p[name], sparse=self.sparse)
+            for name, numbers in self.numbers(self.x[words]).items()
+        }
+        logits, states = read(rows, self.shared, self.before(i), self.masks[words])
+        loss = functional.cross_entropy(logits, self.y[words], reduction="sum")
+        self.optimiser.zero_grad()
+        loss.backward()
+        self.optimiser.step()
+        self.h = states[-1].detach()
+        return loss.item()
+
+
+class EagerSparse(Eager):
+    """The same with sparse gradients of the tables."""
+
+    sparse = True
 
 
 class Compiled(Peer):
@@ -119,22 +118,17 @@ class Compiled(Peer):
         shared = {name: value for name, value in p.items() if name not in self.tables}
         return weighted_loss(rows, shared, *rest)
 
-    def step(self, *given: Tensor) -> tuple[Tensor, Tensor]:
+    def stepped(self, *given: Tensor) -> tuple[Tensor, Tensor]:
         self.optimiser.zero_grad()
         loss, h = self.loss(self.p, *given)
         loss.backward()
         self.update()
         return loss.detach(), h.detach()
 
-    def train(self, first: int, last: int) -> float:
-        """SGD on subsequences first .. last-1; their summed loss in nats."""
-        total = 0.0
-        for i in range(first, last):
-            given = (a[i] for a in (self.x, self.y, self.masks, self.weights, self.last))
-            x, y, mask, weight, place = given
-            loss, self.h = self.step(x, y, self.before(i), mask, weight, place)
-            total += loss.item()
-        return total
+    def step(self, i: int) -> float:
+        x, y, mask, weight, place = (a[i] for a in (self.x, self.y, self.masks, self.weights, self.last))
+        loss, self.h = self.stepped(x, y, self.before(i), mask, weight, place)
+        return loss.item()
 
 
 class CompiledRows(Compiled):
@@ -144,7 +138,7 @@ class CompiledRows(Compiled):
         self.p = {name: value.detach() for name, value in self.p.items()}
         self.whole = torch.compile(self.rows_step, fullgraph=True, dynamic=False)
 
-    def step(self, *given: Tensor) -> tuple[Tensor, Tensor]:
+    def stepped(self, *given: Tensor) -> tuple[Tensor, Tensor]:
         return self.whole(self.p, *given)
 
     def rows_step(self, p: dict[str, Tensor], x: Tensor, *rest: Tensor) -> tuple[Tensor, Tensor]:
@@ -173,11 +167,3 @@ def weighted_loss(
     logits, states = read(rows, shared, h, mask)
     losses = functional.cross_entropy(logits, y, reduction="none")
     return (losses * weight).sum(), states.detach().index_select(0, last.view(1))[0]
-
-
-def eager(task: Task) -> Peer:
-    return Eager(task)
-
-
-def eager_sparse(task: Task) -> Peer:
-    return Eager(task, sparse=True)

@@ -11,8 +11,8 @@ import torch
 from compiler_helpers import needs_compiler, use_compiler_without_native
 from torch import nn
 
-from reprise.engines.palindromes.native import AutogradEngine, SequenceEngine, choose_engine
-from reprise.errors import UserError
+from reprise.engines.palindromes.native import FusedEngine
+from reprise.engines.palindromes.reference import ReferenceEngine
 from reprise.models.elman import Elman
 from reprise.models.lstm import LSTM
 
@@ -54,8 +54,8 @@ def computed(engine, model, x, y) -> tuple[float, int, dict[str, torch.Tensor]]:
 
 def worst_error(model, x, y) -> float:
     """The largest error of loss and gradients, each relative to the largest element of its gradient in float64."""
-    loss, correct, gradients = computed(SequenceEngine, model, x, y)
-    true_loss, true_correct, true = computed(AutogradEngine, copy.deepcopy(model).double(), x, y)
+    loss, correct, gradients = computed(FusedEngine, model, x, y)
+    true_loss, true_correct, true = computed(ReferenceEngine, copy.deepcopy(model).double(), x, y)
     assert correct == true_correct
     errors = [(gradients[name] - g).abs().max() / g.abs().max().clamp(min=1e-30) for name, g in true.items()]
     return max(abs(loss - true_loss) / true_loss, *(e.item() for e in errors))
@@ -87,8 +87,8 @@ def test_gradients_that_vanish_are_zero_before_they_are_denormal():
             m.b_h.zero_()
     # The first symbol stands nowhere else: what reaches it is halved 134 times.
     x, y = torch.tensor([0] + [1] * 134)[:, None], torch.tensor([0])
-    _, _, readable = computed(AutogradEngine, model, x, y)
-    _, _, fused = computed(SequenceEngine, other, x, y)
+    _, _, readable = computed(ReferenceEngine, model, x, y)
+    _, _, fused = computed(FusedEngine, other, x, y)
     assert 0 < readable["W_hx"][:, 0].abs().max() < torch.finfo(torch.float32).tiny
     assert not fused["W_hx"][:, 0].any()
     torch.testing.assert_close(fused["W_hx"][:, 1], readable["W_hx"][:, 1])
@@ -108,8 +108,8 @@ def test_tanh_and_the_logistic_function_to_a_few_roundings():
         elman.W_hx[:, 0] = z
         lstm.W_x.view(4, len(z))[:] = torch.stack([*3 * [torch.full_like(z, 30)], z])  # g = i = f = 1: h = tanh(1) o
     # Two classes of equal probability: dL/dW_out is (p - y) h = -h/2 for the right one.
-    h = -2 * computed(SequenceEngine, elman, x, y)[2]["W_oh"][0]
-    o = -2 * computed(SequenceEngine, lstm, x, y)[2]["W_out"][0] / math.tanh(1)
+    h = -2 * computed(FusedEngine, elman, x, y)[2]["W_oh"][0]
+    o = -2 * computed(FusedEngine, lstm, x, y)[2]["W_out"][0] / math.tanh(1)
     torch.testing.assert_close(h.double(), torch.tanh(z.double()), rtol=5e-7, atol=0)
     torch.testing.assert_close(o.double(), torch.sigmoid(z.double()), rtol=5e-7, atol=1e-38)
     assert o[z < -89].eq(0).all()
@@ -120,8 +120,8 @@ def test_tanh_and_the_logistic_function_to_a_few_roundings():
 def test_the_same_inputs_give_the_same_bits_whatever_was_computed_before(model):
     fresh, used = (drawn(model, 10, 37, 10) for _ in range(2))
     x, y = batch(10, 10, 9, 17)
-    expected = computed(SequenceEngine, fresh, x, y)
-    engine = SequenceEngine(used)
+    expected = computed(FusedEngine, fresh, x, y)
+    engine = FusedEngine(used)
     for T, B in ((3, 5), (20, 64), (9, 17), (9, 17)):
         last = engine.loss_and_gradients(*(batch(10, 10, T, B)))
     assert last == expected[:2]
@@ -138,8 +138,8 @@ def test_overflowing_gradients_are_infinite_or_nan_where_autograds_are(scale):
         model.W_oh[0] = -1.0
     x, _ = batch(6, 10, 14, 64)
     y = torch.zeros(64, dtype=torch.int64)
-    loss, _, gradients = computed(SequenceEngine, copy.deepcopy(model), x, y)
-    true_loss, _, true = computed(AutogradEngine, model, x, y)
+    loss, _, gradients = computed(FusedEngine, copy.deepcopy(model), x, y)
+    true_loss, _, true = computed(ReferenceEngine, model, x, y)
     assert loss == pytest.approx(true_loss)
     for name, g in true.items():
         torch.testing.assert_close(gradients[name], g, rtol=1e-5, atol=0, equal_nan=True)
@@ -153,15 +153,15 @@ def test_an_exploding_lstm_is_not_finite_where_autograds_is_not():
         model.W_h[:48] = 1e20 * torch.eye(48)  # from h to the gate g, and c = h = 0 throughout
         model.W_out[0] = -1.0
     x, y = batch(10, 10, 9, 7)
-    gradients = computed(SequenceEngine, copy.deepcopy(model), x, y)[2]
-    true = computed(AutogradEngine, model, x, y)[2]
+    gradients = computed(FusedEngine, copy.deepcopy(model), x, y)[2]
+    true = computed(ReferenceEngine, model, x, y)[2]
     assert not any(true[name].isfinite().all() for name in ("W_x", "W_h", "b"))
     assert all(torch.equal(gradients[name].isfinite(), true[name].isfinite()) for name in true)
 
 
 @needs_compiler
 def test_symbols_of_another_model_are_refused():
-    engine = SequenceEngine(drawn(Elman, 10, 8, 10))
+    engine = FusedEngine(drawn(Elman, 10, 8, 10))
     for symbol in (10, -1):
         x, y = batch(10, 10, 4, 3)
         x[2, 1] = symbol
@@ -174,17 +174,3 @@ def test_symbols_of_another_model_are_refused():
 def test_a_compiler_without_native_makes_a_correct_library_for_the_plainest_cpu(fresh_build, monkeypatch, model):
     use_compiler_without_native(fresh_build, monkeypatch)
     assert worst_error(drawn(model, 7, 21, 3), *batch(7, 3, 12, 9)) < 1e-5
-
-
-@needs_compiler
-def test_names_of_engines():
-    model = drawn(LSTM, 10, 4, 10)
-    assert [choose_engine(n, model).name for n in ("auto", "fused", "reference")] == ["fused", "fused", "reference"]
-    with pytest.raises(UserError, match="hand is none of auto, reference, fused"):
-        choose_engine("hand", model)
-    double = drawn(LSTM, 10, 4, 10).double()
-    assert choose_engine("auto", double).name == "reference"
-    with pytest.raises(UserError, match="float32 only; choose engine: reference"):
-        choose_engine("fused", double)
-    with pytest.raises(UserError, match="not Linear"):
-        choose_engine("fused", nn.Linear(2, 2))

@@ -10,8 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reprise.engines.books.layerwise import AutogradEngine, LayerwiseEngine, choose_window_engine
-from reprise.errors import UserError
+from reprise.engines.books import LayerwiseEngine, ReferenceEngine
 from reprise.models.deep_lstm import StackedLSTM, initialise
 
 
@@ -124,7 +123,7 @@ def test_the_fast_engine_computes_the_readable_models_loss_and_gradients(activat
     model = random_model(V, n, layers, activation, seed=V + 10 * n)
     x, y, state = random_window(model, T, B, seed=T + 10 * B)
     kept = [part.clone() for pair in state for part in pair]
-    loss, after = AutogradEngine(model).loss_and_gradients(x, y, state)
+    loss, after = ReferenceEngine(model).loss_and_gradients(x, y, state)
     expected = gradients(model)
     found, there = LayerwiseEngine(model).loss_and_gradients(x, y, state)
     assert found == pytest.approx(loss, rel=1e-12)
@@ -147,19 +146,15 @@ def test_in_float32_it_is_as_right_as_float32_can_be(activation):
     # The size changes and comes back: buffers of an earlier window must not show.
     for T, B in ((30, 64), (7, 3), (30, 64)):
         x, y, state = random_window(model, T, B, state=False)
-        loss, _ = AutogradEngine(exact).loss_and_gradients(x, y, exact.initial_state(B))
+        loss, _ = ReferenceEngine(exact).loss_and_gradients(x, y, exact.initial_state(B))
         found, _ = engine.loss_and_gradients(x, y, state)
         assert found == pytest.approx(loss, rel=1e-6)
         for name, gradient in gradients(model).items():
             assert relative(gradient, exact.get_parameter(name).grad) < 1e-5, name
 
 
-def test_engines_are_chosen_by_name_and_refuse_other_symbols():
+def test_symbols_of_another_model_are_refused():
     model = random_model()
-    assert choose_window_engine("auto", model).name == "layerwise"
-    assert choose_window_engine("reference", model).name == "reference"
-    with pytest.raises(UserError, match="engine: fused"):
-        choose_window_engine("fused", model)
     x = torch.full((2, 2), 7)
     with pytest.raises(ValueError, match="symbols"):
         LayerwiseEngine(model).loss_and_gradients(x, x, model.initial_state(2))

@@ -11,15 +11,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from reprise.bench.gso_task import NOTHING, Task
-
-torch.set_num_threads(1)
+from reprise.bench.gso import NOTHING, Task
+from reprise.bench.tasks import Implementation, numpy_of, weights_of
 
 TABLES = ("B", "D", "U")
 """Parameters of which a symbol has a column: a row of an `embedding` here."""
 
 
-def step(p: dict[str, Tensor], h: Tensor, *inputs: Tensor) -> Tensor:
+def state_after(p: dict[str, Tensor], h: Tensor, *inputs: Tensor) -> Tensor:
     """h_{t-1} (B, H) and the symbols' rows (B, n), in the order of `TABLES` -> h_t (B, H)."""
     if "A" in p:
         Bx, *rest = inputs
@@ -34,46 +33,41 @@ def step(p: dict[str, Tensor], h: Tensor, *inputs: Tensor) -> Tensor:
     return torch.tanh(functional.linear(h, p["W"], p["b"]) + Ux)
 
 
-class Eager:
-    step = staticmethod(step)
+class Eager(Implementation):
+    state_after = staticmethod(state_after)
 
-    def __init__(self, task: Task, device: torch.device | str = "cpu") -> None:
+    def __init__(self, task: Task) -> None:
         self.block, self.hidden = len(task), task.workload.hidden
-        self.p = {}
-        for name, value in task.weights.items():
-            tensor = torch.tensor(value, device=device)
-            self.p[name] = (tensor.T.contiguous() if name in TABLES else tensor.clone()).requires_grad_()
+        self.p = {
+            name: (tensor.T.contiguous() if name in TABLES else tensor).requires_grad_()
+            for name, tensor in weights_of(task).items()
+        }
         self.optimiser = torch.optim.Adam(self.p.values(), lr=task.learning_rate, eps=task.epsilon)
         self.batches = []
         for i in range(len(task)):
-            inputs, targets = task.padded(i)
-            self.batches.append(tuple(torch.from_numpy(part).long().to(device) for part in (inputs, targets)))
+            self.batches.append(tuple(torch.from_numpy(part).long() for part in task.padded(i)))
 
-    def train(self, first: int, last: int) -> float:
-        """Adam on batches first .. last-1; their summed loss in nats."""
-        total = 0.0
-        for x, y in self.batches[first:last]:
-            h = self.states(x)
-            logits = functional.linear(h, self.p["V"], self.p["c"])
-            loss = functional.cross_entropy(logits.flatten(0, 1), y.flatten(), ignore_index=NOTHING)
-            self.optimiser.zero_grad()
-            loss.backward()
-            self.optimiser.step()
-            total += loss.item() * int((y != NOTHING).sum())
-        return total
+    def step(self, batch: int) -> float:
+        x, y = self.batches[batch]
+        logits = functional.linear(self.states(x), self.p["V"], self.p["c"])
+        loss = functional.cross_entropy(logits.flatten(0, 1), y.flatten(), ignore_index=NOTHING)
+        self.optimiser.zero_grad()
+        loss.backward()
+        self.optimiser.step()
+        return loss.item() * int((y != NOTHING).sum())
 
     def states(self, x: Tensor) -> Tensor:
         """Symbols (T, B) -> h_1 .. h_T (T, B, H)."""
         rows = [functional.embedding(x, self.p[name]).unbind() for name in TABLES if name in self.p]
-        h, states = torch.zeros(x.shape[1], self.hidden, device=x.device), []
+        h, states = torch.zeros(x.shape[1], self.hidden), []
         for inputs in zip(*rows, strict=True):
-            h = self.step(self.p, h, *inputs)
+            h = self.state_after(self.p, h, *inputs)
             states.append(h)
         return torch.stack(states)
 
     def parameters(self) -> dict[str, np.ndarray]:
         """In the readable model's shapes."""
-        return {n: (v.detach().T if n in TABLES else v.detach()).cpu().numpy().copy() for n, v in self.p.items()}
+        return {n: (v.T if n in TABLES else v).copy() for n, v in numpy_of(self.p).items()}
 
 
 class EagerIndexing(Eager):
@@ -87,7 +81,7 @@ class EagerIndexing(Eager):
         rows = [functional.embedding(x.T, self.p[name]) for name in TABLES if name in self.p]  # (B, T, n)
         h, states = torch.zeros(x.shape[1], self.hidden), []
         for t in range(len(x)):
-            h = self.step(self.p, h, *(row[:, t] for row in rows))
+            h = self.state_after(self.p, h, *(row[:, t] for row in rows))
             states.append(h)
         return torch.stack(states)
 
@@ -97,7 +91,7 @@ class Compiled(Eager):
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
-        self.step = torch.compile(step, fullgraph=True, dynamic=False)
+        self.state_after = torch.compile(state_after, fullgraph=True, dynamic=False)
 
 
 class Library(Eager):

@@ -1,7 +1,7 @@
-"""Implementations of document 004's training: our engines, and what a user of PyTorch would write.
+"""Document 004's training as a user of PyTorch would write it: RMSprop on the mean loss of a batch of windows.
 
-A step is RMSprop on the mean loss of a batch of windows. The peers make the LSTM's products with the input for all
-steps at once and read the steps with `unbind`; Keras' hard sigmoid keeps them from torch's own LSTM.
+The LSTM's products with the input are made for all steps at once and the steps read with `unbind`; Keras' hard sigmoid
+keeps it from torch's own LSTM.
 """
 
 from __future__ import annotations
@@ -11,53 +11,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from reprise.bench.llrnn_task import LAYERS, Task
-from reprise.bench.tensors import numpy_of, weights_of, words_of
-from reprise.engines.loglinear.choose import choose_window_engine
-from reprise.models.lexicon import Lexicon, Sparse
+from reprise.bench.loglinear import LAYERS, Task, build_model
+from reprise.bench.tasks import Implementation, numpy_of, weights_of, words_of
 from reprise.models.loglinear import LogLinearRNN, lstm
 
-torch.set_num_threads(1)
 
-
-def build_model(task: Task) -> LogLinearRNN:
-    """The readable model with the task's weights, zeros without any."""
-    tags = Sparse(task.tag_indptr, task.tag_indices.astype(np.int64), task.workload.tags)
-    types, labels = ([str(i) for i in range(n)] for n in (len(task.counts), task.workload.tags))
-    counted, borne = (dict.fromkeys(("corpus", "train"), of) for of in (task.counts, tags))
-    model = LogLinearRNN(Lexicon(types, labels, counted, borne), **task.workload.options)
-    if task.weights:
-        model.load_state_dict(weights_of(task))
-    return model
-
-
-class Engine:
-    """An engine of ours, in the way the training protocol calls it."""
-
-    block = 1
-
-    def __init__(self, task: Task, name: str) -> None:
-        self.task = task
-        self.x, self.y = words_of(task)
-        self.kernel = choose_window_engine(name, build_model(task))
-
-    def train(self, first: int, last: int) -> float:
-        """RMSprop on batches first .. last-1; their summed loss in nats."""
-        return sum(self.kernel.train(self.x[i], self.y[i], **self.task.rates) for i in range(first, last))
-
-    def log_perplexity(self) -> float:
-        """Nats per word of the first batch, in float32 as it is trained."""
-        return self.kernel.evaluate(self.x[0], self.y[0]) / len(self.y[0])
-
-    def parameters(self) -> dict[str, np.ndarray]:
-        """In the readable model's shapes."""
-        return numpy_of(self.kernel.export())
-
-
-class Eager:
+class Eager(Implementation):
     """Autograd and `torch.optim.RMSprop` around a softmax RNN: rows of E are looked up, scores are a linear layer's."""
 
-    block = 1
     log_linear = False
 
     def __init__(self, task: Task) -> None:
@@ -80,11 +41,8 @@ class Eager:
         """a (B, F) -> log b(x) + a . phi(x) of every type (B, V)."""
         return a
 
-    def train(self, first: int, last: int) -> float:
-        """RMSprop on batches first .. last-1; their summed loss in nats."""
-        return sum(self.step(self.x[i], self.y[i]) for i in range(first, last))
-
-    def step(self, x: Tensor, y: Tensor) -> float:
+    def step(self, batch: int) -> float:
+        x, y = self.x[batch], self.y[batch]
         loss = self.loss(x, y)
         self.optimiser.zero_grad()
         loss.backward()
@@ -131,11 +89,3 @@ class SparseMatrix(Dense):
 
     def scores(self, a: Tensor) -> Tensor:
         return torch.sparse.mm(self.phi, a.t()).t() + self.log_b
-
-
-def fused(task: Task) -> Engine:
-    return Engine(task, "fused")
-
-
-def hand(task: Task) -> Engine:
-    return Engine(task, "hand")

@@ -1,26 +1,73 @@
-"""The fast batch-1 engines against the readable models in float64."""
+"""The batch-1 engines against the readable models in float64, and how text is cut into subsequences."""
 
 from __future__ import annotations
+
+import copy
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from compiler_helpers import needs_compiler
 from engine_helpers import export_and_load_are_exact_copies, same_bits
-from subsequence_helpers import (
-    ENGINES,
-    LENGTHS,
-    MODELS,
-    pair,
-    small,
-    text,
-    trained,
-    worst_error,
-)
+from torch.nn import functional
 
-from reprise.engines.rntn import FusedEngine, ReferenceEngine
-from reprise.engines.rntn.subsequences import Subsequences
-from reprise.models.rntn import RNTN
+from reprise.engines.rntn.native import FusedEngine
+from reprise.engines.rntn.reference import ReferenceEngine, RowsInUse
+from reprise.engines.rntn.subsequences import Subsequences, cut
+from reprise.models.mrnn import MRNN
+from reprise.models.rntn import RNTN, initialise
+
+LENGTHS = [20, 20, 7, 13, 20, 1, 2]
+# Sizes on both sides of whole vectors (4, 8, 16) and tiles (8, 16, 32); V > 800 at H = 100: several groups.
+MODELS = {
+    "s-rnn": lambda: RNTN(130, 16),
+    "r-rntn": lambda: RNTN(137, 30, 7),
+    "f_mod": lambda: RNTN(64, 31, 5, "f_mod"),
+    "rntn": lambda: RNTN(50, 33, 50),
+    "shared bias": lambda: RNTN(129, 17, 9, bias="shared"),
+    "h_0 = 1": lambda: RNTN(40, 15, 3, h_0=1.0),
+    "two words": lambda: RNTN(2, 1, 2),
+    "several groups": lambda: RNTN(2051, 100, 40),
+    "wide": lambda: RNTN(70, 300, 4),
+    "m-rnn": lambda: MRNN(103, 40, 29),
+    "m-rnn of one factor": lambda: MRNN(33, 5, 1),
+}
+ENGINES = [pytest.param(FusedEngine, marks=needs_compiler)]
+
+
+def small(model, seed=0):
+    """Weights under which neither the states saturate nor the recurrence amplifies rounding errors."""
+    std = min(0.8, 2 / model.factors**0.5) if isinstance(model, MRNN) else min(0.3, 5 / model.hidden)
+    initialise(model, std, torch.Generator().manual_seed(seed))
+    return model
+
+
+def text(vocabulary, lengths=LENGTHS, seed=0):
+    random = np.random.default_rng(seed)
+    words = random.integers(0, vocabulary, (2, sum(lengths)), dtype=np.int32)
+    reset = random.random(len(lengths)) < 0.4
+    return Subsequences(words[0], words[1], np.r_[0, np.cumsum(lengths)], reset, first_token=1000)
+
+
+def trained(engine, data, rate=0.3, reduction="sum", dropout=0.5):
+    """The engine's loss over `data`, from a state that is not h_0."""
+    engine.hidden = torch.linspace(0, 1, len(engine.hidden))
+    return engine.train(data, learning_rate=rate, reduction=reduction, dropout=dropout, key=2**64 - 99)
+
+
+def pair(engine, model):
+    """An engine and the readable model in float64, with the same parameters."""
+    return engine(model), ReferenceEngine(copy.deepcopy(model).double())
+
+
+def worst_error(fast, reference, start):
+    """The largest relative error of the update of a parameter since `start`, in the Euclidean norm."""
+    ours, exact = fast.export(), reference.export()
+    assert ours.keys() == exact.keys()
+    updates = {name: exact[name] - start[name].double() for name in exact}
+    errors = {name: ours[name].double() - exact[name] for name in exact}
+    return max((errors[name].norm() / updates[name].norm()).item() for name in exact)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -158,3 +205,79 @@ def test_wrong_reduction_is_refused(engine):
 def test_words_outside_the_vocabulary_are_refused():
     with pytest.raises(ValueError, match="token ids"):
         FusedEngine(small(RNTN(20, 4))).evaluate(text(21, [64, 64]))
+
+
+@pytest.mark.parametrize("name", ["s-rnn", "r-rntn", "rntn", "shared bias", "m-rnn"])
+def test_a_step_by_the_rows_in_use_has_the_bits_of_one_by_whole_tables(name):
+    model = small(MODELS[name]())
+    other = copy.deepcopy(model)
+    generator = torch.Generator().manual_seed(3)
+    for _ in range(3):
+        x, y = (torch.randint(0, min(9, model.vocabulary), (20,), generator=generator) for _ in range(2))
+        with RowsInUse(model) as rows:
+            logits, _ = model(x, model.initial_state())
+        rows.descend(functional.cross_entropy(logits, y, reduction="sum"), 0.3)
+        assert model.W_h.shape in {table.shape for table, _, _ in rows.taken}
+        logits, _ = other(x, other.initial_state())
+        parameters = list(other.parameters())
+        gradients = torch.autograd.grad(functional.cross_entropy(logits, y, reduction="sum"), parameters)
+        with torch.no_grad():
+            for parameter, gradient in zip(parameters, gradients, strict=True):
+                parameter.sub_(gradient, alpha=0.3)
+        assert same_bits(model.state_dict(), other.state_dict())
+
+
+def test_a_table_that_is_also_used_whole_is_moved_by_both_gradients():
+    class Tied(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.E = torch.nn.Parameter(torch.randn(5, 3, dtype=torch.float64))
+
+    model = Tied()
+    whole, x = model.E.detach().clone().requires_grad_(), torch.tensor([1, 4, 1])
+    with RowsInUse(model) as rows:
+        loss = (model.E[x].tanh() @ model.E.T).exp().sum()
+    rows.descend(loss, 0.1)
+    (gradient,) = torch.autograd.grad((whole[x].tanh() @ whole.T).exp().sum(), whole)
+    torch.testing.assert_close(model.E.detach(), whole.detach() - 0.1 * gradient)
+
+
+def sentences(*lengths):
+    return SimpleNamespace(
+        tokens=np.arange(10, 10 + sum(lengths), dtype=np.int32), offsets=np.r_[0, np.cumsum(lengths)]
+    )
+
+
+def test_sentences_are_cut_from_their_start():
+    data = cut(sentences(5, 1, 0, 3, 2), start=9, length=3)
+    assert data.offsets.tolist() == [0, 3, 5, 6, 9, 11]
+    assert data.reset.tolist() == [True, False, True, True, True]
+    assert data.targets.tolist() == list(range(10, 21))
+    assert data.inputs.tolist() == [9, 10, 11, 12, 13, 9, 9, 16, 17, 9, 19]
+    assert data.tokens == 11
+
+
+def test_running_text_is_reset_once():
+    data = cut(sentences(5, 2), start=9, length=3, carry=True)
+    assert data.offsets.tolist() == [0, 3, 6, 7]
+    assert data.reset.tolist() == [True, False, False]
+    assert data.inputs.tolist() == [9, 10, 11, 12, 13, 14, 15]
+    bare = cut(sentences(5, 2), start=None, length=3, carry=True)
+    assert (bare.inputs.tolist(), bare.targets.tolist()) == (list(range(10, 16)), list(range(11, 17)))
+    assert bare.offsets.tolist() == [0, 3, 6]
+    with pytest.raises(ValueError, match="start"):
+        cut(sentences(5), start=None)
+
+
+def test_a_slice_knows_its_place_in_the_epoch():
+    data = cut(sentences(5, 4), start=9, length=3)
+    part = data.slice(1, 3).slice(1, 2)
+    assert (part.first_token, part.inputs.tolist(), part.reset.tolist()) == (5, [9, 15, 16], [True])
+    assert part.offsets.tolist() == [0, 3]
+
+
+@pytest.mark.parametrize("offsets", [[0, 65], [0, 2, 2, 65], [0, 3], [1, 65]])
+def test_subsequences_that_no_engine_can_read_are_refused(offsets):
+    words = np.zeros(65, dtype=np.int32)
+    with pytest.raises(ValueError, match="subsequence|offsets"):
+        Subsequences(words, words, np.array(offsets), np.ones(len(offsets) - 1, dtype=bool))

@@ -12,7 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from reprise.bench.gso_task import Task
+from reprise.bench.gso import Task
+from reprise.bench.tasks import Implementation
 
 Arrays = Mapping[str, jax.Array]
 
@@ -57,26 +58,23 @@ def adam(
     return (p, m, v, n), value
 
 
-class Scan:
+class Scan(Implementation):
     """NotImplementedError for lines of different lengths: every length of a batch would be compiled anew."""
 
     def __init__(self, task: Task) -> None:
         if not task.workload.length:
             raise NotImplementedError("lines of one length only")
         self.block = len(task)
-        p = {name: jnp.array(value) for name, value in task.weights.items()}
+        p = {name: jnp.array(np.array(value)) for name, value in task.weights.items()}
         zeros = {name: jnp.zeros_like(value) for name, value in p.items()}
         self.state = p, zeros, {name: jnp.zeros_like(value) for name, value in p.items()}, jnp.zeros((), jnp.int32)
         self.batches = [task.padded(i) for i in range(len(task))]
-        self.step = jax.jit(partial(adam, task.learning_rate, task.epsilon), donate_argnums=0)
+        self.update = jax.jit(partial(adam, task.learning_rate, task.epsilon), donate_argnums=0)
 
-    def train(self, first: int, last: int) -> float:
-        """Adam on batches first .. last-1; their summed loss in nats."""
-        total = 0.0
-        for x, y in self.batches[first:last]:
-            self.state, value = self.step(self.state, x, y)
-            total += float(value) * x.size
-        return total
+    def step(self, batch: int) -> float:
+        x, y = self.batches[batch]
+        self.state, value = self.update(self.state, x, y)
+        return float(value) * x.size
 
     def parameters(self) -> dict[str, np.ndarray]:
         """In the readable model's shapes."""

@@ -1,4 +1,4 @@
-"""The engines of log-linear RNNs against the readable model in float64."""
+"""The engine of log-linear RNNs against the readable model in float64, and its parts: classes, products, RMSprop."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ import copy
 import numpy as np
 import pytest
 import torch
+from compiler_helpers import needs_compiler
 from loglinear_helpers import KINDS, model, windows
-from subsequence_helpers import needs_compiler
 
-from reprise.engines import build, gemm
-from reprise.engines.loglinear import native as loglinear_native
-from reprise.engines.loglinear.choose import FusedEngine, HandEngine, ReferenceEngine, choose_window_engine
-from reprise.errors import UserError
+from reprise.engines.loglinear.classes import Classes
+from reprise.engines.loglinear.native import FusedEngine, Passes, RMSprop
+from reprise.engines.loglinear.reference import ReferenceEngine
 
-ENGINES = [pytest.param(FusedEngine, marks=needs_compiler), HandEngine]
-EACH = pytest.mark.parametrize("engine", ENGINES)
 KIND = pytest.mark.parametrize("kind", KINDS)
 RATES = {"learning_rate": 0.002, "rho": 0.9, "epsilon": 1e-8}
 # T and B: the paper's window, a last batch, one word, one stream, enough streams for oneDNN.
@@ -68,31 +65,31 @@ def assert_gradients(fast, made, x, y, state=None):
         assert (found[name] - value).norm() < 1e-5 * value.norm() + 1e-12, name
 
 
-@EACH
+@needs_compiler
 @KIND
 @pytest.mark.parametrize("every", [False, True])
-def test_gradients_are_those_of_the_readable_model_in_float64(engine, kind, every):
+def test_gradients_are_those_of_the_readable_model_in_float64(kind, every):
     for T, B in SHAPES:
         made = model(kind, seed=T)
-        assert_gradients(engine(made), made, *windows(made, T, B, seed=B, every=every))
+        assert_gradients(FusedEngine(made), made, *windows(made, T, B, seed=B, every=every))
 
 
-@EACH
+@needs_compiler
 @KIND
-def test_random_sizes(engine, kind):
+def test_random_sizes(kind):
     random = np.random.default_rng(5)
     for seed in range(5):
         V, K, D, H, T, B = (int(random.integers(2, top)) for top in (300, 90, 50, 40, 9, 40))
         top, layers = int(random.integers(0, V + 1)), 1 + seed % 3
         made = model(kind, types=V, tags=K, top=top, source="train", sizes=(D, H), layers=layers, seed=seed)
-        assert_gradients(engine(made), made, *windows(made, T, B, seed, every=seed % 2 == 1))
+        assert_gradients(FusedEngine(made), made, *windows(made, T, B, seed, every=seed % 2 == 1))
 
 
-@EACH
+@needs_compiler
 @pytest.mark.parametrize("kind", ["ll-rnn", "rnn"])
-def test_a_state_is_carried(engine, kind):
+def test_a_state_is_carried(kind):
     made = model(kind)
-    fast, reference = engine(made), ReferenceEngine(copy.deepcopy(made).double())
+    fast, reference = FusedEngine(made), ReferenceEngine(copy.deepcopy(made).double())
     for e in (fast, reference):
         e.reset(6)
     for seed in range(3):
@@ -106,11 +103,11 @@ def test_a_state_is_carried(engine, kind):
         torch.testing.assert_close(torch.stack(ours).double(), torch.stack(theirs), rtol=1e-5, atol=1e-6)
 
 
-@EACH
+@needs_compiler
 @KIND
-def test_a_run_is_that_of_the_readable_model_in_float64(engine, kind):
+def test_a_run_is_that_of_the_readable_model_in_float64(kind):
     made = model(kind)
-    fast, reference = engine(made), ReferenceEngine(copy.deepcopy(made).double())
+    fast, reference = FusedEngine(made), ReferenceEngine(copy.deepcopy(made).double())
     for seed, B in enumerate((32, 32, 9, 32, 32)):
         x, y = windows(made, 8, B, seed)
         losses = [e.train(x, y, **RATES) for e in (fast, reference)]
@@ -123,23 +120,23 @@ def test_a_run_is_that_of_the_readable_model_in_float64(engine, kind):
     assert fast.evaluate(x, y) == pytest.approx(reference.evaluate(x, y), rel=1e-5)
 
 
-@EACH
+@needs_compiler
 @KIND
-def test_log_probabilities_are_exact_over_the_whole_vocabulary(engine, kind):
+def test_log_probabilities_are_exact_over_the_whole_vocabulary(kind):
     made = model(kind)
     x, y = windows(made, 8, 40)
-    log_p = engine(made).log_probabilities(x)
+    log_p = FusedEngine(made).log_probabilities(x)
     expected = copy.deepcopy(made).double()(x)
     torch.testing.assert_close(log_p.double(), expected, rtol=0, atol=3e-6)
-    loss = engine(made).evaluate(x, y) / len(y)
+    loss = FusedEngine(made).evaluate(x, y) / len(y)
     assert loss == pytest.approx(-expected.gather(1, y[:, None]).mean().item(), abs=1e-6)
 
 
-@EACH
+@needs_compiler
 @KIND
-def test_what_was_exported_goes_on_to_the_same_bits(engine, kind):
+def test_what_was_exported_goes_on_to_the_same_bits(kind):
     made = model(kind)
-    whole, again = engine(made), engine(made)
+    whole, again = FusedEngine(made), FusedEngine(made)
     again.train(*windows(made, 8, 32, 7), **RATES)
     for seed in range(3):
         whole.train(*windows(made, 8, 32, seed), **RATES)
@@ -154,56 +151,83 @@ def test_what_was_exported_goes_on_to_the_same_bits(engine, kind):
     assert any(not torch.equal(value, state[name]) for name, value in whole.export().items()), "export is a copy"
 
 
+@needs_compiler
 def test_a_state_of_another_model_is_refused():
     with pytest.raises(ValueError, match="shapes"):
-        HandEngine(model()).load(model(top=3).state_dict())
+        FusedEngine(model()).load(model(top=3).state_dict())
 
 
-@EACH
-def test_a_loss_beyond_the_smallest_float_is_told_exactly(engine):
+@needs_compiler
+def test_a_loss_beyond_the_smallest_float_is_told_exactly():
     for kind in ("rnn", "ll-rnn"):
         made = model(kind)
         with torch.no_grad():
             made.b_a[3] = 300.0
         x, y = windows(made, 8, 12)
         expected, _ = exact(made, x, y)
-        assert engine(made).evaluate(x, y) == pytest.approx(expected, rel=1e-6)
+        assert FusedEngine(made).evaluate(x, y) == pytest.approx(expected, rel=1e-6)
         assert expected > 1000
 
 
-def test_engines_are_chosen_by_name_and_precision(monkeypatch, capsys):
+def test_classes_hold_the_types_with_the_same_features():
     made = model()
-    for name, kind in (("reference", ReferenceEngine), ("hand", HandEngine)):
-        assert type(choose_window_engine(name, made)) is kind
-    assert choose_window_engine("auto", copy.deepcopy(made).double()).name == "hand"
-    with pytest.raises(UserError, match="float32"):
-        choose_window_engine("fused", copy.deepcopy(made).double())
-    with pytest.raises(UserError, match="grouped"):
-        choose_window_engine("grouped", made)
-    other = copy.deepcopy(made)
-    other.__class__ = type("Other", (type(made),), {})  # with equations of its own, for all that the engines know
-    assert choose_window_engine("auto", other).name == "reference"
-    with pytest.raises(UserError, match="hand knows LogLinearRNN, not Other"):
-        choose_window_engine("hand", other)
-
-    def missing(name):
-        raise build.NoCompiler("no C++ compiler (c++) on the path")
-
-    monkeypatch.setattr(build, "library", missing)
-    monkeypatch.setattr(loglinear_native, "_library", loglinear_native._library.__wrapped__)
-    assert choose_window_engine("auto", made).name == "hand"
-    assert "no C++ compiler" in capsys.readouterr().err
-    with pytest.raises(UserError, match="install a C"):
-        choose_window_engine("fused", made)
+    classes = Classes.of(made.features, made.E)
+    rows = [tuple(made.features.matrix.row(i)) for i in range(made.V)]
+    for i in range(made.V):
+        for j in range(made.V):
+            assert (rows[i] == rows[j]) == bool(classes.of_type[i] == classes.of_type[j])
+    assert classes.of_type[:20].tolist() == list(range(20))
+    mass = classes.log_mass(made.log_b).exp()
+    assert mass.sum().item() == pytest.approx(1)
+    assert mass[:20].numpy() == pytest.approx(made.log_b[:20].exp().numpy())
+    assert len(mass) < made.V
 
 
-def test_without_onednn_torch_multiplies(monkeypatch):
-    made = model()
-    x, y = windows(made, 8, 32)
-    gemm._onednn_works.cache_clear()
-    try:
-        with monkeypatch.context() as patch:
-            patch.setattr(gemm, "_onednn", lambda *_: (_ for _ in ()).throw(AttributeError("no such operation")))
-            assert_gradients(HandEngine(made), made, x, y)
-    finally:
-        gemm._onednn_works.cache_clear()
+@needs_compiler
+@pytest.mark.parametrize("depth", [1, 30, 256, 257, 600])
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (7, 33), (40, 64)])
+def test_products_in_c_are_those_of_float64(depth, rows, columns):
+    random = torch.Generator().manual_seed(depth)
+    x, w, bias = (torch.randn(*shape, generator=random) for shape in ((rows, depth), (columns, depth), (columns,)))
+    linear, scale = Passes().linear, depth**0.5
+    for b in (bias, None):
+        exact = torch.nn.functional.linear(x.double(), w.double(), None if b is None else b.double())
+        for given in (x, x.T.contiguous().T):  # a state that was transposed is no memory in this order
+            for matrix in (w, w.T.contiguous().T):
+                torch.testing.assert_close(linear(given, matrix, b).double(), exact, rtol=0, atol=5e-6 * scale)
+
+
+@needs_compiler
+def test_what_stays_in_use_lies_apart_and_is_a_copy():
+    values = {"W": torch.randn(30, 70), "b": torch.randn(70).expand(2, 70), "nothing": torch.zeros(0, 3)}
+    kept = Passes().kept(values)
+    for name, value in values.items():
+        assert torch.equal(kept[name], value)
+        assert kept[name].is_contiguous()
+        kept[name].fill_(7)
+    assert not (values["W"] == 7).any()
+    assert (kept["W"] == 7).all()
+
+
+@needs_compiler
+def test_rmsprop_by_rows_is_torchs_over_all_rows():
+    passes = Passes()
+    random = torch.Generator().manual_seed(0)
+    table = torch.randn(30, 5, generator=random)
+    ours, theirs = {"E": table.clone()}, table.clone().requires_grad_()
+    lazy = RMSprop(ours, {"E"}, passes)
+    optimiser = torch.optim.RMSprop([theirs], lr=0.01, alpha=0.9, eps=1e-8)
+    for step in range(40):
+        # rows of high numbers are rare: some are missed for tens of steps
+        rows = (torch.rand(30, generator=random) < 1 / (1 + torch.arange(30))).nonzero().flatten()
+        rows = rows if len(rows) else torch.tensor([step % 30])
+        gradient = torch.randn(len(rows), 5, generator=random)
+        theirs.grad = torch.zeros(30, 5).index_copy_(0, rows, gradient)
+        optimiser.step()
+        lazy.begin(0.01, 0.9, 1e-8)
+        lazy.rows("E", rows, gradient)
+        if step == 20:  # what is saved and taken up again goes on the same
+            saved, lazy = lazy.state(), RMSprop(ours, {"E"}, passes)
+            lazy.restore(saved)
+    torch.testing.assert_close(ours["E"], theirs.detach(), rtol=1e-5, atol=1e-6)
+    assert (lazy.seen["E"] < 40).any()

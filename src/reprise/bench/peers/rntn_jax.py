@@ -13,7 +13,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from reprise.bench.task import BLOCK, Task, Workload
+from reprise.bench.rntn import BLOCK, Task, Workload
+from reprise.bench.tasks import Implementation
 
 Arrays = Mapping[str, jax.Array]
 
@@ -70,7 +71,7 @@ def sgd(
     return (p, h), value
 
 
-class JaxPeer:
+class JaxPeer(Implementation):
     """`by_rows`: gradients of the gathered rows, scattered into the tables, instead of whole tables."""
 
     block = BLOCK
@@ -96,9 +97,5 @@ class JaxPeer:
         return {name: np.array(value) for name, value in self.carried[0].items()}
 
 
-def dense(task: Task) -> JaxPeer:
-    return JaxPeer(task, by_rows=False)
-
-
-def rows(task: Task) -> JaxPeer:
-    return JaxPeer(task, by_rows=True)
+dense = partial(JaxPeer, by_rows=False)
+rows = partial(JaxPeer, by_rows=True)
