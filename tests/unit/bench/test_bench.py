@@ -144,11 +144,8 @@ def test_the_peak_is_a_rate_that_no_product_of_matrices_exceeds():
     for _ in range(50):
         a @ a
     rate = 50 * 2 * 256**3 / max(clock.own() - start, 1e-9) / 1e9
-    # A busy machine need not leave any one tenth of a second a burst without interruption. Half, since it may be busier
-    # during one than during the other.
-    tries = (peak_gflops(0.1) for _ in range(50))
-    found = next((gflops for gflops in tries if gflops > rate / 2), 0.0)
-    assert rate / 2 < found < 2000
+    # Both in CPU time: a busy machine need not leave any one hundredth of a second without interruption.
+    assert rate / 2 < peak_gflops(0.3, time.process_time) < 2000
 
 
 def test_without_a_compiler_there_is_no_peak(monkeypatch):
@@ -232,7 +229,8 @@ def test_a_small_bench_from_end_to_end(tmp_path, monkeypatch, capsys):
         assert one["reps"] >= 3
         assert one["ratio_to"] == {other: pytest.approx(one["median"] / rows[other]["median"])}
         expected = one["median"] * SENTENCES.flops_a_token / result["peak_gflops"] / 1e9
-        assert 0 < one["share_of_peak"] == pytest.approx(expected) < 1
+        assert one["share_of_peak"] == pytest.approx(expected)
+        assert 0 < expected < 1
     assert rows["jax"]["note"] == "not installed: jax"
     assert (rows["jax"]["median"], rows["jax"]["reps"], rows["jax"]["ratio_to"]) == (None, 0, {})
     shown = capsys.readouterr().out
