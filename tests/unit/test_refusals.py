@@ -13,11 +13,11 @@ import pytest
 from verify_helpers import new_clone, resolved
 
 from reprise import cli
-from reprise.catalogue.protocols import loop
 from reprise.cli import bench, prepare, resolve
 from reprise.errors import EXIT_FAILED, EXIT_STOPPED, EXIT_USAGE
 from reprise.records.resolved import Resolved
 from reprise.refusals import told_of
+from reprise.training import loop
 
 CHECK = {"check": "lstm-parameter-count", "tolerance": 0.0}
 COMMANDS = {
