@@ -11,10 +11,10 @@ import pytest
 
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
-from reprise.report import page as page_module
-from reprise.report.context import load_contexts
 from reprise.report.page import page
-from reprise.report.thumbnails import training_curve
+from reprise.report.parts.context import load_contexts
+from reprise.report.page.page import page
+from reprise.report.page.cards import training_curve
 
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 PHONE = 390  # CSS pixels; a window is never below 500, so that the screen is emulated

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reprise.report import rounding
+from reprise.report.parts import rounding
 
 pytest.importorskip("selenium", reason="selenium is not installed; pip install selenium")
 

@@ -12,8 +12,8 @@ import pandas as pd
 
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
-from reprise.report.collected import CURVE_COLUMNS, METRIC_COLUMNS
-from reprise.report.context import load_contexts
+from reprise.report.parts.collected import CURVE_COLUMNS, METRIC_COLUMNS
+from reprise.report.parts.context import load_contexts
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "config" / "reference"

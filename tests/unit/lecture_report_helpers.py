@@ -9,8 +9,8 @@ from test_report_case import row, write_collected
 
 from reprise.config.project import PAPERS, Project, load_project, read_paper
 from reprise.config.resolve import resolve_tier
-from reprise.report import style
-from reprise.report.context import load_contexts
+from reprise.report.parts import style
+from reprise.report.parts.context import load_contexts
 
 REPOSITORY = Path(__file__).parents[2]
 PAPER = read_paper(REPOSITORY / PAPERS / "lecture.yaml")[0]

@@ -16,9 +16,9 @@ from reprise.config.project import read_paper
 from reprise.evaluation.units import convert, derived
 from reprise.evidence.arithmetic import AGREES, CUT, DIFFERS, NOT_EQUAL, work_out
 from reprise.models import MODELS
-from reprise.report import facts
-from reprise.report.tables.arithmetic import printed
-from reprise.report.tables.claims import verdicts
+from reprise.report.page import facts
+from reprise.report.papers.shared.tables import printed
+from reprise.report.papers.shared.tables import claims
 
 ROOT = Path(__file__).parents[2]
 PAPERS = sorted((ROOT / "config/papers").glob("*.yaml"))
@@ -154,7 +154,7 @@ def test_the_table_shows_what_does_not_agree_first(tmp_path):
         "bad": entry("0.9 * 0.8", printed="82 %", note="Under five folds."),
         "equal": entry("200", equals="b / 2", values={"b": 396}),
     }
-    display = PAPER.tables["checks"].model_copy(update={"function": "arithmetic.printed"})
+    display = PAPER.tables["checks"].model_copy(update={"function": "shared.printed"})
     paper = PAPER.model_copy(update={"arithmetic": numbers, "tables": {**PAPER.tables, "numbers": display}})
     context = make_context(tmp_path, paper=paper)
     table = printed(context, "numbers", {})
@@ -197,7 +197,7 @@ def test_a_record_with_counted_characters_gives_bits_per_character():
 
 
 def test_the_table_of_claims_shows_verdict_sentence_and_flips(tmp_path):
-    display = PAPER.tables["checks"].model_copy(update={"function": "claims.verdicts"})
+    display = PAPER.tables["checks"].model_copy(update={"function": "shared.claims"})
     context = make_context(tmp_path, paper=PAPER.model_copy(update={"tables": {**PAPER.tables, "claims": display}}))
     one = {"kind": "identity", "records": None, "replicas": None, "alternatives": {}}
     flip = {
@@ -208,7 +208,7 @@ def test_the_table_of_claims_shows_verdict_sentence_and_flips(tmp_path):
         "C1": {**one, "verdict": "reproduced", "sentence": "It does.", "alternatives": flip},
         "C2": {**one, "verdict": "contradicted by the paper itself", "records": "not reproduced", "sentence": "No."},
     }
-    table = verdicts(type(context)(**{**vars(context), "claims": found}), "claims", {})
+    table = claims(type(context)(**{**vars(context), "claims": found}), "claims", {})
     first, second = table.reading().to_dict("records")
     assert first == {
         "Claim": "C1",

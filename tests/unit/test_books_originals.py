@@ -11,7 +11,7 @@ import pytest
 from reprise.config.project import load_project
 from reprise.data.books import clean
 from reprise.evaluation.text_measures import Words, measure
-from reprise.report.tables.book_texts import printed_as_logged
+from reprise.report.papers.books.tables import printed_as_logged
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "config" / "reference"

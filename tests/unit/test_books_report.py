@@ -12,13 +12,13 @@ from books_report_helpers import METRICS, ORIGINAL, REFERENCE, TEXTS, losses, ma
 
 from reprise.config.displays import entries
 from reprise.errors import UserError
-from reprise.report import style
-from reprise.report.books import original_near, table_steps
-from reprise.report.figures.books import loss_curves, measures_over_steps
+from reprise.report.parts import style
+from reprise.report.papers.books.numbers import original_near, table_steps
+from reprise.report.papers.books.figures import loss_curves, measures_over_steps
 from reprise.report.render import find_function
-from reprise.report.spreads import meaning
-from reprise.report.tables.book_texts import completions, samples
-from reprise.report.tables.books import expectations, loss_at_steps, measures
+from reprise.report.parts.spreads import meaning
+from reprise.report.papers.books.tables import completions, samples
+from reprise.report.papers.books.tables import expectations, loss_at_steps, measures
 
 
 def test_the_loss_is_held_to_two_deviations_of_the_originals_batches(tmp_path):

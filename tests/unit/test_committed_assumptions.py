@@ -10,7 +10,7 @@ from test_report_case import PAPER, make_context
 
 from reprise.config.project import Project, load_project
 from reprise.config.schema import Assumption
-from reprise.report.tables.assumptions import consequences
+from reprise.report.papers.shared.tables import assumptions
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,5 +40,5 @@ def test_the_reason_stands_in_the_table(tmp_path: Path) -> None:
         paper = PAPER.model_copy(update={"assumptions": {**PAPER.assumptions, "epochs": entry}})
         folder = tmp_path / str(entry.unrun)
         folder.mkdir()
-        read = consequences(make_context(folder, paper=paper), "convergence", {"numbers": "perplexity test"}).reading()
+        read = assumptions(make_context(folder, paper=paper), "convergence", {"numbers": "perplexity test"}).reading()
         assert read["Alternative"].iloc[0] == expected

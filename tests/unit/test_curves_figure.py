@@ -9,12 +9,12 @@ from matplotlib.figure import Figure
 from test_report_case import PAPER, display, make_context, metric, row
 
 from reprise.errors import UserError
-from reprise.report import style
-from reprise.report.figures.language_models import curves
+from reprise.report.parts import style
+from reprise.report.papers.shared.figures import curves
 from reprise.report.registry import FIGURES
 
-FIGURES_OF = {"figure-2": display("language_models.curves")}
-DEFAULTS = FIGURES["language_models.curves"]
+FIGURES_OF = {"figure-2": display("shared.curves")}
+DEFAULTS = FIGURES["shared.curves"]
 
 
 def course(experiment: str, replica: int, losses: list[float], status: str = "finished") -> list[dict]:

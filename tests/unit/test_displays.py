@@ -88,7 +88,7 @@ def test_a_mistake_in_a_figure_is_told_by_every_command(clone, command, old, new
 def test_an_option_of_a_table_without_any_is_told(clone, capsys):
     path = clone / PALINDROMES
     text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace("function: claims.verdicts\n", "function: claims.verdicts\n    options: {a: 1}\n"))
+    path.write_text(text.replace("function: shared.claims\n", "function: shared.claims\n    options: {a: 1}\n"))
     assert main(["resolve", "--tier", "quick"]) == EXIT_USAGE
     says = f"{PALINDROMES}: key tables.claims.options.a: claims.verdicts has no such option; known are none"
     assert says in capsys.readouterr().err
@@ -98,15 +98,15 @@ def test_an_option_of_a_table_without_any_is_told(clone, capsys):
     ("old", "new", "says"),
     [
         (
-            "function: language_models.perplexity",
+            "function: shared.perplexity",
             "function: books.measures",
             "tables.table-1.function: books.measures draws character-windows, 'units-10' is subsequence-sgd; name "
             "another, or take table-1 out of the cited_by of 'units-10'",
         ),
         (
-            "function: language_models.perplexity",
-            "function: checks.errors",
-            "tables.table-1.function: checks.errors draws checks, 'units-10' is subsequence-sgd; name another",
+            "function: shared.perplexity",
+            "function: shared.checks",
+            "tables.table-1.function: shared.checks draws checks, 'units-10' is subsequence-sgd; name another",
         ),
     ],
 )
@@ -130,7 +130,7 @@ def test_a_function_that_does_not_draw_what_is_cited_is_told_before_anything_is_
             "books",
             "[figure-3, texts, loss-at-steps, table-2,",
             "[figure-3, texts, loss-at-steps, table-1, table-2,",
-            "tables.table-1.function: book_texts.samples draws one experiment, not grimm, quijote; keep one",
+            "tables.table-1.function: books.samples draws one experiment, not grimm, quijote; keep one",
         ),
         (
             "rrntn",

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from gso_report_helpers import POSITIONS, losses, make_context, project_of, row
 
-from reprise.report import facts, style
-from reprise.report.figures.gso import loss_against_ratio, loss_by_position
+from reprise.report.page import facts
+from reprise.report.parts import style
+from reprise.report.papers.gso.figures import loss_against_ratio, loss_by_position
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from test_report_tables import by
 
 from reprise.evidence.contrasts import Contrast, Term
 from reprise.evidence.measure import measure
-from reprise.report.spreads import difference_reach
-from reprise.report.tables.language_models import perplexity
+from reprise.report.parts.spreads import difference_reach
+from reprise.report.papers.rrntn.tables import perplexity
 
 OURS = "Test perplexity: ours ± 95 % interval"
 

@@ -10,10 +10,10 @@ from lecture_report_helpers import PAPER, PATHS, SURFACE, contexts, drawn, metri
 from matplotlib.colors import same_color
 
 from reprise.errors import UserError
-from reprise.report import style
-from reprise.report.figures import lecture as figures
-from reprise.report.figures import lecture_jacobians
-from reprise.report.tables import lecture as tables
+from reprise.report.parts import style
+from reprise.report.papers.lecture import figures
+from reprise.report.papers.lecture import figures
+from reprise.report.papers.lecture import tables
 
 
 @pytest.fixture(scope="module")
@@ -165,13 +165,13 @@ def test_every_network_is_drawn_however_many_are_cited(context):
 
 def test_norms_and_bounds(context):
     """Of replicas with 10^-d and 10^-(d + 1), the geometric mean; where one has exactly 0, that of the others."""
-    panels = {axes.get_title(loc="left"): axes for axes in drawn(lecture_jacobians.trained, context, "jacobians").axes}
+    panels = {axes.get_title(loc="left"): axes for axes in drawn(figures.jacobians, context, "jacobians").axes}
     sigmoid = panels["RNN, sigmoid"]
     assert lines(sigmoid, style.OURS)[0] == pytest.approx(np.array([[d, 10 ** -(d + 0.5)] for d in (1, 2, 3)]))
     bounds = np.array([[[1, 0.5], [2, 0.25], [3, 0.125]], [[1, 2], [2, 4], [3, 8]]])
     assert lines(sigmoid, {"color": style.BLACK, "linewidth": 0.9}) == pytest.approx(bounds)
     assert panels["GRU"].get_title(loc="right") == "2 of 5 run"
-    figure = drawn(lecture_jacobians.random, context, "jacobians-random")
+    figure = drawn(figures.random_jacobians, context, "jacobians-random")
     panels = {a.get_title(loc="left"): a for a in figure.axes}
     assert len(panels["tanh, scale 3"].lines) == 2
     (norms,) = lines(panels["tanh, scale 3"], style.OURS)
@@ -197,8 +197,8 @@ def test_both_paths_on_the_surface(context):
         (figures.ngrams, "ngram-orders"),
         (figures.recall, "recall-by-distance"),
         (figures.error_surface, "figure-7"),
-        (lecture_jacobians.trained, "jacobians"),
-        (lecture_jacobians.random, "jacobians-random"),
+        (figures.jacobians, "jacobians"),
+        (figures.random_jacobians, "jacobians-random"),
     ],
 )
 def test_without_records_there_is_a_frame_that_says_so(empty, function, figure):

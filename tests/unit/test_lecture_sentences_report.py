@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from lecture_report_helpers import contexts, drawn, metric, reading
 
-from reprise.report.figures import lecture_sentences as figures
-from reprise.report.tables import lecture_sentences as tables
+from reprise.report.papers.lecture import figures
+from reprise.report.papers.lecture import tables
 
 
 def tagged(name, replica, accuracy, unseen, **more):

@@ -14,11 +14,11 @@ from test_report_case import row, write_collected
 from reprise.config.project import Project, load_project
 from reprise.config.resolve import resolve_tier
 from reprise.errors import UserError
-from reprise.report.context import load_contexts
+from reprise.report.parts.context import load_contexts
 from reprise.report.registry import of_experiments
 from reprise.report.render import find_function
-from reprise.report.tables.log_linear_results import controls, perplexities
-from reprise.report.tables.log_linear_words import agreement, generated
+from reprise.report.papers.loglinear.tables import controls, perplexities
+from reprise.report.papers.loglinear.tables import agreement, generated
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = "results/reduced/samples.jsonl"

@@ -18,9 +18,9 @@ from reprise.config.schema import Config, Paper
 from reprise.data.corpus import Corpus
 from reprise.errors import UserError
 from reprise.evidence.collect import collect
-from reprise.report.context import Context, load_contexts
-from reprise.report.tables import Table
-from reprise.report.tables.log_linear import PAPER_TAGS, splits, statistics, tags
+from reprise.report.parts.context import Context, load_contexts
+from reprise.report.parts.tables import Table
+from reprise.report.papers.loglinear.tables import PAPER_TAGS, splits, statistics, tags
 from reprise.training.corpus_facts import CorpusFacts, corpus_metrics
 from reprise.training.loop import Job, run_job
 

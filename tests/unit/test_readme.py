@@ -15,8 +15,8 @@ from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.config.strict_yaml import load_yaml
 from reprise.errors import UserError
-from reprise.report.context import load_contexts
-from reprise.report.readme import marks, replaced, section, write_section
+from reprise.report.parts.context import load_contexts
+from reprise.report.page.readme import marks, replaced, section, write_section
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,9 +10,9 @@ from test_report_case import METRICS, make_context, metric
 
 from reprise.config.resolve import resolve_tier
 from reprise.errors import UserError
-from reprise.report import verdicts
-from reprise.report.assumptions import outcomes, sentence
-from reprise.report.tables.assumptions import consequences
+from reprise.report.parts import verdicts
+from reprise.report.parts.verdicts import outcomes, consequences
+from reprise.report.papers.shared.tables import assumptions
 
 NUMBERS = {"numbers": "perplexity test, last_ten_accuracy train"}
 CHOSEN, UNDER_IT = "As chosen ± 95 % interval", "Under the alternative ± 95 % interval"
@@ -27,7 +27,7 @@ def test_a_verdict_on_a_part_of_a_claim_says_so(tmp_path):
     expected = ((part, "inconclusive → direction only (2 of 4 comparisons)"), (whole, "not reproduced → reproduced"))
     for under, said in expected:
         claims = {"C1": claim("not reproduced", ["ptb-a"], {"width=nine": under})}
-        table = consequences(with_claims(tmp_path, claims), "perplexity", NUMBERS)
+        table = assumptions(with_claims(tmp_path, claims), "perplexity", NUMBERS)
         assert f"C1: {said}" in set(table.reading()["Claims: as chosen → under it"])
         assert any(note.startswith(told) for note in table.notes) is (under is part)
     turned = {"width=nine": judged("reproduced", "inconclusive") | {"parts": [1, 3]}, "width=eight": whole}
@@ -63,7 +63,7 @@ def test_claims_are_told_in_the_order_of_what_a_reader_asks(tmp_path):
 
 
 def test_every_verdict_before_and_after_stands_beside_the_numbers(tmp_path):
-    table = consequences(with_claims(tmp_path, TURNED, metrics=[*METRICS, *UNDER]), "perplexity", NUMBERS)
+    table = assumptions(with_claims(tmp_path, TURNED, metrics=[*METRICS, *UNDER]), "perplexity", NUMBERS)
     read = table.reading().to_dict("records")
     assert read[0] == {
         "Assumption": "Epochs (epochs)",
@@ -107,24 +107,24 @@ def test_the_state_of_an_alternative_tells_not_run_from_no_change(tmp_path):
     other = metric("ptb-c", 0, "perplexity", 145.0, "test") | {"variant": "width=nine"}
     context = with_claims(tmp_path, quiet, metrics=[*METRICS, *UNDER, other])
     assert outcomes(context)[0].state == "trained: no verdict changes (of C1)"
-    assert sentence(context).endswith("; of the 1 claim judged under them no verdict changes.")
+    assert consequences(context).endswith("; of the 1 claim judged under them no verdict changes.")
     waiting = {"C1": claim("not run", ["ptb-a"], {"width=nine": judged("not run", "not run")})}
     context = with_claims(tmp_path, waiting)
-    assert sentence(context) == (
+    assert consequences(context) == (
         "0 of 2 alternatives of our choices are run, and no claim could be judged under one yet."
     )
 
 
 def test_of_one_alternative_none_is_run(tmp_path):
     untrained = [row for row in METRICS if not row["variant"]]
-    assert sentence(make_context(tmp_path, metrics=untrained)).startswith("0 of 1 alternative of our choices is run")
+    assert consequences(make_context(tmp_path, metrics=untrained)).startswith("0 of 1 alternative of our choices is run")
 
 
 def test_folds_are_compared_with_their_own_and_other_measures_take_the_same_records(tmp_path):
     smaller = [m | {"variant": "learning-rate=smaller"} for m in losses("t1-rnn", 0, 1.5)]
     metrics = [*losses("t1-rnn", 0, 1.25), *losses("t1-rnn", 1, 1.75), *smaller]
     context = make_gso(tmp_path, metrics)
-    table = consequences(context, "assumptions", context.display("assumptions").options)
+    table = assumptions(context, "assumptions", context.display("assumptions").options)
     rows = table.rows.set_index(["alternative", "experiment"])
     # Fold 0 against fold 0, not against the mean of both.
     assert rows.difference["smaller", "t1-rnn"] == pytest.approx(0.25)
@@ -140,14 +140,14 @@ def test_which_number_an_experiment_will_have_is_not_guessed(tmp_path):
     """Of several only its record tells; where there is one alone it is that one."""
     context = with_claims(tmp_path, {}, metrics=UNDER)
     for numbers, known in (("last_ten_accuracy train, perplexity test", False), ("perplexity test", True)):
-        rows = consequences(context, "perplexity", {"numbers": numbers}).rows.set_index(["alternative", "experiment"])
+        rows = assumptions(context, "perplexity", {"numbers": numbers}).rows.set_index(["alternative", "experiment"])
         assert rows.metric["nine", "ptb-a"] == "perplexity"
         assert (rows.metric["nine", "ptb-c"] == "perplexity") is known
 
 
 def test_numbers_have_to_be_a_metric_and_a_split(tmp_path):
     with pytest.raises(UserError, match=r"key tables\.perplexity\.options\.numbers: 'perplexity' is no list"):
-        consequences(with_claims(tmp_path, {}), "perplexity", {"numbers": "perplexity"})
+        assumptions(with_claims(tmp_path, {}), "perplexity", {"numbers": "perplexity"})
 
 
 def test_a_number_that_no_record_has_is_refused_unless_it_may_still_come(tmp_path):
@@ -157,7 +157,7 @@ def test_a_number_that_no_record_has_is_refused_unless_it_may_still_come(tmp_pat
             for name, _, variant in (one.partition("@") for one in run)
         ]
         try:
-            consequences(with_claims(tmp_path, {}, metrics=metrics), "perplexity", {"numbers": numbers})
+            assumptions(with_claims(tmp_path, {}, metrics=metrics), "perplexity", {"numbers": numbers})
         except UserError as error:
             return str(error)
         return None

@@ -10,14 +10,14 @@ from test_report_case import CONFIG, PAPER, TIER, make_context, setting, write_c
 
 from reprise.config.project import Project
 from reprise.config.schema import Erratum
-from reprise.report import reductions, verdicts
-from reprise.report.context import load_contexts
-from reprise.report.overview import claim_rows
-from reprise.report.readme import section
-from reprise.report.tables import Table
-from reprise.report.tables.arithmetic import errata
-from reprise.report.tables.claims import verdicts as claims_table
-from reprise.report.tables.language_models import perplexity
+from reprise.report.parts import words, verdicts
+from reprise.report.parts.context import load_contexts
+from reprise.report.page.overview import claim_rows
+from reprise.report.page.readme import section
+from reprise.report.parts.tables import Table
+from reprise.report.papers.shared.tables import errata
+from reprise.report.papers.shared.tables import claims as claims_table
+from reprise.report.papers.rrntn.tables import perplexity
 
 
 def test_claims_stand_beside_the_experiments_they_rest_on(tmp_path):
@@ -96,9 +96,9 @@ def test_reductions_are_said_with_what_they_stand_for(tmp_path):
     context = make_context(tmp_path, paper=paper)
     # One recurrence matrix is what the paper has, and no reduction; the seed is no setting of its file.
     said = "6 epochs at most in place of 60 and lower case False in place of True"
-    assert reductions.reduced(context, "ptb-a") == said
-    assert reductions.sentences(context, ["ptb-a"]) == [f"At this tier {reductions.reduced(context, 'ptb-a')}."]
-    assert reductions.sentences(context, ["ptb-c"]) == []
+    assert words.reduced(context, "ptb-a") == said
+    assert words.reductions(context, ["ptb-a"]) == [f"At this tier {words.reduced(context, 'ptb-a')}."]
+    assert words.reductions(context, ["ptb-c"]) == []
 
 
 def test_errata_are_a_table(tmp_path):

@@ -12,8 +12,8 @@ import pandas as pd
 from reprise.config.project import Project
 from reprise.config.resolved import Resolved
 from reprise.config.schema import Config, Paper
-from reprise.report.collected import CURVE_COLUMNS, METRIC_COLUMNS
-from reprise.report.context import Context, load_contexts
+from reprise.report.parts.collected import CURVE_COLUMNS, METRIC_COLUMNS
+from reprise.report.parts.context import Context, load_contexts
 
 TIER = "paper"
 SMALL_LIMITS = {"mem_mb": 1000, "runtime": 5}
@@ -98,8 +98,8 @@ PAPER = Paper.model_validate(
         },
         "tables": {
             "convergence": display("palindromes.convergence"),
-            "perplexity": display("language_models.perplexity"),
-            "checks": display("checks.errors"),
+            "perplexity": display("shared.perplexity"),
+            "checks": display("shared.checks"),
         },
         "assumptions": {
             "epochs": {"title": "Epochs", "choice": "sixty", "why": "Guess.", "source": "ours"},

@@ -8,8 +8,8 @@ import pytest
 from test_report_case import TIER, make_context, make_project, resolve
 
 from reprise.errors import UserError
-from reprise.report.collected import METRIC_COLUMNS
-from reprise.report.context import Status, load_contexts
+from reprise.report.parts.collected import METRIC_COLUMNS
+from reprise.report.parts.context import Status, load_contexts
 
 
 def test_values_are_those_of_finished_replicas_to_the_last_digit(tmp_path):

@@ -11,10 +11,10 @@ from test_report_case import PAPER, TIER, make_project, resolve
 
 from reprise.config.claims import Claim
 from reprise.evidence.verdicts import VERDICTS
-from reprise.report import criteria
-from reprise.report.context import load_contexts
-from reprise.report.overview import claim_rows
-from reprise.report.page import page
+from reprise.report.page import criteria
+from reprise.report.parts.context import load_contexts
+from reprise.report.page.overview import claim_rows
+from reprise.report.page.page import page
 
 MARGIN = {"value": 0.02, "is": "relative", "from": "ours: small enough"}
 

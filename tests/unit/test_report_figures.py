@@ -18,10 +18,10 @@ from test_report_case import PAPER, curve, make_context, metric, row, setting
 
 import reprise
 from reprise.errors import UserError
-from reprise.report import style
-from reprise.report.figures.palindromes import training_curves
-from reprise.report.figures.rrntn import perplexity_against_matrices
-from reprise.report.tables.palindromes import convergence
+from reprise.report.parts import style
+from reprise.report.papers.palindromes.figures import training_curves
+from reprise.report.papers.rrntn.figures import perplexity_against_matrices
+from reprise.report.papers.palindromes.tables import convergence
 
 REPOSITORY = Path(__file__).parents[2]
 

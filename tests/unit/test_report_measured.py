@@ -6,12 +6,12 @@ import math
 
 from test_report_case import METRICS, PAPER, make_context, make_project, metric, resolve, row
 
-from reprise.report.context import load_contexts, of_experiment
-from reprise.report.measured import metrics
-from reprise.report.overview import experiment_rows
-from reprise.report.page import page
-from reprise.report.rounding import even
-from reprise.report.thumbnails import described
+from reprise.report.parts.context import load_contexts, of_experiment
+from reprise.report.page.cards import metrics
+from reprise.report.page.overview import experiment_rows
+from reprise.report.page.page import page
+from reprise.report.parts.rounding import even
+from reprise.report.page.cards import described
 
 
 def card(context, name):

@@ -12,10 +12,10 @@ from test_report_case import PAPER, TIER, make_context, make_project, metric, re
 from reprise.config.displays import entries
 from reprise.errors import UserError
 from reprise.models import MODELS
-from reprise.report import facts
-from reprise.report.context import load_contexts
-from reprise.report.equations import equation
-from reprise.report.page import natural, page, write_page
+from reprise.report.page import facts
+from reprise.report.parts.context import load_contexts
+from reprise.report.page.cards import equation
+from reprise.report.page.page import natural, page, write_page
 from reprise.report.render import render
 
 WITHOUT_EQUATION = {"none"}

@@ -13,10 +13,10 @@ from markdown_it import MarkdownIt
 from test_report_case import METRICS, make_context, metric
 
 from reprise.errors import UserError
-from reprise.report import rounding, tables
-from reprise.report.tables import Column, Table
-from reprise.report.tables.checks import errors
-from reprise.report.tables.palindromes import convergence
+from reprise.report.parts import rounding, tables
+from reprise.report.parts.tables import Column, Table
+from reprise.report.papers.shared.tables import checks
+from reprise.report.papers.palindromes.tables import convergence
 
 
 def by(table: Table, column: str) -> dict[str, dict[str, str]]:
@@ -82,7 +82,7 @@ def test_convergence_tells_not_run_from_never_reached(tmp_path):
 
 
 def test_checks_are_held_to_their_tolerance_and_name_their_claims(tmp_path):
-    table = errors(make_context(tmp_path), "checks", {})
+    table = checks(make_context(tmp_path), "checks", {})
     read = by(table, "check")
     assert read["identity"] == {
         "Check": "An identity",
@@ -96,7 +96,7 @@ def test_checks_are_held_to_their_tolerance_and_name_their_claims(tmp_path):
     assert read["waiting"]["Comparison"] == "not run yet"
     shares = [{**row, "unit": "share"} if row["experiment"] == "erratum" else row for row in METRICS]
     assert (
-        by(errors(make_context(tmp_path, metrics=shares), "checks", {}), "check")["erratum"]["Largest error"] == "0.25"
+        by(checks(make_context(tmp_path, metrics=shares), "checks", {}), "check")["erratum"]["Largest error"] == "0.25"
     )
     assert (read["waiting"]["Held"], read["waiting"]["Claims"]) == ("–", "–")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reprise.report.rounding import deviation, even, least_of, mean, spread
+from reprise.report.parts.rounding import deviation, even, least_of, mean, spread
 
 # In floating point their mean is another number, and their deviation 5e-16.
 EQUAL = [2.980274009133912] * 3

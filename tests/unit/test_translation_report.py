@@ -15,9 +15,9 @@ from reprise.config.resolve import resolve_tier
 from reprise.errors import UserError
 from reprise.evaluation.bleu_counts import bleu_counts
 from reprise.evidence.bleu import bleu
-from reprise.report.context import load_contexts
-from reprise.report.figures import translation as figures
-from reprise.report.tables import translation as tables
+from reprise.report.parts.context import load_contexts
+from reprise.report.papers.lecture import figures
+from reprise.report.papers.lecture import tables
 
 pytest.importorskip("sacrebleu", reason="sacrebleu is not installed")
 ROOT = Path(__file__).parents[2]
@@ -70,7 +70,7 @@ BLEU = "BLEU ± 95 % interval"
 
 
 def test_a_row_a_model_with_its_perplexity_and_bleu(context):
-    table = tables.ladder(context, "translation", {})
+    table = tables.translation_ladder(context, "translation", {})
     read = dict(zip(table.rows.experiment, table.reading().to_dict("records"), strict=True))
     assert list(read)[0] == "translate-basic"
     assert len(read) == 9
@@ -91,7 +91,7 @@ def test_a_row_a_model_with_its_perplexity_and_bleu(context):
 
 
 def test_an_interval_of_perplexities_is_cut_at_1(tmp_path):
-    table = tables.ladder(context_of(tmp_path, run={"translate-basic": (1.2, 4.0)}), "translation", {})
+    table = tables.translation_ladder(context_of(tmp_path, run={"translate-basic": (1.2, 4.0)}), "translation", {})
     (read,) = [row for row in table.reading().to_dict("records") if row["Different translations"] != "–"]
     assert read["Test perplexity ± 95 % interval"].startswith("1.70 (1.00–")
     assert "would pass 1, it is given in brackets, cut there." in table.notes[-1]
@@ -99,7 +99,7 @@ def test_an_interval_of_perplexities_is_cut_at_1(tmp_path):
 
 def test_translations_that_are_alike_and_trainings_that_are_cut_short_are_told(tmp_path):
     """Of the second replica's six texts five are one; its best epoch is the last of the tier's fifteen."""
-    table = tables.ladder(context_of(tmp_path, "reduced", best=14, hypotheses=["a ."] * 5 + ["b ."]), "translation", {})
+    table = tables.translation_ladder(context_of(tmp_path, "reduced", best=14, hypotheses=["a ."] * 5 + ["b ."]), "translation", {})
     read = dict(zip(table.rows.experiment, table.reading().to_dict("records"), strict=True))
     assert read["translate-basic"]["Different translations"] == "4 of 6"
     assert read["translate-gru"]["Different translations"] == "–"
@@ -110,24 +110,24 @@ def test_translations_that_are_alike_and_trainings_that_are_cut_short_are_told(t
 
 
 def test_a_model_that_writes_one_thing_for_everything_is_named(context, tmp_path):
-    alike = tables.ladder(context_of(tmp_path, hypotheses=["a man ."] * 6), "translation", {})
+    alike = tables.translation_ladder(context_of(tmp_path, hypotheses=["a man ."] * 6), "translation", {})
     assert alike.notes[1] == (
         "One and the same translation of all sentences, so that nothing of a source is in it: Translation, as printed "
         "(1 of 2 replicas); Translation, I to V, LSTM (1 of 2 replicas)."
     )
-    assert not [note for note in tables.ladder(context, "translation", {}).notes if note.startswith("One and the same")]
+    assert not [note for note in tables.translation_ladder(context, "translation", {}).notes if note.startswith("One and the same")]
 
 
 def test_a_tiers_reductions_are_said_once(tmp_path):
-    reduced = tables.ladder(context_of(tmp_path / "a", "reduced"), "translation", {}).notes[1:-1]
+    reduced = tables.translation_ladder(context_of(tmp_path / "a", "reduced"), "translation", {}).notes[1:-1]
     said = "10,000 pairs of sentences in place of 29,000 and 15 epochs at most in place of 30"
     assert reduced == [f"All at this tier: {said}."]
-    (quick,) = tables.ladder(context_of(tmp_path / "b", "quick"), "translation", {}).notes[1:-1]
+    (quick,) = tables.translation_ladder(context_of(tmp_path / "b", "quick"), "translation", {}).notes[1:-1]
     assert quick.startswith("All at this tier: on “Sentences of a Markov chain and their translation")
 
 
 def test_examples_stand_under_their_source_and_reference(context):
-    table = tables.examples(context, "translation-examples", {})
+    table = tables.translation_examples(context, "translation-examples", {})
     rows = [tuple(row.values()) for row in table.reading().to_dict("records")]
     assert rows == [
         ("1", "source", "source 1"),
@@ -146,15 +146,15 @@ def test_examples_stand_under_their_source_and_reference(context):
 
 def test_without_records_tables_and_figure_say_so(tmp_path):
     empty = context_of(tmp_path, run={})
-    assert set(tables.ladder(empty, "translation", {}).reading()["Replicas"]) == {"not trained yet"}
-    assert tables.examples(empty, "translation-examples", {}).reading().empty
-    (axes,) = figures.ladder(empty, "translation-ladder", {"lines": ""}).axes
+    assert set(tables.translation_ladder(empty, "translation", {}).reading()["Replicas"]) == {"not trained yet"}
+    assert tables.translation_examples(empty, "translation-examples", {}).reading().empty
+    (axes,) = figures.translation_ladder(empty, "translation-ladder", {"lines": ""}).axes
     assert [text.get_text() for text in axes.texts] == ["not trained yet"]
 
 
 def test_the_figure_has_a_dot_a_replica_and_bleu_by_length(context):
     options = {"lines": "translate-basic translate-gru"}
-    perplexity, score, lengths = figures.ladder(context, "translation-ladder", options).axes
+    perplexity, score, lengths = figures.translation_ladder(context, "translation-ladder", options).axes
     for axes, (first, last) in ((perplexity, (30.0, 12.0)), (score, (4.0, 24.0))):
         dots = [line.get_xydata().tolist() for line in axes.lines if line.get_marker() == "o" and len(line.get_xdata())]
         assert dots == [[[first, 0], [first + 1, 0]], [[last, 8], [last + 1, 8]]]
@@ -177,4 +177,4 @@ def test_the_figure_has_a_dot_a_replica_and_bleu_by_length(context):
 )
 def test_wrong_lines_are_told(context, lines, told):
     with pytest.raises(UserError, match=f"figures.translation-ladder.options.lines: .*{told}"):
-        figures.ladder(context, "translation-ladder", {"lines": lines})
+        figures.translation_ladder(context, "translation-ladder", {"lines": lines})

@@ -15,7 +15,7 @@ from reprise.data.corpus import Corpus
 from reprise.data.fetch import fetch
 from reprise.data.token_stream import make_stream
 from reprise.errors import UserError
-from reprise.report.tables.log_linear import PAPER_TAGS
+from reprise.report.papers.loglinear.tables import PAPER_TAGS
 
 ROOT = Path(__file__).parents[2]
 

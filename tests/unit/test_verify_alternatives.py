@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from verify_helpers import RUN, claims, edit, leave, metric, new_clone, resolved, verify
 
-from reprise.report.verdicts import how_many_run, turns
+from reprise.report.parts.verdicts import how_many_run, turns
 from reprise.training.protocol import Outcome
 from reprise.training.record import make_record, write_record
 

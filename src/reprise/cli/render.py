@@ -27,11 +27,11 @@ def run(given: argparse.Namespace) -> None:
         raise UserError("--readme: writes README's section alone; leave the names and --report to another call")
     project, experiments = project_and_experiments(given.tier)
     with report_packages("render"):
-        from reprise.report.context import load_contexts
+        from reprise.report.parts.context import load_contexts
         from reprise.report.render import render
     contexts = load_contexts(project, experiments)
     if given.readme:
-        from reprise.report.readme import write_section
+        from reprise.report.page.readme import write_section
 
         write_section(project.root / "README.md", contexts)
         return
@@ -40,7 +40,7 @@ def run(given: argparse.Namespace) -> None:
         written += render(project, contexts, given.name)
     if given.report or not given.name:
         with report_packages("render"):
-            from reprise.report.page import write_page
+            from reprise.report.page.page import write_page
         written.append(write_page(project, contexts))
     for path in written:
         print(path, file=sys.stdout)
