@@ -1,26 +1,26 @@
-"""The numbers on an experiment's card: every metric by its name, its unit, and how sure its mean is."""
+"""An experiment's card: equation, settings, curve, numbers, replicas and the command; captions of what is drawn."""
 
 from __future__ import annotations
 
 import ast
-import base64
 import inspect
-import io
 import re
+from collections.abc import Iterator, Mapping
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from matplotlib.figure import Figure
+from markupsafe import Markup
 
 from reprise.config.resolved import Resolved
 from reprise.evidence.names import name_of
 from reprise.evidence.statistics import clopper_pearson
 from reprise.models import MODELS
-from reprise.report.parts import rounding, style
-from reprise.report.parts.context import Context, of_experiment
-from reprise.report.parts.rounding import interval, mean, plural, significant, unit_words
+from reprise.report.parts import rounding
+from reprise.report.parts.context import NOT_RUN, NOT_RUN_YET, NOT_TRAINED, Context, of_experiment
+from reprise.report.parts.rounding import NONE, fixed, integer, interval, mean, plural, significant, unit_words
 from reprise.report.parts.spreads import measured
 
 _OF_REPLICAS = {"reached_full_accuracy"}
@@ -70,29 +70,45 @@ def metrics(context: Context, experiment: Resolved, rows: pd.DataFrame) -> list[
 
 
 _PREFERRED = ("cross_entropy", "accuracy")
-_POINTS, _REPLICAS = 300, 8
-_LINES = {
-    "train": {"color": style.GREY},
-    "valid": {"color": style.OURS["color"]},
-    "test": {"color": style.BLACK},
-    "test1": {"color": style.BLACK},
-    "test2": {"color": style.BLACK, "linestyle": "--"},
-}
+_POINTS, _REPLICAS = 60, 5
+_WIDTH, _HEIGHT = 380, 130
 
 
-def training_curve(context: Context, experiment: str) -> str | None:
-    """A PNG as a data address: the training's main curve, a line a replica and split; None where there is no curve."""
+def training_curve(context: Context, experiment: str) -> str:
+    """An SVG of the training's main curve, a line a replica and split; "" where there is no curve."""
     rows = of_experiment(context.curves, experiment)
     rows = rows[rows.axis.isin(("epoch", "step"))]
     metric = next((m for m in _PREFERRED if (rows.metric == m).any()), None)
     if metric is None:
-        return None
-    rows = rows[rows.metric == metric]
-    with style.applied():
-        figure = _drawn(rows, metric)
-        out = io.BytesIO()
-        figure.savefig(out, format="png", dpi=100)
-    return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode()
+        return ""
+    rows = rows[rows.metric == metric].dropna(subset="value")
+    ends = rows.x.min(), rows.x.max(), rows.value.min(), rows.value.max()
+    lines = []
+    for split, of_split in rows.groupby("split", sort=False):
+        for _, line in [*of_split.groupby("replica")][:_REPLICAS]:
+            shown = line.iloc[:: max(1, len(line) // _POINTS)]
+            points = " ".join(f"{x:.4g},{y:.4g}" for x, y in _placed(shown.x, shown.value, ends))
+            lines.append(f'<polyline class="{escape(split)}" points="{points}"/>')
+    labels = [significant(end, 3) for end in ends]
+    unit = unit_words(rows.unit.iloc[0])
+    return (
+        f'<svg class="curve" viewBox="0 0 {_WIDTH + 60} {_HEIGHT + 24}" role="img" '
+        f'aria-label="{escape(described(context, experiment))}">'
+        f'<rect x="46" y="4" width="{_WIDTH}" height="{_HEIGHT}"/>{"".join(lines)}'
+        f'<text x="42" y="12" text-anchor="end">{labels[3]}</text>'
+        f'<text x="42" y="{_HEIGHT + 4}" text-anchor="end">{labels[2]}</text>'
+        f'<text x="46" y="{_HEIGHT + 18}">{labels[0]}</text>'
+        f'<text x="{_WIDTH + 46}" y="{_HEIGHT + 18}" text-anchor="end">{rows.axis.iloc[0]} {labels[1]}</text>'
+        f'<text x="{_WIDTH / 2 + 46}" y="{_HEIGHT + 18}" text-anchor="middle">'
+        f"{escape(metric.replace('_', ' ') + unit)}</text></svg>"
+    )
+
+
+def _placed(x: pd.Series, y: pd.Series, ends: tuple[float, float, float, float]) -> Iterator[tuple[float, float]]:
+    left, right, low, high = ends
+    across, up = (right - left) or 1.0, (high - low) or 1.0
+    for a, b in zip(x, y, strict=True):
+        yield 46 + _WIDTH * (a - left) / across, 4 + _HEIGHT * (1 - (b - low) / up)
 
 
 def described(context: Context, experiment: str) -> str:
@@ -117,23 +133,6 @@ def described(context: Context, experiment: str) -> str:
     count = rows.replica.nunique()
     text += f": at its end {', '.join(said)}{f', means over {count} replicas' if count > 1 else ', 1 replica'}"
     return text + (f"; {diverged} more diverged" if diverged else "")
-
-
-def _drawn(rows: pd.DataFrame, metric: str) -> Figure:
-    figure = Figure(figsize=(4.6, 2.1), layout="constrained")
-    axes = figure.add_subplot()
-    for split, of_split in rows.groupby("split", sort=False):
-        for index, (_, line) in enumerate(of_split.groupby("replica")):
-            if index == _REPLICAS:
-                break
-            line = line.iloc[:: max(1, len(line) // _POINTS)]
-            label = split if index == 0 else None
-            axes.plot(line.x, line.value, linewidth=0.8, label=label, **_LINES.get(split, _LINES["train"]))
-    axes.set_xlabel(rows.axis.iloc[0])
-    unit = rows.unit.iloc[0]
-    axes.set_ylabel(metric.replace("_", " ") + (f", {unit}" if unit not in ("", "1", "share") else ""))
-    axes.legend(frameon=False, fontsize=7)
-    return figure
 
 
 _PACKAGE = Path(__file__).resolve().parents[2]
@@ -170,3 +169,107 @@ def _is_formula(line: str) -> bool:
     """A line of prose has words before its equals sign; a formula has one name, or a probability as P(x | y)."""
     left = line.partition(" = ")[0].strip()
     return re.fullmatch(r"\S+|\w+\(.* \| .*\)", left) is not None
+
+
+_NAMED_EACH = 4
+"""So many experiments are called by name; of more, the table or figure itself says which."""
+_WITHIN = {"Diverged", "Replicas still missing"}
+"""What happens to replicas within an experiment, not to all of it."""
+
+
+def replicas_of(context: Context, display_id: str) -> str:
+    """A few sentences on the replicas behind a display: how many ran, diverged and are missing."""
+    if not context.of_experiments(display_id):
+        return ""
+    names = context.cited_by(display_id)
+    states = {name: context.status(name) for name in names}
+    run = [state for state in states.values() if state.run]
+    if not run:
+        return f"{context.total(names).absence.capitalize()}."
+    counts = {state.run for state in run}
+    each = f"{interval(min(counts), max(counts))} replica{'' if max(counts) == 1 else 's'}"
+    sentences = [f"{plural(len(run), 'experiment')}, {each}{' each' if len(run) > 1 else ''}."]
+    titles = {name: context.paper.experiments[name].title for name in names}
+    kinds = {
+        "Diverged": {n: f"{s.diverged} of {s.run}" for n, s in states.items() if s.diverged},
+        "Replicas still missing": {n: f"{s.missing} of {s.wanted}" for n, s in states.items() if s.run and s.missing},
+        NOT_TRAINED.capitalize(): {n: "" for n, s in states.items() if s.wanted and not s.run and s.trains},
+        NOT_RUN_YET.capitalize(): {n: "" for n, s in states.items() if s.wanted and not s.run and not s.trains},
+        NOT_RUN.capitalize(): {n: "" for n, s in states.items() if not s.wanted},
+        "On another corpus at this tier": {n: "" for n, s in states.items() if s.run and context.replaced_dataset(n)},
+    }
+    for words, found in kinds.items():
+        if len(found) > _NAMED_EACH:
+            joined = f"{words} in" if words in _WITHIN else f"{words}:"
+            sentences.append(f"{joined} {plural(len(found), 'experiment')}.")
+        elif found:
+            named = (f"{titles[name]} ({count})" if count else titles[name] for name, count in found.items())
+            sentences.append(f"{words}: {'; '.join(named)}.")
+    return " ".join(sentences)
+
+
+def card(context: Context, experiment: Resolved) -> dict[str, Any]:
+    entry = context.paper.experiments[experiment.base]
+    rows = of_experiment(context.metrics, experiment.experiment)
+    replicas = rows.drop_duplicates("replica").sort_values("replica", kind="stable")
+    return {
+        "id": experiment.experiment,
+        "title": entry.title,
+        "note": entry.note.strip() if entry.note else None,
+        "variant": f"{experiment.assumption}: {experiment.alternative}" if experiment.assumption else None,
+        "hash": experiment.config_hash,
+        "status": context.status(experiment.experiment),
+        "equation": equation(entry.model.name) if entry.model else "",
+        "curve": Markup(training_curve(context, experiment.experiment)),
+        "parameters": next((integer(p) for p in replicas.parameters.dropna()), None),
+        "settings": list(_settings(experiment)),
+        "metrics": metrics(context, experiment, rows),
+        "counted": next((text for text in rows.counted if text), None),
+        "replicas": [_replica(row, experiment) for row in replicas.to_dict("records")],
+        "command": _command(experiment, replicas.to_dict("records")),
+        "cited_by": entry.cited_by,
+    }
+
+
+def _command(experiment: Resolved, replicas: list[dict[str, Any]]) -> str:
+    """What trains a replica that has a record again, on the engine that made it; where none has one, the first."""
+    train = f"python -m reprise train {experiment.id} --tier {experiment.tier} --replica"
+    if not replicas:
+        return f"{train} 0"
+    # Without --output nothing would be trained: the record is where the pipeline puts it.
+    return f"{train} {replicas[0]['replica']} --engine {replicas[0]['engine']} --output again.json"
+
+
+def _settings(experiment: Resolved) -> Any:
+    """(name, value, origin, assumption or deviation to link to) of everything that decides the numbers."""
+    config = experiment.config
+    if experiment.is_check:
+        yield "check", config["check"], "", ""
+        yield "tolerance", significant(config["tolerance"]), "", ""
+        return
+    for section, key in (("model", "name"), ("data", "dataset"), ("training", "protocol")):
+        yield section, config[section][key], "", ""
+        for option, value in sorted(config[section]["options"].items()):
+            origin = experiment.origins.get(f"{section}.{option}", "")
+            yield f"{section}.{option}", str(value), origin, _anchor(origin)
+    origin = experiment.origins["precision"]
+    yield "precision", config["precision"], origin, _anchor(origin)
+
+
+def _anchor(origin: str) -> str:
+    kind, _, name = origin.partition(" ")
+    return f"{kind}-{name}" if kind in {"assumption", "deviation"} else ""
+
+
+def _replica(row: Mapping[str, Any], experiment: Resolved) -> dict[str, str]:
+    record = experiment.record_path(row["replica"])
+    return {
+        "record": record.removeprefix("results/"),
+        "replica": str(row["replica"]),
+        "seed": integer(row["seed"]),
+        "fold": row["fold"] or NONE,
+        "status": row["status"],
+        "engine": row["engine"],
+        "device": row["device"],
+        "seconds": fixed(row["seconds"], 1),
+    }

@@ -1,56 +1,50 @@
-// Without scripts the page is complete: tables are then plain and cards open by hand.
-import DataTable from "{{ table_script }}";
-
-// Numbers; rows without one come last in either order.
-const numbers = (sign) => (a, b) => (a === "") - (b === "") || sign * (a - b);
-DataTable.type("measured", { order: { asc: numbers(1), desc: numbers(-1) } });
-
-for (const table of document.querySelectorAll("table.searched")) {
-  const scroll = table.parentElement;
-  const lists = table.dataset.lists.split(", ");
-  const heads = [...table.tHead.rows[0].cells].map((head) => head.innerText.trim());
-  const list = { extend: "searchList", ajaxOnly: false, search: false };
-  // A verdict is chosen from a list: a search for "reproduced" finds "not reproduced" as well.
-  const filter = (name) =>
-    lists.includes(name)
-      ? { extend: "dropdown", icon: "search", text: `Choose in ${name}`, content: [{ ...list }] }
-      : { extend: "searchDropdown", text: `Search in ${name}`, placeholder: "[title]" };
-  new DataTable(table, {
-    paging: false,
-    order: [],
-    info: true,
-    layout: { topStart: "search", topEnd: null, bottomStart: "info", bottomEnd: null },
-    columnDefs: heads.map((name, targets) => ({
-      targets,
-      columnControl: [{ extend: "order", text: `Order by ${name}` }, filter(name)],
-    })),
-    ordering: { indicators: false, handler: false },
-  });
-  // The table alone scrolls, not the search above it.
-  const container = table.closest(".dt-container");
-  scroll.replaceWith(container);
-  table.before(scroll);
-  scroll.append(table);
-  // The fields of an opened filter have no name but that of the dialogue they stand in.
-  new MutationObserver(() => {
-    for (const field of container.querySelectorAll(".dtcc-dropdown :is(input, select)")) {
-      field.setAttribute("aria-label", field.closest(".dtcc-dropdown").getAttribute("aria-label"));
-    }
-  }).observe(container, { childList: true });
-}
-
-// A link to a card opens it.
-const open = () => {
-  const card = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  if (card instanceof HTMLDetailsElement) {
-    card.open = true;
-    card.scrollIntoView();
-  }
+// What is folded stands compressed in the page and is unpacked where it is unfolded.
+const unpack = async (name) => {
+  const held = document.querySelector(`script[data-name="${CSS.escape(name)}"]`);
+  const bytes = Uint8Array.from(atob(held.textContent), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
 };
-addEventListener("hashchange", open);
-open();
+const fill = async (details) => {
+  const box = details.querySelector(":scope > .lazy[data-block]");
+  if (!box) return;
+  const name = box.dataset.block;
+  box.removeAttribute("data-block");
+  box.innerHTML = await unpack(name);
+};
+document.addEventListener("toggle", ({ target }) => target.open && fill(target), true);
 
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const follow = () => document.documentElement.classList.toggle("dark", dark.matches);
-dark.addEventListener("change", follow);
-follow();
+// An address is a path: "rrntn/paper/experiments/s-rnn-100" lies in what "rrntn", "rrntn/paper", … unfold to.
+const go = async () => {
+  const steps = decodeURIComponent(location.hash.slice(1)).split("/");
+  let found = null;
+  for (let length = 1; length <= steps.length; length++) {
+    const step = document.getElementById(steps.slice(0, length).join("/"));
+    if (!step) continue;
+    found = step;
+    if (step instanceof HTMLDetailsElement) {
+      step.open = true;
+      await fill(step);
+    }
+  }
+  found?.scrollIntoView();
+};
+addEventListener("hashchange", go);
+if (location.hash) go();
+
+const field = document.querySelector(".search input");
+const list = document.querySelector(".search ul");
+let index = null;
+field.form.addEventListener("submit", (event) => event.preventDefault());
+field.addEventListener("input", async () => {
+  index ??= JSON.parse(await unpack("index"));
+  const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = words.length ? index.filter(([, text]) => words.every((word) => text.toLowerCase().includes(word))) : [];
+  list.replaceChildren(
+    ...found.slice(0, 30).map(([address, text]) => {
+      const link = Object.assign(document.createElement("a"), { href: `#${address}`, textContent: text });
+      const item = document.createElement("li");
+      item.append(link);
+      return item;
+    }),
+  );
+});

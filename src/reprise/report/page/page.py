@@ -1,45 +1,88 @@
-"""The page of a tier: one file, without a network, from what was collected and the files already rendered."""
+"""The page: one file without a server, from what was collected at every tier and the files already rendered.
+
+The first screen is plain HTML. All else is folded: its HTML stands compressed in the file and is unpacked where a
+reader unfolds it.
+"""
 
 from __future__ import annotations
 
 import base64
-import re
-from collections.abc import Mapping
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from reprise.config.displays import Entry, entries
 from reprise.config.project import Project
-from reprise.config.resolved import Resolved
+from reprise.config.tiers import FULL
 from reprise.files import write_atomically
-from reprise.report.page import criteria, facts, interactive, overview
-from reprise.report.page.cards import described, equation, metrics, training_curve
-from reprise.report.parts import rounding, verdicts
-from reprise.report.parts.context import NOT_RUN, Context, of_experiment
+from reprise.report.page import answers as answers_of
+from reprise.report.page import cards, criteria, first
+from reprise.report.page.claims import claims
+from reprise.report.page.forest import STYLE
+from reprise.report.parts.context import Context
+from reprise.report.parts.verdicts import outcomes
 from reprise.report.parts.words import sentence
 
-TEMPLATES = Path(__file__).parent
+HERE = Path(__file__).parent
 TIERS = {
-    "quick": "minutes and no network: every step of the pipeline, on small or generated data; no replication",
-    "reduced": "hours on a small machine: the papers' sizes, cut down where an experiment says so",
-    "paper": "the protocol of the papers",
+    FULL: "the papers' own protocol",
+    "reduced": "the papers' sizes at fewer epochs, folds or less text, as each experiment says",
+    "quick": "minutes: every step of the pipeline on generated data; no replication",
 }
+"""In the order in which a claim's answer is looked for."""
 
 
-def write_page(project: Project, contexts: Mapping[str, Context]) -> Path:
-    """Writes results/<tier>/report.html from the files that are there; returns its path."""
-    path = project.root / "results" / project.config.tier / "report.html"
-    write_atomically(path, page(project, contexts))
+def write_page(project: Project, tiers: answers_of.Tiers) -> Path:
+    """Writes results/report.html from the files that are there; returns its path."""
+    path = project.root / "results" / "report.html"
+    write_atomically(path, page(project, tiers))
     return path
 
 
-def page(project: Project, contexts: Mapping[str, Context]) -> str:
-    """The text of the page; equal inputs give equal text."""
+def page(project: Project, tiers: answers_of.Tiers) -> str:
+    """The text of the page; equal inputs give equal text.
+
+    `tiers`: the contexts of every tier that was collected. Claims are answered by the tiers of the papers' protocol
+    and the reduced one; by the quick one where there is no other.
+    """
+    tiers = {tier: tiers[tier] for tier in TIERS if tier in tiers}
+    judged = {tier: contexts for tier, contexts in tiers.items() if tier != "quick"} or tiers
+    contexts = list(next(iter(tiers.values())).values())
+    found = answers_of.answers(judged)
+    environment = _environment()
+    blocks, index = {}, []
+    for context in contexts:
+        here = {tier: there[context.paper_id] for tier, there in tiers.items() if context.paper_id in there}
+        blocks |= _blocks(environment, project, context, here, answers_of.of_paper(found, context.paper_id), index)
+    blocks["index"] = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
+    return environment.get_template("page.html.j2").render(
+        sentences=first.sentences(found, contexts),
+        plots={name: Markup(text) for name, text in first.plots(found, contexts).items()},
+        strips=first.strips(found),
+        trust=first.trust(judged, found),
+        papers=[_summary(context, answers_of.of_paper(found, context.paper_id)) for context in contexts],
+        criteria=criteria.key(),
+        blocks={name: Markup(packed(text)) for name, text in blocks.items()},
+        forest_style=Markup(STYLE),
+        tiers=[tier for tier in tiers if tier in judged],
+    )
+
+
+def packed(text: str) -> str:
+    """A text as a browser's DecompressionStream("deflate") takes it, in base64."""
+    return base64.b64encode(zlib.compress(text.encode("utf-8"), 9)).decode()
+
+
+def _environment() -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
+        loader=FileSystemLoader(HERE),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -47,151 +90,104 @@ def page(project: Project, contexts: Mapping[str, Context]) -> str:
         keep_trailing_newline=True,
     )
     environment.filters["sentence"] = sentence
-    environment.filters["natural"] = natural
-    folder = project.root / "results" / project.config.tier
-    there = list(entries(project.papers, project.root).values())
-    papers = [_paper(c, [e for e in there if e.paper == c.paper_id], folder) for c in contexts.values()]
-    cards = [card for paper in papers for card in paper["experiments"]]
-    totals = {
-        k: sum(getattr(card["status"], k) for card in cards) for k in ("finished", "diverged", "missing", "wanted")
-    }
-    index = overview.experiment_rows(papers)
-    return environment.get_template("page.html.j2").render(
-        tier=project.config.tier,
-        tier_text=TIERS[project.config.tier],
-        papers=papers,
-        experiments=len(cards),
-        complete=sum(not card["status"].missing for card in cards),
-        totals=totals,
-        not_run=NOT_RUN,
-        verdicts=overview.verdict_counts(contexts.values()),
-        kinds=overview.KINDS,
-        claims=overview.claim_rows(contexts.values()),
-        criteria=criteria.key(),
-        index=index,
-        linked={row["anchor"] for row in index},
-        table_styles=interactive.styles(),
-        table_script=interactive.module_url(),
-    )
+    return environment
 
 
-def natural(name: str) -> str:
-    """What a name with numbers is sorted by as text: "C3" before "C10"."""
-    return re.sub(r"\d+", lambda number: number[0].zfill(6), name)
-
-
-def _paper(context: Context, shown: list[Entry], folder: Path) -> dict[str, Any]:
-    paper = context.paper
+def _summary(context: Context, found: Sequence[answers_of.Answer]) -> dict[str, Any]:
     return {
         "id": context.paper_id,
-        "paper": paper,
-        "figures": [_figure(context, e, folder) for e in shown if e.kind == "figures"],
-        "tables": [_table(context, e, folder) for e in shown if e.kind == "tables"],
-        "experiments": [_card(context, e) for e in context.experiments],
-        "alternatives": {(o.assumption, o.alternative): o.state for o in verdicts.outcomes(context)},
-        "consequences": verdicts.consequences(context),
-        "absent": [name for name in paper.experiments if context.resolved(name) is None],
+        "document": context.paper.document,
+        "name": context.paper.name or context.paper_id,
+        "counts": first.counts(found),
     }
 
 
-def _figure(context: Context, entry: Entry, folder: Path) -> dict[str, Any]:
-    file = folder / "figures" / f"{entry.name}.svg"
-    # As an image, not inline: identifiers inside one drawing cannot meet those of another.
-    source = None
-    if file.is_file():
-        source = "data:image/svg+xml;base64," + base64.b64encode(file.read_bytes()).decode()
-    return {**_display(context, entry), "source": source, "formats": ("svg", "png", "pdf")}
+def _blocks(
+    environment: Environment,
+    project: Project,
+    context: Context,
+    tiers: Mapping[str, Context],
+    found: Sequence[answers_of.Answer],
+    index: list[list[str]],
+) -> dict[str, str]:
+    """The folded parts of a paper by name, and their entries in the index: address, words."""
+    paper, name = context.paper, context.paper_id
+    blocks, parts = {}, []
+    shown = [entry for entry in entries({name: paper}, project.root).values() if not entry.display.function == _CLAIMS]
+    for tier, here in tiers.items():
+        displays = [d for entry in shown if (d := _display(here, entry, project.root / "results" / tier))]
+        experiments = [cards.card(here, experiment) for experiment in here.experiments]
+        experiments.sort(key=lambda card: not card["status"].run)
+        ran = sum(bool(card["status"].run) for card in experiments)
+        if not ran and not displays:
+            continue
+        address = f"{name}/{tier}"
+        parts.append({"address": address, "tier": tier, "about": TIERS[tier], "ran": ran, "of": len(experiments)})
+        blocks[address] = environment.get_template("tier.html.j2").render(
+            address=address, tier=tier, displays=displays, cards=experiments
+        )
+        blocks[f"{address}/experiments"] = environment.get_template("experiments.html.j2").render(
+            address=f"{address}/experiments", paper=name, cards=experiments
+        )
+        index += [[f"{address}/{d['id']}", f"{d['title']} · {name}, {tier}"] for d in displays]
+        index += [
+            [f"{address}/experiments/{c['id']}", f"{c['title']} {c['variant'] or ''} · {c['id']} · {tier}"]
+            for c in experiments
+            if c["status"].run
+        ]
+    said = claims(found, tiers)
+    index += [[f"{name}/{claim['key']}", f"{claim['key']}: {claim['text']} · {name}"] for claim in said]
+    blocks[name] = environment.get_template("paper.html.j2").render(
+        id=name,
+        paper=paper,
+        claims=said,
+        parts=parts,
+        outcomes=_outcomes(tiers),
+    )
+    return blocks
 
 
-def _table(context: Context, entry: Entry, folder: Path) -> dict[str, Any]:
-    file = folder / "tables" / f"{entry.name}.html"
-    text = file.read_text(encoding="utf-8") if file.is_file() else ""
-    table, end, notes = text.partition("</table>")  # what stands after it does not scroll with it
-    table, columns = re.subn(r"<th(?=[ >])", '<th scope="col"', table)
+_CLAIMS = "shared.claims"
+
+
+def _outcomes(tiers: Mapping[str, Context]) -> dict[tuple[str, str], str]:
+    """Of every alternative of the paper's assumptions how far it is, at the fullest tier that has run it."""
+    found: dict[tuple[str, str], str] = {}
+    for tier, context in tiers.items():
+        for outcome in outcomes(context):
+            key = (outcome.assumption, outcome.alternative)
+            if key not in found or (outcome.status.run and found[key] == outcome.status.absence):
+                found[key] = outcome.state if tier == FULL or not outcome.status.run else f"{tier}: {outcome.state}"
+    return found
+
+
+def _display(context: Context, entry: Entry, folder: Path) -> dict[str, Any] | None:
+    """A figure or table; None where its file is missing or no experiment of it was run."""
+    if context.of_experiments(entry.id) and not context.total(context.cited_by(entry.id)).run:
+        return None
+    figure = entry.kind == "figures"
+    file = folder / entry.kind / f"{entry.name}.{'svg' if figure else 'html'}"
+    if not file.is_file():
+        return None
+    text = file.read_text(encoding="utf-8")
+    table, end, notes = ("", "", "") if figure else text.partition("</table>")
     return {
-        **_display(context, entry),
-        "content": Markup(table + end) if text else None,
-        "notes": Markup(notes),
-        "columns": columns,
-        "formats": ("csv", "md"),
-    }
-
-
-def _display(context: Context, entry: Entry) -> dict[str, Any]:
-    return {
-        "name": entry.name,
-        "kind": entry.kind,
+        "id": entry.id,
         "title": entry.display.title,
         "place": entry.display.place,
         "caption": entry.display.caption.strip(),
-        "facts": facts.replicas(context, entry.id),
-        "empty": context.of_experiments(entry.id) and not context.total(context.cited_by(entry.id)).run,
+        "facts": cards.replicas_of(context, entry.id),
+        # As an image, not inline: identifiers inside one drawing cannot meet those of another.
+        "image": Markup(_address_of(text)) if figure else None,
+        "table": Markup(table.replace("<th", '<th scope="col"').replace('<th scope="col"ead', "<thead") + end),
+        "notes": Markup(notes),
+        "files": [
+            (kind, f"{context.tier}/{entry.kind}/{entry.name}.{kind}")
+            for kind in (("svg", "png", "pdf") if figure else ("csv", "md"))
+        ],
     }
 
 
-def _card(context: Context, experiment: Resolved) -> dict[str, Any]:
-    entry = context.paper.experiments[experiment.base]
-    rows = of_experiment(context.metrics, experiment.experiment)
-    replicas = rows.drop_duplicates("replica").sort_values("replica", kind="stable")
-    return {
-        "id": experiment.experiment,
-        "title": entry.title,
-        "note": entry.note.strip() if entry.note else None,
-        "variant": f"{experiment.assumption}: {experiment.alternative}" if experiment.assumption else None,
-        "hash": experiment.config_hash,
-        "status": context.status(experiment.experiment),
-        "equation": equation(entry.model.name) if entry.model else "",
-        "curve": training_curve(context, experiment.experiment),
-        "curve_words": described(context, experiment.experiment),
-        "parameters": next((rounding.integer(p) for p in replicas.parameters.dropna()), None),
-        "settings": list(_settings(experiment)),
-        "metrics": metrics(context, experiment, rows),
-        "counted": next((text for text in rows.counted if text), None),
-        "replicas": [_replica(row, experiment) for row in replicas.to_dict("records")],
-        "command": _command(experiment, replicas.to_dict("records")),
-        "cited_by": [f"{context.paper_id}-{display}" for display in entry.cited_by],
-    }
-
-
-def _command(experiment: Resolved, replicas: list[dict[str, Any]]) -> str:
-    """What trains a replica that has a record again, on the engine that made it; where none has one, the first."""
-    train = f"python -m reprise train {experiment.id} --tier {experiment.tier} --replica"
-    if not replicas:
-        return f"{train} 0"
-    # Without --output nothing would be trained: the record is where the pipeline puts it.
-    return f"{train} {replicas[0]['replica']} --engine {replicas[0]['engine']} --output again.json"
-
-
-def _settings(experiment: Resolved) -> Any:
-    """(name, value, origin, assumption or deviation to link to) of everything that decides the numbers."""
-    config = experiment.config
-    if experiment.is_check:
-        yield "check", config["check"], "", ""
-        yield "tolerance", rounding.significant(config["tolerance"]), "", ""
-        return
-    for section, key in (("model", "name"), ("data", "dataset"), ("training", "protocol")):
-        yield section, config[section][key], "", ""
-        for option, value in sorted(config[section]["options"].items()):
-            origin = experiment.origins.get(f"{section}.{option}", "")
-            yield f"{section}.{option}", str(value), origin, _anchor(origin)
-    origin = experiment.origins["precision"]
-    yield "precision", config["precision"], origin, _anchor(origin)
-
-
-def _anchor(origin: str) -> str:
-    kind, _, name = origin.partition(" ")
-    return f"{kind}-{name}" if kind in {"assumption", "deviation"} else ""
-
-
-def _replica(row: Mapping[str, Any], experiment: Resolved) -> dict[str, str]:
-    record = experiment.record_path(row["replica"])
-    return {
-        "record": record.removeprefix(f"results/{experiment.tier}/"),
-        "replica": str(row["replica"]),
-        "seed": rounding.integer(row["seed"]),
-        "fold": row["fold"] or rounding.NONE,
-        "status": row["status"],
-        "engine": row["engine"],
-        "device": row["device"],
-        "seconds": rounding.fixed(row["seconds"], 1),
-    }
+def _address_of(svg: str) -> str:
+    """A drawing as an address in an attribute: readable, so that it is packed well."""
+    return escape("data:image/svg+xml," + quote(svg, safe=" \n!$&'()*+,-./:;=?@[]_~{}|^`"))

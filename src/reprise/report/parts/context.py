@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 
 from reprise.config.project import PAPERS, Project
+from reprise.config.resolve import resolve_tier
 from reprise.config.resolved import Resolved
 from reprise.config.schema import Dataset, Display, Experiment, Paper, Reported
-from reprise.config.tiers import FULL
+from reprise.config.tiers import FULL, TIERS
 from reprise.data import ldc_wsj
 from reprise.errors import UserError
 from reprise.evidence.runs import Quantity, Replica, Runs, trains
@@ -305,3 +306,16 @@ class Replicas:
 
     def _runs(self, experiment: Resolved, replicas: list[Replica]) -> Runs:
         return Runs(experiment.experiment, "", experiment, self._entries[experiment.base], replicas)
+
+
+def every_tier(project: Project) -> dict[str, dict[str, Context]]:
+    """The contexts of every tier whose metrics were collected, the project's own in any case.
+
+    Errors: `UserError` as of `load_contexts`.
+    """
+    found = {}
+    for tier in TIERS:
+        if tier == project.config.tier or (project.root / "results" / tier / "metrics.csv").is_file():
+            there = replace(project, config=project.config.model_copy(update={"tier": tier}))
+            found[tier] = load_contexts(there, resolve_tier(there))
+    return found
