@@ -11,7 +11,7 @@ import pandas as pd
 
 from reprise.config.project import Project, load_project
 from reprise.config.resolve import resolve_tier
-from reprise.evaluation.units import bits
+from reprise.units import bits
 from reprise.report.parts.collected import CURVE_COLUMNS, METRIC_COLUMNS
 from reprise.report.parts.context import Context, load_contexts
 

@@ -13,9 +13,9 @@ from test_report_case import PAPER, make_context
 from reprise.config.claims import Arithmetic
 from reprise.config.formula import evaluate, names_in, read_printed
 from reprise.config.project import read_paper
-from reprise.evaluation.units import convert, derived
+from reprise.units import convert, derived
 from reprise.evidence.arithmetic import AGREES, CUT, DIFFERS, NOT_EQUAL, work_out
-from reprise.models import MODELS
+from reprise.catalogue.models import MODELS
 from reprise.report.page import facts
 from reprise.report.papers.shared.tables import printed
 from reprise.report.papers.shared.tables import claims

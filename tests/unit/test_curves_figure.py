@@ -11,7 +11,7 @@ from test_report_case import PAPER, display, make_context, metric, row
 from reprise.errors import UserError
 from reprise.report.parts import style
 from reprise.report.papers.shared.figures import curves
-from reprise.report.registry import FIGURES
+from reprise.catalogue.displays import FIGURES
 
 FIGURES_OF = {"figure-2": display("shared.curves")}
 DEFAULTS = FIGURES["shared.curves"]

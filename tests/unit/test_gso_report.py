@@ -12,9 +12,9 @@ from gso_report_helpers import POSITIONS, losses, make_context, project_of, row,
 
 from reprise.config.resolve import resolve_tier
 from reprise.errors import UserError
-from reprise.evaluation.units import bits
+from reprise.units import bits
 from reprise.report.parts.context import load_contexts
-from reprise.report.registry import TABLES
+from reprise.catalogue.displays import TABLES
 from reprise.report.papers.gso.tables import ablation, unit_audit
 from reprise.report.papers.gso.tables import facts, predictions
 

@@ -15,7 +15,7 @@ from reprise.config.project import Project, load_project
 from reprise.config.resolve import resolve_tier
 from reprise.errors import UserError
 from reprise.report.parts.context import load_contexts
-from reprise.report.registry import of_experiments
+from reprise.catalogue.displays import of_experiments
 from reprise.report.render import find_function
 from reprise.report.papers.loglinear.tables import controls, perplexities
 from reprise.report.papers.loglinear.tables import agreement, generated

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from reprise.config.project import Project
-from reprise.config.resolved import Resolved
+from reprise.records.resolved import Resolved
 from reprise.config.schema import Config, Paper
 from reprise.report.parts.collected import CURVE_COLUMNS, METRIC_COLUMNS
 from reprise.report.parts.context import Context, load_contexts

@@ -11,7 +11,7 @@ from test_report_case import PAPER, TIER, make_context, make_project, metric, re
 
 from reprise.config.displays import entries
 from reprise.errors import UserError
-from reprise.models import MODELS
+from reprise.catalogue.models import MODELS
 from reprise.report.page import facts
 from reprise.report.parts.context import load_contexts
 from reprise.report.page.cards import equation

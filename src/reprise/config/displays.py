@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reprise.config.options import check_options
+from reprise.catalogue.displays import KINDS, Draws, functions
 from reprise.config.project import PAPERS
 from reprise.config.schema import Display, Experiment, Paper
 from reprise.errors import UserError, known
-from reprise.report.registry import KINDS, Draws, functions
+from reprise.options import check_options
 
 
 @dataclass(frozen=True)

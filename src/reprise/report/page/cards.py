@@ -14,10 +14,10 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
-from reprise.config.resolved import Resolved
+from reprise.catalogue.models import MODELS
 from reprise.evidence.names import name_of
 from reprise.evidence.statistics import clopper_pearson
-from reprise.models import MODELS
+from reprise.records.resolved import Resolved
 from reprise.report.parts import rounding
 from reprise.report.parts.context import NOT_RUN, NOT_RUN_YET, NOT_TRAINED, Context, of_experiment
 from reprise.report.parts.rounding import NONE, fixed, integer, interval, mean, plural, significant, unit_words

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from reprise.catalogue.displays import draws
 from reprise.config.project import PAPERS, Project
 from reprise.config.resolve import resolve_tier
-from reprise.config.resolved import Resolved
 from reprise.config.schema import Dataset, Display, Experiment, Paper, Reported
 from reprise.config.tiers import FULL, TIERS
-from reprise.data import ldc_wsj
+from reprise.data.text import ldc_wsj
 from reprise.errors import UserError
 from reprise.evidence.runs import Quantity, Replica, Runs, trains
+from reprise.records.resolved import Resolved
 from reprise.report.parts.collected import CURVE_COLUMNS, METRIC_COLUMNS, read_claims, read_collected, read_samples
-from reprise.report.registry import draws
 
 NOT_RUN = "not run at this tier"
 NOT_TRAINED = "not trained yet"

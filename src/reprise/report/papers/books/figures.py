@@ -12,10 +12,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+from reprise.catalogue.displays import display
 from reprise.report.papers.books.numbers import NEIGHBOURS, loss_near, original_near, original_of, table_steps
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
-from reprise.report.registry import display
 
 _SMOOTH = 2 * NEIGHBOURS + 1
 _EVERY = 5  # of the points of a smoothed curve, which share most of what they average, so many make one

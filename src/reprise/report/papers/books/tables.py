@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from reprise.catalogue.displays import display
 from reprise.evaluation import text_measures
 from reprise.report.papers.books.numbers import EXPECTED, loss_near, original_near, original_of, table_steps
 from reprise.report.parts import verdicts
@@ -18,7 +19,6 @@ from reprise.report.parts.rounding import NONE, fixed, integer, least_of, signif
 from reprise.report.parts.spreads import INTERVAL, Measured, measured, measured_by, noted, passes
 from reprise.report.parts.tables import Column, Table
 from reprise.report.parts.words import replicas
-from reprise.report.registry import display
 
 _BOUND = 2  # standard deviations of the original's neighbouring batches
 _LOGGED = "books_logged_texts.csv"

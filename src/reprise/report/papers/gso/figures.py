@@ -11,12 +11,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from reprise.data.character_lines import LONG
+from reprise.catalogue.displays import display
+from reprise.data.text.character_lines import LONG
 from reprise.report.papers.gso.numbers import CHARACTER, TOKEN, astray, on_equal_folds
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import deviation, mean, plural, significant
-from reprise.report.registry import display
 
 _FIRST = {"color": style.BLUE, "marker": "o", "linestyle": "-"}
 _SECOND = {"color": style.VERMILION, "marker": "s", "linestyle": (0, (4, 1.5)), "markerfacecolor": "white"}

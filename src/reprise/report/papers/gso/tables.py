@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from reprise.data.character_lines import LONG
+from reprise.catalogue.displays import display
+from reprise.data.text.character_lines import LONG
 from reprise.errors import UserError
 from reprise.evaluation.line_losses import SHOWN_LINES
-from reprise.evaluation.units import bits
 from reprise.report.papers.gso.numbers import CHARACTER, astray, corpora, paired, unit_sentences
 from reprise.report.parts import verdicts, words
 from reprise.report.parts.context import Context, of_experiment
@@ -18,7 +18,7 @@ from reprise.report.parts.rounding import NONE, deviation, fixed, integer, mean,
 from reprise.report.parts.spreads import INTERVAL, deviations, difference_reach, meaning, measured, noted
 from reprise.report.parts.tables import Column, Table
 from reprise.report.parts.words import replicas
-from reprise.report.registry import display
+from reprise.units import bits
 
 _MODELS = {"gso": "general", "first-order": "first-order RNN", "mi-rnn": "general MI-RNN"}
 _BITS, _BY_LINE = "bits_per_character", "cross_entropy_per_character_macro"

@@ -14,15 +14,15 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from reprise.data.name_lengths import FIXED, SENTENCE_2
+from reprise.catalogue.displays import display
+from reprise.data.synthetic.name_lengths import FIXED, SENTENCE_2
 from reprise.errors import UserError, known
 from reprise.evaluation.bleu_counts import ORDER
-from reprise.evaluation.units import perplexity
 from reprise.evidence.bleu import bleu
 from reprise.report.papers.lecture.tables import translations
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
-from reprise.report.registry import display
+from reprise.units import perplexity
 
 _LOOKS = [
     {"color": style.BLUE, "marker": "o", "linestyle": "-"},

@@ -8,10 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from reprise.data.name_lengths import FIXED, SENTENCE_2
-from reprise.data.phrases import CHANGES, PHRASES, metric_of
+from reprise.catalogue.displays import display
+from reprise.data.synthetic.name_lengths import FIXED, SENTENCE_2
+from reprise.data.synthetic.phrases import CHANGES, PHRASES, metric_of
 from reprise.errors import UserError, known
-from reprise.evaluation.units import perplexity
 from reprise.evidence.bleu import KIND
 from reprise.report.parts import verdicts, words
 from reprise.report.parts.context import Context, of_experiment
@@ -19,7 +19,7 @@ from reprise.report.parts.rounding import NONE, fixed, integer, least_of, mean, 
 from reprise.report.parts.spreads import INTERVAL, measured, noted, passes
 from reprise.report.parts.tables import Column, Table
 from reprise.report.parts.words import counted, replicas, replicas_or_absence, settings
-from reprise.report.registry import display
+from reprise.units import perplexity
 
 _QUANTITIES = {
     "cross_entropy": ("perplexity", perplexity),

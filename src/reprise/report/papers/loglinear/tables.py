@@ -7,15 +7,15 @@ from typing import Any
 
 import pandas as pd
 
+from reprise.catalogue.displays import display
 from reprise.errors import UserError, known
-from reprise.evaluation.units import perplexity
 from reprise.report.parts import verdicts
 from reprise.report.parts.context import Context, of_experiment
 from reprise.report.parts.rounding import NONE, fixed, integer, mean, spread
 from reprise.report.parts.spreads import INTERVAL, deviations, meaning, measured
 from reprise.report.parts.tables import Column, Table
 from reprise.report.parts.words import instead, replicas, settings
-from reprise.report.registry import display
+from reprise.units import perplexity
 
 SPLITS = {"train": "Training", "valid": "Validation", "test1": "Test1", "test2": "Test2"}
 STATISTICS = {

@@ -14,10 +14,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
+from reprise.catalogue.displays import display
 from reprise.errors import UserError
 from reprise.report.parts import style
 from reprise.report.parts.context import NOT_RUN, Context, Status
-from reprise.report.registry import display
 
 SPLIT = "train"
 ORIGINAL = "uva_palindrome_curves.csv"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from reprise.catalogue.displays import display
 from reprise.errors import UserError, known
 from reprise.evidence.statistics import clopper_pearson
 from reprise.report.parts import verdicts
@@ -15,7 +16,6 @@ from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import NONE, fixed, integer, interval, spread
 from reprise.report.parts.spreads import INTERVAL, meaning, measured
 from reprise.report.parts.tables import Column, Table
-from reprise.report.registry import display
 
 SPLIT = "train"
 _MODELS = {"elman": "RNN", "lstm": "LSTM"}

@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from reprise.catalogue.displays import display
 from reprise.errors import UserError
 from reprise.report.parts import style, words
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import deviation, mean
-from reprise.report.registry import display
 
 _METRIC, _SPLIT = "perplexity", "test"
 _WHITE = {"markerfacecolor": "white"}

@@ -10,13 +10,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from reprise.catalogue.displays import display
 from reprise.errors import UserError, known
-from reprise.evaluation.units import perplexity
 from reprise.evidence.names import name_of
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import unit_words
-from reprise.report.registry import display
+from reprise.units import perplexity
 
 _LOOKS = [
     {"color": style.BLUE, "marker": "o", "linestyle": "-"},

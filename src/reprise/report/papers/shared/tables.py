@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
+from reprise.catalogue.displays import display
 from reprise.errors import UserError, known
-from reprise.evaluation.units import perplexity as to_perplexity
 from reprise.evidence.arithmetic import AGREES, DIFFERS, NOT_EQUAL, work_out
 from reprise.evidence.contrasts import terms_of
 from reprise.evidence.names import name_of, plain
@@ -21,7 +21,7 @@ from reprise.report.parts.spreads import INTERVAL, measured, noted, passes
 from reprise.report.parts.tables import Column, Table
 from reprise.report.parts.verdicts import Outcome, consequences, outcomes
 from reprise.report.parts.words import replicas, sentence, settings
-from reprise.report.registry import display
+from reprise.units import perplexity as to_perplexity
 
 
 @display(of_experiments=False)
