@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from verify_helpers import RUN, claims, edit, leave, metric, new_clone, resolved, verify
 
+from reprise.records.record import make_record, write_record
 from reprise.report.parts.verdicts import how_many_run, turns
 from reprise.training.protocol import Outcome
-from reprise.records.record import make_record, write_record
 
 VARIANTS = """
     source: ours

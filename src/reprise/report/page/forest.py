@@ -13,8 +13,10 @@ STYLE = """
 --line:#d5d9de;--bg:#fff;--agrees:#0a6cb0;--disagrees:#c2500a;--open:#7d858e;--void:#7d858e}
 .forest text{fill:var(--ink)}.forest .soft{fill:var(--soft)}.forest .head{font-weight:650}
 .forest .rule{stroke:var(--line)}.forest .zero{stroke:var(--ink)}.forest .one{stroke:var(--ink);stroke-dasharray:2 3}
-.forest .agrees{stroke:var(--agrees);fill:var(--agrees)}.forest .disagrees{stroke:var(--disagrees);fill:var(--disagrees)}
-.forest .open{stroke:var(--open);fill:var(--open)}.forest .void{stroke:var(--void);fill:var(--void);stroke-dasharray:3 2}
+.forest .agrees{stroke:var(--agrees);fill:var(--agrees)}
+.forest .disagrees{stroke:var(--disagrees);fill:var(--disagrees)}
+.forest .open{stroke:var(--open);fill:var(--open)}
+.forest .void{stroke:var(--void);fill:var(--void);stroke-dasharray:3 2}
 .forest .hollow{fill:var(--bg)}.forest .end{stroke:none}.forest text.end{font-size:10px}
 @media (prefers-color-scheme:dark){.forest{--ink:#e3e6e9;--soft:#a2aab3;--line:#333a42;--bg:#15181c;--agrees:#6fb8ee;
 --disagrees:#f0996c;--open:#9aa3ad;--void:#9aa3ad}}

@@ -113,7 +113,7 @@ def _blocks(
     """The folded parts of a paper by name, and their entries in the index: address, words."""
     paper, name = context.paper, context.paper_id
     blocks, parts = {}, []
-    shown = [entry for entry in entries({name: paper}, project.root).values() if not entry.display.function == _CLAIMS]
+    shown = [entry for entry in entries({name: paper}, project.root).values() if entry.display.function != _CLAIMS]
     for tier, here in tiers.items():
         displays = [d for entry in shown if (d := _display(here, entry, project.root / "results" / tier))]
         experiments = [cards.card(here, experiment) for experiment in here.experiments]

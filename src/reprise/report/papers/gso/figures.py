@@ -35,7 +35,7 @@ def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, A
 
     Points are means over the folds that all models of a curve have, bars ± one standard deviation, none where it is one
     fold; in the third panel of the differences of equal folds. The ratio of the lowest mean is marked, and where a fold
-    stopped being finite. What is said of the bars is computed by `reprise.report.gso.bars`.
+    stopped being finite. What is said of the bars is computed by `numbers.bars`.
     """
     names = context.cited_by(figure_id)
     points = pd.DataFrame([_point(context, name) for name in names], index=names)

@@ -29,7 +29,7 @@ _ABOUT = ("cross_entropy test", "cross_entropy_per_character test", "bits_per_ch
 def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """Table 1, a row a model: the paper's number as printed, ours in nats and bits per character, the gap in either.
 
-    ± is half of an interval (see `reprise.report.spreads`). Besides, how far it is above the general model of its
+    ± is half of an interval (see `parts.spreads`). Besides, how far it is above the general model of its
     activation without first-order terms, paired by fold.
     """
     names = context.cited_by(table_id)

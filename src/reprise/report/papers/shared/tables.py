@@ -473,7 +473,7 @@ _ASTRAY = 1.5
 def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row an experiment: the paper's test perplexity, ours ± its interval, and the gap, absolute and in deviations.
 
-    Both rest on the deviation of one replica that verdicts take (`reprise.report.spreads`); a note gives those that are
+    Both rest on the deviation of one replica that verdicts take (`parts.spreads`); a note gives those that are
     borrowed. An experiment that this tier trains on another corpus is not set beside the paper's number.
     """
     names = context.cited_by(table_id)

@@ -13,7 +13,7 @@ from reprise.data.text.books import clean
 from reprise.evaluation.text_measures import Words, measure
 from reprise.report.papers.books.tables import printed_as_logged
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 REFERENCE = ROOT / "config" / "reference"
 
 

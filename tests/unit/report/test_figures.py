@@ -14,16 +14,16 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import same_color
 from matplotlib.figure import Figure
-from test_report_case import PAPER, curve, make_context, metric, row, setting
+from report_case import PAPER, curve, make_context, metric, row, setting
 
 import reprise
 from reprise.errors import UserError
-from reprise.report.parts import style
 from reprise.report.papers.palindromes.figures import training_curves
-from reprise.report.papers.rrntn.figures import perplexity_against_matrices
 from reprise.report.papers.palindromes.tables import convergence
+from reprise.report.papers.rrntn.figures import perplexity_against_matrices
+from reprise.report.parts import style
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 
 
 def lines(axes: Axes, look: dict) -> list[np.ndarray]:
@@ -191,14 +191,14 @@ def test_drawing_leaves_matplotlib_as_it_was(tmp_path):
 SCRIPT = """
 import sys
 from pathlib import Path
-from test_report_case import make_project, resolve
-from reprise.report.context import load_contexts
-from reprise.report.page import write_page
+from report_case import make_project, resolve
+from reprise.report.page.page import write_page
+from reprise.report.parts.context import load_contexts
 from reprise.report.render import render
 project = make_project(Path(sys.argv[1]))
 contexts = load_contexts(project, resolve())
 render(project, contexts)
-write_page(project, contexts)
+write_page(project, {"paper": contexts})
 """
 
 

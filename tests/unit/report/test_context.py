@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 
 import pytest
-from test_report_case import TIER, make_context, make_project, resolve
+from report_case import TIER, make_context, make_project, resolve
 
 from reprise.errors import UserError
 from reprise.report.parts.collected import METRIC_COLUMNS

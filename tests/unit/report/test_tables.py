@@ -10,13 +10,13 @@ from html import unescape
 import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
-from test_report_case import METRICS, make_context, metric
+from report_case import METRICS, make_context, metric
 
 from reprise.errors import UserError
+from reprise.report.papers.palindromes.tables import convergence
+from reprise.report.papers.shared.tables import checks
 from reprise.report.parts import rounding, tables
 from reprise.report.parts.tables import Column, Table
-from reprise.report.papers.shared.tables import checks
-from reprise.report.papers.palindromes.tables import convergence
 
 
 def by(table: Table, column: str) -> dict[str, dict[str, str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import pkgutil
 import shutil
 import subprocess
 import sys
@@ -15,32 +14,28 @@ import pytest
 from config_helpers import add_example, edit, mistake
 
 from reprise.catalogue.datasets import PREPARATIONS
-from reprise.catalogue.displays import DRAWS, FUNCTIONS
+from reprise.catalogue.displays import FOLDER, functions
 from reprise.catalogue.models import MODELS
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.cli import main
 from reprise.errors import EXIT_USAGE
 from reprise.report.render import find_function
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PALINDROMES = "config/papers/palindromes.yaml"
-EVERY = [(kind, name) for kind, functions in FUNCTIONS.items() for name in functions]
+FUNCTIONS = functions()
+EVERY = [(kind, name) for kind, there in FUNCTIONS.items() for name in there]
 
 
-def written(kind: str) -> set[str]:
-    """ "module.function" of every function there that is called as those are that draw."""
-    package = import_module(f"reprise.report.{kind}")
-    found = set()
-    for module in pkgutil.iter_modules(package.__path__, prefix=f"{package.__name__}."):
-        for name, function in inspect.getmembers(import_module(module.name), inspect.isfunction):
-            if function.__module__ == module.name and list(inspect.signature(function).parameters)[2:] == ["options"]:
-                found.add(f"{module.name.rpartition('.')[2]}.{name}")
-    return found
-
-
-@pytest.mark.parametrize("kind", FUNCTIONS)
-def test_every_function_that_draws_is_registered_and_no_other(kind):
-    assert written(kind) == FUNCTIONS[kind].keys()
+def test_every_function_that_draws_is_marked():
+    """What is called as those are that draw, has their decorator."""
+    for kind in FUNCTIONS:
+        for file in sorted(FOLDER.glob(f"*/{kind}.py")):
+            module = import_module(f"reprise.report.papers.{file.parent.name}.{kind}")
+            for name, function in inspect.getmembers(module, inspect.isfunction):
+                drawn = list(inspect.signature(function).parameters)[2:] == ["options"]
+                if drawn and function.__module__ == module.__name__:
+                    assert f"{file.parent.name}.{name}" in FUNCTIONS[kind]
 
 
 @pytest.mark.parametrize(("kind", "name"), EVERY)
@@ -53,7 +48,7 @@ def test_a_function_reads_the_options_that_are_registered_of_it(kind, name):
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "options"
     ]
     assert len(keys) == len(uses)  # nothing else is done with them
-    assert set(keys) == FUNCTIONS[kind][name].keys()
+    assert set(keys) == FUNCTIONS[kind][name].options.keys()
 
 
 @pytest.fixture
@@ -69,7 +64,7 @@ def clone(tmp_path, monkeypatch):
         ("options: {smooth: 20}", "options: {smoth: 20}", "options.smoth: palindromes.training_curves has no such"),
         ("options: {smooth: 20}", "options: {smooth: many}", "options.smooth: 'many' is not an int; write one"),
         ("palindromes.training_curves", "palindromes.training_curve", "did you mean 'palindromes.training_curves'?"),
-        ("palindromes.training_curves", "palindromes._ours", "function: no function 'palindromes._ours' in FIGURES of"),
+        ("palindromes.training_curves", "palindromes._ours", "function: no function 'palindromes._ours' in src/"),
     ],
 )
 @pytest.mark.parametrize("command", [["resolve"], ["train", "rrntn/s-rnn-100", "--replica", "0"], ["collect"]])
@@ -90,7 +85,7 @@ def test_an_option_of_a_table_without_any_is_told(clone, capsys):
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("function: shared.claims\n", "function: shared.claims\n    options: {a: 1}\n"))
     assert main(["resolve", "--tier", "quick"]) == EXIT_USAGE
-    says = f"{PALINDROMES}: key tables.claims.options.a: claims.verdicts has no such option; known are none"
+    says = f"{PALINDROMES}: key tables.claims.options.a: shared.claims has no such option; known are none"
     assert says in capsys.readouterr().err
 
 
@@ -146,10 +141,9 @@ def test_neither_a_check_nor_two_nor_what_lacks_a_setting_is_drawn(clone, paper,
     assert f"config/papers/{paper}.yaml: key {says}" in mistake(clone)
 
 
-@pytest.mark.parametrize("function", DRAWS)
-def test_what_a_function_draws_is_registered_of_a_function_that_is_there(function):
-    assert any(function in functions for functions in FUNCTIONS.values())
-    draws = DRAWS[function]
+@pytest.mark.parametrize(("kind", "name"), EVERY)
+def test_what_a_function_draws_is_there(kind, name):
+    draws = FUNCTIONS[kind][name]
     assert set(draws.protocols) <= PROTOCOLS.keys()
     for setting in draws.settings:
         section, _, option = setting.partition(".")

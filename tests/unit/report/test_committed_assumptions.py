@@ -6,13 +6,13 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from test_report_case import PAPER, make_context
+from report_case import PAPER, make_context
 
 from reprise.config.project import Project, load_project
 from reprise.config.schema import Assumption
 from reprise.report.papers.shared.tables import assumptions
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @cache
