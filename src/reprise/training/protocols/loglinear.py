@@ -14,6 +14,15 @@ from reprise.training.protocols.loglinear_course import END, EPOCH, TOGETHER, Wi
 from reprise.training.protocols.loglinear_text import READING
 
 
+def rates_of(options: dict[str, Any]) -> dict[str, float]:
+    """RMSprop's settings; "rmsprop-epsilon-inside" has its epsilon inside the root, as Keras up to 0.3."""
+    place = {
+        "rmsprop": {"epsilon": options["epsilon"]},
+        "rmsprop-epsilon-inside": {"epsilon": 0.0, "inside": options["epsilon"]},
+    }
+    return {"learning_rate": options["learning_rate"], "rho": options["rho"], **place[options["optimiser"]]}
+
+
 class Windows(WindowCourse):
     """The training of one replica; see `WindowCourse`. UserError without a corpus, or with one that does not fit."""
 
@@ -76,8 +85,7 @@ class Windows(WindowCourse):
             self.kernel.reset(x.shape[1])
         if not training:
             return self.kernel.evaluate(x, y)
-        rates = {name: self.options[name] for name in ("learning_rate", "rho", "epsilon")}
-        return self.kernel.train(x, y, **rates)
+        return self.kernel.train(x, y, **rates_of(self.options))
 
     def _judge(self, some: slice) -> list[float]:
         """log p(right) - log p(wrong) of these pairs."""
