@@ -309,12 +309,12 @@ class Replicas:
 
 
 def every_tier(project: Project) -> dict[str, dict[str, Context]]:
-    """The contexts of every tier whose metrics were collected, the project's own in any case.
+    """The contexts of every tier whose metrics were collected, the fullest first; the project's own in any case.
 
     Errors: `UserError` as of `load_contexts`.
     """
     found = {}
-    for tier in TIERS:
+    for tier in sorted(TIERS, key=(FULL, "reduced", "quick").index):
         if tier == project.config.tier or (project.root / "results" / tier / "metrics.csv").is_file():
             there = replace(project, config=project.config.model_copy(update={"tier": tier}))
             found[tier] = load_contexts(there, resolve_tier(there))
