@@ -55,11 +55,13 @@ class FusedEngine:
         self.passes = passes
 
     @torch.no_grad()
-    def train(self, x: Tensor, y: Tensor, *, learning_rate: float, rho: float, epsilon: float) -> float:
+    def train(
+        self, x: Tensor, y: Tensor, *, learning_rate: float, rho: float, epsilon: float, inside: float = 0.0
+    ) -> float:
         """See `WindowEngine`."""
         h = self._read(x)
         losses = self.output.losses(self._targeted(h, y), y.reshape(-1).contiguous(), 1 / y.numel())
-        self.optimiser.begin(learning_rate, rho, epsilon)
+        self.optimiser.begin(learning_rate, rho, epsilon, inside)
         dh = self.output.backward(self.optimiser)
         self._back(dh.view(h.shape) if y.dim() == 2 else dh)
         return losses.sum().item()
@@ -229,12 +231,14 @@ class ClassOutput:
 class RMSprop:
     """RMSprop as in Keras 1, with gradients that exist for some rows of a table alone.
 
-        a = rho a + (1 - rho) g^2        p = p - rate * g / (sqrt(a) + epsilon)
+        a = rho a + (1 - rho) g^2        p = p - rate * g / (sqrt(a + inside) + epsilon)
+
+    Until Keras 0.3 the epsilon stood inside the root (inside = 1e-6, epsilon = 0), since Keras 1 beside it (1e-8).
 
     Keras moves every row in every step: where g is 0 the parameter stays and a falls by the factor rho. Here such a row
     is left alone, and when it next has a gradient its a is first multiplied by rho to the power of the steps it missed.
     That is the same number but for rounding, and saves the passes over the rows (of tens of thousands) that a batch
-    misses. Updates `parameters` in place; those in `tables` by rows. `begin` sets rate, rho and epsilon.
+    misses. Updates `parameters` in place; those in `tables` by rows. `begin` sets the rates.
     """
 
     def __init__(self, parameters: Mapping[str, Tensor], tables: set[str], passes: Passes) -> None:
@@ -243,10 +247,10 @@ class RMSprop:
         self.seen = {name: torch.zeros(len(parameters[name]), dtype=torch.int64) for name in sorted(tables)}
         self.step = 0
 
-    def begin(self, rate: float, rho: float, epsilon: float) -> None:
+    def begin(self, rate: float, rho: float, epsilon: float, inside: float = 0.0) -> None:
         """Begins the next step."""
         self.step += 1
-        self.rates = Rates(rate, rho, epsilon)
+        self.rates = Rates(rate, rho, epsilon, inside)
 
     def dense(self, name: str, gradient: Tensor) -> None:
         """Updates a parameter by its gradient."""
@@ -334,11 +338,12 @@ class LSTMLayer:
 
 
 class Rates(NamedTuple):
-    """RMSprop's settings."""
+    """RMSprop's settings; `inside` is an epsilon inside the root, where older versions of Keras have theirs."""
 
     rate: float
     rho: float
     epsilon: float
+    inside: float = 0.0
 
 
 class Passes:
@@ -401,7 +406,7 @@ class Passes:
         return a if da is None else da, losses
 
     def rmsprop(self, p: Tensor, a: Tensor, g: Tensor, rates: Rates) -> None:
-        """a = rho a + (1 - rho) g^2, p -= rate g / (sqrt(a) + epsilon), in place."""
+        """a = rho a + (1 - rho) g^2, p -= rate g / (sqrt(a + inside) + epsilon), in place."""
         self.library.reprise_ll_rmsprop(p.numel(), *_pointers(p, a, g), _Rates(*rates))
 
     def rmsprop_rows(

@@ -134,8 +134,7 @@ class Windows:
             self.kernel.reset(x.shape[1])
         if not training:
             return self.kernel.evaluate(x, y)
-        rates = {name: self.options[name] for name in ("learning_rate", "rho", "epsilon")}
-        return self.kernel.train(x, y, **rates)
+        return self.kernel.train(x, y, **rates_of(self.options))
 
     def _judge(self, some: slice) -> list[float]:
         """log p(right) - log p(wrong) of these pairs."""
@@ -239,6 +238,15 @@ class Windows:
 
     def _count(self, split: str) -> int:
         return sum(self.counts[s] for s in TESTS) if split == BOTH else self.counts[split]
+
+
+def rates_of(options: Mapping[str, Any]) -> dict[str, float]:
+    """RMSprop's settings; "rmsprop-epsilon-inside" has its epsilon inside the root, as Keras up to 0.3."""
+    place = {
+        "rmsprop": {"epsilon": options["epsilon"]},
+        "rmsprop-epsilon-inside": {"epsilon": 0.0, "inside": options["epsilon"]},
+    }
+    return {"learning_rate": options["learning_rate"], "rho": options["rho"], **place[options["optimiser"]]}
 
 
 def initial_model(config: Mapping[str, Any], lexicon: Lexicon, seed: int) -> LogLinearRNN:
