@@ -13,14 +13,14 @@ from torch.nn import functional
 
 from reprise.data.corpus import Split
 from reprise.data.synthetic.names import Names
-from reprise.engines.books import layerwise
-from reprise.engines.gated import choose as gated
+from reprise.engines.books import reference as books
+from reprise.engines.gated import reference as gated
+from reprise.engines.gso import reference as gso
 from reprise.engines.gso.packing import PackedBatch, pack
-from reprise.engines.gso.reference import PaddedEngine
 from reprise.engines.lecture import window
-from reprise.engines.loglinear import choose as loglinear
-from reprise.engines.palindromes import native as sequence
-from reprise.engines.rntn.reference import ReferenceEngine
+from reprise.engines.loglinear import reference as loglinear
+from reprise.engines.palindromes import reference as palindromes
+from reprise.engines.rntn import reference as rntn_engines
 from reprise.engines.rntn.subsequences import Subsequences
 from reprise.engines.stack import Member, Stack, join
 from reprise.models import bidirectional, deep_lstm, gso_start, mrnn, recurrent, rntn, translation
@@ -149,7 +149,7 @@ def test_subsequences(make: Callable[[], nn.Module], dropout: float, reduction: 
         how = {"learning_rate": 0.1 * (number + 1), "reduction": reduction, "dropout": dropout, "key": number}
         return [engine.train(data, **how), engine.hidden, engine.evaluate(data), engine.hidden]
 
-    hold("subsequence-sgd", {"loss_reduction": reduction}, models, ReferenceEngine, work)
+    hold("subsequence-sgd", {"loss_reduction": reduction}, models, rntn_engines.ReferenceEngine, work)
 
 
 @pytest.mark.parametrize("reduction", ["sum-steps", "mean-steps"])
@@ -226,7 +226,7 @@ def test_palindromes(network: type[nn.Module], dtype: torch.dtype) -> None:
     class Solo(Updating):
         def __init__(self, model: nn.Module) -> None:
             super().__init__(model, None)
-            self.engine = sequence.AutogradEngine(model)
+            self.engine = palindromes.ReferenceEngine(model)
 
         def update(self, x: Tensor, y: Tensor, learning_rate: float) -> tuple[float, int]:
             self.optimiser.param_groups[0]["lr"] = learning_rate
@@ -251,7 +251,7 @@ def test_books(activation: str, start: str, dtype: torch.dtype) -> None:
 
     class Solo:
         def __init__(self, model: nn.Module) -> None:
-            self.model, self.engine = model, layerwise.AutogradEngine(model)
+            self.model, self.engine = model, books.ReferenceEngine(model)
             rates = {"decay": 0.9, "epsilon": EPSILON, "start": 1.0 if start == "one" else 0.0}
             self.optimiser = TensorFlowRMSProp(model.parameters(), learning_rate=0.0, **rates)
 
@@ -291,7 +291,7 @@ def test_lines(make: Callable[[], nn.Module], clip: float, reduction: str, dtype
     class Solo(Updating):
         def __init__(self, model: nn.Module) -> None:
             super().__init__(model, None, clip or float("inf"))
-            self.engine = PaddedEngine(model)
+            self.engine = gso.ReferenceEngine(model)
             self.evaluate = self.engine.evaluate
 
         def update(self, batch: PackedBatch, reduction: str, learning_rate: float) -> float:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reprise import counters
-from reprise.engines.gated_step import share_of_one_word
+from reprise.engines.gated.reference import share_of_one_word
 from reprise.engines.rntn.subsequences import Subsequences
 from reprise.engines.stack.family import Family, distinct
 from reprise.engines.stack.optimisers import SGD, Clip
