@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -17,9 +19,13 @@ from subsequence_helpers import (
     trained,
     worst_error,
 )
+from torch.nn import functional
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from reprise.counters import dropout_mask_torch
 from reprise.engines.rntn import FusedEngine, ReferenceEngine
 from reprise.engines.rntn.subsequences import Subsequences
+from reprise.models.mrnn import MRNN
 from reprise.models.rntn import RNTN
 
 
@@ -76,6 +82,51 @@ def test_the_reference_takes_the_gradient_step_of_the_stated_loss():
         assert loss == pytest.approx(expected.item())
         (gradient,) = torch.autograd.grad(expected * share, model.U_h)
         torch.testing.assert_close(engine.export()["U_h"], (model.U_h - 0.1 * gradient).detach())
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("reduction", "dropout"), [("sum", 0.5), ("mean", 0.0)])
+def test_rows_in_use_get_the_gradient_that_autograd_gives_whole_parameters(name, reduction, dropout):
+    model = small(MODELS[name]()).double()
+    data, engine, key = text(model.vocabulary), ReferenceEngine(model), 2**64 - 99
+    loss, h, total = trained(engine, data, 0.3, reduction, dropout), torch.linspace(0, 1, model.hidden).double(), 0.0
+    for i, (begin, end) in enumerate(pairwise(data.offsets.tolist())):
+        x, y = (torch.from_numpy(words[begin:end]).long() for words in (data.inputs, data.targets))
+        place = key, data.first_token + begin, end - begin, model.hidden, dropout
+        mask = dropout_mask_torch(*place, dtype=torch.float64) if dropout else None
+        logits, h = model(x, model.initial_state() if data.reset[i] else h.detach(), mask)
+        nats = functional.cross_entropy(logits, y, reduction="sum")
+        total += nats.item()
+        parameters = list(model.parameters())
+        gradients = torch.autograd.grad(nats / len(x) if reduction == "mean" else nats, parameters)
+        with torch.no_grad():
+            for parameter, gradient in zip(parameters, gradients, strict=True):
+                parameter -= 0.3 * gradient
+    assert loss == pytest.approx(total, rel=1e-12)
+    for own, value in zip(engine.export().values(), model.state_dict().values(), strict=True):
+        torch.testing.assert_close(own, value, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "model", [RNTN(300, 8, 300), RNTN(300, 8, 300, "f_mod"), MRNN(300, 8, 6)], ids=["f", "mod", "m"]
+)
+def test_a_step_of_the_readable_model_makes_no_tensor_as_large_as_a_table_of_words(model):
+    engine, data = ReferenceEngine(small(model)), text(300, [5, 4])
+    tables = {p.untyped_storage().data_ptr() for p in engine.model.parameters()}
+
+    class Largest(TorchDispatchMode):
+        elements = 0
+
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            result = function(*args, **(kwargs or {}))
+            if isinstance(result, torch.Tensor) and result.untyped_storage().data_ptr() not in tables:
+                self.elements = max(self.elements, result.numel())
+            return result
+
+    with Largest() as largest:
+        trained(engine, data)
+    # The softmax's gradient is the largest: a row of W_o a word.
+    assert largest.elements == 300 * 8
 
 
 @pytest.mark.parametrize("engine", [*ENGINES, ReferenceEngine])

@@ -24,6 +24,6 @@ def choose_engine(name: str, model: nn.Module) -> SubsequenceEngine:
     other models than the two. Raises UserError for another name, and where fused is asked for
     and cannot be had.
     """
-    known, slower = (RNTN, MRNN), "4 times slower or more"
+    known, slower = (RNTN, MRNN), "10 times slower or more"
     unfit = "" if next(model.parameters()).dtype == torch.float32 else "computes in float32 only"
     return choose(name, model, ENGINES, "fused", "reference", knows=known, unfit=unfit, slower=slower)
