@@ -1,39 +1,62 @@
-"""The readable model with autograd and plain SGD: what the fast engine is held to, and what trains without one."""
+"""The readable model itself with autograd and plain SGD: what the fast engine is held to."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 from torch.nn import functional
+from torch.overrides import TorchFunctionMode
 
 from reprise.counters import dropout_mask_torch
 from reprise.engines.readable import ReadableEngine
-from reprise.engines.rntn.subsequences import MAX_LENGTH, Subsequences
-from reprise.models.mrnn import MRNN
-from reprise.models.rntn import RNTN
+from reprise.engines.rntn.subsequences import Subsequences
+
+
+class RowsInUse(TorchFunctionMode):
+    """While it is entered, `parameter[index]` gives rows of their own, which autograd differentiates by.
+
+    The gradient of an index is a whole table of zeros with a few rows in it: with K = V matrices, 400 megabytes a step.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.tables = {id(parameter): parameter for parameter in model.parameters()}
+        self.taken: list[tuple[Tensor, Tensor, Tensor]] = []  # table, index, rows
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        if func is Tensor.__getitem__ and id(args[0]) in self.tables and isinstance(args[1], Tensor):
+            rows = args[0].detach()[args[1]].requires_grad_()
+            self.taken.append((self.tables[id(args[0])], args[1], rows))
+            return rows
+        return func(*args, **(kwargs or {}))
+
+    def descend(self, loss: Tensor, learning_rate: float) -> None:
+        """One SGD step on the scalar `loss`, to the bits of a step with whole tables."""
+        parameters = list(self.tables.values())
+        wanted = [*parameters, *(rows for _, _, rows in self.taken)]
+        gradients = torch.autograd.grad(loss, wanted, allow_unused=True)
+        with torch.no_grad():
+            for parameter, gradient in zip(parameters, gradients, strict=False):
+                if gradient is not None:
+                    parameter.sub_(gradient, alpha=learning_rate)
+            for (table, index, _), gradient in zip(self.taken, gradients[len(parameters) :], strict=True):
+                used, place = index.unique(return_inverse=True)
+                total = gradient.new_zeros(len(used), *gradient.shape[1:])
+                total.index_put_((place,), gradient, accumulate=True)
+                table[used] = table[used].sub_(total, alpha=learning_rate)
 
 
 class ReferenceEngine(ReadableEngine):
-    """A `SubsequenceEngine` for any readable model, on its device and in its dtype.
-
-    Of an `RNTN` or `MRNN` a step differentiates the rows and matrices that the subsequence reads, a copy for each of
-    its words, so that its cost grows with V in the softmax alone, and not with K.
-    """
+    """A `SubsequenceEngine` for any readable model, on its device and in its dtype."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__(model)
         self.hidden: Tensor = self.model.initial_state()
-        self.rows = _rows_of(self.model)
-        self.frame = self.model  # the equations, called with parameters of a step's own
-        if self.rows:
-            self.frame = copy.deepcopy(self.model).to("meta")
-            if isinstance(model, RNTN):
-                # The t-th word is called t, and reads the t-th row and matrix.
-                self.frame.matrices, self.frame.mapping = MAX_LENGTH, "f"
 
     def train(self, data: Subsequences, *, learning_rate: float, reduction: str, dropout: float, key: int) -> float:
         """One SGD step a subsequence; the summed loss in nats. See `SubsequenceEngine`."""
@@ -41,57 +64,27 @@ class ReferenceEngine(ReadableEngine):
             raise ValueError(f"reduction must be sum or mean, not {reduction}")
         total = 0.0
         for i in range(len(data)):
-            x, y, h = self._read(data, i)
-            mask = None
-            if dropout:
-                first = data.first_token + int(data.offsets[i])
-                mask = dropout_mask_torch(key, first, len(x), len(h), dropout, h.device, h.dtype)
-            loss = self._step(x, y, h, mask, learning_rate / len(x) if reduction == "mean" else learning_rate)
-            total += loss
+            with RowsInUse(self.model) as rows:
+                loss = self._loss(data, i, dropout, key)  # sum over the words
+            total += loss.item()
+            if reduction == "mean":
+                loss = loss / int(data.offsets[i + 1] - data.offsets[i])
+            rows.descend(loss, learning_rate)
         return total
 
     @torch.no_grad()
     def evaluate(self, data: Subsequences) -> float:
         """The summed loss in nats, without dropout and without steps."""
-        total = 0.0
-        for i in range(len(data)):
-            x, y, h = self._read(data, i)
-            logits, self.hidden = self.model(x, h)
-            total += functional.cross_entropy(logits, y, reduction="sum").item()
-        return total
+        return sum(self._loss(data, i, 0.0, 0).item() for i in range(len(data)))
 
-    def _read(self, data: Subsequences, i: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Words (T,), next words (T,) and the state before them (H,)."""
+    def _loss(self, data: Subsequences, i: int, dropout: float, key: int) -> Tensor:
         begin, end = int(data.offsets[i]), int(data.offsets[i + 1])
         h = self.model.initial_state() if data.reset[i] else self.hidden.to(self.model.W_h)
-        x, y = (torch.from_numpy(words[begin:end]).to(h.device, torch.int64) for words in (data.inputs, data.targets))
-        return x, y, h
-
-    def _step(self, x: Tensor, y: Tensor, h: Tensor, mask: Tensor | None, learning_rate: float) -> float:
-        """SGD on the summed loss of the next words, which it returns."""
-        rows = {name: of(x) for name, of in self.rows.items()}
-        parameters = dict(self.model.named_parameters())
-        leaves = {
-            name: (p.detach()[rows[name]] if name in rows else p.detach()).requires_grad_()
-            for name, p in parameters.items()
-        }
-        words = torch.arange(len(x), device=x.device) if rows else x
-        logits, h = functional_call(self.frame, leaves, (words, h, mask))
+        x = torch.from_numpy(data.inputs[begin:end]).to(h.device, torch.int64)
+        y = torch.from_numpy(data.targets[begin:end]).to(h.device, torch.int64)
+        mask = None
+        if dropout:
+            mask = dropout_mask_torch(key, data.first_token + begin, end - begin, len(h), dropout, h.device, h.dtype)
+        logits, h = self.model(x, h, mask)
         self.hidden = h.detach()
-        loss = functional.cross_entropy(logits, y, reduction="sum")
-        gradients = torch.autograd.grad(loss, list(leaves.values()))
-        with torch.no_grad():
-            for (name, p), gradient in zip(parameters.items(), gradients, strict=True):
-                if name in rows:
-                    p.index_add_(0, rows[name], gradient, alpha=-learning_rate)
-                else:
-                    p.sub_(gradient, alpha=learning_rate)
-        return loss.item()
-
-
-def _rows_of(model: nn.Module) -> dict[str, Callable[[Tensor], Tensor]]:
-    """Parameters of which words (T,) read a row each, and which; empty for other models than the two."""
-    if type(model) is RNTN:
-        rows = {"W_h": lambda x: x, "U_h": model.matrix_index}
-        return rows | ({"b_h": model.bias_index} if model.bias == "matrix" else {})
-    return {name: lambda x: x for name in ("W_h", "v")} if type(model) is MRNN else {}
+        return functional.cross_entropy(logits, y, reduction="sum")
