@@ -16,10 +16,11 @@ class ProtocolEntry:
     """A protocol's class ("module:Class"), the models that it calls in the way they are made for, and its options.
 
     `models` are names of the models' registry; "none" is for a protocol that trains nothing. `predicted` says which
-    tokens are predicted and counted, "" where none is. `gpu` says whether it can use a GPU, `chance` whether a
-    replica's number is in its results; where it is not, one replica says all. Of one with chance, `counted` names the
-    splits of whose numbers that is not so. `model_options` are those of every model of its that it reads itself, where
-    it does not hand all to the model: for the sizes and the first weights.
+    tokens are predicted and counted, "" where none is. `gpu` says whether it trains a network, which a GPU is of use
+    for (`join` in `reprise.engines.stack`); `chance` whether a replica's number is in its results: where it is not, one
+    replica says all. Of one with chance, `counted` names the splits of whose numbers that is not so. `model_options`
+    are those of every model of its that it reads itself, where it does not hand all to the model: for the sizes and the
+    first weights.
     """
 
     target: str

@@ -47,6 +47,20 @@ EPSILON = 1e-3
 Work = Callable[[Any, int], list[Any]]
 
 
+class OwnRNTN(rntn.RNTN):
+    """Reads the words in a way of its own."""
+
+    def forward(self, x: Tensor, h: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        return super().forward(x.flip(0), h, mask)
+
+
+class OwnGRU(gated_models.GRU):
+    """Chooses matrices in a way of its own."""
+
+    def matrix_index(self, x: Tensor) -> Tensor:
+        return (x + 3) % self.matrices
+
+
 class Working:
     """A training that does one piece of work with its engine."""
 
@@ -136,8 +150,9 @@ class Updating:
         lambda: rntn.RNTN(30, 6, 5, bias="shared", h_0=0.5),
         lambda: rntn.RNTN(30, 6, 7, mapping="f_mod"),
         lambda: mrnn.MRNN(30, 6, 4),
+        lambda: OwnRNTN(30, 6, 7, mapping="f_mod"),
     ],
-    ids=["s-RNN", "RNTN", "r-RNTN", "f_mod", "m-RNN"],
+    ids=["s-RNN", "RNTN", "r-RNTN", "f_mod", "m-RNN", "inherits"],
 )
 def test_subsequences(make: Callable[[], nn.Module], dropout: float, reduction: str, dtype: torch.dtype) -> None:
     models = made(make, lambda model, g: rntn.initialise(model, 0.3, g), dtype)
@@ -154,7 +169,7 @@ def test_subsequences(make: Callable[[], nn.Module], dropout: float, reduction: 
 
 @pytest.mark.parametrize("reduction", ["sum-steps", "mean-steps"])
 @pytest.mark.parametrize("matrices", [1, 4])
-@pytest.mark.parametrize("model", [gated_models.GRU, gated_models.LSTM])
+@pytest.mark.parametrize("model", [gated_models.GRU, gated_models.LSTM, OwnGRU], ids=["GRU", "LSTM", "inherits"])
 def test_gated(model: type[nn.Module], matrices: int, reduction: str, dtype: torch.dtype) -> None:
     V, E, H, T, B = 30, 5, 6, 7, 4
     models = made(lambda: model(V, E, H, matrices), lambda m, g: gated_models.initialise(m, 0.3, g), dtype)

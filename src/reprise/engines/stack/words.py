@@ -19,7 +19,7 @@ from reprise.engines.stack.family import Family, distinct
 from reprise.engines.stack.optimisers import SGD, Clip
 from reprise.engines.stack.programs import Tensors
 from reprise.engines.stack.stack import Member, Stack
-from reprise.models.gated import GatedLanguageModel, Masks, State
+from reprise.models.gated import GRU, LSTM, GatedLanguageModel, Masks, State
 from reprise.models.mrnn import MRNN
 from reprise.models.rntn import RNTN
 from reprise.models.window import WindowModel
@@ -28,25 +28,26 @@ from reprise.models.window import WindowModel
 class SubsequenceFamily(Family):
     """s-RNN, r-RNTN and m-RNN, one subsequence a step, the state carried from one to the next.
 
-    Members read the same text. A request is a stretch of it, of which no number is looked at before its end.
+    Members read the same text. A request is a stretch of it, of which no number is looked at before its end. Of a class
+    that inherits from these, or is another, which may read its parameters in ways of its own, nothing is gathered.
     """
 
-    def __init__(self, model: RNTN | MRNN, reduction: str = "sum") -> None:
+    def __init__(self, model: nn.Module, reduction: str) -> None:
         super().__init__(model, SGD(), reduction=reduction)
-        template = self.readable.model
-        if isinstance(model, RNTN):
+        self.V, self.first = len(model.W_h), model.initial_state()
+        self.matrix_index, self.K, self.of_word, self.of_matrix = None, 0, (), ()
+        if type(model) is RNTN:
             self.matrix_index, self.K = model.matrix_index, model.matrices
             self.of_word, self.of_matrix = ("W_h",), ("U_h", "b_h") if model.bias == "matrix" else ("U_h",)
             # A word is read as its place in the subsequence: each has the row and the matrix that were gathered for it.
-            template.matrices, template.mapping = model.vocabulary, "f"
-        else:
-            self.matrix_index, self.K, self.of_word, self.of_matrix = None, 0, ("W_h", "v"), ()
-        self.V, self.H, self.h_0 = model.vocabulary, model.hidden, model.h_0
+            self.readable.model.matrices, self.readable.model.mapping = model.vocabulary, "f"
+        elif type(model) is MRNN:
+            self.of_word = ("W_h", "v")
         self.rows = {name: "words" for name in self.of_word} | {name: "matrices" for name in self.of_matrix}
 
     def expanded(self, parameters: Tensors, batch: Tensors) -> Tensors:
         """See `Family`: a row and a matrix for every place of the subsequence."""
-        word, matrix = batch["word"], batch.get("matrix")
+        word, matrix = batch.get("word"), batch.get("matrix")
         return (
             parameters
             | {name: parameters[name][word] for name in self.of_word}
@@ -56,7 +57,8 @@ class SubsequenceFamily(Family):
     def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
         """See `Family`."""
         y = batch["y"]
-        logits, h = model(torch.arange(len(y), device=y.device), batch["h"], batch.get("mask"))
+        x = torch.arange(len(y), device=y.device) if self.of_word else batch["x"]
+        logits, h = model(x, batch["h"], batch.get("mask"))
         nats = functional.cross_entropy(logits, y, reduction="sum")
         return nats / len(y) if self.options["reduction"] == "mean" else nats, {"nats": nats, "h": h}
 
@@ -71,9 +73,9 @@ class SubsequenceFamily(Family):
         some = next(iter(batches.values()))
         data: Subsequences = some["data"]
         every = [batches.get(slot, some) for slot in range(len(stack.members))]
-        like = stack.parameters["W_h"]
-        h = torch.stack([batch["h"] for batch in every]).to(like)
-        first = torch.full_like(h, self.h_0)
+        like, R = stack.parameters["W_h"], len(every)
+        h = torch.stack([batch["h"].to(like) for batch in every])
+        first = self.first.to(like).expand(R, -1)
         masks = self._masks(stack, every, like) if some["dropout"] else None
         x, y = (torch.from_numpy(a.astype(np.int64)).to(stack.device) for a in (data.inputs, data.targets))
         lists = [
@@ -84,11 +86,13 @@ class SubsequenceFamily(Family):
         ends = {name: np.cumsum([0] + [len(some[name]) for some in lists]) for name in names}
         flat = {name: torch.from_numpy(np.concatenate([some[name] for some in lists])).to(x) for name in names}
         rates = {slot: batch.get("rate", 0.0) for slot, batch in batches.items()}
-        nats, R = torch.zeros(len(every), dtype=torch.float64, device=stack.device), len(every)
+        nats = torch.zeros(R, dtype=torch.float64, device=stack.device)
         for i in range(len(data)):
             begin, end = int(data.offsets[i]), int(data.offsets[i + 1])
             inputs = {name: flat[name][ends[name][i] : ends[name][i + 1]].expand(R, -1) for name in names}
             inputs |= {"y": y[begin:end].expand(R, -1), "h": first if data.reset[i] else h}
+            if not self.of_word:
+                inputs["x"] = x[begin:end].expand(R, -1)
             if masks is not None:
                 inputs["mask"] = masks[:, begin:end]
             found = stack.run_collated(mode, inputs, list(batches), rates)
@@ -99,7 +103,7 @@ class SubsequenceFamily(Family):
 
     def _lists(self, words: np.ndarray) -> dict[str, np.ndarray]:
         """Which rows a subsequence reads, and which of these its words are; the same of the matrices."""
-        lists = dict(zip(("words", "word"), distinct(words, self.V), strict=True))
+        lists = dict(zip(("words", "word"), distinct(words, self.V), strict=True)) if self.of_word else {}
         if self.matrix_index is not None:
             k = self.matrix_index(torch.from_numpy(words.astype(np.int64))).numpy()
             lists |= dict(zip(("matrices", "matrix"), distinct(k, self.K), strict=True))
@@ -109,7 +113,7 @@ class SubsequenceFamily(Family):
         """Dropout masks of the whole stretch, (R, tokens, H)."""
         masks = []
         for batch in every:
-            place = batch["key"], batch["data"].first_token, batch["data"].tokens, self.H, batch["dropout"]
+            place = batch["key"], batch["data"].first_token, batch["data"].tokens, len(self.first), batch["dropout"]
             masks.append(counters.dropout_mask_torch(*place, stack.device, like.dtype))
         return torch.stack(masks)
 
@@ -117,7 +121,7 @@ class SubsequenceFamily(Family):
 class SubsequenceMember(Member):
     """A `SubsequenceEngine`."""
 
-    def __init__(self, stack: Stack, model: RNTN | MRNN, reduction: str) -> None:
+    def __init__(self, stack: Stack, model: nn.Module, reduction: str) -> None:
         super().__init__(stack, SubsequenceFamily(model, reduction), model)
         self.hidden = model.initial_state()
 
@@ -138,7 +142,10 @@ class SubsequenceMember(Member):
 
 
 class GatedFamily(Family):
-    """GRU and LSTM language models and their restricted tensor networks: windows of T steps of B streams."""
+    """GRU and LSTM language models and their restricted tensor networks: windows of T steps of B streams.
+
+    Of a class that inherits from these nothing is gathered, as in `SubsequenceFamily`.
+    """
 
     def __init__(self, model: GatedLanguageModel, reduction: str, clip_norm: float) -> None:
         super().__init__(model, SGD(), Clip(clip_norm), reduction=reduction)
@@ -148,9 +155,10 @@ class GatedFamily(Family):
             model.states,
             model.matrix_index,
         )
-        self.of_matrix = (f"U_h{model.candidate}", f"b_h{model.candidate}") if self.K > 1 else ()
-        self.rows = {"E": "words"} | dict.fromkeys(self.of_matrix, "matrices")
-        if self.K > 1:  # a word is read as its number among those of the window; each of these has its matrix
+        gathers = type(model) in (GRU, LSTM)
+        self.of_matrix = (f"U_h{model.candidate}", f"b_h{model.candidate}") if gathers and self.K > 1 else ()
+        self.rows = ({"E": "words"} if gathers else {}) | dict.fromkeys(self.of_matrix, "matrices")
+        if self.of_matrix:  # a word is read as its number among those of the window; each of these has its matrix
             self.readable.model.matrices, self.readable.model.mapping = model.vocabulary, "f"
 
     def expanded(self, parameters: Tensors, batch: Tensors) -> Tensors:
@@ -168,6 +176,8 @@ class GatedFamily(Family):
 
     def lists(self, x: Tensor) -> dict[str, Tensor]:
         """Words x (T, B) as their numbers among the distinct ones, the rows of these, and their matrices."""
+        if not self.rows:
+            return {"x": x}
         words, places = distinct(x.cpu().numpy(), self.V)
         lists = {"words": words, "x": places}
         if self.of_matrix:
