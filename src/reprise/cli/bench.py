@@ -20,6 +20,8 @@ from reprise.errors import EXIT_FAILED, UserError, known
 from reprise.refusals import output_file
 from reprise.training.stack_environment import prepare_environment
 
+EXAMPLE = "reprise bench rrntn --only h100-k --budget 150"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help=f"one of {', '.join(BENCHES)}")

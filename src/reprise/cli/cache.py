@@ -16,6 +16,8 @@ from reprise.errors import EXIT_FAILED, UserError
 _CACHE = Path(".dvc/cache")
 _LOCK = Path("dvc.lock")
 
+EXAMPLE = "reprise cache .dvc/cache"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(

@@ -12,6 +12,8 @@ from reprise.config.tiers import TIERS
 from reprise.errors import EXIT_FAILED
 from reprise.training.run_archive import take_in
 
+EXAMPLE = "reprise collect --tier paper"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tier(parser)

@@ -19,6 +19,8 @@ from reprise.estimate.calibration import calibration
 from reprise.estimate.estimates import MODEL, Estimate, estimates, hours, summary
 from reprise.estimate.gpu_model import GPUS
 
+EXAMPLE = "reprise estimate rrntn --tier paper --cores 8"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tier(parser)

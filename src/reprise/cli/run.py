@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 _MOST_STREAMS = 32
 """Stacks that can live on a GPU at a time: torch has no more pairs of streams (`kernels/stacked_streams.py`)."""
 
+EXAMPLE = "reprise run --tier paper --paper rrntn --minutes 25"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tier", choices=TIERS, required=True)
