@@ -13,11 +13,11 @@ from progress import Halt
 from project import COMPILED
 from replica import Replica, end
 
-from reprise.config.resolved import Resolved
+from reprise.catalogue.spec import DatasetSpec
 from reprise.data import prepare_corpus
-from reprise.data.spec import DatasetSpec
-from reprise.kernels.subsequences import cut
-from reprise.training.subsequence_sgd import SubsequenceSGD
+from reprise.engines.rntn.subsequences import cut
+from reprise.records.resolved import Resolved
+from reprise.training.protocols.rntn import SubsequenceSGD
 
 DIGITS = {
     "model": {"name": "elman", "options": {"hidden_size": 8, "weight_law": "fan-in-truncated-normal"}},

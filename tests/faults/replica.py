@@ -24,8 +24,8 @@ from typing import Any
 from progress import Halt
 from project import ROOT, SECONDS, read_record, result_bytes
 
-from reprise.config.resolved import Resolved
 from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
+from reprise.records.resolved import Resolved
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["numpy", "torch", "torch._inductor.config", "rich.progress"])

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from replica import Replica
 
-from reprise.config.resolved import Resolved
 from reprise.errors import UserError
+from reprise.records.record import RESULT_KEYS, Outcome, make_record, read_record, write_record
+from reprise.records.resolved import Resolved
 from reprise.training.checkpoint import DamagedCheckpoint, decode
-from reprise.training.protocol import Outcome
-from reprise.training.record import RESULT_KEYS, make_record, read_record, write_record
 
 
 def flipped(data: bytes, place: int) -> bytes:

@@ -16,7 +16,7 @@ import pytest
 from pipelines import Started, alive, half_way, started, unlock
 from project import PYTHON, SECONDS, Project, Run, new_project, read_record, result_bytes
 
-from reprise.config.resolved import read_resolved
+from reprise.records.resolved import read_resolved
 
 SEED = 4
 

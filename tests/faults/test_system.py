@@ -12,7 +12,7 @@ from project import read_record
 from replica import Replica
 
 from reprise.evidence.collect import collect
-from reprise.training.record import result_digest
+from reprise.records.record import result_digest
 
 
 def test_a_diverged_training_says_so_instead_of_a_number(digits: Replica) -> None:

@@ -147,7 +147,7 @@ def test_a_request_that_cannot_be_taken_over_gets_no_answer(tmp_path: Path, faul
     asked = {"arguments": ["--version"], "folder": str(tmp_path / "gone"), "environment": dict(os.environ)}
     payload = json.dumps(asked).encode()
     ours, theirs = socket.socketpair()
-    code = "import socket; from reprise.training.warm import _work; _work(socket.socket(fileno=FILE))"
+    code = "import socket; from reprise.cli.warm import _work; _work(socket.socket(fileno=FILE))"
     command = [sys.executable, "-c", code.replace("FILE", str(theirs.fileno()))]
     with ours, subprocess.Popen(command, pass_fds=[theirs.fileno()]) as child:
         theirs.close()

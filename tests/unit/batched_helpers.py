@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
+from reprise.catalogue.spec import DatasetSpec
 from reprise.data import prepare_corpus
 from reprise.data.corpus import Corpus, Split
-from reprise.data.spec import DatasetSpec
-from reprise.training.batched_sgd import BatchedSGD
+from reprise.training.protocols.gated import BatchedSGD
 
 CPU = torch.device("cpu")
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from reprise.config.claims import Claim
-from reprise.config.resolved import Resolved
 from reprise.config.schema import Experiment
 from reprise.evidence import decide as decisions
 from reprise.evidence.contrasts import Contrast, Term
@@ -15,6 +14,7 @@ from reprise.evidence.measure import measure
 from reprise.evidence.runs import Replica, Runs
 from reprise.evidence.statistics import Estimate
 from reprise.evidence.verdicts import Decision
+from reprise.records.resolved import Resolved
 
 QUANTITY = ("perplexity", "test")
 

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from reprise.kernels import build, fused, packed_fused, sequence
+from reprise.engines import build
+from reprise.engines.gso import native as packed_fused
+from reprise.engines.palindromes import native as sequence
+from reprise.engines.rntn import native as fused
 from reprise.training.stack_environment import prepare_environment
 
 pytest.register_assert_rewrite("compiler_helpers", "engine_helpers", "protocol_helpers")
@@ -43,7 +46,7 @@ def fresh_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Pat
 @pytest.fixture
 def one_batch_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls of a training by epochs over lines end as soon as they may."""
-    monkeypatch.setattr("reprise.training.line_epochs.LineEpochs.seconds", 0.0)
+    monkeypatch.setattr("reprise.training.protocols.gso.LineEpochs.seconds", 0.0)
 
 
 @pytest.fixture

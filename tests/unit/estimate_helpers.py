@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from reprise.config.resolved import Resolved
-from reprise.devices import processor
-from reprise.training.protocol import Outcome
-from reprise.training.record import make_record, write_record
+from reprise.records.record import Outcome, make_record, write_record
+from reprise.records.resolved import Resolved
+from reprise.training.devices import processor
 
 
 def experiment(name, replicas=2, corpus=None, most=60, **training):

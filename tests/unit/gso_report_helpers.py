@@ -11,9 +11,9 @@ import pandas as pd
 
 from reprise.config.project import Project, load_project
 from reprise.config.resolve import resolve_tier
-from reprise.evaluation.units import bits
 from reprise.report.collected import CURVE_COLUMNS, METRIC_COLUMNS
 from reprise.report.context import Context, load_contexts
+from reprise.units import bits
 
 ROOT = Path(__file__).parents[2]
 POSITIONS = "f1-unigram-r2"

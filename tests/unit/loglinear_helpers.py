@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from reprise.catalogue.spec import DatasetSpec
 from reprise.data import prepare_corpus
-from reprise.data.spec import DatasetSpec
 from reprise.models.lexicon import Lexicon, Sparse
 from reprise.models.loglinear import LogLinearRNN, initialise
-from reprise.training.windows import initial_model
+from reprise.training.protocols.loglinear import initial_model
 
 CPU = torch.device("cpu")
 

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 
 from reprise.data.corpus import Corpus, Split
-from reprise.kernels.packed import PackedEngine
-from reprise.kernels.packed_fused import FusedPackedEngine
-from reprise.kernels.packed_hand import HandPackedEngine
-from reprise.kernels.packed_reference import PaddedEngine
-from reprise.kernels.packing import PackedBatch
+from reprise.engines.gso.choose import PackedEngine
+from reprise.engines.gso.hand import HandPackedEngine
+from reprise.engines.gso.native import FusedPackedEngine
+from reprise.engines.gso.packing import PackedBatch
+from reprise.engines.gso.reference import PaddedEngine
 from reprise.models.gso import GSO, FirstOrder, MultiplicativeIntegration, SymbolModel
 
 ENGINES = {"fused": FusedPackedEngine, "packed": HandPackedEngine}

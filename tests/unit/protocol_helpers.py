@@ -6,11 +6,12 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from reprise.config.options import check_options
-from reprise.models import MODELS
-from reprise.training import PROTOCOLS
+from reprise.catalogue.models import MODELS
+from reprise.catalogue.protocols import PROTOCOLS
+from reprise.options import check_options
+from reprise.records.record import Outcome
 from reprise.training.checkpoint import decode, encode
-from reprise.training.protocol import Outcome, Training
+from reprise.training.protocol import Training
 
 
 def finish(training: Training) -> Outcome:

@@ -10,10 +10,10 @@ import torch
 from windows_helpers import config
 
 from reprise.data.corpus import Corpus, Split
-from reprise.kernels.layerwise import AutogradEngine
+from reprise.engines.books.layerwise import AutogradEngine
 from reprise.kernels.stacked_books import StackedBooks
 from reprise.kernels.stacked_tensorflow_rmsprop import Law
-from reprise.training.book_course import BookCourse, first_model
+from reprise.training.protocols.books_course import BookCourse, first_model
 from reprise.training.rmsprop import TensorFlowRMSProp, clip_by_global_norm
 
 CPU = torch.device("cpu")

@@ -12,8 +12,8 @@ import torch
 from engine_helpers import same_bits
 from stacked_helpers import never
 
+from reprise.records.record import read_record
 from reprise.training.loop import Job, run_job
-from reprise.training.record import read_record
 from reprise.training.stack import StackRunner
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU is visible")

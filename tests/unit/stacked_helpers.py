@@ -6,10 +6,10 @@ import copy
 import math
 from pathlib import Path
 
-from reprise.config.resolved import Resolved
+from reprise.catalogue.spec import DatasetSpec
 from reprise.data import prepare_corpus
 from reprise.data.corpus import Corpus, Split
-from reprise.data.spec import DatasetSpec
+from reprise.records.resolved import Resolved
 from reprise.training.loop import Job
 from reprise.training.stack import StackRunner
 

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from packed_helpers import drawn, lines
 
-from reprise.kernels.gated_step import clipped
-from reprise.kernels.packed_reference import PaddedEngine
-from reprise.kernels.packing import by_length, pack
+from reprise.engines.gated_step import clipped
+from reprise.engines.gso.packing import by_length, pack
+from reprise.engines.gso.reference import PaddedEngine
 from reprise.kernels.stacked_batches import LineBatches
 from reprise.kernels.stacked_lines import Room, StackedLines
 

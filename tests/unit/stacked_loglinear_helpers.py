@@ -9,7 +9,7 @@ import pytest
 import torch
 from loglinear_helpers import CPU, model
 
-from reprise.kernels.loglinear import ReferenceEngine
+from reprise.engines.loglinear.choose import ReferenceEngine
 from reprise.kernels.stacked_loglinear import Room, StackedLogLinear
 from reprise.kernels.stacked_loglinear_text import WindowPieces
 

@@ -7,8 +7,8 @@ import copy
 import numpy as np
 import torch
 
-from reprise.data.palindromes import palindromes
-from reprise.kernels.sequence import AutogradEngine
+from reprise.data.synthetic.palindromes import palindromes
+from reprise.engines.palindromes.native import AutogradEngine
 from reprise.kernels.stacked_palindromes import StackedPalindromes
 from reprise.models.elman import Elman
 from reprise.models.initialisation import initialise_by_fan_in

@@ -13,9 +13,9 @@ import torch
 from stacked_helpers import jobs_of, never, runner_of
 
 from reprise import cli
-from reprise.config.resolved import Resolved
+from reprise.records.record import read_record
+from reprise.records.resolved import Resolved
 from reprise.training.loop import Job, run_job
-from reprise.training.record import read_record
 from reprise.training.stack_member import saved_state
 
 KEYS = ("config", "config_hash", "parameters", "status", "replica", "seed", "fold", "samples", "diverged", "paper")

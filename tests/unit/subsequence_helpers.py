@@ -9,8 +9,8 @@ import pytest
 import torch
 from compiler_helpers import needs_compiler
 
-from reprise.kernels import FusedEngine, HandEngine, ReferenceEngine
-from reprise.kernels.subsequences import Subsequences
+from reprise.engines.rntn import FusedEngine, HandEngine, ReferenceEngine
+from reprise.engines.rntn.subsequences import Subsequences
 from reprise.models.mrnn import MRNN
 from reprise.models.rntn import RNTN, initialise
 

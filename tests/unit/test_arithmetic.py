@@ -10,15 +10,15 @@ import pytest
 import torch
 from test_report_case import PAPER, make_context
 
+from reprise.catalogue.models import MODELS
 from reprise.config.claims import Arithmetic
 from reprise.config.formula import evaluate, names_in, read_printed
 from reprise.config.project import read_paper
-from reprise.evaluation.units import convert, derived
 from reprise.evidence.arithmetic import AGREES, CUT, DIFFERS, NOT_EQUAL, work_out
-from reprise.models import MODELS
 from reprise.report import facts
 from reprise.report.tables.arithmetic import printed
 from reprise.report.tables.claims import verdicts
+from reprise.units import convert, derived
 
 ROOT = Path(__file__).parents[2]
 PAPERS = sorted((ROOT / "config/papers").glob("*.yaml"))

@@ -8,8 +8,8 @@ import torch
 from batched_helpers import epoch, make_corpus, recorded
 from protocol_helpers import finish
 
+from reprise import counters
 from reprise.data.corpus import Corpus, Split
-from reprise.training import counters
 
 
 @pytest.fixture(scope="module")

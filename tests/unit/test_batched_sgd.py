@@ -18,13 +18,13 @@ from protocol_helpers import (
     values,
 )
 
-from reprise.config.resolved import Resolved
+from reprise.catalogue.models import MODELS
 from reprise.data.corpus import Corpus
 from reprise.errors import UserError
-from reprise.models import MODELS
-from reprise.training.batched_sgd import BatchedSGD
+from reprise.records.resolved import Resolved
 from reprise.training.loop import Job, run_job
 from reprise.training.protocol import Diverged
+from reprise.training.protocols.gated import BatchedSGD
 
 
 @pytest.fixture(scope="module")

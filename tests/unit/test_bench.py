@@ -24,7 +24,7 @@ from reprise.bench.run import compare, disagreement, run_bench
 from reprise.bench.task import BLOCK, update_norms
 from reprise.bench.timing import Repetition
 from reprise.cli.bench import select
-from reprise.kernels import build
+from reprise.engines import build
 
 EXPECTED = {"loss": 1.0, "update_norms": {}}
 ROW_KEYS = {

@@ -13,7 +13,7 @@ from reprise.bench import BENCHES, llrnn, worker
 from reprise.bench.llrnn_task import CHECKED, WINDOW, Workload, read_task
 from reprise.bench.run import disagreement, log_perplexity_error
 from reprise.data.corpus import Corpus, Split
-from reprise.kernels import build
+from reprise.engines import build
 
 TINY = {
     "ll": Workload("ll", batch=5, top=20, vocabulary=120, tags=9, size=12),

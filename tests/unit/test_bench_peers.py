@@ -19,7 +19,7 @@ from reprise.bench.process import ENVIRONMENT
 from reprise.bench.task import BLOCK, LENGTH, read_task
 from reprise.bench.texts import text_for
 from reprise.data.corpus import Corpus, Split
-from reprise.kernels import build
+from reprise.engines import build
 
 
 def corpus(words, sentences):

@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
-from reprise.config.resolved import Resolved
 from reprise.errors import UserError
 from reprise.evaluation.bleu_counts import bleu_counts
 from reprise.evidence.bleu import bleu, bleu_rows, signature
 from reprise.evidence.collect import collect
 from reprise.evidence.runs import _replica
-from reprise.training.protocol import Outcome
-from reprise.training.record import make_record, read_record, write_record
+from reprise.records.record import Outcome, make_record, read_record, write_record
+from reprise.records.resolved import Resolved
 
 metrics = pytest.importorskip("sacrebleu.metrics", reason="sacrebleu is not installed")
 ROOT = Path(__file__).parents[2]

@@ -8,12 +8,12 @@ import pytest
 import torch
 from windows_helpers import CPU, config, make_corpus
 
-from reprise.evaluation.checks import run_check
+from reprise.checks import run_check
 from reprise.evaluation.sampling import continuations, draw, entropy, log_probabilities
 from reprise.evaluation.text_measures import Words, distinct, measure, stops_before_capitals, whole_words
-from reprise.models.stacked_lstm import StackedLSTM, initialise
-from reprise.training.book_texts import PROMPTS
-from reprise.training.character_windows import CharacterWindows
+from reprise.models.deep_lstm import StackedLSTM, initialise
+from reprise.training.protocols.books import CharacterWindows
+from reprise.training.protocols.books_texts import PROMPTS
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def test_everything_is_drawn_at_the_temperature_that_is_configured(training, mon
         asked.append((decoder, length, *temperature_and_key[:1]))
         return continuations(model, prompts, length, decoder, *temperature_and_key)
 
-    monkeypatch.setattr("reprise.training.book_texts.continuations", watched)
+    monkeypatch.setattr("reprise.training.protocols.books_texts.continuations", watched)
     training.texts.while_training(training.model, 0)
     training.texts.at_the_end(training.model, 0, torch.zeros(5, 2, dtype=torch.int64))
     assert {(length, *t) for decoder, length, *t in asked if decoder == "sample"} == {(30, 0.8), (50, 0.8)}

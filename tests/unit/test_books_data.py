@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from reprise.config.project import load_project
 from reprise.data import prepare_corpus
-from reprise.data.books import clean, prepare, words_of
 from reprise.data.corpus import Corpus
-from reprise.data.markov import make_chain
-from reprise.data.synthetic_prose import prepare as prepare_prose
+from reprise.data.synthetic.markov import make_chain
+from reprise.data.synthetic.synthetic_prose import prepare as prepare_prose
+from reprise.data.text.books import clean, prepare, words_of
 from reprise.errors import UserError
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reprise.config.project import load_project
-from reprise.data.books import clean
+from reprise.data.text.books import clean
 from reprise.evaluation.text_measures import Words, measure
 from reprise.report.tables.book_texts import printed_as_logged
 

@@ -12,12 +12,13 @@ import pytest
 import torch
 from protocol_helpers import finish
 
-from reprise.data import synthetic_lines, wsj_characters
-from reprise.data.character_lines import TEST, TRAIN, VALID
 from reprise.data.corpus import Split
+from reprise.data.synthetic import synthetic_lines
+from reprise.data.text import wsj_characters
+from reprise.data.text.character_lines import TEST, TRAIN, VALID
 from reprise.errors import UserError
 from reprise.models.ngram import NGram
-from reprise.training.ngram_count import NGramCount
+from reprise.training.protocols.ngram import NGramCount
 
 
 def by_hand(training, held_out, order, vocabulary):

@@ -15,13 +15,13 @@ from windows_helpers import CPU, config, make_corpus
 
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
-from reprise.config.resolved import Resolved
 from reprise.data.corpus import Corpus
 from reprise.errors import UserError
-from reprise.training.character_windows import CharacterWindows
+from reprise.records.resolved import Resolved
 from reprise.training.checkpoint import decode
 from reprise.training.loop import Job, run_job
 from reprise.training.protocol import Diverged
+from reprise.training.protocols.books import CharacterWindows
 from reprise.training.rmsprop import TensorFlowRMSProp, clip_by_global_norm
 
 

@@ -10,13 +10,12 @@ import math
 
 import pytest
 
-from reprise.config.resolved import Resolved
 from reprise.errors import UserError
 from reprise.estimate.finished import records_of
 from reprise.evidence import collect as collecting
 from reprise.evidence.collect import collect
-from reprise.training.protocol import Outcome
-from reprise.training.record import make_record, parse_record, read_record, write_record
+from reprise.records.record import Outcome, make_record, parse_record, read_record, write_record
+from reprise.records.resolved import Resolved
 
 RUN = {"engine": "reference", "device": "cpu", "wall_seconds": 1.5}
 

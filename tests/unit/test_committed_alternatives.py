@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from test_word_corpora import prepare_text8, write_text8
 
+from reprise.catalogue.datasets import PREPARATIONS
 from reprise.config.claims import Claim
 from reprise.config.project import Project, load_project
 from reprise.config.resolve import resolve_tier
 from reprise.config.schema import Paper
-from reprise.data.registry import PREPARATIONS
 from reprise.evidence.alternatives import alternatives
 from reprise.evidence.decide import decide
 from reprise.evidence.reductions import COUNTED, changes
 from reprise.evidence.runs import Runs, load_runs
-from reprise.training.corpus_facts import corpus_metrics
+from reprise.training.protocols.corpus_facts import corpus_metrics
 
 ROOT = Path(__file__).parents[2]
 S_RNN = ("loss-reduction=mean", "weight-deviation=deviation", "bias-law=zero", "initial-state=one", "schedule=rnnlm")

@@ -11,8 +11,8 @@ from reprise.cli import main
 from reprise.config.displays import entries
 from reprise.config.project import load_project, merge
 from reprise.config.resolve import resolve_tier
-from reprise.config.resolved import Resolved, hash_of, read_resolved
 from reprise.errors import EXIT_USAGE, UserError
+from reprise.records.resolved import Resolved, hash_of, read_resolved
 from reprise.report.render import find_function
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ import gzip
 import pytest
 from treebank_helpers import LA, LE_CHAT, text
 
-from reprise.data.conllu_rows import read_treebank
+from reprise.data.treebank.conllu_rows import read_treebank
 from reprise.errors import UserError
 
 

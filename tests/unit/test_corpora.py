@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from reprise.catalogue.spec import DatasetSpec, FileSpec
 from reprise.data import prepare_corpus
 from reprise.data.corpus import Corpus, Split
-from reprise.data.spec import DatasetSpec, FileSpec
 from reprise.errors import UserError
 
 
@@ -171,7 +171,7 @@ def test_prepare_corpus(tmp_path: Path) -> None:
         (
             {"expected": {"tokens": {"train": 5}}},
             "^config/config.yaml: key datasets.toy.expected.tokens.train: expected 5, got 4; correct the entry, "
-            "or what src/reprise/data/ptb.py makes$",
+            "or what src/reprise/data/text/ptb.py makes$",
         ),
         ({"expected": {"tokns": 5}}, r"expected.tokns: expected 5, got nothing \(did you mean 'tokens'\?\)"),
         ({"expected": {"entropy": 5}}, "expected.entropy: expected 5, got nothing"),
@@ -204,7 +204,7 @@ def test_prepare_corpus_without_files(tmp_path: Path) -> None:
 def test_imports_stay_light() -> None:
     """The training command must run where only torch, numpy, pyyaml and rich are installed."""
     code = (
-        "import sys, reprise.data, reprise.data.corpus, reprise.data.ptb, reprise.data.synthetic;"
+        "import sys, reprise.data, reprise.data.corpus, reprise.data.text.ptb, reprise.data.synthetic.synthetic;"
         "print(sorted({'pooch', 'requests', 'torch', 'pandas'} & set(sys.modules)))"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from reprise.catalogue.protocols import PROTOCOLS
 from reprise.data.corpus import Corpus, Split
 from reprise.errors import UserError
 from reprise.registered import load
-from reprise.training import PROTOCOLS
 from reprise.training.stack_families import _Halving
 
 WORDS = ("batched-sgd", "subsequence-sgd", "window-sgd", "word-ngram", "word-order")

@@ -9,13 +9,12 @@ import pytest
 from config_helpers import ROOT
 from test_collect import RUN, experiment, rows
 
+from reprise.catalogue.protocols import PROTOCOLS
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.evidence.collect import collect
 from reprise.evidence.counted import counted_by, is_over_tokens
-from reprise.training import PROTOCOLS
-from reprise.training.protocol import Outcome
-from reprise.training.record import make_record, write_record
+from reprise.records.record import Outcome, make_record, write_record
 
 SLIDING = {"scheme": "sliding", "window": 8, "batch_size": 20}
 

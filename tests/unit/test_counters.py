@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from reprise.training import counters
+from reprise import counters
 
 KEYS = (0, 1, counters.key(7, 3), 2**64 - 1)
 

@@ -8,10 +8,10 @@ import pytest
 from matplotlib.figure import Figure
 from test_report_case import PAPER, display, make_context, metric, row
 
+from reprise.catalogue.displays import FIGURES
 from reprise.errors import UserError
 from reprise.report import style
 from reprise.report.figures.language_models import curves
-from reprise.report.registry import FIGURES
 
 FIGURES_OF = {"figure-2": display("language_models.curves")}
 DEFAULTS = FIGURES["language_models.curves"]

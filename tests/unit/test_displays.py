@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 from config_helpers import add_example, edit, mistake
 
+from reprise.catalogue.datasets import PREPARATIONS
+from reprise.catalogue.displays import DRAWS, FUNCTIONS
+from reprise.catalogue.models import MODELS
+from reprise.catalogue.protocols import PROTOCOLS
 from reprise.cli import main
-from reprise.data.registry import PREPARATIONS
 from reprise.errors import EXIT_USAGE
-from reprise.models import MODELS
-from reprise.report.registry import DRAWS, FUNCTIONS
 from reprise.report.render import find_function
-from reprise.training import PROTOCOLS
 
 ROOT = Path(__file__).parents[2]
 PALINDROMES = "config/papers/palindromes.yaml"

@@ -8,12 +8,11 @@ import pytest
 from estimate_helpers import experiment, leave, never
 
 from reprise import cli
-from reprise.config.resolved import Resolved
-from reprise.devices import processor
 from reprise.estimate.calibration import CACHE, calibration, read_cache
 from reprise.estimate.estimates import Estimate, estimates, hours, memory_limit, summary, time_limit
-from reprise.training.protocol import Outcome
-from reprise.training.record import make_record, write_record
+from reprise.records.record import Outcome, make_record, write_record
+from reprise.records.resolved import Resolved
+from reprise.training.devices import processor
 
 
 def test_finished_replicas_say_how_long_the_others_take(tmp_path):

@@ -8,8 +8,8 @@ import pytest
 from estimate_helpers import leave, never
 
 from reprise import cli
-from reprise.config.resolved import Resolved
 from reprise.estimate.estimates import estimates
+from reprise.records.resolved import Resolved
 
 OTHER = "cpu (A slower one)"
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from reprise.catalogue.spec import DatasetSpec, FileSpec
 from reprise.data import progress
 from reprise.data.fetch import fetch
-from reprise.data.spec import DatasetSpec, FileSpec
 from reprise.errors import UserError
 
 RIGHT = b"no it was n't black monday\n" * 5000

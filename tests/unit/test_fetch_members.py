@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from reprise.catalogue.spec import DatasetSpec, FileSpec
 from reprise.data.checksums import file_digest
 from reprise.data.fetch import fetch
-from reprise.data.spec import DatasetSpec, FileSpec
 from reprise.errors import UserError
 
 RIGHT = b"anarchism originated as a term of abuse\n" * 5000

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from reprise.catalogue.spec import DatasetSpec, FileSpec
 from reprise.data.fetch import fetch
-from reprise.data.spec import DatasetSpec, FileSpec
 from reprise.errors import UserError
 
 RIGHT, WRONG = b"black monday\n", b"black sunday\n"

@@ -10,10 +10,10 @@ from compiler_helpers import chosen_without_compiler, needs_compiler
 from engine_helpers import same_bits
 from protocol_helpers import finish, goes_on, replicas_differ_and_repeat, states_of
 
-from reprise.config.resolved import Resolved
-from reprise.training.final_digit import FinalDigit
+from reprise.records.resolved import Resolved
 from reprise.training.loop import Job, run_job
 from reprise.training.protocol import Diverged
+from reprise.training.protocols.palindromes import FinalDigit
 
 CPU = torch.device("cpu")
 

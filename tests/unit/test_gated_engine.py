@@ -9,9 +9,9 @@ import pytest
 import torch
 from engine_helpers import export_and_load_are_exact_copies, same_bits
 
+from reprise.engines import gated_step, gemm
+from reprise.engines.gated.choose import GroupedEngine, ReferenceEngine, choose_gated_engine
 from reprise.errors import UserError
-from reprise.kernels import gated_step, gemm
-from reprise.kernels.gated import GroupedEngine, ReferenceEngine, choose_gated_engine
 from reprise.models.gated import GRU, LSTM, initialise
 
 MODELS = {

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from reprise.models import MODELS
+from reprise.catalogue.models import MODELS
 from reprise.models.gso import GSO, FirstOrder, MultiplicativeIntegration
 from reprise.models.gso_start import initial_model, initialise
 from reprise.models.second_order import FullTensor, MultiplicativeRNN

@@ -10,13 +10,13 @@ from functools import partial
 import pytest
 from gso_report_helpers import POSITIONS, losses, make_context, project_of, row, sample
 
+from reprise.catalogue.displays import TABLES
 from reprise.config.resolve import resolve_tier
 from reprise.errors import UserError
-from reprise.evaluation.units import bits
 from reprise.report.context import load_contexts
-from reprise.report.registry import TABLES
 from reprise.report.tables.gso import ablation, unit_audit
 from reprise.report.tables.gso_text import facts, predictions
+from reprise.units import bits
 
 YARDSTICK = "yardstick-7-gram"
 PRINTED = {"t1-tanh-de": 1.14, "t1-tanh-none": 1.12, "t1-id-none": 1.17, "t1-rnn": 1.27}

@@ -10,8 +10,9 @@ import pytest
 
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
-from reprise.data import ldc_wsj, prepare_corpus
-from reprise.data.character_lines import normalise
+from reprise.data import prepare_corpus
+from reprise.data.text import ldc_wsj
+from reprise.data.text.character_lines import normalise
 from reprise.errors import UserError
 
 ROOT = Path(__file__).parents[2]

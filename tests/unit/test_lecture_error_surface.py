@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from reprise.config.options import check_options
-from reprise.config.resolved import Resolved
-from reprise.models import MODELS
+from reprise.catalogue.models import MODELS
+from reprise.catalogue.protocols import PROTOCOLS
 from reprise.models.single_unit import SingleUnit
-from reprise.training import PROTOCOLS
-from reprise.training.error_surface import ErrorSurface
+from reprise.options import check_options
+from reprise.records.resolved import Resolved
 from reprise.training.loop import Job, run_job
+from reprise.training.protocols.error_surface import ErrorSurface
 
 MODEL = {"initial_state": 0.5, "steps": 50, "target": 0.7}
 TRAINING = {"learning_rate": 0.5, "threshold": 1.0, "updates": 60, "points": 9, "w_start": 5.0, "b_start": -2.0}

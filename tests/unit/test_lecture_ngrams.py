@@ -10,15 +10,16 @@ import pytest
 import torch
 from protocol_helpers import finish, options_are_known, values
 
-from reprise.config.resolved import Resolved
-from reprise.data import ptb, synthetic
+from reprise.catalogue.models import MODELS
+from reprise.catalogue.protocols import PROTOCOLS
 from reprise.data.corpus import Corpus
+from reprise.data.synthetic import synthetic
+from reprise.data.text import ptb
 from reprise.errors import UserError
-from reprise.models import MODELS
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
-from reprise.training import PROTOCOLS
+from reprise.records.resolved import Resolved
 from reprise.training.loop import Job, run_job
-from reprise.training.word_ngram_count import WordNGramCount
+from reprise.training.protocols.word_ngram import WordNGramCount
 
 
 @pytest.fixture(scope="module")

@@ -8,16 +8,16 @@ import pytest
 import torch
 from protocol_helpers import finish, goes_on, options_are_known, replicas_differ_and_repeat, saved, states_of
 
-from reprise.config.options import check_options
-from reprise.config.resolved import Resolved
-from reprise.data.name_lengths import FILLERS, FIXED
-from reprise.data.names import Names
-from reprise.data.registry import PREPARATIONS
+from reprise.catalogue.datasets import PREPARATIONS
+from reprise.data.synthetic.name_lengths import FILLERS, FIXED
+from reprise.data.synthetic.names import Names
 from reprise.errors import UserError
+from reprise.options import check_options
+from reprise.records.resolved import Resolved
 from reprise.training.checkpoint import decode
 from reprise.training.loop import Job, run_job
 from reprise.training.protocol import Diverged, generator_for
-from reprise.training.recall import RandomJacobians, Recall
+from reprise.training.protocols.recall import RandomJacobians, Recall
 
 CPU = torch.device("cpu")
 LAWS = {"recurrent_law": "gaussian", "recurrent_scale": 1.0, "input_std": 1.0}

@@ -7,15 +7,15 @@ import torch
 from engine_helpers import same_bits
 from protocol_helpers import finish, goes_on, options_are_known, states_of
 
-from reprise.config.resolved import Resolved
-from reprise.data import synthetic
 from reprise.data.corpus import Corpus
+from reprise.data.synthetic import synthetic
+from reprise.engines.lecture.window import HandEngine, ReferenceEngine, choose_window_model_engine
 from reprise.errors import UserError
-from reprise.kernels.window import HandEngine, ReferenceEngine, choose_window_model_engine
 from reprise.models.window import WindowModel, initialise
+from reprise.records.resolved import Resolved
 from reprise.training.loop import Job, run_job
 from reprise.training.protocol import Diverged
-from reprise.training.window_sgd import WindowSGD
+from reprise.training.protocols.window import WindowSGD
 
 CPU = torch.device("cpu")
 

@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from reprise.data.corpus import Corpus
 from reprise.errors import UserError
-from reprise.training.line_epochs import LineEpochs
+from reprise.training.protocols.gso import LineEpochs
 
 
 @pytest.fixture(scope="module")

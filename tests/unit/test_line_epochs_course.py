@@ -13,10 +13,10 @@ from line_epochs_helpers import CPU, config, losses_line_by_line
 from packed_helpers import corpus as make_corpus
 from protocol_helpers import finish, goes_on, saved, states_of, values
 
-from reprise.config.resolved import Resolved
-from reprise.training.line_epochs import LineEpochs
+from reprise.records.resolved import Resolved
 from reprise.training.loop import Job, run_job
 from reprise.training.protocol import Diverged
+from reprise.training.protocols.gso import LineEpochs
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def corpus(tmp_path_factory):
 
 @pytest.mark.parametrize("engine", [pytest.param("fused", marks=needs_compiler), "packed"])
 def test_training_goes_on_from_its_state_to_the_same_bits(corpus, one_batch_a_call, monkeypatch, engine):
-    monkeypatch.setattr("reprise.training.line_epochs._EVALUATED_TOGETHER", 2)
+    monkeypatch.setattr("reprise.training.protocols.gso._EVALUATED_TOGETHER", 2)
     made = config(clip_norm=0.5)
     whole = LineEpochs(made, 1, corpus, engine, CPU)
     states = states_of(whole, "part")[1:]

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 from test_report_case import row, write_collected
 
+from reprise.catalogue.displays import of_experiments
 from reprise.config.project import Project, load_project
 from reprise.config.resolve import resolve_tier
 from reprise.errors import UserError
 from reprise.report.context import load_contexts
-from reprise.report.registry import of_experiments
 from reprise.report.render import find_function
 from reprise.report.tables.log_linear_results import controls, perplexities
 from reprise.report.tables.log_linear_words import agreement, generated

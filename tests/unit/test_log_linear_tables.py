@@ -13,16 +13,16 @@ from treebank_helpers import toy_corpus
 
 from reprise.config.project import Project, load_project
 from reprise.config.resolve import resolve_tier
-from reprise.config.resolved import Resolved
 from reprise.config.schema import Config, Paper
 from reprise.data.corpus import Corpus
 from reprise.errors import UserError
 from reprise.evidence.collect import collect
+from reprise.records.resolved import Resolved
 from reprise.report.context import Context, load_contexts
 from reprise.report.tables import Table
 from reprise.report.tables.log_linear import PAPER_TAGS, splits, statistics, tags
-from reprise.training.corpus_facts import CorpusFacts, corpus_metrics
 from reprise.training.loop import Job, run_job
+from reprise.training.protocols.corpus_facts import CorpusFacts, corpus_metrics
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,9 +10,10 @@ import torch
 from loglinear_helpers import KINDS, model, windows
 from subsequence_helpers import needs_compiler
 
+from reprise.engines import build, gemm
+from reprise.engines.loglinear import native as loglinear_native
+from reprise.engines.loglinear.choose import FusedEngine, HandEngine, ReferenceEngine, choose_window_engine
 from reprise.errors import UserError
-from reprise.kernels import build, gemm, loglinear_native
-from reprise.kernels.loglinear import FusedEngine, HandEngine, ReferenceEngine, choose_window_engine
 
 ENGINES = [pytest.param(FusedEngine, marks=needs_compiler), HandEngine]
 EACH = pytest.mark.parametrize("engine", ENGINES)

@@ -9,13 +9,13 @@ import pytest
 import torch
 from loglinear_helpers import KINDS, lexicon, model, windows
 
-from reprise.config.options import check_options
+from reprise.catalogue.models import MODELS
+from reprise.checks.loglinear import PARAMETERS
 from reprise.data.corpus import Corpus, Split
 from reprise.errors import UserError
-from reprise.evaluation.checks.llrnn import PARAMETERS
-from reprise.models import MODELS
 from reprise.models.lexicon import Lexicon, Sparse
 from reprise.models.loglinear import LogLinearRNN, initialise
+from reprise.options import check_options
 
 
 @pytest.mark.parametrize("top", PARAMETERS)

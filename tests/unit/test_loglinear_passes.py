@@ -7,11 +7,11 @@ import torch
 from loglinear_helpers import model
 from subsequence_helpers import needs_compiler
 
-from reprise.kernels import gemm
-from reprise.kernels.loglinear_classes import Classes
-from reprise.kernels.loglinear_native import NativeLinear, NativePasses
-from reprise.kernels.loglinear_passes import Passes, Rates
-from reprise.kernels.rmsprop import RMSprop
+from reprise.engines import gemm
+from reprise.engines.loglinear.classes import Classes
+from reprise.engines.loglinear.native import NativeLinear, NativePasses
+from reprise.engines.loglinear.passes import Passes, Rates
+from reprise.engines.loglinear.rmsprop import RMSprop
 
 
 def test_classes_hold_the_types_with_the_same_features():

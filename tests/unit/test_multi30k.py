@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprise.config.options import check_options
+from reprise.catalogue.datasets import PREPARATIONS
 from reprise.config.project import load_project
 from reprise.data import prepare_corpus
 from reprise.data.corpus import Corpus
-from reprise.data.mteval import words_13a
-from reprise.data.multi30k import FILES, prepare
-from reprise.data.pairs import is_parallel, lines_of_test, source_of
-from reprise.data.registry import PREPARATIONS
-from reprise.data.synthetic_pairs import prepare as prepare_synthetic
-from reprise.data.synthetic_pairs import translation
+from reprise.data.pairs.mteval import words_13a
+from reprise.data.pairs.multi30k import FILES, prepare
+from reprise.data.pairs.pairs import is_parallel, lines_of_test, source_of
+from reprise.data.synthetic.synthetic_pairs import prepare as prepare_synthetic
+from reprise.data.synthetic.synthetic_pairs import translation
 from reprise.errors import UserError
+from reprise.options import check_options
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = {"pairs": 2, "lowercase": True, "minimum_count": 1}

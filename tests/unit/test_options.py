@@ -8,15 +8,15 @@ from itertools import chain
 import pytest
 from config_helpers import copy_config, edit
 
-from reprise.config.options import COUNT, NATURAL, NOT_NEGATIVE, POSITIVE, SHARE, Number, at_least, check_option
+from reprise.catalogue.datasets import PREPARATIONS
+from reprise.catalogue.models import MODELS
+from reprise.catalogue.protocols import PROTOCOLS
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
-from reprise.data.registry import PREPARATIONS
+from reprise.engines.rntn.subsequences import MAX_LENGTH
 from reprise.errors import UserError
-from reprise.kernels.subsequences import MAX_LENGTH
-from reprise.models import MODELS
-from reprise.training import PROTOCOLS
-from reprise.training.book_course import NEIGHBOURS
+from reprise.options import COUNT, NATURAL, NOT_NEGATIVE, POSITIVE, SHARE, Number, at_least, check_option
+from reprise.training.protocols.books_course import NEIGHBOURS
 
 FREE = {"h_0", "forget_bias", "alpha", "beta_1", "beta_2", "initial_state", "target", "seed", "fold_seed"}
 FREE |= {f"{axis}_{place}" for axis in "wb" for place in ("start", "low", "high")}

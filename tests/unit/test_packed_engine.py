@@ -12,11 +12,11 @@ from packed_helpers import ENGINES, FAMILIES, drawn, error, lines
 from torch import nn
 from torch.nn import functional
 
+from reprise.engines.gso.choose import choose_packed_engine
+from reprise.engines.gso.hand import HandPackedEngine
+from reprise.engines.gso.packing import REDUCTIONS, pack
+from reprise.engines.gso.reference import PaddedEngine
 from reprise.errors import UserError
-from reprise.kernels.packed import choose_packed_engine
-from reprise.kernels.packed_hand import HandPackedEngine
-from reprise.kernels.packed_reference import PaddedEngine
-from reprise.kernels.packing import REDUCTIONS, pack
 
 BOTH = [pytest.param("fused", marks=needs_compiler), "packed"]
 # (n, H, M): on both sides of whole vectors (4, 8, 16), of panels (2 and 3 of them) and of blocks of rows (5, 8).

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from packed_helpers import lines
 
-from reprise.kernels.packing import REDUCTIONS, by_length, pack
+from reprise.engines.gso.packing import REDUCTIONS, by_length, pack
 
 LENGTHS = [5, 1, 9, 2, 2, 7, 1, 30, 4, 6, 3]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from reprise.data.palindromes import palindromes
+from reprise.data.synthetic.palindromes import palindromes
 
 
 def generator(seed: int = 1) -> torch.Generator:

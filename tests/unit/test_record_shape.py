@@ -9,7 +9,7 @@ import pytest
 from test_collect import RUN, experiment, outcome
 
 from reprise.errors import UserError
-from reprise.training.record import make_record, parse_record, read_record, result_digest
+from reprise.records.record import make_record, parse_record, read_record, result_digest
 
 
 def translations(**changes):

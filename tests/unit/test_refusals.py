@@ -14,8 +14,8 @@ from verify_helpers import new_clone, resolved
 
 from reprise import cli
 from reprise.cli import bench, prepare, resolve
-from reprise.config.resolved import Resolved
 from reprise.errors import EXIT_FAILED, EXIT_STOPPED, EXIT_USAGE
+from reprise.records.resolved import Resolved
 from reprise.refusals import told_of
 from reprise.training import loop
 

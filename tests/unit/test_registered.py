@@ -11,11 +11,11 @@ from config_helpers import copy_config, mistake
 from run_command_helpers import run, small, write
 from stacked_helpers import make_corpus
 
+from reprise import checks
+from reprise.catalogue.models import MODELS, ModelEntry
+from reprise.catalogue.protocols import PROTOCOLS
 from reprise.errors import EXIT_FAILED, UserError
-from reprise.evaluation import checks
-from reprise.models import MODELS, ModelEntry
 from reprise.report.render import find_function
-from reprise.training import PROTOCOLS
 from reprise.training.protocol import build_training
 
 
@@ -35,7 +35,7 @@ def test_a_model_that_is_not_as_registered(target, says, monkeypatch):
     monkeypatch.setitem(MODELS, "mgu", ModelEntry(target, {}))
     with pytest.raises(UserError) as caught:
         MODELS["mgu"].build(vocabulary=5, embedding=2, hidden=2)
-    assert str(caught.value) == f"src/reprise/models/__init__.py: key MODELS['mgu']: {says}"
+    assert str(caught.value) == f"src/reprise/catalogue/models.py: key MODELS['mgu']: {says}"
 
 
 def test_a_file_that_a_model_imports_and_a_package_that_it_needs(monkeypatch, tmp_path):
@@ -58,8 +58,8 @@ def test_a_protocol_that_nobody_wrote(monkeypatch):
 
 
 def test_a_check_that_nobody_wrote(monkeypatch):
-    monkeypatch.setitem(checks.CHECKS, "sum", "reprise.evaluation.checks.books:summed")
-    with pytest.raises(UserError, match=r"key CHECKS\['sum'\]: no 'summed' in src/reprise/evaluation/checks/books\.py"):
+    monkeypatch.setitem(checks.CHECKS, "sum", "reprise.checks.books:summed")
+    with pytest.raises(UserError, match=r"key CHECKS\['sum'\]: no 'summed' in src/reprise/checks/books\.py"):
         checks.run_check("sum")
 
 
@@ -73,7 +73,7 @@ def test_a_check_that_nobody_wrote(monkeypatch):
 def test_a_figure_that_nobody_wrote(name, says):
     with pytest.raises(UserError) as caught:
         find_function("figures", name)
-    assert str(caught.value).startswith(f"src/reprise/report/registry.py: {says}")
+    assert str(caught.value).startswith(f"src/reprise/catalogue/displays.py: {says}")
 
 
 def test_a_run_leaves_out_the_model_that_nobody_wrote(monkeypatch, tmp_path, capsys):
@@ -92,7 +92,7 @@ def test_a_run_leaves_out_the_model_that_nobody_wrote(monkeypatch, tmp_path, cap
     write([there, missing])
     assert run("--minutes", "5") == EXIT_FAILED
     log = capsys.readouterr().err
-    assert "p/b replica 0: left out: src/reprise/models/__init__.py: key MODELS['m-rnn']: no file" in log
+    assert "p/b replica 0: left out: src/reprise/catalogue/models.py: key MODELS['m-rnn']: no file" in log
     assert log.splitlines()[-1].endswith("1 failed, 0 unfinished")
 
 
@@ -100,7 +100,7 @@ def test_an_option_that_the_protocol_asks_of_a_model_is_told_before_anything_run
     options = {name: kind for name, kind in MODELS["gru-lm"].options.items() if name != "weight_range"}
     monkeypatch.setitem(MODELS, "gru-lm", replace(MODELS["gru-lm"], options=options))
     assert mistake(copy_config(tmp_path)) == (
-        "src/reprise/models/__init__.py: key MODELS['gru-lm']: batched-sgd needs the option 'weight_range' of it; "
+        "src/reprise/catalogue/models.py: key MODELS['gru-lm']: batched-sgd needs the option 'weight_range' of it; "
         "add it"
     )
 
@@ -109,6 +109,6 @@ def test_a_model_that_a_protocol_names_alone_is_told_before_anything_runs(tmp_pa
     models = (*PROTOCOLS["batched-sgd"].models, "gru-ln")
     monkeypatch.setitem(PROTOCOLS, "batched-sgd", replace(PROTOCOLS["batched-sgd"], models=models))
     assert mistake(copy_config(tmp_path)) == (
-        "src/reprise/training/__init__.py: key PROTOCOLS['batched-sgd']: no model 'gru-ln' in "
-        "src/reprise/models/__init__.py; did you mean 'gru-lm'?"
+        "src/reprise/catalogue/protocols.py: key PROTOCOLS['batched-sgd']: no model 'gru-ln' in "
+        "src/reprise/catalogue/models.py; did you mean 'gru-lm'?"
     )

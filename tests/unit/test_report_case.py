@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 
 from reprise.config.project import Project
-from reprise.config.resolved import Resolved
 from reprise.config.schema import Config, Paper
+from reprise.records.resolved import Resolved
 from reprise.report.collected import CURVE_COLUMNS, METRIC_COLUMNS
 from reprise.report.context import Context, load_contexts
 

@@ -9,9 +9,9 @@ import pytest
 from page_helpers import Reader, read
 from test_report_case import PAPER, TIER, make_context, make_project, metric, resolve
 
+from reprise.catalogue.models import MODELS
 from reprise.config.displays import entries
 from reprise.errors import UserError
-from reprise.models import MODELS
 from reprise.report import facts
 from reprise.report.context import load_contexts
 from reprise.report.equations import equation

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from reprise.checks import rntn as rrntn
+from reprise.checks import run_check
 from reprise.config.strict_yaml import load_yaml
-from reprise.evaluation.checks import rrntn, run_check
 
 EXACT = {
     "s-RNN 100, PTB": 2_020_100,

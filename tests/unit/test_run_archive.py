@@ -13,14 +13,13 @@ from stacked_helpers import SENTENCES, experiment, make_corpus
 
 from reprise import cli
 from reprise.cli import collect as collect_command
-from reprise.config.resolved import Resolved
 from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, UserError
 from reprise.files import write_atomically
+from reprise.records.record import Outcome, make_record, read_record, write_record
+from reprise.records.resolved import Resolved
 from reprise.training import run_archive, timebox
-from reprise.training.protocol import Outcome
-from reprise.training.record import make_record, read_record, write_record
+from reprise.training.protocols.rntn import SubsequenceSGD
 from reprise.training.run_archive import RunArchive, take_in
-from reprise.training.subsequence_sgd import SubsequenceSGD
 
 RUN = {"engine": "reference", "device": "cpu", "wall_seconds": 1.5}
 METRIC = {"split": "test", "metric": "cross_entropy", "value": 2.0, "unit": "nats/token", "n": 10}

@@ -16,11 +16,11 @@ from stacked_helpers import SENTENCES, WINDOWS, experiment, make_corpus
 
 from reprise import cli
 from reprise.cli import run as run_command
-from reprise.config.resolved import Resolved
 from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, UserError
 from reprise.evidence.collect import collect
+from reprise.records.record import read_record
+from reprise.records.resolved import Resolved
 from reprise.training import timebox
-from reprise.training.record import read_record
 from reprise.training.stack_plan import missing, present, usual_epochs
 
 ROOT = Path(__file__).parents[2]
@@ -92,7 +92,7 @@ def test_the_engine_stacked_trains_a_stack_on_the_cpu(place):
 
 
 def test_when_the_time_is_up_the_state_is_saved_and_the_next_run_goes_on(place, monkeypatch):
-    from reprise.training.subsequence_sgd import SubsequenceSGD
+    from reprise.training.protocols.rntn import SubsequenceSGD
 
     one = small("a", max_epochs=3)
     write([one])
@@ -112,7 +112,7 @@ def test_when_the_time_is_up_the_state_is_saved_and_the_next_run_goes_on(place, 
     ("more", "put_off", "order"), [((), 1, ["b", "a", "a2"]), (("--lease-minutes", "1e15"), 0, ["a", "a2", "b"])]
 )
 def test_what_does_not_fit_into_this_call_and_later_ones_waits_for_what_does(more, put_off, order, place, monkeypatch):
-    from reprise.training.subsequence_sgd import SubsequenceSGD
+    from reprise.training.protocols.rntn import SubsequenceSGD
 
     long, longer, short = small("a", max_epochs=2), small("a2", max_epochs=2), small("b")
     short.config["data"]["dataset"] = "another"

@@ -14,7 +14,7 @@ from stacked_helpers import SENTENCES, experiment, make_corpus
 from reprise import cli
 from reprise.errors import EXIT_USAGE
 from reprise.files import write_atomically
-from reprise.training.record import read_record
+from reprise.records.record import read_record
 
 ROOT = Path(__file__).parents[2]
 GUARD = """

@@ -7,11 +7,11 @@ import signal
 
 import pytest
 
-from reprise.config.resolved import Resolved
 from reprise.errors import Interrupted
+from reprise.records.resolved import Resolved
 from reprise.training import timebox
-from reprise.training.final_digit import FinalDigit
 from reprise.training.loop import Job
+from reprise.training.protocols.palindromes import FinalDigit
 
 CONFIG = {
     "model": {"name": "elman", "options": {"hidden_size": 4, "weight_law": "fan-in-truncated-normal"}},

@@ -11,8 +11,8 @@ import torch
 from compiler_helpers import needs_compiler, use_compiler_without_native
 from torch import nn
 
+from reprise.engines.palindromes.native import AutogradEngine, SequenceEngine, choose_engine
 from reprise.errors import UserError
-from reprise.kernels.sequence import AutogradEngine, SequenceEngine, choose_engine
 from reprise.models.elman import Elman
 from reprise.models.lstm import LSTM
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from reprise.catalogue.models import MODELS
 from reprise.config.project import read_paper
-from reprise.models import MODELS, sizes
+from reprise.models import sizes
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,10 +11,10 @@ import sys
 import pytest
 
 from reprise import cli
-from reprise.config.resolved import Resolved
-from reprise.devices import gpu_ids, gpus_wanted, visible_gpus
-from reprise.evaluation.units import bits, convert, perplexity
 from reprise.files import atomic_path, write_if_changed, write_json
+from reprise.records.resolved import Resolved
+from reprise.training.devices import gpu_ids, gpus_wanted, visible_gpus
+from reprise.units import bits, convert, perplexity
 
 
 def test_a_failed_write_leaves_what_was_there(tmp_path):
@@ -62,9 +62,9 @@ def test_gpus_named_by_the_environment(monkeypatch, value, count):
 def test_gpus_shown_by_the_driver_or_by_their_device_files(monkeypatch, tmp_path, hidden):
     for name in ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("reprise.devices.shutil.which", lambda name: None)
-    monkeypatch.setattr("reprise.devices.DRIVER", tmp_path / "gpus")
-    monkeypatch.setattr("reprise.devices.DEVICE_FILES", tmp_path)
+    monkeypatch.setattr("reprise.training.devices.shutil.which", lambda name: None)
+    monkeypatch.setattr("reprise.training.devices.DRIVER", tmp_path / "gpus")
+    monkeypatch.setattr("reprise.training.devices.DEVICE_FILES", tmp_path)
     for name in ("nvidiactl", "nvidia-uvm", "null"):
         (tmp_path / name).touch()
     assert visible_gpus() == 0
@@ -82,9 +82,9 @@ def test_in_a_job_of_slurm_only_its_own_gpus_count(monkeypatch, value, count):
     """A node may show GPUs that were given to other jobs."""
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setenv("SLURM_JOB_ID", "7")
-    monkeypatch.setattr("reprise.devices.shutil.which", lambda name: "nvidia-smi")
+    monkeypatch.setattr("reprise.training.devices.shutil.which", lambda name: "nvidia-smi")
     shown = subprocess.CompletedProcess([], 0, "GPU 0: A\nGPU 1: B\n", "")
-    monkeypatch.setattr("reprise.devices.subprocess.run", lambda *_, **__: shown)
+    monkeypatch.setattr("reprise.training.devices.subprocess.run", lambda *_, **__: shown)
     if value is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
     assert visible_gpus() == count
@@ -94,7 +94,7 @@ def test_in_a_job_of_slurm_only_its_own_gpus_count(monkeypatch, value, count):
 def test_gpus_have_names_however_they_were_found(monkeypatch, value, names):
     """Where neither driver nor environment shows them, torch may: then they are numbers."""
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setattr("reprise.devices.visible_gpus", lambda: 0)
+    monkeypatch.setattr("reprise.training.devices.visible_gpus", lambda: 0)
     if value is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
     assert gpu_ids(2) == names
@@ -120,7 +120,7 @@ def test_a_gpu_is_asked_for_only_where_it_is_of_use(protocol, device, visible, w
 
 
 def test_gpus_are_found_without_torch():
-    code = "import sys, reprise.devices as d; d.visible_gpus(); sys.exit('torch' in sys.modules)"
+    code = "import sys, reprise.training.devices as d; d.visible_gpus(); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -11,8 +11,8 @@ import pytest
 from stacked_helpers import SENTENCES, WINDOWS, experiment
 
 from reprise.cli.chosen import resolved_files
-from reprise.config.resolved import Resolved
-from reprise.devices import gpus_wanted
+from reprise.records.resolved import Resolved
+from reprise.training.devices import gpus_wanted
 from reprise.training.stack_plan import cut, grouped, in_parts, stack_key, stacks_by_name, trains_in_stack
 
 

@@ -13,9 +13,9 @@ from stacked_helpers import SENTENCES, experiment, jobs_of, make_corpus, never, 
 from stacked_training_helpers import stopped_after
 
 from reprise.errors import UserError
+from reprise.records.record import read_record
 from reprise.training import stack, stack_member
 from reprise.training.locks import replica_lock
-from reprise.training.record import read_record
 from reprise.training.stack_alone import train_alone
 from reprise.training.stack_check import StackDisagrees
 from reprise.training.stack_epochs import StackEpochs

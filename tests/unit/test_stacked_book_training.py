@@ -30,7 +30,7 @@ from reprise.kernels.stacked_books import StackedBooks
 from reprise.kernels.stacked_programs import Programs
 from reprise.kernels.stacked_tensorflow_rmsprop import StackedTensorFlowRMSProp
 from reprise.training import stack_books
-from reprise.training.book_course import BookCourse
+from reprise.training.protocols.books_course import BookCourse
 from reprise.training.stack_plan import grouped, stack_key
 from reprise.training.stack_running import choose_precision
 

@@ -23,9 +23,9 @@ from stacked_books_helpers import (
 from stacked_helpers import distance
 
 from reprise.bench.operations import Operations
-from reprise.kernels.layerwise import LayerwiseEngine
+from reprise.engines.books.layerwise import LayerwiseEngine
 from reprise.kernels.stacked_books import StackedBooks
-from reprise.models.stacked_lstm import StackedLSTM
+from reprise.models.deep_lstm import StackedLSTM
 
 BOTH = pytest.mark.parametrize("activation", ["relu", "tanh"])
 

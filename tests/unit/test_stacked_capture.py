@@ -17,8 +17,8 @@ from stacked_helpers import SENTENCES, WINDOWS, experiment, jobs_of, make_corpus
 from stacked_loglinear_training_helpers import LL, RNN, STREAMS
 
 from reprise.kernels import stacked, stacked_batches, stacked_windows
+from reprise.records.record import read_record
 from reprise.training import stack_books, stack_palindromes, stack_window_epochs
-from reprise.training.record import read_record
 
 
 @pytest.fixture(autouse=True)

@@ -25,9 +25,10 @@ from torch import nn
 from torch.nn import functional
 
 from reprise.bench.operations import Operations
-from reprise.kernels import packed_hand, stacked_batches
-from reprise.kernels.packed_hand import HandPackedEngine
-from reprise.kernels.packing import by_length
+from reprise.engines.gso import hand as packed_hand
+from reprise.engines.gso.hand import HandPackedEngine
+from reprise.engines.gso.packing import by_length
+from reprise.kernels import stacked_batches
 from reprise.kernels.stacked_lines import Room, StackedLines
 
 BOTH = pytest.mark.parametrize("activation", ["tanh", "identity"])

@@ -21,8 +21,8 @@ from stacked_loglinear_helpers import (
 )
 from torch.nn import functional
 
-from reprise.kernels import loglinear_fast
-from reprise.kernels.loglinear import HandEngine, ReferenceEngine
+from reprise.engines.loglinear import fast as loglinear_fast
+from reprise.engines.loglinear.choose import HandEngine, ReferenceEngine
 
 SCHEMES = pytest.mark.parametrize("carried", [False, True])
 

@@ -26,7 +26,7 @@ from stacked_loglinear_helpers import (
 )
 
 from reprise.bench.operations import Operations
-from reprise.kernels.loglinear import ReferenceEngine
+from reprise.engines.loglinear.choose import ReferenceEngine
 from reprise.kernels.stacked_loglinear import Room, StackedLogLinear
 
 

@@ -9,10 +9,11 @@ from stacked_loglinear_training_helpers import LL, STREAMS, solo, together, unli
 from stacked_training_helpers import in_pieces, records, same_numbers, values
 
 from reprise.kernels.stacked_loglinear import StackedLogLinear
-from reprise.training import stack_window_texts, window_text
+from reprise.training import stack_window_texts
+from reprise.training.protocols import loglinear_text as window_text
+from reprise.training.protocols.loglinear_course import END
 from reprise.training.stack_member import saved_state
 from reprise.training.stack_training import place_of
-from reprise.training.window_course import END
 
 pytestmark = pytest.mark.usefixtures("two_batches_a_piece")
 

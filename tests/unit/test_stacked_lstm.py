@@ -10,9 +10,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reprise.engines.books.layerwise import AutogradEngine, LayerwiseEngine, choose_window_engine
 from reprise.errors import UserError
-from reprise.kernels.layerwise import AutogradEngine, LayerwiseEngine, choose_window_engine
-from reprise.models.stacked_lstm import StackedLSTM, initialise
+from reprise.models.deep_lstm import StackedLSTM, initialise
 
 
 def random_model(V=7, n=5, layers=2, activation="relu", dtype=torch.float64, seed=0, forget_bias=1.0):

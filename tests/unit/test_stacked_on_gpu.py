@@ -21,10 +21,11 @@ from stacked_helpers import SENTENCES, WINDOWS, experiment, jobs_of, make_corpus
 from stacked_lines_helpers import alone, evaluated, models_of, orders_of, stack_of
 from subsequence_helpers import small
 
-from reprise.kernels import ReferenceEngine, stacked_batches
+from reprise.engines.rntn import ReferenceEngine
+from reprise.engines.rntn.subsequences import Subsequences
+from reprise.kernels import stacked_batches
 from reprise.kernels.stacked_subsequences import StackedSubsequences
 from reprise.kernels.stacked_windows import StackedWindows
-from reprise.kernels.subsequences import Subsequences
 from reprise.models.gated import GRU, LSTM, initialise
 from reprise.models.mrnn import MRNN
 from reprise.models.rntn import RNTN

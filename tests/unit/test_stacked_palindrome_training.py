@@ -26,7 +26,7 @@ from stacked_training_helpers import (
 
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
-from reprise.data.palindromes import palindromes
+from reprise.data.synthetic.palindromes import palindromes
 from reprise.kernels.stacked_adam import StackedAdam
 from reprise.kernels.stacked_palindromes import StackedPalindromes
 from reprise.training import stack_palindromes

@@ -10,7 +10,7 @@ from stacked_palindromes_helpers import BATCH, CPU, KINDS, alone, batches_of, le
 from torch import nn
 
 from reprise.bench.operations import Operations
-from reprise.kernels.sequence import SequenceEngine
+from reprise.engines.palindromes.native import SequenceEngine
 from reprise.kernels.stacked_palindromes import StackedPalindromes
 from reprise.models.elman import Elman
 from reprise.models.lstm import LSTM

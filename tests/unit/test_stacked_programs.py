@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
+from reprise import counters
 from reprise.kernels import stacked_streams
 from reprise.kernels.stacked_masks import StackedMasks, ladder_of
 from reprise.kernels.stacked_programs import Programs
-from reprise.training import counters
 
 CPU = torch.device("cpu")
 

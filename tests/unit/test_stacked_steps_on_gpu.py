@@ -12,8 +12,8 @@ import windows_helpers
 from stacked_gpu_helpers import GPU, needs_gpu, trained_on_the_gpu
 from stacked_helpers import experiment, jobs_of
 
+from reprise.records.record import read_record
 from reprise.training.loop import run_job
-from reprise.training.record import read_record
 
 pytestmark = needs_gpu
 

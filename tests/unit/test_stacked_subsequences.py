@@ -10,9 +10,10 @@ import torch
 from subsequence_helpers import small, worst_error
 
 from reprise.bench.operations import Operations
-from reprise.kernels import HandEngine, ReferenceEngine, stacked_output
+from reprise.engines.rntn import HandEngine, ReferenceEngine
+from reprise.engines.rntn.subsequences import Subsequences
+from reprise.kernels import stacked_output
 from reprise.kernels.stacked_subsequences import StackedSubsequences
-from reprise.kernels.subsequences import Subsequences
 from reprise.models.mrnn import MRNN
 from reprise.models.rntn import RNTN
 

@@ -21,9 +21,9 @@ from stacked_training_helpers import (
 from reprise.errors import Interrupted, UserError
 from reprise.kernels.stacked_output import StackedOutput
 from reprise.kernels.stacked_subsequences import StackedSubsequences
+from reprise.records.record import read_record
 from reprise.training.locks import replica_lock
 from reprise.training.loop import run_job
-from reprise.training.record import read_record
 from reprise.training.stack import StackRunner
 from reprise.training.stack_alone import train_alone
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
+from reprise import counters
 from reprise.bench.operations import Operations
-from reprise.kernels.gated import GroupedEngine, ReferenceEngine
+from reprise.engines.gated.choose import GroupedEngine, ReferenceEngine
 from reprise.kernels.stacked_matrices import BLOCK, window_blocks
 from reprise.kernels.stacked_windows import StackedWindows
 from reprise.models.gated import GRU, LSTM, initialise
-from reprise.training import counters
 
 CPU = torch.device("cpu")
 STACKS = {

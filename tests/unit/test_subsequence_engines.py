@@ -18,8 +18,8 @@ from subsequence_helpers import (
     worst_error,
 )
 
-from reprise.kernels import FusedEngine, ReferenceEngine
-from reprise.kernels.subsequences import Subsequences
+from reprise.engines.rntn import FusedEngine, ReferenceEngine
+from reprise.engines.rntn.subsequences import Subsequences
 from reprise.models.rntn import RNTN
 
 

@@ -11,13 +11,13 @@ from engine_helpers import same_bits
 from protocol_helpers import finish, goes_on, states_of, values
 from stacked_helpers import SENTENCES
 
-from reprise.config.resolved import Resolved
+from reprise.catalogue.spec import DatasetSpec
 from reprise.data import prepare_corpus
 from reprise.data.corpus import Corpus
-from reprise.data.spec import DatasetSpec
+from reprise.records.resolved import Resolved
 from reprise.training.loop import Job, run_job
 from reprise.training.protocol import Diverged
-from reprise.training.subsequence_sgd import SubsequenceSGD
+from reprise.training.protocols.rntn import SubsequenceSGD
 
 CPU = torch.device("cpu")
 

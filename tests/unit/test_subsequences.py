@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from reprise.kernels.subsequences import Subsequences, cut
+from reprise.engines.rntn.subsequences import Subsequences, cut
 
 
 def sentences(*lengths):

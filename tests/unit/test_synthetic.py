@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reprise.data import synthetic
-from reprise.data.markov import Chain, make_chain
+from reprise.data.synthetic import synthetic
+from reprise.data.synthetic.markov import Chain, make_chain
 from reprise.errors import UserError
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reprise.data import prepare_corpus, synthetic_tags
+from reprise.catalogue.datasets import PREPARATIONS
+from reprise.catalogue.spec import DatasetSpec
+from reprise.data import prepare_corpus
 from reprise.data.corpus import Corpus
-from reprise.data.registry import PREPARATIONS
-from reprise.data.spec import DatasetSpec
+from reprise.data.synthetic import synthetic_tags
 from reprise.errors import UserError
 from reprise.models.lexicon import Lexicon
 

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from treebank_helpers import DU_LAIT, LA, LA_CHATTE, LE_CHAT, write_parts
 
-from reprise.data import synthetic_tagged, ud_tags
+from reprise.catalogue.datasets import PREPARATIONS
 from reprise.data.corpus import Corpus
-from reprise.data.registry import PREPARATIONS
-from reprise.data.tagged import KINDS, Baseline, corpus_of
+from reprise.data.synthetic import synthetic_tagged
+from reprise.data.treebank import ud_tags
+from reprise.data.treebank.tagged import KINDS, Baseline, corpus_of
 from reprise.errors import UserError
 
 EST = "Elle elle PRON _ 2 nsubj\nest être AUX _ 0 root"

@@ -8,14 +8,14 @@ import torch
 from engine_helpers import same_bits
 from protocol_helpers import goes_on, options_are_known, states_of, values
 
-from reprise.config.resolved import Resolved
-from reprise.data import synthetic, synthetic_tagged
 from reprise.data.corpus import Corpus
+from reprise.data.synthetic import synthetic, synthetic_tagged
 from reprise.errors import UserError
+from reprise.records.resolved import Resolved
 from reprise.training.loop import Job, run_job
 from reprise.training.protocol import Diverged
-from reprise.training.sentence_batches import batch_of, in_order_of_length, shuffled
-from reprise.training.tagging import SentenceLabels, Tagging
+from reprise.training.protocols.sentence_batches import batch_of, in_order_of_length, shuffled
+from reprise.training.protocols.tagging import SentenceLabels, Tagging
 
 CPU = torch.device("cpu")
 NETWORK = {"embedding_size": 16, "hidden_size": 16, "layers": 1, "directions": "both", "lower_layer": "both"}

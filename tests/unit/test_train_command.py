@@ -12,8 +12,8 @@ import pytest
 from stacked_helpers import SENTENCES, WINDOWS, experiment, make_corpus
 
 from reprise.cli import main
-from reprise.config.resolved import Resolved
 from reprise.errors import EXIT_FAILED, EXIT_USAGE, UserError, report_memory
+from reprise.records.resolved import Resolved
 
 CHECK = {"check": "lstm-parameter-count", "tolerance": 0.0}
 

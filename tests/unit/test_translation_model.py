@@ -6,8 +6,8 @@ import pytest
 import torch
 from translation_helpers import BASIC, LADDER, NAMES, V_X, V_Y, D, H, batch, build, logits_by_hand, size
 
+from reprise.engines.lecture.translation import HandTranslator, ReferenceTranslator, translator_of
 from reprise.errors import UserError
-from reprise.kernels.translation import HandTranslator, ReferenceTranslator, translator_of
 from reprise.models.recurrences import GRU, LSTM
 from reprise.models.translation import Translator, backwards, initialise
 

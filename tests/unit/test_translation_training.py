@@ -11,16 +11,16 @@ import torch
 from engine_helpers import same_bits
 from protocol_helpers import finish, goes_on, options_are_known, states_of, values
 
-from reprise.config.resolved import Resolved
-from reprise.data import synthetic, synthetic_pairs
 from reprise.data.corpus import Corpus
-from reprise.data.pairs import lines_of_test, source_of
+from reprise.data.pairs.pairs import lines_of_test, source_of
+from reprise.data.synthetic import synthetic, synthetic_pairs
 from reprise.errors import UserError
 from reprise.evidence.bleu import bleu
+from reprise.records.resolved import Resolved
 from reprise.training.loop import Job, run_job
-from reprise.training.pair_batches import Pairs
 from reprise.training.protocol import Diverged
-from reprise.training.translation import Translation
+from reprise.training.protocols.pair_batches import Pairs
+from reprise.training.protocols.translation import Translation
 
 CPU = torch.device("cpu")
 MODEL = {

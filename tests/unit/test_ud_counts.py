@@ -10,10 +10,10 @@ import pytest
 
 from reprise.config.project import load_project
 from reprise.data import prepare_corpus
-from reprise.data.conllu_rows import read_treebank
 from reprise.data.corpus import Corpus
 from reprise.data.fetch import fetch
-from reprise.data.token_stream import make_stream
+from reprise.data.treebank.conllu_rows import read_treebank
+from reprise.data.treebank.token_stream import make_stream
 from reprise.errors import UserError
 from reprise.report.tables.log_linear import PAPER_TAGS
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from treebank_helpers import LA, LA_CHATTE, LE_CHAT, text, toy_corpus, write_parts
 
-from reprise.data import ud_french
 from reprise.data.corpus import Corpus
+from reprise.data.treebank import ud_french
 from reprise.errors import UserError
 
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 from claims_helpers import below, claim, decide, margin, runs, with_unit
 from scipy import stats
 
-from reprise.config.resolved import Resolved
 from reprise.evidence import identities
 from reprise.evidence.runs import Replica, Runs
 from reprise.evidence.statistics import replicas_needed
 from reprise.evidence.verdicts import DIRECTION, INCONCLUSIVE, NOT, REPRODUCED, Part, judge
+from reprise.records.resolved import Resolved
 
 LOW, HIGH = [10.0, 10.2, 9.8], [12.0, 12.2, 11.8]
 A_BELOW_B = claim("superiority", compare=below("a", "b"))

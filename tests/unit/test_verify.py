@@ -13,8 +13,7 @@ from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.errors import EXIT_FAILED, EXIT_USAGE
 from reprise.evidence.claims import judge_claims
-from reprise.training.protocol import Outcome
-from reprise.training.record import make_record, result_digest, write_record
+from reprise.records.record import Outcome, make_record, result_digest, write_record
 
 
 @pytest.fixture

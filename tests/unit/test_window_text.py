@@ -12,8 +12,8 @@ from reprise.data.corpus import Corpus
 from reprise.errors import UserError
 from reprise.evaluation.agreement import Pairs, distances, group
 from reprise.evaluation.continuation import continuations
-from reprise.training.window_text import READING, SlidingWindows, Streams
-from reprise.training.windows import Windows
+from reprise.training.protocols.loglinear import Windows
+from reprise.training.protocols.loglinear_text import READING, SlidingWindows, Streams
 
 
 @pytest.fixture(scope="module")

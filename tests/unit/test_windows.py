@@ -19,13 +19,13 @@ from protocol_helpers import (
     values,
 )
 
-from reprise.config.resolved import Resolved
 from reprise.data.corpus import Corpus
 from reprise.errors import UserError
-from reprise.training import windows
+from reprise.records.resolved import Resolved
 from reprise.training.loop import Job, run_job
 from reprise.training.protocol import Diverged
-from reprise.training.windows import Windows
+from reprise.training.protocols import loglinear as windows
+from reprise.training.protocols.loglinear import Windows
 
 
 @pytest.fixture(scope="module")

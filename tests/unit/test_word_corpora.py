@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reprise.data import ptb, text8
 from reprise.data.corpus import Corpus
+from reprise.data.text import ptb, text8
 from reprise.errors import UserError
 
 

@@ -10,16 +10,17 @@ import pytest
 import torch
 from protocol_helpers import finish
 
-from reprise.config.options import check_options
-from reprise.config.resolved import Resolved
-from reprise.data import ptb, synthetic
+from reprise.catalogue.protocols import PROTOCOLS
 from reprise.data.corpus import Corpus
+from reprise.data.synthetic import synthetic
+from reprise.data.text import ptb
 from reprise.errors import UserError
 from reprise.models.ngram_counts import HeldOut, Positions
-from reprise.training import PROTOCOLS
+from reprise.options import check_options
+from reprise.records.resolved import Resolved
 from reprise.training.loop import Job, run_job
 from reprise.training.protocol import generator_for
-from reprise.training.word_order import WordOrder, changes, joined, sentences_of, sums
+from reprise.training.protocols.word_order import WordOrder, changes, joined, sentences_of, sums
 
 
 @pytest.fixture(scope="module")

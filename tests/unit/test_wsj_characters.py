@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprise.data import character_lines, synthetic_lines, wsj_characters
-from reprise.data.character_lines import TEST, TRAIN, VALID, assign_folds, normalise, pair
 from reprise.data.corpus import Corpus
+from reprise.data.synthetic import synthetic_lines
+from reprise.data.text import character_lines, wsj_characters
+from reprise.data.text.character_lines import TEST, TRAIN, VALID, assign_folds, normalise, pair
 from reprise.errors import UserError
 
 SYMBOLS = character_lines.CHARACTERS + character_lines.PAIRS

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reprise.data import ud_french
-from reprise.data.conllu_rows import Sentence, read_treebank
 from reprise.data.corpus import Corpus
+from reprise.data.treebank import ud_french
+from reprise.data.treebank.conllu_rows import Sentence, read_treebank
 
 FEM, MASC = "Gender=Fem|Number=Sing", "Gender=Masc|Number=Sing"
 FEM_PLUR, MASC_PLUR = "Gender=Fem|Number=Plur", "Gender=Masc|Number=Plur"

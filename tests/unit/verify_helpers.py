@@ -9,9 +9,8 @@ from pathlib import Path
 from reprise.cli import main
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
-from reprise.config.resolved import Resolved
-from reprise.training.protocol import Outcome
-from reprise.training.record import make_record, write_record
+from reprise.records.record import Outcome, make_record, write_record
+from reprise.records.resolved import Resolved
 
 TOY = Path(__file__).parents[1] / "workflow" / "toy"
 RUN = {"engine": "reference", "device": "cpu", "wall_seconds": 1.5}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from reprise.data.synthetic_prose import prepare
+from reprise.data.synthetic.synthetic_prose import prepare
 
 CPU = torch.device("cpu")
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from project import ROOT, Project, Run, read_record
 
-from reprise.config.resolved import read_resolved
 from reprise.errors import EXIT_USAGE
+from reprise.records.resolved import read_resolved
 
 REPLICAS = {"digits/rnn-t5": 2, "digits/lstm-t5": 1, "digits/count": 1, "words/s-rnn-4": 2}
 DRAWN = {"figure": 1, "table": 2, "page": 1}

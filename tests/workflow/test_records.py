@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from project import Project
 
-from reprise.config.resolved import hash_of
-from reprise.training.record import result_digest
+from reprise.records.record import result_digest
+from reprise.records.resolved import hash_of
 
 
 def cut_short(text: str) -> str:

@@ -15,12 +15,11 @@ from project import PYTHON, Project
 
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
-from reprise.config.resolved import Resolved
-from reprise.devices import processor
 from reprise.estimate.calibration import CACHE
 from reprise.files import write_json
-from reprise.training.protocol import Outcome
-from reprise.training.record import make_record, write_record
+from reprise.records.record import Outcome, make_record, write_record
+from reprise.records.resolved import Resolved
+from reprise.training.devices import processor
 
 pytest.importorskip("snakemake_executor_plugin_slurm")
 

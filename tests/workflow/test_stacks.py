@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from project import Project, new_project, read_record
 
-from reprise.devices import claim_gpu
+from reprise.training.devices import claim_gpu
 
 WORDS = "words/s-rnn-4"
 
@@ -77,7 +77,7 @@ def test_each_process_claims_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     code = f"""
 import tempfile; tempfile.tempdir = {str(tmp_path)!r}
-from reprise.devices import claim_gpu
+from reprise.training.devices import claim_gpu
 print(claim_gpu(2), flush=True); input()
 """
     other = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 from reprise.cluster import slurm_partition, within_limits
 from reprise.config.project import LDC_WSJ, load_project
 from reprise.config.resolve import other_tiers, resolve_tier
-from reprise.devices import gpus_wanted, visible_gpus
+from reprise.training.devices import gpus_wanted, visible_gpus
 from reprise.errors import UserError
 from reprise.estimate.estimates import estimates, memory_limit, summary, time_limit
 from reprise.files import write_if_changed

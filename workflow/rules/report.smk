@@ -23,16 +23,19 @@ IN_FULL = sorted(Path("results/paper").glob("claims.json")) if TIER != "paper" e
 JUDGING = [
     *sources("evidence"),
     *sources("evaluation"),
-    "src/reprise/config/wording.py",
-    *(f"src/reprise/data/{name}.py" for name in ("character_lines", "registry")),
+    "src/reprise/data/text/character_lines.py",
+    *sources("catalogue"),
     "src/reprise/files.py",
-    "src/reprise/training/__init__.py",
+    "src/reprise/units.py",
 ]
 DRAWING = [
     *JUDGING,
     *sources("report"),
     "src/reprise/config/formula.py",
-    *(f"src/reprise/data/{name}.py" for name in ("books", "name_lengths", "phrases")),
+    *(
+        f"src/reprise/data/{name}.py"
+        for name in ("text/books", "synthetic/name_lengths", "synthetic/phrases")
+    ),
 ]
 # The page quotes the equations of the models' docstrings besides.
 PAGE = [*DRAWING, *sources("models")]

@@ -8,8 +8,8 @@ from torch import nn
 
 from reprise.bench.task import Task, Workload
 from reprise.bench.tensors import numpy_of, weights_of
-from reprise.kernels import choose_engine
-from reprise.kernels.subsequences import Subsequences
+from reprise.engines.rntn import choose_engine
+from reprise.engines.rntn.subsequences import Subsequences
 from reprise.models.mrnn import MRNN
 from reprise.models.rntn import RNTN
 

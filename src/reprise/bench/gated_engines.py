@@ -10,12 +10,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from reprise import counters
 from reprise.bench.gated_task import Task
 from reprise.bench.tensors import numpy_of, weights_of, words_of
-from reprise.kernels.gated import choose_gated_engine
-from reprise.kernels.gated_step import clipped, share_of_one_word
+from reprise.engines.gated.choose import choose_gated_engine
+from reprise.engines.gated_step import clipped, share_of_one_word
 from reprise.models.gated import GRU, LSTM, GatedLanguageModel, Masks
-from reprise.training import counters
 
 torch.set_num_threads(1)
 

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from reprise import counters
 from reprise.bench.task import checked
 from reprise.bench.task_files import Described
 from reprise.bench.tensors import numpy_of
-from reprise.kernels.layerwise import AutogradEngine
+from reprise.engines.books.layerwise import AutogradEngine
 from reprise.kernels.stacked_books import StackedBooks
 from reprise.kernels.stacked_tensorflow_rmsprop import Law
-from reprise.models.stacked_lstm import StackedLSTM, initialise
-from reprise.training import counters
+from reprise.models.deep_lstm import StackedLSTM, initialise
 from reprise.training.rmsprop import TensorFlowRMSProp, clip_by_global_norm
 
 BATCH, LENGTH, CHECKED = 64, 30, 3

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from reprise import counters
 from reprise.bench import (
     gated_engines,
     gated_task,
@@ -24,13 +25,12 @@ from reprise.bench.gpu_peers import EagerSubsequences, EagerWindows, Library
 from reprise.bench.operations import operations_of
 from reprise.bench.task import LENGTH, Task
 from reprise.bench.tensors import numpy_of, weights_of
+from reprise.engines.rntn.subsequences import Subsequences
 from reprise.kernels.stacked_subsequences import StackedSubsequences
 from reprise.kernels.stacked_windows import StackedWindows
-from reprise.kernels.subsequences import Subsequences
 from reprise.models.gated import GRU, LSTM
 from reprise.models.gated import initialise as initialise_gated
 from reprise.models.rntn import RNTN, initialise
-from reprise.training import counters
 
 STACKS = {
     "called-1": (1, 1, False),

@@ -17,7 +17,7 @@ from reprise.bench import llrnn
 from reprise.bench.llrnn_engines import build_model
 from reprise.bench.llrnn_task import LAYERS, WINDOW, Task, Workload
 from reprise.bench.tensors import numpy_of, words_of
-from reprise.kernels.loglinear import ReferenceEngine
+from reprise.engines.loglinear.choose import ReferenceEngine
 from reprise.kernels.stacked_loglinear import Room, StackedLogLinear
 from reprise.kernels.stacked_loglinear_text import WindowPieces
 from reprise.models.loglinear import LogLinearRNN, initialise

@@ -19,8 +19,8 @@ from torch.nn import functional
 from reprise.bench.task import checked
 from reprise.bench.task_files import Described
 from reprise.bench.tensors import numpy_of
-from reprise.data.palindromes import DIGITS, palindromes
-from reprise.kernels.sequence import AutogradEngine
+from reprise.data.synthetic.palindromes import DIGITS, palindromes
+from reprise.engines.palindromes.native import AutogradEngine
 from reprise.kernels.stacked_palindromes import StackedPalindromes
 from reprise.models.initialisation import initialise_by_fan_in
 from reprise.models.lstm import LSTM

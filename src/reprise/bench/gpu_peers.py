@@ -10,9 +10,9 @@ from reprise.bench import gated_engines, gated_task
 from reprise.bench.engines import build_model
 from reprise.bench.task import Task
 from reprise.bench.tensors import numpy_of, weights_of, words_of
-from reprise.kernels import gated
-from reprise.kernels.reference import ReferenceEngine
-from reprise.kernels.subsequences import Subsequences
+from reprise.engines.gated import choose as gated
+from reprise.engines.rntn.reference import ReferenceEngine
+from reprise.engines.rntn.subsequences import Subsequences
 
 
 class EagerSubsequences:

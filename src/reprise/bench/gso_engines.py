@@ -7,10 +7,10 @@ import torch
 
 from reprise.bench.gso_task import BATCH, Task, Workload
 from reprise.bench.tensors import weights_of
-from reprise.kernels.packed import choose_packed_engine
-from reprise.kernels.packing import pack
+from reprise.engines.gso.choose import choose_packed_engine
+from reprise.engines.gso.packing import pack
 from reprise.models.gso import GSO, FirstOrder, MultiplicativeIntegration, SymbolModel
-from reprise.training.line_epochs import LineEpochs
+from reprise.training.protocols.gso import LineEpochs
 
 torch.set_num_threads(1)
 

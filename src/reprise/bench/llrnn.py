@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from reprise import counters
 from reprise.bench.goals import Goal
 from reprise.bench.llrnn_engines import build_model
 from reprise.bench.llrnn_task import CHECKED, WINDOW, Task, Workload, write_task
@@ -15,10 +16,9 @@ from reprise.bench.task import update_norms
 from reprise.bench.tensors import numpy_of, words_of
 from reprise.bench.texts import CORPORA
 from reprise.data.corpus import Corpus
+from reprise.engines.loglinear.choose import ReferenceEngine
 from reprise.errors import UserError
-from reprise.kernels.loglinear import ReferenceEngine
 from reprise.models.loglinear import initialise
-from reprise.training import counters
 
 WORKLOADS = (
     Workload("m2500-b32", batch=32, top=2500),

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from reprise.bench.llrnn_task import LAYERS, Task
 from reprise.bench.tensors import numpy_of, weights_of, words_of
-from reprise.kernels.loglinear import choose_window_engine
+from reprise.engines.loglinear.choose import choose_window_engine
 from reprise.models.lexicon import Lexicon, Sparse
 from reprise.models.loglinear import LogLinearRNN, lstm
 

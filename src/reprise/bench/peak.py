@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import time
 
-from reprise.kernels import build
+from reprise.engines import build
 
 _BURST_SECONDS = 0.01
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import torch
 
+from reprise import counters
 from reprise.bench.engines import Engine, build_model
 from reprise.bench.goals import Goal
 from reprise.bench.task import Task, Workload, checked, write_task
 from reprise.bench.texts import text_for
 from reprise.models.rntn import initialise
-from reprise.training import counters
 
 _PTB, _TEXT8 = ("ptb", 10_000), ("text8", 37_751)
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from reprise.bench.task import BLOCK, LENGTH, Workload
 from reprise.data.corpus import SENTENCE_END, Corpus, Split
+from reprise.engines.rntn.subsequences import Subsequences, cut
 from reprise.errors import UserError
-from reprise.kernels.subsequences import Subsequences, cut
 
 CORPORA = Path("data/corpora")
 

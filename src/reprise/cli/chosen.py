@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from reprise.config.resolved import Resolved, read_resolved
 from reprise.config.strict_yaml import load_yaml
 from reprise.config.tiers import TIERS
 from reprise.errors import UserError, known
+from reprise.records.resolved import Resolved, read_resolved
 
 _CONFIG = Path("config/config.yaml")
 

@@ -13,11 +13,11 @@ import os
 
 from reprise.cli.common import add_tier, not_in_tier, project_and_experiments
 from reprise.config.resolve import other_tiers
-from reprise.config.resolved import Resolved
 from reprise.errors import UserError
 from reprise.estimate.calibration import calibration
 from reprise.estimate.estimates import MODEL, Estimate, estimates, hours, summary
 from reprise.estimate.gpu_model import GPUS
+from reprise.records.resolved import Resolved
 
 EXAMPLE = "reprise estimate rrntn --tier paper --cores 8"
 

@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reprise.cli.chosen import chosen_experiments
-from reprise.config.resolved import Resolved
 from reprise.config.tiers import TIERS
-from reprise.devices import claim_gpu, gpu_ids, visible_gpus
 from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_STOPPED, UserError
+from reprise.records.resolved import Resolved
 from reprise.refusals import output_file
+from reprise.training.devices import claim_gpu, gpu_ids, visible_gpus
 from reprise.training.run_archive import RunArchive
 from reprise.training.stack_environment import prepare_environment
 from reprise.training.stack_plan import Missing, cut, grouped, in_parts, missing, present, trains_in_stack, usual_epochs

@@ -13,13 +13,13 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from reprise.config.resolved import Resolved, read_resolved
 from reprise.config.tiers import TIERS
-from reprise.devices import claim_gpu, gpus_wanted, visible_gpus
 from reprise.errors import UserError
 from reprise.files import is_there
+from reprise.records.record import read_record, write_record
+from reprise.records.resolved import Resolved, read_resolved
 from reprise.refusals import named_file, require_place
-from reprise.training.record import read_record, write_record
+from reprise.training.devices import claim_gpu, gpus_wanted, visible_gpus
 from reprise.training.stack_environment import prepare_environment
 from reprise.training.stack_plan import stack_key
 
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int | None:
     prepare_environment()
     if os.environ.get("REPRISE_WARM"):
-        from reprise.training.warm import run_warm
+        from reprise.cli.warm import run_warm
 
         # Unset for the process that does the work, which would look for another one otherwise.
         del os.environ["REPRISE_WARM"]

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from reprise.config.base import Id, Name, Origin, Strict
-from reprise.evaluation.units import Unit
+from reprise.units import Unit
 
 Kind = Literal[
     "superiority", "non-inferiority", "equivalence", "ordering", "identity", "threshold", "unit", "descriptive"

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reprise.config.options import check_options
+from reprise.catalogue.displays import DRAWS, FUNCTIONS, Draws, of_experiments
 from reprise.config.project import PAPERS
 from reprise.config.schema import Display, Experiment, Paper
 from reprise.errors import UserError, known
-from reprise.report.registry import DRAWS, FUNCTIONS, Draws, of_experiments
+from reprise.options import check_options
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Entry:
         """
         function, there = self.display.function, FUNCTIONS[self.kind]
         if function not in there:
-            registry = f"{self.kind.upper()} of src/reprise/report/registry.py"
+            registry = f"{self.kind.upper()} of src/reprise/catalogue/displays.py"
             raise UserError(f"{self.where}.function: no function '{function}' in {registry}; {known(function, there)}")
         defaults = there[function]
         kinds = {name: type(value) for name, value in defaults.items()}

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from reprise.catalogue.spec import DatasetSpec
 from reprise.config.mistakes import parse, source, unknown_key
 from reprise.config.places import Places
 from reprise.config.schema import Config, Paper
 from reprise.config.strict_yaml import load_yaml
-from reprise.data import ldc_wsj
-from reprise.data.spec import DatasetSpec
+from reprise.data.text import ldc_wsj
 from reprise.errors import UserError, known, shortened
 
 CONFIG = Path("config/config.yaml")

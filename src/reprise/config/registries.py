@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from reprise.catalogue.models import FILE, MODELS
+from reprise.catalogue.protocols import PROTOCOLS
 from reprise.errors import UserError, known
-from reprise.models import FILE, MODELS
-from reprise.training import PROTOCOLS
 
 
 def check_registries() -> None:
@@ -12,7 +12,7 @@ def check_registries() -> None:
     for name, protocol in PROTOCOLS.items():
         for model in protocol.models:
             if model not in MODELS:
-                where = f"src/reprise/training/__init__.py: key PROTOCOLS[{name!r}]"
+                where = f"src/reprise/catalogue/protocols.py: key PROTOCOLS[{name!r}]"
                 raise UserError(f"{where}: no model '{model}' in {FILE}; {known(model, MODELS)}")
             for option in protocol.model_options:
                 if option not in MODELS[model].options:

@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from reprise.catalogue.checks import CHECKS
+from reprise.catalogue.datasets import PREPARATIONS
 from reprise.config.displays import check_displays
-from reprise.config.options import check_option, check_options
 from reprise.config.places import Places
 from reprise.config.project import PAPERS, Project
 from reprise.config.references import check_references
 from reprise.config.registries import check_registries
-from reprise.config.resolved import Resolved, hash_of
 from reprise.config.same_text import check_same_text
 from reprise.config.schema import Alternative, Experiment, Paper, TierEntry
 from reprise.config.sections import SECTIONS, Takes, check_sections, find_dataset, taken
-from reprise.data.registry import PREPARATIONS
 from reprise.errors import UserError, known
-from reprise.evaluation.checks import CHECKS
+from reprise.options import check_option, check_options
+from reprise.records.resolved import Resolved, hash_of
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def _resolve(project: Project, paper: Paper, entry: _Entry) -> Resolved:
 def _check_config(entry: _Entry) -> dict[str, Any]:
     check = entry.experiment.check
     if check.name not in CHECKS:
-        registry = "CHECKS of src/reprise/evaluation/checks/__init__.py"
+        registry = "CHECKS of src/reprise/catalogue/checks.py"
         place = entry.where("check", "name")
         raise UserError(f"{place}: no check '{check.name}' in {registry}; {known(check.name, CHECKS)}")
     return {"check": check.name, "tolerance": check.tolerance}

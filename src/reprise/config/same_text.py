@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 
 from reprise.config.claims import Claim, Side, Term
-from reprise.config.resolved import Resolved
 from reprise.config.schema import Paper
 from reprise.errors import UserError
+from reprise.records.resolved import Resolved
 
 
 def check_same_text(paper: Paper, experiments: Iterable[Resolved], file: str) -> None:

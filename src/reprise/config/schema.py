@@ -10,13 +10,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from reprise.catalogue.spec import DatasetSpec
 from reprise.config.base import Hex, Id, Origin, Strict
 from reprise.config.claims import Arithmetic, Claim
-from reprise.data.spec import DatasetSpec
-from reprise.evaluation.units import Unit
+from reprise.units import Unit
 
 Tier = Literal["quick", "reduced", "paper"]
-# "auto", the names of `ENGINES` in the modules of reprise.kernels, of which a model knows some, and that of stacks.
+# "auto", the names of `ENGINES` in the modules of reprise.engines, of which a model knows some, and that of stacks.
 Engine = Literal["auto", "reference", "hand", "fused", "packed", "layerwise", "grouped", "stacked"]
 Scalar = bool | int | float | str
 # So many have never been trained; more would be listed for hours.
@@ -184,7 +184,7 @@ class Paper(Strict):
 
 
 class RawFile(Strict):
-    """A raw file, or the archive it is a `member` of; see `reprise.data.spec.FileSpec`."""
+    """A raw file, or the archive it is a `member` of; see `reprise.catalogue.spec.FileSpec`."""
 
     name: str
     url: str | None = None
@@ -197,7 +197,7 @@ class RawFile(Strict):
 
 
 class Dataset(Strict):
-    """A dataset; see `reprise.data.spec.DatasetSpec`. `expected` holds facts that its corpus must show."""
+    """A dataset; see `reprise.catalogue.spec.DatasetSpec`. `expected` holds facts that its corpus must show."""
 
     title: str
     licence: str

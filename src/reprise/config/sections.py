@@ -9,19 +9,19 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from reprise.config.options import Options, check_option, check_options
+from reprise.catalogue.datasets import PREPARATIONS
+from reprise.catalogue.models import MODELS
+from reprise.catalogue.protocols import PROTOCOLS
 from reprise.config.places import Places
 from reprise.config.project import CONFIG, Project
 from reprise.config.schema import Dataset, Experiment
-from reprise.data.registry import PREPARATIONS
 from reprise.errors import UserError, known
-from reprise.models import MODELS
-from reprise.training import PROTOCOLS
+from reprise.options import Options, check_option, check_options
 
 SECTIONS = ("model", "data", "training")
 PRECISIONS = ("float32", "float64", "tf32")
-_MODELS = "MODELS of src/reprise/models/__init__.py"
-_PROTOCOLS = "PROTOCOLS of src/reprise/training/__init__.py"
+_MODELS = "MODELS of src/reprise/catalogue/models.py"
+_PROTOCOLS = "PROTOCOLS of src/reprise/catalogue/protocols.py"
 Takes = Mapping[str, tuple[Options, str]]
 
 
@@ -50,7 +50,7 @@ def check_sections(project: Project, name: str, experiment: Experiment, file: st
     if model not in (trained := PROTOCOLS[protocol].models):
         remedy = "write none: it trains no model"
         if PROTOCOLS[protocol].trains:
-            remedy = f"name {' or '.join(trained)}, or add it to {protocol} in src/reprise/training/__init__.py"
+            remedy = f"name {' or '.join(trained)}, or add it to {protocol} in src/reprise/catalogue/protocols.py"
         raise UserError(f"{where('model', 'name')}: '{model}' with the protocol {protocol}; {remedy}")
     for section, (options, owner) in taken(project, experiment, experiment.data.dataset).items():
         values = {option: setting.value for option, setting in getattr(experiment, section).settings.items()}
@@ -80,6 +80,6 @@ def find_dataset(project: Project, name: str, where: str) -> Dataset:
     if dataset.prepare not in PREPARATIONS:
         raise UserError(
             f"{project.root / CONFIG}: key datasets.{name}.prepare: no preparation '{dataset.prepare}' in "
-            f"PREPARATIONS of src/reprise/data/registry.py; {known(dataset.prepare, PREPARATIONS)}"
+            f"PREPARATIONS of src/reprise/catalogue/datasets.py; {known(dataset.prepare, PREPARATIONS)}"
         )
     return dataset

@@ -9,13 +9,20 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from reprise.catalogue.spec import DatasetSpec, how_to_fetch
 from reprise.data.checksums import mismatch
 from reprise.data.corpus import Corpus
 from reprise.data.options import resolve
-from reprise.data.spec import DatasetSpec, how_to_fetch
 from reprise.errors import UserError, known, shortened
 
-_REMEDY = "name one of PREPARATIONS of src/reprise/data/registry.py"
+_REMEDY = "name one of PREPARATIONS of src/reprise/catalogue/datasets.py"
+
+
+FOLDERS = ("text", "treebank", "pairs", "synthetic")
+
+
+def _has(folder: str, module: str) -> bool:
+    return (Path(__file__).parent / folder / f"{module}.py").is_file()
 
 
 def prepare_corpus(dataset: DatasetSpec, options: Mapping[str, Any], raw_root: Path, path: Path) -> Corpus:
@@ -43,7 +50,7 @@ def prepare_corpus(dataset: DatasetSpec, options: Mapping[str, Any], raw_root: P
     if difference:
         raise UserError(
             f"config/config.yaml: key datasets.{dataset.name}.expected.{difference}; correct the entry, or what "
-            f"src/reprise/data/{dataset.prepare}.py makes"
+            f"src/{module.__name__.replace('.', '/')}.py makes"
         )
     corpus = Corpus(
         name=dataset.name,
@@ -65,7 +72,10 @@ def prepare_corpus(dataset: DatasetSpec, options: Mapping[str, Any], raw_root: P
 
 def preparation(dataset: DatasetSpec) -> ModuleType:
     """The module with the dataset's `OPTIONS` and `prepare`; UserError if there is none."""
-    name = f"reprise.data.{dataset.prepare}"
+    name = next(
+        (f"reprise.data.{folder}.{dataset.prepare}" for folder in FOLDERS if _has(folder, dataset.prepare)),
+        f"reprise.data.{dataset.prepare}",
+    )
     place = f"config/config.yaml: key datasets.{dataset.name}.prepare: {dataset.prepare!r}"
     if not re.fullmatch(r"[a-z][a-z0-9_]*", dataset.prepare):
         raise UserError(f"{place} is not the name of a module; {_REMEDY}")

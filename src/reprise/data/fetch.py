@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 
+from reprise.catalogue.spec import DatasetSpec, FileSpec
 from reprise.data.archives import NO_ROOM, take_member
 from reprise.data.checksums import mismatch
 from reprise.data.progress import progress
-from reprise.data.spec import DatasetSpec, FileSpec
 from reprise.errors import UserError
 from reprise.files import atomic_path
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from reprise.config.resolved import Resolved
-from reprise.devices import processor
 from reprise.errors import UserError
 from reprise.files import write_json
+from reprise.records.resolved import Resolved
+from reprise.training.devices import processor
 
 CACHE = Path("build/estimates.json")
 CALIBRATION_SECONDS = 2.0

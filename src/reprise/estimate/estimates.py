@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from reprise.config.resolved import Resolved
 from reprise.errors import UserError
 from reprise.estimate.calibration import read_cache, write_cache
 from reprise.estimate.finished import on_cpu, ran_here, records_of
 from reprise.estimate.gpu_model import Gpu, seconds_of_stack
 from reprise.estimate.other_tiers import by_id, paced
+from reprise.records.resolved import Resolved
 from reprise.training.stack_plan import stack_key
 
 _SLACK = 3.0

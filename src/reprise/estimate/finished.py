@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from reprise.config.resolved import Resolved
-from reprise.devices import processor
 from reprise.files import is_there
-from reprise.training.record import read_record
+from reprise.records.record import read_record
+from reprise.records.resolved import Resolved
+from reprise.training.devices import processor
 
 
 def records_of(experiment: Resolved, root: Path) -> list[dict[str, Any]]:

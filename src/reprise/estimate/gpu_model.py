@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from reprise.config.resolved import Resolved
 from reprise.data.corpus import Corpus
 from reprise.models.sizes import first_order_parameters, gso_parameters
+from reprise.records.resolved import Resolved
 
 KERNEL_SECONDS = 2e-6
 """From one kernel of a replayed graph to the next that waits for it: a common figure of recent GPUs."""

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from reprise.config.resolved import Resolved
 from reprise.estimate.finished import on_cpu, records_of
+from reprise.records.resolved import Resolved
 
 _LENGTHS = ("max_epochs", "steps")
 """Options that only say when a training ends; the most units of work that it takes."""

@@ -1,4 +1,4 @@
-"""How often a language model finds the agreeing form more probable: the pairs of `reprise.data.agreement`, judged.
+"""How often a language model finds the agreeing form more probable: the pairs of `agreement`, judged.
 
 The log-probabilities of both forms are taken after the words before them; a form that only equals the other one counts
 half. What is reported is a share for every group of pairs, and beside it the share that the more frequent form alone,

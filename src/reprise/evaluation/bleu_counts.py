@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from reprise.data.mteval import words_13a
+from reprise.data.pairs.mteval import words_13a
 
 ORDER = 4
 TOKENISATION = "13a"

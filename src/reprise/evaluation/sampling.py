@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reprise.models.stacked_lstm import StackedLSTM
-from reprise.training import counters
+from reprise import counters
+from reprise.models.deep_lstm import StackedLSTM
 
 Decoder = Literal["sample", "argmax"]
 

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from reprise.data.books import words_of
+from reprise.data.text.books import words_of
 
 _STOP = re.compile(r"\.(?=..)", re.DOTALL)
 _STOP_AND_CAPITAL = re.compile(r"\. [^\W\d_]")

@@ -25,7 +25,6 @@ from typing import Any
 
 from reprise.config.claims import Claim
 from reprise.config.project import PAPERS, Project
-from reprise.config.resolved import Resolved
 from reprise.config.schema import Paper
 from reprise.errors import UserError, known
 from reprise.evidence.alternatives import alternatives, renamed
@@ -37,6 +36,7 @@ from reprise.evidence.runs import Runs, load_runs
 from reprise.evidence.unit_audit import in_unit
 from reprise.evidence.verdicts import CONTRADICTED, NOT_TESTED
 from reprise.evidence.wording import listed
+from reprise.records.resolved import Resolved
 
 _DIGITS = 6
 

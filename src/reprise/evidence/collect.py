@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from reprise.config.resolved import Resolved
 from reprise.evidence.counted import is_over_tokens
 from reprise.evidence.numbers import numbers_of
 from reprise.files import is_there, json_text, write_atomically
-from reprise.training.record import read_record
+from reprise.records.record import read_record
+from reprise.records.resolved import Resolved
 
 KEYS = ("paper", "experiment", "variant", "replica", "seed", "fold", "split", "metric", "value", "unit", "n")
 KEYS += ("parameters", "device", "engine", "seconds", "status", "config_hash")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reprise.config.resolved import Resolved
-from reprise.config.wording import worded
-from reprise.data.registry import PREPARATIONS
-from reprise.training import PROTOCOLS
+from reprise.catalogue.datasets import PREPARATIONS
+from reprise.catalogue.protocols import PROTOCOLS
+from reprise.catalogue.wording import worded
+from reprise.records.resolved import Resolved
 
 
 def counted_by(experiment: Resolved, preparations: Mapping[str, str]) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from reprise.evaluation.units import derived
 from reprise.evidence.bleu import bleu_rows
 from reprise.evidence.letters import letter_rows
+from reprise.units import derived
 
 
 def numbers_of(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reprise.config.resolved import Resolved
 from reprise.config.schema import Experiment, Scalar
 from reprise.evidence.runs import Runs
 from reprise.evidence.wording import listed, number
+from reprise.records.resolved import Resolved
 
 _SECTIONS = ("training", "model", "data")
 COUNTED = {

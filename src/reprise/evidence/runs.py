@@ -6,16 +6,16 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from reprise.catalogue.protocols import PROTOCOLS
 from reprise.config.claims import Term
 from reprise.config.project import Project
-from reprise.config.resolved import Resolved
 from reprise.config.schema import Experiment, Paper, Reported
-from reprise.data.character_lines import VALIDATION
-from reprise.evaluation.units import convert
+from reprise.data.text.character_lines import VALIDATION
 from reprise.evidence.numbers import numbers_of
 from reprise.files import is_there
-from reprise.training import PROTOCOLS
-from reprise.training.record import read_record
+from reprise.records.record import read_record
+from reprise.records.resolved import Resolved
+from reprise.units import convert
 
 Quantity = tuple[str, str]
 """A metric and its split."""
@@ -57,13 +57,17 @@ class Replica:
 
 @dataclass(frozen=True)
 class Runs:
-    """An experiment or variant in one tier, and the replicas of it that are there."""
+    """An experiment or variant in one tier, and the replicas of it that are there.
+
+    `compared` marks replicas that were picked to be as many as another reading has: they are a reading of their own.
+    """
 
     name: str
     title: str
     resolved: Resolved | None
     entry: Experiment
     replicas: list[Replica] = field(default_factory=list)
+    compared: str = ""
 
     @property
     def finished(self) -> list[Replica]:
@@ -75,7 +79,9 @@ class Runs:
 
     @property
     def family(self) -> tuple[str, ...] | None:
-        return family_of(self.resolved)
+        """What varies alike from replica to replica: model, dataset and task under one reading ("" is as chosen)."""
+        found = family_of(self.resolved)
+        return found and (*found, self.compared or self.name.partition("@")[2])
 
     @property
     def exact(self) -> bool:
@@ -158,7 +164,7 @@ def load_runs(project: Project, experiments: Iterable[Resolved]) -> dict[str, di
 
     What the tier does not run has neither a configuration nor replicas. A claim about a point of a curve asks for
     "<metric>@<step>", or "<metric>@epoch=<epoch>" on another axis: replicas have it among their metrics.
-    Errors: as of `reprise.training.record.read_record`.
+    Errors: as of `reprise.records.record.read_record`.
     """
     asked = {paper_id: _points(paper) for paper_id, paper in project.papers.items()}
     found: dict[str, dict[str, Runs]] = {

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from reprise.config.claims import Claim, UnitQuestion
-from reprise.evaluation.units import Unit, convert
 from reprise.evidence.runs import Quantity, Runs
 from reprise.evidence.verdicts import INCONCLUSIVE, NOT, REPRODUCED, Covered, Decision, everything
 from reprise.evidence.wording import number, percent, plural
+from reprise.units import Unit, convert
 
 CLEAR = 2.0
 """A unit fits if the numbers are off by less than half as much (in logarithms) as under the other."""

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from reprise.kernels.readable import take_state
+from reprise.engines.readable import take_state
 from reprise.kernels.stacked_programs import Programs
 
 

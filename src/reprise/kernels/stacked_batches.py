@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from reprise.data.corpus import Split
-from reprise.kernels.packing import in_batches, shares
+from reprise.engines.gso.packing import in_batches, shares
 
 STEPS = 16
 """Steps of a chunk."""

@@ -14,14 +14,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from reprise import counters
 from reprise.kernels.stacked import check_alike, kind_of
 from reprise.kernels.stacked_masks import uniform32_of
 from reprise.kernels.stacked_one_hot import OneHotTable
 from reprise.kernels.stacked_recurrent import GatesThroughTime
 from reprise.kernels.stacked_steps import SteppedStack
 from reprise.kernels.stacked_tensorflow_rmsprop import Law, StackedTensorFlowRMSProp
-from reprise.models.stacked_lstm import StackedLSTM
-from reprise.training import counters
+from reprise.models.deep_lstm import StackedLSTM
 
 
 class StackedBooks(SteppedStack):

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reprise.kernels.loglinear_classes import Classes
+from reprise.engines.loglinear.classes import Classes
 from reprise.models.lexicon import Features
 from reprise.models.loglinear import LogLinearRNN
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reprise.kernels.packed_terms import unsuitable
+from reprise.engines.gso.terms import unsuitable
 from reprise.kernels.stacked import Stack, check_alike, kind_of
 from reprise.kernels.stacked_adam import StackedAdam
 from reprise.kernels.stacked_batches import STEPS, LineBatches, LineReader

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reprise.training import counters
+from reprise import counters
 
 
 class StackedMasks:

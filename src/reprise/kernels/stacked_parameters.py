@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from reprise.kernels.readable import take_state
+from reprise.engines.readable import take_state
 from reprise.models.gated import GatedLanguageModel
 
 _ROW = 256

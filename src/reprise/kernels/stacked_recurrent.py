@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from reprise.kernels.layerwise_recurrence import PHI
+from reprise.engines.books.recurrence import PHI
 
 
 class TanhThroughTime:

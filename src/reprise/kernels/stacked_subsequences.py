@@ -12,12 +12,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from reprise.engines.rntn.subsequences import Subsequences
 from reprise.kernels.stacked import Stack, check_alike
 from reprise.kernels.stacked_masks import StackedMasks
 from reprise.kernels.stacked_output import StackedOutput
 from reprise.kernels.stacked_rntn import WordTable, recurrences_of
 from reprise.kernels.stacked_text import DeviceText, Rows, Stage
-from reprise.kernels.subsequences import Subsequences
 
 CAPACITY = 4096
 """Words that are staged at a time."""

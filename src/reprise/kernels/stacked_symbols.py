@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import torch
 from torch import Tensor
 
-from reprise.kernels.packed_terms import Terms, terms_by_name
+from reprise.engines.gso.terms import Terms, terms_by_name
 from reprise.kernels.stacked_batches import STEPS
 from reprise.kernels.stacked_programs import shaped
 from reprise.models.gso import SymbolModel

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from reprise.kernels.packed_terms import gradients_by_name
+from reprise.engines.gso.terms import gradients_by_name
 from reprise.kernels.stacked_batches import STEPS
 from reprise.kernels.stacked_programs import shaped
 from reprise.kernels.stacked_symbols import StackedSymbols

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from reprise.engines.rntn.subsequences import Subsequences
 from reprise.kernels.stacked_masks import StackedMasks, ladder_of
 from reprise.kernels.stacked_programs import shaped
-from reprise.kernels.subsequences import Subsequences
 
 
 class Rows(NamedTuple):

@@ -13,7 +13,7 @@ from itertools import count
 import torch
 from torch import Tensor
 
-from reprise.kernels.gated_step import share_of_one_word
+from reprise.engines.gated_step import share_of_one_word
 from reprise.kernels.stacked import Stack, check_alike
 from reprise.kernels.stacked_masks import StackedMasks, ladder_of
 from reprise.kernels.stacked_matrices import window_blocks

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from reprise.models import MODELS
+from reprise.catalogue.models import MODELS
 from reprise.models.gso import SymbolModel
 
 BETWEEN_STATES = ("A", "C", "E", "W")

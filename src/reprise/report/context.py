@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from reprise.catalogue.displays import of_experiments
 from reprise.config.project import PAPERS, Project
-from reprise.config.resolved import Resolved
 from reprise.config.schema import Dataset, Display, Experiment, Paper, Reported
 from reprise.config.tiers import FULL
-from reprise.data import ldc_wsj
+from reprise.data.text import ldc_wsj
 from reprise.errors import UserError
 from reprise.evidence.runs import trains
+from reprise.records.resolved import Resolved
 from reprise.report.collected import CURVE_COLUMNS, METRIC_COLUMNS, read_claims, read_collected, read_samples
-from reprise.report.registry import of_experiments
 from reprise.report.replicas import Replicas
 
 NOT_RUN = "not run at this tier"

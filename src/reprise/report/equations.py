@@ -8,7 +8,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from reprise.models import MODELS
+from reprise.catalogue.models import MODELS
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from reprise.config.resolved import Resolved
 from reprise.evidence.names import name_of
 from reprise.evidence.statistics import clopper_pearson
+from reprise.records.resolved import Resolved
 from reprise.report import rounding
 from reprise.report.context import Context
 from reprise.report.spreads import measured

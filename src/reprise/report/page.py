@@ -13,8 +13,8 @@ from markupsafe import Markup
 
 from reprise.config.displays import Entry, entries
 from reprise.config.project import Project
-from reprise.config.resolved import Resolved
 from reprise.files import write_atomically
+from reprise.records.resolved import Resolved
 from reprise.report import assumptions, criteria, facts, interactive, overview, rounding
 from reprise.report.context import NOT_RUN, Context, of_experiment
 from reprise.report.equations import equation

@@ -19,7 +19,7 @@ def find_function(kind: str, name: str) -> Callable[..., Any]:
 
     Errors: `UserError` where there is none, or a package that it needs is not installed.
     """
-    where = f"src/reprise/report/registry.py: key {kind.upper()}[{name!r}]"
+    where = f"src/reprise/catalogue/displays.py: key {kind.upper()}[{name!r}]"
     with report_packages("render"):
         drawn: Callable[..., Any] = load(f"reprise.report.{kind}.{name.replace('.', ':', 1)}", where)
     return drawn

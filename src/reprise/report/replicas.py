@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from reprise.config.resolved import Resolved
 from reprise.config.schema import Experiment
 from reprise.evidence.runs import Quantity, Replica, Runs
+from reprise.records.resolved import Resolved
 
 
 class Replicas:

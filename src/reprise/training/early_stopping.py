@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from reprise.training.protocol import Diverged, Outcome
+from reprise.records.record import Outcome
+from reprise.training.protocol import Diverged
 
 SPLITS = ("train", "valid", "test1", "test2")
 BOTH, TESTS = "tests", ("test1", "test2")

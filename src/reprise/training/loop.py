@@ -14,16 +14,16 @@ from typing import Any
 
 import torch
 
-from reprise.config.resolved import Resolved
+from reprise.catalogue.protocols import PROTOCOLS
+from reprise.checks import run_check
 from reprise.errors import Interrupted, UserError, report_memory
-from reprise.evaluation.checks import run_check
 from reprise.files import is_there
-from reprise.training import PROTOCOLS
+from reprise.records.record import Outcome, make_record, read_record, write_record
+from reprise.records.resolved import Resolved
 from reprise.training.checkpoint import CheckpointFile
 from reprise.training.locks import replica_lock
 from reprise.training.progress import TrainingProgress
-from reprise.training.protocol import Diverged, Outcome, Training, build_training
-from reprise.training.record import make_record, read_record, write_record
+from reprise.training.protocol import Diverged, Training, build_training
 from reprise.training.run_facts import run_facts
 from reprise.training.stack_environment import prepare_environment
 

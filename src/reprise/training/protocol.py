@@ -5,34 +5,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 import torch
 
-from reprise.config.resolved import Resolved
+from reprise.catalogue.models import ModelRefused
+from reprise.catalogue.protocols import PROTOCOLS
 from reprise.data.corpus import SENTENCE_END, Corpus
 from reprise.errors import UserError
-from reprise.models import ModelRefused
+from reprise.records.record import Outcome
+from reprise.records.resolved import Resolved
 from reprise.registered import load
-from reprise.training import PROTOCOLS
 
 _SPLITS = ("train", "valid", "test")
-
-
-@dataclass
-class Outcome:
-    """What one replica measured.
-
-    metrics: {split, metric, value, unit, n} each; n counts what `value` is a mean over.
-    curves: {split, metric, unit, axis, x, y} each, x and y lists of equal length.
-    samples: texts that the model wrote, each with the step and the way it was drawn.
-    """
-
-    metrics: list[dict[str, Any]] = field(default_factory=list)
-    curves: list[dict[str, Any]] = field(default_factory=list)
-    samples: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Diverged(Exception):
@@ -69,7 +55,7 @@ def build_training(
 ) -> Training:
     """The training that `resolved.config` names, before its first step."""
     protocol = resolved.config["training"]["protocol"]
-    made = load(PROTOCOLS[protocol].target, f"src/reprise/training/__init__.py: key PROTOCOLS[{protocol!r}]")
+    made = load(PROTOCOLS[protocol].target, f"src/reprise/catalogue/protocols.py: key PROTOCOLS[{protocol!r}]")
     with told_of(resolved):
         return made(resolved.config, replica, corpus, engine, device)
 

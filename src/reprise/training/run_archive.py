@@ -12,10 +12,10 @@ import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
 
-from reprise.config.resolved import Resolved
 from reprise.errors import UserError
 from reprise.files import is_there, write_atomically
-from reprise.training.record import parse_record, write_record
+from reprise.records.record import parse_record, write_record
+from reprise.records.resolved import Resolved
 
 LARGEST = 16_000_000
 """Bytes of an archive above which it is said that it is large, and of a member above which none is believed."""

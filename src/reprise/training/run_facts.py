@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 import reprise
-from reprise.devices import processor
+from reprise.training.devices import processor
 
 
 def run_facts(engine: str, device: torch.device, wall_seconds: float, resumed: int) -> dict[str, Any]:

@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from reprise.evaluation.units import perplexity
-from reprise.training.protocol import Diverged, Outcome
+from reprise.records.record import Outcome
+from reprise.training.protocol import Diverged
+from reprise.units import perplexity
 
 SPLITS = ("train", "valid", "test")
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import torch
 
-from reprise.config.resolved import Resolved
 from reprise.errors import Interrupted, UserError
 from reprise.kernels.stacked_programs import out_of_memory
+from reprise.records.resolved import Resolved
 from reprise.refusals import left_out
 from reprise.training.locks import replica_lock
 from reprise.training.loop import Job, pause_before_a_save, seconds_between_saves

@@ -11,12 +11,12 @@ import torch
 from torch import nn
 
 from reprise.data.corpus import Corpus
-from reprise.kernels.layerwise import AutogradEngine
+from reprise.engines.books.layerwise import AutogradEngine
 from reprise.kernels.stacked_books import StackedBooks
 from reprise.kernels.stacked_tensorflow_rmsprop import Law
-from reprise.models.stacked_lstm import StackedLSTM
-from reprise.training.book_course import BookCourse, first_model
+from reprise.models.deep_lstm import StackedLSTM
 from reprise.training.loop import Job
+from reprise.training.protocols.books_course import BookCourse, first_model
 from reprise.training.rmsprop import FIRST_MEAN_SQUARES, TensorFlowRMSProp, clip_by_global_norm
 from reprise.training.stack_check import Made, different, hold, numbers_of
 from reprise.training.stack_member import Member

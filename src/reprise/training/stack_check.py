@@ -16,14 +16,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from reprise.kernels import gated
-from reprise.kernels.reference import ReferenceEngine
+from reprise import counters
+from reprise.engines.gated import choose as gated
+from reprise.engines.rntn.reference import ReferenceEngine
+from reprise.engines.rntn.subsequences import Subsequences
 from reprise.kernels.stacked_subsequences import StackedSubsequences
 from reprise.kernels.stacked_text import DeviceText
 from reprise.kernels.stacked_windows import StackedWindows, WindowText
-from reprise.kernels.subsequences import Subsequences
 from reprise.models.gated import GatedLanguageModel, Masks
-from reprise.training import counters
 from reprise.training.protocol import dtype_of
 from reprise.training.stack_member import Member
 

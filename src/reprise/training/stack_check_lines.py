@@ -8,9 +8,9 @@ import torch
 from torch import nn
 
 from reprise.data.corpus import Split
-from reprise.kernels.gated_step import clipped
-from reprise.kernels.packed_reference import PaddedEngine
-from reprise.kernels.packing import pack
+from reprise.engines.gated_step import clipped
+from reprise.engines.gso.packing import pack
+from reprise.engines.gso.reference import PaddedEngine
 from reprise.kernels.stacked_batches import LineBatches
 from reprise.kernels.stacked_lines import StackedLines
 from reprise.training.stack_check import Made, different, hold

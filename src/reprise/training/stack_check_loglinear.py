@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from reprise.kernels.loglinear import ReferenceEngine
+from reprise.engines.loglinear.choose import ReferenceEngine
 from reprise.kernels.stacked_loglinear import StackedLogLinear
 from reprise.kernels.stacked_loglinear_text import WindowPieces
 from reprise.training.stack_check import Made, different, hold

@@ -14,9 +14,10 @@ from reprise.kernels.stacked import Stack
 from reprise.kernels.stacked_subsequences import StackedSubsequences
 from reprise.kernels.stacked_text import DeviceText
 from reprise.kernels.stacked_windows import StackedWindows, WindowText
-from reprise.training import batched_sgd, subsequence_sgd
 from reprise.training.loop import Job
 from reprise.training.protocol import load_words
+from reprise.training.protocols import gated as batched_sgd
+from reprise.training.protocols import rntn as subsequence_sgd
 from reprise.training.schedule import HalvingSchedule
 from reprise.training.stack_books import BookFamily
 from reprise.training.stack_check import check_subsequences, check_windows, numbers_of

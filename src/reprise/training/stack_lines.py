@@ -12,11 +12,11 @@ import torch
 from torch import nn
 
 from reprise.data.corpus import Corpus
-from reprise.kernels.packing import by_length
+from reprise.engines.gso.packing import by_length
 from reprise.kernels.stacked_batches import LineBatches
 from reprise.kernels.stacked_lines import Room, StackedLines
-from reprise.training.line_course import LineCourse, first_model
 from reprise.training.loop import Job
+from reprise.training.protocols.gso_course import LineCourse, first_model
 from reprise.training.stack_check import numbers_of
 from reprise.training.stack_check_lines import BATCHES, check_lines
 from reprise.training.stack_line_epochs import StackLineEpochs

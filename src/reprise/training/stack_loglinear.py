@@ -22,12 +22,12 @@ from reprise.kernels.stacked_loglinear import Room, StackedLogLinear
 from reprise.kernels.stacked_loglinear_text import WindowPieces
 from reprise.models.lexicon import Lexicon
 from reprise.training.loop import Job
+from reprise.training.protocols.loglinear_course import END, EPOCH, WindowCourse, initial_model
 from reprise.training.stack_check import numbers_of
 from reprise.training.stack_check_loglinear import check_loglinear
 from reprise.training.stack_member import Member
 from reprise.training.stack_window_epochs import StackWindowEpochs
 from reprise.training.stack_window_texts import StackWindowTexts
-from reprise.training.window_course import END, EPOCH, WindowCourse, initial_model
 
 
 class LogLinearFamily:

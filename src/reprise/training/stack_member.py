@@ -10,10 +10,10 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from reprise.records.record import Outcome, make_record, write_record
 from reprise.training.checkpoint import CheckpointFile
 from reprise.training.loop import Job
-from reprise.training.protocol import Diverged, Outcome
-from reprise.training.record import make_record, write_record
+from reprise.training.protocol import Diverged
 from reprise.training.run_facts import run_facts
 from reprise.training.schedule import SPLITS
 

@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from reprise.data.palindromes import DIGITS, palindromes
-from reprise.kernels.sequence import AutogradEngine
+from reprise.data.synthetic.palindromes import DIGITS, palindromes
+from reprise.engines.palindromes.native import AutogradEngine
 from reprise.kernels.stacked_palindromes import StackedPalindromes
 from reprise.training.loop import Job
-from reprise.training.palindrome_course import PalindromeCourse, first_model
 from reprise.training.protocol import generator_for
+from reprise.training.protocols.palindromes_course import PalindromeCourse, first_model
 from reprise.training.stack_check import Made, different, hold, numbers_of
 from reprise.training.stack_member import Member
 from reprise.training.stack_steps import ROUND, StackSteps

@@ -13,10 +13,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import TypeVar
 
-from reprise.config.resolved import Resolved
 from reprise.errors import UserError
 from reprise.files import is_there
-from reprise.training.record import read_record
+from reprise.records.record import read_record
+from reprise.records.resolved import Resolved
 
 T = TypeVar("T")
 

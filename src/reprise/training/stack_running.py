@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from reprise.config.resolved import Resolved
 from reprise.errors import UserError
+from reprise.records.resolved import Resolved
 from reprise.training.checkpoint import CheckpointFile
 from reprise.training.loop import Job
 from reprise.training.protocol import told_of

@@ -12,11 +12,11 @@ from typing import Any
 
 from torch import Tensor
 
-from reprise.config.resolved import Resolved
+from reprise.records.resolved import Resolved
 from reprise.training.protocol import Diverged
+from reprise.training.protocols.step_course import StepCourse
 from reprise.training.stack_member import Member
 from reprise.training.stack_training import StackTraining
-from reprise.training.step_course import StepCourse
 
 ROUND = 256
 """The most steps of a round."""

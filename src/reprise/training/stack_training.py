@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from reprise.config.resolved import Resolved
 from reprise.kernels.stacked import Stack
+from reprise.records.resolved import Resolved
 from reprise.training.stack_member import Member
 
 Say = Callable[[str], None]

@@ -12,10 +12,10 @@ from typing import Any
 
 import torch
 
-from reprise.kernels.loglinear import HandEngine
+from reprise.engines.loglinear.choose import HandEngine
+from reprise.training.protocols.loglinear_course import END, EPOCH
 from reprise.training.stack_batches import StackBatches
 from reprise.training.stack_member import Member
-from reprise.training.window_course import END, EPOCH
 
 _PIECE = 8
 """Batches of a piece of work."""

@@ -9,8 +9,8 @@ import numpy as np
 from reprise.data.corpus import Corpus
 from reprise.evaluation.agreement import Pairs
 from reprise.kernels.stacked_loglinear_text import Shape, WindowPieces
-from reprise.training.window_course import END, EPOCH
-from reprise.training.window_text import READING, SlidingWindows, Streams
+from reprise.training.protocols.loglinear_course import END, EPOCH
+from reprise.training.protocols.loglinear_text import READING, SlidingWindows, Streams
 
 
 class StackWindowTexts:

@@ -11,8 +11,8 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from reprise.config.resolved import Resolved
 from reprise.errors import Interrupted, UserError
+from reprise.records.resolved import Resolved
 from reprise.refusals import left_out
 from reprise.training.loop import Job, run_job, stop_signal
 

@@ -1,7 +1,7 @@
 """Figures.
 
 A function `name(context, figure_id, options) -> Figure` in a module here is `module.name` in a paper's file and in
-`reprise.report.registry`, which says what `options` hold.
+`reprise.catalogue.displays`, which says what `options` hold.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from reprise.data.character_lines import LONG
+from reprise.data.text.character_lines import LONG
 from reprise.report import figures, style
 from reprise.report.context import Context
 from reprise.report.gso import CHARACTER, TOKEN, astray, by_fold, on_equal_folds

@@ -11,11 +11,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from reprise.errors import UserError, known
-from reprise.evaluation.units import perplexity
 from reprise.evidence.names import name_of
 from reprise.report import figures, style
 from reprise.report.context import Context
 from reprise.report.measured import unit_words
+from reprise.units import perplexity
 
 _LOOKS = [
     {"color": style.BLUE, "marker": "o", "linestyle": "-"},

@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from reprise.data.name_lengths import FIXED, SENTENCE_2
-from reprise.evaluation.units import perplexity
+from reprise.data.synthetic.name_lengths import FIXED, SENTENCE_2
 from reprise.report import figures, style
 from reprise.report.context import Context
+from reprise.units import perplexity
 
 _LOOKS = [
     {"color": style.BLUE, "marker": "o", "linestyle": "-"},

@@ -1,7 +1,7 @@
 """Tables.
 
 A function `name(context, table_id, options) -> Table` in a module here is `module.name` in a paper's file and in
-`reprise.report.registry`, which says what `options` hold.
+`reprise.catalogue.displays`, which says what `options` hold.
 A table holds raw numbers; they are rounded where they are shown. The CSV has the numbers in full, Markdown
 and HTML the same rows as people read them.
 """

@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 
 from reprise.errors import UserError
-from reprise.evaluation.units import bits
 from reprise.report import reductions, verdicts
 from reprise.report.context import Context, of_experiment
 from reprise.report.gso import CHARACTER, astray, by_fold, corpora, paired
@@ -17,6 +16,7 @@ from reprise.report.rounding import NONE, deviation, fixed, integer, mean, sprea
 from reprise.report.spreads import INTERVAL, deviations, difference_reach, meaning, measured, noted
 from reprise.report.tables import Column, Table
 from reprise.report.words import replicas
+from reprise.units import bits
 
 _MODELS = {"gso": "general", "first-order": "first-order RNN", "mi-rnn": "general MI-RNN"}
 _BITS, _BY_LINE = "bits_per_character", "cross_entropy_per_character_macro"

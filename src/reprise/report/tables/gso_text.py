@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from reprise.data.character_lines import LONG
+from reprise.data.text.character_lines import LONG
 from reprise.errors import UserError
 from reprise.evaluation.line_losses import SHOWN_LINES
 from reprise.report import reductions

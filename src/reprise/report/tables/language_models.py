@@ -7,13 +7,13 @@ from typing import Any
 
 import pandas as pd
 
-from reprise.evaluation.units import perplexity as to_perplexity
 from reprise.evidence.wording import listed
 from reprise.report import reductions, spreads, verdicts
 from reprise.report.context import Context, of_experiment
 from reprise.report.rounding import fixed, integer, mean, spread
 from reprise.report.tables import Column, Table
 from reprise.report.words import replicas
+from reprise.units import perplexity as to_perplexity
 
 _ASTRAY = 1.5
 """A validation perplexity of so many times an earlier one is no noise."""

@@ -8,15 +8,15 @@ from typing import Any
 
 import pandas as pd
 
-from reprise.data.name_lengths import FIXED, SENTENCE_2
+from reprise.data.synthetic.name_lengths import FIXED, SENTENCE_2
 from reprise.errors import UserError, known
-from reprise.evaluation.units import perplexity
 from reprise.report import reductions, verdicts
 from reprise.report.context import Context, of_experiment
 from reprise.report.rounding import NONE, fixed, integer, mean, significant, spread
 from reprise.report.spreads import INTERVAL, measured, noted, passes
 from reprise.report.tables import Column, Table
 from reprise.report.words import counted, replicas, replicas_or_absence, settings
+from reprise.units import perplexity
 
 _QUANTITIES = {
     "cross_entropy": ("perplexity", perplexity),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from reprise.data.phrases import CHANGES, PHRASES, metric_of
+from reprise.data.synthetic.phrases import CHANGES, PHRASES, metric_of
 from reprise.report import reductions, verdicts
 from reprise.report.context import Context
 from reprise.report.rounding import NONE, fixed, integer, mean, spread

@@ -8,13 +8,13 @@ from typing import Any
 import pandas as pd
 
 from reprise.errors import UserError, known
-from reprise.evaluation.units import perplexity
 from reprise.report import verdicts
 from reprise.report.context import Context, of_experiment
 from reprise.report.rounding import NONE, fixed, integer, mean, spread
 from reprise.report.spreads import INTERVAL, deviations, meaning, measured
 from reprise.report.tables import Column, Table
 from reprise.report.words import instead, replicas
+from reprise.units import perplexity
 
 METRIC, BEST = "cross_entropy", "cross_entropy_best"
 SHOWN = {"train": "Train", "test1": "Test1", "test2": "Test2"}

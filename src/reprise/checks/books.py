@@ -1,0 +1,49 @@
+"""Document 002, part 2: what dividing the logits by a temperature below one does to the diversity of samples."""
+
+from __future__ import annotations
+
+import torch
+
+from reprise.checks import Finding
+from reprise.evaluation.sampling import entropy
+
+TEMPERATURE = 0.8
+_CASES, _SYMBOLS = 1000, 72
+
+
+def temperature_raises_entropy() -> list[Finding]:
+    """Question 2.1 as it says: logits scaled "to encourage more diversity" (by 1 / 0.8 in the author's code).
+
+    The error is the largest fall of the entropy, H(l) - H(l / 0.8), over random logits; 0 if it never falls.
+    """
+    logits = _logits()
+    fall = (entropy(logits) - entropy(logits / TEMPERATURE)).clamp_(min=0)
+    return [Finding("H(l / 0.8) >= H(l)", fall.max().item(), _CASES, unit="nats")]
+
+
+def temperature_lowers_entropy() -> list[Finding]:
+    """Set right: dH(b l)/db = - b Var(l) under softmax(b l), never above 0, so that b = 1 / 0.8 lowers the entropy.
+
+    The slope against automatic differentiation, and the largest rise of the entropy, H(l / 0.8) - H(l).
+    """
+    logits = _logits()
+    b = torch.full((_CASES,), 1 / TEMPERATURE, dtype=torch.float64, requires_grad=True)
+    scaled = b[:, None] * logits
+    (slope,) = torch.autograd.grad(entropy(scaled).sum(), b)
+    with torch.no_grad():
+        p = torch.softmax(scaled, 1)
+        mean = (p * logits).sum(1, keepdim=True)
+        expected = -b * (p * (logits - mean) ** 2).sum(1)
+        error = ((slope - expected).norm() / expected.norm()).item()
+        rise = (entropy(scaled) - entropy(logits)).clamp_(min=0).max().item()
+    return [
+        Finding("dH(b l)/db = - b Var(l)", error, _CASES),
+        Finding("H(l / 0.8) <= H(l)", rise, _CASES, unit="nats"),
+    ]
+
+
+def _logits() -> torch.Tensor:
+    """Logits of as many symbols as the English book has, from flat to steep, float64."""
+    generator = torch.Generator().manual_seed(3)
+    logits = torch.randn(_CASES, _SYMBOLS, generator=generator, dtype=torch.float64)
+    return logits * torch.linspace(0.1, 5.0, _CASES, dtype=torch.float64)[:, None]

@@ -1,0 +1,202 @@
+"""Document 000: which models are cases of which, and its two products of Jacobians, against autograd in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from reprise.checks import Finding
+from reprise.models import sizes
+from reprise.models.gso import GSO, FirstOrder, MultiplicativeIntegration, Recurrence
+from reprise.models.second_order import FullTensor, MultiplicativeRNN
+
+_CASES = 20
+_SYMBOLS, _HIDDEN, _RANK, _STEPS, _LINES = 5, 6, 7, 9, 4
+_ACTIVATIONS = ("tanh", "identity")
+
+
+def mrnn_is_the_case_without_e() -> list[Finding]:
+    """Section 3: the mRNN (6) is the general model (9) with E null, and A = Z, B = V, C = W, D = U, f = b."""
+
+    def general(mrnn: MultiplicativeRNN, recurrent_term: bool) -> GSO:
+        model = GSO(_SYMBOLS, _HIDDEN, _RANK, True, recurrent_term, mrnn.activation).double()
+        return _with(model, A=mrnn.Z, B=mrnn.V, C=mrnn.W, D=mrnn.U, f=mrnn.b)  # E, if there, stays 0
+
+    findings = []
+    for name, recurrent_term in (("E left out", False), ("E = 0", True)):
+        models = _random_models(lambda phi: MultiplicativeRNN(_SYMBOLS, _HIDDEN, _RANK, phi), seed=1)
+        errors = [_distance(general(model, recurrent_term), model, x) for model, x in models]
+        findings.append(Finding(name, max(errors), len(errors)))
+    return findings
+
+
+def integration_is_the_constrained_case() -> list[Finding]:
+    """Equations 10 to 12: the general MI-RNN (8) is (9) with A = diag(alpha), D = diag(beta_1) U, E = diag(beta_2) W.
+
+    Besides these the paper's identity needs B = U, C = W and f = b, which it does not print.
+    """
+
+    def general(mi: MultiplicativeIntegration) -> GSO:
+        model = GSO(_SYMBOLS, _HIDDEN, _HIDDEN, True, True, mi.activation).double()
+        A, D, E = torch.diag(mi.alpha), torch.diag(mi.beta_1) @ mi.U, torch.diag(mi.beta_2) @ mi.W  # (10) to (12)
+        return _with(model, A=A, B=mi.U, C=mi.W, D=D, E=E, f=mi.b)
+
+    models = _random_models(lambda phi: MultiplicativeIntegration(_SYMBOLS, _HIDDEN, phi, "general"), seed=2)
+    errors = [_distance(general(model), model, x) for model, x in models]
+    return [Finding("(8) as a case of (9)", max(errors), len(errors))]
+
+
+def full_tensor_by_sufficient_rank() -> list[Finding]:
+    """The full tensor (5) is (9) without first-order terms, of second-order size h V.
+
+    Component (j, k) of B x * C h is x_k h_j, and A holds the tensor: h^T A^(i) x = sum_jk A[i, j, k] h_j x_k.
+    """
+
+    def general(full: FullTensor) -> GSO:
+        pairs = _HIDDEN * _SYMBOLS
+        model = GSO(_SYMBOLS, _HIDDEN, pairs, False, False, full.activation).double()
+        B = torch.eye(_SYMBOLS).repeat(_HIDDEN, 1)  # (hV, V): row (j, k) takes x_k
+        C = torch.eye(_HIDDEN).repeat_interleave(_SYMBOLS, 0)  # (hV, h): row (j, k) takes h_j
+        return _with(model, A=full.A.reshape(_HIDDEN, pairs), B=B, C=C, f=full.b)
+
+    models = _random_models(lambda phi: FullTensor(_SYMBOLS, _HIDDEN, phi), seed=3)
+    errors = [_distance(general(model), model, x) for model, x in models]
+    return [Finding("(5) as a case of (9)", max(errors), len(errors))]
+
+
+def first_order_jacobian_printed() -> list[Finding]:
+    """Equation 4 as printed: dh_t / dh_{t-n+1} is the product over i = t-n .. t of diag(phi'_i) W, n + 1 factors."""
+    return [_first_order("i = t-n .. t", lambda t, n: range(t - n, t + 1))]
+
+
+def first_order_jacobian_corrected() -> list[Finding]:
+    """Equation 4 with the n - 1 factors that lie between the two states, the latest on the left: i = t .. t-n+2."""
+    return [_first_order("i = t .. t-n+2", lambda t, n: range(t, t - n + 1, -1))]
+
+
+def second_order_jacobian_printed() -> list[Finding]:
+    """Equation 13 as printed: dh_t / dh_{t-n} = prod over i = t-n+1 .. t of diag(phi'_i)(E + A diag(B x_i) C)."""
+    return _second_order("i = t-n+1 .. t", lambda t, n: range(t - n + 1, t + 1))
+
+
+def second_order_jacobian_corrected() -> list[Finding]:
+    """Equation 13 with the latest factor on the left: i = t .. t-n+1."""
+    return _second_order("i = t .. t-n+1", lambda t, n: range(t, t - n, -1))
+
+
+def sizes_of_the_budget() -> list[Finding]:
+    """Every size of Table 1 and Figure 1: parameters of the module against the formula, and what it has over 500,000.
+
+    "a larger one": how many models with one more hidden unit would still be within the budget.
+    """
+    models = list(_sized_models())
+    errors = [abs(counted - formula) for counted, formula, _ in models]
+    over = max(0, *(counted - sizes.BUDGET for counted, _, _ in models))
+    larger = sum(count <= sizes.BUDGET for _, _, count in models)
+    return [
+        Finding("module against formula", float(max(errors)), len(models), unit="parameters"),
+        Finding("over the budget", float(over), len(models), unit="parameters"),
+        Finding("a larger one within the budget", float(larger), len(models), unit="models"),
+    ]
+
+
+def _sized_models() -> Iterator[tuple[int, int, int]]:
+    """Parameters counted on the module, those by the formula, and by the formula with one more hidden unit."""
+    table = [("1", 27, D, E) for D in (True, False) for E in (True, False)]
+    figure = [(ratio, symbols, False, False) for symbols in (27, 703) for ratio in sizes.RATIOS]
+    for ratio, *rest in table + figure:
+        h, m = sizes.gso_sizes(ratio, *rest)
+        more = h + 1, sizes.second_order_size(h + 1, Fraction(ratio))
+        yield (
+            _count(GSO, rest[0], h, m, *rest[1:], "tanh"),
+            *(sizes.gso_parameters(*hm, *rest) for hm in ((h, m), more)),
+        )
+    h = sizes.first_order_size(27)
+    yield _count(FirstOrder, 27, h, "tanh"), *(sizes.first_order_parameters(n, 27) for n in (h, h + 1))
+    h, form = sizes.integration_size(27, "general"), "general"
+    counted = _count(MultiplicativeIntegration, 27, h, "tanh", form)
+    yield counted, *(sizes.integration_parameters(n, 27, form) for n in (h, h + 1))
+
+
+def _count(model: type[Recurrence], *arguments: Any) -> int:
+    with torch.device("meta"):
+        return sum(p.numel() for p in model(*arguments).parameters())
+
+
+def _first_order(name: str, indices: Callable[[int, int], range]) -> Finding:
+    def factor(model: FirstOrder, x: Tensor) -> Tensor:
+        return model.W
+
+    models = _random_models(lambda phi: FirstOrder(_SYMBOLS, _HIDDEN, phi), seed=4)
+    errors = [_product_error(model, x, n - 1, indices(_STEPS, n), factor) for model, x in models for n in (2, 4, 6)]
+    return Finding(name, max(errors), len(errors))
+
+
+def _second_order(name: str, indices: Callable[[int, int], range]) -> list[Finding]:
+    def factor(model: GSO, x: Tensor) -> Tensor:
+        return model.E + model.A @ torch.diag(model.B[:, x]) @ model.C
+
+    findings = []
+    for n in (1, 2, 4, 6):
+        models = _random_models(lambda phi: GSO(_SYMBOLS, _HIDDEN, _RANK, True, True, phi), seed=5)
+        errors = [_product_error(model, x, n, indices(_STEPS, n), factor) for model, x in models]
+        findings.append(Finding(f"{name}, n = {n}", max(errors), len(errors)))
+    return findings
+
+
+def _product_error(
+    model: Recurrence, x: Tensor, back: int, indices: range, factor: Callable[[Recurrence, Tensor], Tensor]
+) -> float:
+    """dh_T / dh_{T-back} by autograd, against the product of diag(phi'_i) factor(x_i) over `indices`, left to right.
+
+    The first line of x (T, B); states and symbols are counted from 1, as in the paper.
+    """
+    symbols = x[:, 0]
+    with torch.no_grad():
+        h = model.states(x)[:, 0]  # (T, H): h[i - 1] is h_i
+    last = len(symbols)
+
+    def run(h_before: Tensor) -> Tensor:
+        state = h_before[None]
+        for symbol in symbols[last - back :]:
+            state = model.step(symbol[None], state)
+        return state[0]
+
+    jacobian = torch.autograd.functional.jacobian(run, h[last - back - 1])
+    with torch.no_grad():
+        slopes = 1 - h**2 if model.activation == "tanh" else torch.ones_like(h)
+        factors = [torch.diag(slopes[i - 1]) @ factor(model, symbols[i - 1]) for i in indices]
+        return _relative(reduce(torch.matmul, factors), jacobian)
+
+
+def _random_models(build: Callable[[str], Recurrence], seed: int) -> Iterator[tuple[Recurrence, Tensor]]:
+    """Random models in float64, of either activation in turn, and symbols (T, B) for each."""
+    generator = torch.Generator().manual_seed(seed)
+    for case in range(_CASES):
+        model = build(_ACTIVATIONS[case % 2]).double()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.copy_(0.4 * torch.randn(parameter.shape, generator=generator, dtype=torch.float64))
+        yield model, torch.randint(_SYMBOLS, (_STEPS, _LINES), generator=generator)
+
+
+@torch.no_grad()
+def _with(model: GSO, **values: Tensor) -> GSO:
+    for name, value in values.items():
+        model.get_parameter(name).copy_(value)
+    return model
+
+
+@torch.no_grad()
+def _distance(model: Recurrence, other: Recurrence, x: Tensor) -> float:
+    """Relative distance of all states on x (T, B), from h_0 = 0."""
+    return _relative(model.states(x), other.states(x))
+
+
+def _relative(found: Tensor, expected: Tensor) -> float:
+    return float((found - expected).norm() / expected.norm())

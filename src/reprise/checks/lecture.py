@@ -1,0 +1,132 @@
+"""Document 003: its n-grams, its perplexity, and clipping.
+
+What is printed wrong has two checks, the printed form and that form set right.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import nn
+
+from reprise.checks import Finding
+from reprise.data.corpus import Split
+from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
+from reprise.models.word_ngram import Relative
+from reprise.training.rmsprop import clip_by_global_norm
+from reprise.units import bits, perplexity
+
+_CASES = 20
+_V, _END = 12, 0
+
+
+def bigram_mass_printed() -> list[Finding]:
+    """Equation 2 as printed: p(w2 | w1) = count(w1, w2) / count(w1) should sum to one over w2 for every w1.
+
+    The last word of the text is counted below the line once more than above it.
+    """
+    text = _text()
+    pairs, words = Counter(zip(text[:-1], text[1:], strict=True)), Counter(text)
+    mass = {w1: sum(n for (first, _), n in pairs.items() if first == w1) / words[w1] for w1 in words}
+    last = abs(1 - mass.pop(text[-1]))
+    return [
+        Finding("the text's last word", last, 1, unit="1"),
+        Finding("every other word", max(abs(1 - m) for m in mass.values()), len(mass), unit="1"),
+    ]
+
+
+def bigram_mass_corrected() -> list[Finding]:
+    """The same with the context counted by what follows it."""
+    counts = NGramCounts(_positions(1), _V)
+    table = counts.table(2)
+    sums = table.sum_by_context(table.counts / table.totals[table.contexts])
+    return [Finding("every word", float(np.abs(1 - sums).max()), len(sums), unit="1")]
+
+
+def window_printed() -> list[Finding]:
+    """Equation 1's window of n previous words, called an n-gram model: against relative frequencies of n-grams."""
+    return _windows("n-gram", lambda n: n)
+
+
+def window_corrected() -> list[Finding]:
+    """A window of n previous words against relative frequencies of (n + 1)-grams; equation 2 is the case n = 1."""
+    return _windows("(n + 1)-gram", lambda n: n + 1)
+
+
+def _windows(name: str, order: Callable[[int], int]) -> list[Finding]:
+    text, findings = _text(), []
+    for n in (1, 2, 3):
+        places = range(n, len(text))
+        longer = Counter(tuple(text[i - n : i + 1]) for i in places)
+        shorter = Counter(tuple(text[i - n : i]) for i in places)
+        p = np.array([longer[tuple(text[i - n : i + 1])] / shorter[tuple(text[i - n : i])] for i in places])
+        # The first words are left out on either side: their windows lie outside the text.
+        positions = _positions(3)
+        inside = Positions(positions.words[n:], positions.before[:, n:])
+        model, k = Relative(_V, 4), order(n)
+        found = model.estimate(NGramCounts(inside, _V), HeldOut(inside), k)
+        error = float(np.abs(found - p).max())
+        findings.append(Finding(f"window of {n} against the {name}", error, len(p), unit="1"))
+    return findings
+
+
+def perplexity_printed() -> list[Finding]:
+    """Equations 7 to 9: 2^J with the natural logarithm, against the inverse geometric mean of the probabilities."""
+    return [_perplexity("2^J, J in nats", lambda nats: 2.0**nats)]
+
+
+def perplexity_corrected() -> list[Finding]:
+    """e^J with J in nats, and 2^J with J in bits."""
+    return [
+        _perplexity("e^J, J in nats", perplexity),
+        _perplexity("2^J, J in bits", lambda nats: 2.0 ** bits(nats)),
+    ]
+
+
+def _perplexity(name: str, of: Callable[[float], float]) -> Finding:
+    errors, generator = [], np.random.default_rng(2)
+    for _ in range(_CASES):
+        p = generator.dirichlet(np.ones(50), size=100)
+        y = generator.integers(50, size=100)
+        J = float(-np.log(p[np.arange(100), y]).mean())  # (7), (8): y_t is one-hot
+        expected = 1 / np.prod(p[np.arange(100), y] ** 0.01)
+        errors.append(abs(of(J) / expected - 1))
+    return Finding(name, float(max(errors)), _CASES)
+
+
+def clipping() -> list[Finding]:
+    """Algorithm 1: the norm is at most the threshold, the direction is kept, and a short gradient stays as it is."""
+    generator, threshold = torch.Generator().manual_seed(6), 1.0
+    above = turned = changed = 0.0
+    for case in range(_CASES):
+        parameters = [nn.Parameter(torch.zeros(shape, dtype=torch.float64)) for shape in ((5, 7), (7,), (3, 2))]
+        scale = 10.0 ** (case % 7 - 3)
+        for parameter in parameters:
+            parameter.grad = scale * torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+        g = torch.cat([p.grad.flatten().clone() for p in parameters])
+        clip_by_global_norm(parameters, threshold)
+        clipped = torch.cat([p.grad.flatten() for p in parameters])
+        above = max(above, clipped.norm().item() - threshold)
+        turned = max(turned, abs(1 - torch.nn.functional.cosine_similarity(g, clipped, dim=0).item()))
+        if g.norm() < threshold:
+            changed = max(changed, (g - clipped).abs().max().item())
+    return [
+        Finding("norm above the threshold", above, _CASES, unit="1"),
+        Finding("1 - cosine of the angle", turned, _CASES, unit="1"),
+        Finding("change below the threshold", changed, _CASES, unit="1"),
+    ]
+
+
+def _text() -> list[int]:
+    """A text whose last word also stands elsewhere in it."""
+    text = np.random.default_rng(3).integers(1, 6, 400).tolist()
+    return [*text, text[0]]
+
+
+def _positions(contexts: int) -> Positions:
+    text = _text()
+    split = Split(np.array(text, np.int32), np.array([0, len(text)], np.int64))
+    return Positions.of(split, contexts, _END, "text")

@@ -1,0 +1,121 @@
+"""Document 003, section 2.3: the product of Jacobians, as printed and set right, its bound, and the sigmoid's slope."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import reduce
+
+import torch
+from torch import Tensor
+
+from reprise.checks import Finding
+from reprise.models.recurrent import SLOPES
+
+_CASES, _HIDDEN, _STEPS = 20, 8, 9
+_ACTIVATIONS = {"sigmoid": torch.sigmoid, "tanh": torch.tanh}
+
+
+def jacobian_printed() -> list[Finding]:
+    """Equation 12: dh_t / dh_k of equation 5 as the product over j = k+1 .. t of W^T diag[f'(h_{j-1})].
+
+    The equation prints f'(j_{j-1}), with the index of the product for a vector; equation 15 has h_{j-1}.
+    """
+    return [
+        _product_error(name, lambda W, a, slopes, h: [W.T @ torch.diag(slopes(h[j - 1])) for j in range(1, len(h))])
+        for name in _ACTIVATIONS
+    ]
+
+
+def jacobian_corrected() -> list[Finding]:
+    """The product over j = t .. k+1 of diag[f'(a_j)] W, a_j = W h_{j-1} + W_x x_j, the latest on the left.
+
+    And the form that equation 12 belongs to, h_j = W f(h_{j-1}) + W_x x_j, whose factors are W diag[f'(h_{j-1})].
+    """
+    findings = [
+        _product_error(name, lambda W, a, slopes, h: [torch.diag(slopes(a[j])) @ W for j in range(len(h) - 1, 0, -1)])
+        for name in _ACTIVATIONS
+    ]
+    other = [
+        _product_error(
+            f"h = W f(h) + W_x x, {name}",
+            lambda W, a, slopes, h: [W @ torch.diag(slopes(h[j - 1])) for j in range(len(h) - 1, 0, -1)],
+            inside=True,
+        )
+        for name in _ACTIVATIONS
+    ]
+    return findings + other
+
+
+def _product_error(name: str, factors: Callable[..., list[Tensor]], inside: bool = False) -> Finding:
+    """The largest relative distance of the factors' product from the Jacobian by autograd.
+
+    `factors` takes W, the arguments a_j and the states h_j of all steps and a function for the slopes of f. With
+    `inside` f acts on the state before the matrix.
+    """
+    f, errors = _ACTIVATIONS[name.split(", ")[-1]], []
+
+    def slopes(a: Tensor) -> Tensor:
+        return torch.func.vmap(torch.func.grad(f))(a)
+
+    for W, Wx in _random_steps(seed=4):
+
+        def run(h: Tensor, W: Tensor = W, Wx: Tensor = Wx) -> tuple[list[Tensor], list[Tensor]]:
+            arguments, states = [h], [h]  # nothing is at place 0 of the arguments
+            for step in Wx:
+                arguments.append(W @ (f(states[-1]) if inside else states[-1]) + step)
+                states.append(arguments[-1] if inside else f(arguments[-1]))
+            return arguments, states
+
+        start = 0.1 * torch.ones(_HIDDEN, dtype=torch.float64)
+        jacobian = torch.autograd.functional.jacobian(lambda h, run=run: run(h)[1][-1], start)
+        a, h = run(start)
+        product = reduce(torch.matmul, factors(W, a, slopes, h))
+        errors.append(((product - jacobian).norm() / jacobian.norm()).item())
+    return Finding(name, max(errors), len(errors))
+
+
+def jacobian_bound() -> list[Finding]:
+    """Equations 15 and 16: || dh_t / dh_k || <= (beta_W beta_h)^(t-k), by how much a norm is above it, as a share.
+
+    beta_h is the largest slope of f; the notes let it be 1 for the sigmoid.
+    """
+    findings = []
+    for name, f, beta_h in (
+        ("sigmoid, beta_h = 1", torch.sigmoid, 1.0),
+        ("sigmoid, beta_h = 1/4", torch.sigmoid, SLOPES["sigmoid"]),
+        ("tanh, beta_h = 1", torch.tanh, SLOPES["tanh"]),
+        ("ReLU, beta_h = 1", torch.relu, SLOPES["relu"]),
+    ):
+        above = []
+        for W, Wx in _random_steps(seed=5):
+            beta_W = torch.linalg.matrix_norm(W, 2)
+            for steps in range(1, _STEPS + 1):
+
+                def last(h: Tensor, W: Tensor = W, Wx: Tensor = Wx[:steps], f: Callable = f) -> Tensor:
+                    return reduce(lambda state, step: f(W @ state + step), Wx, h)
+
+                jacobian = torch.autograd.functional.jacobian(last, torch.zeros(_HIDDEN, dtype=torch.float64))
+                ratio = torch.linalg.matrix_norm(jacobian, 2) / (beta_W * beta_h) ** steps
+                above.append(max(0.0, ratio.item() - 1))
+        findings.append(Finding(name, max(above), len(above)))
+    return findings
+
+
+def sigmoid_slope() -> list[Finding]:
+    """Section 2.3: the slope of the sigmoid "can only be as large as 1"; its bound is 1/4, which it reaches at 0."""
+    a = torch.linspace(-30, 30, 60_001, dtype=torch.float64)
+    slope = torch.func.vmap(torch.func.grad(torch.sigmoid))(a)
+    largest = slope.max().item()
+    return [
+        Finding("above 1", max(0.0, largest - 1), len(a), unit="1"),
+        Finding("above 1/4", max(0.0, largest - 0.25), len(a), unit="1"),
+        Finding("at 0 against 1/4", abs(slope[len(a) // 2].item() - 0.25), 1, unit="1"),
+    ]
+
+
+def _random_steps(seed: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Matrices W of norms below and above one, and W_x x_j of every step, (_STEPS, _HIDDEN), float64."""
+    generator = torch.Generator().manual_seed(seed)
+    for case in range(_CASES):
+        W = torch.randn(_HIDDEN, _HIDDEN, generator=generator, dtype=torch.float64) * _HIDDEN**-0.5
+        yield W * (0.25 + 0.25 * case), torch.randn(_STEPS, _HIDDEN, generator=generator, dtype=torch.float64)

@@ -1,0 +1,96 @@
+"""Document 003: what equations 20, 21 and 27 leave open, and the size of a recurrence matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from reprise.checks import Finding
+from reprise.models.bidirectional import DeepBidirectional, initialise
+
+_V, _d, _H, _T = 9, 5, 6, 7
+
+
+def lower_layer_own() -> list[Finding]:
+    """Equations 20 and 21 with h_t^(i-1) of the layer's own direction, against what the text and Figure 9 say."""
+    return _neighbours("own")
+
+
+def lower_layer_both() -> list[Finding]:
+    """The same with h_t^(i-1) = [h->_t; h<-_t], as equation 22 reads the highest layer."""
+    return _neighbours("both")
+
+
+def _neighbours(lower_layer: str) -> list[Finding]:
+    """A neuron above the first layer has one input from each direction below it: so every word is behind its state.
+
+    The error is the share of the words that a state does not depend on, of those that it would learn of through the
+    other direction alone: for "->" the words after it, for "<-" those before it.
+    """
+    findings = []
+    for layers in (2, 3):
+        model = _model(layers=layers, lower_layer=lower_layer)
+        later, earlier = _dependence(model, slice(None, _H)), _dependence(model, slice(_H, None)).T
+        for name, depends in (("->", later), ("<-", earlier)):
+            found = depends[torch.triu(torch.ones(_T, _T, dtype=torch.bool), 1)]
+            missing = 1 - found.double().mean().item()
+            findings.append(Finding(f"{name}, layer {layers}: words not reached", missing, len(found), unit="share"))
+    return findings
+
+
+def _dependence(model: DeepBidirectional, units: slice) -> Tensor:
+    """Whether these units' state at t (row) depends on word s (column), (T, T) bool."""
+    words, present = torch.arange(_T)[:, None], torch.ones(_T, 1, dtype=torch.bool)  # every word once
+    rows = []
+    for h in model.states(words, present)[:, 0, units]:
+        (slope,) = torch.autograd.grad(h.sum(), model.x, retain_graph=True)
+        rows.append(slope[:_T].abs().sum(1) > 0)
+    return torch.stack(rows)
+
+
+def matrix_by_layers() -> list[Finding]:
+    """Section 2.2 as printed: "for a RNN with 1000 recurrent layers the matrix would be 1000 x 1000"."""
+    return [
+        _rows_against(f"L = {layers}, H = {_H}", layers, model)
+        for layers, model in ((n, _model(layers=n, lower_layer="both")) for n in (1, 2, 3))
+    ]
+
+
+def matrix_by_units() -> list[Finding]:
+    """The same with units in the place of layers, whatever the size of the vocabulary that the corpus has."""
+    return [
+        _rows_against(f"H = {H}, {V} words", H, _model(hidden_size=H, vocabulary=V))
+        for H in (1, 10, 1000)
+        for V in (9, 90)
+    ]
+
+
+def _rows_against(name: str, expected: int, model: DeepBidirectional) -> Finding:
+    sizes = [size for reading in (*model.right, *model.left) for size in reading.V.shape]
+    return Finding(name, float(max(abs(size - expected) for size in sizes)), len(sizes), unit="rows")
+
+
+def decoder_inputs() -> list[Finding]:
+    """Equation 27, phi(h_{t-1}, c, y_{t-1}), does not say how its inputs meet: a matrix each, their products added,
+    against one matrix over all three, one after the other. The two readings are one.
+    """
+    added, joined = (torch.cat(list(column)) for column in zip(*_readings(), strict=True))
+    error = ((added - joined).norm() / joined.norm()).item()
+    return [Finding("three matrices against one", error, added.numel())]
+
+
+def _readings() -> Iterator[tuple[Tensor, Tensor]]:
+    generator = torch.Generator().manual_seed(13)
+    for c, y in ((_H, 4), (2 * _H, 11)):
+        h = [torch.randn(size, generator=generator, dtype=torch.float64) for size in (_H, c, y)]
+        W = [torch.randn(_H, len(part), generator=generator, dtype=torch.float64) for part in h]
+        yield sum(W_part @ part for W_part, part in zip(W, h, strict=True)), torch.cat(W, 1) @ torch.cat(h)
+
+
+def _model(**options: int | str) -> DeepBidirectional:
+    given = {"vocabulary": _V, "embedding_size": _d, "hidden_size": _H, "layers": 1}
+    model = DeepBidirectional(**(given | {"directions": "both", "lower_layer": "both", "activation": "tanh"} | options))
+    initialise(model, torch.Generator().manual_seed(12))
+    return model.double()

@@ -1,0 +1,165 @@
+"""Document 003's networks: limits of the gates, and what grows with the length of a text and what does not."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable
+
+import torch
+from torch import Tensor, nn
+
+from reprise.checks import Finding
+from reprise.models.recurrent import GRU, LSTM, RNN, Recurrent
+
+_LAWS = {"recurrent_law": "gaussian", "recurrent_scale": 1.0, "input_std": 1.0}
+_V, _H, _B = 7, 6, 5
+_SENTENCE = 25  # words
+_SATURATED = 1e4  # sigma(-1e4) is 0 and sigma(1e4) is 1 to the last bit of a float64
+
+
+def gate_limits() -> list[Finding]:
+    """Section 3 of the GRU: with r = 0 the new memory does not depend on the past; with z = 1 h_{t-1} is copied to h_t,
+    with z = 0 the new memory is h_t. And its limits together: r = 0, z = 0 forget everything.
+    """
+    model, h, other, x = _gru(), *_states(2), torch.randn(_H, _B, generator=_generator(9), dtype=torch.float64).T
+    free = torch.zeros(_B, _H, dtype=torch.float64)
+
+    def step(h: Tensor, z: float | None, r: float | None) -> Tensor:
+        gates = [free if value is None else torch.full_like(free, _SATURATED * (2 * value - 1)) for value in (z, r)]
+        return model.step(torch.stack([*gates, x]), (h,))[0]
+
+    U = model.W_h[2]
+    memory = torch.tanh(torch.sigmoid(h @ model.W_h[1].T) * (h @ U.T) + x)  # of a free reset gate
+    cases = {
+        "r = 0: the new memory against tanh(W x)": (step(h, 0, 0), torch.tanh(x)),
+        "r = 0: the new memory of two pasts": (step(h, 0, 0), step(other, 0, 0)),
+        "z = 1: h_t against h_{t-1}": (step(h, 1, None), h),
+        "z = 0: h_t against the new memory": (step(h, 0, None), memory),
+    }
+    return [
+        Finding(name, (found - expected).abs().max().item(), found.numel(), unit="1")
+        for name, (found, expected) in cases.items()
+    ]
+
+
+def parameters_over_length() -> list[Finding]:
+    """Section 2: the number of parameters does not depend on the length of the input.
+
+    Counted are the parameters that the loss of a text of T words leads back to, against those of a text of two.
+    """
+    findings = []
+    for name, model in _networks().items():
+        counts = {T: sum(p.numel() for p in _reached(model(_words(T)).sum())) for T in (2, 10, 100)}
+        error = max(abs(count - counts[2]) for count in counts.values())
+        findings.append(Finding(name, float(error), len(counts), unit="parameters"))
+    return findings
+
+
+def memory_over_length() -> list[Finding]:
+    """Section 2.2: the memory that a layer takes is proportional to the number of words that it is unrolled over."""
+    return _memory("a word", lambda T: [_words(T)])
+
+
+def memory_over_corpus() -> list[Finding]:
+    """The same as printed, with "the number of words in the corpus"; "a sentence as a minibatch", here of 25 words.
+
+    A sentence has a copy of its words, without which the whole corpus would count as waiting.
+    """
+    return _memory("a word of the corpus", lambda T: (words.clone() for words in _words(T).split(_SENTENCE)))
+
+
+def _memory(unit: str, texts: Callable[[int], Iterable[Tensor]]) -> list[Finding]:
+    """Counted are the bytes that wait for the backward pass, a word, over T = 50, 100, 200, 400 words in `texts`.
+
+    The error is by how much the most exceeds the least.
+    """
+    findings = []
+    for name, model in _networks().items():
+        per_word = [_waiting(model, texts(T)) / T for T in (50, 100, 200, 400)]
+        findings.append(Finding(f"{name}: bytes {unit}", max(per_word) / min(per_word) - 1, len(per_word)))
+    return findings
+
+
+def bidirectional_parameters() -> list[Finding]:
+    """Section 2.5: two directions take twice the weights and biases of one; the output layer's bias stays one."""
+    findings = []
+    for hidden in (10, 100):
+        one, two = (nn.RNN(50, hidden, bidirectional=both) for both in (False, True))
+        findings.append(Finding(f"recurrent layer, H = {hidden}", abs(_count(two) / _count(one) / 2 - 1), 1))
+    return findings
+
+
+def bidirectional_with_output() -> list[Finding]:
+    """The same with U and c of equation 19, of so many classes: c is shared by both directions."""
+    findings = []
+    for classes in (17, 10_000):
+        one, two = (
+            _count(nn.RNN(50, 100, bidirectional=both)) + (100 * (1 + both) + 1) * classes for both in (False, True)
+        )
+        findings.append(Finding(f"with the output layer, {classes:,} classes", abs(two / one / 2 - 1), 1))
+    return findings
+
+
+def _networks() -> dict[str, Recurrent]:
+    models = {"RNN": RNN(_V, _H, "tanh", **_LAWS), "GRU": GRU(_V, _H, **_LAWS), "LSTM": LSTM(_V, _H, **_LAWS)}
+    for model in models.values():
+        model.initialise(_generator(7))
+    return models
+
+
+def _gru() -> GRU:
+    model = GRU(_V, _H, **_LAWS)
+    model.initialise(_generator(8))
+    return model.double()
+
+
+def _states(count: int) -> Tensor:
+    return torch.tanh(torch.randn(count, _B, _H, generator=_generator(10), dtype=torch.float64))
+
+
+def _words(T: int) -> Tensor:
+    return torch.randint(_V, (T, _B), generator=_generator(11))
+
+
+def _generator(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def _reached(loss: Tensor) -> set[Tensor]:
+    """The parameters that autograd's graph of the loss ends in."""
+    waiting, seen, found = [loss.grad_fn], set(), set()
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if hasattr(node, "variable"):
+            found.add(node.variable)
+        waiting += [after for after, _ in node.next_functions]
+    return found
+
+
+def _waiting(model: Recurrent, texts: Iterable[Tensor]) -> int:
+    """The most bytes that ever wait for a backward pass, where each text has its own before the next is read.
+
+    The parameters are not counted.
+    """
+    saved: list[weakref.ref[Tensor]] = []
+    parameters, most = {p.untyped_storage().data_ptr() for p in model.parameters()}, 0
+
+    def keep(tensor: Tensor) -> Tensor:
+        saved.append(weakref.ref(tensor))
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        for words in texts:
+            loss = model(words).sum()
+            storages = (there.untyped_storage() for tensor in saved if (there := tensor()) is not None)
+            sizes = {storage.data_ptr(): storage.nbytes() for storage in storages}
+            most = max(most, sum(size for place, size in sizes.items() if place not in parameters))
+            loss.backward()
+    return most
+
+
+def _count(module: nn.Module) -> int:
+    return sum(p.numel() for p in module.parameters())

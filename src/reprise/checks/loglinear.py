@@ -1,0 +1,145 @@
+"""Document 004: the softmax as a special case, the gradient and its signs, the background, and parameter counts.
+
+The example of section 3 has a module of its own (`numerals`).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from reprise.checks import Finding
+from reprise.data.synthetic.markov import make_chain
+from reprise.models.lexicon import Lexicon, Sparse
+from reprise.models.loglinear import LogLinearRNN, initialise, lstm
+
+V, TAGS, M = 37, 6, 5
+_CASES = 10
+
+
+def softmax_is_log_linear() -> list[Finding]:
+    """Section 2.4: one-hot psi and phi with b = 1 give the RNN of (1)-(4), and (18) becomes (20) and (21)."""
+    p_error = gradient_error = 0.0
+    for seed in range(_CASES):
+        model, words, targets = _small(seed, input="one-hot", output="softmax", background="none")
+        a = _adaptors(model, words)
+        loss = -model.log_p(a).gather(1, targets).sum()
+        (gradient,) = torch.autograd.grad(loss, [a])
+        x = model.E[words]  # (1)-(3), written without features
+        for layer in (1, 2):
+            x, _ = lstm(x, *(torch.zeros(words.shape[1], model.H, dtype=x.dtype),) * 2, *model.of_layer(layer))
+        p = torch.softmax(x[-1] @ model.W_a.t() + model.b_a, 1).detach()
+        p_error = max(p_error, _distance(model(words).exp(), p))
+        gradient_error = max(gradient_error, _distance(gradient, p.scatter_add(1, targets, -torch.ones_like(p))))
+    names = "p of (13) against the softmax of (3)", "gradient (18) against (20) and (21)"
+    return [Finding(name, e, _CASES) for name, e in zip(names, (p_error, gradient_error), strict=True)]
+
+
+def expected_minus_observed() -> list[Finding]:
+    """(16): the loss's gradient by a is the expected minus the observed features, against autograd; and its signs.
+
+    Section 3: the gradient of log L is positive where the observed type has a feature and negative elsewhere, for
+    types with a feature of their own and for the others.
+    """
+    error, wrong, signs = 0.0, 0, 0
+    for seed in range(_CASES):
+        model, words, targets = _small(seed)
+        a = _adaptors(model, words)
+        log_p = model.log_p(a)
+        (gradient,) = torch.autograd.grad(-log_p.gather(1, targets).sum(), [a])
+        phi = model.phi.to_dense()
+        expected = log_p.exp() @ phi - phi[targets[:, 0]]
+        error = max(error, _distance(gradient, expected.detach()))
+        fires = phi[targets[:, 0]] > 0
+        wrong += int(((-gradient > 0) != fires).sum())
+        signs += gradient.numel()
+    return [
+        Finding("gradient (16) against autograd", error, _CASES),
+        Finding("signs of section 3 that differ", float(wrong), signs, unit="signs"),
+    ]
+
+
+def background_alone() -> list[Finding]:
+    """Sections 2.2 and 4: with a = 0 the model is its background, unconditional or the true process itself.
+
+    Under the true process b(K; x), here a Markov chain, the expected gradient by a is 0 at a = 0: nothing to adapt.
+    """
+    model, words, _ = _small(0)
+    with torch.no_grad():
+        model.W_a.zero_()
+        model.b_a.zero_()
+    unigram = model.log_b.exp()[None].expand(words.shape[1], -1)
+    of_unigram = _distance(model(words).exp().detach(), unigram)
+    chain = make_chain(V, 1)
+    process = torch.from_numpy(chain.transitions())  # (V, V)
+    model.log_b = process.log()
+    a = torch.zeros(V, model.phi_rows.columns, dtype=torch.float64, requires_grad=True)
+    log_p = model.log_p(a)
+    of_process = _distance(log_p.exp().detach(), process)
+    (gradient,) = torch.autograd.grad(-(process * log_p.masked_fill(process == 0, 0)).sum(), [a])
+    return [
+        Finding("p at a = 0 against the unigram b", of_unigram, words.shape[1]),
+        Finding("p at a = 0 against the true process b", of_process, V),
+        Finding("expected gradient by a at a = 0", float(gradient.abs().max()), gradient.numel(), unit="1"),
+    ]
+
+
+PARAMETERS = {
+    0: 23_055_246,  # the softmax baseline
+    10_000: 6_207_813,
+    5_000: 3_642_813,
+    3_000: 2_616_813,
+    2_500: 2_360_313,
+    2_000: 2_103_813,
+    1_000: 1_590_813,
+    500: 1_334_313,
+    10: 1_082_943,
+}
+"""Parameters of the models of Table 4 by M, worked out by hand for the paper's types and tags."""
+PAPER_TYPES, PAPER_TAGS = 42_894, 52
+"""Tables 2 and 3. They go into the counts: what a corpus has is for the experiment `corpus` to say."""
+
+
+def parameter_counts() -> list[Finding]:
+    """Section 5: parameters counted on real models for the paper's types and tags, and the M + 1 + tags features."""
+    lexicon = Lexicon.bare(PAPER_TYPES, tags=PAPER_TAGS)
+    worst = worst_features = 0
+    for top, expected in PARAMETERS.items():
+        kinds = ("features", "log-linear", "corpus") if top else ("one-hot", "softmax", "none")
+        model = LogLinearRNN(lexicon, *kinds, "corpus", top, bool(top), 256, 256, 2)
+        worst = max(worst, abs(sum(p.numel() for p in model.parameters()) - expected))
+        if top:
+            worst_features = max(worst_features, abs(model.phi_rows.columns - (top + 1 + PAPER_TAGS)))
+    return [
+        Finding("models of Table 4", float(worst), len(PARAMETERS), unit="parameters"),
+        Finding(
+            f"M + 1 + tags features, given {PAPER_TAGS} tags",
+            float(worst_features),
+            len(PARAMETERS) - 1,
+            unit="features",
+        ),
+    ]
+
+
+def _small(seed: int, **kinds: str) -> tuple[LogLinearRNN, Tensor, Tensor]:
+    """A random model in float64 with words (4, 3) and targets (3, 1)."""
+    generator = torch.Generator().manual_seed(seed)
+    borne = (torch.rand(V, TAGS, generator=generator) < 0.3).numpy()
+    counts = torch.randint(1, 50, (V,), generator=generator).sort(descending=True).values.numpy()
+    tags = Sparse.of(borne)
+    names = [str(i) for i in range(V)], [f"tag:{i}" for i in range(TAGS)]
+    lexicon = Lexicon(*names, dict.fromkeys(("corpus", "train"), counts), dict.fromkeys(("corpus", "train"), tags))
+    chosen = {"input": "features", "output": "log-linear", "background": "corpus"} | kinds
+    sizes = {"embedding_size": 7, "hidden_size": 8, "layers": 2}
+    model = LogLinearRNN(lexicon, **chosen, features_from="corpus", top_types=M, word_identity=True, **sizes)
+    initialise(model, generator)
+    model.double()
+    return model, *(torch.randint(V, shape, generator=generator) for shape in ((4, 3), (3, 1)))
+
+
+def _adaptors(model: LogLinearRNN, words: Tensor) -> Tensor:
+    return model.adaptors(words)[0][-1].detach().requires_grad_()
+
+
+def _distance(found: Tensor, expected: Tensor) -> float:
+    return float(((found - expected).norm() / expected.norm()).detach())

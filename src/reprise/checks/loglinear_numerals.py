@@ -1,0 +1,89 @@
+"""Document 004, sections 3 and 4: words that were never seen, in a finite vocabulary and in an unbounded one.
+
+A few sentences are learnt: "the cost was N euros" with the numerals 9, 13 and 21, "N people came" with 15, and "we
+visited P" with two cities. The numeral 37 and the city Grenoble are in none of them. What the model knows of these is
+their class alone: they have no feature of identity.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+
+from reprise.checks import Finding
+from reprise.engines.loglinear.choose import ReferenceEngine
+from reprise.models.lexicon import Lexicon, Sparse
+from reprise.models.loglinear import LogLinearRNN, initialise
+
+SENTENCES = [f"the cost was {n} euros ." for n in (9, 13, 21)]
+SENTENCES += [f"we visited {city} ." for city in ("Paris", "Lyon")] + ["15 people came ."]
+SEEN = sorted({word for sentence in SENTENCES for word in sentence.split()})
+NUMERAL, CITY = "37", "Grenoble"
+TYPES = [*SEEN, NUMERAL, CITY]
+TAGS = ["number", "location", "other"]
+WINDOW, STEPS, RATE = 3, 120, 0.02
+SHRINK = 0.05
+"""b of a numeral of n digits is SHRINK**n. There are 9 * 10**(n-1) of them, and 10 * SHRINK < 1: a finite mass."""
+
+
+def numerals() -> list[Finding]:
+    """What 37 and Grenoble get after "the cost was" and "euros . we visited"; and the mass of all numerals."""
+    uniform = _learnt(np.zeros(len(TYPES)))
+    background, others = _of_finite_mass()
+    unbounded = _learnt(background)
+    # The type 37 stands for the class of all numerals without an identity: its own share of that is b(37) / B.
+    own = SHRINK ** len(NUMERAL) / others
+    found = []
+    for name, model, share in (("uniform b", uniform, 1.0), ("b over all numerals", unbounded, own)):
+        for words, unlikely, likely in (("the cost was", CITY, NUMERAL), (". we visited", NUMERAL, CITY)):
+            p = {NUMERAL: _p(model, words, NUMERAL) * share, CITY: _p(model, words, CITY)}
+            text = f"p({unlikely}) / p({likely}) after '{words}', {name}"
+            found.append(Finding(text, p[unlikely] / p[likely], 1, unit="1"))
+    digits = 60
+    counted = sum(9 * 10 ** (n - 1) * SHRINK**n for n in range(1, digits + 1))
+    counted -= sum(SHRINK ** len(word) for word in SEEN if word.isdigit())
+    found.append(
+        Finding(f"mass of the class: closed form, and all numerals of {digits} digits", abs(others / counted - 1), 1)
+    )
+    return found
+
+
+def _of_finite_mass() -> tuple[np.ndarray, float]:
+    """log b of the types, and the mass B of all numerals without an identity, of which 37 is one.
+
+    sum_n 9 * 10**(n-1) * SHRINK**n = 9 SHRINK / (1 - 10 SHRINK), less the numerals that have an identity. All other
+    words together have the mass 1. exp(a . phi) is the same throughout the class, so that its part of Z is B exp(a).
+    """
+    words = [word for word in TYPES if not word.isdigit()]
+    others = 9 * SHRINK / (1 - 10 * SHRINK) - sum(SHRINK ** len(word) for word in SEEN if word.isdigit())
+    b = {word: SHRINK ** len(word) if word.isdigit() else 1 / len(words) for word in TYPES} | {NUMERAL: others}
+    return np.array([math.log(b[word]) for word in TYPES]), others
+
+
+def _learnt(log_b: np.ndarray) -> LogLinearRNN:
+    """An LL-RNN trained on the sentences: psi one-hot as in section 3, phi of identities and classes."""
+    tag = {word: "number" for word in TYPES if word.isdigit()} | dict.fromkeys(("Paris", "Lyon", CITY), "location")
+    tags = Sparse.of(np.array([[tag.get(word, "other") == name for name in TAGS] for word in TYPES]))
+    # Counts say which types have an identity: those that were seen.
+    counts = np.array([1 + (word in SEEN) for word in TYPES])
+    sources = ("corpus", "train")
+    lexicon = Lexicon(TYPES, TAGS, dict.fromkeys(sources, counts), dict.fromkeys(sources, tags))
+    sizes = {"top_types": len(SEEN), "embedding_size": 12, "hidden_size": 16, "layers": 1}
+    kinds = {"input": "one-hot", "output": "log-linear", "background": "none", "features_from": "corpus"}
+    model = LogLinearRNN(lexicon, **kinds, **sizes, word_identity=True)
+    initialise(model, torch.Generator().manual_seed(1))
+    model.double().log_b = torch.from_numpy(log_b)
+    engine = ReferenceEngine(model)
+    text = " ".join(SENTENCES * 2).split()
+    windows = torch.tensor([[TYPES.index(w) for w in text[i : i + WINDOW + 1]] for i in range(len(text) - WINDOW)]).T
+    for _ in range(STEPS):
+        engine.train(windows[:-1], windows[-1], learning_rate=RATE, rho=0.9, epsilon=1e-8)
+    return engine.model
+
+
+@torch.no_grad()
+def _p(model: LogLinearRNN, words: str, word: str) -> float:
+    window = torch.tensor([TYPES.index(w) for w in words.split()])[:, None]
+    return float(model(window)[0, TYPES.index(word)].exp())

@@ -1,0 +1,134 @@
+"""Document 001: parameters of Table 1 and the cost of a word, counted on the models and measured on the engine."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from reprise.checks import Finding
+from reprise.engines.rntn import choose_engine
+from reprise.engines.rntn.subsequences import SubsequenceEngine, Subsequences
+from reprise.models.gated import GRU, LSTM
+from reprise.models.mrnn import MRNN
+from reprise.models.rntn import RNTN, initialise
+
+PTB, TEXT8 = 10_000, 37_751
+_EMBEDDING = 650
+
+# Rows of Table 1: model, and the number of parameters as printed, in millions.
+_TABLE_1 = {
+    "s-RNN 100, PTB": (lambda: RNTN(PTB, 100), "2"),
+    "r-RNTN 100, PTB": (lambda: RNTN(PTB, 100, 100), "3"),
+    "RNTN 100, PTB": (lambda: RNTN(PTB, 100, PTB), "103"),
+    "m-RNN 100, PTB": (lambda: MRNN(PTB, 100, 100), "3"),
+    "s-RNN 150, PTB": (lambda: RNTN(PTB, 150), "3"),
+    "r-RNTN 150, PTB": (lambda: RNTN(PTB, 150, 100), "5.3"),
+    "s-RNN 100, text8": (lambda: RNTN(TEXT8, 100), "7.6"),
+    "r-RNTN 100, text8": (lambda: RNTN(TEXT8, 100, 376), "11.4"),
+    "RNTN 100, text8": (lambda: RNTN(TEXT8, 100, TEXT8), "388"),
+    "m-RNN 100, text8": (lambda: MRNN(TEXT8, 100, 100), "11.4"),
+    "s-RNN 150, text8": (lambda: RNTN(TEXT8, 150), "11.4"),
+    "r-RNTN 150, text8": (lambda: RNTN(TEXT8, 150, 376), "19.8"),
+    "GRU 244, PTB": (lambda: GRU(PTB, _EMBEDDING, 244), "9.6"),
+    "GRU 650, PTB": (lambda: GRU(PTB, _EMBEDDING, 650), "15.5"),
+    "r-GRU 244, PTB": (lambda: GRU(PTB, _EMBEDDING, 244, 100), "15.5"),
+    "LSTM 254, PTB": (lambda: LSTM(PTB, _EMBEDDING, 254), "10"),
+    "LSTM 650, PTB": (lambda: LSTM(PTB, _EMBEDDING, 650), "16.4"),
+    "r-LSTM 254, PTB": (lambda: LSTM(PTB, _EMBEDDING, 254, 100), "16.4"),
+}
+# What Table 1 and section 4 call the same number of parameters.
+_EQUAL = [
+    ("r-RNTN 100, PTB", "s-RNN 150, PTB"),
+    ("r-RNTN 100, PTB", "m-RNN 100, PTB"),
+    ("r-RNTN 100, text8", "s-RNN 150, text8"),
+    ("r-RNTN 100, text8", "m-RNN 100, text8"),
+    ("r-GRU 244, PTB", "GRU 650, PTB"),
+    ("r-LSTM 254, PTB", "LSTM 650, PTB"),
+]
+
+
+def parameters(row: str) -> int:
+    """Parameters of a row of Table 1 by its name here, counted on the module itself, without memory for it."""
+    with torch.device("meta"):
+        return sum(p.numel() for p in _TABLE_1[row][0]().parameters())
+
+
+def printed_parameters() -> list[Finding]:
+    """Table 1's parameters column: distance of the real count from the printed one, in units of its last digit.
+
+    Up to 0.5 is rounding; more, up to 1, says that the number was cut.
+    """
+    findings = []
+    for row, (_, printed) in _TABLE_1.items():
+        digit = 10.0 ** (6 - len(printed.partition(".")[2]))
+        count = parameters(row)
+        error = abs(count - float(printed) * 1e6) / digit
+        findings.append(Finding(f"{row}: {count:,}, printed as {printed}M", error, 1, unit="of the last digit"))
+    return findings
+
+
+def equal_parameters() -> list[Finding]:
+    """Claim R19: models that the paper calls equal in parameters, and their relative difference."""
+    counts = {row: parameters(row) for pair in _EQUAL for row in pair}
+    return [
+        Finding(f"{a}: {counts[a]:,} against {b}: {counts[b]:,}", abs(counts[a] / counts[b] - 1), 1) for a, b in _EQUAL
+    ]
+
+
+def operations() -> list[Finding]:
+    """Claim R18: floating-point operations of matrix products for 20 words do not depend on K; H = 150 needs more."""
+    base = _operations(100, 1)
+    findings = [
+        Finding(f"H = 100, K = {K} against K = 1", abs(_operations(100, K) / base - 1), 1) for K in (10, 100, PTB)
+    ]
+    ratio = _operations(100, 100) / _operations(150, 1)
+    findings.append(Finding("H = 100, K = 100, as far as it exceeds H = 150, K = 1", max(0.0, ratio - 1), 1))
+    return findings
+
+
+def _operations(hidden: int, matrices: int) -> int:
+    with torch.device("meta"):
+        model = RNTN(PTB, hidden, matrices)
+        x = torch.zeros(20, dtype=torch.int64)
+        products = {torch.ops.aten.mv: lambda matrix, vector, **_: 2 * matrix[0] * matrix[1]}
+        with FlopCounterMode(display=False, custom_mapping=products) as counter, torch.no_grad():
+            model(x, model.initial_state())
+    return counter.get_total_flops()
+
+
+def seconds() -> list[Finding]:
+    """Claim R18 by the clock: CPU time of training a word on text of Zipf's law, the fastest of interleaved rounds.
+
+    The error is what a model takes more than the one it is set against, as a share.
+    """
+    models = {(100, 1): None, (100, 100): None, (100, PTB): None, (150, 1): None}
+    data = _zipf_text(words=2000)
+    for H, K in models:
+        model = RNTN(PTB, H, K)
+        initialise(model, 0.03, torch.Generator().manual_seed(1))
+        models[H, K] = choose_engine("auto", model)
+    best = dict.fromkeys(models, float("inf"))
+    for _ in range(9):
+        for sizes, engine in models.items():
+            best[sizes] = min(best[sizes], _cpu_seconds(engine, data))
+    pairs = [((100, 100), (100, 1)), ((100, PTB), (100, 1)), ((100, 100), (150, 1))]
+    return [
+        Finding(f"H = {a[0]}, K = {a[1]} against H = {b[0]}, K = {b[1]}", max(0.0, best[a] / best[b] - 1), 9)
+        for a, b in pairs
+    ]
+
+
+def _zipf_text(words: int) -> Subsequences:
+    share = 1 / np.arange(1, PTB + 1)
+    text = np.random.default_rng(1).choice(PTB, words + 1, p=share / share.sum()).astype(np.int32)
+    offsets = np.arange(0, words + 1, 20, dtype=np.int64)
+    return Subsequences(text[:-1], text[1:], offsets, np.zeros(len(offsets) - 1, bool))
+
+
+def _cpu_seconds(engine: SubsequenceEngine, data: Subsequences) -> float:
+    start = time.process_time()
+    engine.train(data, learning_rate=0.01, reduction="sum", dropout=0.5, key=1)
+    return time.process_time() - start

@@ -1,0 +1,1 @@
+"""Corpora of sentence pairs for translation."""

@@ -1,0 +1,1 @@
+"""Generated data: Markov chains, ciphers, palindromes, names."""

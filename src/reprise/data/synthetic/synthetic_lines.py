@@ -1,0 +1,28 @@
+"""Generated sentences as lines of 27 symbols in folds: document 000's experiments without a network or a licence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from reprise.data import options as options_
+from reprise.data.corpus import Corpus
+from reprise.data.synthetic.markov import make_chain
+from reprise.data.text import character_lines
+
+OPTIONS: dict[str, Any] = {**character_lines.OPTIONS, "lines": 400}
+_WORDS, _SEED = 200, 1
+
+
+def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
+    """Corpus of `lines` sentences of a Markov chain over 200 pseudo-words, always the same.
+
+    The other options are those of `character_lines.corpus_of`. Raises UserError for unknown options and too few lines.
+    """
+    options = options_.resolve(options, OPTIONS, "synthetic-lines")
+    options_.at_least(options, "lines", 1, "synthetic-lines")
+    source = make_chain(_WORDS, _SEED)
+    text = source.text(source.sample(options["lines"], _SEED, 0))
+    kept = {key: options[key] for key in character_lines.OPTIONS}
+    return character_lines.corpus_of("synthetic-lines", text.encode(), kept)

@@ -1,0 +1,56 @@
+"""A parallel text of our own, without a network: sentences of a Markov chain and their translation by a cipher."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from reprise.data import options as options_
+from reprise.data.corpus import Corpus
+from reprise.data.pairs.pairs import SPLITS, parallel_corpus
+from reprise.data.synthetic.markov import make_chain
+from reprise.errors import UserError
+from reprise.files import write_if_changed
+
+OPTIONS: dict[str, Any] = {"vocabulary_size": 60, "training_sentences": 1500, "most_words": 8, "seed": 1}
+NAME = "synthetic-pairs"
+_DRAWN = 8
+"""Sentences that are drawn for each that is wanted: some are longer than `most_words`."""
+
+
+def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
+    """Corpus of sentences of `reprise.data.synthetic.markov` of at most `most_words` words, and their `translation`.
+
+    Validation and test have a tenth of the training sentences. A target follows from its source, so that the best model
+    loses nothing. The texts are also written to `raw/synthetic-pairs.<split>.{source,target}.txt` for readers. Raises
+    UserError for unknown options and sizes that are too small.
+    """
+    options = options_.resolve(options, OPTIONS, NAME)
+    for key, least in (("vocabulary_size", 16), ("training_sentences", 10), ("most_words", 2)):
+        options_.at_least(options, key, least, NAME)
+    chain = make_chain(options["vocabulary_size"], options["seed"])
+    pairs = {}
+    for i, split in enumerate(SPLITS):
+        wanted = options["training_sentences"] // (1 if split == "train" else 10)
+        drawn = chain.text(chain.sample(_DRAWN * wanted, options["seed"], i))
+        sources = [words for words in map(str.split, drawn.splitlines()) if len(words) <= options["most_words"]][
+            :wanted
+        ]
+        if len(sources) < wanted:
+            raise UserError(
+                f"dataset {NAME}: option most_words: too few sentences have {options['most_words']} words or less"
+            )
+        pairs[split] = [(words, translation(words)) for words in sources]
+        for side, texts in zip(("source", "target"), zip(*pairs[split], strict=True), strict=True):
+            text = "".join(f"{' '.join(words)}\n" for words in texts)
+            write_if_changed(raw / f"{NAME}.{split}.{side}.txt", text)
+    lines = [(" ".join(source), " ".join(target)) for source, target in pairs["test"]]
+    return parallel_corpus(NAME, pairs, lines, 1, lowercase=False)
+
+
+def translation(words: list[str]) -> list[str]:
+    """Each word spelt backwards, and the first and second, third and fourth, ... of them exchanged."""
+    spelt = [word[::-1] for word in words]
+    exchanged = [word for i in range(0, len(spelt) - 1, 2) for word in (spelt[i + 1], spelt[i])]
+    return exchanged + spelt[len(exchanged) :]

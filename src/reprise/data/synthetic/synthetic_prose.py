@@ -1,0 +1,42 @@
+"""Prose of known entropy, character by character: the tier that needs no network trains on it in place of a book."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from reprise.data import options as options_
+from reprise.data.corpus import Corpus
+from reprise.data.synthetic.markov import make_chain
+from reprise.data.text.books import characters_of
+from reprise.files import write_if_changed
+
+OPTIONS: dict[str, Any] = {"vocabulary_size": 100, "training_sentences": 2000, "licence_sentences": 200, "seed": 1}
+NAME = "synthetic-prose"
+
+
+def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
+    """Corpus of sentences of `markov`, written as a book's: a capital first, a full stop at the end.
+
+    After the book comes its licence, as in the books of document 002 in another language: its words are spelt backwards
+    and so begin with vowels, the book's with consonants. Extra `licence` as in `books`. Such a text can be
+    read back into its words, so that both have one probability; fact `source_nats`: what the two sources lose on it, in
+    nats a character. It is also written to `raw/synthetic-prose.txt` for readers. Raises UserError for unknown options
+    and sizes too small to make a source.
+    """
+    options = options_.resolve(options, OPTIONS, NAME)
+    options_.at_least(options, "vocabulary_size", 16, NAME)
+    parts, nats = [], 0.0
+    for number, name in enumerate(("training_sentences", "licence_sentences")):
+        options_.at_least(options, name, 1, NAME)
+        source = make_chain(options["vocabulary_size"], options["seed"] + number)
+        drawn = source.sample(options[name], options["seed"], number)
+        sentences = [sentence[:: -1 if number else 1] for sentence in source.text(drawn).splitlines()]
+        parts.append(" ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences))
+        nats += source.cross_entropy(drawn) * len(drawn)
+    text = " ".join(parts)
+    write_if_changed(raw / f"{NAME}.txt", text)
+    corpus = characters_of(NAME, text, licence=(0, len(parts[0])))
+    corpus.facts["source_nats"] = {"train": round(float(nats / len(text)), 9)}
+    return corpus

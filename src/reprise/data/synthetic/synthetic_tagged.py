@@ -1,0 +1,120 @@
+"""Tagged sentences of a hidden Markov model: how well a tagger can do at best is known exactly, offline.
+
+Tags follow one another by a Markov chain and emit words. Half of the words in the text are spelt alike under all tags,
+so that only their neighbours tell the tag: those before it in part, those on both sides better.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from reprise.data import options as options_
+from reprise.data.corpus import Corpus
+from reprise.data.synthetic.markov import shuffled
+from reprise.data.treebank.tagged import corpus_of
+
+OPTIONS: dict[str, Any] = {"vocabulary_size": 1500, "training_sentences": 1500, "seed": 1}
+TAGS = 8
+_SHARED = 0.5  # of the tokens, spelt alike under all tags
+_FALLING = 0.25  # each successor of a tag is so much less likely than the one before it in the tag's own order
+_SHORTEST, _LENGTHS = 3, 16  # words of a sentence: from 3 to 18
+_EVERY = {"train": 1, "valid": 5, "test": 5}
+
+
+@dataclass(frozen=True)
+class Source:
+    """K tags and W words: a sentence's first tag is any, P (K, K) says what follows, Q (K, W) what is emitted."""
+
+    P: np.ndarray
+    Q: np.ndarray
+
+    def sample(self, sentences: int, random: Random) -> list[tuple[list[int], list[int]]]:
+        """Words and tags of so many sentences; the same on every machine."""
+        after, emitted = (np.cumsum(matrix, axis=1).tolist() for matrix in (self.P, self.Q))
+        found = []
+        for _ in range(sentences):
+            words, tags = [], []
+            for place in range(_SHORTEST + int(random.random() * _LENGTHS)):
+                tags.append(_draw(after[tags[-1]], random) if place else int(random.random() * TAGS))
+                words.append(_draw(emitted[tags[-1]], random))
+            found.append((words, tags))
+        return found
+
+    def posteriors(self, words: list[int]) -> tuple[np.ndarray, np.ndarray]:
+        """P(tag of each word | it and those before it), and given all words of the sentence; (T, K) each."""
+        forward = np.zeros((len(words), TAGS))
+        for t, word in enumerate(words):
+            expected = forward[t - 1] @ self.P if t else np.full(TAGS, 1 / TAGS)
+            forward[t] = expected * self.Q[:, word]
+            forward[t] /= forward[t].sum()
+        after, smoothed = np.ones(TAGS), np.zeros_like(forward)
+        for t in range(len(words) - 1, -1, -1):
+            smoothed[t] = forward[t] * after
+            smoothed[t] /= smoothed[t].sum()
+            after = self.P @ (self.Q[:, words[t]] * after)
+            after /= after.sum()
+        return forward, smoothed
+
+
+def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
+    """Corpus as `tagged.corpus_of` keeps it; valid and test have a fifth of the training sentences.
+
+    Words that training has once become `<unk>`. A sentence's label is whether it has the tag that comes nearest to
+    half of the training sentences. Facts besides: `best_accuracy`, the share of the test's words that the source itself
+    tags right from them and the words before them ("forward"), and from the whole sentence ("both"). Raises UserError
+    for unknown options and sizes that are too small.
+    """
+    del raw
+    options = options_.resolve(options, OPTIONS, "synthetic_tagged")
+    options_.at_least(options, "vocabulary_size", 4 * TAGS, "synthetic_tagged")
+    options_.at_least(options, "training_sentences", 10, "synthetic_tagged")
+    source = make_source(options["vocabulary_size"], options["seed"])
+    drawn = {
+        split: source.sample(options["training_sentences"] // every, Random(f"{options['seed']} {split}"))
+        for split, every in _EVERY.items()
+    }
+    tagged = {
+        split: [[(f"w{w}", f"T{t}") for w, t in zip(*sentence, strict=True)] for sentence in sentences]
+        for split, sentences in drawn.items()
+    }
+    shares = [np.mean([tag in tags for _, tags in drawn["train"]]) for tag in range(TAGS)]
+    label = int(np.argmin(np.abs(np.array(shares) - 0.5)))
+    facts = {"best_accuracy": _best(source, drawn["test"])}
+    return corpus_of("synthetic_tagged", tagged, 2, f"T{label}", facts)
+
+
+def make_source(words: int, seed: int) -> Source:
+    """A source of so many words, of which every tag emits a fifth and as many of its own as there are for it."""
+    shared = words // 5
+    own = (words - shared) // TAGS
+    P, Q = np.zeros((TAGS, TAGS)), np.zeros((TAGS, shared + TAGS * own))
+    falling = _FALLING ** np.arange(TAGS)
+    for tag in range(TAGS):
+        P[tag, shuffled(np.arange(TAGS), seed, tag)] = falling / falling.sum()
+        Q[tag, :shared] = _SHARED * _zipf(shared)
+        Q[tag, shared + tag * own : shared + (tag + 1) * own] = (1 - _SHARED) * _zipf(own)
+    return Source(P, Q)
+
+
+def _zipf(count: int) -> np.ndarray:
+    weights = 1 / (1 + np.arange(count))
+    return weights / weights.sum()
+
+
+def _draw(cumulative: list[float], random: Random) -> int:
+    return min(bisect_right(cumulative, random.random()), len(cumulative) - 1)
+
+
+def _best(source: Source, sentences: list[tuple[list[int], list[int]]]) -> dict[str, float]:
+    right, total = np.zeros(2), 0
+    for words, tags in sentences:
+        right += [(p.argmax(1) == tags).sum() for p in source.posteriors(words)]
+        total += len(words)
+    return dict(zip(("forward", "both"), np.round(right / total, 9).tolist(), strict=True))

@@ -1,0 +1,112 @@
+"""Text of known entropy whose types bear tags, in the form of a treebank's corpus (`ud_french`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reprise.data import options as options_
+from reprise.data.corpus import SENTENCE_END, Corpus, Split
+from reprise.data.synthetic.markov import Chain, make_chain
+
+OPTIONS: dict[str, Any] = {"vocabulary_size": 300, "training_sentences": 2000, "seed": 1}
+SPLITS = ("train", "valid", "test1", "test2")
+NIL = "@nil"
+_STEP = 5  # a minimal pair at every fifth token: enough to measure, few enough for a test
+
+
+def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
+    """Corpus of the source of `markov`; valid, test1 and test2 have a tenth of the training sentences.
+
+    A type bears the tag POS:Lk for each list k of successors that it stands in, and Next:Lk for the list that follows
+    it, so that tags tell what may follow what; `@nil` (POS:NIL) ends each sentence. Vocabulary, counts, facts and extra
+    arrays are those of `ud_french`; types that are never drawn are left out. The minimal pairs ask whether a token is
+    found more probable than a type that cannot follow the token before it; what stands for their distance is the
+    token's place in its sentence, from 1.
+
+    Facts besides: `entropy_rate_nats`, and `source_nats`, what the source itself loses on each split, a token. Raises
+    UserError for unknown options and sizes that are too small.
+    """
+    options = options_.resolve(options, OPTIONS, "synthetic_tags")
+    options_.at_least(options, "vocabulary_size", 16, "synthetic_tags")
+    options_.at_least(options, "training_sentences", 10, "synthetic_tags")
+    source = make_chain(options["vocabulary_size"], options["seed"])
+    sizes = [options["training_sentences"] // (1 if split == "train" else 10) for split in SPLITS]
+    drawn = {
+        split: np.array(source.sample(size, options["seed"], i))
+        for i, (split, size) in enumerate(zip(SPLITS, sizes, strict=True))
+    }
+    counts = np.bincount(np.concatenate(list(drawn.values())), minlength=len(source.words))
+    order = np.argsort(-counts, kind="stable")[: int((counts > 0).sum())]
+    ids = np.full(len(source.words), -1)
+    ids[order] = np.arange(len(order))
+    tags, borne = _tags(source)
+    borne = borne[order]
+    training = np.bincount(ids[drawn["train"]], minlength=len(order))
+    sparse = _sparse("tag", borne) | _sparse("train_tag", borne & (training > 0)[:, None])
+    return Corpus(
+        name="synthetic_tags",
+        splits={split: _split(ids[text], ids[0]) for split, text in drawn.items()},
+        vocabulary=[NIL if word == SENTENCE_END else word for word in (source.words[i] for i in order)],
+        counts=training,
+        facts={
+            "boundaries": "none",
+            "vocabulary": len(order),
+            "sentences": dict(zip(SPLITS, sizes, strict=True)),
+            "tokens": {split: len(text) for split, text in drawn.items()},
+            "tags": tags,
+            "agreement": {"splits": ["test1", "test2"], "kinds": ["successor"], "features": ["POS"]},
+            "entropy_rate_nats": round(source.entropy_rate(), 9),
+            "source_nats": {split: round(source.cross_entropy(text.tolist()), 9) for split, text in drawn.items()},
+        },
+        extra={"corpus_counts": counts[order], **sparse, **_pairs(source, drawn, ids)},
+    )
+
+
+def _tags(source: Chain) -> tuple[list[str], np.ndarray]:
+    """The K tags, and which words bear them, (words, K) bool."""
+    followers = [tuple(row[1:]) for row in source.successors]  # of a word; </s> is no member of its list
+    lists = sorted(set(followers[1:]))
+    stands, governs = np.zeros((2, len(source.words), len(lists)), bool)
+    for k, words in enumerate(lists):
+        stands[list(words), k] = True
+        governs[:, k] = [follows == words for follows in followers]
+    ends = np.arange(len(source.words)) == 0
+    names = [f"{kind}:L{k}" for kind in ("POS", "Next") for k in range(len(lists))]
+    return [*names, "POS:NIL"], np.concatenate([stands, governs, ends[:, None]], axis=1)
+
+
+def _sparse(prefix: str, borne: np.ndarray) -> dict[str, np.ndarray]:
+    rows, indices = np.nonzero(borne)
+    ends = np.cumsum(np.bincount(rows, minlength=len(borne)))
+    indptr = np.concatenate([[0], ends]).astype(np.int64)
+    return {f"{prefix}_indptr": indptr, f"{prefix}_indices": indices.astype(np.int32)}
+
+
+def _split(tokens: np.ndarray, end: int) -> Split:
+    ends = np.flatnonzero(tokens == end) + 1
+    return Split(tokens.astype(np.int32), np.concatenate([[0], ends]).astype(np.int64))
+
+
+def _pairs(source: Chain, drawn: Mapping[str, np.ndarray], ids: np.ndarray) -> dict[str, np.ndarray]:
+    """At every fifth token of the tests: the token itself, and a type of equal rank that cannot stand there."""
+    rows = []
+    possible = source.transitions() > 0
+    there = np.flatnonzero(ids >= 0)
+    for number, split in enumerate(("test1", "test2")):
+        text = drawn[split]
+        for place in range(_STEP, len(text), _STEP):
+            others = there[~possible[text[place - 1], there]]
+            wrong = others[np.argmin(np.abs(ids[others] - ids[text[place]]))]
+            start = 1 + np.flatnonzero(text[:place] == 0)[-1] if (text[:place] == 0).any() else 0
+            rows.append((number, place, ids[text[place]], ids[wrong], 1 + place - start))
+    table = np.array(rows, np.int64).reshape(-1, 5)  # none in a text of a few words
+    arrays = {name: table[:, i] for i, name in enumerate(("split", "position", "right", "wrong", "distance"))}
+    arrays |= {"kind": np.zeros(len(table), np.int64), "feature": np.zeros(len(table), np.int64)}
+    return {
+        f"agreement_{name}": value.astype(np.int64 if name == "position" else np.int32)
+        for name, value in arrays.items()
+    }

@@ -1,0 +1,1 @@
+"""Corpora of running text and of sentences."""

@@ -1,0 +1,88 @@
+"""The two books of document 002, part 2, as running text of characters, cleaned as the author's code cleans them.
+
+The files are Project Gutenberg's: its header and licence, in English, are part of the text that is learnt (a claim
+about the Spanish book rests on that), so they stay; where they begin and end is kept beside the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reprise.catalogue.spec import how_to_fetch
+from reprise.data import options as options_
+from reprise.data.corpus import Corpus, Split
+from reprise.errors import UserError
+
+OPTIONS: dict[str, Any] = {}
+PATTERN = "book_*.txt"
+_OTHERS = re.compile(r"[^A-Za-z0-9(),.!¿?:;ÁÉÍÓÚáéíóúñÑü\-'`]+")
+_WORD = re.compile(r"[^\W\d_]+")
+_HEADER_ENDS = re.compile(r"START OF TH(?:IS|E) PROJECT GUTENBERG EBOOK")
+_LICENCE_BEGINS = re.compile(r"End of (?:the )?Project Gutenberg")
+
+
+def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
+    """Corpus of the one file `book_*.txt` in `raw`: see `characters_of`.
+
+    Extra `licence`, (2,) int64: the text before the first and from the second position on is Project Gutenberg's.
+    Raises UserError for unknown options and for a folder or file that does not hold such a book.
+    """
+    options_.resolve(options, OPTIONS, "books")
+    paths = sorted(raw.glob(PATTERN))
+    if len(paths) != 1:
+        raise UserError(f"{raw}: {len(paths)} files {PATTERN} where one book is wanted; {how_to_fetch(raw)}")
+    path = paths[0]
+    try:
+        text = clean(path.read_bytes().decode())
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8 at byte {error.start}; fetch it again") from None
+    header, licence = _HEADER_ENDS.search(text), _LICENCE_BEGINS.search(text)
+    if header is None or licence is None or header.end() > licence.start():
+        raise UserError(f"{path}: Project Gutenberg's header and licence are not where they are expected")
+    return characters_of("books", text, (header.end(), licence.start()))
+
+
+def clean(text: str) -> str:
+    """Every run of other characters than the author kept, blanks among them, is one blank; none stands at the ends.
+
+    A byte-order mark counts as such a character, and apostrophes that are not ASCII do too ("king s").
+    Source: the author's code (`process_str`), whose three substitutions and strip come to this.
+    """
+    return _OTHERS.sub(" ", text).strip()
+
+
+def characters_of(name: str, text: str, licence: tuple[int, int] | None = None) -> Corpus:
+    """Corpus of a text as one sentence of characters; the vocabulary is its symbols by their code points.
+
+    Facts: tokens, sentences and characters of the split `train`, vocabulary, and words, running and different, a word
+    being a run of letters, in lower case.
+    """
+    codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
+    symbols, tokens, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    words = words_of(text)
+    facts = {
+        "tokens": {"train": len(tokens)},
+        "sentences": {"train": 1},
+        "characters": {"train": len(tokens)},
+        "vocabulary": len(symbols),
+        "boundaries": "none",
+        "words": {"running": len(words), "different": len(set(words))},
+    }
+    return Corpus(
+        name=name,
+        splits={"train": Split(tokens.astype(np.int32), np.array([0, len(tokens)], np.int64))},
+        vocabulary=[chr(code) for code in symbols],
+        counts=counts.astype(np.int64),
+        facts=facts,
+        extra={} if licence is None else {"licence": np.array(licence, np.int64)},
+    )
+
+
+def words_of(text: str) -> list[str]:
+    """Runs of letters, in lower case, in the order of the text."""
+    return _WORD.findall(text.lower())

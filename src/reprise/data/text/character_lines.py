@@ -1,0 +1,171 @@
+"""Lines of 27 symbols in folds: the corpora of document 000 (section 4), whatever text they are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reprise.data import options as options_
+from reprise.data.corpus import Corpus, Split
+from reprise.data.synthetic.markov import shuffled
+from reprise.errors import UserError
+
+OPTIONS: dict[str, Any] = {"tokens": "characters", "folds": 5, "fold_seed": 0}
+CHARACTERS = [" ", *"abcdefghijklmnopqrstuvwxyz"]
+PAIRS = [a + b for a in CHARACTERS[1:] for b in CHARACTERS[1:]]
+SPLIT = "lines"
+TRAIN, VALID, TEST = 0, 1, 2
+"""Values of `extra["part"]`."""
+VALIDATION = 10
+"""Of the lines that a fold is not tested on, one in so many chooses the epoch: document 000, section 4."""
+LONG = 13
+"""Letters of the longest words that are not called rare (section 5)."""
+
+_SPACE, _LINE_END = 0, 27
+_CODES = np.zeros(256, np.uint8)
+_CODES[ord("a") : ord("z") + 1] = _CODES[ord("A") : ord("Z") + 1] = np.arange(1, 27)
+_CODES[ord("\n")] = _LINE_END
+_LETTERS = np.frombuffer(b" abcdefghijklmnopqrstuvwxyz", np.uint8)
+# Streams of the random order of lines: 1 for the folds, 2 + k for the validation lines of fold k.
+_FOLDS, _VALIDATION_LINES = 1, 2
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Line i is `symbols[offsets[i]:offsets[i + 1]]`, 0 a space and 1..26 a letter; no line is empty."""
+
+    symbols: np.ndarray  # (n,) uint8
+    offsets: np.ndarray  # (lines + 1,) int64
+    dropped: int  # lines without a letter
+
+    def text(self) -> list[bytes]:
+        """The lines as they would be printed."""
+        text = _LETTERS[self.symbols].tobytes()
+        return [text[a:b] for a, b in zip(self.offsets[:-1].tolist(), self.offsets[1:].tolist(), strict=True)]
+
+
+def normalise(text: bytes) -> Lines:
+    """The paper's preprocessing (section 4): what is no letter becomes a space, a run of spaces becomes one, capitals
+    become small letters. Spaces at the ends of a line are taken away, and lines in which nothing is left.
+
+    A letter is one of a..z and A..Z; every byte of another character counts as a space.
+    """
+    codes = _CODES[np.frombuffer(text if text.endswith(b"\n") else text + b"\n", np.uint8)]
+    before = np.concatenate([np.array([_LINE_END], np.uint8), codes[:-1]])
+    codes = codes[(codes != _SPACE) | _is_letter(before)]  # of a run of spaces the first, if it follows a letter
+    after = np.concatenate([codes[1:], np.array([_LINE_END], np.uint8)])
+    codes = codes[(codes != _SPACE) | (after != _LINE_END)]
+    ends = np.flatnonzero(codes == _LINE_END)
+    lengths = np.diff(ends, prepend=-1) - 1
+    kept = lengths[lengths > 0]
+    return Lines(codes[codes != _LINE_END], _offsets(kept), len(lengths) - len(kept))
+
+
+def pair(lines: Lines) -> Split:
+    """Tokens of section 4.2: pairs of letters that neither overlap nor leave a word, a single letter where one is left
+    over, and spaces: "state art" is st, at, e, space, ar, t. Ids are places in CHARACTERS + PAIRS.
+    """
+    s = lines.symbols.astype(np.int32)
+    place = _place_in_word(lines)
+    begins = (s == _SPACE) | (place % 2 == 0)
+    # the letter after the first of a pair is at an odd place of the same word
+    paired = np.zeros(len(s), bool)
+    paired[:-1] = begins[:-1] & (s[:-1] != _SPACE) & ~begins[1:]
+    second = np.concatenate([s[1:], np.zeros(1, np.int32)])
+    tokens = np.where(paired, len(CHARACTERS) + 26 * (s - 1) + second - 1, s)[begins]
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(begins)])
+    return Split(tokens.astype(np.int32), before[lines.offsets])
+
+
+def assign_folds(lines: int, folds: int, seed: int) -> np.ndarray:
+    """(folds, lines) uint8 of TRAIN, VALID and TEST: every line is tested in one fold.
+
+    The lines are put in a random order and cut into `folds` parts whose sizes differ by one at most; fold k is tested
+    on part k. A tenth of its other lines, drawn anew for each fold, is for validation. Raises UserError where there
+    are too few lines for that.
+    """
+    if folds < 2 or lines < 10 * folds:
+        raise UserError(
+            f"{lines} lines cannot be cut into {folds} folds; ask for at least 2, of at least 10 lines each"
+        )
+    order = shuffled(np.arange(lines), seed, _FOLDS)
+    part = np.full((folds, lines), TRAIN, np.uint8)
+    for k, tested in enumerate(np.array_split(order, folds)):
+        part[k, tested] = TEST
+        others = shuffled(np.flatnonzero(part[k] == TRAIN), seed, _VALIDATION_LINES + k)
+        part[k, others[: round(len(others) / VALIDATION)]] = VALID
+    return part
+
+
+def corpus_of(name: str, text: bytes, options: Mapping[str, Any]) -> Corpus:
+    """The corpus of a text: one split, `lines`, in the text's order; `extra["part"]` as `assign_folds` makes it.
+
+    Options: `tokens`, "characters" (27) or "bigrams" (703 symbols, all that are possible); `folds`; `fold_seed`. The
+    lines and their folds are the same under either kind of tokens. Facts, among others: the median length of a line in
+    characters and in bigrams, and the share of words longer than 13 letters. Raises UserError for unknown options and
+    too little text.
+    """
+    options = options_.resolve(options, OPTIONS, name)
+    if options["tokens"] not in ("characters", "bigrams"):
+        raise UserError(f"dataset {name}: option tokens: {options['tokens']!r} is neither characters nor bigrams")
+    lines = normalise(text)
+    characters, pairs = Split(lines.symbols.astype(np.int32), lines.offsets), pair(lines)
+    split = characters if options["tokens"] == "characters" else pairs
+    vocabulary = CHARACTERS if options["tokens"] == "characters" else CHARACTERS + PAIRS
+    part = assign_folds(split.sentences, options["folds"], options["fold_seed"])
+    facts = {
+        "boundaries": "line",
+        "lines": split.sentences,
+        "dropped_lines": lines.dropped,
+        "tokens": {SPLIT: len(split.tokens)},
+        "characters": {SPLIT: len(lines.symbols)},
+        "vocabulary": len(vocabulary),
+        "median_length": {"characters": _median_length(characters), "bigrams": _median_length(pairs)},
+        "shortening_by_bigrams": round(1 - _median_length(pairs) / _median_length(characters), 9),
+        "observed_symbols": {"characters": len(np.unique(characters.tokens)), "bigrams": len(np.unique(pairs.tokens))},
+        **_word_facts(lines),
+    }
+    counts = np.bincount(split.tokens, minlength=len(vocabulary)).astype(np.int64)
+    return Corpus(name, {SPLIT: split}, list(vocabulary), counts, facts, extra={"part": part})
+
+
+def _word_facts(lines: Lines) -> dict[str, Any]:
+    words = b" ".join(lines.text()).split()
+    types = set(words)
+    return {
+        "words": len(words),
+        "word_types": len(types),
+        "long_words": {
+            "longer_than": LONG,
+            "share_of_words": _share_of_long(words),
+            "share_of_types": _share_of_long(types),
+        },
+    }
+
+
+def _share_of_long(words: list[bytes] | set[bytes]) -> float:
+    return round(sum(len(word) > LONG for word in words) / len(words), 9)
+
+
+def _median_length(split: Split) -> float:
+    return float(np.median(np.diff(split.offsets)))
+
+
+def _place_in_word(lines: Lines) -> np.ndarray:
+    """0 for the first letter of a word, 1 for the second, ...; what it says of a space has no meaning."""
+    s = lines.symbols
+    first = np.concatenate([np.ones(1, bool), s[:-1] == _SPACE])
+    first[lines.offsets[:-1]] = True
+    place = np.arange(len(s))
+    return place - np.maximum.accumulate(np.where(first, place, 0))
+
+
+def _is_letter(codes: np.ndarray) -> np.ndarray:
+    return (codes != _SPACE) & (codes != _LINE_END)
+
+
+def _offsets(lengths: np.ndarray) -> np.ndarray:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])

@@ -1,0 +1,1 @@
+"""Corpora of treebanks in CoNLL-U."""

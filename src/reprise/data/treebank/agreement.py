@@ -1,0 +1,156 @@
+"""Minimal pairs for agreement in gender and number, out of a treebank's test sentences.
+
+Document 004, section 5.4, finds "a much better ability of the LL-RNN to account for agreement in gender and number at
+moderate distances" in generated sentences and leaves a proper evaluation open. Here a model reads a test sentence up
+to a word that agrees with an earlier one, and is asked whether it finds that word more probable than the form of the
+same lemma and part of speech that differs in gender alone, or in number alone.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from reprise.data.treebank.conllu_rows import Row, Sentence
+from reprise.data.treebank.word_forms import Lexicon, elision_tells
+
+FEATURES = ("Gender", "Number")
+KINDS = (
+    "determiner-noun",
+    "noun-adjective",
+    "noun-participle",
+    "subject-verb",
+    "subject-predicate",
+    "antecedent-verb",
+    "antecedent-predicate",
+)
+"""What agrees: the second word is the one that is asked for; an antecedent is what "qui" stands for."""
+DISTANT = 3
+"""From so many tokens on a pair is counted as distant."""
+_AGREEING = {"det", "amod", "acl", "nummod", "nsubj", "nsubjpass", "aux", "auxpass", "cop"}
+_TARGETS = {"NOUN", "ADJ", "VERB", "AUX"}
+
+Tests = Mapping[str, tuple[list[Sentence], list[np.ndarray]]]
+
+
+def find_pairs(
+    tests: Tests, corpus: Iterable[Sentence], ids: Mapping[str, int]
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Arrays of P pairs for `Corpus.extra`, and what to say of them in `Corpus.facts`.
+
+    `tests` gives for every test split its sentences and the places of their words in the split's tokens, `corpus` all
+    sentences, in which the wrong forms are looked for, `ids` the number of every type. Sentences without heads give no
+    pair. The arrays, (P,) int32 but for position:
+
+    * agreement_split: number of the split in facts["agreement"]["splits"];
+    * agreement_position, int64: the right word's place in the split's tokens, so that tokens[:position] lie before it;
+    * agreement_right, agreement_wrong: the two types;
+    * agreement_kind, agreement_feature: numbers in KINDS and FEATURES (also in the facts);
+    * agreement_distance: tokens from the last earlier word that shows the gender or number of what the right word
+      agrees with, 1 where that is the token before it.
+    """
+    lexicon = Lexicon(corpus, _TARGETS)
+    names = ("split", "position", "right", "wrong", "kind", "feature", "distance")
+    rows = []
+    for number, (sentences, places) in enumerate(tests.values()):
+        for sentence, where in zip(sentences, places, strict=True):
+            for target, feature, kind, cue in agreements(sentence.words):
+                right = sentence.words[target]
+                wrong = lexicon.wrong_form(right, feature, ids)
+                if wrong is not None and not (target and elision_tells(sentence.words[target - 1], right.form, wrong)):
+                    pair = (ids[right.form.lower()], ids[wrong], KINDS.index(kind), FEATURES.index(feature))
+                    rows.append((number, where[target], *pair, where[target] - where[cue]))
+    table = np.array(rows, np.int64).reshape(-1, len(names))
+    arrays = {f"agreement_{name}": table[:, i].astype(np.int32) for i, name in enumerate(names)}
+    arrays["agreement_position"] = table[:, names.index("position")]
+    return arrays, {"splits": list(tests), "kinds": list(KINDS), "features": list(FEATURES), "pairs": _count(arrays)}
+
+
+def agreements(words: tuple[Row, ...]) -> Iterator[tuple[int, str, str, int]]:
+    """(target, feature, kind, cue): word `target` bears the value of `feature` that the earlier word `cue` shows.
+
+    `cue` is the last such word: what the target agrees with, or another word that agrees with the same. So a noun's
+    adjective stands at distance 1 from another adjective of this noun, however far the noun itself may be.
+    """
+    children: dict[int, list[int]] = defaultdict(list)
+    for i, word in enumerate(words):
+        if word.head is None:
+            return
+        children[word.head - 1].append(i)
+    for target, word in enumerate(words):
+        if word.upos not in _TARGETS:
+            continue
+        found = _controller(words, children, target)
+        if found is None:
+            continue
+        kind, controller, owner, clause = found
+        for feature in FEATURES:
+            value = word.feature(feature)
+            if value is None or words[controller].feature(feature) != value:
+                continue
+            group = [owner] + [i for i in children[owner] + children[clause] if _agrees(words[i])]
+            yield target, feature, kind, max(i for i in group if i < target and _shows(words[i], feature, value))
+
+
+def _controller(
+    words: tuple[Row, ...], children: Mapping[int, list[int]], target: int
+) -> tuple[str, int, int, int] | None:
+    """Kind, controller, the word whose gender and number these are, and the head of the target's clause.
+
+    All stand for numbers of words; the controller stands before the target.
+    """
+    word, head = words[target], words[target].head - 1
+    relation = _relation(word)
+    if word.upos == "NOUN":
+        determiners = [i for i in children[target] if i < target and words[i].upos == "DET"]
+        return ("determiner-noun", determiners[0], target, target) if determiners else None
+    if 0 <= head < target and words[head].upos in {"NOUN", "PROPN", "PRON"} and word.deprel != "acl:relcl":
+        if relation == "amod" and word.upos == "ADJ":
+            return "noun-adjective", head, head, target
+        if relation == "acl" and word.feature("VerbForm") == "Part":
+            return "noun-participle", head, head, target
+    finite = word.feature("VerbForm") == "Fin"
+    clause = head if finite and relation in {"aux", "auxpass", "cop"} else target
+    to_be = [i for i in children[clause] if i < target and words[i].lemma == "être"]
+    to_be = [i for i in to_be if _relation(words[i]) in {"aux", "auxpass", "cop"}]
+    if not finite and not to_be:
+        return None  # a participle with avoir agrees with its object, if at all
+    subjects = [i for i in children[clause] if _relation(words[i]) in {"nsubj", "nsubjpass"} and i < target]
+    if not subjects or words[subjects[-1]].lemma == "ce":  # "c'était" and "c'étaient" are both right
+        return None
+    role, controller = "verb" if finite else "predicate", subjects[-1]
+    if words[controller].feature("PronType") != "Rel":
+        return f"subject-{role}", controller, controller, clause
+    antecedent = words[clause].head - 1
+    if words[clause].deprel != "acl:relcl" or not 0 <= antecedent < target:
+        return None
+    return f"antecedent-{role}", antecedent, antecedent, clause
+
+
+def _relation(word: Row) -> str:
+    """The dependency relation without its subtype, in the names of UD 1: nsubj:pass is nsubjpass."""
+    main, _, subtype = (word.deprel or "").partition(":")
+    return f"{main}pass" if subtype == "pass" and main in {"nsubj", "aux"} else main
+
+
+def _agrees(word: Row) -> bool:
+    return word.upos == "DET" or _relation(word) in _AGREEING
+
+
+def _shows(word: Row, feature: str, value: str) -> bool:
+    return word.feature(feature) == value or (value == "Plur" and _relation(word) == "nummod")
+
+
+def _count(arrays: Mapping[str, np.ndarray]) -> dict[str, dict[str, dict[str, int]]]:
+    """Pairs of every kind and feature, near (less than DISTANT tokens) and distant, where there are any."""
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    for k, kind in enumerate(KINDS):
+        for f, feature in enumerate(FEATURES):
+            chosen = (arrays["agreement_kind"] == k) & (arrays["agreement_feature"] == f)
+            if total := int(chosen.sum()):
+                distant = int((chosen & (arrays["agreement_distance"] >= DISTANT)).sum())
+                found.setdefault(kind, {})[feature] = {"near": total - distant, "distant": distant}
+    return found

@@ -1,0 +1,50 @@
+"""French of the Universal Dependencies with the part of speech (UPOS) of every word, for document 003, section 2.5.
+
+The notes name no data for their taggers. Document 004's partition of the treebank is taken: the last sentences of the
+training part are held out for validation, and its test and development parts together are the test text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from reprise.data import options as options_
+from reprise.data.corpus import Corpus
+from reprise.data.treebank.conllu_rows import Sentence, read_treebank
+from reprise.data.treebank.tagged import corpus_of
+from reprise.data.treebank.ud_french import treebank_file
+from reprise.errors import UserError
+
+OPTIONS: dict[str, Any] = {"minimum_count": 2, "validation_sentences": 728}
+LABEL = "AUX"
+"""The part of speech whose presence is a sentence's label: compound tenses, passives and, since release 2, copulas."""
+
+
+def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
+    """Corpus of `raw/*-ud-{train,dev,test}.conllu`, each plain or `.gz`, as `tagged.corpus_of` keeps it.
+
+    Words are those that bear a part of speech ("de" and "le", not the range "du"), in lower case. Options: words that
+    training has fewer than `minimum_count` times become `<unk>`; the last `validation_sentences` of the training part
+    are the split valid. Splits train, valid, test.
+
+    Raises UserError for options that make no sense, and files that are missing, ambiguous or no CoNLL-U.
+    """
+    options = options_.resolve(options, OPTIONS, "ud_tags")
+    for key in OPTIONS:
+        options_.at_least(options, key, 1, "ud_tags")
+    training, test, dev = (read_treebank(treebank_file(raw, part)).sentences for part in ("train", "test", "dev"))
+    held_out = options["validation_sentences"]
+    if held_out >= len(training):
+        raise UserError(
+            f"dataset ud_tags: option validation_sentences: {held_out} leave nothing of {len(training)} "
+            "training sentences"
+        )
+    parts = {"train": training[:-held_out], "valid": training[-held_out:], "test": [*test, *dev]}
+    tagged = {split: [_tagged(sentence) for sentence in sentences] for split, sentences in parts.items()}
+    return corpus_of("ud_tags", tagged, options["minimum_count"], LABEL, {})
+
+
+def _tagged(sentence: Sentence) -> list[tuple[str, str]]:
+    return [(word.form.lower(), word.upos) for word in sentence.words]

@@ -1,0 +1,126 @@
+"""Compiles the C++ engines on first use, for the machine at hand.
+
+The file of the compiled library is named by a hash of the source, the compiler's version, the options
+and this CPU's flags: on a file system that several kinds of machine share, each finds its own and none
+runs another's instructions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import functools
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from reprise.files import atomic_path
+
+SOURCES = Path(__file__).parent
+OPTIONS = ("-std=c++17", "-O3", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
+NATIVE = "-march=native"
+
+
+class NoCompiler(RuntimeError):
+    """There is no C++ compiler, it refused the source, or what it made cannot be loaded; the message is one line."""
+
+
+def load(name: str) -> ctypes.CDLL:
+    """`library(name)`, loaded. Raises NoCompiler."""
+    path = library(name)
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as error:  # damaged, or in a folder from which nothing may be run
+        raise NoCompiler(f"{error}; remove {path}, or name a folder with REPRISE_BUILD") from None
+
+
+def source_of(name: str) -> Path:
+    """The C++ source of a family's engine, in its folder; of what no family owns, beside this file."""
+    own = SOURCES / name / f"{name}.cpp"
+    return own if own.is_file() else SOURCES / f"{name}.cpp"
+
+
+@functools.cache
+def library(name: str) -> Path:
+    """The shared library made of `source_of(name)` and the headers, compiled if need be.
+
+    It lies in $REPRISE_BUILD, or in build/kernels/ of the current folder. Raises NoCompiler.
+    """
+    compiler = _compiler()
+    folder = Path(os.environ.get("REPRISE_BUILD") or "build/kernels").absolute()
+    path = folder / f"{name}-{_fingerprint(compiler, name)}.so"
+    if not path.is_file():
+        with _one_at_a_time(path):
+            if not path.is_file():
+                with atomic_path(path) as temporary:
+                    _compile(compiler, source_of(name), temporary)
+    return path
+
+
+@contextlib.contextmanager
+def _one_at_a_time(path: Path) -> Iterator[None]:
+    """The jobs of a pipeline begin together: one compiles, the others wait for what it makes.
+
+    Where files cannot be locked all of them compile, which does no harm; so does a lock that is removed under one who
+    waits for it.
+    """
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = path.with_suffix(".lock")
+            file = held.enter_context(lock.open("a"))
+            held.callback(lock.unlink, missing_ok=True)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _compiler() -> list[str]:
+    chosen = os.environ.get("CXX", "").split()
+    candidates = [chosen] if chosen else [["c++"], ["g++"], ["clang++"]]
+    for command in candidates:
+        if shutil.which(command[0]):
+            return command
+    raise NoCompiler(f"no C++ compiler ({', '.join(c[0] for c in candidates)}) on the path")
+
+
+def _compile(compiler: list[str], source: Path, target: Path) -> None:
+    # The compiler's own temporary files go where the library goes: /tmp may be full.
+    environment = {**os.environ, "TMPDIR": str(target.parent)}
+    for native in ([NATIVE], []):  # some compilers know no "native": the baseline is right, if slow
+        command = [*compiler, *OPTIONS, *native, f"-I{SOURCES}", str(source), "-o", str(target)]
+        result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        if result.returncode == 0:
+            if not native:
+                print(f"reprise: {compiler[0]} refused {NATIVE}: {source.name} is compiled, slower", file=sys.stderr)
+            return
+        if result.returncode < 0:  # killed, for want of memory say: what is made without the option would be kept
+            break
+    lines = [line.strip() for line in result.stderr.splitlines() if "error" in line]
+    reason = lines[0] if lines else f"status {result.returncode}"
+    raise NoCompiler(f"{compiler[0]} refused {source.name}: {reason}")
+
+
+def _fingerprint(compiler: list[str], name: str) -> str:
+    command = [*compiler, "--version"]
+    version = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    sources = (source_of(name), *sorted(SOURCES.rglob("*.h")))
+    parts = [version, *compiler, *OPTIONS, NATIVE, platform.machine(), _cpu()]
+    parts += [path.read_text(encoding="utf-8") for path in sources]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def _cpu() -> str:
+    """What tells this CPU's instruction set from another's."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    keys = ("model name", "cpu family", "flags", "Features", "CPU part")
+    first = {line.split(":")[0].strip(): line for line in reversed(lines) if ":" in line}
+    return "\n".join(first[key] for key in keys if key in first)

@@ -1,0 +1,1 @@
+"""Engines of document 001's gated networks."""

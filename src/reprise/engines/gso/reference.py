@@ -1,0 +1,57 @@
+"""The readable models of document 000 with autograd, on padded batches: what the fast engines are held to."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from reprise.engines.gso.packing import PackedBatch
+from reprise.models.gso import SymbolModel
+
+
+class PaddedEngine:
+    """A `PackedEngine` on the model's device and in its dtype: every line filled up to the longest of its batch."""
+
+    name = "reference"
+
+    def __init__(self, model: SymbolModel) -> None:
+        self.model = model
+
+    def train(self, batch: PackedBatch, reduction: str) -> float:
+        """See `PackedEngine`."""
+        losses, _ = self._losses(batch)
+        there = self._there(batch)
+        shares = torch.from_numpy(batch.shares(reduction)).to(losses)  # (lines,)
+        self.model.zero_grad(set_to_none=True)
+        (losses * shares)[there].sum().backward()
+        for parameter in self.model.parameters():
+            if parameter.grad is None:  # a batch of one step uses no matrix between states
+                parameter.grad = torch.zeros_like(parameter)
+        return losses.detach()[there].sum(dtype=torch.float64).item()
+
+    @torch.no_grad()
+    def evaluate(self, batch: PackedBatch) -> tuple[np.ndarray, np.ndarray]:
+        """See `PackedEngine`."""
+        losses, best = self._losses(batch)
+        there = self._there(batch)
+        return losses[there].cpu().numpy(), best[there].cpu().numpy().astype(np.int32)
+
+    def _losses(self, batch: PackedBatch) -> tuple[Tensor, Tensor]:
+        """Nats and most probable symbols (T, lines); what is filled up has symbol 0 and means nothing."""
+        x, y = (self._padded(batch, tokens) for tokens in (batch.inputs, batch.targets))
+        logits = self.model(x)  # (T, lines, V)
+        losses = functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="none")
+        return losses.view(x.shape), logits.argmax(2)
+
+    def _there(self, batch: PackedBatch) -> Tensor:
+        """(T, lines) bool: true where a line still goes on; in row-major order these are the packed rows."""
+        lines = torch.arange(int(batch.active[0]))
+        return (lines < torch.from_numpy(batch.active)[:, None]).to(self.model.c.device)
+
+    def _padded(self, batch: PackedBatch, tokens: np.ndarray) -> Tensor:
+        there = self._there(batch)
+        padded = torch.zeros(there.shape, dtype=torch.int64, device=there.device)
+        padded[there] = torch.from_numpy(tokens.astype(np.int64)).to(there.device)
+        return padded

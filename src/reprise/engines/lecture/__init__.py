@@ -1,0 +1,1 @@
+"""Engines of the lecture's window model and translators."""

@@ -1,0 +1,1 @@
+"""Engines of document 004's log-linear RNN."""

@@ -1,0 +1,110 @@
+"""The engines of log-linear RNNs, window by window: the readable model with autograd, and those without."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from reprise.engines.choice import choose
+from reprise.engines.loglinear.fast import FusedEngine, HandEngine
+from reprise.engines.readable import ReadableEngine
+from reprise.models.loglinear import LogLinearRNN, State
+
+
+class WindowEngine(Protocol):
+    """Trains and evaluates a log-linear RNN by RMSprop; it keeps its own copy of the parameters.
+
+    Words x are (T, B) int64. Targets y are (B,), the words after the windows, or (T, B), the word after every word.
+    Without a state (None) a window starts from zeros; with one, it starts there and leaves the last state in it.
+    """
+
+    name: str
+    state: State | None  # h and c of every layer, (B, H) each: readable and assignable
+
+    def train(self, x: Tensor, y: Tensor, *, learning_rate: float, rho: float, epsilon: float) -> float:
+        """One step of RMSprop on the mean loss of the targets; the summed loss, nats, under the weights before it."""
+
+    def evaluate(self, x: Tensor, y: Tensor) -> float:
+        """The summed loss in nats, without a step."""
+
+    def log_probabilities(self, x: Tensor) -> Tensor:
+        """log p of the word after each window, (B, V), nats."""
+
+    def reset(self, batch: int) -> None:
+        """State zero for B streams."""
+
+    def export(self) -> dict[str, Tensor]:
+        """The state_dict of the readable model, as copies."""
+
+    def load(self, state: dict[str, Tensor]) -> None:
+        """Takes the values of a state_dict of the readable model."""
+
+    def optimiser_state(self) -> dict[str, Any]:
+        """What RMSprop carries from step to step, as copies."""
+
+    def restore_optimiser(self, state: dict[str, Any]) -> None:
+        """Takes what `optimiser_state` gave."""
+
+
+class ReferenceEngine(ReadableEngine):
+    """The readable model with autograd and torch's RMSprop, which is that of Keras (epsilon beside the root)."""
+
+    def __init__(self, model: LogLinearRNN) -> None:
+        super().__init__(model)
+        self.state: State | None = None
+        self.optimiser = torch.optim.RMSprop(self.model.parameters())
+
+    def train(self, x: Tensor, y: Tensor, *, learning_rate: float, rho: float, epsilon: float) -> float:
+        """See `WindowEngine`."""
+        self.optimiser.param_groups[0].update(lr=learning_rate, alpha=rho, eps=epsilon)
+        self.optimiser.zero_grad()
+        loss = self._loss(x, y)
+        (loss / y.numel()).backward()
+        self.optimiser.step()
+        return loss.item()
+
+    @torch.no_grad()
+    def evaluate(self, x: Tensor, y: Tensor) -> float:
+        """See `WindowEngine`."""
+        return self._loss(x, y).item()
+
+    def _loss(self, x: Tensor, y: Tensor) -> Tensor:
+        a, state = self.model.adaptors(x, self.state)
+        if self.state is not None:
+            self.state = tuple((h.detach(), c.detach()) for h, c in state)
+        log_p = self.model.log_p(a.flatten(0, 1) if y.dim() == 2 else a[-1])
+        return -log_p.gather(1, y.view(-1, 1)).sum()
+
+    @torch.no_grad()
+    def log_probabilities(self, x: Tensor) -> Tensor:
+        """See `WindowEngine`."""
+        return self.model.log_p(self.model.adaptors(x, self.state)[0][-1])
+
+    def reset(self, batch: int) -> None:
+        """See `WindowEngine`."""
+        self.state = self.model.initial_state(batch)
+
+    def optimiser_state(self) -> dict[str, Any]:
+        """See `WindowEngine`."""
+        return copy.deepcopy(self.optimiser.state_dict())
+
+    def restore_optimiser(self, state: dict[str, Any]) -> None:
+        """See `WindowEngine`."""
+        self.optimiser.load_state_dict(state)
+
+
+ENGINES = {"reference": ReferenceEngine, "hand": HandEngine, "fused": FusedEngine}
+
+
+def choose_window_engine(name: str, model: LogLinearRNN) -> WindowEngine:
+    """The engine called `name` (reference, hand, fused) around `model`, on the CPU.
+
+    "auto" is fused; hand where there is no compiler, said on stderr, and in other precisions than float32. Raises
+    UserError for another name, and where fused is asked for and cannot be had.
+    """
+    known, slower = (LogLinearRNN,), "which is slower"
+    unfit = "" if next(model.parameters()).dtype == torch.float32 else "computes in float32 only"
+    return choose(name, model, ENGINES, "fused", "hand", knows=known, unfit=unfit, slower=slower)

@@ -1,0 +1,116 @@
+// Products of a few rows with a matrix, in pieces of it that stay in the L1 cache while all the rows meet them.
+//
+// A piece is PART rows of NARROW columns, packed: [PART][NARROW]. Numbers are summed in the order of the depth whatever
+// the pieces, since the sums of one go on where those of the last ended.
+#pragma once
+#include <algorithm>
+#include "floats.h"
+#include "loglinear_vectors.h"
+#include "products.h"
+
+constexpr int PART = 256;           // with NARROW columns 32 KB at most
+
+inline void huge_pages(float* p, size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  const size_t page = 1 << 12, begin = ((size_t)p + page - 1) / page * page, end = ((size_t)p + bytes) / page * page;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+#endif
+}
+
+INLINE vec load_any(const float* p, int n) { return n > 0 ? load_some(p, n) : zeros(); }
+
+// A tile's row: n <= NARROW numbers, or zeros where there are none.
+INLINE void begin_row(float* row, const float* numbers, int n) {
+  vec left = zeros(), right = zeros();
+  if (numbers && n >= NARROW) left = load_anywhere(numbers), right = load_anywhere(numbers + LANES);
+  else if (numbers) left = load_some(numbers, n), right = load_any(numbers + LANES, n - LANES);
+  store_anywhere(row, left);
+  store_anywhere(row + LANES, right);
+}
+
+// As add_products; with `ahead`, what lies so many numbers behind b comes to the L2 cache meanwhile.
+template <int R>
+INLINE void add_products_ahead(vec (&sum)[R][2], int depth, const float* a, long a_row, long a_step, const float* b,
+                               long ahead) {
+  for (int s = 0; s < depth; s++, a += a_step, b += NARROW) {
+    const vec left = load(b), right = load(b + LANES);
+    __builtin_prefetch(b + ahead, 0, 2);
+    if constexpr (LANES == 16) __builtin_prefetch(b + ahead + LANES, 0, 2);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; r++) {
+      const vec x = in_register(all(a[r * a_row]));
+      sum[r][0] += x * left;
+      sum[r][1] += x * right;
+    }
+  }
+}
+
+// out[r] (n <= NARROW columns) = start(r), or 0 where that is null, + row r of a times a piece.
+//
+// The start is put where the sums will be, part of a tile to a whole one, and read from there: the blocks, of which one
+// is compiled for every number of rows, have no cases then.
+template <class Start>
+inline void piece_product(const float* a, long a_row, int rows, int depth, const float* piece, const Start& start,
+                          float* out, long out_row, int n) {
+  alignas(vec) float part[NARROW_ROWS * NARROW];
+  const size_t bytes = sizeof(float) * std::min(n, NARROW);
+  in_blocks<NARROW_ROWS>(rows, [&](auto size, int first) {
+    constexpr int R = decltype(size)::value;
+    float* const at = n < NARROW ? part : out + first * out_row;
+    const long row = n < NARROW ? NARROW : out_row;
+    for (int r = 0; r < R; r++) begin_row(at + r * row, start(first + r), n);
+    vec sum[R][2];
+#pragma GCC unroll 16
+    for (int r = 0; r < R; r++) {
+      sum[r][0] = load_anywhere(at + r * row);
+      sum[r][1] = load_anywhere(at + r * row + LANES);
+    }
+    if (first + R == rows) add_products_ahead(sum, depth, a + first * a_row, a_row, 1, piece, (long)depth * NARROW);
+    else add_products<R, 2>(sum, depth, a + first * a_row, a_row, 1, piece, NARROW);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; r++) {
+      store_anywhere(at + r * row, sum[r][0]);
+      store_anywhere(at + r * row + LANES, sum[r][1]);
+    }
+    if (n < NARROW)
+      for (int r = 0; r < R; r++) std::memcpy(out + (first + r) * out_row, at + r * row, bytes);
+  });
+}
+
+// n <= NARROW columns of a matrix (depth, ...) with rows of so many numbers, packed.
+inline void pack_piece(const float* matrix, long row, int depth, int n, float* out) {
+  for (int s = 0; s < depth; s++, matrix += row, out += NARROW)
+    store(out, load_any(matrix, n)), store(out + LANES, load_any(matrix + LANES, n - LANES));
+}
+
+// The same of the transpose: n rows of a matrix (..., depth).
+inline void pack_transposed_piece(const float* matrix, long row, int depth, int n, float* out) {
+  for (int c = 0; c < NARROW; c += LANES)
+    for (int s = 0; s < depth; s += LANES) {
+      vec rows[LANES];
+      for (int i = 0; i < LANES; i++)
+        rows[i] = c + i < n ? load_some(matrix + (c + i) * row + s, depth - s) : zeros();
+      transpose(rows);
+      for (int i = 0; i < std::min(LANES, depth - s); i++) store(out + (long)(s + i) * NARROW + c, rows[i]);
+    }
+}
+
+// out (rows, columns) = x (rows, depth) W + b. W is (depth, columns), or (columns, depth) if transposed; b may be null.
+inline void product(const float* x, int rows, int depth, const float* W, bool transposed, int columns, const float* b,
+                    float* out) {
+  static thread_local Floats space;
+  space.need((size_t)(std::min(PART, rounded_up(depth, LANES)) + 1) * rounded_up(columns, NARROW));
+  for (int s = 0; s == 0 || s < depth; s += PART) {
+    const int part = std::min(PART, depth - s);
+    const auto piece = [&](int j) { return space.data + (transposed ? 0 : (long)j * (part + 1)); };
+    // Rows in the order of memory, to pieces whose distance is no power of two: sets of the cache.
+    for (int i = 0; !transposed && i < part; i++)
+      for (int j = 0; j < columns; j += NARROW)
+        pack_piece(W + (long)(s + i) * columns + j, columns, 1, columns - j, piece(j) + i * NARROW);
+    for (int j = 0; j < columns; j += NARROW) {
+      if (transposed) pack_transposed_piece(W + (long)j * depth + s, depth, part, columns - j, piece(j));
+      const auto start = [&](int r) { return s ? out + (long)r * columns + j : b ? b + j : nullptr; };
+      piece_product(x + s, depth, rows, part, piece(j), start, out + j, columns, columns - j);
+    }
+  }
+}

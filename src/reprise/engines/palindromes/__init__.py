@@ -1,0 +1,1 @@
+"""Engines of document 002's palindrome networks."""

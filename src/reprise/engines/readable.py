@@ -1,0 +1,51 @@
+"""How engines stand to their readable model: its state_dict taken over, or a copy of it, and SGD by autograd."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from reprise.engines.gated_step import clipped
+
+
+class ReadableEngine:
+    """Around a copy of `model`, on its device and in its dtype."""
+
+    name = "reference"
+
+    def __init__(self, model: Any) -> None:
+        self.model = copy.deepcopy(model)
+
+    def descend(self, loss: Tensor, learning_rate: float, clip_norm: float | None = None) -> None:
+        """One SGD step on the scalar `loss`; the gradient's norm over all parameters is clipped to `clip_norm`."""
+        parameters = list(self.model.parameters())
+        gradients = torch.autograd.grad(loss, parameters)
+        step = learning_rate if clip_norm is None else clipped(learning_rate, clip_norm, gradients)
+        with torch.no_grad():
+            for parameter, gradient in zip(parameters, gradients, strict=True):
+                parameter.sub_(gradient, alpha=step)
+
+    def export(self) -> dict[str, Tensor]:
+        """The state_dict of the readable model, as copies."""
+        return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+
+    def load(self, state: dict[str, Tensor]) -> None:
+        """Takes the values of a state_dict of the readable model."""
+        self.model.load_state_dict(state)
+
+
+def take_state(own: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:
+    """Copies a readable model's state_dict into an engine's `own` tensors; ValueError if names or shapes differ."""
+    check_state(state, {name: value.shape for name, value in own.items()})
+    for name, value in own.items():
+        value.copy_(state[name])
+
+
+def check_state(state: Mapping[str, Tensor], shapes: Mapping[str, torch.Size]) -> None:
+    """ValueError unless the state_dict has tensors of these names and shapes."""
+    if {name: value.shape for name, value in state.items()} != shapes:
+        raise ValueError("the state is not one of this model: names or shapes differ")

@@ -1,0 +1,49 @@
+"""The readable model itself with autograd and plain SGD: what the fast engines are held to."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from reprise.counters import dropout_mask_torch
+from reprise.engines.readable import ReadableEngine
+from reprise.engines.rntn.subsequences import Subsequences
+
+
+class ReferenceEngine(ReadableEngine):
+    """A `SubsequenceEngine` for any readable model, on its device and in its dtype."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__(model)
+        self.hidden: Tensor = self.model.initial_state()
+
+    def train(self, data: Subsequences, *, learning_rate: float, reduction: str, dropout: float, key: int) -> float:
+        """One SGD step a subsequence; the summed loss in nats. See `SubsequenceEngine`."""
+        if reduction not in ("sum", "mean"):
+            raise ValueError(f"reduction must be sum or mean, not {reduction}")
+        total = 0.0
+        for i in range(len(data)):
+            loss = self._loss(data, i, dropout, key)  # sum over the words
+            total += loss.item()
+            if reduction == "mean":
+                loss = loss / int(data.offsets[i + 1] - data.offsets[i])
+            self.descend(loss, learning_rate)
+        return total
+
+    @torch.no_grad()
+    def evaluate(self, data: Subsequences) -> float:
+        """The summed loss in nats, without dropout and without steps."""
+        return sum(self._loss(data, i, 0.0, 0).item() for i in range(len(data)))
+
+    def _loss(self, data: Subsequences, i: int, dropout: float, key: int) -> Tensor:
+        begin, end = int(data.offsets[i]), int(data.offsets[i + 1])
+        h = self.model.initial_state() if data.reset[i] else self.hidden.to(self.model.W_h)
+        x = torch.from_numpy(data.inputs[begin:end]).to(h.device, torch.int64)
+        y = torch.from_numpy(data.targets[begin:end]).to(h.device, torch.int64)
+        mask = None
+        if dropout:
+            mask = dropout_mask_torch(key, data.first_token + begin, end - begin, len(h), dropout, h.device, h.dtype)
+        logits, h = self.model(x, h, mask)
+        self.hidden = h.detach()
+        return functional.cross_entropy(logits, y, reduction="sum")

@@ -1,0 +1,1 @@
+"""What passes between stages: the resolved configuration of an experiment and the run record of a replica."""

@@ -1,0 +1,91 @@
+"""The processor, and which GPUs a job could use, found without importing torch."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from reprise.catalogue.protocols import PROTOCOLS
+from reprise.records.resolved import Resolved
+from reprise.training.stack_plan import trains_in_stack
+
+DRIVER = Path("/proc/driver/nvidia/gpus")
+DEVICE_FILES = Path("/dev")
+
+
+def processor() -> str:
+    """What the processor calls itself."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def gpus_wanted(experiment: Resolved, visible: int) -> int:
+    """GPUs that a job of the experiment asks for: 1 where one is visible, allowed and of use to its protocol.
+
+    Nothing else asks for one, so that a GPU never makes jobs wait for each other that run on the CPU. A replica of a
+    stack does not: the stack's job does.
+    """
+    if not visible or experiment.device == "cpu" or experiment.is_check or trains_in_stack(experiment, visible):
+        return 0
+    return int(PROTOCOLS[experiment.config["training"]["protocol"]].gpu)
+
+
+def visible_gpus() -> int:
+    """How many NVIDIA GPUs this process may use: CUDA_VISIBLE_DEVICES if set, else what the driver shows.
+
+    In a job of SLURM only CUDA_VISIBLE_DEVICES counts: it names what the job was given (NoDevFiles: nothing).
+    """
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES", "" if "SLURM_JOB_ID" in os.environ else None)
+    if chosen is not None:
+        return len([d for d in chosen.split(",") if d.strip() and not d.strip().startswith(("-", "NoDevFiles"))])
+    # A container may hide the driver's folder and have no nvidia-smi, but without the device file nothing runs.
+    shown = list(DRIVER.glob("*")) or list(DEVICE_FILES.glob("nvidia[0-9]*"))
+    if shown:
+        return len(shown)
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return 0
+    try:
+        answer = subprocess.run([tool, "-L"], capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+    return sum(line.startswith("GPU ") for line in answer.stdout.splitlines()) if answer.returncode == 0 else 0
+
+
+def gpu_ids(gpus: int) -> list[str]:
+    """The `gpus` that this process may use, as CUDA_VISIBLE_DEVICES names them."""
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if chosen:
+        return [name.strip() for name in chosen.split(",") if name.strip()][:gpus]
+    return [str(i) for i in range(gpus)]
+
+
+def claim_gpu(gpus: int) -> str:
+    """Makes the first of `gpus` that no other process has claimed the only one of this process, and returns its name.
+
+    Snakemake counts GPUs but does not hand them out. The claim ends with the process; where all are claimed this waits.
+    It has to come before torch looks for a GPU.
+    """
+    places = {name: Path(tempfile.gettempdir(), f"reprise-{os.getuid()}-gpu-{name}.lock") for name in gpu_ids(gpus)}
+    while True:
+        for name, path in places.items():
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(handle)
+                continue
+            os.environ["CUDA_VISIBLE_DEVICES"] = name  # the handle stays open, and the lock with it
+            return name
+        time.sleep(1.0)

@@ -1,0 +1,1 @@
+"""One protocol of training a file."""

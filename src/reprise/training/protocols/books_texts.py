@@ -1,0 +1,160 @@
+"""What a model of a book is made to write: texts from a random character, the document's prompts, and their measures.
+
+Document 002, question 2.1 and the bonus. The document shows texts; here they are also counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from reprise import counters
+from reprise.data.corpus import Corpus
+from reprise.evaluation.sampling import continuations, log_probabilities, next_symbol_entropy
+from reprise.evaluation.text_measures import Words, measure
+from reprise.models.deep_lstm import StackedLSTM
+
+PROMPTS = {
+    "hamlet": "To be, or not to be, that is the question: Whether ",
+    "history": "History will be kind to me for I intend to ",
+    "hansel": "Hansel and Gr",
+    # The author's code ends it with the full stop; the document's print leaves open whether a blank follows.
+    "operator": "Let T be a bounded linear operator in V, a vector space.",
+    "operator-blank": "Let T be a bounded linear operator in V, a vector space. ",
+    "bird": "Mas vale pajaro en mano que ver un ciento v",
+}
+"""Tables 3 and 4. Symbols that a book does not have are left out, as the author's code leaves them out."""
+DECODERS = ("sample", "argmax")
+_FIRST, _DRAWS, _FINAL, _COMPLETIONS, _EXCERPTS = range(11, 16)  # streams of random numbers
+_EXPECTED = ("hansel", "etel")  # "Gr" is to become "Gretel"
+
+
+@dataclass(frozen=True)
+class Metric:
+    split: str
+    metric: str
+    value: float
+    unit: str
+    n: int
+
+
+class BookTexts:
+    """Options are those of the protocol `character-windows`: samples, sample_length, final_length, temperature, ..."""
+
+    def __init__(self, corpus: Corpus, options: Mapping[str, Any], seed: int) -> None:
+        self.options, self.seed = options, seed
+        self.symbols = corpus.vocabulary
+        self.ids = {symbol: i for i, symbol in enumerate(self.symbols)}
+        self.tokens = corpus.splits["train"].tokens
+        self.text = self.spell(self.tokens)
+        begin, end = corpus.extra.get("licence", (0, len(self.text)))
+        self.words = Words(self.text[begin:end], f"{self.text[:begin]} {self.text[end:]}")
+
+    def spell(self, tokens: Sequence[int]) -> str:
+        return "".join(self.symbols[i] for i in tokens)
+
+    def read(self, text: str) -> Tensor:
+        """Symbols of a text, (T, 1); those that the book does not have are left out."""
+        return torch.tensor([self.ids[s] for s in text if s in self.ids], dtype=torch.int64)[:, None]
+
+    def while_training(self, model: StackedLSTM, step: int) -> tuple[list[Metric], list[dict[str, Any]]]:
+        """Measures of `samples` texts from random characters by either way of drawing, and the first text of each."""
+        metrics, texts = list(self._expected(model)), []
+        for decoder in DECODERS:
+            first, written = self._from_a_character(model, decoder, step, self.options["sample_length"], _DRAWS)
+            metrics += self._measures(decoder, [a + b for a, b in zip(first, written, strict=True)])
+            texts.append(self._sample("start", step, decoder, first[0], written[0]))
+        return metrics, texts
+
+    def at_the_end(self, model: StackedLSTM, step: int, windows: Tensor) -> tuple[list[Metric], list[dict[str, Any]]]:
+        """Measures of longer texts and of excerpts of the book of either length, completions of the prompts, entropies.
+
+        `windows` (T, B) are symbols of the book, on which the entropy of the next one is taken.
+        """
+        metrics = [*self._expected(model), *self._after_a_full_stop(model)]
+        for decoder in DECODERS:
+            first, written = self._from_a_character(model, decoder, step, self.options["final_length"], _FINAL)
+            metrics += self._measures(decoder, [a + b for a, b in zip(first, written, strict=True)])
+        metrics += self._measures("book", self._excerpts(self.options["final_length"]))
+        metrics += self._measures("book-short", self._excerpts(self.options["sample_length"]))
+        for temperature in (1.0, self.options["temperature"]):
+            entropy = next_symbol_entropy(model, windows, temperature)
+            split = f"temperature-{temperature:g}"
+            metrics.append(Metric(split, "next_character_entropy", entropy, "nats/character", windows.numel()))
+        samples = []
+        for number, (name, prompt) in enumerate(PROMPTS.items()):
+            found, texts = self._completions(model, step, name, prompt, number)
+            metrics += found
+            samples += texts
+        return metrics, samples
+
+    def _from_a_character(
+        self, model: StackedLSTM, decoder: str, step: int, length: int, stream: int
+    ) -> tuple[list[str], list[str]]:
+        """First characters, each symbol as likely as the other, and what the model writes after them."""
+        B = self.options["samples"]
+        numbers = counters.uniform32(counters.key(self.seed, _FIRST, step), 0, B).astype(np.int64)
+        first = torch.from_numpy(numbers * len(self.symbols) >> 32)[None]
+        key = counters.key(self.seed, stream, step)
+        written = continuations(model, first, length, decoder, self.options["temperature"], key)
+        return [self.symbols[i] for i in first[0].tolist()], [self.spell(text) for text in written.t().tolist()]
+
+    def _excerpts(self, length: int) -> list[str]:
+        """As many as there are texts, each a character longer than `length`, as texts are with their first one."""
+        length = min(length + 1, len(self.text))
+        numbers = counters.uniform32(counters.key(self.seed, _EXCERPTS), 0, self.options["samples"]).astype(np.int64)
+        return [self.text[i : i + length] for i in (numbers * (len(self.text) - length + 1) >> 32).tolist()]
+
+    def _completions(
+        self, model: StackedLSTM, step: int, name: str, prompt: str, number: int
+    ) -> tuple[list[Metric], list[dict[str, Any]]]:
+        """Which words follow a prompt, over `samples` continuations; the argmax one and the first `completions`."""
+        read = self.read(prompt)
+        if not len(read):
+            return [], []
+        B, length = self.options["samples"], self.options["sample_length"]
+        key = counters.key(self.seed, _COMPLETIONS, step, number)
+        drawn = continuations(model, read.expand(-1, B), length, "sample", self.options["temperature"], key)
+        texts = [self.spell(text) for text in drawn.t().tolist()]
+        likeliest = self.spell(continuations(model, read, length, "argmax")[:, 0].tolist())
+        kept = [("sample", text) for text in texts[: self.options["completions"]]] + [("argmax", likeliest)]
+        wanted = ("words_in_book", "words_in_licence")
+        metrics = [m for m in self._measures(name, texts) if m.metric in wanted]
+        known = self.spell(read[:, 0].tolist())
+        return metrics, [self._sample(name, step, decoder, known, text) for decoder, text in kept]
+
+    def _expected(self, model: StackedLSTM) -> Iterator[Metric]:
+        """ln P of the expected continuation of a prompt, and its first symbol's rank among all, 1 the likeliest."""
+        name, rest = _EXPECTED
+        before, after = self.read(PROMPTS[name]), self.read(rest)
+        if not len(before) or len(after) < len(rest):
+            return
+        log_p = log_probabilities(model, torch.cat([before, after])[:-1])[-len(after) :, 0]  # (|rest|, V)
+        value = log_p.gather(1, after).sum().item()
+        yield Metric(name, "expected_log_probability", value, "nats", 1)
+        rank = int((log_p[0] > log_p[0, after[0, 0]]).sum()) + 1
+        yield Metric(name, "expected_rank", rank, "rank", 1)
+
+    def _after_a_full_stop(self, model: StackedLSTM) -> Iterator[Metric]:
+        capitals = [i for i, symbol in enumerate(self.symbols) if symbol.isupper()]
+        for name, wanted, metric in (
+            ("operator", [self.ids[" "]] if " " in self.ids else [], "blank_probability"),
+            ("operator-blank", capitals, "capital_probability"),
+        ):
+            read = self.read(PROMPTS[name])
+            if len(read) and wanted:
+                value = log_probabilities(model, read)[-1, 0, wanted].exp().sum().item()
+                yield Metric(name, metric, value, "share", 1)
+
+    def _measures(self, split: str, texts: Sequence[str]) -> list[Metric]:
+        return [Metric(split, name, value, "share", n) for name, value, n in measure(texts, self.words)]
+
+    def _sample(self, kind: str, step: int, decoder: str, prompt: str, text: str) -> dict[str, Any]:
+        temperature = self.options["temperature"] if decoder == "sample" else None
+        named = {"kind": kind, "step": step, "decoder": decoder, "temperature": temperature}
+        return {**named, "prompt": prompt, "text": text}

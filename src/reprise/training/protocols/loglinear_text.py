@@ -1,0 +1,108 @@
+"""How a text becomes the batches of document 004: windows of W words (section 5.3 fixes W at 8) and their targets.
+
+Both readers offer, for a split: `counts`, how many tokens are predicted; `pieces`, how many batches an epoch or a
+reading has; `piece`, one of them as words x (T, B) and targets y, (B,) or (T, B), int64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from reprise import counters
+from reprise.errors import UserError
+
+READING = 128
+"""Targets of a batch that is only read, at most (of streams side by side at least one of each)."""
+
+_ORDER = 1  # stream of random numbers: the order of an epoch's windows
+
+
+class SlidingWindows:
+    """Every W tokens in a row predict the token after them, each window by itself, from a state of zeros.
+
+    Windows begin at every token (step 1) and cross the bounds of sentences; the first W tokens of a split are only
+    read. An epoch takes the training windows in an order of its own, `batch` at a time, the last batch being smaller.
+    """
+
+    carried = False
+
+    def __init__(self, tokens: Mapping[str, np.ndarray], window: int, batch: int, seed: int) -> None:
+        self.tokens = _checked(tokens, dict.fromkeys(tokens, window))
+        self.window, self.batch, self.seed = window, batch, seed
+        self.counts = {split: len(text) - window for split, text in self.tokens.items()}
+        self.order = lru_cache(maxsize=1)(self._order)
+
+    def pieces(self, split: str, epoch: int | None) -> int:
+        """Batches of a training epoch, or of a reading (no epoch)."""
+        return -(-self.counts[split] // (READING if epoch is None else self.batch))
+
+    def piece(self, split: str, number: int, epoch: int | None) -> tuple[Tensor, Tensor]:
+        """Words (W, B) and the targets (B,)."""
+        if epoch is None:
+            starts = torch.arange(READING * number, min(READING * (number + 1), self.counts[split]))
+        else:
+            starts = self.order(epoch)[self.batch * number : self.batch * (number + 1)]
+        windows = self.tokens[split][starts + torch.arange(self.window + 1)[:, None]]
+        return windows[:-1], windows[-1]
+
+    def before(self, split: str, places: Tensor) -> Tensor:
+        """The W words before each of these places (n,) of a split, (W, n)."""
+        return self.tokens[split][places + torch.arange(-self.window, 0)[:, None]]
+
+    def _order(self, epoch: int) -> Tensor:
+        """The training windows in the epoch's order: by random numbers of the windows, ties by their places."""
+        numbers = counters.uniform32(counters.key(self.seed, _ORDER, epoch), 0, self.counts["train"])
+        return torch.from_numpy(np.argsort(numbers, kind="stable"))
+
+
+class Streams:
+    """The text in `batch` streams side by side, W tokens at a time, every token predicting the next one.
+
+    The state goes on from window to window and starts at zeros in every epoch; gradients stay within a window. The
+    remainder, fewer than `batch` tokens, is left out of the training text. Other texts are one stream.
+    """
+
+    carried = True
+
+    def __init__(self, tokens: Mapping[str, np.ndarray], window: int, batch: int, seed: int) -> None:
+        del seed  # nothing is drawn
+        self.window = window
+        texts = _checked(tokens, {split: batch if split == "train" else 1 for split in tokens})
+        self.columns = {split: _columns(text, batch if split == "train" else 1) for split, text in texts.items()}
+        self.counts = {split: y.numel() for split, (_, y) in self.columns.items()}
+
+    def pieces(self, split: str, epoch: int | None) -> int:
+        """See `SlidingWindows`."""
+        return -(-len(self.columns[split][0]) // self.steps(split, epoch))
+
+    def piece(self, split: str, number: int, epoch: int | None) -> tuple[Tensor, Tensor]:
+        """Words and targets, (T, B) each; the last window of a text may be shorter."""
+        steps = self.steps(split, epoch)
+        x, y = (part[steps * number : steps * (number + 1)] for part in self.columns[split])
+        return x, y
+
+    def steps(self, split: str, epoch: int | None) -> int:
+        """The words T of each stream in a batch."""
+        return max(1, READING // self.columns[split][0].shape[1]) if epoch is None else self.window
+
+
+SCHEMES = {"sliding": SlidingWindows, "streams": Streams}
+
+
+def _columns(text: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    steps = (len(text) - 1) // count
+    x, y = (part[: steps * count].view(count, steps).T.contiguous() for part in (text[:-1], text[1:]))
+    return x, y
+
+
+def _checked(tokens: Mapping[str, np.ndarray], read: Mapping[str, int]) -> dict[str, Tensor]:
+    """The texts, of which so many tokens are read before one is predicted."""
+    for split, text in tokens.items():
+        if len(text) <= read[split]:
+            raise UserError(f"split {split}: {len(text)} tokens are too few for one window; lower window or batch_size")
+    return {split: torch.from_numpy(text.astype(np.int64)) for split, text in tokens.items()}

@@ -1,0 +1,206 @@
+"""Training of the translation model of document 003, section 2.6: batches of pairs, Adam, clipped gradients.
+
+What is made as large as it can be is the likelihood of the targets, a pair counting as one:
+
+    max over theta of 1/N sum over n of log p_theta(y^(n) | x^(n))      (26)
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from reprise.data.corpus import SENTENCE_END, UNKNOWN
+from reprise.data.pairs.pairs import SPLITS, is_parallel, lines_of_test, source_of
+from reprise.engines.lecture.translation import translator_of
+from reprise.errors import UserError
+from reprise.evaluation.bleu_counts import bleu_counts
+from reprise.evaluation.greedy import greedy
+from reprise.models.translation import initialise
+from reprise.records.record import Outcome
+from reprise.training.protocol import Diverged, dtype_of, generator_for, load_corpus
+from reprise.training.protocols.pair_batches import Pairs
+from reprise.training.rmsprop import clip_by_global_norm
+from reprise.units import perplexity
+
+_READ_TOGETHER = 100
+"""Pairs that are read at once where nothing is trained."""
+_SHOWN = 5
+"""Test pairs that are shown with their translations, at equal distances in the text."""
+_PARTS = ("train", "valid", "test", "translate")
+
+
+class Translation:
+    """Epochs over the training pairs in an order of their own each, every one followed by the validation pairs.
+
+    Training ends after `patience` epochs in a row whose validation loss is not below the lowest before them, or after
+    `max_epochs`. Then the test pairs are read, and their sources translated, with the parameters of the epoch of lowest
+    validation loss. The decoder reads the words of the given target before each word, when it translates its own. The
+    test's sources are translated by the likeliest word at each time, `<unk>` excepted, up to `output_limit` words.
+    """
+
+    unit = "epoch"
+    batches_at_once = 5  # a call of `advance`: well below a second
+
+    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
+        del device  # networks of this size are made for a CPU
+        self.corpus = load_corpus(corpus)
+        if not is_parallel(self.corpus):
+            raise UserError(f"{corpus}: no parallel text; the protocol translation needs one, such as multi30k")
+        source, self.end = source_of(self.corpus), self.corpus.vocabulary.index(SENTENCE_END)
+        self.pairs = {s: Pairs(source.splits[s], self.corpus.splits[s], self.end) for s in SPLITS}
+        self.pairs["translate"] = self.pairs["test"]
+        self.options, self.seed = config["training"]["options"], seed
+        self.total = self.options["max_epochs"]
+        vocabularies = len(source.vocabulary), len(self.corpus.vocabulary)
+        self.model = translator_of(engine)(*vocabularies, **config["model"]["options"])
+        self.engine = self.model.name
+        initialise(self.model, generator_for(seed, "weights"))
+        self.model.to(dtype_of(config))
+        self.parameters = sum(p.numel() for p in self.model.parameters())
+        self.optimiser = torch.optim.Adam(self.model.parameters(), lr=self.options["learning_rate"], fused=True)
+        self.epoch = 0
+        self.history: list[dict[str, float]] = []  # nats/token by split
+        self.best: dict[str, Any] = {}  # epoch (from 1), valid, parameters
+        self.test_loss = math.nan
+        self.translations: dict[int, list[int]] = {}  # by number of the pair
+        self._open("train")
+
+    @property
+    def finished(self) -> bool:
+        return len(self.translations) == len(self.pairs["test"])
+
+    @property
+    def done(self) -> float:
+        if self.part in ("test", "translate"):
+            return self.epoch
+        share = self.next / len(self.batches)
+        return self.epoch + (0.95 * share if self.part == "train" else 0.95 + 0.05 * share)
+
+    def advance(self) -> str:
+        """Reads the next batches of the part whose turn it is. Raises `Diverged`."""
+        for numbers in self.batches[self.next : self.next + self.batches_at_once]:
+            batch = self.pairs[self.part].batch(numbers)
+            if self.part == "translate":
+                barred = [self.corpus.vocabulary.index(UNKNOWN)]
+                found = greedy(self.model, batch.source, batch.lengths, self.end, self.options["output_limit"], barred)
+                self.translations |= dict(zip(numbers.tolist(), found, strict=True))
+            else:
+                self.nats += self._loss(batch, train=self.part == "train")
+            self.next += 1
+        if not math.isfinite(self.nats):
+            raise Diverged(epoch=self.epoch + 1, batch=self.next, quantity=f"{self.part} loss")
+        note = self._note()
+        if self.next == len(self.batches):
+            self._close()
+        return note
+
+    def _loss(self, batch: Any, train: bool) -> float:
+        """Summed nats of a batch, and where it is trained on a step of the optimiser."""
+        with torch.set_grad_enabled(train):
+            h, _ = self.model.decode(batch.before, *self.model.encode(batch.source, batch.lengths))
+            nats = self.model.nats(h.flatten(0, 1).index_select(0, batch.places), batch.targets)
+        if train:
+            self.optimiser.zero_grad()
+            (nats / len(batch.lengths)).backward()  # (26)
+            clip_by_global_norm(self.model.parameters(), self.options["clip_norm"])
+            self.optimiser.step()
+        return nats.item()
+
+    def _open(self, part: str) -> None:
+        """Begins to read a part; the test comes with the best epoch's parameters."""
+        self.part, self.next, self.nats = part, 0, 0.0
+        if part == "train":
+            generator = generator_for(self.seed, f"order {self.epoch}")
+            self.batches = self.pairs[part].shuffled(self.options["batch_size"], generator)
+            return
+        if part in ("test", "translate"):
+            self.model.load_state_dict(self.best["parameters"])
+        self.batches = self.pairs[part].in_order(_READ_TOGETHER)
+
+    def _close(self) -> None:
+        """Goes on to the next part; after the validation pairs the epoch is over."""
+        loss = self.nats / self.pairs[self.part].tokens
+        if self.part == "train":
+            self.history.append({"train": loss})
+        elif self.part == "valid":
+            self.history[-1]["valid"] = loss
+            self.epoch += 1
+            if not self.best or loss < self.best["valid"]:
+                parameters = {name: value.clone() for name, value in self.model.state_dict().items()}
+                self.best = {"epoch": self.epoch, "valid": loss, "parameters": parameters}
+            if self.epoch < self.total and self.epoch - self.best["epoch"] < self.options["patience"]:
+                self._open("train")
+                return
+        elif self.part == "test":
+            self.test_loss = loss
+        if self.part != _PARTS[-1]:
+            self._open(_PARTS[_PARTS.index(self.part) + 1])
+
+    def _note(self) -> str:
+        if self.best:
+            return f"valid ppl {perplexity(self.best['valid']):.2f}"
+        pairs = self.next * self.options["batch_size"]
+        return f"training loss {self.nats / pairs:.2f} nats/pair" if self.part == "train" else "first epoch"
+
+    def state(self) -> dict[str, Any]:
+        """Of what is only read nothing is kept but what was found: a part that was interrupted is read again."""
+        train = self.part == "train"
+        return {
+            "parameters": self.model.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "epoch": self.epoch,
+            "part": self.part,
+            "next": self.next if train else 0,
+            "nats": self.nats if train else 0.0,
+            "history": self.history,
+            "best": self.best,
+            "test_loss": self.test_loss,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        state = copy.deepcopy(state)
+        for name in ("epoch", "history", "best", "test_loss"):
+            setattr(self, name, state[name])
+        self.translations = {}
+        self.model.load_state_dict(state["parameters"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self._open(state["part"])
+        self.next, self.nats = state["next"], state["nats"]
+
+    def outcome(self) -> Outcome:
+        """Losses of the best epoch and of every epoch; all translations of the test, and a few beside their texts."""
+        epochs = list(range(1, self.epoch + 1))
+        fixed = {"metric": "cross_entropy", "unit": "nats/token", "axis": "epoch", "x": epochs}
+        history = self.history[: self.epoch]
+        outcome = Outcome(curves=[fixed | {"split": s, "y": [h[s] for h in history]} for s in ("train", "valid")])
+        if not self.finished:
+            return outcome
+        best = self.best["epoch"]
+        for split, loss in (*self.history[best - 1].items(), ("test", self.test_loss)):
+            outcome.metrics.append(_metric(split, "cross_entropy", loss, "nats/token", self.pairs[split].tokens))
+        outcome.metrics.append(_metric("valid", "best_epoch", best, "epoch", 1))
+        outcome.metrics.append(_metric("train", "epochs", self.epoch, "epoch", 1))
+        outcome.samples = self._samples()
+        return outcome
+
+    def _samples(self) -> list[dict[str, Any]]:
+        words, lines = self.corpus.vocabulary, lines_of_test(self.corpus)
+        texts = [" ".join(words[i] for i in self.translations[n]) for n in range(len(lines))]
+        counts = bleu_counts(texts, [target for _, target in lines], self.corpus.facts["lowercase"])
+        source_words = self.pairs["test"].source_words.tolist()
+        every = {"kind": "translations", "split": "test", "decoder": "greedy", "texts": texts, **counts}
+        chosen = range(0, len(lines), max(1, len(lines) // _SHOWN))[:_SHOWN]
+        shown = [
+            {"kind": "example", "line": n + 1, "source": lines[n][0], "reference": lines[n][1], "text": texts[n]}
+            for n in chosen
+        ]
+        return [every | {"source_words": source_words}, *shown]
+
+
+def _metric(split: str, metric: str, value: float, unit: str, n: int) -> dict[str, Any]:
+    return {"split": split, "metric": metric, "value": value, "unit": unit, "n": n}

@@ -1,0 +1,127 @@
+"""Scores of word orders and of words: document 003, section 1.1, with the n-gram models of section 1.2."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from reprise.catalogue.models import MODELS
+from reprise.data.corpus import SENTENCE_END, UNKNOWN, Split
+from reprise.data.synthetic.phrases import CHANGES, PHRASES, metric_of
+from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
+from reprise.records.record import Outcome
+from reprise.training.protocol import generator_for, load_sentences
+from reprise.training.protocols.word_counts import WordCounts
+
+
+class WordOrder(WordCounts):
+    """Counts the training text and gives sentences their log-probability under the models of 1, 2, ... words.
+
+    A sentence is its words and `</s>`; boundary words stand before it. Scored are the notes' phrases, the sentences of
+    the test text, and each of these with its words shuffled and with two neighbours exchanged, redrawn until the words
+    are in another order (sentences that have none are left out). Words are changed the same way for all models of a
+    replica. A piece of work is one order.
+    """
+
+    unit = "order"
+
+    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
+        del engine, device  # numpy counts
+        super().__init__()
+        loaded = load_sentences(corpus, "word-order")
+        self.ids = {word: i for i, word in enumerate(loaded.vocabulary)}
+        # Where no word stands for unknown ones, they are one more word, which training lacks.
+        self.unknown = self.ids.setdefault(UNKNOWN, len(self.ids))
+        self.model = MODELS[config["model"]["name"]].build(vocabulary=len(self.ids), **config["model"]["options"])
+        self.total = self.model.order
+        self.end = loaded.vocabulary.index(SENTENCE_END)
+        self.counts = NGramCounts(self._positions(loaded.splits["train"]), self.model.vocabulary)
+        sentences = sentences_of(loaded.splits["test"])
+        changed = [changes(words, generator_for(seed, f"sentence {i}")) for i, words in enumerate(sentences)]
+        kept = [i for i, found in enumerate(changed) if found]
+        self.texts = {"original": self._held([sentences[i] for i in kept])}
+        self.texts |= {name: self._held([changed[i][k] for i in kept]) for k, name in enumerate(CHANGES)}
+        self.phrases = {phrase: self._spelled(phrase) for phrase in PHRASES}
+        self.texts["phrases"] = self._held(list(self.phrases.values()))
+
+    def _positions(self, split: Split) -> Positions:
+        return Positions.of(split, self.model.order - 1, self.end, "sentence")
+
+    def _held(self, sentences: list[np.ndarray]) -> tuple[HeldOut, np.ndarray]:
+        """The sentences, `</s>` put behind each, and their bounds."""
+        split = joined([np.append(words, self.end) for words in sentences])
+        return HeldOut(self._positions(split)), split.offsets
+
+    def _spelled(self, phrase: str) -> np.ndarray:
+        return np.array([self.ids.get(word, self.unknown) for word in phrase.split()])
+
+    def advance(self) -> str:
+        """Scores all sentences under the model of the next order."""
+        n = len(self.found) + 1
+        scores = {}
+        for name, (held, offsets) in self.texts.items():
+            p = self.model.estimate(self.counts, held, n)
+            with np.errstate(divide="ignore"):  # a model without smoothing has zeros
+                scores[name] = sums(np.log(np.nan_to_num(p)), offsets)
+        original = scores["original"]
+        found: dict[str, float] = {}
+        for name in CHANGES:
+            found[f"above_{name}"] = float((original > scores[name]).mean())
+            found[f"tied_with_{name}"] = float((original == scores[name]).mean())
+        for phrase, score in zip(self.phrases, scores["phrases"], strict=True):
+            found[phrase] = float(score)
+        self.found.append(found)
+        self.parameters += len(self.counts.table(n).keys)
+        return f"order {n}: {found['above_shuffled']:.4f} above a random order"
+
+    def outcome(self) -> Outcome:
+        """Shares of the test sentences by order, and the phrases' log-probabilities where they are finite."""
+        outcome, sentences = Outcome(), len(self.texts["original"][1]) - 1
+        for n, found in enumerate(self.found, 1):
+            for name, value in found.items():
+                phrase = name in self.phrases
+                if math.isfinite(value):
+                    outcome.metrics.append(
+                        {
+                            "split": "phrases" if phrase else "test",
+                            "metric": f"{metric_of(name)}_order_{n}",
+                            "value": value,
+                            "unit": "nats" if phrase else "share",
+                            "n": len(self.phrases[name]) + 1 if phrase else sentences,
+                        }
+                    )
+        return outcome
+
+
+def sentences_of(split: Split) -> list[np.ndarray]:
+    """The words of every sentence, without its `</s>`."""
+    return [words[:-1] for words in np.split(split.tokens.astype(np.int64), split.offsets[1:-1])]
+
+
+def joined(sentences: list[np.ndarray]) -> Split:
+    """Sentences one after the other."""
+    ends = np.cumsum([len(words) for words in sentences])
+    return Split(np.concatenate(sentences).astype(np.int32), np.concatenate([[0], ends]).astype(np.int64))
+
+
+def sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Sums within the bounds, exact before they are rounded: the order of what is added changes no bit."""
+    return np.array([math.fsum(values[a:b]) for a, b in zip(offsets, offsets[1:], strict=False)])
+
+
+def changes(words: np.ndarray, generator: torch.Generator) -> tuple[np.ndarray, np.ndarray] | None:
+    """The words in another order, and with two different neighbours exchanged; None where all words are alike."""
+    borders = np.flatnonzero(words[1:] != words[:-1])
+    if not len(borders):
+        return None
+    order = words
+    while np.array_equal(order, words):
+        order = words[torch.randperm(len(words), generator=generator).numpy()]
+    place = borders[int(torch.randint(len(borders), (), generator=generator))]
+    swapped = words.copy()
+    swapped[[place, place + 1]] = words[[place + 1, place]]
+    return order, swapped
