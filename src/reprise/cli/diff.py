@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from reprise.cli.found import console, numbers, shown, spread
 from reprise.errors import EXIT_FAILED, report_packages
-from reprise.training.record import read_record
+from reprise.records.record import read_record
 
 if TYPE_CHECKING:
     from rich.console import Console

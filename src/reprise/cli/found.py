@@ -9,11 +9,11 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
-from reprise.config.resolved import Resolved
 from reprise.errors import UserError
-from reprise.evaluation.units import derived
 from reprise.files import is_there
-from reprise.training.record import read_record
+from reprise.records.record import read_record
+from reprise.records.resolved import Resolved
+from reprise.units import derived
 
 if TYPE_CHECKING:
     from rich.console import Console

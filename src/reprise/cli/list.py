@@ -11,8 +11,8 @@ from typing import Any
 from reprise.cli.common import add_tier, project_and_experiments
 from reprise.cli.found import answer, answers, console, trained
 from reprise.config.project import Project
-from reprise.config.resolved import Resolved
 from reprise.errors import UserError, known
+from reprise.records.resolved import Resolved
 
 EXAMPLE = "reprise list rrntn --tier paper"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from reprise.cli.common import add_tier, not_in_tier, project_and_experiments
 from reprise.cli.found import answer, answers, command, console, numbers, records, shown, spread
 from reprise.config.project import Project
-from reprise.config.resolved import Resolved
+from reprise.records.resolved import Resolved
 
 if TYPE_CHECKING:
     from rich.console import Console
