@@ -24,7 +24,7 @@ help: ## what can be made
 
 run: env ## the quick tier and the page of all results, results/report.html (TIER=reduced or paper trains those)
 	@python workflow/scripts/progress.py logs/$(TIER).log snakemake --cores $(CORES) --config tier=$(TIER) -- all
-	@echo "Done: open results/$(TIER)/report.html"
+	@echo "Done: open results/report.html"
 
 test: dev ## the tests of before a commit, in WORKERS processes
 	python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder

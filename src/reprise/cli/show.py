@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from reprise.cli.common import add_tier, not_in_tier, project_and_experiments
 from reprise.cli.found import answer, answers, command, console, numbers, records, shown, spread
 from reprise.config.project import Project
+from reprise.errors import report_packages
 from reprise.records.resolved import Resolved
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ def run(given: argparse.Namespace) -> None:
 
 
 def _experiment(out: Console, project: Project, experiment: Resolved) -> None:
-    from reprise.report.equations import equation
+    with report_packages("show"):
+        from reprise.report.page.cards import equation
 
     entry = project.papers[experiment.paper].experiments[experiment.base]
     out.print(f"{experiment.id}: {experiment.title} (tier {experiment.tier})", style="bold")
