@@ -23,7 +23,7 @@ from reprise.refusals import output_file
 
 COMMITTED = Path("results/bench")
 
-EXAMPLE = "reprise bench rrntn --only h100-k --budget 150"
+EXAMPLE = "reprise bench rntn --only h100-k --budget 150"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -129,7 +129,7 @@ KINDS = {
     "an unknown paper": (nothing, ("list", "digit"), 2, CONFIG, "digit"),
     "an unknown dataset": (nothing, ("fetch", "ptbb"), 2, CONFIG, "key datasets"),
     "an unknown display": (nothing, ("render", "digits-curve", "--tier", "quick"), 2, "digits-curve", "digits-curves"),
-    "an unknown benchmark": (nothing, ("bench", "rntn"), 2, "benchmark", "rntn"),
+    "an unknown benchmark": (nothing, ("bench", "rrntm"), 2, "benchmark", "rrntm"),
     "an unknown engine": (nothing, (*TRAIN, "0", "--engine", "fast", "--output", "again.json"), 2, "engine", "fast"),
     "a replica below 0": (nothing, (*TRAIN, "-1"), 2, "--replica", "-1"),
     "no threads": (nothing, (*TRAIN, "0", "--threads", "0"), 2, "--threads", "0"),
