@@ -12,6 +12,7 @@ import torch
 
 from reprise.engines.books.layerwise import choose_window_engine
 from reprise.models.deep_lstm import State
+from reprise.options import COUNT, NATURAL, NOT_NEGATIVE, POSITIVE, SHARE, Number
 from reprise.training.protocol import dtype_of, load_corpus
 from reprise.training.protocols.books_course import BookCourse
 from reprise.training.rmsprop import FIRST_MEAN_SQUARES, TensorFlowRMSProp, clip_by_global_norm
@@ -24,6 +25,29 @@ class CharacterWindows(BookCourse):
     of the streams begins at a random place and goes on where its last window ended, with its state; at the end of the
     book it goes on from the beginning, from zero.
     """
+
+    TRAINS = ("stacked-lstm",)
+    PREDICTED = "{length} of every window, all but its first; of a text that the model writes, all that it writes"
+    OPTIONS = {
+        "batch_size": COUNT,
+        "length": COUNT,
+        "window_state": ("zero", "carried"),
+        "steps": COUNT,
+        "learning_rate": POSITIVE,
+        "decay": SHARE,
+        "epsilon": NOT_NEGATIVE,
+        "mean_square_start": ("one", "zero"),
+        "clip_norm": POSITIVE,
+        # Some step is logged within the hundred steps around every mark.
+        "log_every": Number(int, at_least=1, at_most=100),
+        "sample_every": COUNT,
+        "table_every": COUNT,
+        "samples": COUNT,
+        "sample_length": COUNT,
+        "final_length": COUNT,
+        "completions": NATURAL,
+        "temperature": POSITIVE,
+    }
 
     steps_at_once = 16  # a call of `advance`: about half a second
 

@@ -16,6 +16,7 @@ import torch
 from reprise.engines.gated_step import clipped
 from reprise.engines.gso.choose import choose_packed_engine
 from reprise.engines.gso.packing import by_length, pack
+from reprise.options import COUNT, NOT_NEGATIVE, POSITIVE
 from reprise.training.protocol import dtype_of, load_corpus
 from reprise.training.protocols.gso_course import LineCourse, first_model
 
@@ -24,6 +25,19 @@ _EVALUATED_TOGETHER = 64
 
 class LineEpochs(LineCourse):
     """The training of one replica; see `LineCourse`. UserError without a corpus, or with one that has no such fold."""
+
+    TRAINS = ("gso", "first-order", "mi-rnn")
+    PREDICTED = "all but the first of every line"
+    OPTIONS = {
+        "batch_size": COUNT,
+        "optimiser": ("adam",),
+        "learning_rate": POSITIVE,
+        "clip_norm": NOT_NEGATIVE,  # 0 for none
+        "max_epochs": COUNT,
+        "loss_reduction": ("mean-tokens", "mean-lines"),
+        "selection": ("best-valid",),
+    }
+    READS = ("matrix_law",)
 
     seconds = 0.5
     """How long a call works before it returns; nothing that is computed depends on it."""

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from reprise.catalogue.wording import ByOption
 from reprise.engines.loglinear.choose import choose_window_engine
+from reprise.options import COUNT, NOT_NEGATIVE, POSITIVE, SHARE
 from reprise.training.protocol import dtype_of, load_corpus
 from reprise.training.protocols.loglinear_course import END, EPOCH, TOGETHER, WindowCourse, initial_model
 from reprise.training.protocols.loglinear_text import READING
@@ -16,6 +18,28 @@ from reprise.training.protocols.loglinear_text import READING
 
 class Windows(WindowCourse):
     """The training of one replica; see `WindowCourse`. UserError without a corpus, or with one that does not fit."""
+
+    TRAINS = ("log-linear",)
+    PREDICTED = ByOption(
+        "scheme",
+        {
+            "sliding": "all but the first {window} of a split",
+            "streams": "all but the first of a split; of the training text fewer than {batch_size} at its end are "
+            "left out",
+        },
+    )
+    OPTIONS = {
+        "scheme": ("sliding", "streams"),
+        "window": COUNT,
+        "batch_size": COUNT,
+        "optimiser": ("rmsprop",),
+        "learning_rate": POSITIVE,
+        "rho": SHARE,
+        "epsilon": NOT_NEGATIVE,
+        "patience": COUNT,
+        "max_epochs": COUNT,
+        "sample_words": COUNT,
+    }
 
     batches = TOGETHER  # a call: about a second, so that signals and saves need not wait for an epoch
 

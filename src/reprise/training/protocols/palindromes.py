@@ -8,12 +8,25 @@ from typing import Any
 import torch
 
 from reprise.engines.palindromes.native import choose_engine
+from reprise.options import COUNT, POSITIVE
 from reprise.training.protocol import dtype_of
 from reprise.training.protocols.palindromes_course import PalindromeCourse, first_model
 
 
 class FinalDigit(PalindromeCourse):
     """Steps 0, 1, …, `steps` - 1: forward on a fresh batch, log every `log_every` steps, clip, Adam."""
+
+    TRAINS = ("elman", "lstm")
+    PREDICTED = "the last one of every palindrome"
+    OPTIONS = {
+        "steps": COUNT,
+        "batch_size": COUNT,
+        "optimiser": ("adam",),
+        "learning_rate": POSITIVE,
+        "clip_norm": POSITIVE,
+        "log_every": COUNT,
+    }
+    GPU = True
 
     def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
         del corpus  # the batches are drawn as they are needed

@@ -21,6 +21,7 @@ from reprise.data.treebank.tagged import SPLITS
 from reprise.engines.choice import no_engine
 from reprise.errors import UserError
 from reprise.models.bidirectional import initialise
+from reprise.options import COUNT, POSITIVE
 from reprise.records.record import Outcome
 from reprise.training.protocol import Diverged, dtype_of, generator_for, load_corpus
 from reprise.training.protocols.sentence_batches import Batch, batch_of, in_order_of_length, shuffled
@@ -41,6 +42,15 @@ class SentenceSGD(ABC):
     with the highest. The training loss of an epoch is the mean over its batches, each under the weights before its
     step.
     """
+
+    OPTIONS = {
+        "batch_size": COUNT,
+        "optimiser": ("adam",),
+        "learning_rate": POSITIVE,
+        "clip_norm": POSITIVE,
+        "patience": COUNT,
+        "max_epochs": COUNT,
+    }
 
     unit = "epoch"
     engine = "reference"

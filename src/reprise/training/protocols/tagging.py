@@ -19,6 +19,9 @@ class Tagging(SentenceSGD):
     word's most frequent tag.
     """
 
+    TRAINS = ("tagger",)
+    PREDICTED = "a tag for every one"
+
     groups, item, model_name = KINDS, "tag", "tagger"
 
     def items_of(self, corpus: Corpus, split: str) -> Items:
@@ -42,6 +45,9 @@ class SentenceLabels(SentenceSGD):
     Sentences are grouped into those no longer than the median of their split, and longer ones. Guessing takes the more
     frequent label.
     """
+
+    TRAINS = ("sentence-classifier",)
+    PREDICTED = "a label for every sentence"
 
     groups, item, model_name = ("short", "long"), "sentence", "sentence-classifier"
 

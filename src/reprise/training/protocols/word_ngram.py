@@ -13,11 +13,15 @@ from reprise.data.corpus import SENTENCE_END
 from reprise.errors import UserError
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
 from reprise.models.word_ngram import StupidBackoff
+from reprise.options import NATURAL
 from reprise.records.record import Outcome
 from reprise.training.protocol import load_sentences
 from reprise.training.protocols.word_counts import WordCounts
 
 HELD_OUT = ("valid", "test")
+
+DISTRIBUTIONS = ("relative-ngram", "additive-ngram", "backoff-ngram", "kneser-ney")
+"""Counted models of which every history is a distribution: the probability of a sentence means something."""
 
 
 class WordNGramCount(WordCounts):
@@ -27,6 +31,11 @@ class WordNGramCount(WordCounts):
     first words are predicted after the boundary word `</s>`, which is predicted and counted itself at the end of every
     sentence; `boundary` says whether a context reaches into the sentence before.
     """
+
+    TRAINS = (*DISTRIBUTIONS, "stupid-backoff")
+    PREDICTED = "all"
+    OPTIONS = {"boundary": ("sentence", "text"), "halvings": NATURAL}
+    CHANCE = False
 
     unit = "model"
 
