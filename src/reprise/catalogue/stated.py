@@ -82,7 +82,10 @@ class _Scope:
                 return _Scope(body, tuple(base for base in found if isinstance(base, _Scope)), self)
             case ast.ImportFrom(module=str(module), names=names) if module.startswith("reprise"):
                 original = next(alias.name for alias in names if (alias.asname or alias.name) == name)
-                return getattr(import_module(module) if module.startswith(_PLAIN) else _read(module), original)
+                if module.startswith(_PLAIN):
+                    return getattr(import_module(module), original)
+                inner = f"{module}.{original}"
+                return _read(inner) if _path(inner).is_file() else getattr(_read(module), original)
             case ast.ImportFrom():
                 return None  # of another library, which states nothing
             case expression:
@@ -98,6 +101,9 @@ class _Scope:
 
 @cache
 def _read(module: str) -> _Scope:
+    return _Scope(ast.parse(_path(module).read_text(encoding="utf-8")).body)
+
+
+def _path(module: str) -> Path:
     path = _PACKAGE.joinpath(*module.split(".")[1:])
-    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    return _Scope(ast.parse(path.read_text(encoding="utf-8")).body)
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")

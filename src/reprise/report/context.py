@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from reprise.catalogue.displays import of_experiments
+from reprise.config import ldc_wsj
 from reprise.config.project import PAPERS, Project
 from reprise.config.schema import Dataset, Display, Experiment, Paper, Reported
 from reprise.config.tiers import FULL
-from reprise.data.text import ldc_wsj
 from reprise.errors import UserError
 from reprise.evidence.runs import trains
 from reprise.records.resolved import Resolved

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from reprise.data.text import ldc_wsj
+from reprise.config import ldc_wsj
 from reprise.report.context import Context, of_experiment
 from reprise.report.rounding import integer, interval
 
