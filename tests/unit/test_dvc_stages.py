@@ -31,7 +31,6 @@ ENTERS_OTHERWISE = {
     "reprise.catalogue.spec": CORPORA,
     "reprise.data.pairs.mteval": "cuts translations into words to be counted, in training; the records hold the counts",
     "reprise.errors": "the line that a command ends with when it writes nothing",
-    "reprise.models": "equations for the page, which is no stage",
     "reprise.registered": "finds the function that draws, or ends the command with a line",
     "reprise.records.record": "reads a run record, or refuses it",
     "reprise.training.run_archive": "unpacks run records, which the stages depend on",

@@ -17,7 +17,7 @@ import torch
 from compiler_helpers import chosen_without_compiler, needs_compiler, use_compiler, use_compiler_without_native
 from subsequence_helpers import MODELS, pair, small, text, trained, worst_error
 
-from reprise import kernels
+from reprise import engines
 from reprise.config.schema import Engine
 from reprise.config.sections import PRECISIONS
 from reprise.engines import build
@@ -62,15 +62,15 @@ def test_a_compiler_without_native_makes_a_correct_library_for_the_plainest_cpu(
 def test_a_source_that_does_not_compile_is_reported(fresh_build, monkeypatch):
     use_compiler('echo "x.cpp:1: error: no" >&2\nexit 1', fresh_build, monkeypatch)
     with pytest.raises(build.NoCompiler, match="error: no"):
-        build.library("fused")
+        build.library("rntn")
     assert list((fresh_build / "built").iterdir()) == []
 
 
 @needs_compiler
 def test_a_library_that_cannot_be_loaded_is_none(fresh_build, capsys):
     model = small(MODELS["several groups"]())
-    build.library("fused").write_bytes(b"")
-    with pytest.raises(UserError, match=r"engine: fused: .*fused-\w+.so.*; remove .*REPRISE_BUILD; install a C"):
+    build.library("rntn").write_bytes(b"")
+    with pytest.raises(UserError, match=r"engine: fused: .*rntn-\w+.so.*; remove .*REPRISE_BUILD; install a C"):
         choose_engine("fused", model)
     assert choose_engine("auto", model).name == "hand"
     assert "training with torch" in capsys.readouterr().err
@@ -83,7 +83,7 @@ def test_a_compiler_that_is_killed_leaves_no_slow_library(fresh_build, monkeypat
     )
     use_compiler(script, fresh_build, monkeypatch)
     with pytest.raises(build.NoCompiler, match="status -9"):
-        build.library("fused")
+        build.library("rntn")
     assert list((fresh_build / "built").iterdir()) == []
 
 
@@ -106,7 +106,7 @@ def test_processes_that_begin_together_compile_once(fresh_build, monkeypatch, lo
     if not locks:
         monkeypatch.setattr(build.fcntl, "flock", Mock(side_effect=OSError("no locks here")))
     with ThreadPoolExecutor(3) as pool:
-        paths = list(pool.map(lambda _: build.library.__wrapped__("fused"), range(3)))
+        paths = list(pool.map(lambda _: build.library.__wrapped__("rntn"), range(3)))
     assert {path.read_text() for path in paths} == {"made\n"}
     assert os.listdir(fresh_build / "built") == [paths[0].name]
     assert len(log.read_text().splitlines()) == (1 if locks else 3)
@@ -156,7 +156,7 @@ def test_a_class_that_inherits_is_trained_by_autograd_alone(family):
 
 
 def test_the_configuration_knows_the_engines_that_there_are():
-    modules = [kernels, *(import_module(f"reprise.kernels.{m.name}") for m in pkgutil.iter_modules(kernels.__path__))]
+    modules = [import_module(m.name) for m in pkgutil.walk_packages(engines.__path__, "reprise.engines.")]
     there = {name for module in modules for name in getattr(module, "ENGINES", ())}
     assert set(get_args(Engine)) == {"auto", stack_member.ENGINE, *there}
 

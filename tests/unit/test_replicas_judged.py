@@ -60,13 +60,6 @@ def test_two_that_borrow_from_one_family_count_its_freedom_once():
     assert (part["interval"][1] - 10.0) / part["error"] == pytest.approx(3.182446, rel=1e-6)
 
 
-def test_a_variant_at_another_perplexity_borrows_its_experiments_deviation_in_proportion():
-    everyone = {r.name: r for r in (runs("a", LOW), runs("b", HIGH), runs("a@x=y", [20.0]))}
-    found = decisions.decide(A_BELOW_B, {**everyone, "a": everyone["a@x=y"]}, everyone)
-    # Deviations of 0.2 at 10 and at 12: 0.4 at 20, of one replica, and 0.2 of three.
-    assert found.parts[0]["error"] == pytest.approx(math.sqrt(0.4**2 + 0.2**2 / 3))
-
-
 def test_two_metrics_of_one_experiment_are_paired_by_replica():
     train, test = ("loss", "train"), ("loss", "test")
     terms = [{"experiment": "a", "metric": "loss", "split": split} for split in ("train", "test")]
@@ -128,40 +121,26 @@ def test_only_folds_that_both_have_are_compared():
     assert found.parts[0]["estimate"] == pytest.approx(1.05)
 
 
-def test_a_lone_fold_borrows_the_deviation_of_the_choice_and_says_so():
-    a, b = runs("a", [1.0, 2.0, 3.0, 4.0, 5.0], folds=True), runs("b", [2.0, 3.1, 3.9, 5.0, 6.0], folds=True)
-    everyone = {"a": a, "b": b, "a@x=y": runs("a@x=y", [1.5], folds=True)}
-    found = decisions.decide(A_BELOW_B, {**everyone, "a": everyone["a@x=y"]}, everyone)
-    (part,) = found.parts
-    # Fold 0 alone: 2.0 - 1.5; the differences 1, 1.1, 0.9, 1, 1 of the choice have the variance 0.005.
-    assert part["estimate"] == pytest.approx(0.5)
-    assert part["error"] == pytest.approx(math.sqrt((1 + RATIO) * 0.005))
-    assert part["n"] == {"b": 1, "a@x=y": 1}
-    assert found.verdict == REPRODUCED
-    assert "1.500 (A@X=Y) against 2.000 (B): 0.500 lower" in found.sentence
-    assert "1 fold, deviation as under the assumptions as chosen" in found.sentence
+def test_a_reading_lends_to_its_own_variants_alone():
+    quiet, wild = [100.0, 100.1, 99.9], [100.0, 160.0, 60.0]
+    chosen = [runs("a", [110.0]), runs("b", [130.0]), runs("c", quiet)]
+    variants = [runs("a@x=y", [111.0]), runs("b@x=y", [131.0])]
+    under = {r.name: r for r in (*chosen, *variants)}
+    under |= {"a": under["a@x=y"], "b": under["b@x=y"]}
 
+    def errors(*more):
+        everyone = {r.name: r for r in (*chosen, *variants, *more)}
+        read = {**everyone, "a": everyone["a@x=y"], "b": everyone["b@x=y"]}
+        found = decisions.decide(A_BELOW_B, everyone, everyone), decisions.decide(A_BELOW_B, read, everyone)
+        return [decision.parts[0]["error"] for decision in found]
 
-def test_a_lone_replica_of_a_variant_borrows_from_its_experiment_as_chosen():
-    # The family varies far less than a does: with its deviation the variant would be surer than three of a are.
-    a, b, quiet = runs("a", [2.0, 6.0, 4.0]), runs("b", [8.0, 9.0, 10.0]), runs("c", [5.0, 5.0, 5.0, 5.0, 5.01])
-    everyone = {"a": a, "b": b, "c": quiet, "a@x=y": runs("a@x=y", [4.0])}
-    assert decide(A_BELOW_B, a, b, quiet).verdict == REPRODUCED
-    found = decisions.decide(A_BELOW_B, {**everyone, "a": everyone["a@x=y"]}, everyone)
-    (part,) = found.parts
-    # Variances 4 of the one replica, and 1 of three.
-    assert part["error"] == pytest.approx(math.sqrt(4.0 + 1.0 / 3))
-    assert part["borrowed"] == ["a@x=y"]
-    assert found.verdict == DIRECTION
-    assert "1 and 3 replicas, deviation as under the assumptions as chosen" in found.sentence
-
-
-def test_the_family_lends_to_a_variant_whose_experiment_has_one_replica_too():
-    everyone = {r.name: r for r in (runs("a", [4.0]), runs("b", [9.0]), runs("c", [5.0, 7.0]), runs("a@x=y", [4.1]))}
-    found = decisions.decide(A_BELOW_B, {**everyone, "a": everyone["a@x=y"]}, everyone)
-    # 5 and 7 are off from 6 by a sixth, and so would be others at 4.1 and 9.
-    assert found.parts[0]["error"] == pytest.approx(math.sqrt(2 / 6**2 * (4.1**2 + 9**2)))
-    assert "1 replica each, deviation pooled over the family" in found.sentence
+    alone, unknown = errors()
+    assert (alone, unknown) == (pytest.approx(0.001 * math.hypot(110.0, 130.0)), None)
+    # Replicas of a variant lend to variants of the same reading, and to nobody else.
+    same = errors(runs("d@x=y", wild))
+    assert same[0] == alone
+    assert same[1] > 10
+    assert errors(runs("d@x=z", wild), runs("e@w=y", quiet)) == [alone, None]
 
 
 def test_what_is_counted_needs_no_second_replica():

@@ -83,9 +83,8 @@ def test_every_verdict_before_and_after_stands_beside_the_numbers(tmp_path):
         "Claims: as chosen → under it": "C1: reproduced → inconclusive; C2: still reproduced",
         "Run on": "A",
         CHOSEN: "141 ± 13",
-        # With the deviation of its experiment as chosen, in proportion, and one degree of freedom: 12.706 · sqrt(2) ·
-        # 145 / 141.
-        UNDER_IT: "145 ± 18",
+        # One replica of its reading: nobody lends it a deviation.
+        UNDER_IT: "145",
         DIFFERENCE: "+4 (2.8)",
     }
     assert [row[UNDER_IT] for row in read[2:]] == ["not trained yet", "not run at this tier"]

@@ -1,6 +1,7 @@
 """What the jobs ask SLURM for: from estimates where there are any, and never more than a partition allows.
 
-SLURM's commands are stand-ins: `sbatch` writes down what it was asked for and refuses, so that every attempt is seen.
+Every SLURM command is a stand-in, so SLURM need not be installed; `sbatch` writes down what it was asked for and
+refuses, so that every attempt is seen.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ def requests(project: Project, states: str, *arguments: str) -> dict[str, list[t
         "scontrol": f"cat '{folder}/states'",
         "sinfo": "echo PARTITION 'batch*' quick",
         "squeue": "exit 0",
+        "sacct": "exit 0",
     }
     for name, line in commands.items():
         (folder / name).write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")

@@ -23,11 +23,10 @@ IN_FULL = sorted(Path("results/paper").glob("claims.json")) if TIER != "paper" e
 JUDGING = [
     *sources("evidence"),
     *sources("evaluation"),
-    "src/reprise/catalogue/wording.py",
     "src/reprise/data/text/character_lines.py",
     *sources("catalogue"),
     "src/reprise/files.py",
-    "src/reprise/catalogue/protocols.py",
+    "src/reprise/units.py",
 ]
 DRAWING = [
     *JUDGING,

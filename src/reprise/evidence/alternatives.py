@@ -13,6 +13,7 @@ from reprise.config.schema import Paper
 from reprise.evidence.contrasts import terms_of
 from reprise.evidence.decide import decide, experiments_of, parts_of
 from reprise.evidence.runs import Replica, Runs
+from reprise.evidence.seed_spread import ENOUGH
 from reprise.evidence.verdicts import NOT_RUN, Covered, Decision, everything
 from reprise.evidence.wording import metric_name
 
@@ -22,12 +23,12 @@ def alternatives(claim: Claim, paper: Paper, runs: Mapping[str, Runs], chosen: D
 
     Experiments that do not rest on the assumption stay as they are. Where that leaves out a part of the claim, the
     verdict under the alternative is set against that on the same part under the choice, and the sentence says which
-    experiments it leaves out. Where it was run with fewer replicas, it is set against what the choice says with as
-    few, and the sentence tells (`fewer`: that is another verdict than with all of its replicas): a verdict that fewer
-    replicas cannot reach hangs on their number and not on the choice. Of a claim that rests on the assumption, but
-    on nothing that was to be trained under the alternative, no part is looked at: "not run". An alternative that
-    measures something else takes the same records, and all of the claim; it is "not run" where some of these records
-    lack the other metric.
+    experiments it leaves out. Readings never lend each other a deviation. Where it was run with fewer replicas, it
+    is set against what the choice says with as few, which borrow from one another alone, and the sentence tells
+    (`fewer`: that is another verdict than with all of its replicas): a verdict that fewer replicas cannot reach
+    hangs on their number and not on the choice. Of a claim that rests on the assumption, but on nothing that was to
+    be trained under the alternative, no part is looked at: "not run". An alternative that measures something else
+    takes the same records, and all of the claim; it is "not run" where some of these records lack the other metric.
     """
     found = {}
     for name, assumption in paper.assumptions.items():
@@ -48,12 +49,16 @@ def alternatives(claim: Claim, paper: Paper, runs: Mapping[str, Runs], chosen: D
                 if untrained:
                     found[suffix] = _entry(claim, Decision(NOT_RUN, untrained), chosen, covered, [])
                 continue
-            as_few = {e: fewer for e, variant in variants.items() if (fewer := _as_few(runs[e], variant))}
+            both = {e: variant for e in paper.experiments if (variant := _at_tier(runs, f"{e}@{suffix}"))}
+            picked = {e: fewer for e, variant in both.items() if (fewer := _as_few(runs[e], variant))}
+            # One or two replicas borrow: those as chosen, as many, then have no more to borrow from than these do.
+            as_few = {e: picked[e] for e in variants if e in picked and _poorer(variants[e], runs[e])}
             whole = before = chosen
             if len(looked_at) < len(parts_of(claim)):
                 whole = before = decide(claim, runs, runs, covered)
             if as_few:
-                before = decide(claim, {**runs, **as_few}, runs, covered)
+                there = {**runs, **{f"{e} as few": fewer for e, fewer in picked.items()}}
+                before = decide(claim, {**runs, **{e: picked.get(e, runs[e]) for e in variants}}, there, covered)
             under = decide(claim, {**runs, **variants}, runs, covered)
             run = [e for e in variants if any(e in names for names in looked_at)]
             found[suffix] = _entry(claim, under, before, covered, run, fewer=before.verdict != whole.verdict)
@@ -104,10 +109,14 @@ def _at_tier(runs: Mapping[str, Runs], name: str) -> Runs | None:
 
 
 def _as_few(chosen: Runs, variant: Runs) -> Runs | None:
-    """The replicas (of folds the same ones) that the variant has; None where it has none, or the choice no more."""
+    """The replicas (of folds the same ones) that the variant has, a reading of their own; None where it has none."""
     there = {(r.number, r.fold) for r in variant.replicas}
     common = [r for r in chosen.replicas if (r.number, r.fold) in there]
-    return replace(chosen, replicas=common) if 0 < len(common) < len(chosen.replicas) else None
+    return replace(chosen, replicas=common, compared=f"as few as {variant.name.partition('@')[2]}") if common else None
+
+
+def _poorer(variant: Runs, chosen: Runs) -> bool:
+    return len(variant.replicas) < max(len(chosen.replicas), ENOUGH + 1)
 
 
 def _rests_on(runs: Runs, assumption: str, changed: Collection[str]) -> bool:

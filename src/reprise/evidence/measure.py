@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from reprise.evidence.contrasts import Contrast, Statement
 from reprise.evidence.fold_spread import lent
 from reprise.evidence.runs import Runs
-from reprise.evidence.seed_spread import CHOICE, ENOUGH, FAMILY, Known, deviations
+from reprise.evidence.seed_spread import ENOUGH, FAMILY, Known, deviations
 from reprise.evidence.statistics import Estimate, Spread, combine, mean, over_folds, spread
 
 
@@ -19,7 +19,7 @@ class Measured:
     """A contrast, estimated.
 
     `counts` are the finished replicas behind each experiment, `borrowed` those whose deviation is another's, and
-    `lenders` whose: the family's, or (under an alternative) that of the assumptions as chosen. `variances` (of one
+    `lenders` whose. `variances` (of one
     replica of each experiment, squared weights included) and `ratio` (of folds) say how many replicas would do.
     `unknown` are the experiments of which no deviation is known, where that leaves the estimate without an error.
     `own` is, of three folds or more that borrow all the same, the estimate by their own deviation alone.
@@ -69,12 +69,7 @@ def compare(statement: Statement, runs: Mapping[str, Runs], everyone: Mapping[st
 
     `everyone` holds all experiments and variants by their own names, `runs` the same under an alternative, if any.
     """
-
-    def measured(contrast: Contrast) -> Measured | None:
-        chosen = None if runs is everyone else everyone
-        return measure(contrast, runs, everyone.values(), chosen)
-
-    plain = measured(statement.plain)
+    plain = measure(statement.plain, runs, everyone.values())
     if plain is None:
         return None
     numbers = [runs[term.experiment].combined([(1.0, term.quantity)]) for _, term in statement.plain.weights]
@@ -84,7 +79,8 @@ def compare(statement: Statement, runs: Mapping[str, Runs], everyone: Mapping[st
     paper = _combined(statement.plain, [of.reported(quantity) for of, quantity in terms])
     paper_here = _combined(statement.plain, [of.reported_in_our_unit(quantity) for of, quantity in terms])
     means = tuple(mean(found.values()) for found in numbers)
-    return Compared(statement, plain, means, tuple(measured(test) for test in statement.tests), paper, paper_here)
+    tests = tuple(measure(test, runs, everyone.values()) for test in statement.tests)
+    return Compared(statement, plain, means, tests, paper, paper_here)
 
 
 def _combined(contrast: Contrast, values: Collection[float | None]) -> float | None:
@@ -93,23 +89,16 @@ def _combined(contrast: Contrast, values: Collection[float | None]) -> float | N
     return sum(weight * value for (weight, _), value in zip(contrast.weights, values, strict=True)) + contrast.offset
 
 
-def measure(
-    contrast: Contrast,
-    runs: Mapping[str, Runs],
-    everyone: Collection[Runs],
-    chosen: Mapping[str, Runs] | None = None,
-) -> Measured | None:
+def measure(contrast: Contrast, runs: Mapping[str, Runs], everyone: Collection[Runs]) -> Measured | None:
     """The contrast over the finished replicas; None where an experiment has no replica with all of its metrics.
-
-    `chosen` are, where `runs` are under an alternative, those under the assumptions as chosen.
 
     What is exact has no error. Folds are paired where all experiments have them. Otherwise experiments are independent
     samples, of which those with one or two replicas borrow a deviation (`seed_spread`).
 
-    Of folds there are up to three estimates of the variance: their own, that of the same contrast as chosen (measured
-    on more), and that of the family's folds (`fold_spread`). The one with most degrees of freedom is taken, the first
-    of equals, as a two-way analysis of variance takes its pooled residual: were it for a lone fold alone, a second one
-    would put the single degree of freedom of two folds in the place of the family's many, and weaken a claim.
+    Of folds there are up to two estimates of the variance: their own, and that of the family's folds
+    (`fold_spread`). The one with most degrees of freedom is taken, the first of equals, as a two-way analysis of
+    variance takes its pooled residual: were it for a lone fold alone, a second one would put the single degree of
+    freedom of two folds in the place of the family's many, and weaken a claim.
     """
     parts = contrast.over_experiments()
     samples = {name: runs[name].combined(terms) for name, terms in parts.items()}
@@ -119,11 +108,10 @@ def measure(
         value = sum(next(iter(sample.values())) for sample in samples.values()) + contrast.offset
         return Measured(Estimate(value, 0.0, 1), dict.fromkeys(samples, 1), method="exact")
     if all(runs[name].by_fold for name in parts):
-        base = measure(contrast, chosen, everyone) if chosen is not None else None
-        return _over_folds(contrast, runs, samples, everyone, base)
+        return _over_folds(contrast, runs, samples, everyone)
     value = sum(mean(sample.values()) for sample in samples.values()) + contrast.offset
     counts = {name: len(sample) for name, sample in samples.items()}
-    known = deviations({name: part for name, part in parts.items() if part}, runs, everyone, chosen or {})
+    known = deviations({name: part for name, part in parts.items() if part}, runs, everyone)
     unknown = tuple(name for name, one in known.items() if one.spread is None)
     return Measured(Estimate(value), counts, unknown=unknown) if unknown else _over_seeds(value, counts, known)
 
@@ -134,7 +122,7 @@ def _common(samples: list[dict]) -> list:
 
 
 def _over_folds(
-    contrast: Contrast, runs: Mapping[str, Runs], samples: dict, everyone: Collection[Runs], base: Measured | None
+    contrast: Contrast, runs: Mapping[str, Runs], samples: dict, everyone: Collection[Runs]
 ) -> Measured | None:
     common = _common(list(samples.values()))
     if not common:
@@ -142,8 +130,6 @@ def _over_folds(
     values = [sum(sample[fold] for sample in samples.values()) + contrast.offset for fold in common]
     alone = spread(values)
     lenders: list[tuple[Spread | None, str]] = [(alone, "")]
-    if base is not None and base.method == "folds" and base.variances and not base.borrowed:
-        lenders.append((Spread(base.variances[0], base.estimate.freedom), CHOICE))
     lenders.append((lent(contrast, common, runs, everyone), FAMILY))
     found, lender = max(lenders, key=lambda entry: entry[0].freedom if entry[0] else 0)
     ratio = max(runs[name].fold_ratio for name in samples)

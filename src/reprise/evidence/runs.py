@@ -57,13 +57,17 @@ class Replica:
 
 @dataclass(frozen=True)
 class Runs:
-    """An experiment or variant in one tier, and the replicas of it that are there."""
+    """An experiment or variant in one tier, and the replicas of it that are there.
+
+    `compared` marks replicas that were picked to be as many as another reading has: they are a reading of their own.
+    """
 
     name: str
     title: str
     resolved: Resolved | None
     entry: Experiment
     replicas: list[Replica] = field(default_factory=list)
+    compared: str = ""
 
     @property
     def finished(self) -> list[Replica]:
@@ -75,7 +79,9 @@ class Runs:
 
     @property
     def family(self) -> tuple[str, ...] | None:
-        return family_of(self.resolved)
+        """What varies alike from replica to replica: model, dataset and task under one reading ("" is as chosen)."""
+        found = family_of(self.resolved)
+        return found and (*found, self.compared or self.name.partition("@")[2])
 
     @property
     def exact(self) -> bool:

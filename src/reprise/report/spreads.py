@@ -94,7 +94,7 @@ def meaning(
         text += "these know more, their overlap accounted for after Nadeau and Bengio"
     else:
         text += " one replica: that of its own from three on, else pooled over its family (all that was trained of a "
-        text += "model on one text or task), of a variant that of its experiment as chosen"
+        text += "model on one text or task, under one choice of every assumption)"
     if shares:
         text += ". Where the interval of a share would pass 0 or 1, it is given in brackets, cut there"
     if least:
@@ -153,11 +153,8 @@ def _measured(name: str, quantity: Quantity, runs: Mapping[str, Runs]) -> Measur
 
 
 def _measure(contrast: Contrast, runs: Mapping[str, Runs]) -> Found | None:
-    """As verdicts have it: variants as under an alternative, with their experiments as chosen beside them."""
-    names = [term.experiment for _, term in contrast.weights]
-    chosen = {name: runs[name.partition("@")[0]] for name in names if name.partition("@")[0] in runs}
-    varied = any("@" in name for name in names)
-    return measure(contrast, runs, runs.values(), chosen if varied and len(chosen) == len(names) else None)
+    """As verdicts have it."""
+    return measure(contrast, runs, runs.values())
 
 
 def _reach(found: Found) -> float | None:

@@ -11,10 +11,10 @@ from config_helpers import copy_config, mistake
 from run_command_helpers import run, small, write
 from stacked_helpers import make_corpus
 
+from reprise import checks
 from reprise.catalogue.models import MODELS, ModelEntry
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.errors import EXIT_FAILED, UserError
-from reprise.evaluation import checks
 from reprise.report.render import find_function
 from reprise.training.protocol import build_training
 
