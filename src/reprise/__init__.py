@@ -10,6 +10,7 @@ ORDER = (
     ("checks",),
     ("training",),
     ("evaluation",),
+    ("kernels",),
     ("engines",),
     ("models",),
     ("data",),
@@ -19,4 +20,4 @@ ORDER = (
     ("files",),
     ("errors",),
 )
-"""The packages, each of which may import those in the rows below its own; tests/unit/test_arrows.py holds them to it."""
+"""The packages, each of which may import those in the rows below its own (tests/unit/test_arrows.py)."""

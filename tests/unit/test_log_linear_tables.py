@@ -209,8 +209,8 @@ def test_facts_survive_a_stop_and_need_a_corpus(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "remedy"),
     [
-        ("name: elman", "name: none", "name elman or lstm"),
-        ("name: elman", "name: tagger", "'tagger' with the protocol final-digit; name elman or lstm"),
+        ("name: elman", "name: none", "write elman or lstm"),
+        ("name: elman", "name: tagger", "final-digit does not train 'tagger'; write elman or lstm"),
         ("final-digit", "corpus-facts", "write none"),
     ],
 )

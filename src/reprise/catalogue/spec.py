@@ -63,6 +63,10 @@ class DatasetSpec:
     mirror: str = ""
     expected: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if not self.mirror:
+            object.__setattr__(self, "mirror", self.name)
+
     def raw_folder(self, raw_root: Path) -> Path:
         """Where its raw files lie."""
         return raw_root / self.name

@@ -2,7 +2,7 @@
 
 The configuration is checked where torch is not installed, and models import torch. So a file states its options as an
 assignment in capitals, `OPTIONS = {"hidden_size": COUNT}`, in the class or at the top of the file, and this module
-works out the value from the source. It may use literals, builtins, other assignments and classes of the file, and what
+works out the value from the source. It may use literals, types, other assignments and classes of the file, and what
 the file imports from this package. A class states what its bases state, unless it says otherwise.
 """
 
@@ -20,6 +20,7 @@ from reprise.registered import source_of
 _PACKAGE = Path(__file__).parent.parent
 _PLAIN = ("reprise.options", "reprise.catalogue")
 """Modules without torch: these are imported."""
+_TYPES = {kind.__name__: kind for kind in (bool, int, float, str)}
 _REQUIRED = object()
 
 
@@ -89,7 +90,7 @@ class _Scope:
             case ast.ImportFrom():
                 return None  # of another library, which states nothing
             case expression:
-                return eval(compile(ast.Expression(expression), name, "eval"), {}, self)
+                return eval(compile(ast.Expression(expression), name, "eval"), {"__builtins__": _TYPES}, self)
 
     def __getitem__(self, name: str) -> Any:
         """What `name` stands for in an expression: also what the file around the class has."""

@@ -236,7 +236,7 @@ class Dataset(Strict):
             values = file.model_dump()
             values["member_digest"] = tuple(file.member_digest) if file.member_digest else None
             files.append(FileSpec(**values))
-        values = {**self.model_dump(exclude={"files"}), "mirror": self.mirror or name}
+        values = {**self.model_dump(exclude={"files"}), "mirror": self.mirror or ""}
         return DatasetSpec(name=name, files=tuple(files), **values)
 
 

@@ -1,40 +1,46 @@
-"""The configuration: errors of one line, and a hash over what decides the numbers."""
+"""The resolved configuration: variants, texts, and a hash over what decides the numbers."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from config_helpers import add_example, copy_config, edit
+from config_helpers import TOY, add_example, copy_config, edit, mistake
 
 from reprise.cli import main
-from reprise.config.displays import entries
 from reprise.config.project import load_project, merge
 from reprise.config.resolve import resolve_tier
 from reprise.errors import EXIT_USAGE, UserError
 from reprise.records.resolved import Resolved, hash_of, read_resolved
 from reprise.report.render import find_function
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
+SOURCE = "    source: ours\n  precision"
+SIZES = "papers/sizes.yaml"
+UNITS_20 = "      hidden_size: {value: 20, from: paper §2}\n"
+WIDE = "          quick: {replicas: 3, max_epochs: 2}\n"
 
 
 @pytest.fixture
-def clone(tmp_path):
-    return copy_config(tmp_path)
+def toy(tmp_path):
+    return copy_config(tmp_path, TOY)
 
 
-def test_the_example_of_the_docs_is_sound(clone):
-    """docs/adding.md has it copied; what it says of tables and claims has to be right as well."""
-    add_example(clone)
-    project = load_project(clone)
-    found = [e.id for e in resolve_tier(project, "quick") if e.paper == "sizes"]
-    assert {"sizes/units-10", "sizes/units-20"} <= set(found)
-    tables = entries({"sizes": project.papers["sizes"]})
-    for entry in tables.values():
-        assert find_function(entry.kind, entry.display.function)
+def offer(clone: Path, text: str) -> None:
+    """Gives the assumption weight-law of the toy paper the alternative `other`."""
+    edit(
+        clone,
+        "papers/digits.yaml",
+        SOURCE,
+        f"    source: ours\n    alternatives:\n      other: {{{text}}}\n  precision",
+    )
 
 
-def hashes(clone, tier="paper"):
+def variants(clone: Path) -> dict[str, Resolved]:
+    return {e.base: e for e in resolve_tier(load_project(clone), "quick") if e.alternative}
+
+
+def hashes(clone: Path, tier: str = "paper") -> dict[str, str]:
     return {e.id: e.config_hash for e in resolve_tier(load_project(clone), tier)}
 
 
@@ -44,124 +50,44 @@ def test_the_committed_configuration_is_sound(tier):
         assert experiment.is_check or experiment.origins
 
 
-@pytest.mark.parametrize(
-    ("file", "old", "new", "key", "remedy"),
-    [
-        ("config.yaml", "engine: auto", "engnie: auto", "key engnie", "unknown key; did you mean 'engine'?"),
-        ("config.yaml", "  - rrntn\n", "  - rrntn\n  - rrntn\n", "key papers", "'rrntn' stands twice; keep one"),
-        ("config.yaml", "digest: fcea", "digest: FCEA", "files.0.digest", "64 hexadecimal digits for sha256"),
-        ("config.yaml", "device: auto", "device: tpu", "key device", "'auto', 'cpu' or 'cuda'"),
-        ("config.yaml", "engine: auto", "engine: fussed", "key engine", "write one of 'auto', 'reference', 'hand', "),
-        (
-            "papers/palindromes.yaml",
-            "precision: {value: float32",
-            "precision: {value: float16x",
-            "families.rnn.precision",
-            "'float16x' is not known; write one of float32, float64, tf32",
-        ),
-        ("config.yaml", "  - rrntn", "  - rrnt", "key papers", "rrntn"),
-        ("config.yaml", "prepare: ptb", "prepare: pbt", "datasets.ptb.prepare", "did you mean 'ptb'"),
-        ("config.yaml", "algorithm: sha256", "algorithm: md5", "datasets.ptb.files.0.algorithm", "sha256"),
-        ("papers/palindromes.yaml", "value: 128", "value: wide", "model.hidden_size", "not an int"),
-        ("papers/palindromes.yaml", "hidden_size:", "hidden_sise:", "model.hidden_sise", "'hidden_size'"),
-        ("papers/palindromes.yaml", "name: elman", "name: elmann", "model.name", "did you mean 'elman'"),
-        ("papers/palindromes.yaml", "dataset: palindromes", "dataset: palindrome", "dataset", "palindromes"),
-        (
-            "papers/palindromes.yaml",
-            "protocol: final-digit",
-            "protocol: last-digit",
-            "protocol",
-            "final-digit",
-        ),
-        ("papers/palindromes.yaml", "like: rnn", "like: rnm", "like", "did you mean 'rnn'"),
-        ("papers/palindromes.yaml", "like: rnn", "like: [rnn]", "like", "no family '['rnn']'; "),
-        ("papers/palindromes.yaml", "like: rnn", "like: {}", "like", "no family '{}'; known are "),
-        (
-            "papers/palindromes.yaml",
-            "assumption weight-law",
-            "assumption law",
-            "weight_law.from",
-            "weight-law",
-        ),
-        (
-            "papers/palindromes.yaml",
-            'from: "author\'s code"',
-            "from: hearsay",
-            "hidden_size.from",
-            "begin with 'paper …'",
-        ),
-        ("papers/palindromes.yaml", "replicas: 3", "replicas: 0", "tiers.quick.replicas", "greater"),
-        (
-            "papers/palindromes.yaml",
-            "replicas: 3",
-            "replicas: 3, epochs: 1",
-            "tiers.quick.epochs",
-            "no setting",
-        ),
-        (
-            "papers/palindromes.yaml",
-            "cited_by: [figure-1,",
-            "cited_by: [figure-7,",
-            "cited_by",
-            "did you mean",
-        ),
-        ("papers/palindromes.yaml", "name: lstm-parameter-count", "name: count", "check.name", "known are"),
-        (
-            "papers/palindromes.yaml",
-            "checks: [u13",
-            "checks: [u31",
-            "claims.U13.checks",
-            "u13-parameter-formula",
-        ),
-    ],
-)
-def test_a_mistake_is_one_line_with_file_key_and_remedy(clone, file, old, new, key, remedy):
-    edit(clone, file, old, new)
-    with pytest.raises(UserError) as caught:
-        resolve_tier(load_project(clone))
-    message = str(caught.value)
-    assert "\n" not in message
-    assert file in message
-    assert key in message
-    assert remedy in message
+def test_the_example_of_the_docs_is_sound(tmp_path):
+    project = load_project(add_example(copy_config(tmp_path)))
+    found = [e.id for e in resolve_tier(project, "quick") if e.paper == "sizes"]
+    assert {"sizes/units-10", "sizes/units-20"} <= set(found)
+    paper = project.papers["sizes"]
+    for kind in ("figures", "tables"):
+        assert all(find_function(kind, display.function) for display in getattr(paper, kind).values())
 
 
-def test_a_mistake_in_a_family_is_reported_there(clone):
-    edit(clone, "papers/palindromes.yaml", "hidden_size: {value: 128,", "hidden_size: {vallue: 128,")
-    with pytest.raises(UserError, match=r"key families\.rnn\.model\.hidden_size\.vallue: .* did you mean 'value'"):
-        load_project(clone)
-
-
-def test_a_changed_hyperparameter_changes_that_experiment_alone(clone):
-    before = hashes(clone)
-    edit(clone, "papers/palindromes.yaml", "steps: {value: 226", "steps: {value: 227")
-    after = hashes(clone)
-    changed = {e for e in before if before[e] != after[e]}
-    assert {e.split("@")[0] for e in changed} == {"palindromes/rnn-t10"}
+def test_a_changed_hyperparameter_changes_that_experiment_alone(tmp_path):
+    before = hashes(copy_config(tmp_path))
+    edit(tmp_path, "papers/palindromes.yaml", "steps: {value: 226", "steps: {value: 227")
+    after = hashes(tmp_path)
+    assert {e.split("@")[0] for e in before if before[e] != after[e]} == {"palindromes/rnn-t10"}
 
 
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [
         ("config.yaml", "engine: auto", "engine: reference"),
-        ("config.yaml", "device: auto", "device: cpu"),
-        ("config.yaml", "runtime: 1440", "runtime: 7"),
-        ("papers/palindromes.yaml", "title: RNN, T = 10", "title: a vanilla network"),
-        ("papers/palindromes.yaml", "value: 90, from", "value: 95, from"),
-        ("papers/palindromes.yaml", "paper: {replicas: 10}", "paper: {replicas: 11}"),
-        ("papers/palindromes.yaml", 'from: "author\'s code"', "from: paper §2"),
+        ("config.yaml", "device: cpu", "device: auto"),
+        ("config.yaml", "runtime: 5", "runtime: 7"),
+        ("papers/digits.yaml", "title: RNN, T = 5", "title: a vanilla network"),
+        ("papers/digits.yaml", "value: 0.5, from", "value: 0.6, from"),
+        ("papers/digits.yaml", "paper: {replicas: 2}", "paper: {replicas: 3}"),
+        ("papers/digits.yaml", "value: adam, from: paper §1", 'value: adam, from: "ours: a guess"'),
     ],
 )
-def test_what_does_not_decide_the_numbers_is_not_hashed(clone, file, old, new):
-    before = hashes(clone)
-    edit(clone, file, old, new)
-    assert hashes(clone) == before
+def test_what_does_not_decide_the_numbers_is_not_hashed(toy, file, old, new):
+    before = hashes(toy)
+    edit(toy, file, old, new)
+    assert hashes(toy) == before
 
 
-def test_raw_checksums_decide(clone):
-    before = {e.id: e for e in resolve_tier(load_project(clone), "paper")}
-    edit(clone, "config.yaml", "digest: fcea", "digest: aaaa")
-    changed = {e for e, h in hashes(clone).items() if before[e].config_hash != h}
+def test_raw_checksums_decide(tmp_path):
+    before = {e.id: e for e in resolve_tier(load_project(copy_config(tmp_path)), "paper")}
+    edit(tmp_path, "config.yaml", "digest: fcea", "digest: aaaa")
+    changed = {e for e, h in hashes(tmp_path).items() if before[e].config_hash != h}
     assert changed == {id for id, e in before.items() if e.config.get("data", {}).get("dataset") == "ptb"}
 
 
@@ -172,20 +98,9 @@ def test_the_hash_is_over_canonical_json():
         hash_of({"a": float("nan")})
 
 
-def test_variants_are_experiments_of_their_own(clone):
-    old = "        tiers: {paper: {replicas: 20}}\n"
-    edit(clone, "papers/palindromes.yaml", old, old.replace("paper", "reduced"))
-    variant = next(e for e in resolve_tier(load_project(clone), "reduced") if e.base == "rnn-t10")
-    assert variant.id == "palindromes/rnn-t10@weight-law=corrected"
-    assert variant.config["model"]["options"]["weight_law"] == "fan-in-truncated-normal-corrected"
-    assert variant.origins["model.weight_law"] == "assumption weight-law"
-    assert variant.config_hash != hashes(clone)["palindromes/rnn-t10"]
-
-
 def test_a_setting_replaces_as_a_whole():
     base = {"model": {"size": {"value": 1, "from": "paper"}, "name": "a"}}
-    over = {"model": {"size": {"value": 2}}}
-    assert merge(base, over) == {"model": {"size": {"value": 2}, "name": "a"}}
+    assert merge(base, {"model": {"size": {"value": 2}}}) == {"model": {"size": {"value": 2}, "name": "a"}}
 
 
 def test_resolved_files_round_trip_and_are_checked(tmp_path):
@@ -194,36 +109,122 @@ def test_resolved_files_round_trip_and_are_checked(tmp_path):
     path.write_text(resolved.to_json(), encoding="utf-8")
     assert read_resolved(path) == resolved
     assert resolved.record_paths()[1] == f"results/quick/runs/p/e/1-{resolved.config_hash}.json"
-    path.write_text(resolved.to_json().replace('"x": 1', '"x": 2'), encoding="utf-8")
-    with pytest.raises(UserError, match="config_hash"):
-        read_resolved(path)
-    for text in ("{}", "[" * 200_000, resolved.to_json().replace('"x": 1', '"x": NaN')):
-        path.write_text(text, encoding="utf-8")
-        with pytest.raises(UserError, match="not a resolved configuration"):
+    for damaged in (resolved.to_json().replace('"x": 1', '"x": 2'), "{}", "[]", "[" * 100_000):
+        path.write_text(damaged, encoding="utf-8")
+        with pytest.raises(UserError, match=r"e\.json: .*reprise resolve"):
             read_resolved(path)
-    # What cannot be read is not called damaged.
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(IsADirectoryError):
-        read_resolved(tmp_path / "folder")
+
+
+def test_an_alternative_changes_each_experiment_in_its_own_way_and_number(toy):
+    settings = "settings: {steps: 9}, settings_of: {lstm-t5: {hidden_size: 4}}, experiments: [rnn-t5, lstm-t5]"
+    offer(toy, f"{settings}, replicas_of: {{lstm-t5: 4}}, tiers: {{quick: {{replicas: 2}}}}")
+    found = variants(toy)
+    assert {name: e.config["model"]["options"]["hidden_size"] for name, e in found.items()} == {
+        "rnn-t5": 8,
+        "lstm-t5": 4,
+    }
+    assert {e.config["training"]["options"]["steps"] for e in found.values()} == {9}
+    assert {name: e.replicas for name, e in found.items()} == {"rnn-t5": 2, "lstm-t5": 4}
+    assert found["rnn-t5"].id == "digits/rnn-t5@weight-law=other"
+    assert found["rnn-t5"].origins["training.steps"] == "assumption weight-law"
+    edit(toy, "papers/digits.yaml", "lower: rnn-t5", "lower: rnn-t5@weight-law=other")
+    resolve_tier(load_project(toy))
+
+
+def test_an_experiment_that_the_paper_did_not_run_needs_no_tier(toy):
+    edit(toy, "papers/digits.yaml", "value: 0.5", "value: null")
+    edit(toy, "papers/digits.yaml", "tiers: {quick: {replicas: 2}, paper: {replicas: 2}}", "tiers: {}")
+    assert all(e.experiment != "rnn-t5" for e in resolve_tier(load_project(toy)))
+
+
+THRESHOLD = "    kind: threshold\n    metric: n\n    split: train\n"
+CLAIMS = [
+    "    reason: Nobody can say.\n",
+    "    kind: descriptive\n    reason: Nobody can say.\n",
+    THRESHOLD + "    share: {experiments: [rnn-t5], reaches: 1, at_least: 0.5}\n",
+    THRESHOLD + "    level: {experiments: [rnn-t5], equals: 3}\n",
+    THRESHOLD + "    level: {experiments: [rnn-t5], at_least: 3, at_most: 4}\n",
+    "    kind: threshold\n    metric: n\n"
+    "    level: {experiments: [{experiment: rnn-t5, split: a}, {experiment: rnn-t5, split: b}], at_least: 3}\n",
+    "    kind: equivalence\n    metric: n\n    split: train\n    optimum: [[rnn-t5, lstm-t5], [lstm-t5, rnn-t5]]\n"
+    "    margin: {value: 0.1, is: relative, from: 'ours: small'}\n",
+    "    kind: ordering\n    split: train\n"
+    "    order: [[{experiment: rnn-t5, metric: n}], {experiment: lstm-t5, metric: m}]\n",
+    "    kind: ordering\n    metric: n\n    split: train\n"
+    "    gaps: [{lower: rnn-t5, higher: lstm-t5}, {lower: lstm-t5, higher: rnn-t5}]\n",
+    "    kind: identity\n    checks: [count]\n    corrections: [count]\n    contradicted_by: The next page.\n",
+    "    kind: unit\n    metric: n\n    split: train\n    unit: {stated: bits/character, other: nats/character, "
+    "experiments: [rnn-t5], reference: lstm-t5}\n",
+    "    checks: [count]\n",
+    "",
+]
+
+
+@pytest.mark.parametrize("statistic", CLAIMS)
+def test_a_claim_with_a_statistic_of_its_kind_is_read(toy, statistic):
+    old = "    kind: superiority\n    metric: last_ten_accuracy\n    split: train\n"
+    edit(toy, "papers/digits.yaml", old + "    compare: {lower: rnn-t5, higher: lstm-t5}\n", statistic)
+    resolve_tier(load_project(toy))
+
+
+def other_text(clone: Path) -> None:
+    """A second generated dataset, made as the first is."""
+    entry = "title: Others\n    licence: none needed\n    homepage: ''\n    prepare: synthetic\n"
+    edit(clone, "config.yaml", "\ndatasets:\n", f"\ndatasets:\n  others:\n    {entry}")
+
+
+OTHERS = "dataset: others, vocabulary_size: 200, training_sentences: 90, seed: 1"
 
 
 @pytest.mark.parametrize(
-    "command",
+    ("old", "new", "key"),
     [
-        ["prepare", "rrntn/gru-650"],
-        ["train", "rrntn/gru-650", "--replica", "0"],
-        ["run", "--experiment", "rrntn/gru-650"],
-        ["estimate", "rrntn/gru-650"],
+        (UNITS_20, f"{UNITS_20}    tiers: {{quick: {{replicas: 3, max_epochs: 2, {OTHERS}}}}}\n", "claims.S1"),
+        (
+            UNITS_20,
+            f"{UNITS_20}    tiers: {{quick: {{replicas: 3, max_epochs: 2, training_sentences: 90}}}}\n",
+            "claims.S1",
+        ),
+        (WIDE, WIDE.replace("}", f", {OTHERS}}}"), "assumptions.start.alternatives.wide"),
+        (WIDE, WIDE.replace("}", ", seed: 2}"), "assumptions.start.alternatives.wide"),
     ],
-    ids=lambda command: command[0],
 )
-def test_an_experiment_of_another_tier_is_looked_for_there(command, monkeypatch, capsys):
-    monkeypatch.chdir(ROOT)
-    assert main([*command, "--tier", "quick"]) == EXIT_USAGE
-    assert "'rrntn/gru-650' is not in the tier quick; write --tier paper\n" in capsys.readouterr().err
+def test_what_is_compared_reads_one_text(tmp_path, old, new, key):
+    clone = add_example(copy_config(tmp_path))
+    other_text(clone)
+    edit(clone, SIZES, old, new)
+    assert f"sizes.yaml: key {key}: " in mistake(clone)
+
+
+def test_texts_may_differ_where_the_papers_file_says_so(tmp_path):
+    clone = add_example(copy_config(tmp_path))
+    known = "dataset: synthetic, vocabulary_size: 200, training_sentences: 2000, seed: 1"
+    edit(clone, SIZES, UNITS_20, f"{UNITS_20}    data:\n      training_sentences: {{value: 90, from: paper §3}}\n")
+    edit(clone, SIZES, "settings: {weight_std: 0.1}", "settings: {seed: 2}")
+    edit(clone, SIZES, WIDE, WIDE.replace("}", f", {known}}}"))
+    found = {
+        e.experiment: e.config["data"].get("options")
+        for e in resolve_tier(load_project(clone), "quick")
+        if e.paper == "sizes" and not e.is_check
+    }
+    assert [
+        (found[n]["training_sentences"], found[n]["seed"]) for n in ("units-10", "units-20", "units-10@start=wide")
+    ] == [
+        (2000, 1),
+        (90, 1),
+        (2000, 2),
+    ]
+
+
+def test_errata_are_read_with_their_source(toy):
+    path = toy / "config/papers/digits.yaml"
+    with path.open("a", encoding="utf-8") as file:
+        file.write("errata:\n  - {place: §1, says: It is five., right: It is six., source: counted}\n")
+    (found,) = load_project(toy).papers["digits"].errata
+    assert (found.place, found.right) == ("§1", "It is six.")
 
 
 def test_a_paper_of_another_tier_is_looked_for_there(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     assert main(["estimate", "books", "--tier", "reduced"]) == EXIT_USAGE
-    assert "'books' is not in the tier reduced; write --tier quick or --tier paper\n" in capsys.readouterr().err
+    assert "write --tier quick or --tier paper\n" in capsys.readouterr().err
