@@ -10,7 +10,6 @@ ORDER = (
     ("checks",),
     ("training",),
     ("evaluation",),
-    ("kernels",),
     ("engines",),
     ("models",),
     ("data",),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reprise.catalogue.displays import DRAWS, FUNCTIONS, Draws, of_experiments
+from reprise.catalogue.displays import KINDS, Draws, functions
 from reprise.config.project import PAPERS
 from reprise.config.schema import Display, Experiment, Paper
 from reprise.errors import UserError, require_known
@@ -36,17 +36,18 @@ class Entry:
 
         Errors: `UserError` where there is no such function or option, or the option has another type.
         """
-        function, there = self.display.function, FUNCTIONS[self.kind]
+        function, there = self.display.function, functions()[self.kind]
         require_known(function, there, f"{self.where}.function", "function")
-        kinds = {name: type(value) for name, value in there[function].items()}
-        return check_options({**there[function], **self.display.options}, kinds, f"{self.where}.options", function)
+        defaults = there[function].options
+        kinds = {name: type(value) for name, value in defaults.items()}
+        return check_options({**defaults, **self.display.options}, kinds, f"{self.where}.options", function)
 
 
 def entries(papers: Mapping[str, Paper], root: Path = Path()) -> dict[str, Entry]:
     """Every figure and table by name, in the order of the files. Two of one name are a `UserError`."""
     found: dict[str, Entry] = {}
     for paper_id, paper in papers.items():
-        for kind in FUNCTIONS:
+        for kind in KINDS:
             for display_id, display in getattr(paper, kind).items():
                 where = f"{root / PAPERS / paper_id}.yaml: key {kind}.{display_id}"
                 entry = Entry(kind, paper_id, display_id, display, where)
@@ -62,8 +63,8 @@ def check_displays(papers: Mapping[str, Paper], root: Path) -> None:
         entry.options()
         function, experiments = entry.display.function, papers[entry.paper].experiments
         cited = {name: e for name, e in experiments.items() if entry.id in e.cited_by}
-        draws = DRAWS.get(function, Draws())
-        if not of_experiments(function):
+        draws = functions()[entry.kind][function]
+        if not draws.of_experiments:
             continue
         if not cited:
             raise UserError(f"{entry.where}: no experiment has it under cited_by; add it to one")

@@ -17,8 +17,8 @@ from reprise.config.claims import Arithmetic, Claim
 from reprise.units import Unit
 
 Tier = Literal["quick", "reduced", "paper"]
-# "auto", the names of `ENGINES` in the modules of reprise.engines, of which a model knows some, and that of stacks.
-Engine = Literal["auto", "reference", "hand", "fused", "packed", "layerwise", "grouped", "stacked"]
+# "auto", the names of `ENGINES` in the modules of reprise.engines, of which a model knows some, and the stack's.
+Engine = Literal["auto", "reference", "hand", "fused", "layerwise", "grouped", "stacked"]
 Scalar = bool | int | float | str
 # So many have never been trained; more would be listed for hours.
 Replicas = Annotated[int, Field(ge=1, le=10_000)]
@@ -148,6 +148,14 @@ class Assumption(Strict):
 class Deviation(Strict):
     title: str
     why: str
+    data: bool = Field(False, description="whether other data stand in for the paper's")
+
+
+class Headline(Strict):
+    """The claim that a reader asks for first: "<words> replicates (ours …; the paper …)"."""
+
+    claim: str
+    words: str
 
 
 class Erratum(Strict):
@@ -163,6 +171,8 @@ class Paper(Strict):
     paper: Id
     document: Annotated[str, StringConstraints(pattern=r"^[0-9]{3}$")]
     title: str
+    name: str = Field("", description="a few words for where the title is too long")
+    headline: Headline | None = None
     authors: str
     year: int
     link: str | None = None

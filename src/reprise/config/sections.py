@@ -16,7 +16,7 @@ from reprise.errors import UserError, require_known
 from reprise.options import Options, check_option, check_options
 
 SECTIONS = ("model", "data", "training")
-PRECISIONS = ("float32", "float64", "tf32")
+PRECISIONS = ("float32", "float64")
 Takes = Mapping[str, tuple[Options, str]]
 
 

@@ -14,7 +14,7 @@ from reprise import checks
 from reprise.catalogue import stated as stated_
 from reprise.catalogue.checks import CHECKS
 from reprise.catalogue.datasets import PREPARATIONS
-from reprise.catalogue.displays import DRAWS, FUNCTIONS
+from reprise.catalogue.displays import KINDS, functions
 from reprise.catalogue.models import MODELS, ModelEntry
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.catalogue.stated import stated
@@ -58,11 +58,12 @@ def test_a_check_is_there(name):
     assert not inspect.signature(load(CHECKS[name], "")).parameters
 
 
-@pytest.mark.parametrize("function", DRAWS)
-def test_what_a_function_draws_is_there(function):
-    assert any(function in functions for functions in FUNCTIONS.values())
-    assert set(DRAWS[function].protocols) <= PROTOCOLS.keys()
-    for setting in DRAWS[function].settings:
+@pytest.mark.parametrize(("kind", "function"), [(kind, name) for kind in KINDS for name in functions()[kind]])
+def test_what_a_function_draws_is_there(kind, function):
+    assert callable(find_function(kind, function))
+    draws = functions()[kind][function]
+    assert set(draws.protocols) <= PROTOCOLS.keys()
+    for setting in draws.settings:
         section, _, option = setting.partition(".")
         entries = {"model": MODELS, "data": PREPARATIONS}[section].values()
         assert any(option in entry.options for entry in entries)

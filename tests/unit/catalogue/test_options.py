@@ -12,7 +12,7 @@ from reprise.catalogue.protocols import PROTOCOLS
 from reprise.engines.rntn.subsequences import MAX_LENGTH
 from reprise.errors import UserError
 from reprise.options import COUNT, NATURAL, NOT_NEGATIVE, POSITIVE, SHARE, Number, at_least, check_option, check_options
-from reprise.training.protocols.books_course import NEIGHBOURS
+from reprise.training.protocols.books import NEIGHBOURS
 
 FREE = {"h_0", "forget_bias", "alpha", "beta_1", "beta_2", "initial_state", "target", "seed", "fold_seed"}
 FREE |= {f"{axis}_{place}" for axis in "wb" for place in ("start", "low", "high")}

@@ -1,0 +1,98 @@
+"""Small experiments: configurations, a corpus, jobs."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+from reprise.catalogue.spec import DatasetSpec
+from reprise.data import prepare_corpus
+from reprise.data.corpus import Corpus, Split
+from reprise.records.resolved import Resolved
+from reprise.training.loop import Job
+
+SENTENCES = {
+    "model": {
+        "name": "r-rntn",
+        "options": {
+            "hidden_size": 8,
+            "matrices": 3,
+            "mapping": "f",
+            "bias": "matrix",
+            "h_0": 0.0,
+            "weight_std": 0.03,
+            "bias_law": "normal",
+        },
+    },
+    "data": {"dataset": "synthetic", "options": {}, "raw": {}},
+    "training": {
+        "protocol": "subsequence-sgd",
+        "options": {
+            "subsequence_length": 20,
+            "loss_reduction": "sum",
+            "learning_rate": 0.1,
+            "dropout": 0.5,
+            "schedule": "halve-below-ratio",
+            "halving_ratio": 1.003,
+            "patience": 2,
+            "max_epochs": 2,
+        },
+    },
+    "precision": "float32",
+}
+WINDOWS = {
+    "model": {
+        "name": "gru-lm",
+        "options": {"embedding_size": 12, "hidden_size": 8, "matrices": 3, "mapping": "f", "weight_range": 0.05},
+    },
+    "data": {"dataset": "synthetic", "options": {}, "raw": {}},
+    "training": {
+        "protocol": "batched-sgd",
+        "options": {
+            "batch_size": 4,
+            "steps": 10,
+            "loss_reduction": "sum-steps",
+            "learning_rate": 0.1,
+            "dropout": 0.5,
+            "clip_norm": 0.5,
+            "schedule": "halve-below-ratio",
+            "halving_ratio": 1.003,
+            "patience": 2,
+            "max_epochs": 2,
+        },
+    },
+    "precision": "float32",
+}
+
+
+def make_corpus(folder: Path) -> Path:
+    """A corpus of 40 words: 60 sentences to train on, 15 and 10 to evaluate on."""
+    spec = DatasetSpec("synthetic", "generated", "none", "", "synthetic")
+    options = {"vocabulary_size": 40, "training_sentences": 60, "seed": 1}
+    prepare_corpus(spec, options, folder / "raw", folder / "all.npz")
+    whole = Corpus.load(folder / "all.npz")
+    for split, sentences in (("valid", 15), ("test", 10)):
+        offsets = whole.splits[split].offsets[: sentences + 1]
+        whole.splits[split] = Split(whole.splits[split].tokens[: offsets[-1]], offsets)
+    whole.save(folder / "c.npz")
+    return folder / "c.npz"
+
+
+def experiment(
+    name: str, base: dict, corpus: Path | str | None, replicas: int = 1, tier: str = "quick", **changes
+) -> Resolved:
+    """`base` with some options changed, each where it stands."""
+    config = copy.deepcopy(base)
+    for option, value in changes.items():
+        section = next(s for s in ("model", "training") if option in config[s]["options"])
+        config[section]["options"][option] = value
+    return Resolved("p", name, tier, name, replicas, config, {}, str(corpus) if corpus else None)
+
+
+def jobs_of(experiments: list[Resolved], folder: Path, engine: str = "auto") -> list[Job]:
+    """All replicas; records and checkpoints go to `folder`."""
+    return [
+        Job(e, replica, folder / e.record_path(replica), corpus, engine, "cpu", root=folder)
+        for e, corpus in ((e, Path(e.corpus) if e.corpus else None) for e in experiments)
+        for replica in range(e.replicas)
+    ]
