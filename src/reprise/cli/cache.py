@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from reprise.config.strict_yaml import load_yaml
-from reprise.data.checksums import file_digest
+from reprise.data.raw import file_digest
 from reprise.errors import EXIT_FAILED, UserError
 
 _CACHE = Path(".dvc/cache")

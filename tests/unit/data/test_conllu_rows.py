@@ -62,7 +62,7 @@ def test_a_malformed_row_is_one_line_with_file_and_line(tmp_path, old, new, line
 
 def test_a_file_that_cannot_be_read_is_one_line(tmp_path):
     cases = {
-        "a.conllu": (b"", "holds no sentence"),
+        "a.conllu": (b"", "empty"),
         "b.conllu": (text([LE_CHAT]).encode() + b"# \xff\n", "line 7: not UTF-8"),
         "c.conllu.gz": (b"no gzip", "cannot be read"),
         "d.conllu.gz": (gzip.compress(text([LE_CHAT]).encode())[:-9], "cannot be read"),

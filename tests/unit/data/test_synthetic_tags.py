@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reprise.catalogue.datasets import PREPARATIONS
 from reprise.catalogue.spec import DatasetSpec
 from reprise.data import prepare_corpus
 from reprise.data.corpus import Corpus
 from reprise.data.synthetic import synthetic_tags
-from reprise.errors import UserError
 from reprise.models.lexicon import Lexicon
 
 OPTIONS = {"vocabulary_size": 120, "training_sentences": 100, "seed": 4}
@@ -73,12 +71,6 @@ def test_the_source_loses_less_than_the_unigram(corpus):
     p = corpus.extra["corpus_counts"] / corpus.extra["corpus_counts"].sum()
     entropy = -(p * np.log(p)).sum()
     assert all(0.5 < loss < 0.8 * entropy for loss in corpus.facts["source_nats"].values())
-
-
-def test_options_are_those_of_the_registry_and_checked():
-    assert set(PREPARATIONS["synthetic_tags"].options) == set(synthetic_tags.OPTIONS)
-    with pytest.raises(UserError, match="training_sentences"):
-        synthetic_tags.prepare(None, {"training_sentences": 5})
 
 
 def test_texts_too_short_for_a_pair_have_none(tmp_path):

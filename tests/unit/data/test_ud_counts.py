@@ -17,7 +17,9 @@ from reprise.data.treebank.token_stream import make_stream
 from reprise.errors import UserError
 from reprise.report.papers.loglinear.tables import PAPER_TAGS
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
+
+PAPER = {"accounting": "rows", "validation": "last", "validation_sentences": 728}
 
 
 def dataset(name: str):
@@ -61,7 +63,7 @@ def prepared(name: str, folder: Path, raw: Path, **options: object) -> tuple[Cor
 
 
 def test_the_rebuilt_treebank_has_counts_of_its_own(mirror, tmp_path):
-    corpus, seconds = prepared("ud-french-gsd-r2.5-rebuilt", tmp_path, mirror)
+    corpus, seconds = prepared("ud-french-gsd-r2.5-rebuilt", tmp_path, mirror, **PAPER)
     assert corpus.facts["sentences"] == {"train": 13722, "valid": 728, "test1": 416, "test2": 1476}
     whole = corpus.facts["corpus"]
     assert (whole["sentences"], whole["tokens"], whole["types"]) == (16342, 400396 + 11025 + 3 * 16342, 42598)
@@ -79,7 +81,9 @@ def test_the_rebuilt_treebank_has_counts_of_its_own(mirror, tmp_path):
 
 
 def test_sequoia_has_heads_in_every_part(mirror, tmp_path):
-    corpus, _ = prepared("ud-french-sequoia", tmp_path, mirror, accounting="words", validation_sentences=112)
+    corpus, _ = prepared(
+        "ud-french-sequoia", tmp_path, mirror, **{**PAPER, "accounting": "words", "validation_sentences": 112}
+    )
     assert corpus.facts["sentences"] == {"train": 2119, "valid": 112, "test1": 456, "test2": 412}
     assert len(corpus.facts["tags"]) == 48
 
@@ -90,7 +94,7 @@ def test_release_1_3_has_exactly_the_papers_numbers(tmp_path, request):
     shelf = ROOT / "data" / "raw" if here.is_file() else request.getfixturevalue("mirror")
     if not (shelf / name / "fr-ud-train.conllu").is_file():
         pytest.skip(f"{name}/fr-ud-train.conllu is neither in data/raw nor in the mirror")
-    corpus, _ = prepared(name, tmp_path, shelf)
+    corpus, _ = prepared(name, tmp_path, shelf, **PAPER)
     assert corpus.facts["sentences"] == {"train": 13826, "valid": 728, "test1": 298, "test2": 1596}
     whole = corpus.facts["corpus"]
     assert (whole["sentences"], whole["tokens"], whole["types"]) == (16448, 463069, 42894)

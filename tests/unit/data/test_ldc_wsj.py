@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from reprise.config import ldc_wsj
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.data import prepare_corpus
-from reprise.data.text import ldc_wsj
 from reprise.data.text.character_lines import normalise
+from reprise.data.text.wsj_characters import sentences
 from reprise.errors import UserError
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 STORIES = {
     "00/wsj_0001": ".START \n\nPierre Vinken, 61 years old, will join the board.\nMr. Vinken isn't\tchairman.\n",
@@ -50,7 +51,7 @@ def text_of(corpus):
 def test_raw_stories(tmp_path):
     folder = ldc_folder(tmp_path)
     assert [path.name for path in ldc_wsj.stories(folder)] == ["wsj_0001", "wsj_0002", "wsj_2454"]
-    text = b"".join(ldc_wsj.sentences(path.read_bytes()) for path in ldc_wsj.stories(folder))
+    text = b"".join(sentences(path.read_bytes()) for path in ldc_wsj.stories(folder))
     assert [line.decode() for line in normalise(text).text()] == LINES
 
 
@@ -130,5 +131,5 @@ def test_a_missing_or_wrong_folder_gets_one_line_that_names_where_it_was_written
     assert line.startswith("REPRISE_LDC_WSJ: " if variable else "config/config.yaml: key ldc_wsj: ")
     assert str(folder) in line
     remedy = "unset it" if variable else "write null"
-    assert f"name the folder of LDC99T42 that holds raw/wsj/NN/wsj_NNNN, or {remedy} for Mikolov's text" in line
+    assert f"name the folder of LDC99T42, or {remedy} for Mikolov's text" in line
     assert "\n" not in line

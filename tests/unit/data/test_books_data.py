@@ -19,7 +19,7 @@ from reprise.data.synthetic.synthetic_prose import prepare as prepare_prose
 from reprise.data.text.books import clean, prepare, words_of
 from reprise.errors import UserError
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 KEPT = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789(),.!¿?:;ÁÉÍÓÚáéíóúñÑü-'`"
 # As the author's log prints its dictionary.
 GRIMM = " !(),-.0123456789:;?ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -87,7 +87,7 @@ def test_the_byte_order_mark_becomes_a_blank_that_is_stripped(tmp_path):
     [
         ("No header at all.", "header and licence"),
         ("End of Project Gutenberg. START OF THIS PROJECT GUTENBERG EBOOK", "header and licence"),
-        (b"\xff\xfe", "not UTF-8 at byte 0"),
+        (b"\xff\xfe", "line 1: not UTF-8"),
     ],
 )
 def test_a_file_that_is_no_such_book_is_told(tmp_path, text, told):
@@ -100,8 +100,6 @@ def test_one_book_and_no_options_are_wanted(tmp_path):
     with pytest.raises(UserError, match="0 files"):
         prepare(tmp_path / "raw", {})
     book_in(tmp_path / "raw", SMALL)
-    with pytest.raises(UserError, match="unknown option"):
-        prepare(tmp_path / "raw", {"language": "en"})
     book_in(tmp_path / "raw", SMALL, "book_Y.txt")
     with pytest.raises(UserError, match="2 files"):
         prepare(tmp_path / "raw", {})
@@ -129,5 +127,3 @@ def test_generated_prose_is_a_book_with_a_licence_of_known_entropy(tmp_path):
     assert corpus.facts["source_nats"]["train"] == pytest.approx(nats / len(text), abs=1e-8)
     assert prepare_prose(tmp_path, options).facts == corpus.facts
     assert spelled(prepare_prose(tmp_path, options | {"seed": 4})) != text
-    with pytest.raises(UserError, match="licence_sentences: 0"):
-        prepare_prose(tmp_path, options | {"licence_sentences": 0})

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from reprise.catalogue.spec import DatasetSpec, FileSpec
-from reprise.data import progress
 from reprise.data.fetch import fetch
 from reprise.errors import UserError
 
@@ -77,7 +76,7 @@ def said() -> list[str]:
 
 def dataset(url: str | None, **values: object) -> DatasetSpec:
     entry = {"name": "a.txt", "url": url, "algorithm": "sha256", "digest": SHA256, **values}
-    return DatasetSpec("toy", "", "", "", "ptb", (FileSpec.from_dict(entry),), "toys")
+    return DatasetSpec("toy", "", "", "", "ptb", (FileSpec(**entry),), "toys")
 
 
 def get(spec: DatasetSpec, tmp_path: Path, said: list[str], mirror: Path | None = None) -> Path:
@@ -240,7 +239,7 @@ def test_bar_on_a_terminal(
 ) -> None:
     get(dataset(server.url("right")), tmp_path, said).unlink()
     assert capsys.readouterr() == ("", "")
-    monkeypatch.setattr(progress, "_on_terminal", lambda: True)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert get(dataset(server.url("right")), tmp_path, said).read_bytes() == RIGHT
     assert "toy/a.txt" in capsys.readouterr().err

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from treebank_helpers import DU_LAIT, LA, LA_CHATTE, LE_CHAT, write_parts
 
-from reprise.catalogue.datasets import PREPARATIONS
 from reprise.data.corpus import Corpus
 from reprise.data.synthetic import synthetic_tagged
 from reprise.data.treebank import ud_tags
@@ -19,12 +18,13 @@ from reprise.errors import UserError
 
 EST = "Elle elle PRON _ 2 nsubj\nest être AUX _ 0 root"
 UPOS = "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X"
+GENERATED = {"vocabulary_size": 1500, "training_sentences": 1500, "seed": 1}
 SPLITS = ("train", "valid", "test")
 
 
 def toy(folder, **options):
     parts = {"train": [LE_CHAT, EST, DU_LAIT, LA_CHATTE, EST], "test": [LA], "dev": [LE_CHAT, EST]}
-    return ud_tags.prepare(write_parts(folder, **parts), {"validation_sentences": 1, **options})
+    return ud_tags.prepare(write_parts(folder, **parts), {"minimum_count": 2, "validation_sentences": 1, **options})
 
 
 def spelled(corpus, split):
@@ -74,8 +74,6 @@ def test_the_most_frequent_tag_of_a_word():
 def test_wrong_input_is_told_in_one_line(tmp_path):
     with pytest.raises(UserError, match="validation_sentences: 5 leave nothing of 5"):
         toy(tmp_path, validation_sentences=5)
-    with pytest.raises(UserError, match="minimum_count: 0 is below 1"):
-        toy(tmp_path, minimum_count=0)
     some = [[("a", "X")]]
     with pytest.raises(UserError, match="the split valid has no sentence"):
         corpus_of("t", {"train": some, "valid": [], "test": some}, 1, "X", {})
@@ -113,7 +111,7 @@ def test_posteriors_are_those_of_all_tag_sequences():
 
 
 def test_generated_tags_are_better_known_from_both_sides():
-    corpus = synthetic_tagged.prepare(None, {})
+    corpus = synthetic_tagged.prepare(None, GENERATED)
     best = corpus.facts["best_accuracy"]
     words = corpus.splits["test"].tokens
     alone = (Baseline.of(corpus).of_words(words) == corpus.extra["tags.test"]).mean()
@@ -121,18 +119,10 @@ def test_generated_tags_are_better_known_from_both_sides():
     assert 0.3 < corpus.facts["labelled"]["test"] / corpus.facts["sentences"]["test"] < 0.7
     kinds = corpus.facts["kinds"]["test"]
     assert min(kinds.values()) > 20
-    again = synthetic_tagged.prepare(None, {})
+    again = synthetic_tagged.prepare(None, GENERATED)
     assert (again.splits["train"].tokens == corpus.splits["train"].tokens).all()
-    other = synthetic_tagged.prepare(None, {"seed": 2})
+    other = synthetic_tagged.prepare(None, {**GENERATED, "seed": 2})
     assert other.splits["train"].tokens[:100].tolist() != corpus.splits["train"].tokens[:100].tolist()
-
-
-def test_options_are_those_of_the_registry_and_checked():
-    for module in (ud_tags, synthetic_tagged):
-        name = module.__name__.rpartition(".")[2]
-        assert set(PREPARATIONS[name].options) == set(module.OPTIONS)
-    with pytest.raises(UserError, match="vocabulary_size: 31 is below 32"):
-        synthetic_tagged.prepare(None, {"vocabulary_size": 31})
 
 
 def test_the_french_treebank(mirror, tmp_path):
@@ -140,7 +130,7 @@ def test_the_french_treebank(mirror, tmp_path):
     given = mirror / "ud-french-gsd-r2.5-rebuilt"
     for part, file in {"train": "dev", "dev": "test", "test": "test"}.items():
         shutil.copy(given / f"fr_gsd-ud-{file}.conllu", tmp_path / f"x-ud-{part}.conllu")
-    corpus = ud_tags.prepare(tmp_path, {})
+    corpus = ud_tags.prepare(tmp_path, {"minimum_count": 2, "validation_sentences": 728})
     assert corpus.facts["sentences"] == {"train": 1476 - 728, "valid": 728, "test": 2 * 416}
     assert corpus.facts["tokens"]["train"] + corpus.facts["tokens"]["valid"] == 35_716
     assert corpus.facts["tokens"]["test"] == 2 * 10_019
