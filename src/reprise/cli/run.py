@@ -26,6 +26,8 @@ from reprise.training.devices import claim_gpu, learns, prepare_environment, vis
 if TYPE_CHECKING:
     from reprise.training.loop import Job
 
+EXAMPLE = "reprise run --tier paper --paper rrntn --minutes 25"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tier", choices=TIERS, required=True)

@@ -221,7 +221,8 @@ def test_log_linear(ends: tuple[str, str], top: int, scheme: str, dtype: torch.d
         torch.set_default_dtype(torch.float32)
 
     def work(engine: Any, number: int) -> list[Any]:
-        found, rates = [], {"learning_rate": 0.01 * (number + 1), "rho": 0.9, "epsilon": EPSILON}
+        found, rates = [], {"learning_rate": 0.01 * (number + 1), "rho": 0.9}
+        rates |= {"epsilon": 0.0, "inside": EPSILON} if scheme == "streams" else {"epsilon": EPSILON}
         if scheme == "streams":
             engine.reset(3)
         for step in range(4):
@@ -230,7 +231,8 @@ def test_log_linear(ends: tuple[str, str], top: int, scheme: str, dtype: torch.d
         found += [engine.evaluate(x, y), engine.log_probabilities(x)]
         return [*found, engine.state if scheme == "streams" else ()]
 
-    hold("windows", {"rho": 0.9, "epsilon": EPSILON}, models, loglinear.ReferenceEngine, work)
+    optimiser = "rmsprop-epsilon-inside" if scheme == "streams" else "rmsprop"
+    hold("windows", {"rho": 0.9, "epsilon": EPSILON, "optimiser": optimiser}, models, loglinear.ReferenceEngine, work)
 
 
 @pytest.mark.parametrize("network", [Elman, LSTM])

@@ -27,7 +27,7 @@ def join(stack: Stack, protocol: str, model: nn.Module, options: Mapping[str, An
             return PalindromeMember(stack, model, clip)
         case "character-windows":
             first = 1.0 if options["mean_square_start"] == "one" else 0.0
-            optimiser = RMSProp(options["decay"], options["epsilon"], inside=True, first=first)
+            optimiser = RMSProp(options["decay"], 0.0, inside=options["epsilon"], first=first)
             return BookMember(stack, model, optimiser, clip)
         case "subsequence-sgd":
             return SubsequenceMember(stack, model, options["loss_reduction"])
@@ -36,7 +36,10 @@ def join(stack: Stack, protocol: str, model: nn.Module, options: Mapping[str, An
         case "line-epochs":
             return LineMember(stack, model, clip)
         case "windows":
-            return LogLinearMember(stack, model, options["rho"], options["epsilon"])
+            epsilon, inside = options["epsilon"], 0.0
+            if options["optimiser"] == "rmsprop-epsilon-inside":
+                epsilon, inside = inside, epsilon
+            return LogLinearMember(stack, model, RMSProp(options["rho"], epsilon, inside))
         case "window-sgd":
             return WindowMember(stack, model, clip)
         case "tagging" | "sentence-labels":

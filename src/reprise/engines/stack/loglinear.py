@@ -92,14 +92,16 @@ class LogLinearFamily(Family):
 class LogLinearMember(Member):
     """A `WindowEngine` of log-linear RNNs."""
 
-    def __init__(self, stack: Stack, model: LogLinearRNN, rho: float, epsilon: float) -> None:
-        super().__init__(stack, LogLinearFamily(model, RMSProp(rho, epsilon)), model)
+    def __init__(self, stack: Stack, model: LogLinearRNN, optimiser: RMSProp) -> None:
+        super().__init__(stack, LogLinearFamily(model, optimiser), model)
         self.zeros = model.initial_state
         self.state: State | None = None
 
-    def train(self, x: Tensor, y: Tensor, *, learning_rate: float, rho: float, epsilon: float) -> float:
+    def train(
+        self, x: Tensor, y: Tensor, *, learning_rate: float, rho: float, epsilon: float, inside: float = 0.0
+    ) -> float:
         """See `WindowEngine`."""
-        if (rho, epsilon) != (self.family.optimiser.rho, self.family.optimiser.epsilon):
+        if RMSProp(rho, epsilon, inside) != self.family.optimiser:
             raise ValueError("rho and epsilon of a stack are those that it was made with")
         return self._go_on("train", x, y, rate=learning_rate)
 

@@ -63,14 +63,14 @@ class Adam:
 
 @dataclass(frozen=True)
 class RMSProp:
-    """s = rho s + (1 - rho) g^2, then p - rate g / (sqrt(s) + epsilon): Keras's and torch's.
+    """s = rho s + (1 - rho) g^2, then p - rate g / (sqrt(s + inside) + epsilon); `first` is the s before the first.
 
-    `inside` puts epsilon under the root, as TensorFlow 1.x does; `first` is the s before the first step.
+    Keras and torch have their epsilon beside the root, TensorFlow 1.x has it inside.
     """
 
     rho: float
     epsilon: float
-    inside: bool = False
+    inside: float = 0.0
     first: float = 0.0
     names: tuple[str, ...] = ("mean_square",)
 
@@ -83,7 +83,7 @@ class RMSProp:
     def update(self, p: Tensor, g: Tensor, kept: Kept, scalars: Sequence[Tensor]) -> tuple[Tensor, Kept]:
         rate = along(scalars[0], p)
         s = (self.rho * kept[0]).addcmul_(g, g, value=1 - self.rho)
-        root = (s + self.epsilon).sqrt_() if self.inside else s.sqrt().add_(self.epsilon)
+        root = (s + self.inside).sqrt_().add_(self.epsilon)
         return torch.addcmul(p, rate, g / root, value=-1), (s,)
 
 

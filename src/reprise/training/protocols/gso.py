@@ -18,6 +18,7 @@ from reprise.engines.gso.packing import PackedBatch, by_length, pack
 from reprise.engines.readable import clipped
 from reprise.evaluation.line_losses import LineLosses
 from reprise.models.gso_start import initial_model
+from reprise.options import COUNT, NOT_NEGATIVE, POSITIVE
 from reprise.records.record import Outcome
 from reprise.training.protocol import (
     Diverged,
@@ -46,6 +47,20 @@ class LineEpochs(Learner):
 
     UserError without a corpus, or with one that has no such fold.
     """
+
+    TRAINS = ("gso", "first-order", "mi-rnn")
+    PREDICTED = "all but the first of every line"
+    OPTIONS = {
+        "batch_size": COUNT,
+        "optimiser": ("adam",),
+        "learning_rate": POSITIVE,
+        "clip_norm": NOT_NEGATIVE,  # 0 for none
+        "max_epochs": COUNT,
+        "loss_reduction": ("mean-tokens", "mean-lines"),
+        "selection": ("best-valid",),
+    }
+    GPU = True
+    READS = ("matrix_law",)
 
     unit = "epoch"
     tokens_at_once = 20_000  # a call of `advance`: about a third of a second of the fused engine

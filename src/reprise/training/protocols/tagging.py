@@ -21,6 +21,7 @@ from reprise.data.treebank.tagged import KINDS, SPLITS, Baseline
 from reprise.engines.choice import reference_alone
 from reprise.errors import UserError
 from reprise.models.bidirectional import initialise
+from reprise.options import COUNT, POSITIVE
 from reprise.records.record import Outcome
 from reprise.training.protocol import Diverged, Engine, Learner, dtype_of, engine_of, generator_for, load_corpus
 from reprise.training.rmsprop import clip_by_global_norm
@@ -172,6 +173,16 @@ class SentenceSGD(Learner, ABC):
     with the highest. The training loss of an epoch is the mean over its batches, each under the weights before its
     step.
     """
+
+    OPTIONS = {
+        "batch_size": COUNT,
+        "optimiser": ("adam",),
+        "learning_rate": POSITIVE,
+        "clip_norm": POSITIVE,
+        "patience": COUNT,
+        "max_epochs": COUNT,
+    }
+    GPU = True
 
     unit = "epoch"
     batches_at_once = 8  # a call: below a second
@@ -334,6 +345,9 @@ class Tagging(SentenceSGD):
     word's most frequent tag.
     """
 
+    TRAINS = ("tagger",)
+    PREDICTED = "a tag for every one"
+
     groups, item, model_name, protocol = KINDS, "tag", "tagger", "tagging"
 
     def items_of(self, corpus: Corpus, split: str) -> Items:
@@ -360,6 +374,9 @@ class SentenceLabels(SentenceSGD):
     Sentences are grouped into those no longer than the median of their split, and longer ones. Guessing takes the more
     frequent label.
     """
+
+    TRAINS = ("sentence-classifier",)
+    PREDICTED = "a label for every sentence"
 
     groups, item, model_name = ("short", "long"), "sentence", "sentence-classifier"
     protocol = "sentence-labels"
