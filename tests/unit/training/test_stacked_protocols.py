@@ -54,30 +54,32 @@ GATED = {
     },
 }
 GATED["model"]["options"]["weight_range"] = 0.1
-# An experiment of the tier `quick` for each protocol; what is here besides is another choice of its options.
+# The model of an experiment of the tier `quick` for each protocol, and another choice of its options.
 EXPERIMENTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "final-digit": ("palindromes/lstm-t10", {}),
-    "character-windows": ("books/grimm", {}),
-    "character-windows, carried": ("books/grimm", {"window_state": "carried"}),
-    "subsequence-sgd": ("rrntn/s-rnn-100", {"matrices": 5}),
-    "subsequence-sgd, rnnlm": ("rrntn/s-rnn-100", {"schedule": "rnnlm", "halving_ratio": 9.0}),
-    "batched-sgd": ("rrntn/s-rnn-100", GATED),
-    "line-epochs": ("gso/t1-tanh-de", {}),
-    "windows": ("llrnn/rnn", {}),
-    "windows, features": ("llrnn/rnn", {"output": "log-linear", "input": "features", "word_identity": True}),
-    "windows, streams": ("llrnn/rnn", {"scheme": "streams"}),
-    "window-sgd": ("lecture/window-simple", {}),
-    "tagging": ("lecture/tag-forward", {}),
-    "sentence-labels": ("lecture/sentence-last", {"pooling": "mean"}),
-    "translation": ("lecture/translate-basic", {"untied": True, "context": True}),
-    "recall": ("lecture/recall-gru", {}),
+    "final-digit": ("lstm", {}),
+    "character-windows": ("stacked-lstm", {}),
+    "character-windows, carried": ("stacked-lstm", {"window_state": "carried"}),
+    "subsequence-sgd": ("r-rntn", {"matrices": 5}),
+    "subsequence-sgd, rnnlm": ("r-rntn", {"schedule": "rnnlm", "halving_ratio": 9.0}),
+    "batched-sgd": ("r-rntn", GATED),
+    "line-epochs": ("gso", {}),
+    "windows": ("log-linear", {}),
+    "windows, features": ("log-linear", {"output": "log-linear", "input": "features", "word_identity": True}),
+    "windows, streams": ("log-linear", {"scheme": "streams"}),
+    "window-sgd": ("window-lm", {}),
+    "tagging": ("tagger", {}),
+    "sentence-labels": ("sentence-classifier", {"pooling": "mean"}),
+    "translation": ("translation", {"untied": True, "context": True}),
+    "recall": ("notes-rnn", {}),
 }
 Make = Callable[[Any, int], Training]
 
 
 @pytest.fixture(scope="module")
 def experiments() -> dict[str, Resolved]:
-    return {e.id: e for e in resolve_tier(load_project(ROOT, {"tier": "quick"}))}
+    """One of each model."""
+    quick = resolve_tier(load_project(ROOT, {"tier": "quick"}))
+    return {e.config["model"]["name"]: e for e in quick if not e.is_check}
 
 
 @pytest.fixture(scope="module")
@@ -88,8 +90,8 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(params=EXPERIMENTS)
 def make(request: pytest.FixtureRequest, experiments: dict[str, Resolved], corpora: Path) -> Make:
     """Makes a replica's training: of an engine by name, or as a member of a stack."""
-    name, changed = EXPERIMENTS[request.param]
-    config = copy.deepcopy(experiments[name].config)
+    model, changed = EXPERIMENTS[request.param]
+    config = copy.deepcopy(experiments[model].config)
     if "model" in changed:
         config |= copy.deepcopy(changed)
     for section in ("model", "training"):
@@ -98,12 +100,11 @@ def make(request: pytest.FixtureRequest, experiments: dict[str, Resolved], corpo
     config["precision"] = "float64"
     dataset, options = config["data"]["dataset"], config["data"]["options"]
     options |= DATA[dataset]
-    corpus = corpora / f"{dataset}.npz" if experiments[name].corpus else None
+    corpus = corpora / f"{dataset}.npz" if experiments[model].corpus else None
     if corpus is not None and not corpus.exists():
         prepare_corpus(load_project(ROOT, {"tier": "quick"}).spec(dataset), options, corpora, corpus)
         shorten(corpus)
-    paper, _, experiment = name.partition("/")
-    resolved = Resolved(paper, experiment, "quick", "t", REPLICAS, config, {}, corpus and str(corpus))
+    resolved = Resolved("p", "e", "quick", "t", REPLICAS, config, {}, corpus and str(corpus))
     return lambda engine, replica: build_training(resolved, replica, corpus, engine, CPU)
 
 
