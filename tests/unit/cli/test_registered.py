@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from config_helpers import copy_config, mistake
-from experiment_helpers import make_corpus
-from run_command_helpers import run, small, write
+from experiment_helpers import make_corpus, run, small, write
 
 from reprise import checks
 from reprise.catalogue.models import MODELS, ModelEntry
