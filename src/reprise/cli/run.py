@@ -27,6 +27,8 @@ from reprise.training.devices import claim_gpu, prepare_environment, visible_gpu
 if TYPE_CHECKING:
     from reprise.training.loop import Job
 
+EXAMPLE = "reprise run --tier paper --paper rrntn --minutes 25"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tier", choices=TIERS, required=True)

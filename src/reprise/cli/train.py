@@ -24,6 +24,8 @@ from reprise.training.devices import claim_gpu, gpus_wanted, prepare_environment
 _MOST_THREADS = 1024
 """More than any machine has cores; torch takes no number of any size."""
 
+EXAMPLE = "reprise train palindromes/rnn-t10 --tier paper --replica 0 --output again.json"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", help="<paper>/<experiment>, as in config/papers/<paper>.yaml")

@@ -19,6 +19,8 @@ from reprise.files import is_there, json_text, write_atomically
 _NAMED = 5
 """So many claims that differ are called by name."""
 
+EXAMPLE = "reprise verify --tier paper --check"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--check", action="store_true", help="compare with the file that is there, and write nothing")

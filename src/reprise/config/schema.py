@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from reprise.catalogue.spec import DatasetSpec
-from reprise.config.base import Hex, Id, Origin, Strict
+from reprise.catalogue.spec import DIGITS, DatasetSpec, FileSpec, last_part
+from reprise.config.base import PLAIN, Hex, Id, Origin, Plain, Strict, Url
 from reprise.config.claims import Arithmetic, Claim
 from reprise.units import Unit
 
@@ -196,14 +197,29 @@ class Paper(Strict):
 class RawFile(Strict):
     """A raw file, or the archive it is a `member` of; see `reprise.catalogue.spec.FileSpec`."""
 
-    name: str
-    url: str | None = None
+    name: Plain
+    url: Url | None = None
     algorithm: Literal["sha256", "sha1", "git-blob"]
     digest: Hex
-    size: int | None = None
+    size: int | None = Field(None, ge=1)
     member: str | None = None
-    member_digest: list[str] | None = None
-    prefix: int | None = None
+    member_digest: Annotated[list[str], Field(min_length=2, max_length=2)] | None = None
+    prefix: int | None = Field(None, ge=1)
+
+    @model_validator(mode="after")
+    def _fits(self) -> RawFile:
+        for algorithm, digest in [(self.algorithm, self.digest), *([self.member_digest] if self.member_digest else [])]:
+            if not re.fullmatch(rf"[0-9a-f]{{{DIGITS.get(algorithm, 0)}}}", digest):
+                raise ValueError(
+                    f"'{digest}' is no checksum of {algorithm}; write {DIGITS.get(algorithm)} hexadecimal digits"
+                )
+        if self.member is None and (self.member_digest or self.prefix):
+            raise ValueError("member_digest and prefix belong to 'member', which is missing; add it")
+        if self.member is not None and not re.fullmatch(PLAIN, last_part(self.url or "")):
+            raise ValueError("the archive that holds 'member' needs a url that ends with its name")
+        if self.member is not None and last_part(self.url or "") == self.name:
+            raise ValueError(f"'{self.name}' is also the archive's name; give the raw file another")
+        return self
 
 
 class Dataset(Strict):
@@ -213,12 +229,25 @@ class Dataset(Strict):
     licence: str
     homepage: str
     prepare: str
-    mirror: str | None = None
+    mirror: Plain | None = None
     files: list[RawFile] = []
     expected: dict[str, Any] = {}
 
+    @model_validator(mode="after")
+    def _named_once(self) -> Dataset:
+        names = [file.name for file in self.files]
+        if len(set(names)) < len(names):
+            raise ValueError(f"files: a name stands twice in {', '.join(names)}; keep one of the two")
+        return self
+
     def spec(self, name: str) -> DatasetSpec:
-        return DatasetSpec.from_dict({"name": name, **self.model_dump()})
+        files = []
+        for file in self.files:
+            values = file.model_dump()
+            values["member_digest"] = tuple(file.member_digest) if file.member_digest else None
+            files.append(FileSpec(**values))
+        values = {**self.model_dump(exclude={"files"}), "mirror": self.mirror or ""}
+        return DatasetSpec(name=name, files=tuple(files), **values)
 
 
 class RuleResources(Strict):

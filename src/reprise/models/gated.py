@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from reprise.models.rntn import RNTN
+from reprise.options import COUNT, NOT_NEGATIVE
 
 State = tuple[Tensor, ...]
 Masks = tuple[Tensor, Tensor]
@@ -24,6 +25,14 @@ class GatedLanguageModel(nn.Module):
 
     `mapping` is "f" (5) or "f_mod" (16). Raises ValueError for K outside 1 .. V and for another mapping.
     """
+
+    OPTIONS = {
+        "embedding_size": COUNT,
+        "hidden_size": COUNT,
+        "matrices": COUNT,
+        "mapping": ("f", "f_mod"),
+        "weight_range": NOT_NEGATIVE,
+    }
 
     gates: tuple[str, ...] = ()  # logistic gates, in the order of the equations
     candidate: str = ""  # the gate whose matrix and bias depend on the word

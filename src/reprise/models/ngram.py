@@ -17,6 +17,7 @@ import numpy as np
 
 from reprise.data.corpus import Split
 from reprise.errors import UserError
+from reprise.options import COUNT
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ class NGram:
     `smoothing` is "witten-bell", any other raises ValueError. Raises UserError for an order below 1, and where a
     context of so many tokens has no number of 63 bits.
     """
+
+    OPTIONS = {"order": COUNT, "smoothing": ("witten-bell",)}
 
     vocabulary: int
     order: int

@@ -18,6 +18,7 @@ import numpy as np
 
 from reprise.errors import UserError
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Table
+from reprise.options import COUNT, NOT_NEGATIVE, POSITIVE
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ class Relative(WordNGram):
     It is 0 for what never followed c, and not defined after a context that was never seen.
     """
 
+    OPTIONS = {"order": COUNT}
+
     def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
         """See `WordNGram`."""
         table, (context, ngram) = counts.table(n), held.find(counts, n)
@@ -61,6 +64,8 @@ class Additive(WordNGram):
 
     After a context that was never seen that is 1 / V.
     """
+
+    OPTIONS = {"order": COUNT, "delta": POSITIVE}
 
     delta: float
 
@@ -80,6 +85,8 @@ class StupidBackoff(WordNGram):
     Brants et al., "Large language models in machine translation" (EMNLP 2007), equation 5. These are scores: they do
     not sum to one (`score_sums` says to what).
     """
+
+    OPTIONS = {"order": COUNT, "alpha": NOT_NEGATIVE}
 
     alpha: float
     proper = False
@@ -115,6 +122,8 @@ class Backoff(WordNGram):
     are interpolated with 1 / V.
     """
 
+    OPTIONS = {"order": COUNT}
+
     def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
         """See `WordNGram`."""
         p = _interpolate(counts.table(1), held.find(counts, 1), 1 / self.vocabulary)
@@ -141,6 +150,8 @@ class KneserNey(WordNGram):
     words are interpolated with 1 / V, so that a word of the vocabulary that the text lacks has a probability; without
     `uniform_base` they are not. `D` is that of `discount`, order by order, unless one is given.
     """
+
+    OPTIONS = {"order": COUNT}
 
     D: float | None = None
     uniform_base: bool = True

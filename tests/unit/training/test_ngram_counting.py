@@ -180,7 +180,9 @@ def test_a_replica_without_a_fold(corpus, tmp_path):
 
 
 def test_the_7_gram_of_the_real_text(mirror, tmp_path):
-    wsj_characters.prepare(mirror / "ptb", {"folds": 5, "fold_seed": 0}).save(tmp_path / "corpus.npz")
+    wsj_characters.prepare(mirror / "ptb", {"tokens": "characters", "folds": 5, "fold_seed": 0}).save(
+        tmp_path / "corpus.npz"
+    )
     training = training_of(tmp_path / "corpus.npz", order=7)
     outcome = finish(training)
     values = {(m["split"], m["metric"]): m["value"] for m in outcome.metrics}

@@ -21,7 +21,7 @@ NETWORK = {"embedding_size": 16, "hidden_size": 16, "layers": 1, "directions": "
 NETWORK |= {"activation": "tanh"}
 OPTIONS = {"batch_size": 16, "optimiser": "adam", "learning_rate": 0.01, "clip_norm": 5.0, "patience": 2}
 OPTIONS |= {"max_epochs": 3}
-SMALL = {"vocabulary_size": 200, "training_sentences": 240}
+SMALL = {"vocabulary_size": 200, "training_sentences": 240, "seed": 1}
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +139,9 @@ def test_divergence_and_wrong_input_are_told(corpus, tmp_path):
         Tagging(config(), 0, corpus, "fused", CPU)
     with pytest.raises(UserError, match="model tagger: this protocol trains the model sentence-classifier"):
         SentenceLabels(config(), 0, corpus, "auto", CPU)
-    synthetic.prepare(tmp_path, {"vocabulary_size": 40, "training_sentences": 20}).save(tmp_path / "words.npz")
+    synthetic.prepare(tmp_path, {"vocabulary_size": 40, "training_sentences": 20, "seed": 1}).save(
+        tmp_path / "words.npz"
+    )
     with pytest.raises(UserError, match="its words bear no tags"):
         training_of(tmp_path / "words.npz")
 

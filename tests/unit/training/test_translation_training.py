@@ -188,8 +188,8 @@ def test_divergence_and_wrong_input_are_told(corpus, tmp_path):
         Translation(config(), 0, None, "auto", CPU)
     with pytest.raises(UserError, match="engine: fused is none of"):
         Translation(config(), 0, corpus, "fused", CPU)
-    sizes = {"validation_sentences": 5, "test_sentences": 5, "training_sentences": 20, "vocabulary_size": 16}
-    synthetic.prepare(tmp_path, sizes).save(tmp_path / "c.npz")
+    sizes = {"training_sentences": 20, "vocabulary_size": 16, "seed": 1}
+    synthetic.prepare(tmp_path, sizes, held_out=5).save(tmp_path / "c.npz")
     with pytest.raises(UserError, match="no parallel text; the protocol translation needs one"):
         Translation(config(), 0, tmp_path / "c.npz", "auto", CPU)
 

@@ -90,8 +90,8 @@ def test_an_engine_takes_and_gives_parameters():
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("corpus")
-    options = {"vocabulary_size": 40, "training_sentences": 250, "validation_sentences": 30, "test_sentences": 30}
-    synthetic.prepare(folder, options).save(folder / "corpus.npz")
+    options = {"vocabulary_size": 40, "training_sentences": 250, "seed": 1}
+    synthetic.prepare(folder, options, held_out=30).save(folder / "corpus.npz")
     return folder / "corpus.npz"
 
 

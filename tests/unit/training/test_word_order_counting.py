@@ -26,8 +26,8 @@ from reprise.training.protocols.word_order import WordOrder, changes, joined, se
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("corpus")
-    options = {"vocabulary_size": 60, "training_sentences": 300, "validation_sentences": 10, "test_sentences": 80}
-    synthetic.prepare(folder, options).save(folder / "corpus.npz")
+    options = {"vocabulary_size": 60, "training_sentences": 300, "seed": 1}
+    synthetic.prepare(folder, options, held_out=80).save(folder / "corpus.npz")
     return folder / "corpus.npz"
 
 

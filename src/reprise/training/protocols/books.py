@@ -20,6 +20,7 @@ from reprise.catalogue.models import MODELS
 from reprise.engines.books import choose as choose_window_engine
 from reprise.errors import UserError
 from reprise.models.deep_lstm import StackedLSTM, State, initialise
+from reprise.options import COUNT, NATURAL, NOT_NEGATIVE, POSITIVE, SHARE, Number
 from reprise.records.record import Outcome
 from reprise.training.protocol import Diverged, dtype_of, generator_for, load_corpus
 from reprise.training.protocols.books_texts import BookTexts, Metric
@@ -40,6 +41,29 @@ class CharacterWindows:
     The loss that is logged, every `log_every` steps, is the mean over the step's own characters before its update, in
     nats; texts are written after the update, every `sample_every`.
     """
+
+    TRAINS = ("stacked-lstm",)
+    PREDICTED = "{length} of every window, all but its first; of a text that the model writes, all that it writes"
+    OPTIONS = {
+        "batch_size": COUNT,
+        "length": COUNT,
+        "window_state": ("zero", "carried"),
+        "steps": COUNT,
+        "learning_rate": POSITIVE,
+        "decay": SHARE,
+        "epsilon": NOT_NEGATIVE,
+        "mean_square_start": ("one", "zero"),
+        "clip_norm": POSITIVE,
+        # Some step is logged within the hundred steps around every mark.
+        "log_every": Number(int, at_least=1, at_most=100),
+        "sample_every": COUNT,
+        "table_every": COUNT,
+        "samples": COUNT,
+        "sample_length": COUNT,
+        "final_length": COUNT,
+        "completions": NATURAL,
+        "temperature": POSITIVE,
+    }
 
     unit = "step"
     steps_at_once = 16  # a call of `advance`: about half a second

@@ -18,6 +18,7 @@ from reprise.engines.gated import choose as choose_gated_engine
 from reprise.engines.rntn.subsequences import Subsequences, cut
 from reprise.errors import UserError
 from reprise.models.gated import GatedLanguageModel, Masks, initialise
+from reprise.options import COUNT, NOT_NEGATIVE, POSITIVE, SHARE
 from reprise.training.protocol import Diverged, dtype_of, generator_for, load_words
 from reprise.training.schedule import SPLITS, HalvingPasses
 
@@ -33,6 +34,26 @@ class BatchedSGD(HalvingPasses):
     shorter. The state starts at zero in every epoch and is carried from window to window. Validation and test text are
     read in one stream, the state carried from the first word to the last.
     """
+
+    TRAINS = ("gru-lm", "lstm-lm")
+    PREDICTED = (
+        "all, but for the first of a text without sentences; of the training text fewer than {batch_size} at its end "
+        "are left out"
+    )
+    OPTIONS = {
+        "batch_size": COUNT,
+        "steps": COUNT,
+        "loss_reduction": ("sum-steps", "mean-steps"),
+        "learning_rate": POSITIVE,
+        "dropout": SHARE,
+        "clip_norm": POSITIVE,
+        "schedule": ("halve-below-ratio",),
+        "halving_ratio": NOT_NEGATIVE,
+        "patience": COUNT,
+        "max_epochs": COUNT,
+    }
+    GPU = True
+    READS = ("embedding_size", "hidden_size", "weight_range")
 
     windows = 5  # a call: about a second, so that signals and saves need not wait for an epoch
 

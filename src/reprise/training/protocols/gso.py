@@ -18,6 +18,7 @@ from reprise.engines.gso.packing import PackedBatch, by_length, pack
 from reprise.engines.readable import clipped
 from reprise.evaluation.line_losses import LineLosses
 from reprise.models.gso_start import initial_model
+from reprise.options import COUNT, NOT_NEGATIVE, POSITIVE
 from reprise.records.record import Outcome
 from reprise.training.protocol import Diverged, dtype_of, generator_for, load_corpus, parts_of_fold
 
@@ -37,6 +38,19 @@ class LineEpochs:
 
     UserError without a corpus, or with one that has no such fold.
     """
+
+    TRAINS = ("gso", "first-order", "mi-rnn")
+    PREDICTED = "all but the first of every line"
+    OPTIONS = {
+        "batch_size": COUNT,
+        "optimiser": ("adam",),
+        "learning_rate": POSITIVE,
+        "clip_norm": NOT_NEGATIVE,  # 0 for none
+        "max_epochs": COUNT,
+        "loss_reduction": ("mean-tokens", "mean-lines"),
+        "selection": ("best-valid",),
+    }
+    READS = ("matrix_law",)
 
     unit = "epoch"
     tokens_at_once = 20_000  # a call of `advance`: about a third of a second of the fused engine

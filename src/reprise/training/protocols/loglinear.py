@@ -12,12 +12,14 @@ import torch
 
 from reprise import counters
 from reprise.catalogue.models import MODELS
+from reprise.catalogue.wording import ByOption
 from reprise.engines.loglinear import choose as choose_window_engine
 from reprise.errors import UserError
 from reprise.evaluation.agreement import Pairs
 from reprise.evaluation.continuation import continuations
 from reprise.models.lexicon import Lexicon
 from reprise.models.loglinear import LogLinearRNN, initialise
+from reprise.options import COUNT, NOT_NEGATIVE, POSITIVE, SHARE
 from reprise.records.record import Outcome
 from reprise.training.protocol import Diverged, dtype_of, generator_for, load_corpus
 from reprise.training.protocols.loglinear_text import READING, SCHEMES
@@ -47,6 +49,28 @@ class Windows:
     "sliding" the agreement pairs are judged, if the corpus has any, and words are drawn, `sample_words` a text, after
     the last window of the training text. UserError without a corpus, or with one that does not fit.
     """
+
+    TRAINS = ("log-linear",)
+    PREDICTED = ByOption(
+        "scheme",
+        {
+            "sliding": "all but the first {window} of a split",
+            "streams": "all but the first of a split; of the training text fewer than {batch_size} at its end are "
+            "left out",
+        },
+    )
+    OPTIONS = {
+        "scheme": ("sliding", "streams"),
+        "window": COUNT,
+        "batch_size": COUNT,
+        "optimiser": ("rmsprop", "rmsprop-epsilon-inside"),
+        "learning_rate": POSITIVE,
+        "rho": SHARE,
+        "epsilon": NOT_NEGATIVE,
+        "patience": COUNT,
+        "max_epochs": COUNT,
+        "sample_words": COUNT,
+    }
 
     unit = "epoch"
     batches_at_once = 10  # a call: about a second, so that signals and saves need not wait for an epoch

@@ -14,6 +14,7 @@ from reprise.catalogue.models import MODELS
 from reprise.data.synthetic.palindromes import DIGITS, palindromes
 from reprise.engines.palindromes import choose as choose_engine
 from reprise.models.initialisation import initialise_by_fan_in
+from reprise.options import COUNT, POSITIVE
 from reprise.records.record import Outcome
 from reprise.training.protocol import Diverged, dtype_of, generator_for
 
@@ -25,6 +26,18 @@ class FinalDigit:
 
     As in the author's code the loss and accuracy that are logged are those of the step's own batch before its update.
     """
+
+    TRAINS = ("elman", "lstm")
+    PREDICTED = "the last one of every palindrome"
+    OPTIONS = {
+        "steps": COUNT,
+        "batch_size": COUNT,
+        "optimiser": ("adam",),
+        "learning_rate": POSITIVE,
+        "clip_norm": POSITIVE,
+        "log_every": COUNT,
+    }
+    GPU = True
 
     unit = "step"
 

@@ -16,6 +16,7 @@ from reprise.data.synthetic.names import Names
 from reprise.engines.choice import no_engine
 from reprise.evaluation.jacobians import JacobianNorms, jacobian_norms
 from reprise.models.recurrent import Recurrent
+from reprise.options import COUNT, POSITIVE
 from reprise.records.record import Outcome
 from reprise.training.protocol import Diverged, dtype_of, generator_for
 from reprise.training.rmsprop import clip_by_global_norm
@@ -37,6 +38,18 @@ class Recall:
     Jacobians are measured on texts with the longest filler; at the end also how often, and with what probability, the
     name is recalled, by the number of words between it and the blank.
     """
+
+    TRAINS = ("notes-rnn", "notes-gru", "notes-lstm")
+    PREDICTED = "the name at the end of every text"
+    OPTIONS = {
+        "steps": COUNT,
+        "batch_size": COUNT,
+        "text_lengths": ("half-without", "alike"),
+        "optimiser": ("adam",),
+        "learning_rate": POSITIVE,
+        "clip_norm": POSITIVE,
+        "log_every": COUNT,
+    }
 
     unit = "step"
     steps_at_once = 20  # a call of `advance`: well below a second
@@ -157,6 +170,8 @@ class Recall:
 
 class RandomJacobians:
     """The norms of a network with its first weights, which is not trained; a replica is a draw of weights and texts."""
+
+    TRAINS = ("notes-rnn",)
 
     unit = "network"
     total = 1

@@ -15,6 +15,7 @@ from reprise.data.corpus import SENTENCE_END, Corpus
 from reprise.engines.rntn import choose as choose_engine
 from reprise.engines.rntn.subsequences import Subsequences, cut
 from reprise.models.rntn import initialise
+from reprise.options import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Number
 from reprise.training.protocol import Diverged, dtype_of, generator_for, load_words
 from reprise.training.schedule import SPLITS, HalvingSchedule
 
@@ -23,6 +24,21 @@ _DROPOUT_STREAM = 1
 
 class SubsequenceSGD(HalvingSchedule):
     """Epochs over the training text, each followed by the loss on the validation and test text."""
+
+    TRAINS = ("r-rntn", "m-rnn")
+    PREDICTED = "all, but for the first of a text without sentences"
+    OPTIONS = {
+        # What the engines have room for.
+        "subsequence_length": Number(int, at_least=1, at_most=64),
+        "loss_reduction": ("sum", "mean"),
+        "learning_rate": POSITIVE,
+        "dropout": SHARE,
+        "schedule": ("halve-below-ratio", "rnnlm"),
+        "halving_ratio": NOT_NEGATIVE,
+        "patience": COUNT,
+        "max_epochs": COUNT,
+    }
+    READS = ("hidden_size", "weight_std", "bias_law")
 
     # Subsequences a call: about a second of the fused engine, so that signals and saves need not wait for an epoch.
     chunk = 1500

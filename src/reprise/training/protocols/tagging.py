@@ -21,6 +21,7 @@ from reprise.data.treebank.tagged import KINDS, SPLITS, Baseline
 from reprise.engines.choice import no_engine
 from reprise.errors import UserError
 from reprise.models.bidirectional import initialise
+from reprise.options import COUNT, POSITIVE
 from reprise.records.record import Outcome
 from reprise.training.protocol import Diverged, dtype_of, generator_for, load_corpus
 from reprise.training.rmsprop import clip_by_global_norm
@@ -172,6 +173,15 @@ class SentenceSGD(ABC):
     with the highest. The training loss of an epoch is the mean over its batches, each under the weights before its
     step.
     """
+
+    OPTIONS = {
+        "batch_size": COUNT,
+        "optimiser": ("adam",),
+        "learning_rate": POSITIVE,
+        "clip_norm": POSITIVE,
+        "patience": COUNT,
+        "max_epochs": COUNT,
+    }
 
     unit = "epoch"
     engine = "reference"
@@ -331,6 +341,9 @@ class Tagging(SentenceSGD):
     word's most frequent tag.
     """
 
+    TRAINS = ("tagger",)
+    PREDICTED = "a tag for every one"
+
     groups, item, model_name = KINDS, "tag", "tagger"
 
     def items_of(self, corpus: Corpus, split: str) -> Items:
@@ -357,6 +370,9 @@ class SentenceLabels(SentenceSGD):
     Sentences are grouped into those no longer than the median of their split, and longer ones. Guessing takes the more
     frequent label.
     """
+
+    TRAINS = ("sentence-classifier",)
+    PREDICTED = "a label for every sentence"
 
     groups, item, model_name = ("short", "long"), "sentence", "sentence-classifier"
 

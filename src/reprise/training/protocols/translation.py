@@ -25,8 +25,10 @@ from reprise.errors import UserError
 from reprise.evaluation.bleu_counts import bleu_counts
 from reprise.evaluation.greedy import greedy
 from reprise.models.translation import initialise
+from reprise.options import COUNT
 from reprise.records.record import Outcome
 from reprise.training.protocol import Diverged, dtype_of, generator_for, load_corpus
+from reprise.training.protocols.tagging import SentenceSGD
 from reprise.training.rmsprop import clip_by_global_norm
 from reprise.units import perplexity
 
@@ -134,6 +136,10 @@ class Translation:
     validation loss. The decoder reads the words of the given target before each word, when it translates its own. The
     test's sources are translated by the likeliest word at each time, `<unk>` excepted, up to `output_limit` words.
     """
+
+    TRAINS = ("translation",)
+    PREDICTED = "all, each after the true ones before it"
+    OPTIONS = {**SentenceSGD.OPTIONS, "output_limit": COUNT}
 
     unit = "epoch"
     batches_at_once = 5  # a call of `advance`: well below a second

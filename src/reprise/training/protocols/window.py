@@ -14,6 +14,7 @@ from reprise.data.corpus import SENTENCE_END
 from reprise.engines.lecture.window import choose as choose_window_model_engine
 from reprise.models.ngram_counts import Positions
 from reprise.models.window import WindowModel, initialise
+from reprise.options import COUNT, NOT_NEGATIVE, POSITIVE
 from reprise.training.protocol import Diverged, dtype_of, generator_for, load_sentences
 from reprise.training.schedule import SPLITS, HalvingPasses
 
@@ -27,6 +28,20 @@ class WindowSGD(HalvingPasses):
     A target is a word, its window the n words before it; before the first word of a sentence (`boundary` "sentence")
     or of the text ("text") stand boundary words, `</s>`, which is predicted and counted itself.
     """
+
+    TRAINS = ("window-lm",)
+    PREDICTED = "all"
+    OPTIONS = {
+        "boundary": ("sentence", "text"),
+        "batch_size": COUNT,
+        "learning_rate": POSITIVE,
+        "clip_norm": POSITIVE,
+        "schedule": ("halve-below-ratio",),
+        "halving_ratio": NOT_NEGATIVE,
+        "patience": COUNT,
+        "max_epochs": COUNT,
+    }
+    READS = ("embedding_size", "hidden_size", "window")
 
     windows_at_once = 10_000  # a call: about a second, so that signals and saves need not wait for an epoch
 
