@@ -23,15 +23,17 @@ def test_cuda_without_a_gpu_is_one_line():
     if torch.cuda.is_available():
         pytest.skip("a GPU is visible here")
     with pytest.raises(UserError, match="no GPU"):
-        choose_device("cuda", "final-digit")
+        choose_device("cuda", "final-digit", "auto")
 
 
-def test_a_protocol_of_the_cpu_takes_no_gpu(monkeypatch):
+def test_what_runs_on_a_cpu_takes_no_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert choose_device("auto", "final-digit").type == "cuda"
-    assert choose_device("auto", "subsequence-sgd").type == "cpu"
-    with pytest.raises(UserError, match="runs on the CPU"):
-        choose_device("cuda", "subsequence-sgd")
+    assert choose_device("auto", "final-digit", "auto").type == "cuda"
+    assert choose_device("auto", "final-digit", "stacked").type == "cuda"
+    for protocol, engine in (("ngram", "auto"), ("final-digit", "fused")):
+        assert choose_device("auto", protocol, engine).type == "cpu"
+        with pytest.raises(UserError, match="runs on the CPU"):
+            choose_device("cuda", protocol, engine)
 
 
 WORDS = ("batched-sgd", "subsequence-sgd", "window-sgd", "word-ngram", "word-order")
