@@ -19,7 +19,7 @@ DIGITS = {"sha256": 64, "sha1": 40, "git-blob": 40}
 class FileSpec:
     """One raw file of a dataset.
 
-    `url`, `algorithm`, `digest` and `size` (bytes) belong to what is downloaded. With `member` that is a tar or zip
+    `url`, `algorithm`, `digest` and `size` (bytes) belong to what is downloaded. With `member` that is a zip
     archive, and the raw file is this member (its first `prefix` bytes where that is given), whose own checksum is
     `member_digest` = (algorithm, digest). A file without `url` can only come from a mirror.
     """
