@@ -33,7 +33,7 @@ class Progress:
 
     def __init__(self, out: TextIO) -> None:
         self.out, self.terminal = out, out.isatty()
-        self.begin = self.last = time.monotonic()
+        self.begin, self.last = time.monotonic(), -_SECONDS_BETWEEN_LINES
         self.now, self.done, self.total = "starting Snakemake", 0, 0
 
     def take(self, line: str) -> None:
@@ -81,6 +81,7 @@ def main(arguments: list[str]) -> int:
     log = Path(arguments[0])
     log.parent.mkdir(parents=True, exist_ok=True)
     progress = Progress(sys.stderr)
+    progress.show()
     # At Ctrl-C Snakemake ends its jobs, which save their state; this program waits for it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with log.open("w", encoding="utf-8") as kept:
