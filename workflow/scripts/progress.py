@@ -26,6 +26,8 @@ _OURS = "reprise: error: "
 _SECONDS_BETWEEN_LINES = 20.0
 """Where the output is no terminal."""
 _SHOWN = 40
+_LONGEST = 200
+"""Characters: Snakemake lists all inputs on one line."""
 
 
 class Progress:
@@ -102,7 +104,8 @@ def main(arguments: list[str]) -> int:
         status = command.wait()
     progress.end()
     if status != 0:
-        print("\n".join(_failure(log.read_text(encoding="utf-8").splitlines())), file=sys.stderr)
+        for line in _failure(log.read_text(encoding="utf-8").splitlines()):
+            print(line if len(line) <= _LONGEST else f"{line[:_LONGEST]} …", file=sys.stderr)
         print(f"reprise: {arguments[1]} ended with status {status}; all of its output: {log}", file=sys.stderr)
     return status if status >= 0 else 128 - status
 
