@@ -74,7 +74,7 @@ class StackedLSTM(nn.Module):
 
     def layer(self, number: int) -> Layer:
         """Layer 1, 2, …"""
-        return Layer(*(self.get_parameter(f"{name}_{number}") for name in "WUb"))
+        return Layer(*(getattr(self, f"{name}_{number}") for name in "WUb"))
 
     def initial_state(self, batch: int) -> State:
         """Zeros."""

@@ -15,7 +15,7 @@ from reprise.errors import EXIT_USAGE
 from reprise.files import write_atomically
 from reprise.records.record import read_record
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 GUARD = """
 import builtins, os, sys
 real, allowed = builtins.__import__, {"torch", "numpy", "yaml", "rich", "reprise", *sys.stdlib_module_names}

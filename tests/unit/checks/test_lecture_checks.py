@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from reprise.catalogue.checks import CHECKS
 from reprise.checks import lecture, lecture_jacobians, lecture_layers, lecture_networks, run_check
-from reprise.evaluation import checks
 from reprise.models import recurrent
 from reprise.models.recurrent import GRU, RNN
 
@@ -141,7 +141,7 @@ def test_inputs_that_do_not_meet_in_one_matrix_are_noticed(monkeypatch):
 
 
 def test_every_check_of_the_notes_is_registered():
-    there = {target.rpartition(":")[2] for target in checks.CHECKS.values() if ".lecture" in target}
+    there = {target.rpartition(":")[2] for target in CHECKS.values() if ".lecture" in target}
     public = {
         name
         for module in (lecture, lecture_jacobians, lecture_layers, lecture_networks)

@@ -106,7 +106,8 @@ def test_gpus_have_names_however_they_were_found(monkeypatch, value, names):
         ("final-digit", "auto", 2, 1),
         ("final-digit", "auto", 0, 0),
         ("final-digit", "cpu", 2, 0),
-        ("subsequence-sgd", "auto", 2, 0),
+        ("subsequence-sgd", "auto", 2, 1),
+        ("ngram", "auto", 2, 0),
     ],
 )
 def test_a_gpu_is_asked_for_only_where_it_is_of_use(protocol, device, visible, wanted):

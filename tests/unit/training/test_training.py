@@ -1,4 +1,4 @@
-"""Corpora that a protocol cannot read: one line that says what it needs, for every protocol of words."""
+"""What every protocol is given and refuses: a device, streams of random numbers, a corpus that it can read."""
 
 from __future__ import annotations
 
@@ -10,6 +10,31 @@ from reprise.catalogue.protocols import PROTOCOLS
 from reprise.data.corpus import Corpus, Split
 from reprise.errors import UserError
 from reprise.registered import load
+from reprise.training.loop import choose_device
+from reprise.training.protocol import generator_for
+
+
+def test_random_streams_are_apart():
+    numbers = {tuple(torch.rand(3, generator=generator_for(s, n)).tolist()) for s in (0, 1) for n in ("a", "b")}
+    assert len(numbers) == 4
+
+
+def test_cuda_without_a_gpu_is_one_line():
+    if torch.cuda.is_available():
+        pytest.skip("a GPU is visible here")
+    with pytest.raises(UserError, match="no GPU"):
+        choose_device("cuda", "final-digit", "auto")
+
+
+def test_what_runs_on_a_cpu_takes_no_gpu(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert choose_device("auto", "final-digit", "auto").type == "cuda"
+    assert choose_device("auto", "final-digit", "stacked").type == "cuda"
+    for protocol, engine in (("ngram", "auto"), ("final-digit", "fused")):
+        assert choose_device("auto", protocol, engine).type == "cpu"
+        with pytest.raises(UserError, match="runs on the CPU"):
+            choose_device("cuda", protocol, engine)
+
 
 WORDS = ("batched-sgd", "subsequence-sgd", "window-sgd", "word-ngram", "word-order")
 

@@ -1,4 +1,4 @@
-"""`reprise run`: what is missing, the most valuable first, within a time, also where next to nothing is installed."""
+"""`reprise run`: what is missing, the most valuable first, within a time."""
 
 from __future__ import annotations
 
@@ -7,23 +7,26 @@ import json
 import os
 import re
 import shutil
+import signal
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from experiment_helpers import SENTENCES, experiment, make_corpus
-from run_command_helpers import records, run, small, write
+from experiment_helpers import SENTENCES, experiment, make_corpus, records, run, small, write
 
 from reprise import cli
 from reprise.cli import run as run_command
-from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, UserError
+from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, Interrupted, UserError
 from reprise.evidence.collect import collect
 from reprise.records.record import read_record
+from reprise.records.resolved import Resolved
 from reprise.training import timebox
 from reprise.training.locks import replica_lock
+from reprise.training.loop import Job
+from reprise.training.protocols.palindromes import FinalDigit
 from reprise.training.timebox import missing
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
@@ -219,3 +222,51 @@ def test_a_damaged_record_is_told_and_not_taken_for_one_that_is_done(kind, place
     assert says in log
     assert "1 left out" in log
     assert log.count("left out: ") == 1
+
+
+CONFIG = {
+    "model": {"name": "elman", "options": {"hidden_size": 4, "weight_law": "fan-in-truncated-normal"}},
+    "data": {"dataset": "palindromes", "options": {"length": 5}, "raw": {}},
+    "training": {
+        "protocol": "final-digit",
+        "options": {
+            "steps": 60,
+            "batch_size": 4,
+            "optimiser": "adam",
+            "learning_rate": 0.01,
+            "clip_norm": 1.0,
+            "log_every": 1,
+        },
+    },
+    "precision": "float32",
+}
+
+
+def runner(folder, said):
+    resolved = Resolved("palindromes", "e", "quick", "t", 2, CONFIG, {}, None)
+    jobs = [Job(resolved, i, folder / f"{i}.json", root=folder, engine="reference") for i in range(2)]
+    return timebox.Runner([[job] for job in jobs], timebox.TimeBox(None), said.append)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("piece", ["first", "second", "last"])
+def test_a_signal_in_any_piece_of_work_stops_the_run(tmp_path, monkeypatch, piece, number):
+    advance, pieces, before = FinalDigit.advance, [], signal.getsignal(number)
+
+    def signalled(training):
+        found = advance(training)
+        pieces.append(training.finished)
+        if piece == "last" and training.finished or len(pieces) == {"first": 1, "second": 2}.get(piece):
+            os.kill(os.getpid(), number)
+        return found
+
+    monkeypatch.setattr(FinalDigit, "advance", signalled)
+    said: list[str] = []
+    with pytest.raises(Interrupted, match=f"stopped by {number.name}.*the same command goes on"):
+        runner(tmp_path, said).run()
+    finished = ["0.json"] if piece == "last" else []
+    assert sorted(path.name for path in tmp_path.glob("*.json")) == finished
+    assert signal.getsignal(number) == before  # SIGINT may be ignored: a shell starts what runs in its background so
+    monkeypatch.setattr(FinalDigit, "advance", advance)
+    runner(tmp_path, said).run()
+    assert sorted(path.name for path in tmp_path.glob("*.json")) == ["0.json", "1.json"]
