@@ -1,4 +1,4 @@
-"""What a dataset is made of: files, their checksums, a licence and the preparation that reads it.
+"""The parts of a dataset: files, their checksums, a licence and the preparation that reads it.
 
 `reprise.config.schema` checks the fields when the configuration is read.
 """
@@ -82,5 +82,5 @@ def last_part(url: str) -> str:
 
 
 def how_to_fetch(raw: Path) -> str:
-    """What to run for the files in a raw folder, which is called as its dataset is."""
+    """The remedy for files that are missing in a raw folder, which is called as its dataset is."""
     return f"run `python -m reprise fetch {raw.name}`"

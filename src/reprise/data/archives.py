@@ -12,7 +12,7 @@ from reprise.errors import UserError
 from reprise.files import atomic_path
 
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-"""What the system says where a file is to grow and cannot: the archive is not to blame."""
+"""Errors of a full disk: the archive is not to blame."""
 
 
 def take_member(archive: Path, member: str, target: Path, limit: int, prefix: int | None = None) -> None:
