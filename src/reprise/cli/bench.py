@@ -96,8 +96,10 @@ def committed_table(folder: Path = COMMITTED) -> str:
 
     results = []
     for name, entry in BENCHES.items():
-        path = folder / f"{name}.json"
+        path, module = folder / f"{name}.json", import_module(entry.module)
+        if not module.SHOWN:
+            continue
         if not path.is_file():
             raise UserError(f"{path} is missing; run `python -m reprise bench {name} --json {path}`")
-        results.append((name, json.loads(path.read_text(encoding="utf-8")), import_module(entry.module), entry.ours))
+        results.append((name, json.loads(path.read_text(encoding="utf-8")), module, entry.ours))
     return markdown(results)
