@@ -25,7 +25,7 @@ class Preparation:
 
     @property
     def tokens(self) -> Wording:
-        """What a token of the text is, for whoever reads a loss per token; "" where none is lost on any."""
+        """The tokens of the text in words, for readers of a loss per token; "" where there is no such loss."""
         return stated(self.module, "TOKENS") if self.module else ""
 
     @property

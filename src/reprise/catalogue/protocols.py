@@ -1,6 +1,6 @@
 """The training protocols that the configuration may name, and their classes.
 
-Each class states which models it trains (`TRAINS`), its options (`OPTIONS`) and the rest of what `ProtocolEntry` tells.
+Each class states which models it trains (`TRAINS`), its options (`OPTIONS`) and the rest of `ProtocolEntry`.
 """
 
 from __future__ import annotations

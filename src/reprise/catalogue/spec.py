@@ -1,4 +1,4 @@
-"""What a dataset is made of: files, their checksums, a licence and the preparation that reads it.
+"""The parts of a dataset: files, their checksums, a licence and the preparation that reads it.
 
 `reprise.config.schema` checks the fields when the configuration is read.
 """
@@ -19,7 +19,7 @@ DIGITS = {"sha256": 64, "sha1": 40, "git-blob": 40}
 class FileSpec:
     """One raw file of a dataset.
 
-    `url`, `algorithm`, `digest` and `size` (bytes) belong to what is downloaded. With `member` that is a tar or zip
+    `url`, `algorithm`, `digest` and `size` (bytes) belong to what is downloaded. With `member` that is a zip
     archive, and the raw file is this member (its first `prefix` bytes where that is given), whose own checksum is
     `member_digest` = (algorithm, digest). A file without `url` can only come from a mirror.
     """
@@ -82,5 +82,5 @@ def last_part(url: str) -> str:
 
 
 def how_to_fetch(raw: Path) -> str:
-    """What to run for the files in a raw folder, which is called as its dataset is."""
+    """The remedy for files that are missing in a raw folder, which is called as its dataset is."""
     return f"run `python -m reprise fetch {raw.name}`"

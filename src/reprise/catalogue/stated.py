@@ -1,4 +1,4 @@
-"""What the file of a model, a protocol or a dataset states about itself, read without importing it.
+"""Reads what the file of a model, a protocol or a dataset states about itself, without importing it.
 
 The configuration is checked where torch is not installed, and models import torch. So a file states its options as an
 assignment in capitals, `OPTIONS = {"hidden_size": COUNT}`, in the class or at the top of the file, and this module
@@ -71,7 +71,7 @@ class _Scope:
                     self.nodes |= {alias.asname or alias.name: node for alias in aliases}
 
     def __getattr__(self, name: str) -> Any:
-        """What the class or one of its bases states, so that an expression may say `Base.OPTIONS`."""
+        """The statement of the class or one of its bases, so that an expression may say `Base.OPTIONS`."""
         match self.nodes.get(name):
             case None:
                 for base in self.bases:
@@ -93,7 +93,7 @@ class _Scope:
                 return eval(compile(ast.Expression(expression), name, "eval"), {"__builtins__": _TYPES}, self)
 
     def __getitem__(self, name: str) -> Any:
-        """What `name` stands for in an expression: also what the file around the class has."""
+        """The value of `name` in an expression, also from the file around the class."""
         for scope in (self, self.file):
             if scope is not None and hasattr(scope, name):
                 return getattr(scope, name)

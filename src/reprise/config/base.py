@@ -1,4 +1,4 @@
-"""What the typed models of the configuration have in common."""
+"""The types that the models of the configuration share."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Entry:
         return f"{self.paper}-{self.id}"
 
     def options(self) -> dict[str, Any]:
-        """What its function is given: the options of the file over the registered defaults.
+        """The arguments of its function: the options of the file over the registered defaults.
 
         Errors: `UserError` where there is no such function or option, or the option has another type.
         """
@@ -79,7 +79,7 @@ def check_displays(papers: Mapping[str, Paper], root: Path) -> None:
 
 
 def _lacks(draws: Draws, experiment: Experiment) -> str:
-    """What the function draws, where the experiment is not that; "" where it is."""
+    """The kind of experiment that the function draws, where this is not one; "" where it is."""
     protocol = experiment.training.protocol if experiment.training else None
     if draws.checks:
         return "checks" if protocol else ""

@@ -1,4 +1,4 @@
-"""What pydantic finds wrong, as one line that names the file, the key and the remedy."""
+"""Mistakes that pydantic finds, as one line that names the file, the key and the remedy."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Project:
     """The environment variable that `ldc_wsj` came from, if it did, for messages."""
 
     def spec(self, dataset: str) -> DatasetSpec:
-        """What a dataset of the configuration is made of; a folder `ldc_wsj` takes the place of Mikolov's files.
+        """The files of a dataset of the configuration; a folder `ldc_wsj` takes the place of Mikolov's files.
 
         Raises `UserError` where that folder is not what it should be.
         """

@@ -141,7 +141,7 @@ def _check_config(entry: _Entry) -> dict[str, Any]:
 
 
 def _training_config(project: Project, entry: _Entry) -> tuple[dict[str, Any], dict[str, str], str | None]:
-    """What is hashed, the origin of each setting, and the path of the corpus if there is one."""
+    """The hashed configuration, the origin of each setting, and the path of the corpus if there is one."""
     experiment = entry.experiment
     name = experiment.data.dataset if entry.in_tier.dataset is None else entry.in_tier.dataset
     dataset = find_dataset(project, name, entry.where("tiers", entry.tier, "dataset"))

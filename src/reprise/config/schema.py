@@ -1,4 +1,4 @@
-"""What may stand in config/config.yaml and config/papers/*.yaml, as typed models.
+"""The content of config/config.yaml and config/papers/*.yaml, as typed models.
 
 `python -m reprise schemas` writes the JSON Schemas in workflow/schemas/ from these classes; a test holds them equal.
 """
@@ -29,7 +29,7 @@ DatasetId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
 class Setting(Strict):
     """A hyperparameter: its value and where it comes from."""
 
-    # What is no number is told by the option's bounds, which say more.
+    # The bounds of the option refuse what is no number, and say more.
     model_config = ConfigDict(allow_inf_nan=True)
 
     value: Scalar
@@ -131,7 +131,7 @@ class Alternative(Strict):
         return {**self.settings, **self.settings_of.get(experiment, {})}
 
     def in_tier(self, experiment: str, tier: str) -> TierEntry:
-        """What the variant of an experiment has in a tier."""
+        """The entry of a tier, for the variant of an experiment."""
         entry = self.tiers[tier]
         return entry.model_copy(update={"replicas": self.replicas_of.get(experiment, entry.replicas)})
 
@@ -187,7 +187,7 @@ class Paper(Strict):
     arithmetic: dict[Id, Arithmetic] = {}
 
     def variants(self) -> Iterator[tuple[str, str, str]]:
-        """Of all variants, at whatever tier: name, the experiment that each is one of, the alternative."""
+        """All variants, at whatever tier: name, experiment, alternative."""
         for assumption, entry in self.assumptions.items():
             for alternative, choice in entry.alternatives.items():
                 for experiment in choice.experiments:

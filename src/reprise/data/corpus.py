@@ -34,7 +34,7 @@ class Split:
         return len(self.offsets) - 1
 
     def share_of(self, token: int) -> float:
-        """What share of the tokens is this one, to nine digits; 0 in an empty text."""
+        """The share of this token, to nine digits; 0 in an empty text."""
         return round(float(np.mean(self.tokens == token)), 9) if len(self.tokens) else 0.0
 
 
@@ -64,7 +64,7 @@ class Corpus:
 
     @property
     def boundaries(self) -> str:
-        """What ends a sentence, `</s>`; `none` where no token does; `line` where sentences are lines of symbols.
+        """The token that ends a sentence, `</s>`; `none` where none does; `line` where sentences are lines of symbols.
 
         `UserError` where the preparation does not say.
         """

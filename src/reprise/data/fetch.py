@@ -36,7 +36,7 @@ def fetch(
 
     A file that is there with the right checksum stays; else `mirror/<dataset.mirror>/<file>` is
     copied, or its url downloaded, in at most `attempts` attempts with pauses of `pause`, twice
-    and four times that many seconds. `say` is told which. Raises UserError, in one line, if a
+    and four times that many seconds. `say` gets a line about each. Raises UserError, in one line, if a
     file cannot be had, and OSError, which names the file, if it cannot be put there; no file with a
     wrong checksum is left anywhere.
     """
@@ -117,7 +117,7 @@ class _Job:
         self.say(f"{label}: taken out of {archive.name}")
 
     def _remedy(self, file: FileSpec) -> str:
-        """What else would help where the file cannot be downloaded."""
+        """The other remedy where the file cannot be downloaded."""
         if self.shelf and (there := self.shelf / file.name).is_file():
             return f"or replace {there} of the mirror, which has another checksum"  # or it would have been taken
         return REMEDY.format(place=f"{self.dataset.mirror}/{file.name}")
@@ -235,7 +235,7 @@ def _progress(label: str) -> Iterator[Any]:
 
 
 class _Bar:
-    """What pooch asks of a progress bar: total, update, reset, close."""
+    """A progress bar as pooch wants it: total, update, reset, close."""
 
     def __init__(self, progress: Any, task: Any) -> None:
         self._progress, self._task = progress, task

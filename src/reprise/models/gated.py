@@ -19,7 +19,7 @@ Masks = tuple[Tensor, Tensor]
 
 
 class GatedLanguageModel(nn.Module):
-    """What GRU and LSTM share: V words, embeddings of size E, H hidden units, K matrices for the candidate.
+    """The common part of GRU and LSTM: V words, embeddings of size E, H hidden units, K matrices for the candidate.
 
     The paper's W_h^r is W_hr here, U_h^h is U_hh, b_h^c is b_hc, and so on.
 

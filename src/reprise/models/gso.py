@@ -55,7 +55,7 @@ class Recurrence(nn.Module):
         return ACTIVATIONS[self.activation](z)
 
     def inputs(self, x: Tensor) -> tuple[Term, ...]:
-        """What the symbols x (...) contribute, each (..., n)."""
+        """The terms of the symbols x (...) alone, each (..., n)."""
         raise NotImplementedError
 
     def transition(self, h: Tensor, *inputs: Term) -> Tensor:

@@ -30,7 +30,7 @@ class Predictions:
 
     @classmethod
     def of(cls, split: Split, chosen: np.ndarray, contexts: int) -> Predictions:
-        """Of the lines where `chosen` (lines,) is True, with `contexts` tokens of context."""
+        """The predictions on the lines where `chosen` (lines,) is True, with `contexts` tokens of context."""
         lengths = np.diff(split.offsets)
         line = np.repeat(np.arange(len(lengths)), lengths)
         place = np.arange(len(split.tokens)) - split.offsets[line]
@@ -90,7 +90,7 @@ class NGram:
 
 @dataclass(frozen=True)
 class Counts:
-    """What followed each context of k tokens in the training lines; `ngrams` and `contexts` are sorted numbers."""
+    """Counts of what followed each context of k tokens in the training lines; `ngrams` and `contexts` are sorted."""
 
     vocabulary: int
     k: int

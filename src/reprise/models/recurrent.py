@@ -94,7 +94,6 @@ class RNN(Recurrent):
         self.f = _ACTIVATIONS[activation]
 
     def step(self, Wx: Tensor, state: State) -> State:
-        """See `Recurrent`."""
         (h,), (W_hh,), (W_hx_x,) = state, self.W_h, Wx
         return (self.f(h @ W_hh.T + W_hx_x),)
 
@@ -112,7 +111,6 @@ class GRU(Recurrent):
     gates = ("z", "r", "")
 
     def step(self, Wx: Tensor, state: State) -> State:
-        """See `Recurrent`."""
         (h,), (U_z, U_r, U), (W_z_x, W_r_x, W_x) = state, self.W_h, Wx
         z = torch.sigmoid(W_z_x + h @ U_z.T)
         r = torch.sigmoid(W_r_x + h @ U_r.T)
@@ -131,7 +129,6 @@ class LSTM(Recurrent):
     gates, parts = ("i", "f", "o", "c"), 2
 
     def step(self, Wx: Tensor, state: State) -> State:
-        """See `Recurrent`."""
         (h, c), (U_i, U_f, U_o, U_c), (W_i_x, W_f_x, W_o_x, W_c_x) = state, self.W_h, Wx
         i = torch.sigmoid(W_i_x + h @ U_i.T)
         f = torch.sigmoid(W_f_x + h @ U_f.T)

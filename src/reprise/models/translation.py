@@ -129,7 +129,7 @@ class Translator(nn.Module):
         return self.decoder if self.untied else self.encoder[0]
 
     def _inputs(self, before: Tensor, c: Tensor) -> Tensor:
-        """What the decoder's lowest layer reads besides h_{t-1}, its bias included, (T, B, G H)."""
+        """The input of the decoder's lowest layer besides h_{t-1}, its bias included, (T, B, G H)."""
         b = self.phi[0].b
         if not self.context:
             return b.expand(*before.shape, -1)  # (24)

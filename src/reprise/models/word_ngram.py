@@ -50,7 +50,6 @@ class Relative(WordNGram):
     OPTIONS = {"order": COUNT}
 
     def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
-        """See `WordNGram`."""
         table, (context, ngram) = counts.table(n), held.find(counts, n)
         frequency = _at(relative(table), ngram, 0.0)
         return np.where(context >= 0, frequency, np.nan)
@@ -70,7 +69,6 @@ class Additive(WordNGram):
     delta: float
 
     def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
-        """See `WordNGram`."""
         table, (context, ngram) = counts.table(n), held.find(counts, n)
         seen, total = _at(table.counts, ngram, 0), _at(table.totals, context, 0)
         return (seen + self.delta) / (total + self.delta * self.vocabulary)
@@ -125,7 +123,6 @@ class Backoff(WordNGram):
     OPTIONS = {"order": COUNT}
 
     def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
-        """See `WordNGram`."""
         p = _interpolate(counts.table(1), held.find(counts, 1), 1 / self.vocabulary)
         seen = _interpolate_seen(counts.table(1), 1 / self.vocabulary)
         for k in range(2, n + 1):
@@ -157,7 +154,6 @@ class KneserNey(WordNGram):
     uniform_base: bool = True
 
     def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
-        """See `WordNGram`."""
         p: np.ndarray | float = 1 / self.vocabulary
         for k in range(1, n + 1):
             table = counts.table(k) if k == n else counts.continuations(k)

@@ -17,7 +17,7 @@ from reprise.data.text.words import SENTENCES
 
 SPLITS = ("train", "valid", "test")
 TARGETS = f"{SENTENCES} of the target text, rare words as <unk>"
-"""What a token is, where the target text is predicted."""
+"""Tokens, where the target text is predicted."""
 _WORDS, _LINES = "source_words", "test_{side}_lines"
 
 Pair = tuple[list[str], list[str]]

@@ -28,7 +28,7 @@ SPLIT = "lines"
 TRAIN, VALID, TEST = 0, 1, 2
 """Values of `extra["part"]`."""
 VALIDATION = 10
-"""Of the lines that a fold is not tested on, one in so many chooses the epoch: document 000, section 4."""
+"""One in so many of the lines that a fold is not tested on chooses the epoch: document 000, section 4."""
 LONG = 13
 """Letters of the longest words that are not called rare (section 5)."""
 

@@ -13,7 +13,7 @@ from reprise.data.raw import read_text
 from reprise.errors import UserError
 
 SENTENCES = "words and a </s> at the end of every sentence"
-"""What a token is, where it is a word or the end of a sentence."""
+"""Tokens are words and the ends of sentences."""
 _END = SENTENCE_END.encode()
 
 

@@ -116,7 +116,7 @@ def _sentence(block: list[str], start: int, path: Path) -> Sentence:
 
 
 def _parse(numbered: list[tuple[int, str]], path: Path) -> list[conllu.Token]:
-    """What the package makes of a sentence's rows; where it refuses them, the row that it cannot read is named."""
+    """The rows of a sentence as the package parses them; an error names the row that it cannot read."""
     for number, line in numbered:
         if (columns := line.count("\t") + 1) != COLUMNS:
             raise _wrong(path, number, f"{columns} columns instead of {COLUMNS}")

@@ -14,7 +14,7 @@ from reprise.errors import UserError
 
 SPLITS = ("train", "valid", "test")
 KINDS = ("single", "ambiguous", "unseen")
-"""Of a word by what training shows of it: always the same tag, several tags, or nothing at all."""
+"""Kinds of words: with one tag in training, with several, or not in training at all."""
 
 Tagged = Sequence[tuple[str, str]]
 """A sentence: (word, tag) in the order of the text."""

@@ -110,7 +110,7 @@ def make_stream(sentences: Iterable[Sentence], accounting: str) -> Stream:
 
 
 def token_rows(sentence: Sentence, accounting: str) -> list[Row]:
-    """What counts as a token of the sentence; NIL stands where the file has a line that is no row."""
+    """The tokens of the sentence; NIL stands where the file has a line that is no row."""
     if accounting == "rows":
         return [_NIL_ROW, _NIL_ROW, *sentence.rows, _NIL_ROW]
     return [row for row in sentence.rows if accounting == "surface" or not row.is_range]

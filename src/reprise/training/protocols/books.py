@@ -17,7 +17,7 @@ from torch import Tensor
 
 from reprise import counters
 from reprise.catalogue.models import MODELS
-from reprise.engines.books import choose as choose_window_engine
+from reprise.engines.books import choose
 from reprise.errors import UserError
 from reprise.models.deep_lstm import StackedLSTM, State, initialise
 from reprise.options import COUNT, NATURAL, NOT_NEGATIVE, POSITIVE, SHARE, Number
@@ -83,7 +83,7 @@ class CharacterWindows(Learner):
         self.texts = BookTexts(loaded, self.options, seed)
         self.model = _first_model(config["model"], len(loaded.vocabulary), seed).to(dtype_of(config))
         self.parameters = sum(p.numel() for p in self.model.parameters())
-        self.kernel = engine_of(engine, "character-windows", self.model, self.options, choose_window_engine)
+        self.kernel = engine_of(engine, "character-windows", self.model, self.options, choose)
         self.engine = self.kernel.name
         self.optimiser = self.kernel if self.stacked else self._own_optimiser()
         self.carries = self.options["window_state"] == "carried"

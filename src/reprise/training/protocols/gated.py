@@ -14,7 +14,7 @@ from torch import Tensor
 from reprise import counters
 from reprise.catalogue.models import MODELS
 from reprise.data.corpus import SENTENCE_END, Corpus
-from reprise.engines.gated import choose as choose_gated_engine
+from reprise.engines.gated import choose
 from reprise.engines.rntn.subsequences import Subsequences, cut
 from reprise.errors import UserError
 from reprise.models.gated import GatedLanguageModel, Masks, initialise
@@ -68,7 +68,7 @@ class BatchedSGD(HalvingPasses):
         self.widths = model.embedding, model.hidden
         self.parameters = sum(p.numel() for p in model.parameters())
         model.to(device=device, dtype=self.dtype)
-        self.kernel = engine_of(engine, "batched-sgd", model, options, choose_gated_engine)
+        self.kernel = engine_of(engine, "batched-sgd", model, options, choose)
         self.engine = self.kernel.name
         self.split, self.next = "train", 0  # the text that is read, and the step in it that comes next
         self.losses = dict.fromkeys(SPLITS, 0.0)  # summed nats of this epoch

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from reprise import counters
-from reprise.engines.gso import choose as choose_packed_engine
+from reprise.engines.gso import choose
 from reprise.engines.gso.packing import PackedBatch, by_length, pack
 from reprise.engines.readable import clipped
 from reprise.evaluation.line_losses import LineLosses
@@ -78,7 +78,7 @@ class LineEpochs(Learner):
         model = initial_model(name, options, len(self.vocabulary), generator_for(seed, "weights"))
         self.model = model.to(dtype_of(config))
         self.parameters = sum(p.numel() for p in self.model.parameters())
-        self.kernel = engine_of(engine, "line-epochs", self.model, self.options, choose_packed_engine)
+        self.kernel = engine_of(engine, "line-epochs", self.model, self.options, choose)
         self.engine = self.kernel.name
         rate = self.options["learning_rate"]
         self.optimiser = self.kernel if self.stacked else torch.optim.Adam(self.model.parameters(), lr=rate, fused=True)

@@ -13,7 +13,7 @@ import torch
 from reprise import counters
 from reprise.catalogue.models import MODELS
 from reprise.catalogue.wording import ByOption
-from reprise.engines.loglinear import choose as choose_window_engine
+from reprise.engines.loglinear import choose
 from reprise.errors import UserError
 from reprise.evaluation.agreement import Pairs
 from reprise.evaluation.continuation import continuations
@@ -91,7 +91,7 @@ class Windows:
         model = initial_model(config["model"], self.lexicon, seed).to(dtype_of(config))
         self.features = model.features
         self.parameters = sum(p.numel() for p in model.parameters())
-        self.kernel = engine_of(engine, "windows", model, self.options, choose_window_engine)
+        self.kernel = engine_of(engine, "windows", model, self.options, choose)
         self.engine = self.kernel.name
         self.total = self.options["max_epochs"]
         self.epoch = self.failures = 0

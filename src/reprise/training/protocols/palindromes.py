@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from reprise.catalogue.models import MODELS
 from reprise.data.synthetic.palindromes import DIGITS, palindromes
-from reprise.engines.palindromes import choose as choose_engine
+from reprise.engines.palindromes import choose
 from reprise.models.initialisation import initialise_by_fan_in
 from reprise.options import COUNT, POSITIVE
 from reprise.records.record import Outcome
@@ -46,7 +46,7 @@ class FinalDigit(Learner):
         self.options, self.device = config["training"]["options"], device
         self.total, self.length = self.options["steps"], config["data"]["options"]["length"]
         self.model = _first_model(config["model"], seed).to(device=device, dtype=dtype_of(config))
-        self.kernel = engine_of(engine, "final-digit", self.model, self.options, choose_engine)
+        self.kernel = engine_of(engine, "final-digit", self.model, self.options, choose)
         self.engine = self.kernel.name
         self.parameters = sum(p.numel() for p in self.model.parameters())
         rate = self.options["learning_rate"]

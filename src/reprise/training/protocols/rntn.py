@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from reprise import counters
 from reprise.catalogue.models import MODELS
 from reprise.data.corpus import SENTENCE_END, Corpus
-from reprise.engines.rntn import choose as choose_engine
+from reprise.engines.rntn import choose
 from reprise.engines.rntn.subsequences import Subsequences, cut
 from reprise.models.rntn import initialise
 from reprise.options import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Number
@@ -53,7 +53,7 @@ class SubsequenceSGD(HalvingSchedule):
         super().__init__(options, counts, loaded.facts.get("source_nats", {}))
         module = initial_model(config["model"], len(loaded.vocabulary), seed)
         self.parameters = sum(p.numel() for p in module.parameters())
-        self.kernel = engine_of(engine, "subsequence-sgd", module.to(dtype_of(config)), options, choose_engine)
+        self.kernel = engine_of(engine, "subsequence-sgd", module.to(dtype_of(config)), options, choose)
         self.engine = self.kernel.name
         self.next = 0
         self.loss = 0.0

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from reprise.catalogue.models import MODELS
 from reprise.data.corpus import SENTENCE_END
-from reprise.engines.lecture.window import choose as choose_window_model_engine
+from reprise.engines.lecture.window import choose
 from reprise.models.ngram_counts import Positions
 from reprise.models.window import WindowModel, initialise
 from reprise.options import COUNT, NOT_NEGATIVE, POSITIVE
@@ -61,7 +61,7 @@ class WindowSGD(HalvingPasses):
         self.seed = seed
         model = _initial_model(config["model"], len(loaded.vocabulary), seed)
         self.parameters = sum(p.numel() for p in model.parameters())
-        self.kernel = engine_of(engine, "window-sgd", model.to(dtype_of(config)), options, choose_window_model_engine)
+        self.kernel = engine_of(engine, "window-sgd", model.to(dtype_of(config)), options, choose)
         self.engine = self.kernel.name
         self.split, self.next = "train", 0  # the text that is read, and the window that comes next
         self.losses = dict.fromkeys(SPLITS, 0.0)  # summed nats of this epoch

@@ -15,7 +15,7 @@ from reprise.config.project import read_paper
 from reprise.models import loglinear
 from reprise.models.loglinear import LogLinearRNN
 
-PAPER = read_paper(Path(__file__).parents[2] / "config/papers/llrnn.yaml")[0]
+PAPER = read_paper(Path(__file__).parents[3] / "config/papers/llrnn.yaml")[0]
 CHECKS = {name: e.check for name, e in PAPER.experiments.items() if e.check}
 
 

@@ -12,7 +12,7 @@ from reprise.catalogue.models import MODELS
 from reprise.config.project import read_paper
 from reprise.models import sizes
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 ABLATION = {  # (D, E): h = m and the parameters
     (True, True): (394, 498_043),

@@ -79,7 +79,7 @@ def test_a_record_nested_without_end_is_one_line():
 
 
 def test_the_records_that_are_committed_have_the_shape():
-    paths = sorted((Path(__file__).parents[2] / "results").glob("*/runs/**/*.json"))
+    paths = sorted((Path(__file__).parents[3] / "results").glob("*/runs/**/*.json"))
     assert len(paths) > 1000
     for path in paths:
         read_record(path)
