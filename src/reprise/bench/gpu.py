@@ -1,6 +1,6 @@
 """Training of document 001's gated language models on a GPU: one replica, eight, and as many as memory holds.
 
-The tasks are those of `gated`. Never run on a GPU; where none is visible every implementation says so.
+The tasks are those of `gated`. Never run on a GPU; where none is visible the command says so.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 
 from reprise.bench import gated, tasks
 from reprise.bench.gated import WORKLOADS, Task, Workload, expected, make_task
+from reprise.errors import UserError
 
 __all__ = ["GOALS", "ON_GPU", "SHOWN", "WORKLOADS", "Stacked", "Task", "Workload", "expected", "make_task"]
 
@@ -24,11 +25,11 @@ MOST = 256
 
 
 def device() -> str:
-    """RuntimeError where torch has no GPU."""
+    """`UserError` where torch has no GPU."""
     import torch
 
     if not torch.cuda.is_available():
-        raise RuntimeError("no GPU is visible")
+        raise UserError("bench gpu: no GPU is visible to torch; run it on a machine that has one")
     return "cuda"
 
 

@@ -63,6 +63,8 @@ def run(given: argparse.Namespace) -> int:
 
     entry = BENCHES[given.name]
     bench = import_module(entry.module)
+    if getattr(bench, "ON_GPU", False):
+        bench.device()
     selected = select(bench.WORKLOADS, entry.implementations, given.only)
     # An exception, so that processes and their folder of weights are cleared away.
     before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))

@@ -17,8 +17,10 @@ from compiler_helpers import needs_compiler
 
 from reprise.bench import BENCHES, gated, gpu, gso, loglinear, rntn, tasks, worker
 from reprise.bench.harness import disagreement, log_perplexity_error
+from reprise.cli import main
 from reprise.data.corpus import Corpus, Split
 from reprise.engines import build
+from reprise.errors import EXIT_USAGE
 
 TINY = {
     "rntn": {
@@ -114,10 +116,10 @@ def test_replicas_of_a_stack_count_each(folder):
     assert set(rates.values()) == {task.tokens(0, 1)}
 
 
-def test_without_a_gpu_its_rows_say_so(monkeypatch):
+def test_without_a_gpu_the_command_says_so(monkeypatch, capsys):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(RuntimeError, match="no GPU is visible"):
-        gpu.device()
+    assert main(["bench", "gpu"]) == EXIT_USAGE
+    assert "no GPU is visible" in capsys.readouterr().err
 
 
 TRAIN_IN_JAX = """
