@@ -266,7 +266,7 @@ class FakeWorker:
     def ready(self, limit):
         if self.name == "late":
             raise WorkerFailed("late")
-        return EXPECTED | {"block": 20, "seconds_a_piece": 0.001}
+        return EXPECTED | {"block": 20, "seconds_a_piece": 0.001, "replicas": 1}
 
     def run(self, count, limit):
         self.runs += 1
