@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     project, experiments = project_and_experiments(given.tier)
     with report_packages("verify"):
-        from reprise.evidence.claims import judge_claims
+        from reprise.evidence.verdicts.claims import judge_claims
     path = project.root / "results" / project.config.tier / "claims.json"
     claims = judge_claims(project, experiments)
     text = json_text(claims)
