@@ -11,7 +11,6 @@ min_version("9.0")
 
 # First, because it tells what is wrong with config/ in one line.
 include: "workflow/rules/common.smk"
-include: "workflow/rules/common_stack.smk"
 include: "workflow/rules/common_report.smk"
 
 
@@ -27,14 +26,12 @@ wildcard_constraints:
     replica="[0-9]+",
     config_hash="[0-9a-f]{12}",
     dataset="[a-z0-9][a-z0-9.-]*",
-    stack="[0-9a-f]{12}",
 
 
 report: "workflow/report/workflow.rst"
 
 
 include: "workflow/rules/data.smk"
-include: "workflow/rules/stack.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/report.smk"
 

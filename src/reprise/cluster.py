@@ -9,8 +9,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-LARGEST_STACK = 12
-"""Replicas that a stack holds at a time: `--largest` of `reprise run`, as it is without the flag."""
 _SECONDS = 30.0
 _MINUTES_A_UNIT = (60.0, 1.0, 1 / 60)
 
@@ -44,14 +42,6 @@ def within_limits(minutes: int, mem_mb: int, gpus: int, partitions: Iterable[Lim
         if limits.max_gpu >= gpus
     ]
     return max(allowed, default=(minutes, mem_mb))
-
-
-def memory_of_stack(replicas: Iterable[int], at_least: int = 0) -> int:
-    """Memory (MB) of a stack, given that of each replica: the sum of as many as it holds at a time, the largest ones.
-
-    `at_least`: where the program itself takes much, as it does on a GPU.
-    """
-    return max(at_least, sum(sorted(replicas, reverse=True)[:LARGEST_STACK]))
 
 
 def slurm_partition(name: str | None = None) -> Asked | None:

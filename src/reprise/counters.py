@@ -3,7 +3,7 @@
 A generator with a state would tie a replica's numbers to how many were drawn before, so to the
 engine, to the slicing of the data and to who trains beside it. Here every engine computes the numbers
 it needs, in any order. The mixing function is the finaliser of splitmix64 (Steele, Lea and Flood,
-"Fast splittable pseudorandom number generators", OOPSLA 2014); the C++ twin is `kernels/dropout.h`.
+"Fast splittable pseudorandom number generators", OOPSLA 2014); the C++ twin is `engines/rntn/dropout.h`.
 """
 
 from __future__ import annotations

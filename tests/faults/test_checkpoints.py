@@ -135,10 +135,10 @@ def test_a_checkpoint_of_another_replica_is_refused(half_way: Replica) -> None:
 
 
 def test_a_checkpoint_of_another_engine_is_refused(words: Replica) -> None:
-    words.start("--engine", "hand", halt=Halt(0)).wait_for_halt().send(signal.SIGKILL)
+    words.start("--engine", "fused", halt=Halt(0)).wait_for_halt().send(signal.SIGKILL)
     before = words.saved()
     line = words.run("--engine", "reference").refusal()
-    assert "key engine: made with 'hand', not 'reference'" in line
+    assert "key engine: made with 'fused', not 'reference'" in line
     assert words.saved() == before
 
 

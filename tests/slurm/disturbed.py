@@ -1,8 +1,6 @@
 """The toy project trained on a cluster: one job is requeued on the way, one reaches its time limit, one does both.
 
-With a GPU in sight every training of the toy is one of a stack's job, but for one that no stack can train: that does
-both. The stand-in for a GPU is of no use to torch, so that a stack's job trains with the engines of a CPU, one replica
-after another.
+The stand-in for a GPU is of no use to torch: what asks for one trains on the CPU.
 """
 
 from __future__ import annotations
@@ -19,10 +17,6 @@ from typing import TextIO
 
 from cluster import BUSY_SECONDS, cluster, jobs, slurm
 from project import COMPILED, PYTHON, Project, new_project
-
-from reprise.config.project import load_project
-from reprise.config.resolve import resolve_tier
-from reprise.training.stack_plan import stacks_by_name
 
 REQUEUED, TIMED_OUT, BOTH = "digits/rnn-t5", "digits/lstm-t5", "digits/recall"
 MINUTES, MOST_MINUTES = 24, 40
@@ -90,11 +84,10 @@ class Finished:
     submitted: list[dict[str, str]]
     jobs: list[dict[str, str]]
     survivors: list[str]
-    stacks: dict[str, str]
 
     def jobs_of(self, experiment: str) -> list[dict[str, str]]:
         """The jobs that trained an experiment."""
-        return [job for job in self.jobs if _trains(job, experiment, self.stacks)]
+        return [job for job in self.jobs if _trains(job, experiment)]
 
 
 def disturbed_run(folder: Path) -> Finished:
@@ -106,13 +99,11 @@ def disturbed_run(folder: Path) -> Finished:
         "REPRISE_WARM_IDLE": "600",  # what a training leaves behind is still there in the end
     }
     project = _project(folder / "ein Klon für später", variables)
-    groups = stacks_by_name(resolve_tier(load_project(project.root, {"tier": "quick"})))
-    stacks = {resolved.id: name for name, group in groups.items() for resolved in group}
     with cluster() as logs, (folder / "log").open("w", encoding="utf-8") as log, started(project, log) as process:
         every = (TIMED_OUT, REQUEUED, BOTH)
         _halt(project, every, process)
         submitted = jobs()
-        halted = {e: [job for job in submitted if _trains(job, e, stacks)] for e in every}
+        halted = {e: [job for job in submitted if _trains(job, e)] for e in every}
         states = {e: [job["JobState"] for job in found] for e, found in halted.items()}
         told = [path.read_text(encoding="utf-8") for path in (folder / "log", logs / "slurmctld.log")]
         assert states == dict.fromkeys(every, ["RUNNING"]), "\n".join([*map(str, submitted), *told])
@@ -130,7 +121,7 @@ def disturbed_run(folder: Path) -> Finished:
         _until_no_job_runs()
         survivors = _survivors(project)
         found = jobs()
-    return Finished(project, status, (folder / "log").read_text(encoding="utf-8"), submitted, found, survivors, stacks)
+    return Finished(project, status, (folder / "log").read_text(encoding="utf-8"), submitted, found, survivors)
 
 
 def _project(folder: Path, variables: dict[str, str]) -> Project:
@@ -170,10 +161,9 @@ def started(project: Project, log: TextIO, target: str = "all") -> Iterator[subp
         process.wait()
 
 
-def _trains(job: dict[str, str], experiment: str, stacks: dict[str, str]) -> bool:
+def _trains(job: dict[str, str], experiment: str) -> bool:
     """A job's comment names rule and wildcards."""
-    alone = f"rule_train_wildcards_{experiment.replace('/', '_')}_"
-    return (stacks.get(experiment) or alone) in job["Comment"]
+    return f"rule_train_wildcards_{experiment.replace('/', '_')}_" in job["Comment"]
 
 
 def _reach_limit(job_id: str) -> None:

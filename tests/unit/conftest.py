@@ -12,10 +12,9 @@ from reprise.engines import build
 from reprise.engines.gso import native as packed_fused
 from reprise.engines.palindromes import native as sequence
 from reprise.engines.rntn import native as fused
-from reprise.training.stack_environment import prepare_environment
+from reprise.training.devices import prepare_environment
 
 pytest.register_assert_rewrite("compiler_helpers", "engine_helpers", "protocol_helpers")
-pytest.register_assert_rewrite("stacked_gpu_helpers", "stacked_training_helpers")
 
 
 # As the commands do: on a GPU torch would warn of products that differ from run to run.
@@ -26,7 +25,7 @@ torch.sparse.check_sparse_tensor_invariants.disable()
 
 @pytest.fixture(autouse=True)
 def torchs_usual_ways() -> Iterator[None]:
-    """A replica that trained alone leaves torch deterministic: the stacks of later tests would be warned on a GPU."""
+    """A training leaves torch deterministic, which is a warning more on a GPU in later tests."""
     yield
     torch.use_deterministic_algorithms(False)
 
@@ -46,10 +45,4 @@ def fresh_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Pat
 @pytest.fixture
 def one_batch_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls of a training by epochs over lines end as soon as they may."""
-    monkeypatch.setattr("reprise.training.protocols.gso.LineEpochs.seconds", 0.0)
-
-
-@pytest.fixture
-def two_batches_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stacks over windows do several pieces of work in small texts."""
-    monkeypatch.setattr("reprise.training.stack_window_epochs._PIECE", 2)
+    monkeypatch.setattr("reprise.training.protocols.gso.LineEpochs.tokens_at_once", 1)

@@ -10,13 +10,12 @@ import torch
 
 from reprise.data.corpus import Corpus, Split
 from reprise.engines.gso.choose import PackedEngine
-from reprise.engines.gso.hand import HandPackedEngine
 from reprise.engines.gso.native import FusedPackedEngine
 from reprise.engines.gso.packing import PackedBatch
 from reprise.engines.gso.reference import PaddedEngine
 from reprise.models.gso import GSO, FirstOrder, MultiplicativeIntegration, SymbolModel
 
-ENGINES = {"fused": FusedPackedEngine, "packed": HandPackedEngine}
+ENGINES = {"fused": FusedPackedEngine}
 # (vocabulary n, hidden H, second order M, activation) -> model
 FAMILIES = {
     "gso": lambda n, H, M, act: GSO(n, H, M, True, True, act),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stacked_helpers import SENTENCES, experiment
+from experiment_helpers import SENTENCES, experiment
 
 from reprise import cli
 

@@ -126,7 +126,7 @@ def no_jax(tmp_path, monkeypatch):
 
 @needs_compiler
 def test_a_small_bench_from_end_to_end(tmp_path, monkeypatch, capsys, no_jax):
-    monkeypatch.setenv("REPRISE_BUILD", str(build.library("fused").parent))
+    monkeypatch.setenv("REPRISE_BUILD", str(build.library("rntn").parent))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(rrntn, "WORKLOADS", (TINY["sentences"],))
     some = {name: BENCHES["rrntn"].implementations[name] for name in ("fused", "eager", "jax")}
@@ -165,7 +165,7 @@ def test_an_implementation_with_another_update_is_not_timed(monkeypatch, tmp_pat
         return right | {"update_norms": {k: 1.1 * v for k, v in right["update_norms"].items()}}
 
     bench = SimpleNamespace(make_task=lambda w, folder: rrntn.make_task(w, folder, BLOCK), expected=skewed, GOALS=())
-    result = run_bench("rrntn", bench, [(TINY["s-rnn"], ["hand"])], 0.1, lambda line: None)
+    result = run_bench("rrntn", bench, [(TINY["s-rnn"], ["eager"])], 0.1, lambda line: None)
     (only,) = result["rows"]
     assert only["note"].startswith("wrong: the update of ")
     assert only["median"] is None
@@ -211,7 +211,7 @@ def test_what_fails_is_closed_before_the_others_go_on(monkeypatch):
 
 def test_a_process_that_fails_or_takes_too_long_says_so_in_a_line(tmp_path):
     rrntn.make_task(TINY["s-rnn"], tmp_path, BLOCK)
-    late, broken = Worker("rrntn", "hand", tmp_path), Worker("rrntn", "no such", tmp_path)
+    late, broken = Worker("rrntn", "eager", tmp_path), Worker("rrntn", "no such", tmp_path)
     try:
         with pytest.raises(WorkerFailed, match=r"^checking and compiling takes more than 0 s$"):
             late.ready(0.0)

@@ -65,7 +65,6 @@ def test_without_a_corpus_random_words_have_the_lengths_of_real_sentences(tmp_pa
 
 # Compiled programs stand here as what they are compiled from.
 IMPLEMENTATIONS = {
-    "hand": lambda task: Engine(task, "hand"),
     "eager": peers.eager,
     "eager-sparse": peers.eager_sparse,
     "compile": peers.Compiled,
@@ -93,7 +92,7 @@ def assert_same_update(task, found, total):
 def test_every_implementation_computes_the_readable_models_update(tmp_path, monkeypatch, name, workload):
     make = IMPLEMENTATIONS.get(name, lambda task: Engine(task, "fused"))
     if name == "fused":
-        monkeypatch.setenv("REPRISE_BUILD", str(build.library("fused").parent))
+        monkeypatch.setenv("REPRISE_BUILD", str(build.library("rntn").parent))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(torch, "compile", lambda function, **_: function)
     task, facts = rrntn.make_task(TINY[workload], tmp_path, 2 * BLOCK)

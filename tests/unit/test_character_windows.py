@@ -54,7 +54,7 @@ def test_rmsprop_is_tensorflows(start):
 def test_the_mean_square_starts_where_the_configuration_says(corpus, name, start):
     training = made(corpus, mean_square_start=name, decay=0.75)
     assert all((s == start).all() for s in training.optimiser.mean_squares)
-    training._train()
+    training._step()
     for p, s in zip(training.model.parameters(), training.optimiser.mean_squares, strict=True):
         torch.testing.assert_close(s, 0.75 * start + 0.25 * p.grad**2)
 
@@ -71,7 +71,7 @@ def test_gradients_are_shortened_together():
 
 def test_a_steps_gradients_are_clipped(corpus):
     training = made(corpus, clip_norm=1e-3)
-    training._train()
+    training._step()
     norm = torch.cat([p.grad.flatten() for p in training.model.parameters()]).norm().item()
     assert norm == pytest.approx(1e-3, rel=1e-4)
 
@@ -127,8 +127,7 @@ def test_carried_streams_go_on_with_their_state_and_begin_anew_at_the_end(corpus
     training.kernel.loss_and_gradients = watched
     wrapped = 0
     for step in range(60):
-        training._train()
-        training.step += 1
+        training._step()
         (places, fresh), state = training.places_of(step), given[-1][0]
         if step:
             before = training.places_of(step - 1)[0]

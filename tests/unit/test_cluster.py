@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 from dataclasses import dataclass
 
 import pytest
 
-from reprise.cli import run
-from reprise.cluster import LARGEST_STACK, memory_of_stack, slurm_partition, within_limits
+from reprise.cluster import slurm_partition, within_limits
 
 
 @dataclass
@@ -41,17 +39,6 @@ STANDARD, LONG, GPU = Partition(DAY, 180_000), Partition(7 * DAY, 90_000), Parti
 )
 def test_no_more_than_one_partition_allows(asked, partitions, given):
     assert within_limits(*asked, partitions) == given
-
-
-def test_a_stack_has_memory_for_all_that_it_holds():
-    assert memory_of_stack([1000]) == 1000
-    assert memory_of_stack([1000, 2000, 1500]) == 4500
-    # The rest waits until these are done.
-    assert memory_of_stack([1000] * 30 + [2000]) == 2000 + 11 * 1000
-    assert memory_of_stack([1000], at_least=4000) == 4000
-    parser = argparse.ArgumentParser()
-    run.add_arguments(parser)
-    assert parser.parse_args(["--tier", "paper"]).largest == LARGEST_STACK
 
 
 STATED = """\

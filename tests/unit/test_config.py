@@ -57,7 +57,7 @@ def test_the_committed_configuration_is_sound(tier):
             "precision: {value: float32",
             "precision: {value: float16x",
             "families.rnn.precision",
-            "'float16x' is not known; write one of float32, float64, tf32",
+            "'float16x' is not known; write one of float32, float64",
         ),
         ("config.yaml", "  - rrntn", "  - rrnt", "key papers", "rrntn"),
         ("config.yaml", "prepare: ptb", "prepare: pbt", "datasets.ptb.prepare", "did you mean 'ptb'"),

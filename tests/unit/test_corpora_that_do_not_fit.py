@@ -10,7 +10,6 @@ from reprise.catalogue.protocols import PROTOCOLS
 from reprise.data.corpus import Corpus, Split
 from reprise.errors import UserError
 from reprise.registered import load
-from reprise.training.stack_families import _Halving
 
 WORDS = ("batched-sgd", "subsequence-sgd", "window-sgd", "word-ngram", "word-order")
 
@@ -42,8 +41,3 @@ def test_what_is_no_text_of_words_is_refused(tmp_path, protocol, splits, boundar
     made = load(PROTOCOLS[protocol].target, protocol)
     with pytest.raises(UserError, match=f"c.npz: {says.format(protocol)}; name another dataset"):
         made(config(protocol), 0, corpus(tmp_path, splits, boundaries), "auto", torch.device("cpu"))
-
-
-def test_stacks_refuse_the_same(tmp_path):
-    with pytest.raises(UserError, match="lines of symbols, where the protocol subsequence-sgd reads words"):
-        _Halving(corpus(tmp_path, ("train", "valid", "test"), "line"), config("subsequence-sgd"))

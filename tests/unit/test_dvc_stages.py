@@ -28,12 +28,10 @@ ENTERS_OTHERWISE = {
     "reprise.data.text.ldc_wsj": CORPORA,
     "reprise.data.synthetic.markov": CORPORA,
     "reprise.data.options": CORPORA,
-    "reprise.catalogue.spec": CORPORA,
     "reprise.data.pairs.mteval": "cuts translations into words to be counted, in training; the records hold the counts",
     "reprise.errors": "the line that a command ends with when it writes nothing",
     "reprise.registered": "finds the function that draws, or ends the command with a line",
     "reprise.records.record": "reads a run record, or refuses it",
-    "reprise.training.run_archive": "unpacks run records, which the stages depend on",
 }
 """Modules that no stage depends on although its command imports them, and why; what they import is theirs."""
 

@@ -74,7 +74,7 @@ def test_a_variant_takes_the_memory_of_its_experiment(tmp_path):
     assert memory_limit(variant, 4000, tmp_path, like=one) == 1900
 
 
-def test_stacks_and_diverged_replicas_say_nothing_of_memory(tmp_path):
+def test_replicas_that_trained_together_or_diverged_say_nothing_of_memory(tmp_path):
     one = experiment("one", replicas=3)
     leave(tmp_path, one, 0, 1.0, peak=20000.0, engine="stacked")
     leave(tmp_path, one, 1, 1.0, peak=900.0, diverged={"epoch": 1})

@@ -24,7 +24,7 @@ def corpus(tmp_path_factory):
     return make_corpus(tmp_path_factory.mktemp("corpus"))
 
 
-@pytest.mark.parametrize("engine", [pytest.param("fused", marks=needs_compiler), "packed"])
+@pytest.mark.parametrize("engine", [pytest.param("fused", marks=needs_compiler), "reference"])
 def test_training_goes_on_from_its_state_to_the_same_bits(corpus, one_batch_a_call, monkeypatch, engine):
     monkeypatch.setattr("reprise.training.protocols.gso._EVALUATED_TOGETHER", 2)
     made = config(clip_norm=0.5)
@@ -39,7 +39,7 @@ def test_training_goes_on_from_its_state_to_the_same_bits(corpus, one_batch_a_ca
 
 
 def test_the_epoch_of_the_lowest_validation_loss_is_tested(corpus, monkeypatch):
-    training = LineEpochs(config(max_epochs=4), 0, corpus, "packed", CPU)
+    training = LineEpochs(config(max_epochs=4), 0, corpus, "reference", CPU)
     told, seen = iter([3.0, 1.0, 2.0, 1.5]), {}
     evaluate = training.kernel.evaluate
 
@@ -62,7 +62,7 @@ def test_the_epoch_of_the_lowest_validation_loss_is_tested(corpus, monkeypatch):
 
 @pytest.mark.parametrize("after", [0, 3, -1])
 def test_a_run_that_diverges_later_keeps_its_best_epoch_and_says_so(corpus, one_batch_a_call, after):
-    training = LineEpochs(config(), 0, corpus, "packed", CPU)
+    training = LineEpochs(config(), 0, corpus, "reference", CPU)
     while training.epoch < 1 or training.next < after % len(training.batches):
         training.advance()
     with torch.no_grad():
@@ -74,12 +74,12 @@ def test_a_run_that_diverges_later_keeps_its_best_epoch_and_says_so(corpus, one_
     assert math.isfinite(found["test", "cross_entropy"])
     nats = torch.cat(losses_line_by_line(corpus, 0, 2, training.best["parameters"]))
     assert found["test", "cross_entropy"] == pytest.approx(nats.mean().item(), rel=1e-5)
-    again = LineEpochs(config(), 0, corpus, "packed", CPU)
+    again = LineEpochs(config(), 0, corpus, "reference", CPU)
     goes_on(again, saved(training), training)
 
 
 def test_a_validation_loss_that_is_not_finite_is_divergence_too(corpus, one_batch_a_call):
-    training = LineEpochs(config(), 0, corpus, "packed", CPU)
+    training = LineEpochs(config(), 0, corpus, "reference", CPU)
     while training.epoch < 1 or training.part != "valid":
         training.advance()
     with torch.no_grad():
@@ -97,16 +97,16 @@ def test_divergence_before_the_end_of_an_epoch_leaves_no_numbers(corpus, tmp_pat
     assert (record["status"], record["metrics"]) == ("diverged", [])
 
 
-@pytest.mark.parametrize("engine", ["reference", "packed"])
+@pytest.mark.parametrize("engine", ["reference"])
 def test_a_test_loss_that_is_not_finite_leaves_a_record_of_divergence(corpus, tmp_path, engine, monkeypatch):
     """Validation was finite; what is read after the last update is not, and is no number of any record."""
-    close = LineEpochs.close_epoch
+    close = LineEpochs._close_epoch
 
     def spoils(training, *arguments):
         close(training, *arguments)
         training.best["parameters"]["c"].fill_(math.inf)
 
-    monkeypatch.setattr(LineEpochs, "close_epoch", spoils)
+    monkeypatch.setattr(LineEpochs, "_close_epoch", spoils)
     resolved = Resolved("p", "e", "quick", "t", 1, config(max_epochs=1), {}, str(corpus))
     record = run_job(Job(resolved, 0, tmp_path / "r.json", corpus, root=tmp_path, engine=engine))
     assert (record["status"], record["metrics"]) == ("diverged", [])

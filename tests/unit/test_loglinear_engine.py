@@ -108,12 +108,13 @@ def test_a_state_is_carried(engine, kind):
 
 @EACH
 @KIND
-def test_a_run_is_that_of_the_readable_model_in_float64(engine, kind):
-    made = model(kind)
+@pytest.mark.parametrize("inside", [0.0, 1e-6], ids=["epsilon beside", "epsilon inside"])
+def test_a_run_is_that_of_the_readable_model_in_float64(engine, kind, inside):
+    made, rates = model(kind), RATES | ({"epsilon": 0.0, "inside": inside} if inside else {})
     fast, reference = engine(made), ReferenceEngine(copy.deepcopy(made).double())
     for seed, B in enumerate((32, 32, 9, 32, 32)):
         x, y = windows(made, 8, B, seed)
-        losses = [e.train(x, y, **RATES) for e in (fast, reference)]
+        losses = [e.train(x, y, **rates) for e in (fast, reference)]
         assert losses[0] == pytest.approx(losses[1], rel=1e-5)
     start, ours, theirs = made.state_dict(), fast.export(), reference.export()
     for name, value in theirs.items():
@@ -121,6 +122,21 @@ def test_a_run_is_that_of_the_readable_model_in_float64(engine, kind):
         assert (ours[name] - value).norm() < 2e-3 * (value - start[name]).norm(), name
     x, y = windows(made, 8, 50, 9)
     assert fast.evaluate(x, y) == pytest.approx(reference.evaluate(x, y), rel=1e-5)
+
+
+@EACH
+@pytest.mark.parametrize("inside", [0.0, 0.04])
+def test_an_epsilon_inside_the_root_is_added_to_the_mean_square(engine, inside):
+    """One step from a = 0: p - rate g / sqrt(0.1 g^2 + inside), of a bias whose gradient is known."""
+    made = model("ll-rnn")
+    x, y = windows(made, 8, 32, 1)
+    _, expected = exact(made, x, y)
+    fast, before = engine(made), made.state_dict()["b_a"].double()
+    fast.train(x, y, learning_rate=0.5, rho=0.9, epsilon=0.0 if inside else 1e-8, inside=inside)
+    g = expected["b_a"]
+    step = 0.5 * g / ((0.1 * g**2 + inside).sqrt() + (0.0 if inside else 1e-8))
+    large = g.abs() > 1e-5
+    torch.testing.assert_close((before - fast.export()["b_a"])[large], step[large], rtol=2e-3, atol=1e-6)
 
 
 @EACH

@@ -16,7 +16,7 @@ from reprise.config.resolve import resolve_tier
 from reprise.engines.rntn.subsequences import MAX_LENGTH
 from reprise.errors import UserError
 from reprise.options import COUNT, NATURAL, NOT_NEGATIVE, POSITIVE, SHARE, Number, at_least, check_option
-from reprise.training.protocols.books_course import NEIGHBOURS
+from reprise.training.protocols.books import NEIGHBOURS
 
 FREE = {"h_0", "forget_bias", "alpha", "beta_1", "beta_2", "initial_state", "target", "seed", "fold_seed"}
 FREE |= {f"{axis}_{place}" for axis in "wb" for place in ("start", "low", "high")}

@@ -24,7 +24,6 @@ COMMANDS = {
     "train": (["train", "digits/count", "--config", "resolved.json", "--replica", "0", "--output"], "record.json"),
     "prepare": (["prepare", "digits/lstm-t5", "--output"], "corpus.npz"),
     "bench": (["bench", "rrntn", "--json"], "bench.json"),
-    "run": (["run", "--tier", "quick", "--archive"], "records.tgz"),
 }
 MOVE = "move it away, or name another place"
 

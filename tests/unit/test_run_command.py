@@ -11,25 +11,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from experiment_helpers import SENTENCES, experiment, make_corpus
 from run_command_helpers import records, run, small, write
-from stacked_helpers import SENTENCES, WINDOWS, experiment, make_corpus
 
 from reprise import cli
 from reprise.cli import run as run_command
 from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, UserError
 from reprise.evidence.collect import collect
 from reprise.records.record import read_record
-from reprise.records.resolved import Resolved
 from reprise.training import timebox
-from reprise.training.stack_plan import missing, present, usual_epochs
+from reprise.training.locks import replica_lock
+from reprise.training.timebox import missing
 
 ROOT = Path(__file__).parents[2]
-FACTS = {
-    "model": {"name": "none", "options": {}},
-    "data": {"dataset": "synthetic", "options": {}, "raw": {}},
-    "training": {"protocol": "corpus-facts", "options": {}},
-    "precision": "float32",
-}
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +41,12 @@ def place(corpus, tmp_path, monkeypatch):
 
 
 def test_without_a_gpu_replicas_train_one_by_one_and_leave_records_that_collect_takes(place):
-    one, two = small("a", replicas=2), replace(small("b", matrices=5), engine="hand")
+    one, two = small("a", replicas=2), replace(small("b", matrices=5), engine="reference")
     write([one, two])
     assert run("--minutes", "5") == 0
     found = [read_record(Path("out") / path, which) for which in (one, two) for path in which.record_paths()]
     assert [record["status"] for record in found] == ["finished"] * 3
-    assert found[2]["run"]["engine"] == "hand"
+    assert found[2]["run"]["engine"] == "reference"
     assert collect([one, two], Path("out"), Path("collected")) == (3, 3)
     log = Path("out/logs/run/quick.log").read_text(encoding="utf-8")
     begun = [line.split(" ", 1)[1] for line in log.splitlines() if line.endswith("begins")]
@@ -77,20 +71,6 @@ def test_collect_refuses_the_record_of_another_configuration(place):
     assert collect([one], Path("out"), Path("collected")) == (0, 1)
 
 
-def test_the_engine_stacked_trains_a_stack_on_the_cpu(place):
-    gated = replace(experiment("g", WINDOWS, "c.npz", max_epochs=1), engine="stacked")
-    facts = Resolved("p", "facts", "quick", "t", 1, FACTS, {}, "c.npz", engine="stacked")
-    which = [replace(small("a", replicas=2), engine="stacked"), replace(small("b"), engine="stacked"), gated]
-    write([*which, facts])
-    assert run("--experiment", "p/a", "p/g") == 0
-    found = [read_record(Path("out") / path, one) for one in which for path in records(one)]
-    assert [(r["experiment"], r["run"]["stack_replicas"]) for r in found] == [("a", 2), ("a", 2), ("g", 1)]
-    # What cannot be stacked has its own engine.
-    assert run("--largest", "1") == 0
-    assert read_record(Path("out") / facts.record_path(0), facts)["run"]["engine"] == "none"
-    assert read_record(Path("out") / which[1].record_path(0), which[1])["run"]["stack_replicas"] == 1
-
-
 def test_when_the_time_is_up_the_state_is_saved_and_the_next_run_goes_on(place, monkeypatch):
     from reprise.training.protocols.rntn import SubsequenceSGD
 
@@ -106,26 +86,6 @@ def test_when_the_time_is_up_the_state_is_saved_and_the_next_run_goes_on(place, 
     monkeypatch.setattr(timebox.TimeBox, "left", lambda self: 1e9)
     assert run() == 0
     assert read_record(Path("out") / one.record_path(0), one)["run"]["resumed"] == 1
-
-
-@pytest.mark.parametrize(
-    ("more", "put_off", "order"), [((), 1, ["b", "a", "a2"]), (("--lease-minutes", "1e15"), 0, ["a", "a2", "b"])]
-)
-def test_what_does_not_fit_into_this_call_and_later_ones_waits_for_what_does(more, put_off, order, place, monkeypatch):
-    from reprise.training.protocols.rntn import SubsequenceSGD
-
-    long, longer, short = small("a", max_epochs=2), small("a2", max_epochs=2), small("b")
-    short.config["data"]["dataset"] = "another"
-    write([long, longer, short])
-    monkeypatch.setattr(SubsequenceSGD, "chunk", 20)
-    monkeypatch.setattr(timebox, "_PROBE_SECONDS", 0.0)
-    monkeypatch.setattr(run_command, "usual_epochs", lambda *_: lambda e: 1.0 if e.experiment == "b" else 1e9)
-    assert run("--minutes", "5", *more) == 0
-    log = Path("out/logs/run/quick.log").read_text(encoding="utf-8")
-    # Another of the kind is not even tried before what may fit.
-    assert log.count("want of time") == put_off
-    ends = [log.index(f"p/{name} replica 0: finished") for name in order]
-    assert ends == sorted(ends)
 
 
 def test_an_experiment_beside_its_paper_is_trained_alone(place):
@@ -144,7 +104,7 @@ def test_a_corpus_that_is_not_there_is_told_and_the_rest_is_trained(place):
     assert records(there)
     log = Path("out/logs/run/quick.log").read_text(encoding="utf-8")
     assert "absent.npz: no such corpus, left out: 1 replicas; run `python -m reprise prepare p/b --tier quick`" in log
-    assert "0 failed, 0 unfinished, 1 left out" in log
+    assert "1 left out" in log
 
 
 def test_a_replica_that_cannot_be_trained_is_told_and_the_rest_is_trained(place):
@@ -172,7 +132,7 @@ def test_a_file_that_cannot_be_had_leaves_out_its_replica_and_a_full_disk_ends_t
     assert run() == EXIT_FAILED
     assert bool(records(second)) is goes_on
     log, told = Path("out/logs/run/quick.log").read_text(), f"{os.strerror(number)}: 'checkpoints/a'"
-    assert (f"p/a replica 0: left out: [Errno {number}] {told}; mend the access" in log) is goes_on
+    assert (f"p/a replica 0: left out: [Errno {number}] {told}; fix the access" in log) is goes_on
     assert ("checkpoints/a" in capsys.readouterr().err.splitlines()[-1]) is not goes_on
 
 
@@ -180,10 +140,6 @@ def test_a_file_that_cannot_be_had_leaves_out_its_replica_and_a_full_disk_ends_t
     ("options", "says"),
     [
         (["--minutes", "0"], "--minutes 0"),
-        (["--streams", "0"], "--streams 0"),
-        (["--streams", "33"], "--streams 33: a GPU has room for 32"),
-        (["--part", "2/2"], "--part 2/2"),
-        (["--part", "²/3"], "--part ²/3"),
         (["--paper", "nobody"], "no paper 'nobody' in the tier quick; known are p, q"),
         (["--experiment", "p/b"], "no experiment 'p/b' in the tier quick; did you mean 'p/a'?"),
         (["--paper", "p", "--experiment", "p/a", "q/c"], "--experiment q/c: is not of --paper p; leave one of the two"),
@@ -222,16 +178,24 @@ def test_a_tier_of_which_no_configured_paper_has_experiments_is_named(place, cap
     )
 
 
-def test_missing_replicas_and_usual_epochs_come_from_the_records(place):
+def test_replicas_of_the_experiments_with_the_fewest_records_come_first(place):
     a, b = small("a", replicas=3), small("b", replicas=2, max_epochs=10)
     write([a, b])
     assert run("--experiment", "p/a") == 0
     Path("out", a.record_path(2)).unlink()
-    gaps = [(m.resolved.experiment, m.replica, m.rank) for m in missing([a, b], [Path(), Path("out")])]
-    assert gaps == [("b", 0, 0), ("b", 1, 1), ("a", 2, 2)]
-    usual = usual_epochs(present([a, b], [Path(), Path("out")]).epochs)
-    assert usual(b) == 10.0  # all epochs, as `a` took its only one
-    assert usual(experiment("c", WINDOWS, "c.npz", max_epochs=7)) == 7.0
+    gaps = [(one.experiment, replica) for one, replica in missing([a, b], [Path(), Path("out")])]
+    assert gaps == [("b", 0), ("b", 1), ("a", 2)]
+
+
+def test_what_another_process_trains_is_passed_over(place):
+    a, b = small("a"), small("b")
+    write([a, b])
+    with replica_lock(Path("checkpoints", a.id, f"0-{a.config_hash}.lock"), "p/a replica 0"):
+        assert run() == EXIT_INTERRUPTED
+    assert [records(a), len(records(b))] == [[], 1]
+    assert "1 in training elsewhere" in Path("out/logs/run/quick.log").read_text(encoding="utf-8")
+    assert run() == 0
+    assert records(a)
 
 
 @pytest.mark.parametrize("kind", ["garbage", "folder", "link"])
@@ -253,21 +217,5 @@ def test_a_damaged_record_is_told_and_not_taken_for_one_that_is_done(kind, place
     assert path.is_symlink() == (kind == "link")
     log = Path("out/logs/run/quick.log").read_text(encoding="utf-8")
     assert says in log
-    assert "0 failed, 0 unfinished, 1 left out" in log
+    assert "1 left out" in log
     assert log.count("left out: ") == 1
-
-
-def test_train_takes_a_record_that_a_run_has_left(place):
-    one = small("a")
-    write([one])
-    assert run() == 0
-    found = Path("out", one.record_path(0))
-    written = found.read_bytes()
-    arguments = ["train", "p/a", "--replica", "0", "--config", one.config_path(), "--corpus", "corpora/c.npz"]
-    assert cli.main([*arguments, "--found", "out"]) == 0
-    assert Path(one.record_path(0)).read_bytes() == written
-    assert not found.exists()
-    assert not list(Path("checkpoints").rglob("*.ckpt"))
-    write([replace(one, engine="stacked")])
-    assert cli.main([*arguments, "--output", "other.json"]) == 0
-    assert read_record(Path("other.json"), one)["run"]["engine"] == "stacked"

@@ -8,8 +8,8 @@ import math
 import pytest
 import torch
 from engine_helpers import same_bits
+from experiment_helpers import SENTENCES
 from protocol_helpers import finish, goes_on, states_of, values
-from stacked_helpers import SENTENCES
 
 from reprise.catalogue.spec import DatasetSpec
 from reprise.data import prepare_corpus
@@ -36,7 +36,7 @@ def corpus(tmp_path_factory):
     return folder / "c.npz"
 
 
-@pytest.mark.parametrize("engine", ["reference", "hand", "auto"])
+@pytest.mark.parametrize("engine", ["reference", "auto"])
 def test_sentence_training_beats_the_unigram(corpus, engine):
     training = SubsequenceSGD(config(max_epochs=6), 0, corpus, engine, CPU)
     outcome = finish(training)
@@ -79,7 +79,7 @@ def test_schedule_halves_below_the_ratio_and_stops_after_patience(corpus, monkey
 
 def test_rnnlm_schedule_halves_from_the_first_failure_and_undoes_epochs_that_made_it_worse(corpus, monkeypatch):
     entropies = iter([5.0, 4.5, 4.49, 4.6, 4.3, 4.295, 1.0])
-    training = SubsequenceSGD(config(max_epochs=60, schedule="rnnlm", patience=3), 0, corpus, "hand", CPU)
+    training = SubsequenceSGD(config(max_epochs=60, schedule="rnnlm", patience=3), 0, corpus, "auto", CPU)
     ends = []
 
     def evaluate(data):
@@ -103,7 +103,7 @@ def test_rnnlm_schedule_halves_from_the_first_failure_and_undoes_epochs_that_mad
 
 def test_undone_epoch_goes_back_to_the_parameters_before_it_also_after_a_resume(corpus, monkeypatch):
     def run(stop):
-        training = SubsequenceSGD(config(max_epochs=3, schedule="rnnlm"), 0, corpus, "hand", CPU)
+        training = SubsequenceSGD(config(max_epochs=3, schedule="rnnlm"), 0, corpus, "auto", CPU)
         entropies = iter([5.0, 5.5, 5.4])
 
         def patch(training):
@@ -121,7 +121,7 @@ def test_undone_epoch_goes_back_to_the_parameters_before_it_also_after_a_resume(
             after.append(training.kernel.export())
             if training.epoch == stop:
                 state, stop = copy.deepcopy(training.state()), None
-                training = SubsequenceSGD(config(max_epochs=3, schedule="rnnlm"), 0, corpus, "hand", CPU)
+                training = SubsequenceSGD(config(max_epochs=3, schedule="rnnlm"), 0, corpus, "auto", CPU)
                 patch(training)
                 training.restore(state)
         return after

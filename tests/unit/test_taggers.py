@@ -14,8 +14,7 @@ from reprise.errors import UserError
 from reprise.records.resolved import Resolved
 from reprise.training.loop import Job, run_job
 from reprise.training.protocol import Diverged
-from reprise.training.protocols.sentence_batches import batch_of, in_order_of_length, shuffled
-from reprise.training.protocols.tagging import SentenceLabels, Tagging
+from reprise.training.protocols.tagging import SentenceLabels, Tagging, batch_of, in_order_of_length, shuffled
 
 CPU = torch.device("cpu")
 NETWORK = {"embedding_size": 16, "hidden_size": 16, "layers": 1, "directions": "both", "lower_layer": "both"}

@@ -9,7 +9,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-from stacked_helpers import SENTENCES, WINDOWS, experiment, make_corpus
+from experiment_helpers import SENTENCES, WINDOWS, experiment, make_corpus
 
 from reprise.cli import main
 from reprise.errors import EXIT_FAILED, EXIT_USAGE, UserError, report_memory
@@ -80,13 +80,11 @@ def test_a_record_that_cannot_be_read_is_not_called_damaged(why, resolved, capsy
 def test_the_record_of_another_replica_is_not_taken_for_this_one(resolved, capsys):
     assert train(0) == 0
     content = Path(resolved.record_path(0)).read_bytes()
-    for folder, more in ((Path("found"), ["--found", "found"]), (Path(), [])):
-        path = folder / resolved.record_path(1)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-        assert train(1, *more) == EXIT_USAGE
-        assert capsys.readouterr().err.startswith(f"reprise: error: {path}: key replica: the record is of replica 0, ")
-        assert path.read_bytes() == content
+    path = Path(resolved.record_path(1))
+    path.write_bytes(content)
+    assert train(1) == EXIT_USAGE
+    assert capsys.readouterr().err.startswith(f"reprise: error: {path}: key replica: the record is of replica 0, ")
+    assert path.read_bytes() == content
 
 
 def test_a_replica_that_the_tier_has_not_is_told(resolved, capsys):
@@ -97,25 +95,17 @@ def test_a_replica_that_the_tier_has_not_is_told(resolved, capsys):
 
 
 def test_another_configuration_than_was_planned_is_not_trained(resolved, capsys):
-    """Nor is its record taken from where a stack left it."""
-    left = Path("found") / resolved.record_path(0)
-    assert train(0, "--output", str(left)) == 0
-    written = left.read_bytes()
-    capsys.readouterr()
     planned = "0123456789ab"
-    for more in ((), ("--found", "found")):
-        assert train(0, "--output", f"0-{planned}.json", "--hash", planned, *more) == EXIT_USAGE
-        assert capsys.readouterr().err == (
-            f"reprise: error: resolved.json: the hash of digits/count is {resolved.config_hash}, not {planned}: "
-            "the configuration was changed while the pipeline ran; run it again\n"
-        )
+    assert train(0, "--output", f"0-{planned}.json", "--hash", planned) == EXIT_USAGE
+    assert capsys.readouterr().err == (
+        f"reprise: error: resolved.json: the hash of digits/count is {resolved.config_hash}, not {planned}: "
+        "the configuration was changed while the pipeline ran; run it again\n"
+    )
     assert not Path(f"0-{planned}.json").exists()
-    assert left.read_bytes() == written
-    assert train(0, "--hash", resolved.config_hash, "--found", "found") == 0
-    assert Path(resolved.record_path(0)).read_bytes() == written
+    assert train(0, "--hash", resolved.config_hash) == 0
 
 
-@pytest.mark.parametrize("engine", ["auto", "stacked"])
+@pytest.mark.parametrize("engine", ["auto", "reference"])
 @pytest.mark.parametrize("base", [SENTENCES, WINDOWS], ids=["r-rntn", "gru-lm"])
 def test_what_a_model_cannot_be_for_this_corpus_is_one_line_and_leaves_no_record(
     base, engine, tmp_path, monkeypatch, capsys
@@ -134,14 +124,13 @@ def test_what_a_model_cannot_be_for_this_corpus_is_one_line_and_leaves_no_record
     assert not Path(one.record_path(0)).exists()
 
 
-@pytest.mark.parametrize("engine", ["reference", "stacked"])
 @pytest.mark.parametrize("base", [SENTENCES, WINDOWS], ids=["r-rntn", "gru-lm"])
-def test_what_no_memory_can_hold_is_one_line_and_leaves_no_record(base, engine, tmp_path, monkeypatch, capsys):
+def test_what_no_memory_can_hold_is_one_line_and_leaves_no_record(base, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     one = experiment("wide", base, make_corpus(tmp_path).relative_to(tmp_path), hidden_size=2**31 - 1)
     Path("resolved.json").write_text(one.to_json(), encoding="utf-8")
     command = ["train", "p/wide", "--config", "resolved.json", "--replica", "0", "--device", "cpu"]
-    assert main([*command, "--engine", engine]) == EXIT_USAGE
+    assert main(command) == EXIT_USAGE
     err = capsys.readouterr().err
     assert "Traceback" not in err
     assert (

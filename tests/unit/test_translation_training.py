@@ -19,8 +19,7 @@ from reprise.evidence.bleu import bleu
 from reprise.records.resolved import Resolved
 from reprise.training.loop import Job, run_job
 from reprise.training.protocol import Diverged
-from reprise.training.protocols.pair_batches import Pairs
-from reprise.training.protocols.translation import Translation
+from reprise.training.protocols.translation import Pairs, Translation
 
 CPU = torch.device("cpu")
 MODEL = {

@@ -78,7 +78,7 @@ def test_engines_learn_the_same(corpus):
 @pytest.mark.parametrize("engine", ["auto", "hand", "reference"])
 @pytest.mark.parametrize("scheme", ["sliding", "streams"])
 def test_training_goes_on_from_its_state_to_the_same_bits(corpus, engine, scheme, monkeypatch):
-    monkeypatch.setattr(Windows, "batches", 7)
+    monkeypatch.setattr(Windows, "batches_at_once", 7)
     monkeypatch.setattr(windows, "READING", 64)
     made = config(scheme=scheme, max_epochs=2, batch_size=100)
     whole = Windows(made, 2, corpus, engine, CPU)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 from gate import normal, pinned
-from project import PYTHON, ROOT, TOY, Project, read_record
+from project import PYTHON, ROOT, TOY, Project
 
 from reprise.cli.schemas import schemas
 from reprise.config.strict_yaml import load_yaml
@@ -100,24 +100,6 @@ def test_training_needs_its_environment_alone(gated: Project) -> None:
     assert len(gated.records()) == len(names)
 
 
-def test_a_stack_needs_the_environment_of_training_alone(gated: Project) -> None:
-    """The command of the rule `train_stack`, and that of `train` which takes a record from what it left."""
-    name, found = "words/s-rnn-4", "build/stacks"
-    gated.edit("config/config.yaml", "engine: auto", "engine: stacked")
-    assert gated.reprise("resolve", "--tier", "quick").returncode == 0
-    for record in gated.records(f"{name}/*.json"):
-        record.unlink()
-    stack = ("--experiment", name, "--resolved", "--device", "cpu", "--one-gpu", "--output", found)
-    within(gated, "train", "run", "--tier", "quick", *stack)
-    left = sorted((gated.root / found).rglob("*.json"))
-    assert [read_record(path)["run"]["engine"] for path in left] == ["stacked", "stacked"]
-    for path in left:
-        record = str(path.relative_to(gated.root / found))
-        config = ("--config", f"results/quick/config/{name}.json", "--replica", path.name.partition("-")[0])
-        within(gated, "train", "train", name, *config, "--found", found, "--output", record)
-        assert read_record(gated.root / record)["run"]["engine"] == "stacked"
-
-
 def test_data_need_their_environment_alone(gated: Project) -> None:
     shutil.rmtree(gated.root / "data")
     within(gated, "data", "prepare", "words/s-rnn-4", "--tier", "quick")
@@ -179,7 +161,6 @@ def test_every_rule_says_what_it_needs() -> None:
         "fetch",
         "prepare",
         "train",
-        "train_stack",
         "collect",
         "claims",
         "figure",

@@ -142,8 +142,6 @@ def resources_of(kind):
         minutes, mem_mb, gpus = stated.runtime, stated.mem_mb, 0
         if kind == "train":
             minutes, mem_mb = limits_of(resolved(wildcards).id)
-            if stack_of(wildcards):
-                minutes = min(minutes, MINUTES_TO_MOVE)
             gpus = gpus_of(wildcards)
         return attempted(attempt, minutes, mem_mb, gpus)
 

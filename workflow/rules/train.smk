@@ -4,7 +4,6 @@
 rule train:
     input:
         corpus=corpus_of,
-        stack=lambda wildcards: unless_trained(wildcards, stack_of(wildcards)),
     output:
         f"{RESULTS}/runs/{{paper}}/{{experiment}}/{{replica}}-{{config_hash}}.json",
     log:
@@ -25,10 +24,9 @@ rule train:
             f"--corpus {input.corpus}" if input.corpus else ""
         ),
         device=device_of,
-        found=found_of,
     message:
         "training {wildcards.paper}/{wildcards.experiment}, replica {wildcards.replica}"
     shell:
         "PYTHONPATH=src REPRISE_WARM=1 python -m reprise train {wildcards.paper}/{wildcards.experiment} "
         "--replica {wildcards.replica} --config {params.config} --hash {wildcards.config_hash} {params.corpus} "
-        "--threads {threads} {params.device} {params.found} --output {output} > {log} 2>&1"
+        "--threads {threads} {params.device} --output {output} > {log} 2>&1"

@@ -17,8 +17,7 @@ class Bench:
     which returns the task and facts about it, and `expected(task)`, the loss and the norms of the updates that every
     implementation has to show on the task's first `block` pieces. `tasks` has `read_task(folder)` and imports numpy
     alone. `implementations` names what is timed, "module:function" of a task; `ours` is the one that the others are
-    set against. A module with functions `measure` and `show` of its own is timed and shown by them: nothing is asked of
-    it then but WORKLOADS and GOALS. Such a `measure` also takes `minutes` for all and `save`, for results so far.
+    set against.
     """
 
     module: str
@@ -33,7 +32,6 @@ BENCHES = {
         "reprise.bench.task",
         {
             "fused": "reprise.bench.engines:fused",
-            "hand": "reprise.bench.engines:hand",
             "eager": "reprise.bench.peers:eager",
             "eager-sparse": "reprise.bench.peers:eager_sparse",
             "compile": "reprise.bench.peers:Compiled",
@@ -70,7 +68,6 @@ BENCHES = {
         "reprise.bench.gso_task",
         {
             "fused": "reprise.bench.gso_engines:fused",
-            "packed": "reprise.bench.gso_engines:packed",
             "epoch": "reprise.bench.gso_engines:Epochs",
             "eager": "reprise.bench.gso_peers:Eager",
             "eager-indexing": "reprise.bench.gso_peers:EagerIndexing",
@@ -79,23 +76,5 @@ BENCHES = {
             "jax": "reprise.bench.gso_jax:Scan",
         },
         ours="fused",
-    ),
-    "gpu": Bench(
-        "reprise.bench.gpu",
-        "",
-        {
-            "eager": "reprise.bench.gpu_implementations:make",
-            "called-1": "reprise.bench.gpu_implementations:make",
-            "called-4": "reprise.bench.gpu_implementations:make",
-            "graph-1": "reprise.bench.gpu_implementations:make",
-            "graph-5": "reprise.bench.gpu_implementations:make",
-            "graph-5x1": "reprise.bench.gpu_implementations:make",
-            "graph-8": "reprise.bench.gpu_implementations:make",
-            "graph-32": "reprise.bench.gpu_implementations:make",
-            "graph-4x8": "reprise.bench.gpu_implementations:make",
-            "graph-sweep": "reprise.bench.gpu_implementations:make",
-            "library": "reprise.bench.gpu_implementations:make",
-        },
-        ours="graph-32",
     ),
 }

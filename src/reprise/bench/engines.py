@@ -52,7 +52,3 @@ def build_model(workload: Workload) -> nn.Module:
 
 def fused(task: Task) -> Engine:
     return Engine(task, "fused")
-
-
-def hand(task: Task) -> Engine:
-    return Engine(task, "hand")

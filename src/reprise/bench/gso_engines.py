@@ -104,7 +104,3 @@ def _protocol(w: Workload) -> dict:
 
 def fused(task: Task) -> Engine:
     return Engine(task, "fused")
-
-
-def packed(task: Task) -> Engine:
-    return Engine(task, "packed")

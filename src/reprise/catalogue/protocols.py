@@ -161,7 +161,7 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
             "scheme": ("sliding", "streams"),
             "window": COUNT,
             "batch_size": COUNT,
-            "optimiser": ("rmsprop",),
+            "optimiser": ("rmsprop", "rmsprop-epsilon-inside"),
             "learning_rate": POSITIVE,
             "rho": SHARE,
             "epsilon": NOT_NEGATIVE,

@@ -18,7 +18,7 @@ from typing import Any
 from reprise.bench import BENCHES
 from reprise.errors import EXIT_FAILED, UserError, known
 from reprise.refusals import output_file
-from reprise.training.stack_environment import prepare_environment
+from reprise.training.devices import prepare_environment
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,11 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=900.0,
         help="for all repetitions together (default 900); checks and compilation come on top",
     )
-    parser.add_argument(
-        "--minutes",
-        type=float,
-        help="gpu alone: what does not fit into so many, all included, is left out; --json FILE grows row by row",
-    )
 
 
 def run(given: argparse.Namespace) -> int:
@@ -48,8 +43,6 @@ def run(given: argparse.Namespace) -> int:
         raise UserError(f"no benchmark '{given.name}'; {known(given.name, BENCHES)}")
     if not given.budget > 0:
         raise UserError(f"--budget {given.budget:g}: give a number of seconds above 0")
-    if given.minutes is not None and not given.minutes > 0:
-        raise UserError(f"--minutes {given.minutes:g}: give a number above 0, or leave it away")
     prepare_environment()
     from rich.console import Console
 
@@ -60,21 +53,16 @@ def run(given: argparse.Namespace) -> int:
     entry = BENCHES[given.name]
     bench = import_module(entry.module)
     selected = select(bench.WORKLOADS, entry.implementations, given.only)
-    measure, limits = getattr(bench, "measure", None), {}
-    if measure is None and given.minutes is not None:
-        raise UserError(f"--minutes: {given.name} has no such limit; give --budget instead")
-    if measure is not None:
-        limits = {"minutes": given.minutes} | ({"save": partial(write_json, given.json)} if given.json else {})
     # An exception, so that processes and their folder of weights are cleared away.
     before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         say = partial(print, file=sys.stderr, flush=True)
-        result = (measure or run_bench)(given.name, bench, selected, given.budget, say, **limits)
+        result = run_bench(given.name, bench, selected, given.budget, say)
     finally:
         signal.signal(signal.SIGTERM, before)
     console = Console()
     # First: what was measured for so long is not lost where it cannot be written.
-    getattr(bench, "show", show)(result, Console(width=max(console.width, 120)), entry.ours)
+    show(result, Console(width=max(console.width, 120)), entry.ours)
     if given.json:
         write_json(given.json, result)
     wrong = any((row["note"] or "").startswith(WRONG) for row in result["rows"])

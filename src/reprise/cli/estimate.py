@@ -3,7 +3,7 @@
 Experiments with finished replicas take as long as those did, and so do their variants, or as those of another tier did
 for each of their epochs or steps; the others are measured for a few seconds each, once (kept in build/estimates.json),
 as far as their corpora are prepared. Where they are not, what finished replicas took on another processor stands in,
-and is called so. What a GPU would take is modelled, not measured.
+and is called so.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from reprise.cli.common import add_tier, not_in_tier, project_and_experiments
 from reprise.config.resolve import other_tiers
 from reprise.errors import UserError
 from reprise.estimate.calibration import calibration
-from reprise.estimate.estimates import MODEL, Estimate, estimates, hours, summary
-from reprise.estimate.gpu_model import GPUS
+from reprise.estimate.estimates import Estimate, estimates, hours, summary
 from reprise.records.resolved import Resolved
 
 
@@ -24,7 +23,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tier(parser)
     parser.add_argument("name", nargs="*", help="<paper> or <paper>/<experiment>; default: all of the tier")
     parser.add_argument("--cores", type=int, default=os.cpu_count() or 1, help="default: those of this machine")
-    parser.add_argument("--gpu", choices=GPUS, help="where stacks train, by a model of their work")
     parser.add_argument("--no-calibration", action="store_true", help="use what is known and measure nothing")
 
 
@@ -42,7 +40,6 @@ def run(given: argparse.Namespace) -> None:
         if name not in names:
             raise not_in_tier(project.config.tier, "paper or experiment", name, names)
     chosen = [e for e in experiments if not given.name or {e.id, e.paper} & set(given.name)]
-    gpu = GPUS[given.gpu] if given.gpu else None
     with Console(stderr=True).status("") as status:
 
         def measured(experiment: Resolved, root: Path) -> tuple[float, float]:
@@ -50,7 +47,7 @@ def run(given: argparse.Namespace) -> None:
             return calibration(experiment, root)
 
         calibrate = None if given.no_calibration else measured
-        found = estimates(chosen, Path(), calibrate, gpu, among=experiments, tiers=other_tiers(project))
+        found = estimates(chosen, Path(), calibrate, among=experiments, tiers=other_tiers(project))
     table = Table()
     for title in ("experiment", "missing"):
         table.add_column(title, no_wrap=True)
@@ -65,12 +62,7 @@ def run(given: argparse.Namespace) -> None:
         Console(width=max(console.width, 130)).print(table)
     groups = {name: [e for e in found if e.experiment.paper == name] for name in dict.fromkeys(e.paper for e in chosen)}
     for title, some in {**groups, "all": found}.items():
-        on_gpu = [e for e in some if e.source == MODEL]
-        line = f"{title}: {summary([e for e in some if e not in on_gpu], given.cores)}"
-        if on_gpu:
-            jobs, seconds = sum(e.missing for e in on_gpu), sum(e.total for e in on_gpu)
-            line += f"; {jobs} more in stacks on one {gpu.title}: {hours(seconds)}, by a model, not measured"
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        console.print(f"{title}: {summary(some, given.cores)}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _row(one: Estimate) -> tuple[str, ...]:

@@ -16,12 +16,10 @@ from pathlib import Path
 from reprise.config.tiers import TIERS
 from reprise.errors import UserError
 from reprise.files import is_there
-from reprise.records.record import read_record, write_record
+from reprise.records.record import read_record
 from reprise.records.resolved import Resolved, read_resolved
 from reprise.refusals import named_file, require_place
-from reprise.training.devices import claim_gpu, gpus_wanted, visible_gpus
-from reprise.training.stack_environment import prepare_environment
-from reprise.training.stack_plan import stack_key
+from reprise.training.devices import claim_gpu, gpus_wanted, prepare_environment, visible_gpus
 
 _MOST_THREADS = 1024
 """More than any machine has cores; torch takes no number of any size."""
@@ -39,9 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine", help="auto, reference or another engine of the model; default: the configured one")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), help="default: the configured one")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads (default 1: a job a core is faster)")
-    parser.add_argument(
-        "--found", type=Path, metavar="FOLDER", help="move the record from where `run --output FOLDER` left it"
-    )
     parser.add_argument("--wait", action="store_true", help="wait for another process that trains this replica")
 
 
@@ -70,12 +65,6 @@ def run(given: argparse.Namespace) -> int | None:
         has = f"replicas 0 to {resolved.replicas - 1}" if resolved.replicas > 1 else "replica 0 alone"
         print(f"note: the tier {resolved.tier} has {has}; this record is not collected", file=sys.stderr)
     output = given.output or Path(resolved.record_path(given.replica))
-    there = given.found / resolved.record_path(given.replica) if given.found else None
-    if there is not None and is_there(there):
-        write_record(output, read_record(there, resolved, given.replica))
-        there.unlink()  # so that whoever removes the record later has it trained again
-        print(f"{output}: moved from {given.found}")
-        return None
     if is_there(output):
         read_record(output, resolved, given.replica)
         print(f"{output}: already there; nothing to train (--output FILE trains it again)")
@@ -97,24 +86,14 @@ def run(given: argparse.Namespace) -> int | None:
         replica=given.replica,
         output=output,
         corpus=corpus,
-        engine=given.engine or _engine(resolved),
+        engine=given.engine or resolved.engine,
         device=device,
         wait=given.wait,
         threads=given.threads,
     )
-    if job.engine == "stacked":
-        from reprise.training.stack_alone import train_alone
-
-        train_alone(job)
-    else:
-        run_job(job)
+    run_job(job)
     print(f"{output}: done")
     return None
-
-
-def _engine(resolved: Resolved) -> str:
-    """The configured one; where that is a stack, only what can be stacked has it."""
-    return "auto" if resolved.engine == "stacked" and stack_key(resolved) is None else resolved.engine
 
 
 def _resolved(given: argparse.Namespace) -> Resolved:

@@ -19,7 +19,7 @@ from reprise.errors import UserError, known
 from reprise.options import Options, check_option, check_options
 
 SECTIONS = ("model", "data", "training")
-PRECISIONS = ("float32", "float64", "tf32")
+PRECISIONS = ("float32", "float64")
 _MODELS = "MODELS of src/reprise/catalogue/models.py"
 _PROTOCOLS = "PROTOCOLS of src/reprise/catalogue/protocols.py"
 Takes = Mapping[str, tuple[Options, str]]

@@ -16,10 +16,8 @@ from typing import Any
 from reprise.errors import UserError
 from reprise.estimate.calibration import read_cache, write_cache
 from reprise.estimate.finished import on_cpu, ran_here, records_of
-from reprise.estimate.gpu_model import Gpu, seconds_of_stack
 from reprise.estimate.other_tiers import by_id, paced
 from reprise.records.resolved import Resolved
-from reprise.training.stack_plan import stack_key
 
 _SLACK = 3.0
 """Of a time limit: a node may be slower than this machine, or busy."""
@@ -32,7 +30,7 @@ _AROUND = 400.0
 _LEAST_MEMORY = 1000
 """MiB of the smallest memory limit."""
 
-RECORDS, CALIBRATION, MODEL = "finished replicas", "calibration", "a model of the GPU, not measured"
+RECORDS, CALIBRATION = "finished replicas", "calibration"
 OF_ITS_EXPERIMENT = "of its experiment"
 OF_ANOTHER_TIER = "of another tier, by what they trained"
 ELSEWHERE = "on another processor"
@@ -65,11 +63,10 @@ def estimates(
     experiments: Iterable[Resolved],
     root: Path = Path(),
     calibrate: Callable[[Resolved, Path], tuple[float, float]] | None = None,
-    gpu: Gpu | None = None,
     among: Iterable[Resolved] = (),
     tiers: Iterable[Resolved] = (),
 ) -> list[Estimate]:
-    """An estimate an experiment, in their order; with `gpu` what trains in stacks does so there, by a model.
+    """An estimate an experiment, in their order.
 
     Where no replica of an experiment is finished on this kind of processor, those of the experiment that it is a
     variant of stand for it, then those of another tier that trains the same, by the epoch or step. Where there are none
@@ -91,9 +88,7 @@ def estimates(
         missing = experiment.replicas - len(records[experiment.id])
         like = every.get(f"{experiment.paper}/{experiment.base}", experiment)
         own, others = here[experiment.id], here[like.id]
-        if gpu and missing and stack_key(experiment):
-            found.append(_modelled(experiment, missing, shares.get(_kind(experiment), 1.0), gpu, root))
-        elif experiment.is_check:
+        if experiment.is_check:
             found.append(Estimate(experiment, missing, 0.0, "a check: seconds"))
         elif own:
             found.append(Estimate(experiment, missing, statistics.fmean(own), RECORDS))
@@ -112,15 +107,6 @@ def estimates(
                 one = _elsewhere(one, there) if there else _elsewhere(one, [s for s, _ in paces], f"{OF_ANOTHER_TIER} ")
             found.append(one)
     return found
-
-
-def _modelled(experiment: Resolved, missing: int, share: float, gpu: Gpu, root: Path) -> Estimate:
-    options = experiment.config["training"]["options"]
-    count = share * options["max_epochs"] if "max_epochs" in options else options["steps"]
-    seconds = seconds_of_stack(experiment, missing, count, gpu, root)
-    if seconds is None:
-        return Estimate(experiment, missing, None, f"not prepared: reprise prepare {experiment.id}")
-    return Estimate(experiment, missing, seconds / missing, MODEL)
 
 
 def _calibrated(
@@ -194,8 +180,8 @@ def time_limit(experiment: Resolved, otherwise: int, root: Path = Path(), like: 
 def memory_limit(experiment: Resolved, otherwise: int, root: Path = Path(), like: Resolved | None = None) -> int:
     """MiB to ask for a replica: from the largest peak of its experiment's finished replicas, on whatever processor.
 
-    Where there are none, from those of `like`, the experiment that it is a variant of; else `otherwise`. What trained
-    in a stack does not count: its peak is of all that the stack held.
+    Where there are none, from those of `like`, the experiment that it is a variant of; else `otherwise`. Replicas that
+    trained together do not count: their peak is of all of them.
     """
     try:
         for source in (experiment, like):

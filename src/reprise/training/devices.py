@@ -13,10 +13,14 @@ from pathlib import Path
 
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.records.resolved import Resolved
-from reprise.training.stack_plan import trains_in_stack
 
 DRIVER = Path("/proc/driver/nvidia/gpus")
 DEVICE_FILES = Path("/dev")
+
+
+def prepare_environment() -> None:
+    """To be called before torch is imported: without it cuBLAS gives sums in an order that changes from run to run."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
 
 def processor() -> str:
@@ -33,10 +37,9 @@ def processor() -> str:
 def gpus_wanted(experiment: Resolved, visible: int) -> int:
     """GPUs that a job of the experiment asks for: 1 where one is visible, allowed and of use to its protocol.
 
-    Nothing else asks for one, so that a GPU never makes jobs wait for each other that run on the CPU. A replica of a
-    stack does not: the stack's job does.
+    Nothing else asks for one, so that a GPU never makes jobs wait for each other that run on the CPU.
     """
-    if not visible or experiment.device == "cpu" or experiment.is_check or trains_in_stack(experiment, visible):
+    if not visible or experiment.device == "cpu" or experiment.is_check:
         return 0
     return int(PROTOCOLS[experiment.config["training"]["protocol"]].gpu)
 

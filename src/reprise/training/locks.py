@@ -15,11 +15,15 @@ from reprise.errors import Interrupted
 _LONGEST = 512
 
 
+class Held(Interrupted):
+    """Another process trains the replica."""
+
+
 @contextlib.contextmanager
 def replica_lock(path: Path, what: str, wait: bool = False) -> Iterator[None]:
     """Holds the lock file at `path` while the body runs; its content is "<pid> <host>" of the process that does.
 
-    Raises `Interrupted` (exit status 75), naming the holder, where another process trains `what`; with `wait` it waits
+    Raises `Held` (exit status 75), naming the holder, where another process trains `what`; with `wait` it waits
     instead. The file stays: removing it would let two processes lock two files of one name.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -31,7 +35,7 @@ def replica_lock(path: Path, what: str, wait: bool = False) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if not wait:
-                    raise Interrupted(
+                    raise Held(
                         f"{what} is being trained by process {_holder(handle)}; wait for it, stop it, or pass --wait"
                     ) from None
                 time.sleep(0.5)

@@ -21,11 +21,11 @@ from reprise.files import is_there
 from reprise.records.record import Outcome, make_record, read_record, write_record
 from reprise.records.resolved import Resolved
 from reprise.training.checkpoint import CheckpointFile
+from reprise.training.devices import prepare_environment
 from reprise.training.locks import replica_lock
 from reprise.training.progress import TrainingProgress
 from reprise.training.protocol import Diverged, Training, build_training
 from reprise.training.run_facts import run_facts
-from reprise.training.stack_environment import prepare_environment
 
 CHECKPOINTS = Path("checkpoints")
 SAVE_SECONDS = "REPRISE_SAVE_SECONDS"
@@ -49,7 +49,7 @@ class Job:
     wait: bool = False
     threads: int = 1
     root: Path = Path()
-    watch: Callable[[float, float | None], str] | None = None  # units done and all; why to stop now, or ""
+    watch: Callable[[], str] | None = None  # why to stop now, or ""
     stopped: Callable[[], str] | None = None  # the reader of a `stop_signal` around several jobs
 
     @property
@@ -113,7 +113,7 @@ def _train(job: Job) -> dict[str, Any]:
             while not training.finished:
                 note = training.advance()
                 progress.update(training.done, note)
-                reason = stopped() or (job.watch(training.done, training.total) if job.watch else "")
+                reason = stopped() or (job.watch() if job.watch else "")
                 if reason and not training.finished:
                     clock.save()
                     raise Interrupted(

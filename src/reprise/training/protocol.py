@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 
 from reprise.catalogue.models import ModelRefused
@@ -19,6 +20,7 @@ from reprise.records.resolved import Resolved
 from reprise.registered import load
 
 _SPLITS = ("train", "valid", "test")
+"""Also, as 0, 1 and 2, the parts of a fold in a corpus's `extra["part"]` (folds, lines)."""
 
 
 class Diverged(Exception):
@@ -96,6 +98,25 @@ def load_sentences(path: Path | None, protocol: str) -> Corpus:
     return corpus
 
 
+def parts_of_fold(corpus: Corpus, fold: int, path: Path, protocol: str) -> dict[str, np.ndarray]:
+    """Numbers of the lines of each part, by name: which a replica trains on, which choose its epoch, which test it.
+
+    UserError where the corpus, which lies at `path` and which the `protocol` reads, has no such fold, or a part has no
+    token to predict.
+    """
+    folds = corpus.extra.get("part")
+    if folds is None:
+        raise UserError(f"{path}: this corpus has no folds; the protocol {protocol} needs them")
+    if fold >= len(folds):
+        raise UserError(f"replica {fold}: {path} has {len(folds)} folds, one a replica; ask for fewer replicas")
+    parts = {name: np.flatnonzero(folds[fold] == number) for number, name in enumerate(_SPLITS)}
+    lengths = np.diff(corpus.splits["lines"].offsets)
+    for name, lines in parts.items():
+        if not (lengths[lines] > 1).any():
+            raise UserError(f"{path}: the {name} lines of fold {fold} have nothing to predict; use more lines")
+    return parts
+
+
 def generator_for(seed: int, stream: str) -> torch.Generator:
     """A CPU generator for one purpose ("weights", "data", …) of one replica; streams do not touch one another."""
     digest = hashlib.sha256(f"{seed}/{stream}".encode()).digest()
@@ -103,10 +124,9 @@ def generator_for(seed: int, stream: str) -> torch.Generator:
 
 
 def dtype_of(config: dict[str, Any]) -> torch.dtype:
-    """The tensors' type; UserError for a precision that only a GPU's stacked engine has, or nobody."""
+    """The tensors' type; UserError for a precision that is not known."""
     known = {"float32": torch.float32, "float64": torch.float64}
     precision = config["precision"]
     if precision not in known:
-        remedy = f"write one of {', '.join(known)} (tf32: `reprise run` on a GPU)"
-        raise UserError(f"precision: {precision!r} is not what this engine computes in; {remedy}")
+        raise UserError(f"precision: {precision!r} is not known; write one of {', '.join(known)}")
     return known[precision]

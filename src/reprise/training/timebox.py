@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import errno
+import os
 import sys
 import time
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from reprise.errors import Interrupted, UserError
+from reprise.files import is_there
+from reprise.records.record import read_record
 from reprise.records.resolved import Resolved
 from reprise.refusals import left_out
+from reprise.training.locks import Held
 from reprise.training.loop import Job, run_job, stop_signal
 
-_PROBE_SECONDS = 5.0
-_RESERVE_SECONDS = 3.0  # for a save
+_RESERVE_SECONDS = 3.0
+"""Kept of the time for the last save."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -26,6 +29,11 @@ class TimeBox:
 
     def __init__(self, minutes: float | None) -> None:
         self.end = float("inf") if minutes is None else time.monotonic() + 60 * minutes
+
+    @property
+    def over(self) -> bool:
+        """Whether no more than the time for a save is left."""
+        return self.left() < _RESERVE_SECONDS
 
     def left(self) -> float:
         """Seconds."""
@@ -46,95 +54,80 @@ class Log:
             file.write(stamped + "\n")
 
 
-class Watch:
-    """Stops a replica at the end of the time, or once it is seen not to fit into the `lease` while `others` wait."""
+def missing(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[tuple[Resolved, int]]:
+    """Experiments and replicas without a record under any of `roots`, the most valuable first.
 
-    def __init__(
-        self, left: Callable[[], float], lease: Callable[[], float], usual: float | None, others: bool
-    ) -> None:
-        self.left, self.lease, self.usual, self.others = left, lease, usual, others
-        self.reason = ""
-        self.since: tuple[float, float] | None = None
-
-    def __call__(self, done: float, total: float | None) -> str:
-        now = time.monotonic()
-        goal = self.usual or total
-        if self.left() < _RESERVE_SECONDS:
-            self.reason = "the end of its time"
-        elif self.since is None:
-            self.since = now, done
-        elif self.others and goal and now - self.since[0] >= _PROBE_SECONDS and done > self.since[1]:
-            seconds = (goal - done) * (now - self.since[0]) / (done - self.since[1])
-            if seconds > (available := self.lease()):
-                self.reason = f"want of time (it would take {seconds:.0f} s of {available:.0f} s)"
-        return self.reason
-
-
-class SoloRunner:
-    """Trains the jobs of all groups one after another, each on its own engine.
-
-    `left`, `usual`, `lease`, `failed` and `unfinished` are as in `StackRunner`.
+    A replica is worth more, the fewer its experiment has; among equals the order of `experiments` decides.
     """
+    found = []
+    for resolved in experiments:
+        there = [any(is_there(root / path) for root in roots) for path in resolved.record_paths()]
+        gaps = [replica for replica, exists in enumerate(there) if not exists]
+        found += [(sum(there) + i, resolved, replica) for i, replica in enumerate(gaps)]
+    return [(resolved, replica) for _, resolved, replica in sorted(found, key=lambda one: one[0])]
 
-    def __init__(
-        self,
-        groups: Iterable[list[Job]],
-        left: Callable[[], float],
-        usual: Callable[[Resolved], float | None],
-        say: Callable[[str], None],
-        lease: Callable[[], float] | None = None,
-    ) -> None:
-        self.queue = deque((job, False) for group in groups for job in group)
-        self.left, self.usual, self.say = left, usual, say
-        self.lease = lease or left
+
+def damaged(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[str]:
+    """A line for every record under `roots` that is not whole. `OSError` where one cannot be read."""
+    lines = []
+    for resolved in experiments:
+        # Two roots may be one folder, or share the record.
+        paths = {
+            os.path.realpath(root / path): (root / path, replica)
+            for root in roots
+            for replica, path in enumerate(resolved.record_paths())
+            if is_there(root / path)
+        }
+        for path, replica in paths.values():
+            try:
+                read_record(path, resolved, replica)
+            except UserError as error:
+                if is_there(path):  # else another process has just moved it
+                    lines.append(str(error))
+    return lines
+
+
+class Runner:
+    """Trains jobs one after another. `failed`, `unfinished` (saved, or not begun) and `held` by other processes."""
+
+    def __init__(self, jobs: Iterable[Job], box: TimeBox, say: Callable[[str], None]) -> None:
+        self.jobs, self.box, self.say = list(jobs), box, say
         self.failed: list[Job] = []
         self.unfinished: list[Job] = []
-        self.too_long: set[tuple[str, ...]] = set()  # kinds of which one did not fit: others are not tried first
+        self.held: list[Job] = []
 
     def run(self) -> None:
         """Raises `Interrupted` where a signal stopped a replica, which is saved."""
         with stop_signal() as stopped:
-            while self.queue:
+            for job in self.jobs:
                 if stopped():
                     raise Interrupted(f"stopped by {stopped()}; the same command goes on from there")
-                job, aside = self.queue.popleft()
                 if job.output.exists():
                     continue
-                if self.left() < _RESERVE_SECONDS:
+                if self.box.over:
                     self.unfinished.append(job)
-                    continue
-                if not aside and _kind(job) in self.too_long:
-                    self.queue.append((job, True))
                 else:
-                    self._one(job, aside, stopped)
+                    self._one(job, stopped)
 
-    def _one(self, job: Job, aside: bool, stopped: Callable[[], str]) -> None:
-        others = not aside and any(not put_off for _, put_off in self.queue)
-        watch = Watch(self.left, self.lease, self.usual(job.resolved), others)
+    def _one(self, job: Job, stopped: Callable[[], str]) -> None:
+        def watch() -> str:
+            return "the end of its time" if self.box.over else ""
+
         self.say(f"{job.title}: begins")
         try:
             record = run_job(replace(job, watch=watch, stopped=stopped))
+        except Held as busy:
+            self.say(str(busy))
+            self.held.append(job)
         except Interrupted as stop:
             if stopped():
                 raise
             self.say(str(stop))
-            if others and watch.reason and self.left() >= _RESERVE_SECONDS:
-                self.too_long.add(_kind(job))
-                self.queue.append((job, True))
-            else:
-                self.unfinished.append(job)
+            self.unfinished.append(job)
         except (UserError, OSError) as error:
             if isinstance(error, OSError) and error.errno in _FULL:
                 raise  # nothing could be saved of the others either
-            self.say(f"{job.title}: left out: {left_out(error, 'mend the access')}")
+            self.say(f"{job.title}: left out: {left_out(error, 'fix the access')}")
             self.failed.append(job)
         else:
             self.say(f"{job.title}: {record['status']}, {record['run']['wall_seconds']:.0f} s")
-
-
-def _kind(job: Job) -> tuple[str, ...]:
-    """Jobs of one kind take about as long."""
-    config = job.resolved.config
-    if job.resolved.is_check:
-        return job.resolved.paper, config["check"]
-    return job.resolved.paper, config["training"]["protocol"], config["data"]["dataset"]

@@ -49,7 +49,7 @@ class LayerwiseEngine:
     """A layer at a time over the whole window: all products but h(t-1)'s are one for all steps, there and back.
 
     Against autograd it keeps the gates alone of what it computed, writes their derivatives where they are needed, and
-    takes products that use the CPU's whole vector width (`kernels/gemm.py`).
+    takes products that use the CPU's whole vector width (`engines/gemm.py`).
     """
 
     name = "layerwise"

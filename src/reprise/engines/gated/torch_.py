@@ -2,7 +2,7 @@
 
 Against autograd on the readable model: no matrix is copied for a word, gradients of matrices and embeddings exist for
 the words of the window alone, weight gradients are one product over all steps, logits become their own derivatives in
-place, and products use the whole vector width (`kernels/gemm.py`).
+place, and products use the whole vector width (`engines/gemm.py`).
 """
 
 from __future__ import annotations

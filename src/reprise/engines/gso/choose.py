@@ -1,4 +1,4 @@
-"""The engines of document 000's networks, batch by batch: in C++, in torch without autograd, and the readable model."""
+"""The engines of document 000's networks, batch by batch: in C++, and the readable model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Protocol
 import numpy as np
 
 from reprise.engines.choice import choose
-from reprise.engines.gso.hand import HandPackedEngine
 from reprise.engines.gso.native import FusedPackedEngine, unfused
 from reprise.engines.gso.packing import PackedBatch
 from reprise.engines.gso.reference import PaddedEngine
@@ -29,14 +28,14 @@ class PackedEngine(Protocol):
         """The loss of every row in nats (rows,), and its most probable symbol (rows,) int32."""
 
 
-ENGINES = {"reference": PaddedEngine, "packed": HandPackedEngine, "fused": FusedPackedEngine}
+ENGINES = {"reference": PaddedEngine, "fused": FusedPackedEngine}
 
 
 def choose_packed_engine(name: str, model: SymbolModel) -> PackedEngine:
-    """The engine called `name` (reference, packed, fused) around `model`.
+    """The engine called `name` (reference, fused) around `model`.
 
-    "auto" is fused; packed where there is no compiler, said on stderr, and in other precisions than float32. Raises
+    "auto" is fused; reference where there is no compiler, said on stderr, and in other precisions than float32. Raises
     UserError for another name, and where fused is asked for and cannot be had.
     """
     known, slower = (GSO, FirstOrder, MultiplicativeIntegration), "2 to 3 times slower"
-    return choose(name, model, ENGINES, "fused", "packed", knows=known, unfit=unfused(model), slower=slower)
+    return choose(name, model, ENGINES, "fused", "reference", knows=known, unfit=unfused(model), slower=slower)

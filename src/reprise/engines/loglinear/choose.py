@@ -24,7 +24,9 @@ class WindowEngine(Protocol):
     name: str
     state: State | None  # h and c of every layer, (B, H) each: readable and assignable
 
-    def train(self, x: Tensor, y: Tensor, *, learning_rate: float, rho: float, epsilon: float) -> float:
+    def train(
+        self, x: Tensor, y: Tensor, *, learning_rate: float, rho: float, epsilon: float, inside: float = 0.0
+    ) -> float:
         """One step of RMSprop on the mean loss of the targets; the summed loss, nats, under the weights before it."""
 
     def evaluate(self, x: Tensor, y: Tensor) -> float:
@@ -49,21 +51,40 @@ class WindowEngine(Protocol):
         """Takes what `optimiser_state` gave."""
 
 
+class _RMSprop(torch.optim.RMSprop):
+    """torch's; with an epsilon inside the root, which torch's lacks, p -= rate g / (sqrt(a + inside) + epsilon)."""
+
+    @torch.no_grad()
+    def step(self, inside: float = 0.0) -> None:
+        if not inside:
+            super().step()
+            return
+        group = self.param_groups[0]
+        for p in group["params"]:
+            state = self.state[p]
+            if not state:
+                state["step"], state["square_avg"] = torch.zeros(()), torch.zeros_like(p)
+            a = state["square_avg"].mul_(group["alpha"]).addcmul_(p.grad, p.grad, value=1 - group["alpha"])
+            p.addcdiv_(p.grad, (a + inside).sqrt_().add_(group["eps"]), value=-group["lr"])
+
+
 class ReferenceEngine(ReadableEngine):
     """The readable model with autograd and torch's RMSprop, which is that of Keras (epsilon beside the root)."""
 
     def __init__(self, model: LogLinearRNN) -> None:
         super().__init__(model)
         self.state: State | None = None
-        self.optimiser = torch.optim.RMSprop(self.model.parameters())
+        self.optimiser = _RMSprop(self.model.parameters())
 
-    def train(self, x: Tensor, y: Tensor, *, learning_rate: float, rho: float, epsilon: float) -> float:
+    def train(
+        self, x: Tensor, y: Tensor, *, learning_rate: float, rho: float, epsilon: float, inside: float = 0.0
+    ) -> float:
         """See `WindowEngine`."""
         self.optimiser.param_groups[0].update(lr=learning_rate, alpha=rho, eps=epsilon)
         self.optimiser.zero_grad()
         loss = self._loss(x, y)
         (loss / y.numel()).backward()
-        self.optimiser.step()
+        self.optimiser.step(inside)
         return loss.item()
 
     @torch.no_grad()

@@ -57,11 +57,13 @@ class HandEngine:
         self.passes, self.linear = passes, linear
 
     @torch.no_grad()
-    def train(self, x: Tensor, y: Tensor, *, learning_rate: float, rho: float, epsilon: float) -> float:
+    def train(
+        self, x: Tensor, y: Tensor, *, learning_rate: float, rho: float, epsilon: float, inside: float = 0.0
+    ) -> float:
         """See `WindowEngine`."""
         h = self._read(x)
         losses = self.output.losses(self._targeted(h, y), y.reshape(-1).contiguous(), 1 / y.numel())
-        self.optimiser.begin(learning_rate, rho, epsilon)
+        self.optimiser.begin(learning_rate, rho, epsilon, inside)
         dh = self.output.backward(self.optimiser)
         self._back(dh.view(h.shape) if y.dim() == 2 else dh)
         return losses.sum().item()

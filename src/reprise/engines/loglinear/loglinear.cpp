@@ -5,14 +5,14 @@
 #include "loglinear_classes.h"
 #include "loglinear_layer.h"
 
-// RMSprop as in Keras, of some numbers: a = rho a + (1 - rho) g^2, p -= rate g / (sqrt(a) + epsilon).
+// RMSprop as in Keras, of some numbers: a = rho a + (1 - rho) g^2, p -= rate g / (sqrt(a + inside) + epsilon).
 struct Rates {
-  float rate, rho, epsilon;
+  float rate, rho, epsilon, inside;
 
   INLINE void update(float* p, float* a, vec g, int n) const {
     const vec mean = load_some(a, n) * rho + g * g * (1.f - rho);
     store_some(a, mean, n);
-    store_some(p, load_some(p, n) - g * rate / (root(mean) + epsilon), n);
+    store_some(p, load_some(p, n) - g * rate / (root(mean + inside) + epsilon), n);
   }
 };
 

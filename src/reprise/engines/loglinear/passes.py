@@ -19,11 +19,12 @@ PIECE = 2_000_000
 
 
 class Rates(NamedTuple):
-    """RMSprop's settings."""
+    """RMSprop's settings; `inside` is an epsilon inside the root, where older versions of Keras have theirs."""
 
     rate: float
     rho: float
     epsilon: float
+    inside: float = 0.0
 
 
 class Passes:
@@ -76,9 +77,10 @@ class Passes:
         return da, losses
 
     def rmsprop(self, p: Tensor, a: Tensor, g: Tensor, rates: Rates) -> None:
-        """a = rho a + (1 - rho) g^2, p -= rate g / (sqrt(a) + epsilon), in place."""
+        """a = rho a + (1 - rho) g^2, p -= rate g / (sqrt(a + inside) + epsilon), in place."""
         a.mul_(rates.rho).addcmul_(g, g, value=1 - rates.rho)
-        p.addcdiv_(g, a.sqrt().add_(rates.epsilon), value=-rates.rate)
+        root = (a + rates.inside).sqrt_() if rates.inside else a.sqrt()
+        p.addcdiv_(g, root.add_(rates.epsilon), value=-rates.rate)
 
     def rmsprop_rows(
         self, p: Tensor, a: Tensor, seen: Tensor, rows: Tensor, g: Tensor, step: int, rates: Rates

@@ -1,6 +1,8 @@
 """RMSprop as in Keras 1, with gradients that exist for some rows of a table alone.
 
-    a = rho a + (1 - rho) g^2        p = p - rate * g / (sqrt(a) + epsilon)
+    a = rho a + (1 - rho) g^2        p = p - rate * g / (sqrt(a + inside) + epsilon)
+
+Until Keras 0.3 the epsilon stood inside the root (inside = 1e-6, epsilon = 0), since Keras 1 beside it (1e-8).
 
 Keras moves every row in every step: where g is 0 the parameter stays and a falls by the factor rho. Here such a row is
 left alone, and when it next has a gradient its a is first multiplied by rho to the power of the steps it has missed.
@@ -19,7 +21,7 @@ from reprise.engines.loglinear.passes import Passes, Rates
 
 
 class RMSprop:
-    """Updates `parameters` in place; those in `tables` by rows. Rate, rho and epsilon are set by `begin`."""
+    """Updates `parameters` in place; those in `tables` by rows. `begin` sets the rates."""
 
     def __init__(self, parameters: Mapping[str, Tensor], tables: set[str], passes: Passes) -> None:
         self.parameters, self.passes = parameters, passes
@@ -27,10 +29,10 @@ class RMSprop:
         self.seen = {name: torch.zeros(len(parameters[name]), dtype=torch.int64) for name in sorted(tables)}
         self.step = 0
 
-    def begin(self, rate: float, rho: float, epsilon: float) -> None:
+    def begin(self, rate: float, rho: float, epsilon: float, inside: float = 0.0) -> None:
         """Begins the next step."""
         self.step += 1
-        self.rates = Rates(rate, rho, epsilon)
+        self.rates = Rates(rate, rho, epsilon, inside)
 
     def dense(self, name: str, gradient: Tensor) -> None:
         """Updates a parameter by its gradient."""

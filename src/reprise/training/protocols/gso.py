@@ -6,40 +6,68 @@ from __future__ import annotations
 
 import copy
 import math
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from reprise import counters
 from reprise.engines.gated_step import clipped
 from reprise.engines.gso.choose import choose_packed_engine
-from reprise.engines.gso.packing import by_length, pack
-from reprise.training.protocol import dtype_of, load_corpus
-from reprise.training.protocols.gso_course import LineCourse, first_model
+from reprise.engines.gso.packing import PackedBatch, by_length, pack
+from reprise.evaluation.line_losses import LineLosses
+from reprise.models.gso_start import initial_model
+from reprise.records.record import Outcome
+from reprise.training.protocol import Diverged, dtype_of, generator_for, load_corpus, parts_of_fold
 
+_ORDER = 3  # stream of the order of the training lines
+_SHOWN = 3
 _EVALUATED_TOGETHER = 64
+_KEPT = ("epoch", "history", "best", "diverged", "part", "next", "loss")
 
 
-class LineEpochs(LineCourse):
-    """The training of one replica; see `LineCourse`. UserError without a corpus, or with one that has no such fold."""
+class LineEpochs:
+    """Replica r trains on fold r and is seeded with r: replicas of two experiments are pairs.
 
-    seconds = 0.5
-    """How long a call works before it returns; nothing that is computed depends on it."""
+    Every epoch reads all training lines in a new random order and is followed by the loss on the validation lines. When
+    the last one is over, or has gone astray, the test lines are read with the parameters of the epoch with the lowest
+    validation loss ("best-valid"). A loss that is not finite ends training: as long as one epoch was finished the best
+    of them counts, and `diverged_epoch` says in which one it happened; else `Diverged` is raised.
+
+    UserError without a corpus, or with one that has no such fold.
+    """
+
+    unit = "epoch"
+    tokens_at_once = 20_000  # a call of `advance`: about a third of a second of the fused engine
 
     def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
         del device  # the engines compute on the CPU
-        super().__init__(config["training"]["options"], seed, load_corpus(corpus), corpus)
-        self.model = first_model(config["model"], len(self.vocabulary), seed).to(dtype_of(config))
+        loaded = load_corpus(corpus)
+        self.options, self.seed = config["training"]["options"], seed
+        self.lines, self.vocabulary = loaded.splits["lines"], loaded.vocabulary
+        self.parts = parts_of_fold(loaded, seed, corpus, "line-epochs")
+        lengths = np.diff(self.lines.offsets)[self.parts["train"]]
+        self.training_tokens = int((lengths - 1).clip(min=0).sum())
+        self.total = self.options["max_epochs"]
+        name, options = config["model"]["name"], config["model"]["options"]
+        model = initial_model(name, options, len(self.vocabulary), generator_for(seed, "weights"))
+        self.model = model.to(dtype_of(config))
         self.parameters = sum(p.numel() for p in self.model.parameters())
         self.kernel = choose_packed_engine(engine, self.model)
         self.engine = self.kernel.name
-        self.optimiser = torch.optim.Adam(self.model.parameters(), lr=self.learning_rate, fused=True)
-        self.next = 0  # the batch of the part that is read that comes next
-        self.part = "train"
+        self.optimiser = torch.optim.Adam(self.model.parameters(), lr=self.options["learning_rate"], fused=True)
+        self.epoch = 0
+        self.history: list[dict[str, float]] = []
+        self.best: dict[str, Any] | None = None
+        self.diverged: dict[str, Any] | None = None
+        self.tested: LineLosses | None = None
         self.loss = 0.0  # summed nats of the training lines of this epoch
-        self._open(self.part)
+        self._open("train")
+
+    @property
+    def finished(self) -> bool:
+        return self.tested is not None
 
     @property
     def done(self) -> float:
@@ -50,59 +78,90 @@ class LineEpochs(LineCourse):
 
     def advance(self) -> str:
         """Reads the next batches of the part whose turn it is. Raises `Diverged` before the first epoch's end."""
-        end = time.perf_counter() + self.seconds
-        while self.next < len(self.batches):
-            if self.part == "train":
-                self._train()
-            else:
-                batch = self.batches[self.next]
-                self.found.append((batch.places, *self.kernel.evaluate(batch)))
+        tokens = 0
+        while self.next < len(self.batches) and tokens < self.tokens_at_once:
+            batch = self.batches[self.next]
+            tokens += len(batch)
+            if self.part != "train":
+                self.found.append((batch.places, *self._read(batch)))
                 self.next += 1
-            if time.perf_counter() >= end:
-                break
+                continue
+            loss = self._update(batch)
+            if not math.isfinite(loss):
+                self._diverge("training loss", batch=self.next)
+                self._open("test")
+            else:
+                self.loss += loss
+                self.next += 1
         if self.next == len(self.batches):
             self._close()
         return self._note()
 
-    def _train(self) -> None:
-        batch = self.batches[self.next]
+    def _update(self, batch: PackedBatch) -> float:
+        """One step; the summed loss in nats before it. A loss that is not finite takes no step."""
         loss = self.kernel.train(batch, self.options["loss_reduction"])
         if not math.isfinite(loss):
-            self.diverge("training loss", batch=self.next)
-            self._open("test")
-            return
-        self.loss += loss
+            return loss
         if self.options["clip_norm"]:
             gradients = [parameter.grad for parameter in self.model.parameters()]
             factor = clipped(1.0, self.options["clip_norm"], gradients)
             for gradient in gradients:
                 gradient.mul_(factor)
         self.optimiser.step()
-        self.next += 1
+        return loss
+
+    def _read(self, batch: PackedBatch) -> tuple[np.ndarray, np.ndarray]:
+        """The loss of every row in nats (rows,), and its most probable symbol (rows,) int32."""
+        return self.kernel.evaluate(batch)
+
+    def _open(self, part: str) -> None:
+        """Packs the lines that are read next."""
+        self.part, self.next = part, 0
+        self.found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # places, nats, most probable symbols
+        if part == "train":
+            self.batches = pack(self.lines, self._order(), self.options["batch_size"])
+            return
+        if part == "test":
+            self.model.load_state_dict(self.best["parameters"])
+        self.batches = pack(self.lines, by_length(self.lines, self.parts[part]), _EVALUATED_TOGETHER)
+
+    def _order(self) -> np.ndarray:
+        """The training lines in the order of this epoch."""
+        lines = self.parts["train"]
+        numbers = counters.uniform32(counters.key(self.seed, _ORDER, self.epoch), 0, len(lines))
+        return lines[np.argsort(numbers, kind="stable")]
 
     def _close(self) -> None:
         """Goes on to the next part; after the validation lines the epoch is over."""
         if self.part == "train":
             self._open("valid")
             return
-        losses = self.losses(*(np.concatenate(column) for column in zip(*self.found, strict=True)))
+        columns = (np.concatenate(column) for column in zip(*self.found, strict=True))
+        losses = LineLosses.in_any_order(self.lines, self.vocabulary, *columns)
         if self.part == "test":
             self.tested = losses
             return
-        self.close_epoch(self.loss, losses, self.model.state_dict())
+        self._close_epoch(losses)
         self.loss = 0.0
-        self._open("test" if self.trained else "train")
+        over = self.best is not None and (self.diverged is not None or self.epoch >= self.total)
+        self._open("test" if over else "train")
 
-    def _open(self, part: str) -> None:
-        """Packs the lines that are read next."""
-        self.part, self.next, self.found = part, 0, []
-        if part == "train":
-            self.batches = pack(self.lines, self.order(), self.options["batch_size"])
+    def _close_epoch(self, valid: LineLosses) -> None:
+        if not math.isfinite(valid.micro):
+            self._diverge("validation loss")
             return
-        if part == "test":
-            self.model.load_state_dict(self.best["parameters"])
-        lines = by_length(self.lines, self.parts[part])
-        self.batches = pack(self.lines, lines, _EVALUATED_TOGETHER)
+        self.history.append({"train": self.loss / self.training_tokens, "valid": valid.micro})
+        self.epoch += 1
+        if self.best is None or valid.micro < self.best["valid"]:
+            kept = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+            metrics = valid.metrics("valid")
+            self.best = {"epoch": self.epoch, "valid": valid.micro, "metrics": metrics, "parameters": kept}
+
+    def _diverge(self, quantity: str, **where: int) -> None:
+        """Ends training in this epoch; raises `Diverged` where it is the first."""
+        self.diverged = {"epoch": self.epoch + 1, **where, "quantity": quantity}
+        if self.best is None:
+            raise Diverged(**self.diverged)
 
     def _note(self) -> str:
         if self.history:
@@ -111,21 +170,43 @@ class LineEpochs(LineCourse):
         return f"training loss {self.loss / max(1, tokens):.4f} nats/token"
 
     def state(self) -> dict[str, Any]:
-        """Validation and test losses are not kept: a pass that was interrupted is made again, to the same bits."""
         return {
-            **self.schedule_state(),
+            **{name: getattr(self, name) for name in _KEPT},
             "parameters": self.model.state_dict(),
             "optimiser": self.optimiser.state_dict(),
-            "part": self.part,
-            "next": self.next if self.part == "train" else 0,
-            "loss": self.loss,
+            "found": [tuple(map(torch.from_numpy, columns)) for columns in self.found],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         state = copy.deepcopy(state)
-        self.restore_schedule(state)
-        self.loss = state["loss"]
+        self.epoch, self.best, self.tested = state["epoch"], state["best"], None
+        self._open(state["part"])
+        for name in _KEPT:
+            setattr(self, name, state[name])
+        self.found = [tuple(column.numpy() for column in columns) for columns in state["found"]]
         self.model.load_state_dict(state["parameters"])
         self.optimiser.load_state_dict(state["optimiser"])
-        self._open(state["part"])
-        self.next, self.tested = state["next"], None
+
+    def outcome(self) -> Outcome:
+        """Entropies of the best epoch, curves over epochs and over positions in words, predictions under test lines."""
+        epochs = list(range(1, len(self.history) + 1))
+        fixed = {"metric": "cross_entropy", "unit": "nats/token", "axis": "epoch", "x": epochs}
+        outcome = Outcome(curves=[fixed | {"split": s, "y": [h[s] for h in self.history]} for s in ("train", "valid")])
+        if self.tested is None:
+            return outcome
+        best = self.best["epoch"]
+        outcome.metrics = self.tested.metrics("test") + self.best["metrics"]
+        # of the training lines the mean over the epoch, under parameters that changed all the while
+        train = self.history[best - 1]["train"]
+        outcome.metrics.append(_metric("train", "cross_entropy", train, "nats/token", self.training_tokens))
+        outcome.metrics.append(_metric("valid", "best_epoch", best, "epoch", 1))
+        outcome.metrics.append(_metric("train", "epochs", len(self.history), "epoch", 1))
+        if self.diverged:
+            outcome.metrics.append(_metric("train", "diverged_epoch", self.diverged["epoch"], "epoch", 1))
+        outcome.curves += self.tested.by_position("test")
+        outcome.samples = self.tested.samples("test", self.parts["test"], _SHOWN)
+        return outcome
+
+
+def _metric(split: str, metric: str, value: float, unit: str, n: int) -> dict[str, Any]:
+    return {"split": split, "metric": metric, "value": value, "unit": unit, "n": n}

@@ -12,8 +12,7 @@ from reprise.catalogue.models import MODELS
 from reprise.data.text.character_lines import SPLIT, TEST, TRAIN, VALID
 from reprise.evaluation.line_losses import LineLosses
 from reprise.records.record import Outcome
-from reprise.training.protocol import load_corpus
-from reprise.training.protocols.folds import parts_of_fold
+from reprise.training.protocol import load_corpus, parts_of_fold
 
 COUNTED = {"train": (TRAIN,), "train-and-valid": (TRAIN, VALID)}
 HELD_OUT = {"valid": VALID, "test": TEST}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from reprise.catalogue.models import MODELS
@@ -80,17 +81,22 @@ class Recall:
 
     def _step(self) -> None:
         x, y = self.names.draw(self._length(), self.options["batch_size"], self.data)
-        loss = functional.cross_entropy(self.model(x), y)
-        if not math.isfinite(loss.item()):
+        loss = self._update(x, y)
+        if not math.isfinite(loss):
             raise Diverged(step=self.step, quantity="training loss")
         if self.step % self.options["log_every"] == 0:
             self.log["step"].append(self.step)
-            self.log["nats_at_blank"].append(loss.item())
+            self.log["nats_at_blank"].append(loss)
+        self.step += 1
+
+    def _update(self, x: Tensor, y: Tensor) -> float:
+        """One step on texts x (T, B) and names y (B,): their mean loss in nats before it."""
+        loss = functional.cross_entropy(self.model(x), y)
         self.optimiser.zero_grad()
         loss.backward()
         clip_by_global_norm(self.model.parameters(), self.options["clip_norm"])  # Algorithm 1
         self.optimiser.step()
-        self.step += 1
+        return loss.item()
 
     def _length(self) -> int:
         """Words of filler of the next batch."""

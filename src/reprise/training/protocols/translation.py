@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from torch import Tensor
 
-from reprise.data.corpus import SENTENCE_END, UNKNOWN
+from reprise.data.corpus import SENTENCE_END, UNKNOWN, Split
 from reprise.data.pairs.pairs import SPLITS, is_parallel, lines_of_test, source_of
 from reprise.engines.lecture.translation import translator_of
 from reprise.errors import UserError
@@ -23,15 +27,103 @@ from reprise.evaluation.greedy import greedy
 from reprise.models.translation import initialise
 from reprise.records.record import Outcome
 from reprise.training.protocol import Diverged, dtype_of, generator_for, load_corpus
-from reprise.training.protocols.pair_batches import Pairs
 from reprise.training.rmsprop import clip_by_global_norm
 from reprise.units import perplexity
 
+_SORTED_TOGETHER = 20
+"""Batches whose pairs are sorted by length before they are cut, so that little of a batch is padding."""
+_PADDING = 0  # any word would do: what is read there is never used
 _READ_TOGETHER = 100
 """Pairs that are read at once where nothing is trained."""
 _SHOWN = 5
 """Test pairs that are shown with their translations, at equal distances in the text."""
 _PARTS = ("train", "valid", "test", "translate")
+_KEPT = ("epoch", "part", "next", "nats", "history", "best", "test_loss", "translations")
+
+
+@dataclass(frozen=True)
+class PairBatch:
+    """B pairs with sources of at most T words and targets of at most U, `</s>` counted; N words are predicted."""
+
+    source: Tensor  # (T, B) int64
+    lengths: Tensor  # (B,) int64, of the sources
+    before: Tensor  # (U, B) int64: the word before each target word, `</s>` before the first
+    places: Tensor  # (N,) int64: where the targets stand in (U, B), row by row; the rest is padding
+    targets: Tensor  # (N,) int64
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The pairs of one split; `end` is the number of `</s>`, which closes every target."""
+
+    source: Split
+    target: Split
+    end: int
+
+    def __len__(self) -> int:
+        return self.target.sentences
+
+    @property
+    def tokens(self) -> int:
+        """Target words that are predicted."""
+        return len(self.target.tokens)
+
+    @property
+    def source_words(self) -> np.ndarray:
+        return np.diff(self.source.offsets)
+
+    def shuffled(self, size: int, generator: torch.Generator) -> list[np.ndarray]:
+        """All pairs in a random order, cut into batches of `size` of which the last may be smaller.
+
+        The order is sorted by length, a stretch of batches at a time, and the batches are put into an order of their
+        own: how long a batch's sentences are says nothing about the next one's.
+        """
+        order = torch.randperm(len(self), generator=generator).numpy()
+        stretch = size * _SORTED_TOGETHER
+        order = np.concatenate(
+            [self._by_length(order[i : i + stretch]) for i in range(0, len(order), stretch)] or [order]
+        )
+        batches = _cut(order, size)
+        return [batches[i] for i in torch.randperm(len(batches), generator=generator).tolist()]
+
+    def in_order(self, size: int) -> list[np.ndarray]:
+        """All pairs by length, for reading without training."""
+        return _cut(self._by_length(np.arange(len(self))), size)
+
+    def _by_length(self, numbers: np.ndarray) -> np.ndarray:
+        lengths = np.diff(self.target.offsets)[numbers], self.source_words[numbers]
+        return numbers[np.lexsort(lengths)]
+
+    def batch(self, numbers: np.ndarray) -> PairBatch:
+        """The pairs of these numbers, padded."""
+        sources, targets = ([_sentence(split, i) for i in numbers] for split in (self.source, self.target))
+        read, written = _padded(sources), _padded(targets)
+        before = np.concatenate([np.full((1, len(numbers)), self.end), written[:-1]])
+        lengths = np.array([len(target) for target in targets])
+        places = np.flatnonzero(np.arange(len(written))[:, None] < lengths)
+        return PairBatch(
+            torch.from_numpy(read),
+            torch.tensor([len(source) for source in sources]),
+            torch.from_numpy(before),
+            torch.from_numpy(places),
+            torch.from_numpy(written.ravel()[places]),
+        )
+
+
+def _cut(order: np.ndarray, size: int) -> list[np.ndarray]:
+    return [order[i : i + size] for i in range(0, len(order), size)]
+
+
+def _sentence(split: Split, number: int) -> np.ndarray:
+    return split.tokens[split.offsets[number] : split.offsets[number + 1]]
+
+
+def _padded(sentences: Sequence[np.ndarray]) -> np.ndarray:
+    """Sentences as columns, (longest, B) int64."""
+    padded = np.full((max(map(len, sentences)), len(sentences)), _PADDING, np.int64)
+    for column, sentence in enumerate(sentences):
+        padded[: len(sentence), column] = sentence
+    return padded
 
 
 class Translation:
@@ -90,7 +182,7 @@ class Translation:
                 found = greedy(self.model, batch.source, batch.lengths, self.end, self.options["output_limit"], barred)
                 self.translations |= dict(zip(numbers.tolist(), found, strict=True))
             else:
-                self.nats += self._loss(batch, train=self.part == "train")
+                self.nats += (self._update if self.part == "train" else self._read)(batch)
             self.next += 1
         if not math.isfinite(self.nats):
             raise Diverged(epoch=self.epoch + 1, batch=self.next, quantity=f"{self.part} loss")
@@ -99,17 +191,23 @@ class Translation:
             self._close()
         return note
 
-    def _loss(self, batch: Any, train: bool) -> float:
-        """Summed nats of a batch, and where it is trained on a step of the optimiser."""
-        with torch.set_grad_enabled(train):
-            h, _ = self.model.decode(batch.before, *self.model.encode(batch.source, batch.lengths))
-            nats = self.model.nats(h.flatten(0, 1).index_select(0, batch.places), batch.targets)
-        if train:
-            self.optimiser.zero_grad()
-            (nats / len(batch.lengths)).backward()  # (26)
-            clip_by_global_norm(self.model.parameters(), self.options["clip_norm"])
-            self.optimiser.step()
+    def _update(self, batch: PairBatch) -> float:
+        """One step; the summed nats before it."""
+        nats = self._nats_of(batch)
+        self.optimiser.zero_grad()
+        (nats / len(batch.lengths)).backward()  # (26)
+        clip_by_global_norm(self.model.parameters(), self.options["clip_norm"])
+        self.optimiser.step()
         return nats.item()
+
+    @torch.no_grad()
+    def _read(self, batch: PairBatch) -> float:
+        """Summed nats."""
+        return self._nats_of(batch).item()
+
+    def _nats_of(self, batch: PairBatch) -> Tensor:
+        h, _ = self.model.decode(batch.before, *self.model.encode(batch.source, batch.lengths))
+        return self.model.nats(h.flatten(0, 1).index_select(0, batch.places), batch.targets)
 
     def _open(self, part: str) -> None:
         """Begins to read a part; the test comes with the best epoch's parameters."""
@@ -148,29 +246,20 @@ class Translation:
         return f"training loss {self.nats / pairs:.2f} nats/pair" if self.part == "train" else "first epoch"
 
     def state(self) -> dict[str, Any]:
-        """Of what is only read nothing is kept but what was found: a part that was interrupted is read again."""
-        train = self.part == "train"
         return {
             "parameters": self.model.state_dict(),
             "optimiser": self.optimiser.state_dict(),
-            "epoch": self.epoch,
-            "part": self.part,
-            "next": self.next if train else 0,
-            "nats": self.nats if train else 0.0,
-            "history": self.history,
-            "best": self.best,
-            "test_loss": self.test_loss,
+            **{name: getattr(self, name) for name in _KEPT},
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         state = copy.deepcopy(state)
-        for name in ("epoch", "history", "best", "test_loss"):
+        self.epoch, self.best = state["epoch"], state["best"]
+        self._open(state["part"])
+        for name in _KEPT:
             setattr(self, name, state[name])
-        self.translations = {}
         self.model.load_state_dict(state["parameters"])
         self.optimiser.load_state_dict(state["optimiser"])
-        self._open(state["part"])
-        self.next, self.nats = state["next"], state["nats"]
 
     def outcome(self) -> Outcome:
         """Losses of the best epoch and of every epoch; all translations of the test, and a few beside their texts."""

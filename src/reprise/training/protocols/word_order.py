@@ -15,7 +15,7 @@ from reprise.data.synthetic.phrases import CHANGES, PHRASES, metric_of
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
 from reprise.records.record import Outcome
 from reprise.training.protocol import generator_for, load_sentences
-from reprise.training.protocols.word_counts import WordCounts
+from reprise.training.protocols.word_ngram import WordCounts
 
 
 class WordOrder(WordCounts):

@@ -1,9 +1,8 @@
-"""What the tests of stacks share: configurations that differ, a corpus, jobs, and a runner on the CPU."""
+"""Small experiments: configurations, a corpus, jobs."""
 
 from __future__ import annotations
 
 import copy
-import math
 from pathlib import Path
 
 from reprise.catalogue.spec import DatasetSpec
@@ -11,7 +10,6 @@ from reprise.data import prepare_corpus
 from reprise.data.corpus import Corpus, Split
 from reprise.records.resolved import Resolved
 from reprise.training.loop import Job
-from reprise.training.stack import StackRunner
 
 SENTENCES = {
     "model": {
@@ -42,7 +40,6 @@ SENTENCES = {
     },
     "precision": "float32",
 }
-# Steps so small that no rounding error is amplified: with those of the paper so small a network is chaotic.
 WINDOWS = {
     "model": {
         "name": "gru-lm",
@@ -99,19 +96,3 @@ def jobs_of(experiments: list[Resolved], folder: Path, engine: str = "auto") -> 
         for e, corpus in ((e, Path(e.corpus) if e.corpus else None) for e in experiments)
         for replica in range(e.replicas)
     ]
-
-
-def runner_of(groups: list[list[Job]], said: list[str] | None = None, left=lambda: math.inf, **how) -> StackRunner:
-    say = (lambda line: None) if said is None else said.append
-    return StackRunner(groups, False, left, lambda e: None, say, **how)
-
-
-def never() -> str:
-    """No signal."""
-    return ""
-
-
-def distance(state, other):
-    """The largest relative distance of a parameter of two state_dicts, in the Euclidean norm."""
-    pairs = [(state[name].double(), value.double()) for name, value in other.items()]
-    return max(((own - value).norm() / value.norm()).item() for own, value in pairs)

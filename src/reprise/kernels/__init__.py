@@ -1,1 +1,0 @@
-"""The hand-written engines for many replicas on a GPU."""
