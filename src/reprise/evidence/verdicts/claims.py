@@ -102,7 +102,7 @@ def entry(claim: Claim, paper: Paper, table: Table, tier: str, datasets: Mapping
                 "found": reading.choice.found,
             }
             for reading in found
-            if reading.choice.co_primary
+            if reading.choice.co_primary and reading.looked_at
         },
         "alternatives": {reading.name: _alternative(reading) for reading in found},
     }
