@@ -1,20 +1,16 @@
-"""The pages of the tiers "paper" and "reduced", and browsers of several widths to look at them."""
+"""The page of the committed results, and browsers of several widths to look at it."""
 
 from __future__ import annotations
 
 import functools
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from reprise.config.project import load_project
-from reprise.config.resolve import resolve_tier
-from reprise.report import page as page_module
-from reprise.report.context import load_contexts
-from reprise.report.page import page
-from reprise.report.thumbnails import training_curve
+from reprise.report.page.page import page
+from reprise.report.parts.context import every_tier
 
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 PHONE = 390  # CSS pixels; a window is never below 500, so that the screen is emulated
@@ -34,26 +30,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def report(tmp_path_factory) -> Callable[[str], Path]:
-    """A function: the page of a tier's committed records; nothing is written into the clone."""
-
-    @functools.cache
-    def written(tier: str) -> Path:
-        project = load_project(ROOT, {"tier": tier})
-        contexts = load_contexts(project, resolve_tier(project))
-        path = tmp_path_factory.mktemp("page") / "report é.html"
-        with pytest.MonkeyPatch.context() as patch:
-            # One curve stands for all: to draw some hundred takes minutes.
-            patch.setattr(page_module, "training_curve", lambda *_: drawn())
-            path.write_text(page(project, contexts), encoding="utf-8")
-        return path
-
-    @functools.cache
-    def drawn() -> str | None:
-        project = load_project(ROOT, {"tier": "paper", "papers": ["palindromes"]})
-        return training_curve(load_contexts(project, resolve_tier(project))["palindromes"], "rnn-t10")
-
-    return written
+def report(tmp_path_factory) -> Path:
+    """The page of the committed records; nothing is written into the clone."""
+    project = load_project(ROOT, {"tier": "paper"})
+    path = tmp_path_factory.mktemp("page") / "report é.html"
+    path.write_text(page(project, every_tier(project)), encoding="utf-8")
+    return path
 
 
 @pytest.fixture(scope="session")
@@ -69,7 +51,7 @@ def browsers(tmp_path_factory):
         options = ChromeOptions()
         options.binary_location = BROWSER
         profile = f"--user-data-dir={tmp_path_factory.mktemp('profile')}"
-        for flag in (*FLAGS.split(), f"--window-size={width},1000", profile):
+        for flag in (*FLAGS.split(), f"--window-size={width},900", profile):
             options.add_argument(flag)
         if dark:
             options.add_argument("--blink-settings=preferredColorScheme=0")
@@ -84,9 +66,9 @@ def browsers(tmp_path_factory):
 
 @pytest.fixture
 def opened(report, browsers):
-    """A function that opens a tier's page anew in a browser of a width and a colour scheme."""
+    """A function that opens the page anew in a browser of a width and a colour scheme."""
 
-    def start(width: int = 1200, dark: bool = False, fragment: str = "", tier: str = "paper"):
+    def start(width: int = 1440, dark: bool = False, fragment: str = ""):
         browser = browsers(width, dark)
         browser.get("about:blank")  # or a fragment alone would load nothing
         browser.get_log("browser")  # empties it
@@ -95,7 +77,7 @@ def opened(report, browsers):
         if width <= PHONE:
             screen = {"width": width, "height": 844, "deviceScaleFactor": 2, "mobile": True}
             browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
-        browser.get(report(tier).as_uri() + fragment)
+        browser.get(report.as_uri() + fragment)
         return browser
 
     return start

@@ -63,7 +63,7 @@ def test_every_rule_runs_in_its_environment(finished: tuple[Conda, Run]) -> None
     """And needs nothing else: what the environment's file does not bring is hidden."""
     conda, run = finished
     assert run.status == 0, run.log
-    assert (conda.project.root / "results/quick/report.html").is_file()
+    assert (conda.project.root / "results/report.html").is_file()
     made = conda.made()
     assert len(made) == len(set(made)) == 3
     folder = conda.project.root / ".snakemake/conda"

@@ -62,7 +62,7 @@ def power_cut(project: Project, ready: Callable[[Started], object], seconds: flo
         time.sleep(seconds)
         assert not run.over, run.said
         project.kill_everything()
-    assert not (project.root / "results/quick/report.html").exists()
+    assert not (project.root / "results/report.html").exists()
     unlock(project)
     return run
 

@@ -8,16 +8,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_report_case import PAPER, make_context
 
 from reprise.catalogue.models import MODELS
 from reprise.config.claims import Arithmetic
 from reprise.config.formula import evaluate, names_in, read_printed
 from reprise.config.project import read_paper
 from reprise.evidence.arithmetic import AGREES, CUT, DIFFERS, NOT_EQUAL, work_out
-from reprise.report import facts
-from reprise.report.tables.arithmetic import printed
-from reprise.report.tables.claims import verdicts
 from reprise.units import convert, derived
 
 ROOT = Path(__file__).parents[2]
@@ -148,32 +144,6 @@ def test_k_on_text8_makes_the_two_models_of_equal_size():
     assert found[1].value == pytest.approx(88.49, abs=0.005)
 
 
-def test_the_table_shows_what_does_not_agree_first(tmp_path):
-    numbers = {
-        "good": entry("a + 1", values={"a": 2}, printed="3"),
-        "bad": entry("0.9 * 0.8", printed="82 %", note="Under five folds."),
-        "equal": entry("200", equals="b / 2", values={"b": 396}),
-    }
-    display = PAPER.tables["checks"].model_copy(update={"function": "arithmetic.printed"})
-    paper = PAPER.model_copy(update={"arithmetic": numbers, "tables": {**PAPER.tables, "numbers": display}})
-    context = make_context(tmp_path, paper=paper)
-    table = printed(context, "numbers", {})
-    assert list(table.rows.id) == ["bad", "equal", "good"]
-    bad, equal, good = table.reading().to_dict("records")
-    less, more = "12.20\u00a0% less than what is printed", "1.01\u00a0% more than the second"
-    assert (bad["Printed"], bad["Value"], bad["Agreement"]) == ("82 %", "72 %", f"does not agree ({less})")
-    assert (equal["Printed"], equal["Value"]) == ("the same", "200 and 198")
-    assert (equal["Formula"], equal["Agreement"]) == ("200 and b / 2; b = 396", f"not exactly ({more})")
-    assert (good["Formula"], good["Agreement"]) == ("a + 1; a = 2", "agrees")
-    assert table.notes[0] == "Of 3 numbers: does not agree 1; not exactly 1; agrees 1."
-    assert "A number: Under five folds." in table.notes
-    alone = {"bad": numbers["bad"].model_copy(update={"text": "A number is printed."})}
-    context = make_context(tmp_path, paper=paper.model_copy(update={"arithmetic": alone}))
-    notes = printed(context, "numbers", {}).notes
-    assert notes == ["Of 1 number: does not agree 1.", "A number is printed: Under five folds."]
-    assert facts.replicas(context, "numbers") == ""
-
-
 def test_entropies_are_converted_in_one_place():
     assert convert(1.0, "nats/character", "bits/character") == pytest.approx(1.442695)
     assert convert(convert(1.3, "bits/token", "nats/token"), "nats/token", "bits/token") == pytest.approx(1.3)
@@ -194,29 +164,3 @@ def test_a_record_with_counted_characters_gives_bits_per_character():
     assert rows["bits_per_character"]["value"] == pytest.approx(1.442695)
     assert (rows["bits_per_character"]["unit"], rows["bits_per_character"]["n"]) == ("bits/character", 157)
     assert [row["metric"] for row in derived(loss, [loss, {**count, "split": "valid"}])] == ["perplexity"]
-
-
-def test_the_table_of_claims_shows_verdict_sentence_and_flips(tmp_path):
-    display = PAPER.tables["checks"].model_copy(update={"function": "claims.verdicts"})
-    context = make_context(tmp_path, paper=PAPER.model_copy(update={"tables": {**PAPER.tables, "claims": display}}))
-    one = {"kind": "identity", "records": None, "replicas": None, "alternatives": {}}
-    flip = {
-        "x=y": {"flips": True, "verdict": "inconclusive", "before": "reproduced", "parts": [1, 1], "same": False},
-        "x=z": {"flips": False, "verdict": "reproduced", "before": "reproduced", "parts": [1, 1], "same": False},
-    }
-    found = {
-        "C1": {**one, "verdict": "reproduced", "sentence": "It does.", "alternatives": flip},
-        "C2": {**one, "verdict": "contradicted by the paper itself", "records": "not reproduced", "sentence": "No."},
-    }
-    table = verdicts(type(context)(**{**vars(context), "claims": found}), "claims", {})
-    first, second = table.reading().to_dict("records")
-    assert first == {
-        "Claim": "C1",
-        "What the paper says": "It holds. (§1)",
-        "Verdict": "reproduced",
-        "Kind": "identity",
-        "What the run records say": "It does.",
-        "Changes under": "x=y (inconclusive); 2 of 2 alternatives run",
-    }
-    assert second["Verdict"] == "contradicted by the paper itself (our records: not reproduced)"
-    assert table.notes == ["Of 2 claims: 1 reproduced, 1 contradicted by the paper itself."]

@@ -10,7 +10,7 @@ from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.errors import EXIT_USAGE, UserError, known
 
-LONELY = "function: language_models.perplexity}\n"
+LONELY = "function: shared.perplexity}\n"
 
 
 @pytest.fixture

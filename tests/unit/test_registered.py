@@ -66,14 +66,14 @@ def test_a_check_that_nobody_wrote(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("minimal.curves", "key FIGURES['minimal.curves']: no file src/reprise/report/figures/minimal.py; write it"),
-        ("books.curves", "key FIGURES['books.curves']: no 'curves' in src/reprise/report/figures/books.py; did you"),
+        ("minimal.curves", "minimal.curves: no file src/reprise/report/papers/minimal"),
+        ("books.curves", "books.curves: no 'curves' in src/reprise/report/papers/books/figures.py; did you"),
     ],
 )
 def test_a_figure_that_nobody_wrote(name, says):
     with pytest.raises(UserError) as caught:
         find_function("figures", name)
-    assert str(caught.value).startswith(f"src/reprise/catalogue/displays.py: {says}")
+    assert str(caught.value).startswith(f"src/reprise/report/papers: {says}")
 
 
 def test_a_run_leaves_out_the_model_that_nobody_wrote(monkeypatch, tmp_path, capsys):

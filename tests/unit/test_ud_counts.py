@@ -15,7 +15,7 @@ from reprise.data.fetch import fetch
 from reprise.data.treebank.conllu_rows import read_treebank
 from reprise.data.treebank.token_stream import make_stream
 from reprise.errors import UserError
-from reprise.report.tables.log_linear import PAPER_TAGS
+from reprise.report.papers.loglinear.tables import PAPER_TAGS
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from verify_helpers import RUN, claims, edit, leave, metric, new_clone, resolved, verify
 
-from reprise.records.record import Outcome, make_record, write_record
-from reprise.report.verdicts import how_many_run, turns
+from reprise.records.record import make_record, write_record
+from reprise.report.parts.verdicts import how_many_run, turns
+from reprise.training.protocol import Outcome
 
 VARIANTS = """
     source: ours
@@ -72,7 +73,7 @@ def test_numbers_that_an_alternative_cannot_touch_are_said_to_be_the_same(clone)
     edit("kind: superiority", "kind: threshold")
     edit("compare: {lower: rnn-t5, higher: lstm-t5}", "level: {experiments: [rnn-t5, lstm-t5], at_most: 0.5}")
     said = []
-    for accuracies in ((0.30, 0.32), (0.30, 0.321)):
+    for accuracies in ((0.30, 0.32), (0.30, 0.33)):
         leave(resolved(), "rnn-t5@weight-law=one-of-two", *accuracies)
         verify()
         said.append(turns([("D1", claims()["D1"]["alternatives"]["weight-law=one-of-two"])]))

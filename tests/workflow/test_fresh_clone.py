@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from project import Project, Run
+from test_pipeline import DRAWN
 
 DAY = 86400.0
 
@@ -72,8 +73,8 @@ def test_no_age_of_files_trains(fresh: Project, ages: str) -> None:
         os.utime(path, (then, then))
     plan = fresh.plan()
     assert plan.trained == []
-    assert plan.jobs.keys() <= {"collect", "claims", "figure", "table", "page"}
-    assert "figure" in plan.jobs  # git has no PNG and no PDF
+    assert plan.jobs.keys() <= {"collect", "claims", *DRAWN}
+    assert "displays_digits" in plan.jobs  # git has no PNG and no PDF
 
 
 def test_a_corpus_made_just_now_trains_nothing(fresh: Project) -> None:
@@ -95,7 +96,7 @@ def test_what_it_makes_again_comes_out_the_same(fresh: Project, first_run: tuple
     before = {path: path.read_bytes() for path in fresh.records()}
     run = fresh.snakemake("--forcerun", "collect", "claims")
     assert run.status == 0, run.log
-    assert run.jobs == {"collect": 1, "claims": 1, "figure": 1, "table": 2, "page": 1}
+    assert run.jobs == {"collect": 1, "claims": 1, **DRAWN}
     assert {path: path.read_bytes() for path in fresh.records()} == before
     same = ["metrics.csv", "curves.csv.gz", "metrics.json", "claims.json"]
     same += [f"figures/digits-curves.{k}" for k in ("svg", "png")]

@@ -15,7 +15,7 @@ from reprise.errors import EXIT_USAGE
 from reprise.records.resolved import read_resolved
 
 REPLICAS = {"digits/rnn-t5": 2, "digits/lstm-t5": 1, "digits/count": 1, "words/s-rnn-4": 2}
-DRAWN = {"figure": 1, "table": 2, "page": 1}
+DRAWN = {"displays_digits": 1, "displays_words": 1, "page": 1}
 JUDGED = {"claims": 1, **DRAWN}
 
 
@@ -30,7 +30,7 @@ def test_from_nothing_to_the_page(first_run: tuple[Project, Run]) -> None:
     tables = {f"{n}.{kind}" for n in ("digits-convergence", "words-perplexity") for kind in ("csv", "md", "html")}
     assert {p.name for p in (results / "figures").iterdir()} == figures
     assert {p.name for p in (results / "tables").iterdir()} == tables
-    page = (results / "report.html").read_text(encoding="utf-8")
+    page = (project.root / "results/report.html").read_text(encoding="utf-8")
     assert all(title in page for title in ("Palindromes of five digits", "A language model of four units"))
     with (results / "metrics.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -108,7 +108,7 @@ def test_one_replica_less_collects_again(finished: Project) -> None:
 
 @pytest.mark.parametrize("change", ["touched", "changed"])
 def test_plotting_code_draws_and_trains_nothing(finished: Project, change: str) -> None:
-    style = finished.root / "src/reprise/report/style.py"
+    style = finished.root / "src/reprise/report/parts/style.py"
     if change == "touched":
         style.touch()
     else:
@@ -122,10 +122,10 @@ def test_plotting_code_draws_and_trains_nothing(finished: Project, change: str) 
     [
         ("evidence/arithmetic.py", {"collect": 1, **JUDGED}),
         ("evaluation/text_measures.py", {"collect": 1, **JUDGED}),
-        ("data/books.py", DRAWN),
+        ("report/parts/rounding.py", DRAWN),
         ("models/lstm.py", {"page": 1}),
     ],
-    ids=["evidence", "evaluation", "data", "equation"],
+    ids=["evidence", "evaluation", "report", "equation"],
 )
 def test_code_that_judges_and_measures_trains_nothing(finished: Project, module: str, jobs: dict[str, int]) -> None:
     """Tables call some of it, so that they are written again."""

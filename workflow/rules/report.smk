@@ -19,24 +19,17 @@ TABLES = [
 CLAIMS = f"{RESULTS}/claims.json"
 # Other tiers say which of the committed verdicts of the tier paper are not theirs; it is read, never made for that.
 IN_FULL = sorted(Path("results/paper").glob("claims.json")) if TIER != "paper" else []
-# What of the code their contents depend on (as in dvc.yaml). Training depends on some of it too, and is left alone.
+# The code that their contents depend on, whole packages (as in dvc.yaml). Training is none of it.
 JUDGING = [
-    *sources("evidence"),
-    *sources("evaluation"),
-    "src/reprise/data/text/character_lines.py",
-    *sources("catalogue"),
+    *(
+        path
+        for name in ("catalogue", "config", "data", "evaluation", "evidence", "records")
+        for path in sources(name)
+    ),
     "src/reprise/files.py",
     "src/reprise/units.py",
 ]
-DRAWING = [
-    *JUDGING,
-    *sources("report"),
-    "src/reprise/config/formula.py",
-    *(
-        f"src/reprise/data/{name}.py"
-        for name in ("text/books", "synthetic/name_lengths", "synthetic/phrases")
-    ),
-]
+DRAWING = [*JUDGING, *sources("report")]
 # The page quotes the equations of the models' docstrings besides.
 PAGE = [*DRAWING, *sources("models")]
 # Titles, captions and reported numbers; the titles of datasets stand in config/config.yaml.
@@ -44,7 +37,9 @@ WORDING = [
     "config/config.yaml",
     *(f"config/papers/{name}.yaml" for name in PROJECT.papers),
 ]
-REPORT = [*COLLECTED, CLAIMS, *FIGURES, *TABLES, f"{RESULTS}/report.html"]
+REFERENCE = sorted(str(p) for p in Path("config/reference").glob("*.csv"))
+# One page for all tiers, from what lies under results/.
+REPORT = [*COLLECTED, CLAIMS, *FIGURES, *TABLES, "results/report.html"]
 
 
 rule collect:
@@ -92,82 +87,50 @@ rule claims:
         "PYTHONPATH=src python -m reprise verify --tier {params.tier} > {log} 2>&1"
 
 
-rule figure:
-    input:
-        COLLECTED,
-        wording=WORDING,
-        reference=sorted(str(p) for p in Path("config/reference").glob("*.csv")),
-        code=DRAWING,
-    output:
-        report(
-            f"{RESULTS}/figures/{{display}}.svg",
-            caption="../report/display.rst",
-            category=category_of,
-            subcategory="Figures",
-            labels=labels_of("figure"),
-        ),
-        multiext(f"{RESULTS}/figures/{{display}}", ".png", ".pdf"),
-    log:
-        f"logs/{TIER}/figures/{{display}}.log",
-    benchmark:
-        f"benchmarks/{TIER}/figures/{{display}}.tsv"
-    wildcard_constraints:
-        display=DISPLAYS,
-    # Seconds each: on a cluster that is not worth a job, whose turn takes longer to come.
-    localrule: True
-    conda:
-        "../../envs/report.yaml"
-    resources:
-        **resources_of("report"),
-    params:
-        tier=TIER,
-        title=said_of("title"),
-        place=said_of("place"),
-        caption=said_of("caption"),
-    message:
-        "drawing {wildcards.display}"
-    shell:
-        "PYTHONPATH=src python -m reprise render --tier {params.tier} {wildcards.display} > {log} 2>&1"
+# One job a paper: what takes long is to load what was collected, not to draw.
+for name, paper in PROJECT.papers.items():
 
-
-rule table:
-    input:
-        COLLECTED,
-        CLAIMS,
-        IN_FULL,
-        wording=WORDING,
-        reference=sorted(str(p) for p in Path("config/reference").glob("*.csv")),
-        code=DRAWING,
-    output:
-        report(
-            f"{RESULTS}/tables/{{display}}.html",
-            caption="../report/display.rst",
-            category=category_of,
-            subcategory="Tables",
-            labels=labels_of("table"),
-        ),
-        multiext(f"{RESULTS}/tables/{{display}}", ".csv", ".md"),
-    log:
-        f"logs/{TIER}/tables/{{display}}.log",
-    benchmark:
-        f"benchmarks/{TIER}/tables/{{display}}.tsv"
-    wildcard_constraints:
-        display=DISPLAYS,
-    # Seconds each: on a cluster that is not worth a job, whose turn takes longer to come.
-    localrule: True
-    conda:
-        "../../envs/report.yaml"
-    resources:
-        **resources_of("report"),
-    params:
-        tier=TIER,
-        title=said_of("title"),
-        place=said_of("place"),
-        caption=said_of("caption"),
-    message:
-        "writing the table {wildcards.display}"
-    shell:
-        "PYTHONPATH=src python -m reprise render --tier {params.tier} {wildcards.display} > {log} 2>&1"
+    rule:
+        name:
+            f"displays_{name.replace('-', '_')}"
+        input:
+            COLLECTED,
+            CLAIMS,
+            IN_FULL,
+            wording=WORDING,
+            reference=REFERENCE,
+            code=DRAWING,
+        output:
+            [shown(name, figure, "figure", "svg") for figure in paper.figures],
+            [
+                f"{RESULTS}/figures/{name}-{figure}.{kind}"
+                for figure in paper.figures
+                for kind in ("png", "pdf")
+            ],
+            [shown(name, table, "table", "html") for table in paper.tables],
+            [
+                f"{RESULTS}/tables/{name}-{table}.{kind}"
+                for table in paper.tables
+                for kind in ("csv", "md")
+            ],
+        log:
+            f"logs/{TIER}/displays/{name}.log",
+        benchmark:
+            f"benchmarks/{TIER}/displays/{name}.tsv"
+        # Seconds: on a cluster that is not worth a job, whose turn takes longer to come.
+        localrule: True
+        conda:
+            "../../envs/report.yaml"
+        resources:
+            **resources_of("report"),
+        params:
+            tier=TIER,
+            title=paper.title,
+            names=[f"{name}-{display}" for display in (*paper.figures, *paper.tables)],
+        message:
+            f"drawing the figures and writing the tables of {name}"
+        shell:
+            "PYTHONPATH=src python -m reprise render --tier {params.tier} {params.names} > {log} 2>&1"
 
 
 rule page:
@@ -181,7 +144,7 @@ rule page:
         code=PAGE,
     output:
         report(
-            f"{RESULTS}/report.html",
+            "results/report.html",
             caption="../report/page.rst",
             category="Everything on one page",
             labels={"page": "claims, figures, tables, experiments"},

@@ -1,4 +1,4 @@
-"""Draw the figures, write the tables and the page of a tier from what `reprise collect` gathered.
+"""Draw the figures and write the tables of a tier, and the page and README's results of all tiers.
 
 Without names and without --report everything is written. Names are those of the files:
 <paper>-<figure or table>.
@@ -16,31 +16,30 @@ from reprise.errors import UserError, report_packages
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="*", help="figures and tables, for example palindromes-figure-1")
     parser.add_argument(
-        "--report", action="store_true", help="write report.html from the figures and tables that are there"
+        "--report", action="store_true", help="write results/report.html from the figures and tables that are there"
     )
-    parser.add_argument("--readme", action="store_true", help="write README's section of results, of this tier")
+    parser.add_argument("--readme", action="store_true", help="write README's results and its forest plot")
     add_tier(parser)
 
 
 def run(given: argparse.Namespace) -> None:
     if given.readme and (given.name or given.report):
-        raise UserError("--readme: writes README's section alone; leave the names and --report to another call")
+        raise UserError("--readme: writes README's results alone; put the names and --report into another call")
     project, experiments = project_and_experiments(given.tier)
     with report_packages("render"):
-        from reprise.report.context import load_contexts
+        from reprise.report.parts.context import every_tier, load_contexts
         from reprise.report.render import render
-    contexts = load_contexts(project, experiments)
     if given.readme:
-        from reprise.report.readme import write_section
+        from reprise.report.page.readme import write_results
 
-        write_section(project.root / "README.md", contexts)
+        write_results(project, every_tier(project))
         return
     written = []
     if given.name or not given.report:
-        written += render(project, contexts, given.name)
+        written += render(project, load_contexts(project, experiments), given.name)
     if given.report or not given.name:
         with report_packages("render"):
-            from reprise.report.page import write_page
-        written.append(write_page(project, contexts))
+            from reprise.report.page.page import write_page
+        written.append(write_page(project, every_tier(project)))
     for path in written:
         print(path, file=sys.stdout)

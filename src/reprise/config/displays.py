@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reprise.catalogue.displays import DRAWS, FUNCTIONS, Draws, of_experiments
+from reprise.catalogue.displays import KINDS, Draws, functions
 from reprise.config.project import PAPERS
 from reprise.config.schema import Display, Experiment, Paper
 from reprise.errors import UserError, known
@@ -36,11 +36,11 @@ class Entry:
 
         Errors: `UserError` where no such function is registered, or one of the options is not or has another type.
         """
-        function, there = self.display.function, FUNCTIONS[self.kind]
+        function, there = self.display.function, functions()[self.kind]
         if function not in there:
-            registry = f"{self.kind.upper()} of src/reprise/catalogue/displays.py"
-            raise UserError(f"{self.where}.function: no function '{function}' in {registry}; {known(function, there)}")
-        defaults = there[function]
+            folder = f"src/reprise/report/papers/*/{self.kind}.py"
+            raise UserError(f"{self.where}.function: no function '{function}' in {folder}; {known(function, there)}")
+        defaults = there[function].options
         kinds = {name: type(value) for name, value in defaults.items()}
         return check_options({**defaults, **self.display.options}, kinds, f"{self.where}.options", function)
 
@@ -49,7 +49,7 @@ def entries(papers: Mapping[str, Paper], root: Path = Path()) -> dict[str, Entry
     """Every figure and table by name, in the order of the files. Two of one name are a `UserError`."""
     found: dict[str, Entry] = {}
     for paper_id, paper in papers.items():
-        for kind in FUNCTIONS:
+        for kind in KINDS:
             for display_id, display in getattr(paper, kind).items():
                 where = f"{root / PAPERS / paper_id}.yaml: key {kind}.{display_id}"
                 entry = Entry(kind, paper_id, display_id, display, where)
@@ -69,7 +69,7 @@ def check_displays(papers: Mapping[str, Paper], root: Path) -> None:
         entry.options()
         experiments = papers[entry.paper].experiments
         cited = {name: e for name, e in experiments.items() if entry.id in e.cited_by}
-        if of_experiments(entry.display.function):
+        if functions()[entry.kind][entry.display.function].of_experiments:
             if not cited:
                 raise UserError(f"{entry.where}: no experiment has it under cited_by; add it to one")
             _check_drawn(entry, cited)
@@ -77,7 +77,7 @@ def check_displays(papers: Mapping[str, Paper], root: Path) -> None:
 
 def _check_drawn(entry: Entry, cited: Mapping[str, Experiment]) -> None:
     function = entry.display.function
-    draws = DRAWS.get(function, Draws())
+    draws = functions()[entry.kind][function]
     for name, experiment in cited.items():
         asked, is_there = _mismatch(draws, experiment)
         if asked:

@@ -152,6 +152,14 @@ class Assumption(Strict):
 class Deviation(Strict):
     title: str
     why: str
+    data: bool = Field(False, description="whether other data stand in for the paper's")
+
+
+class Headline(Strict):
+    """The claim that a reader asks for first: "<words> replicates (ours …; the paper …)"."""
+
+    claim: str
+    words: str
 
 
 class Erratum(Strict):
@@ -167,6 +175,8 @@ class Paper(Strict):
     paper: Id
     document: Annotated[str, StringConstraints(pattern=r"^[0-9]{3}$")]
     title: str
+    name: str = Field("", description="a few words for where the title is too long")
+    headline: Headline | None = None
     authors: str
     year: int
     link: str | None = None

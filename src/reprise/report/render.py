@@ -10,18 +10,18 @@ from reprise.config.displays import entries
 from reprise.config.project import Project
 from reprise.errors import UserError, known, report_packages
 from reprise.registered import load
-from reprise.report import tables
-from reprise.report.context import Context
+from reprise.report.parts import tables
+from reprise.report.parts.context import Context
 
 
 def find_function(kind: str, name: str) -> Callable[..., Any]:
-    """The function that a registered "module.function" stands for, in reprise.report.figures or .tables.
+    """The function called "<folder>.<function>" in a paper's file: that of reprise/report/papers/<folder>/<kind>.py.
 
     Errors: `UserError` where there is none, or a package that it needs is not installed.
     """
-    where = f"src/reprise/catalogue/displays.py: key {kind.upper()}[{name!r}]"
+    where = f"src/reprise/report/papers: {name}"
     with report_packages("render"):
-        drawn: Callable[..., Any] = load(f"reprise.report.{kind}.{name.replace('.', ':', 1)}", where)
+        drawn: Callable[..., Any] = load(f"reprise.report.papers.{name.replace('.', f'.{kind}:', 1)}", where)
     return drawn
 
 
@@ -43,7 +43,7 @@ def render(project: Project, contexts: Mapping[str, Context], names: Iterable[st
         function = find_function(entry.kind, entry.display.function)
         if entry.kind == "figures":
             # Here, since seaborn takes longer to import than a table to write.
-            from reprise.report import style
+            from reprise.report.parts import style
 
             with style.applied():
                 drawn = function(context, entry.id, options)

@@ -1,0 +1,66 @@
+"""Every claim in full: what the paper says, how it is decided, and at each tier the comparisons and other readings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reprise.report.page import criteria
+from reprise.report.page.answers import Answer
+from reprise.report.page.first import cut
+from reprise.report.parts.context import Context
+from reprise.report.parts.rounding import NONE, from_to, significant
+from reprise.report.parts.verdicts import flips
+
+_SUMMARY = 110
+
+
+def claims(found: Sequence[Answer], tiers: Mapping[str, Context]) -> list[dict[str, Any]]:
+    """A claim each, those that were run first."""
+    rows = [_claim(answer, tiers) for answer in found]
+    return sorted(rows, key=lambda row: not row["judged"])
+
+
+def _claim(answer: Answer, tiers: Mapping[str, Context]) -> dict[str, Any]:
+    context = next(iter(tiers.values()))
+    claim = context.paper.claims[answer.claim]
+    judged = []
+    for tier, there in tiers.items():
+        found = there.claims.get(answer.claim)
+        if found and found["verdict"] != "not run":
+            judged.append(
+                {
+                    "tier": tier,
+                    "sentence": found["sentence"],
+                    "verdict": found["verdict"],
+                    "parts": [_part(part) for part in found.get("parts", ())],
+                    "readings": flips(found["alternatives"]),
+                    "experiments": found["experiments"],
+                }
+            )
+    first = next((there.claims[answer.claim] for there in tiers.values() if answer.claim in there.claims), {})
+    return {
+        "key": answer.claim,
+        "text": answer.text,
+        "short": cut(answer.text, _SUMMARY),
+        "place": claim.place,
+        "direction": answer.direction,
+        "size": answer.size,
+        "full": answer.full,
+        "evidence": answer.evidence,
+        "ratio": answer.ratio,
+        "n": answer.n,
+        "decided": criteria.decided_by(claim, first),
+        "judged": judged,
+    }
+
+
+def _part(part: Mapping[str, Any]) -> dict[str, str]:
+    labels = [term["label"] for term in part.get("terms", ())] or [part.get("label", "")]
+    low, high = part.get("interval") or (None, None)
+    ours = significant(part.get("estimate"))
+    return {
+        "what": " − ".join(labels) if len(labels) == 2 else "; ".join(labels),
+        "ours": ours if low is None else from_to(ours, significant(low), significant(high)),
+        "paper": NONE if part.get("paper") is None else significant(part["paper"]),
+    }

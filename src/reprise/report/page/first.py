@@ -1,0 +1,159 @@
+"""The page's first screen: a sentence a paper, the forest plot, a square a claim and the line on trust."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from reprise.evidence.wording import listed
+from reprise.report.page.answers import (
+    AGREES,
+    ARITHMETIC,
+    COUNTED,
+    DISAGREES,
+    EQUATION,
+    NOT_RUN,
+    OPEN,
+    TRAINED,
+    VOID,
+    Answer,
+    Tiers,
+    of_paper,
+    tally,
+)
+from reprise.report.page.forest import Row, forest
+from reprise.report.parts.context import Context
+from reprise.report.parts.rounding import fixed, plural, significant
+
+STRIPS = {TRAINED: (TRAINED,), COUNTED: (COUNTED,), "equations and arithmetic": (EQUATION, ARITHMETIC)}
+_LABEL = 54
+"""Characters of a label in the forest plot."""
+_NARROW_LABEL = 56
+
+
+def sentences(found: Sequence[Answer], contexts: Iterable[Context]) -> list[dict[str, Any]]:
+    """A row a paper: document, name, and what was found, computed."""
+    return [
+        {
+            "paper": context.paper_id,
+            "document": context.paper.document,
+            "name": context.paper.name,
+            "about": context.paper.title,
+            "year": context.paper.year,
+            "sentence": sentence(of_paper(found, context.paper_id), context),
+        }
+        for context in contexts
+    ]
+
+
+def sentence(found: Sequence[Answer], context: Context) -> str:
+    """ "The gain over the s-RNN replicates (13.4; the paper 15.5). Of 14 trained claims 6 agree, 1 disagrees, …." """
+    said = []
+    headline = context.paper.headline
+    answer = next((a for a in found if headline and a.claim == headline.claim), None)
+    if headline and answer:
+        said.append(f"{headline.words[0].upper()}{headline.words[1:]} {_became(answer)}{_effects(answer)}.")
+    said.append(counts(found))
+    return " ".join(filter(None, said))
+
+
+def counts(found: Sequence[Answer]) -> str:
+    """ "Of 14 trained claims, 6 agree, 1 disagrees and 7 are open; 11 not run." at each protocol that has any."""
+    trained = [a for a in found if a.evidence == TRAINED]
+    said = []
+    for full, words in ((True, ""), (False, " at a reduced budget")):
+        some = [a for a in trained if a.full == full and a.direction != NOT_RUN]
+        if some:
+            said.append(f"{plural(len(some), 'trained claim')}{words}: {_tallied(some)}")
+    if missing := sum(a.direction == NOT_RUN for a in trained):
+        said.append(f"{missing} not run")
+    return f"{'; '.join(said)}." if said else ""
+
+
+def _tallied(found: Sequence[Answer]) -> str:
+    count = tally(found)
+    verbs = {
+        AGREES: ("agrees", "agree"),
+        DISAGREES: ("disagrees", "disagree"),
+        OPEN: ("is open", "are open"),
+        VOID: ("is void", "are void"),
+    }
+    return listed([f"{n} {verbs[k][n > 1]}" for k, n in count.items() if n and k in verbs])
+
+
+def _became(answer: Answer) -> str:
+    if answer.direction == NOT_RUN:
+        return "was not run"
+    if answer.direction == VOID:
+        return "has no answer: the models did not learn"
+    if answer.direction == OPEN:
+        return "stays open" if answer.full else "stays open at a reduced budget"
+    if answer.full:
+        return "replicates" if answer.direction == AGREES else "does not replicate"
+    return "agrees at a reduced budget" if answer.direction == AGREES else "does not appear at a reduced budget"
+
+
+def _effects(answer: Answer) -> str:
+    if answer.ours is None or answer.paper_effect is None:
+        return ""
+    unit = {"1": "", "nats/token": " nats", "nats/character": " nats"}.get(answer.unit, f" {answer.unit}".rstrip())
+    return f" (ours {significant(answer.ours)}{unit}; the paper {significant(answer.paper_effect)}{unit})"
+
+
+def rows(found: Sequence[Answer], contexts: Iterable[Context], width: int) -> list[Row]:
+    """The forest plot's rows, sorted by document."""
+    names = {c.paper_id: f"{c.paper.document} {c.paper.name}" for c in contexts}
+    return [
+        Row(names[a.paper], cut(f"{a.claim}  {a.text}", width), a.link, a.direction, a.full, a.ratio, a.low, a.high)
+        for paper in names
+        for a in of_paper(found, paper)
+        if a.ratio is not None
+    ]
+
+
+def plots(found: Sequence[Answer], contexts: Sequence[Context]) -> dict[str, str]:
+    """The wide plot, and the narrow one for a phone."""
+    return {
+        "wide": forest(rows(found, contexts, _LABEL)),
+        "narrow": forest(rows(found, contexts, _NARROW_LABEL), narrow=True),
+    }
+
+
+def cut(text: str, width: int) -> str:
+    """The text in at most so many characters, cut at a word."""
+    text = text.removesuffix(".")
+    if len(text) <= width:
+        return text
+    return f"{text[:width].rpartition(' ')[0].rstrip(',;: ')} …"
+
+
+def strips(found: Sequence[Answer]) -> list[dict[str, Any]]:
+    """A strip a kind of evidence: the claims that the forest plot does not have, those that were run first."""
+    out = []
+    for words, kinds in STRIPS.items():
+        some = [a for a in found if a.evidence in kinds and a.ratio is None]
+        some.sort(key=lambda a: a.direction == NOT_RUN)
+        if some:
+            out.append({"words": words, "answers": some, "counts": _tallied(some)})
+    return out
+
+
+def trust(tiers: Tiers, found: Sequence[Answer]) -> list[str]:
+    """What the reader should know before believing: records, divergence, other readings, models that did not learn."""
+    finished = diverged = 0
+    for contexts in tiers.values():
+        for context in contexts.values():
+            runs = context.metrics.drop_duplicates(["experiment", "variant", "replica"]).status
+            finished, diverged = finished + int((runs == "finished").sum()), diverged + int((runs == "diverged").sum())
+    said = [f"{fixed(finished + diverged, 0)} run records", f"{diverged} trainings diverged"]
+    flips = sum(a.flips for a in found)
+    said.append(f"{flips} answers change under another reading")
+    void = sum(a.direction == VOID for a in found)
+    said.append(f"{void} void: models did not learn")
+    replaced = [
+        f"{c.paper.document}: {deviation.title}"
+        for c in next(iter(tiers.values())).values()
+        for deviation in c.paper.deviations.values()
+        if deviation.data
+    ]
+    return [*said, *(["data replaced: " + "; ".join(replaced)] if replaced else [])]

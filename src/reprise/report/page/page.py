@@ -1,0 +1,193 @@
+"""The page: one file without a server, from what was collected at every tier and the files already rendered.
+
+The first screen is plain HTML. All else is folded: its HTML stands compressed in the file and is unpacked where a
+reader unfolds it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from reprise.config.displays import Entry, entries
+from reprise.config.project import Project
+from reprise.config.tiers import FULL
+from reprise.files import write_atomically
+from reprise.report.page import answers as answers_of
+from reprise.report.page import cards, criteria, first
+from reprise.report.page.claims import claims
+from reprise.report.page.forest import STYLE
+from reprise.report.parts.context import Context
+from reprise.report.parts.verdicts import outcomes
+from reprise.report.parts.words import sentence
+
+HERE = Path(__file__).parent
+TIERS = {
+    FULL: "the papers' own protocol",
+    "reduced": "the papers' sizes at fewer epochs, folds or less text, as each experiment says",
+    "quick": "minutes: every step of the pipeline on generated data; no replication",
+}
+"""In the order in which a claim's answer is looked for."""
+
+
+def write_page(project: Project, tiers: answers_of.Tiers) -> Path:
+    """Writes results/report.html from the files that are there; returns its path."""
+    path = project.root / "results" / "report.html"
+    write_atomically(path, page(project, tiers))
+    return path
+
+
+def page(project: Project, tiers: answers_of.Tiers) -> str:
+    """The text of the page; equal inputs give equal text.
+
+    `tiers`: the contexts of every tier that was collected. Claims are answered by the tiers of the papers' protocol
+    and the reduced one; by the quick one where there is no other.
+    """
+    tiers = {tier: tiers[tier] for tier in TIERS if tier in tiers}
+    judged = {tier: contexts for tier, contexts in tiers.items() if tier != "quick"} or tiers
+    contexts = list(next(iter(tiers.values())).values())
+    found = answers_of.answers(judged)
+    environment = _environment()
+    blocks, index = {}, []
+    for context in contexts:
+        here = {tier: there[context.paper_id] for tier, there in tiers.items() if context.paper_id in there}
+        blocks |= _blocks(environment, project, context, here, answers_of.of_paper(found, context.paper_id), index)
+    blocks["index"] = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
+    return environment.get_template("page.html.j2").render(
+        sentences=first.sentences(found, contexts),
+        plots={name: Markup(text) for name, text in first.plots(found, contexts).items()},
+        strips=first.strips(found),
+        trust=first.trust(judged, found),
+        papers=[_summary(context, answers_of.of_paper(found, context.paper_id)) for context in contexts],
+        criteria=criteria.key(),
+        blocks={name: Markup(packed(text)) for name, text in blocks.items()},
+        forest_style=Markup(STYLE),
+        tiers=[tier for tier in tiers if tier in judged],
+    )
+
+
+def packed(text: str) -> str:
+    """A text as a browser's DecompressionStream("deflate") takes it, in base64."""
+    return base64.b64encode(zlib.compress(text.encode("utf-8"), 9)).decode()
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["sentence"] = sentence
+    return environment
+
+
+def _summary(context: Context, found: Sequence[answers_of.Answer]) -> dict[str, Any]:
+    return {
+        "id": context.paper_id,
+        "document": context.paper.document,
+        "name": context.paper.name or context.paper_id,
+        "counts": first.counts(found),
+    }
+
+
+def _blocks(
+    environment: Environment,
+    project: Project,
+    context: Context,
+    tiers: Mapping[str, Context],
+    found: Sequence[answers_of.Answer],
+    index: list[list[str]],
+) -> dict[str, str]:
+    """The folded parts of a paper by name, and their entries in the index: address, words."""
+    paper, name = context.paper, context.paper_id
+    blocks, parts = {}, []
+    shown = [entry for entry in entries({name: paper}, project.root).values() if entry.display.function != _CLAIMS]
+    for tier, here in tiers.items():
+        displays = [d for entry in shown if (d := _display(here, entry, project.root / "results" / tier))]
+        experiments = [cards.card(here, experiment) for experiment in here.experiments]
+        experiments.sort(key=lambda card: not card["status"].run)
+        ran = sum(bool(card["status"].run) for card in experiments)
+        if not ran and not displays:
+            continue
+        address = f"{name}/{tier}"
+        parts.append({"address": address, "tier": tier, "about": TIERS[tier], "ran": ran, "of": len(experiments)})
+        blocks[address] = environment.get_template("tier.html.j2").render(
+            address=address, tier=tier, displays=displays, cards=experiments
+        )
+        blocks[f"{address}/experiments"] = environment.get_template("experiments.html.j2").render(
+            address=f"{address}/experiments", paper=name, cards=experiments
+        )
+        index += [[f"{address}/{d['id']}", f"{d['title']} · {name}, {tier}"] for d in displays]
+        index += [
+            [f"{address}/experiments/{c['id']}", f"{c['title']} {c['variant'] or ''} · {c['id']} · {tier}"]
+            for c in experiments
+            if c["status"].run
+        ]
+    said = claims(found, tiers)
+    index += [[f"{name}/{claim['key']}", f"{claim['key']}: {claim['text']} · {name}"] for claim in said]
+    blocks[name] = environment.get_template("paper.html.j2").render(
+        id=name,
+        paper=paper,
+        claims=said,
+        parts=parts,
+        outcomes=_outcomes(tiers),
+    )
+    return blocks
+
+
+_CLAIMS = "shared.claims"
+
+
+def _outcomes(tiers: Mapping[str, Context]) -> dict[tuple[str, str], str]:
+    """Of every alternative of the paper's assumptions how far it is, at the fullest tier that has run it."""
+    found: dict[tuple[str, str], str] = {}
+    for tier, context in tiers.items():
+        for outcome in outcomes(context):
+            key = (outcome.assumption, outcome.alternative)
+            if key not in found or (outcome.status.run and found[key] == outcome.status.absence):
+                found[key] = outcome.state if tier == FULL or not outcome.status.run else f"{tier}: {outcome.state}"
+    return found
+
+
+def _display(context: Context, entry: Entry, folder: Path) -> dict[str, Any] | None:
+    """A figure or table; None where its file is missing or no experiment of it was run."""
+    if context.of_experiments(entry.id) and not context.total(context.cited_by(entry.id)).run:
+        return None
+    figure = entry.kind == "figures"
+    file = folder / entry.kind / f"{entry.name}.{'svg' if figure else 'html'}"
+    if not file.is_file():
+        return None
+    text = file.read_text(encoding="utf-8")
+    table, end, notes = ("", "", "") if figure else text.partition("</table>")
+    return {
+        "id": entry.id,
+        "title": entry.display.title,
+        "place": entry.display.place,
+        "caption": entry.display.caption.strip(),
+        "facts": cards.replicas_of(context, entry.id),
+        # As an image, not inline: identifiers inside one drawing cannot meet those of another.
+        "image": Markup(_address_of(text)) if figure else None,
+        "table": Markup(table.replace("<th", '<th scope="col"').replace('<th scope="col"ead', "<thead") + end),
+        "notes": Markup(notes),
+        "files": [
+            (kind, f"{context.tier}/{entry.kind}/{entry.name}.{kind}")
+            for kind in (("svg", "png", "pdf") if figure else ("csv", "md"))
+        ],
+    }
+
+
+def _address_of(svg: str) -> str:
+    """A drawing as an address in an attribute: readable, so that it is packed well."""
+    return escape("data:image/svg+xml," + quote(svg, safe=" \n!$&'()*+,-./:;=?@[]_~{}|^`"))

@@ -1,0 +1,358 @@
+"""Document 002, part 2: the loss at the tables' steps, and what was measured in the texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from reprise.catalogue.displays import display
+from reprise.evaluation import text_measures
+from reprise.report.papers.books.numbers import EXPECTED, loss_near, original_near, original_of, table_steps
+from reprise.report.parts import verdicts
+from reprise.report.parts.context import Context, of_experiment
+from reprise.report.parts.rounding import NONE, fixed, integer, least_of, significant, spread
+from reprise.report.parts.spreads import INTERVAL, Measured, measured, measured_by, noted, passes
+from reprise.report.parts.tables import Column, Table
+from reprise.report.parts.words import replicas
+
+_BOUND = 2  # standard deviations of the original's neighbouring batches
+_LOGGED = "books_logged_texts.csv"
+_QUOTED = (250, 750)
+"""Steps of which the document quotes texts, beside those of its tables."""
+_STOPS = "stops_before_capitals"
+_TEXTS = {"sample": "sampled", "argmax": "argmax", "book": "the book itself", "book-short": "the book itself"}
+_MEASURES = {
+    "words_in_book": "Words of the book",
+    "distinct_1": "Distinct 1",
+    "distinct_2": "Distinct 2",
+    "distinct_3": "Distinct 3",
+    "distinct_4": "Distinct 4",
+    "spaces": "Spaces",
+    _STOPS: "Full stops",
+}
+
+
+@display(protocols=("character-windows",))
+def loss_at_steps(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row a book and step: the original's mean loss and ours, and whether ours is within two deviations of it.
+
+    These deviations are of the original's single batches, since there is one run of it; ± of ours is its interval.
+    """
+    names = context.cited_by(table_id)
+    rows = pd.DataFrame([row for name in names for row in _losses(context, name)])
+    notes = [
+        f"{context.entry(name).title}: trained on “{context.dataset_title(other)}” at this tier; the original's losses "
+        "are no measure of it."
+        for name in names
+        if (other := context.replaced_dataset(name))
+    ]
+    notes += _within(rows)
+    notes += [f"Ours {note}" for note in noted(context, names, rows)]
+    return verdicts.beside(context, Table(_LOSSES, rows, notes), lambda row: (f"cross_entropy_mark_{row['mark']} *",))
+
+
+def _within(rows: pd.DataFrame) -> list[str]:
+    """The sentence on how many of the steps are within the bound, of each book, and where ours is farthest off."""
+    judged = rows[rows.within.notna()]
+    if judged.empty:
+        return []
+    books = [f"{sum(found)} of {len(found)} of {title}" for title, found in judged.groupby("title", sort=False).within]
+    far = judged.loc[judged.gap_in_std.abs().astype(float).idxmax()]
+    text = f"{sum(judged.within)} of {len(judged)} mean losses are within two standard deviations of the original's "
+    text += f"batches ({'; '.join(books)}); the farthest, that of step {integer(far.step)} of {far.title}, is "
+    return [f"{text}{fixed(abs(far.gap_in_std), 1)} deviations {'above' if far.gap > 0 else 'below'} its mean."]
+
+
+def _losses(context: Context, name: str) -> list[dict[str, Any]]:
+    original, curves = original_of(context, name), cache(lambda run: context.points(run, "cross_entropy", "train"))
+    status, rows = context.status(name), []
+    for mark, step in enumerate(table_steps(context, name), 1):
+        ours = measured_by(context, name, lambda run, step=step: loss_near(curves(run), step).dropna().to_numpy())
+        centre, std = original_near(original, step) if original is not None else (None, None)
+        gap = ours.gap(centre)
+        rows.append(
+            {
+                "experiment": name,
+                "title": context.entry(name).title,
+                "step": step,
+                "mark": mark,
+                "original_mean": centre,
+                "original_std": std,
+                "mean": ours.mean,
+                "std": ours.own,
+                "reach": ours.reach,
+                "n": ours.n,
+                "gap": gap,
+                "gap_in_std": gap / std if gap is not None else None,
+                "within": abs(gap) <= _BOUND * std if gap is not None else None,
+                "absence": "diverged" if status.run else status.absence,
+                "diverged": status.diverged,
+                "wanted": status.wanted,
+            }
+        )
+    return rows
+
+
+@display(protocols=("character-windows",))
+def measures(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row a book, way of drawing and step: the measures of 100-character texts, and of the longer ones at the end.
+
+    The original's are measured here, in the texts of its author's log. That its words are in the book takes the book:
+    their share at the last of these steps is the one that the paper's file reports.
+    """
+    rows, notes = [], []
+    for name in context.cited_by(table_id):
+        length, every, steps = (
+            context.setting(name, f"training.{o}") for o in ("sample_length", "sample_every", "steps")
+        )
+        originals = _originals(context, name, length)
+        rows += originals
+        quoted = {step for step in _QUOTED if step < steps and not step % every}
+        for decoder in ("sample", "argmax"):
+            curves = cache(lambda run, m, decoder=decoder: context.points(run, m, decoder))
+            for step in sorted(quoted.union(table_steps(context, name))):
+                at = {m: measured_by(context, name, partial(_at, curves, m, step)) for m in _MEASURES}
+                point = {"split": decoder, "point": f"@{step}"}
+                rows.append(_measured(context, name, _TEXTS[decoder], step, length, at) | point)
+        rows.append(_at_the_end(context, name, "book-short", None, length))
+        length = context.setting(name, "training.final_length")
+        rows += [_at_the_end(context, name, decoder, steps - 1, length) for decoder in ("sample", "argmax")]
+        rows.append(_at_the_end(context, name, "book", None, length))
+        texts = f"{context.setting(name, 'training.samples')} texts of each replica"
+        beside = f", the original of {integer(originals[0]['of'])} of its author's log" if originals else ""
+        notes.append(f"{context.entry(name).title}: a row of ours is of {texts}{beside}.")
+    frame = pd.DataFrame(rows)
+    table = Table(_MEASURED, frame, [*notes, *noted(context, context.cited_by(table_id), frame, shares=True)])
+    return verdicts.beside(context, table, lambda row: [f"{m}{row['point']} {row['split']}" for m in _MEASURES])
+
+
+def _at(curves: Callable[[str, str], pd.DataFrame], measure: str, step: int, run: str) -> Any:
+    """A measure of every replica of a run at a step."""
+    points = curves(run, measure)
+    return points.loc[step].dropna().to_numpy() if step in points.index else []
+
+
+def _originals(context: Context, name: str, length: int) -> list[dict[str, Any]]:
+    """A row a step of the author's log; none where this tier trains on another text."""
+    logged = context.original(_LOGGED)
+    logged = logged[(logged.book == name) & (context.replaced_dataset(name) is None)]
+    rows = []
+    for step, found in logged.groupby("step"):
+        texts = (found.prompt + found.text).tolist()
+        counted = {m: (value, n) for m, value, n in text_measures.measure(texts, text_measures.Words(""))}
+        values = {m: Measured(value, 1) for m, (value, _) in counted.items()}
+        values["words_in_book"] = Measured(None, 0)
+        if step == logged.step.max() and context.reported(name, "words_in_book", "sample")[0]:
+            values["words_in_book"] = Measured(context.reported(name, "words_in_book", "sample")[1], 1)
+        row = _measured(context, name, "original, sampled", int(step), length, values)
+        rows.append(row | {"stops": counted[_STOPS][1] if _STOPS in counted else 0, "of": len(found)})
+    return rows
+
+
+def _at_the_end(context: Context, name: str, split: str, step: int | None, length: int) -> dict[str, Any]:
+    values = {m: measured(context, name, m, split) for m in _MEASURES}
+    rows = of_experiment(context.metrics, name)
+    stops = pd.to_numeric(rows[(rows.metric == _STOPS) & (rows.split == split)].n).sum()
+    more = {"stops": int(stops) or None, "split": split}
+    return _measured(context, name, _TEXTS[split], step, length, values) | more
+
+
+def _measured(
+    context: Context, name: str, texts: str, step: int | None, length: int, values: Mapping[str, Measured]
+) -> dict[str, Any]:
+    row = {"experiment": name, "title": context.entry(name).title, "texts": texts, "step": step, "length": length}
+    for measure in _MEASURES:
+        found = values.get(measure, Measured(None, 0))
+        row |= {measure: found.mean, f"{measure}_std": found.own, f"{measure}_reach": found.reach}
+    return row | {"split": "", "point": ""}
+
+
+@display(protocols=("character-windows",))
+def expectations(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row a quantity, a column a book: probabilities, entropies and shares of words after the prompts."""
+    names = context.cited_by(table_id)
+    rows = []
+    for split, metric, label in EXPECTED:
+        row: dict[str, Any] = {"quantity": label, "split": split, "metric": metric, "unit": context.unit(metric, split)}
+        numbers = context.replicas.numbers.get((metric, split), {})
+        if metric == "expected_log_probability":
+            numbers, row["unit"] = {name: np.exp(values) for name, values in numbers.items()}, "share"
+        for name in names:
+            found = measured_by(context, name, numbers)
+            row |= {name: found.mean, f"{name}_std": found.own, f"{name}_reach": found.reach}
+        rows.append(row | {"experiment": tuple(names)})
+    columns = [Column("Quantity", lambda row: row["quantity"], words=True)]
+    columns += [Column(context.entry(name).title, _show(name)) for name in names]
+    frame = pd.DataFrame(rows)
+    least = frame.metric.map(least_of).astype(float)
+    cut = passes(frame, *((name, f"{name}_reach") for name in names), least=least)
+    table = Table(columns, frame, noted(context, names, frame, shares=True, least=cut))
+    beside = verdicts.beside(context, table, lambda row: (f"{row['metric']} {row['split']}",))
+    return replace(beside, rows=beside.rows.drop(columns="experiment"))
+
+
+def _show(name: str) -> Any:
+    def show(row: Mapping[str, Any]) -> str:
+        small = pd.notna(row[name]) and 0 < row[name] < 0.0005
+        if small:
+            return "< 0.001"
+        return spread(row[name], row[f"{name}_reach"], 3, row["unit"] == "share", least_of(row["metric"]))
+
+    return show
+
+
+def _share(measure: str) -> Any:
+    return lambda row: spread(row[measure], row[f"{measure}_reach"], 3, share=True)
+
+
+def _stops(row: Mapping[str, Any]) -> str:
+    """The share, and of how many full stops it is where that is known."""
+    share = _share(_STOPS)(row)
+    return share if pd.isna(row["stops"]) or not row["stops"] else f"{share} of {integer(row['stops'])}"
+
+
+def _verdict(row: Mapping[str, Any]) -> str:
+    return NONE if pd.isna(row["within"]) else "yes" if row["within"] else "no"
+
+
+_BOOK = Column("Book", lambda row: row["title"], words=True)
+_LOSSES = [
+    _BOOK,
+    Column("Step", lambda row: integer(row["step"])),
+    Column(
+        "Loss: original ± deviation of its single batches",
+        lambda row: spread(row["original_mean"], row["original_std"], 3),
+    ),
+    Column(
+        f"Loss: ours ± {INTERVAL}",
+        lambda row: spread(row["mean"], row["reach"], 3) if row["n"] else row["absence"],
+    ),
+    Column("Gap", lambda row: fixed(row["gap"], 3)),
+    Column("Gap in deviations of the original's single batches", lambda row: fixed(row["gap_in_std"], 1)),
+    Column("Within two deviations", _verdict),
+    Column("Replicas", lambda row: replicas(row["n"], row["wanted"], row["diverged"])),
+]
+_MEASURED = [
+    _BOOK,
+    Column("Texts", lambda row: row["texts"], words=True),
+    Column("Step", lambda row: integer(row["step"])),
+    Column("Characters", lambda row: integer(row["length"])),
+    *(Column(title, _stops if measure == _STOPS else _share(measure)) for measure, title in _MEASURES.items()),
+]
+
+
+ORIGINAL = "books_samples.csv"
+BAR = "|"
+_MISREAD = ("", "l", "I", "/", " l ", " l")
+"""What our copy of the document has where it sets a bar."""
+_DRAWN = {"sample": "sampled", "argmax": "argmax"}
+_WITH_BLANK = "operator-blank"
+
+
+@display(protocols=("character-windows",), alone=True)
+def samples(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row a step: what the original wrote after a random character, and what ours wrote, drawn in both ways."""
+    (name,) = context.cited_by(table_id)
+    original = _original(context, name, completions=False).set_index("step", drop=False)
+    ours = {(s["step"], s["decoder"]): s for s in context.samples(name) if s["kind"] == "start"}
+    rows = []
+    for step in sorted({0, *table_steps(context, name), *original.index}):
+        row: dict[str, Any] = {"experiment": name, "step": step, "original": "", "printed": ""}
+        if step in original.index:
+            found = original.loc[step]
+            row |= {"original": _joined(found.prompt, found.logged), "printed": found.printed}
+        row |= {decoder: _text(ours.get((step, decoder))) for decoder in _DRAWN}
+        rows.append(row)
+    columns = [Column("Step", lambda row: integer(row["step"]))]
+    if len(original):
+        columns.append(_words("Original (its author's log)", "original"))
+    columns += [_words("Ours, sampled", "sample"), _words("Ours, argmax", "argmax")]
+    return Table(columns, pd.DataFrame(rows), [_drawing(context, name), *_notes(context, name, original)])
+
+
+@display(protocols=("character-windows",), alone=True)
+def completions(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """Rows of each prompt: the original's completion, those that ours sampled, and its likeliest."""
+    (name,) = context.cited_by(table_id)
+    original = _original(context, name, completions=True)
+    ours = [s for s in context.samples(name) if s["kind"] != "start"]
+    rows = []
+    for kind in dict.fromkeys([*original.kind, *(s["kind"] for s in ours)]):
+        for found in original[original.kind == kind].itertuples():
+            whose = f"original, sampled (log, step {integer(found.logged_step)})"
+            rows.append(_row(kind, found.prompt, whose, found.logged, found.printed))
+        for sample in (s for s in ours if s["kind"] == kind):
+            rows.append(_row(kind, sample["prompt"], f"ours, {_DRAWN[sample['decoder']]}", sample["text"]))
+    previous = None
+    for row in rows:
+        row["first"], previous = row["kind"] != previous, row["kind"]
+    columns = [
+        Column("Prompt", lambda row: f"{row['prompt']}{BAR}" if row["first"] else "", words=True),
+        _words("Whose", "whose"),
+        _words("Completion", "text"),
+    ]
+    frame = pd.DataFrame(rows, columns=["kind", "prompt", "whose", "text", "printed", "first"])
+    notes = [_drawing(context, name), *_notes(context, name, original)]
+    if any(row["kind"] == _WITH_BLANK for row in rows):
+        notes.insert(
+            1,
+            "The prompt on T stands twice: the author's code ends it with the full stop, and the document's print "
+            "leaves open whether a blank follows; ours completes both.",
+        )
+    return Table(columns, frame, notes)
+
+
+def _drawing(context: Context, name: str) -> str:
+    temperature = context.setting(name, "training.temperature")
+    return f"Sampled: drawn at temperature {significant(temperature)}; argmax: the likeliest character at each place."
+
+
+def _original(context: Context, name: str, completions: bool) -> pd.DataFrame:
+    """The original's rows of a book; none where this tier trains on another text."""
+    rows = context.original(ORIGINAL)
+    kept = (rows.book == name) & ((rows.kind != "start") == completions)
+    return rows[kept & (context.replaced_dataset(name) is None)]
+
+
+def _notes(context: Context, name: str, original: pd.DataFrame) -> list[str]:
+    """Where the print differs from the log in more than the bar, and what is missing of ours."""
+    notes = []
+    for row in original.itertuples():
+        where = integer(row.step) if row.kind == "start" else f"“{row.prompt}”"
+        if row.step != row.logged_step:
+            notes.append(f"{where}: the log has this text at step {integer(row.logged_step)}.")
+        if not printed_as_logged(row.kind, row.prompt, row.printed, row.logged):
+            notes.append(f"{where}: in our copy of the document “{row.printed}”.")
+    other = context.replaced_dataset(name)
+    if other:
+        notes.append(f"Trained on “{context.dataset_title(other)}” at this tier: the original's texts are left out.")
+    if not context.samples(name):
+        notes.append(f"Ours: {context.status(name).absence}.")
+    return notes
+
+
+def printed_as_logged(kind: str, prompt: str, printed: str, logged: str) -> bool:
+    """Whether a printed text is the beginning of the logged one, a misread bar between prompt and text aside."""
+    body = printed.removeprefix(prompt) if kind == "start" else printed
+    return any(body.startswith(bar) and logged.startswith(body[len(bar) :]) for bar in _MISREAD)
+
+
+def _row(kind: str, prompt: str, whose: str, text: str, printed: str = "") -> dict[str, Any]:
+    return {"kind": kind, "prompt": prompt, "whose": whose, "text": text, "printed": printed}
+
+
+def _text(sample: Mapping[str, Any] | None) -> str:
+    return "" if sample is None else _joined(sample["prompt"], sample["text"])
+
+
+def _joined(prompt: str, text: str) -> str:
+    return f"{prompt}{BAR}{text}"
+
+
+def _words(title: str, key: str) -> Column:
+    return Column(title, lambda row: row[key], words=True)

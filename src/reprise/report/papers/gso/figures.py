@@ -1,0 +1,155 @@
+"""Document 000, Figures 1 and 3: loss against the relative size of the product, and by position in the word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+from reprise.catalogue.displays import display
+from reprise.data.text.character_lines import LONG
+from reprise.report.papers.gso.numbers import CHARACTER, TOKEN, astray, on_equal_folds
+from reprise.report.parts import style
+from reprise.report.parts.context import Context
+from reprise.report.parts.rounding import deviation, mean, plural, significant
+
+_FIRST = {"color": style.BLUE, "marker": "o", "linestyle": "-"}
+_SECOND = {"color": style.VERMILION, "marker": "s", "linestyle": (0, (4, 1.5)), "markerfacecolor": "white"}
+_KINDS = {"characters": _FIRST, "bigrams": _SECOND}
+_DRAWN = {"markersize": 4, "linewidth": 1.3}
+_BARS = {"capsize": 2, "elinewidth": 0.8}
+_BEST = {"color": style.BLACK, "marker": "o", "markersize": 9, "fillstyle": "none", "linestyle": "none", "zorder": 5}
+_ASTRAY = {**style.DIVERGED_END, "color": style.BLACK, "linestyle": "none", "zorder": 6}
+_PANELS = {TOKEN: "nats per token", CHARACTER: "nats per character"}
+_SUFFIXES = {"letters": ("", _FIRST), "spaces after words": ("_of_space", _SECOND)}
+
+
+@display(protocols=("line-epochs",), settings=("data.tokens", "model.second_order_size"))
+def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
+    """Test loss over |m|/|h| (logarithmic), a line a kind of token: per token, per character, and above the best ratio.
+
+    Points are means over the folds that all models of a curve have, bars ± one standard deviation, none where it is one
+    fold; in the third panel of the differences of equal folds. The ratio of the lowest mean is marked, and where a fold
+    stopped being finite. What is said of the bars is computed by `numbers.bars`.
+    """
+    names = context.cited_by(figure_id)
+    points = pd.DataFrame([_point(context, name) for name in names], index=names)
+    if not points.n.sum():
+        return style.absent(context, figure_id, names)
+    figure = Figure(figsize=(style.WIDTH, 3.0), layout="constrained")
+    panels = figure.subplots(1, 3)
+    handles = []
+    for kind, look in _KINDS.items():
+        cited = points[points.tokens == kind].sort_values("ratio")
+        there = cited[cited.n > 0]
+        if there.empty:
+            continue
+        losses = [on_equal_folds(context, there.index, metric) for metric in _PANELS]
+        best = losses[0].mean(axis=1).idxmin()
+        for axes, of in zip(panels, [*losses, losses[0] - losses[0].loc[best]], strict=True):
+            _line(axes, there, _over_folds(of, mean), _over_folds(of, deviation), look)
+        part = [] if len(there) == len(cited) else [f"{len(there)} of {plural(len(cited), 'ratio')} run"]
+        part += ["n = 1"] if losses[0].notna().sum(axis=1).max() == 1 else []
+        handles.append(Line2D([], [], **look, **_DRAWN, label=f"{kind} ({'; '.join(part)})" if part else kind))
+    for axes, title in zip(panels, (*_PANELS.values(), "above the best, nats per token"), strict=True):
+        axes.set_title(title)
+        _ratios(axes, points[points.n > 0])
+    panels[0].set_ylabel("test loss")
+    handles.append(Line2D([], [], **_BEST, label="lowest"))
+    if points.astray.any():
+        handles.append(Line2D([], [], **_ASTRAY, label="a fold diverged"))
+    _legend(figure, handles, context, names)
+    return figure
+
+
+@display(protocols=("line-epochs",), alone=True)
+def loss_by_position(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
+    """Test loss over the position in the word, letters and the spaces after words apart, above the number of each.
+
+    Means are over all characters of the folds together; thin lines show the folds, where there are several.
+    """
+    (name,) = context.cited_by(figure_id)
+    found = {kind: _by_position(context, name, suffix) for kind, (suffix, _) in _SUFFIXES.items()}
+    if all(counts.empty for _, counts in found.values()):
+        status = context.status(name)
+        return style.empty(context.display(figure_id).title, "diverged" if status.run else status.absence)
+    figure = Figure(figsize=(style.WIDTH, 4.2), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
+    handles = []
+    for kind, (_, look) in _SUFFIXES.items():
+        losses, counts = found[kind]
+        total = counts.sum(axis=1)
+        if losses.shape[1] > 1:
+            above.plot(losses, **style.ONE_OF_OURS | {"color": look["color"]})
+        above.plot((losses * counts).sum(axis=1) / total, **look, **_DRAWN)
+        below.plot(total, **look, **_DRAWN)
+        handles.append(Line2D([], [], **look, **_DRAWN, label=kind))
+    letters = found["letters"][1].sum(axis=1)
+    share = letters[letters.index > LONG].sum() / letters.sum()
+    if share:
+        for axes in (above, below):
+            axes.axvline(LONG + 0.5, **style.DOTTED)
+        words, at = f"letters beyond the {LONG}th:\n{significant(100 * share, 2)} % of all", (LONG + 0.5, 0.97)
+        below.annotate(words, at, (4, 0), ("data", "axes fraction"), "offset points", fontsize=7, va="top")
+    below.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=30))
+    above.set_ylim(bottom=0)
+    above.set_ylabel("test loss (nats per character)")
+    below.set_yscale("log")
+    # Every power of ten from 1 on, and room above the highest.
+    below.set_ylim(0.7, 2.5 * max(counts.sum(axis=1).max() for _, counts in found.values() if len(counts)))
+    below.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    below.yaxis.set_minor_locator(NullLocator())
+    below.set_ylabel("characters")
+    below.set_xlabel("position in the word, 1 for its first letter; a space is one after the last")
+    folds = found["letters"][0].shape[1]
+    if folds > 1:
+        handles.append(Line2D([], [], **style.ONE_OF_OURS | {"color": style.GREY}, label=f"one of {folds} folds"))
+    _legend(figure, handles, context, [name])
+    return figure
+
+
+def _point(context: Context, name: str) -> dict[str, Any]:
+    return {
+        "tokens": context.setting(name, "data.tokens"),
+        "ratio": context.setting(name, "model.second_order_size") / context.setting(name, "model.hidden_size"),
+        "n": len(context.by_fold(name, TOKEN)),
+        "astray": bool(astray(context, name)),
+    }
+
+
+def _over_folds(losses: pd.DataFrame, of: Callable[[pd.Series], float | None]) -> pd.Series:
+    return pd.Series({name: of(row.dropna()) for name, row in losses.iterrows()}, dtype=float)
+
+
+def _line(axes: Axes, points: pd.DataFrame, height: pd.Series, std: pd.Series, look: Mapping[str, Any]) -> None:
+    axes.errorbar(points.ratio, height, std.fillna(0), **look, **_DRAWN, **_BARS)
+    best = height.idxmin()
+    axes.plot(points.ratio[best], height[best], **_BEST)
+    axes.plot(points.ratio[points.astray], height[points.astray], **_ASTRAY)
+
+
+def _ratios(axes: Axes, points: pd.DataFrame) -> None:
+    """A logarithmic axis with the ratios as the paper names them: sizes are whole numbers, so that 0.0997 is 0.1."""
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(FixedLocator(sorted({float(f"{ratio:.1g}") for ratio in points.ratio})))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel("|m| / |h|", labelpad=1)
+    axes.margins(x=0.06, y=0.08)
+
+
+def _by_position(context: Context, name: str, suffix: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Mean losses and counts: index position, a column a fold; a position that a fold has not counts 0 there."""
+    losses, counts = (context.points(name, f"{metric}{suffix}", "test") for metric in ("cross_entropy", "count"))
+    return losses, counts.fillna(0)
+
+
+def _legend(figure: Figure, handles: list[Line2D], context: Context, names: list[str]) -> None:
+    other = any(context.replaced_dataset(name) for name in names)
+    title = style.OTHER_CORPUS if other else None
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, title=title)

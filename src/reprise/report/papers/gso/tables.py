@@ -1,0 +1,351 @@
+"""Document 000, Table 1, and the unit that its numbers are in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from reprise.catalogue.displays import display
+from reprise.data.text.character_lines import LONG
+from reprise.errors import UserError
+from reprise.evaluation.line_losses import SHOWN_LINES
+from reprise.report.papers.gso.numbers import CHARACTER, astray, corpora, paired, unit_sentences
+from reprise.report.parts import verdicts, words
+from reprise.report.parts.context import Context, of_experiment
+from reprise.report.parts.rounding import NONE, deviation, fixed, integer, mean, significant, spread
+from reprise.report.parts.spreads import INTERVAL, deviations, difference_reach, meaning, measured, noted
+from reprise.report.parts.tables import Column, Table
+from reprise.report.parts.words import replicas
+from reprise.units import bits
+
+_MODELS = {"gso": "general", "first-order": "first-order RNN", "mi-rnn": "general MI-RNN"}
+_BITS, _BY_LINE = "bits_per_character", "cross_entropy_per_character_macro"
+_ABOUT = ("cross_entropy test", "cross_entropy_per_character test", "bits_per_character test")
+
+
+@display(protocols=("line-epochs",), settings=("data.tokens",))
+def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """Table 1, a row a model: the paper's number as printed, ours in nats and bits per character, the gap in either.
+
+    ± is half of an interval (see `parts.spreads`). Besides, how far it is above the general model of its
+    activation without first-order terms, paired by fold.
+    """
+    names = context.cited_by(table_id)
+    rows = pd.DataFrame([_row(context, name, names) for name in names]).astype({"parameters": "Int64"})
+    notes = [corpora(context, names), *words.reductions(context, names)]
+    printed = {entry.note for name in names for entry in context.entry(name).reported if entry.note}
+    notes += [f"Paper: {note}." for note in sorted(printed)]
+    if rows.difference.notna().any():
+        notes.append(
+            "Above the model without D and E: the general one of the same activation; mean of the differences of equal "
+            f"folds, in nats per character, ± half of its {INTERVAL}."
+        )
+    notes += _precision(context, names, rows)
+    where = {name: astray(context, name) for name in names}
+    notes += [f"Diverged: {context.entry(name).title}, {'; '.join(folds)}." for name, folds in where.items() if folds]
+    return verdicts.beside(context, Table(_ABLATION, rows, notes), lambda row: _ABOUT)
+
+
+def _precision(context: Context, names: Sequence[str], rows: pd.DataFrame) -> list[str]:
+    """What ± and the gaps in brackets are; nothing where too few folds were run for either."""
+    known = rows[rows.nats_reach.notna()]
+    if known.empty:
+        return []
+    found = deviations(
+        zip(known.title, known.replica_std, known.freedom, known.lender, strict=True), of="fold, in nats"
+    )
+    return [meaning(context, names, gaps=rows.gap_as_nats.notna().any()), *found]
+
+
+@display(options={"claim": ""}, protocols=("line-epochs", "ngram"))
+def unit_audit(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row a model: the printed number read as bits and as nats, and ours, each beside that of a counted n-gram model.
+
+    Option `claim`: the claim about the unit, which names the n-gram model (`reference`) and what others published. The
+    sentences under the table are computed.
+    """
+    key = options["claim"]
+    asked = context.paper.claims[key].unit if key in context.paper.claims else None
+    if asked is None or not asked.reference:
+        where = context.option_key(table_id, "claim")
+        raise UserError(f"{where}: '{key}' is no claim about a unit with a reference; name such a claim")
+    names = context.cited_by(table_id)
+    rows = pd.DataFrame([_row(context, name, ()) for name in names]).astype({"paper": float, "bits": float})
+    rows["paper_as_nats"] = rows.paper.map(bits)
+    yardstick, title = mean(context.values(asked.reference, _BITS, "test")), context.entry(asked.reference).title
+    for column in ("paper", "paper_as_nats"):
+        rows[f"{column}_beside"] = rows[column] / yardstick - 1 if yardstick else None
+    rows["bits_beside"] = [_beside_on_equal_folds(context, name, asked.reference) for name in names]
+    note = f"Beside the n-gram: above (+) or below (−) what the {title} gets, for ours on the folds that both have."
+    notes = [note, corpora(context, names)]
+    if yardstick:
+        notes = [*unit_sentences(rows, yardstick, title, asked.published), *notes]
+    notes += noted(context, names, rows)
+    return verdicts.beside(context, Table(_AUDIT, rows, notes), lambda row: _ABOUT, only={key})
+
+
+def _row(context: Context, name: str, names: Sequence[str]) -> dict[str, Any]:
+    status, replaced = context.status(name), context.replaced_dataset(name)
+    nats, in_bits, by_line = (measured(context, name, metric, "test") for metric in (CHARACTER, _BITS, _BY_LINE))
+    # The number stands in the paper's column only where it is about the same text.
+    paper = None if replaced else context.reported(name, "cross_entropy", "test")[1]
+    parameters = of_experiment(context.metrics, name).parameters.dropna()
+    plain = _without_first_order_terms(context, name, names)
+    differences = paired(context, name, plain, CHARACTER) if plain else []
+    return {
+        "experiment": name,
+        "title": context.entry(name).title,
+        "model": context.entry(name).model.name,
+        "activation": context.setting(name, "model.activation"),
+        "input_term": context.setting(name, "model.input_term"),
+        "recurrent_term": context.setting(name, "model.recurrent_term"),
+        "parameters": int(parameters.iloc[0]) if len(parameters) else None,
+        "paper": paper,
+        "other_text": replaced is not None and context.reported(name, "cross_entropy", "test")[0],
+        "nats": nats.mean,
+        "nats_std": nats.own,
+        "nats_reach": nats.reach,
+        "bits": in_bits.mean,
+        "bits_std": in_bits.own,
+        "bits_reach": in_bits.reach,
+        "nats_by_line": by_line.mean,
+        "replica_std": nats.deviation,
+        "freedom": nats.freedom,
+        "lender": nats.lender,
+        "gap_as_nats": nats.gap(paper),
+        "gap_as_bits": in_bits.gap(paper),
+        "gap_as_nats_in_std": nats.gap_in_deviations(paper),
+        "gap_as_bits_in_std": in_bits.gap_in_deviations(paper),
+        "difference_to": plain,
+        "difference": mean(differences),
+        "difference_std": deviation(differences),
+        "difference_reach": difference_reach(context, name, plain, CHARACTER, "test") if plain else None,
+        "best_epoch": mean(context.values(name, "best_epoch", "valid")),
+        "n": nats.n,
+        "diverged": len(astray(context, name)),
+        "run": status.run,
+        "wanted": status.wanted,
+        "absence": status.absence,
+    }
+
+
+def _beside_on_equal_folds(context: Context, name: str, reference: str) -> float | None:
+    """By which share the bits of `name` are above those of `reference` on the folds that both have; None for itself."""
+    both = pd.concat([context.by_fold(one, _BITS) for one in (name, reference)], axis=1, join="inner")
+    if both.empty or name == reference:
+        return None
+    ours, theirs = both.mean()
+    return ours / theirs - 1
+
+
+def _without_first_order_terms(context: Context, name: str, names: Sequence[str]) -> str | None:
+    """The general model without D and E that has the activation of `name`; None for itself."""
+    for other in names:
+        terms = [context.setting(other, f"model.{term}") for term in ("input_term", "recurrent_term")]
+        alike = context.setting(other, "model.activation") == context.setting(name, "model.activation")
+        if terms == [False, False] and alike:
+            return other if other != name else None
+    return None
+
+
+def _signed(value: float | None, places: int, of: str = "") -> str:
+    """A number with its sign, + included; a dash where there is none."""
+    if pd.isna(value):
+        return NONE
+    return f"{'+' if value > 0 else ''}{fixed(value, places)}{of}"
+
+
+def _difference(row: Mapping[str, Any]) -> str:
+    text = _signed(row["difference"], 4)
+    return text if pd.isna(row["difference_reach"]) else f"{text} ± {fixed(row['difference_reach'], 4)}"
+
+
+def _model(row: Mapping[str, Any]) -> str:
+    if row["model"] != "gso":
+        return _MODELS.get(row["model"], row["title"])
+    terms = [letter for letter, key in (("D", "input_term"), ("E", "recurrent_term")) if row[key]]
+    return f"{_MODELS['gso']}, {'with' if terms else 'without'} {' and '.join(terms or 'DE')}"
+
+
+def _paper(row: Mapping[str, Any]) -> str:
+    return "other text" if row["other_text"] else fixed(row["paper"], 2)
+
+
+def _mean(title: str, key: str) -> Column:
+    def show(row: Mapping[str, Any]) -> str:
+        if not row["n"]:
+            return "diverged" if row["run"] else row["absence"]
+        return spread(row[key], row[f"{key}_reach"], 3)
+
+    return Column(title, show)
+
+
+def _gap(title: str, key: str) -> Column:
+    def show(row: Mapping[str, Any]) -> str:
+        text, in_std = _signed(row[key], 3), row[f"{key}_in_std"]
+        return text if pd.isna(in_std) else f"{text} ({_signed(in_std, 1)})"
+
+    return Column(title, show)
+
+
+def _beside(title: str, key: str) -> Column:
+    return Column(title, lambda row: _signed(None if pd.isna(row[key]) else 100 * row[key], 1, " %"))
+
+
+_MODEL = Column("Model", lambda row: row["title"], words=True)
+_FOLDS = Column("Folds", lambda row: replicas(row["n"], row["wanted"], row["run"] - row["n"]))
+_ABLATION = [
+    Column("Model", _model, words=True),
+    Column("φ", lambda row: row["activation"] or NONE, words=True),
+    Column("Parameters", lambda row: integer(row["parameters"])),
+    Column("Paper, as printed", _paper),
+    _mean(f"Ours, nats per character ± {INTERVAL}", "nats"),
+    Column(f"Ours, bits per character ± {INTERVAL}", lambda row: spread(row["bits"], row["bits_reach"], 3)),
+    _gap("Gap, if printed in nats (in deviations)", "gap_as_nats"),
+    _gap("Gap, if printed in bits (in deviations)", "gap_as_bits"),
+    Column(f"Above the model without D and E ± {INTERVAL}", _difference),
+    Column("Mean of lines, nats", lambda row: fixed(row["nats_by_line"], 3)),
+    _FOLDS,
+]
+_AUDIT = [
+    _MODEL,
+    Column("Paper, as printed", _paper),
+    _beside("Read as bits: beside the n-gram", "paper_beside"),
+    Column("Read as nats: in bits", lambda row: fixed(row["paper_as_nats"], 2)),
+    _beside("Read as nats: beside the n-gram", "paper_as_nats_beside"),
+    _mean(f"Ours, bits per character ± {INTERVAL}", "bits"),
+    _beside("Ours beside the n-gram", "bits_beside"),
+    _mean(f"Ours, nats per character ± {INTERVAL}", "nats"),
+    _FOLDS,
+]
+
+
+_FACTS = [
+    ("lines", "all", "Lines", "count"),
+    ("dropped_lines", "all", "Lines without a letter, left out", "count"),
+    ("characters", "lines", "Characters", "count"),
+    ("words", "all", "Words", "count"),
+    ("word_types", "all", "Different words", "count"),
+    ("vocabulary", "all", "Symbols", "count"),
+    ("observed_symbols.bigrams", "all", "Symbols that occur if the tokens are bigrams", "count"),
+    ("median_length.characters", "all", "Median length of a line, characters", "count"),
+    ("median_length.bigrams", "all", "Median length of a line, bigrams", "count"),
+    ("shortening_by_bigrams", "all", "Median line shorter in bigrams by", "share"),
+    ("long_words.share_of_words", "all", f"Words of more than {LONG} letters, of all", "share"),
+    ("long_words.share_of_types", "all", f"Words of more than {LONG} letters, of the different ones", "share"),
+]
+
+
+@display(options={"printed": [], "lines": 6, "width": 80}, protocols=("line-epochs",), alone=True)
+def predictions(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """Figure 2: a true line, and under each character the one that was most probable there; the paper's, then ours.
+
+    Options: `printed`, the paper's pairs {line, prediction}; `lines`, how many of ours at most, those of the paper
+    first, then one of each fold in turn; `width`, after how many characters a line is broken, at a space.
+    """
+    (name,) = context.cited_by(table_id)
+    for key, value, least in (("lines", options["lines"], 0), ("width", options["width"], 1)):
+        if value < least:
+            raise UserError(f"{context.option_key(table_id, key)}: {value} is too little; write {least} or more")
+    for pair in options["printed"]:
+        _check_pair(pair, context.option_key(table_id, "printed"))
+    pairs = [("paper", pair) for pair in options["printed"]]
+    found = []
+    for fold in context.by_fold(name, CHARACTER).index:
+        samples = context.samples(name, fold)
+        for other in (False, True):
+            some = [sample for sample in samples if sample["line"].startswith(SHOWN_LINES) != other]
+            found += [(other, rank, fold, sample) for rank, sample in enumerate(some)]
+    ours = sorted(found, key=lambda entry: entry[:3])[: options["lines"]]
+    pairs += [(f"ours, fold {fold}", sample) for *_, fold, sample in ours]
+    rows = [row for whose, pair in pairs for row in _rows(whose, pair["line"], pair["prediction"], options["width"])]
+    notes = ["Right: of the characters after the first of a line, the share that was held most probable."]
+    notes += [] if ours else [f"Ours: {context.status(name).absence}."]
+    notes += [corpora(context, [name]), *words.reductions(context, [name])]
+    return Table(_PREDICTIONS, pd.DataFrame(rows, columns=["whose", "right", "kind", "text", "begins"]), notes)
+
+
+@display(protocols=("corpus-facts",), alone=True)
+def facts(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row a fact of the corpus: the paper's number, ours, and the difference where the paper's is exact."""
+    (name,) = context.cited_by(table_id)
+    stated = () if context.replaced_dataset(name) else context.entry(name).reported
+    reported = {(entry.metric, entry.split): entry for entry in stated}
+    rows = []
+    for metric, split, title, kind in _FACTS:
+        ours, paper = mean(context.values(name, metric, split)), reported.get((metric, split))
+        exact = paper is not None and not paper.note and ours is not None
+        rows.append(
+            {
+                "metric": metric,
+                "split": split,
+                "title": title,
+                "kind": kind,
+                "paper": paper.value if paper else None,
+                "paper_says": (paper.note or "") if paper else "",
+                "ours": ours,
+                "difference": ours - paper.value if exact else None,
+                "absence": context.status(name).absence_of(ours),
+            }
+        )
+    return Table(_FACTS_SHOWN, pd.DataFrame(rows), [corpora(context, [name])])
+
+
+def _check_pair(pair: Any, where: str) -> None:
+    keys = ("line", "prediction")
+    if not isinstance(pair, Mapping) or set(pair) != set(keys) or not all(isinstance(pair[k], str) for k in keys):
+        raise UserError(f"{where}: {pair!r} is no line with its prediction; write {{line: …, prediction: …}}")
+    if len(pair["line"]) != len(pair["prediction"]):
+        raise UserError(f"{where}: a line and its prediction differ in length; write a character under each")
+    if len(pair["line"]) < 2:
+        raise UserError(f"{where}: '{pair['line']}' has no character after the first; write a longer line")
+
+
+def _rows(whose: str, line: str, prediction: str, width: int) -> Iterator[dict[str, Any]]:
+    """Two rows for every piece of the line: what stands there, and what was predicted."""
+    right = sum(a == b for a, b in zip(line[1:], prediction[1:], strict=True)) / (len(line) - 1)
+    for start, stop in _pieces(line, width):
+        for kind, text in (("true", line), ("predicted", prediction)):
+            piece = text[start:stop]
+            begins = start == 0 and kind == "true"
+            yield {"whose": whose, "right": right, "kind": kind, "text": piece, "begins": begins}
+
+
+def _pieces(line: str, width: int) -> Iterator[tuple[int, int]]:
+    """Where to break the line: after the last space within `width` characters, or there if there is none."""
+    start = 0
+    while len(line) - start > width:
+        stop = line.rfind(" ", start, start + width) + 1 or start + width
+        yield start, stop
+        start = stop
+    yield start, len(line)
+
+
+def _amount(value: float | None, kind: str) -> str:
+    if pd.isna(value):
+        return NONE
+    return f"{significant(100 * value)} %" if kind == "share" else integer(value)
+
+
+def _text_paper(row: Mapping[str, Any]) -> str:
+    return f"{row['paper_says']} {_amount(row['paper'], row['kind'])}".strip()
+
+
+def _ours(row: Mapping[str, Any]) -> str:
+    return row["absence"] if pd.isna(row["ours"]) else _amount(row["ours"], row["kind"])
+
+
+_PREDICTIONS = [
+    Column("Whose", lambda row: row["whose"] if row["begins"] else "", words=True),
+    Column("Right", lambda row: f"{fixed(100 * row['right'], 0)} %" if row["begins"] else ""),
+    Column("Line", lambda row: row["kind"], words=True),
+    Column("Characters", lambda row: row["text"], words=True, code=True),
+]
+_FACTS_SHOWN = [
+    Column("Fact", lambda row: row["title"], words=True),
+    Column("Paper", _text_paper),
+    Column("Ours", _ours),
+    Column("Ours − paper", lambda row: _amount(row["difference"], "count")),
+]

@@ -1,0 +1,364 @@
+"""Document 003: n-gram models by order and size, names recalled over distance, and its Figure 7, computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+from reprise.catalogue.displays import display
+from reprise.data.synthetic.name_lengths import FIXED, SENTENCE_2
+from reprise.errors import UserError, known
+from reprise.evaluation.bleu_counts import ORDER
+from reprise.evidence.bleu import bleu
+from reprise.report.papers.lecture.tables import translations
+from reprise.report.parts import style
+from reprise.report.parts.context import Context
+from reprise.units import perplexity
+
+_LOOKS = [
+    {"color": style.BLUE, "marker": "o", "linestyle": "-"},
+    {"color": style.VERMILION, "marker": "s", "linestyle": (0, (4, 1.5)), "markerfacecolor": "white"},
+    {"color": style.BLACK, "marker": "^", "linestyle": (0, (1, 1))},
+    {"color": style.GREY, "marker": "v", "linestyle": (0, (6, 1.5, 1, 1.5)), "markerfacecolor": "white"},
+    {"color": style.BLUE, "marker": "D", "linestyle": (0, (2, 1)), "markerfacecolor": "white"},
+    {"color": style.VERMILION, "marker": "P", "linestyle": "-"},
+]
+_DRAWN = {"markersize": 4, "linewidth": 1.3}
+_SIZES = (4, 4, 4, 9, 6.5, 3.5)
+"""Of markers, where networks that recall everything lie on one another."""
+_SENTENCES = {FIXED: "1", FIXED + SENTENCE_2: "2"}
+
+
+@display(protocols=("word-ngram",))
+def ngrams(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
+    """Perplexity over n, share of words without a probability over n, and different n-grams over the text's size."""
+    names = context.cited_by(figure_id)
+    if not context.total(names).finished:
+        return style.absent(context, figure_id, names)
+    figure = Figure(figsize=(style.WIDTH, 3.2), layout="constrained")
+    left, middle, right = figure.subplots(1, 3)
+    handles = []
+    for name in names:
+        points = context.points(name, "cross_entropy", "test").mean(axis=1)
+        if len(points) > 1:
+            look = _LOOKS[len(handles) % len(_LOOKS)]
+            left.plot(points.index, points.map(perplexity), **look, **_DRAWN)
+            handles.append(Line2D([], [], **look, **_DRAWN, label=context.entry(name).title))
+    left.set(title="test perplexity", yscale="log", xlabel="n")
+    left.yaxis.set_major_locator(FixedLocator([100, 200, 500, 1000, 2000, 5000, 10000]))
+    left.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    left.yaxis.set_minor_locator(NullLocator())
+    _shares(middle, context, names)
+    _stored(right, context, names)
+    for axes in (left, middle):
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    return figure
+
+
+def _shares(axes: Axes, context: Context, names: list[str]) -> None:
+    """Of relative frequencies: the words whose probability is 0, and those that have none, one above the other."""
+    name = next((name for name in names if context.entry(name).model.name == "relative-ngram"), names[0])
+    zero, undefined = (context.points(name, f"{kind}_share", "test").mean(axis=1) for kind in ("zero", "undefined"))
+    axes.bar(zero.index, zero, color=style.BLUE, width=0.6, label="0")
+    some = undefined[undefined > 0]
+    hatched = {"color": "white", "edgecolor": style.VERMILION, "hatch": "///", "width": 0.6}
+    axes.bar(some.index, some, bottom=zero[some.index], label="not defined", **hatched)
+    axes.set(title="words without a probability", xlabel="n", ylim=(0, 1))
+    axes.legend(frameon=False, loc="upper left")
+
+
+def _stored(axes: Axes, context: Context, names: list[str]) -> None:
+    name = next(name for name in names if context.status(name).finished)
+    order = context.setting(name, "model.order")
+    stored = {n: context.points(name, f"stored_order_{n}", "train").mean(axis=1) for n in range(1, order + 1)}
+    for n, points in stored.items():
+        if points.empty:
+            continue
+        axes.plot(points, color=style.BLUE, marker="o", markersize=3, linewidth=0.8)
+        # The largest orders store almost as many: their labels are moved apart.
+        place = (5, 6 * (n - order + 1)) if n > 2 else (5, 0)
+        last = points.index[-1], points.iloc[-1]
+        axes.annotate(f"n = {n}", last, place, textcoords="offset points", va="center", fontsize=6.5)
+    axes.set(title="different n-grams", xscale="log", yscale="log", xlabel="words of training text, thousands")
+    sizes = stored[1].index
+    if sizes.empty:
+        return
+    axes.set_xlim(sizes[0] * 0.8, sizes[-1] * 2.6)
+    axes.xaxis.set_major_locator(FixedLocator(sizes))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1000:.0f}"))
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
+@display(protocols=("recall",))
+def recall(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
+    """Share of names recalled over the distance, a line a network: mean and range of the replicas."""
+    names = context.cited_by(figure_id)
+    recalled = {name: context.points(name, "accuracy", "test") for name in names}
+    distances = {distance for points in recalled.values() for distance in points.index}
+    if not distances:
+        return style.absent(context, figure_id, names)
+    figure = Figure(figsize=(style.WIDTH, 3.4), layout="constrained")
+    axes = figure.add_subplot()
+    handles = []
+    for size, look, (name, points) in zip(cycle(_SIZES), cycle(_LOOKS), recalled.items(), strict=False):
+        look = {**look, **_DRAWN, "markersize": size}
+        if len(points):
+            axes.plot(points.mean(axis=1), **look)
+            axes.fill_between(
+                points.index, points.min(axis=1), points.max(axis=1), **{**style.BAND, "color": look["color"]}
+            )
+        status = context.status(name)
+        note = f" ({status.run} of {status.wanted} run)" if status.missing else ""
+        note += f" ({status.diverged} diverged)" if status.diverged else ""
+        handles.append(Line2D([], [], **look, label=f"{context.entry(name).title}{note}"))
+    chance = 1 / context.setting(names[0], "data.names")
+    axes.axhline(chance, **style.HAIRLINE)
+    axes.annotate("by guessing", (max(distances), chance), (0, 3), textcoords="offset points", ha="right", fontsize=6.5)
+    for distance, number in _SENTENCES.items():
+        if distance in distances:
+            axes.axvline(distance, **style.DOTTED)
+            axes.annotate(f"Sentence {number}", (distance, 1.05), (2, 0), textcoords="offset points", fontsize=6.5)
+    axes.set(xscale="log", ylim=(0, 1.12), xlabel="words between the name and the blank", ylabel="share recalled")
+    axes.xaxis.set_major_locator(FixedLocator(sorted(distances)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
+    axes.xaxis.set_minor_locator(NullLocator())
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    return figure
+
+
+@display(protocols=("error-surface",), alone=True)
+def error_surface(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
+    """The error over weight and bias as shades, and both paths; and the error update by update."""
+    (name,) = context.cited_by(figure_id)
+    w, b, error = _surface(context, name)
+    looks = {"plain": {**_LOOKS[1], "markersize": 4.5}, "clipped": {**_LOOKS[0], "markersize": 2}}
+    if not error.size or any(context.points(name, "error", path).empty for path in looks):
+        return style.absent(context, figure_id, [name])
+    figure = Figure(figsize=(style.WIDTH, 3.3), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(1.35, 1))
+    shades = left.pcolormesh(w, b, error.T, cmap="Greys", shading="gouraud", rasterized=True, vmin=0)
+    figure.colorbar(shades, ax=left, label="error", pad=0.02)
+    labels = {"plain": "gradient descent", "clipped": "with Algorithm 1"}
+    for path, look in looks.items():
+        at = {column: context.points(name, column, path).iloc[:, 0] for column in ("weight", "bias", "error")}
+        drawn = {**look, "linewidth": 0.9}
+        left.plot(at["weight"], at["bias"], **drawn, label=labels[path])
+        right.plot(at["error"], **drawn)
+        inside = at["weight"].between(w[0], w[-1]) & at["bias"].between(b[0], b[-1])
+        if not inside.iloc[-1]:
+            end = f"ends at w = {at['weight'].iloc[-1]:.1f}, b = {at['bias'].iloc[-1]:.1f}"
+            left.annotate(end, (1, 1), (-4, -9), "axes fraction", "offset points", ha="right", fontsize=6.5)
+    left.plot(*(context.points(name, c, "plain").iloc[0, 0] for c in ("weight", "bias")), "k*", markersize=8)
+    left.set(xlim=(w[0], w[-1]), ylim=(b[0], b[-1]), xlabel="weight w", ylabel="bias b")
+    left.grid(visible=False)
+    right.set(xlabel="update", title="error")
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
+    return figure
+
+
+def _surface(context: Context, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Weights (n,), biases (m,) and errors (n, m) of the grid."""
+    rows = context.curves[(context.curves.experiment == name) & (context.curves.axis == "bias")]
+    table = rows.assign(w=rows.split.str.removeprefix("w = ").astype(float)).pivot(
+        index="w", columns="x", values="value"
+    )
+    return table.index.to_numpy(), table.columns.to_numpy(dtype=float), table.to_numpy()
+
+
+_START = {**style.OURS, "marker": ""}
+_END = {"color": style.VERMILION, "linewidth": 1.4, "linestyle": (0, (5, 1)), "zorder": 3}
+# Above the norms, which lie on it where every slope is 1.
+_BOUND = {"color": style.BLACK, "linewidth": 0.9, "linestyle": (0, (4, 2)), "zorder": 4}
+_BOUND_1 = style.DOTTED
+_SPLITS = {"start": (_START, "before training"), "end": (_END, "after training")}
+_LOWEST = 1e-40
+"""Norms below it are beside the point, and would leave the others no room."""
+
+
+@display(protocols=("recall",))
+def jacobians(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
+    """A panel a network: before and after training, and both bounds with the first weights."""
+    bounds = {"jacobian_bound": _BOUND, "jacobian_bound_1": _BOUND_1}
+    labels = ("bound of equation 16", "with a slope of 1, as the notes allow")
+    return _panels(context, figure_id, ("start", "end"), bounds, labels)
+
+
+@display(protocols=("random-jacobians",))
+def random_jacobians(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
+    """A panel a network that is not trained, and its bound."""
+    return _panels(context, figure_id, ("start",), {"jacobian_bound": _BOUND}, ("bound of equation 16",))
+
+
+def _panels(
+    context: Context, figure_id: str, splits: tuple[str, ...], bounds: Mapping[str, Any], labels: tuple[str, ...]
+) -> Figure:
+    names = context.cited_by(figure_id)
+    if not context.total(names).run:
+        return style.absent(context, figure_id, names)
+    columns = 3
+    rows = -(-len(names) // columns)
+    figure = Figure(figsize=(style.WIDTH, 1.7 * rows + 0.5), layout="constrained")
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    for axes, name in zip(grid.flat, names, strict=False):
+        for metric, look in bounds.items():
+            points = context.points(name, metric, "start")
+            # Where the slope's bound is 1 both bounds are one.
+            same = metric != "jacobian_bound" and points.equals(context.points(name, "jacobian_bound", "start"))
+            if len(points) and not same:
+                axes.plot(_middle(points), **look)
+        for split in splits:
+            _norms(axes, context.points(name, "jacobian_norm", split), _SPLITS[split][0])
+        axes.set_title(context.entry(name).title)
+        status = context.status(name)
+        if status.missing or status.diverged:
+            note = f"{status.run} of {status.wanted} run" if status.missing else f"{status.diverged} diverged"
+            axes.set_title(note, loc="right", fontsize=6.5, fontweight="normal")
+    for axes in grid.flat[len(names) :]:
+        axes.set_visible(False)
+    grid[0, 0].set(yscale="log", ylim=(_LOWEST, None))
+    for axes in grid[-1]:
+        axes.set_xlabel("steps t − k", labelpad=1)
+    for axes in grid[:, 0]:
+        axes.set_ylabel("norm")
+    handles = [Line2D([], [], **look, label=label) for look, label in (_SPLITS[split] for split in splits)]
+    handles.append(Patch(facecolor=style.BAND["color"], alpha=style.BAND["alpha"], label="lowest to highest replica"))
+    handles += [Line2D([], [], **look, label=label) for look, label in zip(bounds.values(), labels, strict=True)]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    return figure
+
+
+def _norms(axes: Axes, points: pd.DataFrame, look: Mapping[str, Any]) -> None:
+    if not len(points):
+        return
+    axes.plot(_middle(points), **look)
+    if points.shape[1] > 1:
+        band = {**style.BAND, "color": look["color"]}
+        shown = _positive(points)
+        axes.fill_between(points.index, shown.min(axis=1).clip(lower=_LOWEST), shown.max(axis=1), **band)
+
+
+def _middle(points: pd.DataFrame) -> pd.Series:
+    """The geometric mean over replicas, as in tables and claims: norms differ by orders of magnitude."""
+    return np.exp(np.log(_positive(points)).mean(axis=1))
+
+
+def _positive(points: pd.DataFrame) -> pd.DataFrame:
+    """Without norms of exactly 0, of ReLU networks all of whose paths are cut, for which a logarithm has no place."""
+    return points.where(points > 0)
+
+
+_PANELS = {"": "all words", "_ambiguous": "words with several tags", "_unseen": "words unseen in training"}
+_MEAN = {"color": style.BLACK, "marker": "|", "markersize": 13, "markeredgewidth": 1.6, "linestyle": "", "zorder": 4}
+_REPLICA = {"color": style.BLUE, "marker": "o", "markersize": 4.5, "linestyle": "", "alpha": 0.7, "zorder": 3}
+
+
+@display(protocols=("tagging",))
+def taggers(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
+    """A panel a group of words, a row a network: a dot a replica, a bar their mean, and guessing without context."""
+    names = context.cited_by(figure_id)
+    if not context.total(names).finished:
+        return style.absent(context, figure_id, names)
+    figure = Figure(figsize=(style.WIDTH, 0.32 * len(names) + 0.9), layout="constrained")
+    for axes, (group, title) in zip(figure.subplots(1, len(_PANELS), sharey=True), _PANELS.items(), strict=True):
+        for place, name in enumerate(names):
+            values = context.values(name, f"accuracy{group}", "test")
+            if len(values):
+                axes.plot(values, [place] * len(values), **_REPLICA)
+                axes.plot(values.mean(), place, **_MEAN)
+            guessed = context.values(name, f"guessing{group}", "test")
+            if len(guessed):
+                axes.axvline(guessed.mean(), **style.DOTTED)
+        axes.set(title=title, xlabel="accuracy")
+        axes.set_yticks(range(len(names)), [_label(context, name) for name in names])
+        axes.set_ylim(len(names) - 0.5, -0.5)
+    return figure
+
+
+def _label(context: Context, name: str) -> str:
+    status = context.status(name)
+    note = f" ({status.finished} of {status.wanted} run)" if status.missing or status.diverged else ""
+    return f"{context.entry(name).title}{note}"
+
+
+_DOT = {"color": style.BLUE, "marker": "o", "markersize": 4, "linestyle": "none", "zorder": 3}
+_TRANSLATION_MEAN = {"color": style.BLACK, "marker": "|", "markersize": 11, "markeredgewidth": 1.2, "linestyle": "none"}
+_TRANSLATION_LOOKS = [
+    {"color": style.GREY, "marker": "v", "linestyle": (0, (1, 1))},
+    {"color": style.BLACK, "marker": "^", "linestyle": (0, (6, 1.5, 1, 1.5)), "markerfacecolor": "white"},
+    {"color": style.VERMILION, "marker": "s", "linestyle": (0, (4, 1.5)), "markerfacecolor": "white"},
+    {"color": style.BLUE, "marker": "o", "linestyle": "-"},
+]
+_GROUPS = 5
+"""Of the test sentences by the length of their sources, about equally large."""
+
+
+@display(options={"lines": ""}, protocols=("translation",))
+def translation_ladder(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
+    """Perplexity and BLEU, a row a model; BLEU over the length of the source for some of them.
+
+    Option `lines`: the models of the right panel, one after the other, at most as many as there are looks.
+    """
+    lines = options["lines"].split()
+    names = context.cited_by(figure_id)
+    where = context.option_key(figure_id, "lines")
+    for name in lines:
+        if name not in names:
+            raise UserError(f"{where}: '{name}' is not cited by this figure; {known(name, names)}")
+    if len(lines) > len(_TRANSLATION_LOOKS):
+        raise UserError(f"{where}: {len(lines)} lines are more than {len(_TRANSLATION_LOOKS)}; leave some out")
+    if not context.total(names).finished:
+        return style.absent(context, figure_id, names)
+    figure = Figure(figsize=(style.WIDTH, 3.3), layout="constrained")
+    left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1, 1.3))
+    for axes, metric in ((left, "perplexity"), (middle, "bleu")):
+        for row, name in enumerate(names):
+            values = context.values(name, metric, "test")
+            axes.plot(values, [row] * len(values), **_DOT)
+            if len(values):
+                axes.plot([values.mean()], [row], **_TRANSLATION_MEAN)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+    left.set(title="test perplexity", yticks=range(len(names)))
+    left.set_yticklabels([_short(context, name) for name in names])
+    middle.set(title="BLEU", yticks=range(len(names)))
+    middle.tick_params(labelleft=False)
+    for look, name in zip(_TRANSLATION_LOOKS, lines, strict=False):
+        _by_length(right, context, name, look)
+    right.set(title="BLEU by length", xlabel="words of the source")
+    if right.lines:
+        figure.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
+    return figure
+
+
+def _short(context: Context, name: str) -> str:
+    """ "Translation, I to III, two layers" -> "I to III, two layers", and what is missing of it."""
+    status, title = context.status(name), context.entry(name).title
+    title = title.partition(", ")[2] or title
+    return f"{title} ({status.absence})" if not status.run else title
+
+
+def _by_length(axes: Axes, context: Context, name: str, look: Mapping[str, Any]) -> None:
+    """Mean over the replicas of the BLEU of each group of sentences, at the group's mean length.
+
+    A group without a reference of four words is left out: BLEU counts four words in a row.
+    """
+    found = translations(context, name)
+    if not found:
+        return
+    lengths = np.array(found[0]["source_words"])
+    edges = np.unique(np.quantile(lengths, np.arange(1, _GROUPS) / _GROUPS, method="lower"))
+    group = np.searchsorted(edges, lengths)
+    enough = np.array(found[0]["reference_words"]) >= ORDER
+    members = [np.flatnonzero(group == g) for g in np.unique(group) if enough[group == g].any()]
+    x = [lengths[chosen].mean() for chosen in members]
+    y = [np.mean([bleu(sample, chosen.tolist()) for sample in found]) for chosen in members]
+    axes.plot(x, y, **look, markersize=4, linewidth=1.2, label=_short(context, name))

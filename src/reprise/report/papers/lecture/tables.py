@@ -1,0 +1,514 @@
+"""Document 003: n-gram models by order and by size of the text, language models of all kinds, and the recall task."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from reprise.catalogue.displays import display
+from reprise.data.synthetic.name_lengths import FIXED, SENTENCE_2
+from reprise.data.synthetic.phrases import CHANGES, PHRASES, metric_of
+from reprise.errors import UserError, known
+from reprise.evidence.bleu import KIND
+from reprise.report.parts import verdicts, words
+from reprise.report.parts.context import Context, of_experiment
+from reprise.report.parts.rounding import NONE, fixed, integer, least_of, mean, significant, spread
+from reprise.report.parts.spreads import INTERVAL, measured, noted, passes
+from reprise.report.parts.tables import Column, Table
+from reprise.report.parts.words import counted, replicas, replicas_or_absence, settings
+from reprise.units import perplexity
+
+_QUANTITIES = {
+    "cross_entropy": ("perplexity", perplexity),
+    "zero_share": ("share of words with probability 0", float),
+    "undefined_share": ("share of words without a probability", float),
+    "score_cross_entropy": ("as a perplexity from scores, which it is not", perplexity),
+    "score_sum": ("sum of the scores of all words", float),
+}
+"""Metric of the curves over n -> what it is called, and what is shown of it."""
+_UNPREDICTED = "unpredicted_share_order_* test"
+_ABOUT = {
+    # Where it is infinite a word has no probability, or 0.
+    "perplexity": ("cross_entropy* test", _UNPREDICTED),
+    "share of words with probability 0": (_UNPREDICTED,),
+    "share of words without a probability": (_UNPREDICTED,),
+}
+
+
+@display(protocols=("word-ngram",))
+def ngrams(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row a model and quantity, a column an order: test perplexity, infinite where a word has no probability."""
+    names = context.cited_by(table_id)
+    orders = range(1, max(context.setting(name, "model.order") for name in names) + 1)
+    rows = []
+    for name, title in with_variants(context, names):
+        found = {metric: context.points(name, metric, "test") for metric in _QUANTITIES}
+        entropy = "score_cross_entropy" if len(found["score_sum"]) else "cross_entropy"
+        if all(points.empty for points in found.values()):
+            rows.append({"experiment": name, "title": title, "quantity": context.status(name).absence})
+        for metric, (quantity, shown) in _QUANTITIES.items():
+            values = {int(n): shown(mean(v.dropna().to_numpy())) for n, v in found[metric].iterrows()}
+            if metric == entropy and len(found["zero_share"]):
+                own = range(1, context.setting(name, "model.order") + 1)
+                values = {n: values.get(n, math.inf) for n in own}
+            if values and not (metric.endswith("_share") and not any(values.values())):
+                row = {"experiment": name, "title": title, "quantity": quantity}
+                rows.append(row | {f"order_{n}": value for n, value in values.items()})
+    columns = [
+        Column("Model", lambda row: row["title"], words=True),
+        Column("Quantity", lambda row: row["quantity"], words=True),
+        *(Column(f"n = {n}", _order(n)) for n in orders),
+    ]
+    keys = ["experiment", "title", "quantity", *(f"order_{n}" for n in orders)]
+    table = Table(columns, pd.DataFrame(rows, columns=keys), corpora(context, names))
+    return verdicts.beside(context, table, lambda row: _ABOUT.get(row["quantity"], ("*",)))
+
+
+def with_variants(context: Context, names: list[str]) -> Iterator[tuple[str, str]]:
+    """Every experiment and its title, each with its variants that were run."""
+    for name in names:
+        yield name, context.entry(name).title
+        for assumption, entry in context.paper.assumptions.items():
+            for alternative, choice in entry.alternatives.items():
+                variant = f"{name}@{assumption}={alternative}"
+                if name in choice.experiments and context.status(variant).run:
+                    yield variant, f"{context.entry(name).title} ({settings(choice.settings)})"
+
+
+def _order(n: int) -> Any:
+    def show(row: Mapping[str, Any]) -> str:
+        value = row[f"order_{n}"]
+        if pd.isna(value):
+            return NONE
+        if math.isinf(value):
+            return "∞"
+        perplexities = (_QUANTITIES[metric][0] for metric in ("cross_entropy", "score_cross_entropy"))
+        return fixed(value, 1 if row["quantity"] in perplexities else 4)
+
+    return show
+
+
+@display(protocols=("word-ngram",), alone=True)
+def storage(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row an order, a column a size of the training text: different n-grams."""
+    (name,) = context.cited_by(table_id)
+    rows = []
+    for n in range(1, context.setting(name, "model.order") + 1):
+        points = context.points(name, f"stored_order_{n}", "train")
+        counts = {f"words_{int(words)}": float(v.iloc[0]) for words, v in points.iterrows()}
+        rows.append({"experiment": name, "order": n} | counts)
+    frame = pd.DataFrame(rows)
+    sizes = [column for column in frame if column.startswith("words_")]
+    columns = [Column("n", lambda row: integer(row["order"]))]
+    columns += [Column(f"{int(size[6:]):,} words", _count(size)) for size in sizes]
+    notes = corpora(context, [name])
+    notes = notes if sizes else [*notes, f"{context.status(name).absence.capitalize()}."]
+    return verdicts.beside(context, Table(columns, frame, notes), lambda row: (f"stored_order_{row['order']}* train",))
+
+
+def _count(size: str) -> Any:
+    return lambda row: integer(row[size])
+
+
+@display(options={"cited": ""}, protocols=("window-sgd", "word-ngram"))
+def language_models(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row a model: test perplexity of the notes' own, then of those cited from other papers.
+
+    Option `cited`: "<paper>/<experiment>", one after the other; they are as the same tier has them. Notes say of which
+    models the tier changes settings, since not all of them have the same left.
+    """
+    cited = options["cited"].split()
+    own = context.cited_by(table_id)
+    rows, models = [_language_model(context, name, "") for name in own], [(context, name) for name in own]
+    where = context.option_key(table_id, "cited")
+    notes = corpora(context, own)
+    for entry in cited:
+        paper, _, name = entry.partition("/")
+        if paper not in context.papers:
+            notes.append(f"{entry}: the paper {paper} is not among the configured ones.")
+            continue
+        other = context.papers[paper]
+        if name not in other.paper.experiments:
+            raise UserError(f"{where}: {paper} has no experiment '{name}'; {known(name, other.paper.experiments)}")
+        rows.append(_language_model(other, name, f"document {other.paper.document}"))
+        models.append((other, name))
+        notes += corpora(other, [name])
+    changes = words.by_reduction(models).items()
+    notes += [f"{'; '.join(titles)}: at this tier {changed}." for changed, titles in changes if changed]
+    stored = [context.entry(name).title for name in own if context.entry(name).training.protocol == "word-ngram"]
+    if stored:
+        notes.append(f"Parameters of {'; '.join(stored)}: the n-grams that they store.")
+    frame = pd.DataFrame(rows).astype({"parameters": "Int64"})
+    cut = passes(frame, ("mean", "reach"), ("valid_mean", "valid_reach"))
+    table = Table(_MODELS, frame, [*notes, *noted(context, own, frame, least=cut)])
+    return verdicts.beside(context, table, lambda row: ("perplexity *", "cross_entropy *"))
+
+
+def _language_model(context: Context, name: str, source: str) -> dict[str, Any]:
+    ours, valid = (measured(context, name, "perplexity", split) for split in ("test", "valid"))
+    parameters = of_experiment(context.metrics, name).parameters.dropna()
+    status = context.status(name)
+    return {
+        "source": source,
+        "experiment": f"{context.paper_id}/{name}",
+        "title": context.entry(name).title,
+        "parameters": int(parameters.iloc[0]) if len(parameters) else None,
+        "mean": ours.mean,
+        "std": ours.own,
+        "reach": ours.reach,
+        "valid_mean": valid.mean,
+        "valid_std": valid.own,
+        "valid_reach": valid.reach,
+        **counted(status),
+        "absence": "diverged" if status.run else status.absence,
+    }
+
+
+@display(protocols=("recall",))
+def recall(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row a network: the names recalled over the distances of both sentences and the longest, and Jacobian norms."""
+    names = context.cited_by(table_id)
+    longest = {name: FIXED + context.setting(name, "data.filler") for name in names}
+    rows, about = [], {}
+    for name in names:
+        row: dict[str, Any] = {"experiment": name, "title": context.entry(name).title, "longest": longest[name]}
+        quantities = {
+            "sentence_1": ("test", f"accuracy_at_{FIXED}"),
+            "sentence_2": ("test", f"accuracy_at_{FIXED + SENTENCE_2}"),
+            "far": ("test", f"accuracy_at_{longest[name]}"),
+            "start": ("start", f"log10_jacobian_at_{longest[name]}"),
+            "end": ("end", f"log10_jacobian_at_{longest[name]}"),
+        }
+        for key, (split, metric) in quantities.items():
+            found = measured(context, name, metric, split)
+            row |= {key: found.mean, f"{key}_std": found.own, f"{key}_reach": found.reach}
+        asked = [f"{metric} {split}" for split, metric in quantities.values()]
+        about[name] = asked
+        rows.append(row | counted(context.status(name)))
+    far = " or ".join(str(distance) for distance in sorted(set(longest.values())))
+    columns = [
+        Column("Network", lambda row: row["title"], words=True),
+        Column(f"Recalled ± {INTERVAL}: sentence 1, {FIXED} words", _accuracy("sentence_1")),
+        Column(f"Sentence 2, {FIXED + SENTENCE_2} words", _accuracy("sentence_2")),
+        Column(f"{far} words", _accuracy("far")),
+        Column(f"Norm over {far} words: before training", _norm("start")),
+        Column("after", _norm("end")),
+        Column("Replicas", replicas_or_absence),
+    ]
+    chance = {1 / context.setting(name, "data.names") for name in names}
+    notes = [f"By guessing {', '.join(fixed(share, 2) for share in chance)}. Norms: geometric mean over replicas."]
+    frame = pd.DataFrame(rows)
+    notes += [*words.reductions(context, names), *noted(context, names, frame, shares=True)]
+    return verdicts.beside(context, Table(columns, frame, notes), lambda row: about[row["experiment"]])
+
+
+def _accuracy(key: str) -> Any:
+    return lambda row: spread(row[key], row[f"{key}_reach"], 3, share=True)
+
+
+def _norm(key: str) -> Any:
+    return lambda row: NONE if pd.isna(row[key]) else significant(10.0 ** row[key], 2)
+
+
+def corpora(context: Context, names: list[str]) -> list[str]:
+    """One line a corpus that the tier takes in the place of the configured one."""
+    others: dict[str, list[str]] = {}
+    for name in names:
+        if replaced := context.replaced_dataset(name):
+            others.setdefault(replaced, []).append(context.entry(name).title)
+    return [f"On “{context.dataset_title(other)}” at this tier: {'; '.join(t)}." for other, t in others.items()]
+
+
+def _ours(row: Mapping[str, Any]) -> str:
+    return spread(row["mean"], row["reach"], 2, least=1.0) if row["n"] else row["absence"]
+
+
+_MODELS = [
+    Column("Model", lambda row: row["title"], words=True),
+    Column("From", lambda row: row["source"] or "here", words=True),
+    Column("Parameters", lambda row: integer(row["parameters"])),
+    Column(f"Test perplexity ± {INTERVAL}", _ours),
+    Column(f"Validation ± {INTERVAL}", lambda row: spread(row["valid_mean"], row["valid_reach"], 2, least=1.0)),
+    Column("Replicas", lambda row: replicas(row["n"], row["wanted"], row["diverged"])),
+]
+
+
+_MOVED = {"shuffled": "share above a random order", "swapped": "share above two neighbours exchanged"}
+_ACCURACY = ("accuracy* test", "guessing* test")
+_PARTS = {"": "all words", "_ambiguous": "words with several tags", "_unseen": "words unseen in training"}
+
+
+@display(protocols=("tagging",))
+def taggers(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row a network, and last the words' most frequent tags: test accuracy of all words and of two groups of them."""
+    names = context.cited_by(table_id)
+    rows = [_row(context, name, title, _PARTS) for name, title in with_variants(context, names)]
+    guessing = next((name for name in names if context.status(name).finished), None)
+    if guessing:
+        row = {"experiment": "guessing", "title": "The word's most frequent tag", "n": 0, "wanted": 0, "diverged": 0}
+        row["absence"] = NONE
+        for group in _PARTS:
+            row[f"accuracy{group}"] = mean(context.values(guessing, f"guessing{group}", "test"))
+        rows.append(row)
+    columns = [
+        Column("Network", lambda row: row["title"], words=True),
+        Column("Parameters", lambda row: integer(row["parameters"])),
+        *(Column(head.capitalize(), _sentences_accuracy(group)) for group, head in _PARTS.items()),
+        Column("Nats a tag", lambda row: spread(row["log_loss"], row["log_loss_reach"], 3)),
+        Column("Best epoch", lambda row: fixed(row["best_epoch"], 1)),
+        Column("Replicas", replicas_or_absence),
+    ]
+    frame = _frame(rows, _PARTS)
+    notes = _notes(context, names, frame)
+    return verdicts.beside(context, Table(columns, frame, notes), lambda row: _ACCURACY)
+
+
+@display(protocols=("sentence-labels",))
+def pooling(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row a way to make one vector of all states: test accuracy of the sentences' labels, by length of sentence."""
+    names, groups = context.cited_by(table_id), ("", "_short", "_long")
+    rows = [_row(context, name, title, groups) for name, title in with_variants(context, names)]
+    columns = [
+        Column("Representation", lambda row: row["title"], words=True),
+        *(
+            Column(h, _sentences_accuracy(g))
+            for g, h in zip(groups, ("Accuracy", "Short sentences", "Long"), strict=True)
+        ),
+        Column("Nats a sentence", lambda row: spread(row["log_loss"], row["log_loss_reach"], 3)),
+        Column("Best epoch", lambda row: fixed(row["best_epoch"], 1)),
+        Column("Replicas", replicas_or_absence),
+    ]
+    finished = next((name for name in names if context.status(name).finished), None)
+    frame = _frame(rows, groups)
+    notes = _notes(context, names, frame)
+    if finished:
+        shares = [fixed(mean(context.values(finished, f"guessing{group}", "test")), 4) for group in groups]
+        notes.insert(
+            0, "By guessing the more frequent label {}; of short sentences {}, of long ones {}.".format(*shares)
+        )
+    return verdicts.beside(context, Table(columns, frame, notes), lambda row: _ACCURACY)
+
+
+def _row(context: Context, name: str, title: str, groups: Any) -> dict[str, Any]:
+    row: dict[str, Any] = {"experiment": name, "title": title, **counted(context.status(name))}
+    for metric in (*(f"accuracy{group}" for group in groups), "log_loss"):
+        found = measured(context, name, metric, "test")
+        row |= {metric: found.mean, f"{metric}_std": found.own, f"{metric}_reach": found.reach}
+    row["best_epoch"] = mean(context.values(name, "best_epoch", "valid"))
+    row["parameters"] = mean(context.values(name, "parameters_without_vectors", "train"))
+    return row
+
+
+def _frame(rows: list[dict[str, Any]], groups: Any) -> pd.DataFrame:
+    metrics = (*(f"accuracy{group}" for group in groups), "log_loss")
+    shown = (f"{metric}{end}" for metric in metrics for end in ("", "_std", "_reach"))
+    keys = ["experiment", "title", "parameters", *shown, "best_epoch", "n", "wanted", "diverged", "absence"]
+    return pd.DataFrame(rows, columns=keys)
+
+
+def _notes(context: Context, names: list[str], frame: pd.DataFrame) -> list[str]:
+    said = [*corpora(context, names), *words.reductions(context, names)]
+    return said + noted(context, names, frame, shares=True)
+
+
+def _sentences_accuracy(group: str) -> Callable[[Mapping[str, Any]], str]:
+    return lambda row: spread(row[f"accuracy{group}"], row[f"accuracy{group}_reach"], 4, share=True)
+
+
+@display(protocols=("word-order",))
+def word_order(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """Rows a model: the phrases' log-probabilities and the shares of test sentences; a column an order."""
+    names = context.cited_by(table_id)
+    orders = range(1, max(context.setting(name, "model.order") for name in names) + 1)
+    rows = []
+    for name in names:
+        common = {"experiment": name, "title": context.entry(name).title}
+        if not context.status(name).finished:
+            rows.append({**common, "quantity": context.status(name).absence, "kind": "", "about": "*"})
+            continue
+        for phrase in PHRASES:
+            about = f"{metric_of(phrase)}_order_* phrases"
+            row = {**common, "quantity": f"“{phrase}”", "kind": "phrase", "about": about}
+            for n in orders:
+                row[f"order_{n}"] = mean(context.values(name, f"{metric_of(phrase)}_order_{n}", "phrases"))
+            rows.append(row)
+        for change in CHANGES:
+            row = {**common, "quantity": _MOVED[change], "kind": "share", "about": f"above_{change}_order_* test"}
+            for n in orders:
+                for key, metric in ((f"order_{n}", "above"), (f"tied_{n}", "tied_with")):
+                    row[key] = mean(context.values(name, f"{metric}_{change}_order_{n}", "test"))
+            rows.append(row)
+    columns = [
+        Column("Model", lambda row: row["title"], words=True),
+        Column("Quantity", lambda row: row["quantity"], words=True),
+        *(Column(f"n = {n}", _score(n)) for n in orders),
+    ]
+    numbers = (f"{kind}_{n}" for kind in ("order", "tied") for n in orders)
+    keys = ["experiment", "title", "quantity", "kind", "about", *numbers]
+    notes = ["No number stands where the phrase has probability 0.", *corpora(context, names)]
+    return verdicts.beside(
+        context, Table(columns, pd.DataFrame(rows, columns=keys), notes), lambda row: (row["about"],)
+    )
+
+
+def _score(n: int) -> Callable[[Mapping[str, Any]], str]:
+    def show(row: Mapping[str, Any]) -> str:
+        value, tied = row[f"order_{n}"], row[f"tied_{n}"]
+        if row["kind"] != "share":
+            return fixed(value, 2)
+        return fixed(value, 3) + (f" ({fixed(tied, 3)})" if tied >= 0.0005 else "")
+
+    return show
+
+
+_TRANSLATION_QUANTITIES = {
+    "perplexity": ("perplexity", "test"),
+    "bleu": ("bleu", "test"),
+    "valid_perplexity": ("perplexity", "valid"),
+    "best_epoch": ("best_epoch", "valid"),
+}
+
+
+def translations(context: Context, name: str) -> list[dict[str, Any]]:
+    """The samples with all test translations of an experiment, a finished replica each."""
+    return [sample for sample in context.samples(name, None) if sample["kind"] == KIND]
+
+
+def signatures(context: Context, names: Sequence[str]) -> list[str]:
+    """How the BLEU of these experiments was counted; sacrebleu's signatures, each once."""
+    rows = (of_experiment(context.metrics, name) for name in names)
+    return list(dict.fromkeys(unit for row in rows for unit in row[row.metric == "bleu"].unit))
+
+
+def pair_corpora(context: Context, names: Sequence[str]) -> list[str]:
+    """The text that this tier trains on in the place of the configured one, else what it reduces; each said once."""
+    notes: dict[str, list[str]] = {}
+    for name in names:
+        other = context.replaced_dataset(name)
+        said = f"on “{context.dataset_title(other)}”" if other else words.reduced(context, name)
+        if said:
+            notes.setdefault(said, []).append(context.entry(name).title)
+    everyone = len(names)
+    return [
+        f"{'All' if len(titles) == everyone else '; '.join(titles)} at this tier: {text}."
+        for text, titles in notes.items()
+    ]
+
+
+@display(protocols=("translation",))
+def translation_ladder(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row a model: test perplexity and BLEU, validation perplexity and the epoch that they are of."""
+    names = context.cited_by(table_id)
+    rows = pd.DataFrame([_translation_row(context, name) for name in names]).astype({"parameters": "Int64"})
+    notes = [f"BLEU by sacrebleu, {found.removeprefix('BLEU|')}." for found in signatures(context, names)]
+    notes += [*_alike(rows), *_cut_short(context, rows)]
+    cut = passes(rows, *((key, f"{key}_reach") for key in ("perplexity", "valid_perplexity")))
+    notes += [*pair_corpora(context, names), *noted(context, names, rows, least=cut)]
+    return verdicts.beside(context, Table(_COLUMNS, rows, notes), lambda row: ("perplexity *", "bleu *"))
+
+
+def _alike(rows: pd.DataFrame) -> list[str]:
+    """The sentence on models that have one translation for everything: their numbers do not depend on the source."""
+    titles = [_title(row, int(row["alike"])) for row in rows.to_dict("records") if row["alike"]]
+    if not titles:
+        return []
+    said = "One and the same translation of all sentences, so that nothing of a source is in it"
+    return [f"{said}: {'; '.join(titles)}."]
+
+
+def _cut_short(context: Context, rows: pd.DataFrame) -> list[str]:
+    """The sentence on models whose best epoch is the last one that is allowed: more epochs might be better."""
+    titles = []
+    for row in rows.to_dict("records"):
+        most = context.setting(row["experiment"], "training.max_epochs")
+        last = int((context.values(row["experiment"], "best_epoch", "valid") == most).sum())
+        if last:
+            titles.append(_title(row, last))
+    if not titles:
+        return []
+    return [f"The best epoch is the last that this tier allows, so that more might be better: {'; '.join(titles)}."]
+
+
+def _title(row: Mapping[str, Any], concerned: int) -> str:
+    """The model's title, and of how many of its replicas something is said where it has several."""
+    return f"{row['title']} ({concerned} of {row['n']} replicas)" if row["n"] > 1 else row["title"]
+
+
+def _translation_row(context: Context, name: str) -> dict[str, Any]:
+    parameters = of_experiment(context.metrics, name).parameters.dropna()
+    texts = [sample["texts"] for sample in translations(context, name)]
+    row = {
+        "experiment": name,
+        "title": context.entry(name).title,
+        "parameters": int(parameters.iloc[0]) if len(parameters) else None,
+        "different": mean([len(set(found)) for found in texts]),
+        "translated": len(texts[0]) if texts else None,
+        "alike": sum(len(found) > 1 and len(set(found)) == 1 for found in texts),
+        **counted(context.status(name)),
+    }
+    for key, quantity in _TRANSLATION_QUANTITIES.items():
+        found = measured(context, name, *quantity)
+        row |= {key: found.mean, f"{key}_std": found.own, f"{key}_reach": found.reach}
+    return row
+
+
+@display(protocols=("translation",))
+def translation_examples(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """Rows of each sentence: its source and reference, and what the first replica of each model makes of it."""
+    names = context.cited_by(table_id)
+    shown = {
+        name: {sample["line"]: sample for sample in context.samples(name) if sample["kind"] == "example"}
+        for name in names
+    }
+    rows: list[dict[str, Any]] = []
+    # Models of one tier may read different texts: a text is told by its line and its source.
+    texts = dict.fromkeys((line, s["source"], s["reference"]) for found in shown.values() for line, s in found.items())
+    for line, source, reference in sorted(texts):
+        rows += [_said(line, "source", source), _said(line, "reference", reference)]
+        for name in names:
+            sample = shown[name].get(line)
+            if sample and sample["source"] == source:
+                rows.append(_said(line, context.entry(name).title, sample["text"]))
+    columns = [
+        Column("Line", lambda row: integer(row["line"]) if row["whose"] == "source" else ""),
+        Column("Whose", lambda row: row["whose"], words=True),
+        Column("Text", lambda row: row["text"], words=True),
+    ]
+    absent = [f"{context.entry(name).title}: {context.status(name).absence}." for name in names if not shown[name]]
+    used = dict.fromkeys(context.replaced_dataset(n) or context.entry(n).data.dataset for n in names if shown[n])
+    cited = [f"Sources and references: {_of(context, dataset)}." for dataset in used]
+    return Table(columns, pd.DataFrame(rows, columns=["line", "whose", "text"]), [*cited, *absent])
+
+
+def _said(line: int, whose: str, text: str) -> dict[str, Any]:
+    return {"line": line, "whose": whose, "text": text}
+
+
+def _of(context: Context, name: str) -> str:
+    dataset = context.datasets[name]
+    return f"{dataset.title} ({dataset.licence})"
+
+
+def _different(row: Mapping[str, Any]) -> str:
+    """Of all test sentences, how many were not translated like another one."""
+    return NONE if pd.isna(row["different"]) else f"{integer(row['different'])} of {integer(row['translated'])}"
+
+
+def _spread(key: str, places: int) -> Any:
+    least = least_of(_TRANSLATION_QUANTITIES[key][0])
+    return lambda row: spread(row[key], row[f"{key}_reach"], places, least=least)
+
+
+_COLUMNS = [
+    Column("Model", lambda row: row["title"], words=True),
+    Column("Parameters", lambda row: integer(row["parameters"])),
+    Column(f"Test perplexity ± {INTERVAL}", _spread("perplexity", 2)),
+    Column(f"BLEU ± {INTERVAL}", _spread("bleu", 2)),
+    Column("Different translations", _different),
+    Column(f"Validation perplexity ± {INTERVAL}", _spread("valid_perplexity", 2)),
+    Column("Epoch", lambda row: fixed(row["best_epoch"], 0 if row["n"] == 1 else 1)),
+    Column("Replicas", replicas_or_absence),
+]

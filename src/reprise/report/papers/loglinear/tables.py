@@ -1,0 +1,524 @@
+"""Document 004, Tables 1 to 3: a treebank's splits, sizes and tags, from the records of `corpus-facts` experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from reprise.catalogue.displays import display
+from reprise.errors import UserError, known
+from reprise.report.parts import verdicts
+from reprise.report.parts.context import Context, of_experiment
+from reprise.report.parts.rounding import NONE, fixed, integer, mean, spread
+from reprise.report.parts.spreads import INTERVAL, deviations, meaning, measured
+from reprise.report.parts.tables import Column, Table
+from reprise.report.parts.words import instead, replicas, settings
+from reprise.units import perplexity
+
+SPLITS = {"train": "Training", "valid": "Validation", "test1": "Test1", "test2": "Test2"}
+STATISTICS = {
+    "sentences": ("Total sentences", 0),
+    "tokens": ("Tokens", 0),
+    "average_sentence_length": ("Avg. sent. length", 2),
+    "types": ("Types", 0),
+    "token_type_ratio": ("Token-type ratio", 2),
+}
+"""Metric -> what Table 2 calls it, and its decimals there."""
+_POS = "ADJ ADP ADV AUX CONJ DET INTJ NIL NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X _"
+_FEATURES = {
+    "Case": "Abl Acc Nom Voc",
+    "Definite": "Def Ind",
+    "Degree": "Cmp",
+    "Gender": "Fem Masc Neut",
+    "Mood": "Cnd Imp Ind Sub",
+    "Number": "Plur Sing",
+    "Person": "1 2 3",
+    "PronType": "Dem Ind Int Neg Prs Rel",
+    "Reflex": "Yes",
+    "Tense": "Fut Imp Past Pres",
+    "VerbForm": "Fin Inf Part",
+}
+PAPER_TAGS = [f"{name}:{value}" for name, values in {"POS": _POS, **_FEATURES}.items() for value in values.split(" ")]
+"""The 52 tags of Table 3, in its order; names that are cut there (POS:PUNC, POS:SCON, PronType:In) in full."""
+
+
+@display(protocols=("corpus-facts",))
+def splits(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """Table 1: sentences of every split, a row a corpus and split, with the variants that this tier has."""
+    return _compared(context, table_id, [(split, "sentences", title, 0) for split, title in SPLITS.items()], "Split")
+
+
+@display(protocols=("corpus-facts",))
+def statistics(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """Table 2: sentences, tokens, types and their ratios, a row a corpus and number, with this tier's variants."""
+    quantities = [("all", metric, title, places) for metric, (title, places) in STATISTICS.items()]
+    return _compared(context, table_id, quantities, "Statistic")
+
+
+@display(protocols=("corpus-facts",))
+def tags(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """Table 3: a row a tag of the paper or of a corpus, with the tokens and types of each corpus that bear it."""
+    names = context.cited_by(table_id)
+    counts = {name: {kind: _by_tag(context, name, kind) for kind in ("tokens", "types")} for name in names}
+    others = {tag for kinds in counts.values() for tag in kinds["tokens"]} - set(PAPER_TAGS)
+    rows = []
+    for tag in [*PAPER_TAGS, *sorted(others, key=lambda tag: (not tag.startswith("POS:"), tag))]:
+        row: dict[str, Any] = {"tag": tag, "paper": tag in PAPER_TAGS}
+        for name in names:
+            for kind, found in counts[name].items():
+                row[f"{name}.{kind}"] = found.get(tag, 0) if found else None
+        rows.append(row)
+    columns = [Column("Tag", lambda row: row["tag"], words=True)]
+    columns.append(Column("In the paper", lambda row: "yes" if row["paper"] else "no", words=True))
+    for name in names:
+        title = context.paper.experiments[name].title
+        absence = context.status(name).absence_of(counts[name]["tokens"] or None)
+        columns += [_count_column(f"{title}: {kind}", f"{name}.{kind}", absence) for kind in ("tokens", "types")]
+    return Table(columns, pd.DataFrame(rows), [_tag_note(context, name, counts[name]["tokens"]) for name in names])
+
+
+def _compared(context: Context, table_id: str, quantities: list[tuple[str, str, str, int]], what: str) -> Table:
+    """The paper's number and ours for (split, metric, title, decimals), of every cited experiment and its variants."""
+    rows = []
+    for name in _with_variants(context, context.cited_by(table_id)):
+        for split, metric, title, places in quantities:
+            values = context.values(name, metric, split)
+            ours, paper = (float(values[0]) if len(values) else None), context.reported(name, metric, split)[1]
+            given = ours is not None and paper is not None
+            rows.append(
+                {
+                    "experiment": name,
+                    "title": _title(context, name),
+                    "corpus": _corpus(context, name),
+                    "quantity": title,
+                    "decimals": places,
+                    "paper": paper,
+                    "ours": ours,
+                    "difference": ours - paper if given else None,
+                    "absence": context.status(name).absence_of(ours),
+                }
+            )
+    columns = [
+        Column("Experiment", lambda row: row["title"], words=True),
+        Column("Corpus", lambda row: row["corpus"], words=True),
+        Column(what, lambda row: row["quantity"], words=True),
+        Column("Paper", lambda row: fixed(row["paper"], row["decimals"])),
+        Column("Ours", lambda row: row["absence"] if pd.isna(row["ours"]) else fixed(row["ours"], row["decimals"])),
+        Column("Ours − paper", lambda row: fixed(row["difference"], row["decimals"])),
+    ]
+    return Table(columns, pd.DataFrame(rows))
+
+
+def _with_variants(context: Context, names: list[str]) -> list[str]:
+    """Each experiment, and after it those of its variants that this tier has."""
+    variants = [e for e in context.experiments if e.assumption]
+    return [run for name in names for run in (name, *(v.experiment for v in variants if v.base == name))]
+
+
+def _title(context: Context, name: str) -> str:
+    _, _, variant = name.partition("@")
+    title = context.entry(name).title
+    if not variant:
+        return title
+    assumption, _, alternative = variant.partition("=")
+    return f"{title} ({settings(context.paper.assumptions[assumption].alternatives[alternative].settings)})"
+
+
+def _corpus(context: Context, name: str) -> str:
+    """The corpus that the tier reads, else the one of the paper's file."""
+    resolved, stated = context.resolved(name), context.entry(name).data
+    if resolved is not None:
+        return context.dataset_title(resolved.config["data"]["dataset"])
+    return context.dataset_title(stated.dataset) if stated else NONE
+
+
+def _by_tag(context: Context, name: str, kind: str) -> dict[str, float]:
+    """Tokens or types by tag, from the first finished replica; empty where there is none."""
+    start = f"tag_{kind}."
+    rows = of_experiment(context.metrics, name)
+    rows = rows[(rows.status == "finished") & rows.metric.str.startswith(start)]
+    return {row.metric.removeprefix(start): row.value for row in rows.drop_duplicates("metric").itertuples()}
+
+
+def _count_column(title: str, key: str, absence: str) -> Column:
+    return Column(title, lambda row: absence if pd.isna(row[key]) else integer(row[key]))
+
+
+def _tag_note(context: Context, name: str, counts: Mapping[str, float]) -> str:
+    title = f"{context.paper.experiments[name].title} ({_corpus(context, name)})"
+    if not counts:
+        return f"{title}: {context.status(name).absence_of(None)}."
+    missing = [tag for tag in PAPER_TAGS if tag not in counts]
+    added = sorted(set(counts) - set(PAPER_TAGS))
+    named = [f"{words} {', '.join(them)}" for words, them in (("without", missing), ("besides", added)) if them]
+    return f"{title}: {len(counts)} tags, the paper's {len(PAPER_TAGS)}{' ' + '; '.join(named) if named else ''}."
+
+
+METRIC, BEST = "cross_entropy", "cross_entropy_best"
+SHOWN = {"train": "Train", "test1": "Test1", "test2": "Test2"}
+BOTH = "tests"
+_AFTERWARDS = "Train: ours, reread with the last weights"
+
+
+@display(protocols=("windows",))
+def perplexities(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row an experiment: the paper's log-perplexities and ours, at the last epoch and at the best one.
+
+    The paper's numbers stand beside ours on another release of its treebank too; the notes say which one it is.
+    """
+    names = context.cited_by(table_id)
+    rows = pd.DataFrame([_row(context, name) for name in names]).astype({"parameters": "Int64"})
+    notes = [_corpora(context, names), *_factor(context, names)]
+    columns, gaps = [*_HEAD], False
+    for split, title in SHOWN.items():
+        given = rows[f"{split}_paper"].notna().any()
+        if given:
+            columns.append(_number(f"{title}: paper", f"{split}_paper", 2))
+        columns.append(_ours(f"{title}: ours ± {INTERVAL}", split))
+        if given:
+            columns.append(Column(f"{title}: gap (in deviations)", _gap(split)))
+            gaps = True
+        if split == "train":
+            columns.append(_number(_AFTERWARDS, "train_read", 3))
+    columns += [_number(f"{SHOWN[s]}, best epoch", f"{s}_best", 3) for s in ("test1", "test2")]
+    columns += [Column("Epochs (best)", _epochs), Column("Replicas", _replicas)]
+    notes += _precision(context, names, rows, gaps)
+    return verdicts.beside(context, Table(columns, rows, notes), _about)
+
+
+@display(options={"base": "", "full": ""}, protocols=("windows",))
+def controls(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row a model: the one of `base` or `full` that it differs least from, in what, and the change on both tests.
+
+    The change is that of the last epochs, which Table 4 is of, and beside it that of the best ones: where losses rise
+    to the end, the last epoch of two models may say more of where they stopped. Each change has a sentence, in which
+    it is also a share of what lies between `base` and `full`; the experiments' own notes stand last.
+    """
+    ends, names = (options["base"], options["full"]), context.cited_by(table_id)
+    for key, name in zip(("base", "full"), ends, strict=True):
+        if name not in names:
+            where = context.option_key(table_id, key)
+            raise UserError(f"{where}: '{name}' is not cited by this table; {known(name, names)}")
+    rows, notes = [], [_corpora(context, names)]
+    gain, best_gain = (_above(context, *ends, metric) for metric in (METRIC, BEST))
+    if gain is not None:
+        titles = [context.entry(name).title for name in ends]
+        than = f"{'better' if gain > 0 else 'worse'} than {titles[0]}"
+        text = f"{titles[1]} is {fixed(abs(gain), 3)} nats per token {than} on both tests together at the last epochs"
+        notes.append(f"{text}." if best_gain is None else f"{text}, and {_better(-best_gain)} at the best ones.")
+    for name in names:
+        beside = None if name in ends else min(ends, key=lambda end: len(_differences(context, name, end)))
+        row = _row(context, name) | {"beside": context.entry(beside).title if beside else ""}
+        row["difference"] = "; ".join(_differences(context, name, beside)) if beside else ""
+        for key, metric in (("change", METRIC), ("change_best", BEST)):
+            row[key] = _above(context, name, beside, metric) if beside else None
+        rows.append(row)
+        if row["change"] is not None:
+            notes.append(_sentence(row, gain, best_gain))
+    frame = pd.DataFrame(rows).astype({"parameters": "Int64"})
+    notes += _precision(context, names, frame)
+    notes += [f"{context.entry(name).title}: {note}" for name in names if (note := context.entry(name).note)]
+    columns = [
+        *_HEAD,
+        Column("Beside", lambda row: row["beside"] or NONE, words=True),
+        Column("Difference", lambda row: row["difference"] or NONE, words=True),
+        *(_ours(f"{title} ± {INTERVAL}", split) for split, title in SHOWN.items()),
+        Column("Change", lambda row: _signed(row["change"])),
+        Column("Change, best epochs", lambda row: _signed(row["change_best"])),
+        Column("Replicas", _replicas),
+    ]
+    return verdicts.beside(context, Table(columns, frame, notes), _about)
+
+
+def _about(row: Mapping[str, Any]) -> list[str]:
+    return [f"{METRIC}* {split}" for split in (*SHOWN, BOTH)]
+
+
+def _precision(context: Context, names: list[str], rows: pd.DataFrame, gaps: bool = False) -> list[str]:
+    """What ± and the gaps in brackets are; nothing where no deviation is known."""
+    known = rows[rows.test1_reach.notna()]
+    if known.empty:
+        return []
+    found = deviations(zip(known.title, known.test1_deviation, known.freedom, known.test1_lender, strict=True))
+    return (
+        [meaning(context, names, gaps), *(f"On Test1: {text}" for text in found)] if gaps else [meaning(context, names)]
+    )
+
+
+def _row(context: Context, name: str) -> dict[str, Any]:
+    status = context.status(name)
+    parameters = of_experiment(context.metrics, name).parameters.dropna()
+    row = {
+        "experiment": name,
+        "title": context.entry(name).title,
+        "parameters": int(parameters.iloc[0]) if len(parameters) else None,
+        "train_read": mean(context.values(name, "cross_entropy_evaluated", "train")),
+        "epochs": mean(context.values(name, "epochs", "train")),
+        "best_epoch": mean(context.values(name, "best_epoch", "valid")),
+        "diverged": status.diverged,
+        "run": status.run,
+        "wanted": status.wanted,
+        "absence": status.absence,
+    }
+    for split in SHOWN:
+        found, paper = measured(context, name, METRIC, split), _paper(context, name, split)
+        row |= {f"{split}_paper": paper, f"{split}_mean": found.mean, f"{split}_std": found.own}
+        row |= {f"{split}_reach": found.reach, f"{split}_deviation": found.deviation, "freedom": found.freedom}
+        row[f"{split}_lender"] = found.lender
+        row |= {f"{split}_gap": found.gap(paper), f"{split}_gap_in_std": found.gap_in_deviations(paper)}
+        row[f"{split}_best"] = mean(context.values(name, BEST, split))
+    return row
+
+
+def _corpora(context: Context, names: list[str]) -> str:
+    """On which corpora this tier trains, and what the paper trained on where that is another."""
+    there = [name for name in names if context.resolved(name)]
+    used = {context.replaced_dataset(name) or context.entry(name).data.dataset for name in there}
+    text = f"Ours: {', '.join(sorted(context.dataset_title(name) for name in used)) or NONE}."
+    stated = {context.entry(name).data.dataset for name in there if context.replaced_dataset(name)}
+    return text + "".join(f" Paper: {context.dataset_title(name)}." for name in sorted(stated))
+
+
+def _paper(context: Context, name: str, split: str) -> float | None:
+    """The paper's number, if this tier trains on the paper's corpus or on another release of its kind."""
+    names = context.replaced_dataset(name), context.entry(name).data.dataset
+    ours, theirs = (context.datasets[n].prepare if n in context.datasets else n for n in names)
+    return context.reported(name, METRIC, split)[1] if names[0] is None or ours == theirs else None
+
+
+def _factor(context: Context, names: list[str]) -> list[str]:
+    """The sentence on the factor between the softmax RNN and the best log-linear model, on Test1."""
+    ours = {name: mean(context.values(name, METRIC, "test1")) for name in names}
+    by_output = {output: [] for output in ("softmax", "log-linear")}
+    for name in names:
+        by_output[context.setting(name, "model.output")].append(name)
+    there = {output: [name for name in some if ours[name] is not None] for output, some in by_output.items()}
+    if not all(there.values()):
+        return []
+    rnn, best = (min(some, key=lambda name: ours[name]) for some in there.values())
+    values = [perplexity(ours[name]) for name in (rnn, best)]
+    titles = [context.entry(name).title for name in (rnn, best)]
+    best_of = f", the best of {count}" if (count := len(there["log-linear"])) > 1 else ""
+    text = f"Test1: perplexity {fixed(values[0], 0)} of {titles[0]} and {fixed(values[1], 0)} of {titles[1]}{best_of}: "
+    text += f"a factor of {fixed(values[0] / values[1], 2)}"
+    reported = {name: _paper(context, name, "test1") for name in names}
+    given = {o: [reported[name] for name in some if reported[name] is not None] for o, some in by_output.items()}
+    if all(given.values()):
+        text += f" (paper: {fixed(perplexity(min(given['softmax']) - min(given['log-linear'])), 2)})"
+    return [f"{text}."]
+
+
+def _differences(context: Context, name: str, other: str) -> list[str]:
+    """The model settings in which an experiment differs from another, where both have them."""
+    mine, theirs = (_settings(context, run) for run in (name, other))
+    changed = [k for k in mine if k in theirs and mine[k] != theirs[k]]
+    return [instead(k, mine[k], theirs[k]) for k in changed]
+
+
+def _settings(context: Context, name: str) -> dict[str, Any]:
+    """The model's settings at this tier, without those of features where there are none."""
+    found = {k: context.setting(name, f"model.{k}") for k in context.entry(name).model.settings}
+    if (found["input"], found["output"]) == ("one-hot", "softmax"):
+        found = {k: v for k, v in found.items() if k not in ("features_from", "top_types", "word_identity")}
+    return found
+
+
+def _above(context: Context, name: str, other: str, metric: str) -> float | None:
+    """By how much the mean of an experiment is above another's on both tests together; None where one has none."""
+    values = [mean(context.values(run, metric, BOTH)) for run in (name, other)]
+    return None if None in values else values[0] - values[1]
+
+
+def _sentence(row: Mapping[str, Any], gain: float | None, best_gain: float | None) -> str:
+    change, best = row["change"], row["change_best"]
+    text = f"{row['title']}: {fixed(abs(change), 3)} nats per token {'worse' if change > 0 else 'better'}"
+    text += f" than {row['beside']}{_share(change, gain, 'that gain')}"
+    return f"{text}." if best is None else f"{text}; at the best epochs {_better(best)}{_share(best, best_gain)}."
+
+
+def _better(change: float) -> str:
+    return f"{fixed(abs(change), 3)} {'worse' if change > 0 else 'better'}"
+
+
+def _share(change: float, gain: float | None, of: str = "the gain there") -> str:
+    if not gain or gain <= 0:
+        return ""
+    return f", {'as much as ' if change > 0 else ''}{fixed(100 * abs(change) / gain, 0)} % of {of}"
+
+
+def _signed(value: float | None) -> str:
+    return NONE if pd.isna(value) else f"{'+' if value > 0 else ''}{fixed(value, 3)}"
+
+
+def _number(title: str, key: str, places: int) -> Column:
+    return Column(title, lambda row: fixed(row[key], places))
+
+
+def _ours(title: str, split: str) -> Column:
+    def show(row: Mapping[str, Any]) -> str:
+        if not row["run"]:
+            return row["absence"]
+        if row["run"] == row["diverged"]:
+            return "diverged"
+        return spread(row[f"{split}_mean"], row[f"{split}_reach"], 3)
+
+    return Column(title, show)
+
+
+def _gap(split: str) -> Callable[[Mapping[str, Any]], str]:
+    def show(row: Mapping[str, Any]) -> str:
+        text, in_std = _signed(row[f"{split}_gap"]), row[f"{split}_gap_in_std"]
+        return text if pd.isna(in_std) else f"{text} ({fixed(in_std, 1)})"
+
+    return show
+
+
+def _epochs(row: Mapping[str, Any]) -> str:
+    return NONE if pd.isna(row["epochs"]) else f"{fixed(row['epochs'], 0)} ({fixed(row['best_epoch'], 0)})"
+
+
+def _replicas(row: Mapping[str, Any]) -> str:
+    return replicas(row["run"] - row["diverged"], row["wanted"], row["diverged"])
+
+
+_HEAD = [
+    Column("Model", lambda row: row["title"], words=True),
+    Column("Parameters", lambda row: integer(row["parameters"])),
+]
+
+
+NIL, NOT_TOP = "@nil", "TOPFORM:@notTop"
+LEAST, MOST = 6, 30
+"""Words of a sentence that is shown; of a longer one, or of a text without ends of sentences, the first ones."""
+
+WORDS_METRIC, BY_FREQUENCY, SPLIT, ALL = "agreement", "agreement_by_frequency", "tests", "all"
+
+
+@display(protocols=("windows",))
+def generated(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row a word of the first whole sentence that the cited model wrote, with its features."""
+    (name, *_) = context.cited_by(table_id)
+    written = [sample for sample in context.samples(name, None) if "features" in sample]
+    sample, found = next(((sample, part) for sample in written for part in _sentences(sample)), ({}, []))
+    rows = [{"word": word, "features": features} for word, features in found]
+    title = context.entry(name).title
+    if not rows:
+        notes = [f"{title}: {'no sentence of this length' if written else context.status(name).absence}."]
+    else:
+        rare = sum(NOT_TOP in features for _, features in found)
+        notes = [
+            f"{title}, replica {sample['replica']}, epoch {sample['epoch']}: {len(rows)} words, "
+            f"{rare} of them outside the most frequent ones (@notTop)."
+        ]
+    columns = [Column(key.capitalize(), lambda row, key=key: row[key], words=True) for key in ("word", "features")]
+    return Table(columns, pd.DataFrame(rows, columns=["word", "features"]), notes)
+
+
+@display(protocols=("windows",))
+def agreement(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row a model and feature: the share of pairs judged right, of all and by distance.
+
+    After the models stands, for each corpus, what choosing the form that is more frequent in it would give.
+    """
+    names = context.cited_by(table_id)
+    groups = {name: _groups(context, name) for name in names}
+    spans = list(dict.fromkeys(span for found in groups.values() for _, span in found)) or [ALL]
+    judged = [(name, WORDS_METRIC, context.entry(name).title) for name in names]
+    corpora: dict[str, str] = {}
+    for name in filter(groups.get, names):
+        corpora.setdefault(_words_corpus(context, name), name)
+    judged += [(name, BY_FREQUENCY, f"the more frequent form, {corpus}") for corpus, name in corpora.items()]
+    rows = [
+        _words_row(context, *one, feature, groups, spans) for one in judged for feature in _features(groups[one[0]])
+    ]
+    columns = [Column(key.capitalize(), lambda row, key=key: row[key], words=True) for key in ("model", "feature")]
+    columns += [_words_share(span) for span in spans]
+    table = Table(columns, pd.DataFrame(rows), _words_compared(context, names, groups, spans))
+    return verdicts.beside(context, table, _words_about)
+
+
+def _words_about(row: Mapping[str, Any]) -> list[str]:
+    """Claims are about models, not about what counting gives."""
+    return [f"{WORDS_METRIC}/{row['feature']}/{ALL}/* {SPLIT}"] if row["metric"] == WORDS_METRIC else []
+
+
+def _words_row(
+    context: Context,
+    name: str,
+    metric: str,
+    title: str,
+    feature: str,
+    groups: Mapping[str, Mapping[tuple[str, str], int]],
+    spans: list[str],
+) -> dict[str, Any]:
+    absence = context.status(name).absence
+    row = {"experiment": name, "model": title, "feature": feature, "metric": metric, "absence": absence}
+    for span in spans:
+        row[span] = mean(context.values(name, f"{metric}/{feature}/{ALL}/{span}", SPLIT))
+        row[f"{span}: pairs"] = groups[name].get((feature, span))
+    return row
+
+
+def _groups(context: Context, name: str) -> dict[tuple[str, str], int]:
+    """(feature, distance) -> number of pairs, of the groups over all kinds that the records hold."""
+    rows = of_experiment(context.metrics, name)
+    rows = rows[(rows.status == "finished") & rows.metric.str.startswith(f"{WORDS_METRIC}/")]
+    parts = {row.metric: row for row in rows.drop_duplicates("metric").itertuples()}
+    named = {tuple(metric.split("/")[1:]): int(row.n) for metric, row in parts.items()}
+    return {(feature, span): n for (feature, kind, span), n in named.items() if kind == ALL}
+
+
+def _features(groups: Mapping[tuple[str, str], int]) -> list[str]:
+    return list(dict.fromkeys(feature for feature, _ in groups)) or [ALL]
+
+
+def _words_corpus(context: Context, name: str) -> str:
+    return context.dataset_title(context.replaced_dataset(name) or context.entry(name).data.dataset)
+
+
+def _words_share(span: str) -> Column:
+    def show(row: Mapping[str, Any]) -> str:
+        if pd.isna(row[span]):
+            return row["absence"] if span == ALL else NONE
+        return f"{fixed(100 * row[span], 1)} % of {integer(row[f'{span}: pairs'])}"
+
+    return Column("All" if span == ALL else f"Distance {span}", show)
+
+
+def _words_compared(
+    context: Context, names: list[str], groups: Mapping[str, Mapping[tuple[str, str], int]], spans: list[str]
+) -> list[str]:
+    """For each model after the first of its corpus: what it has gained on it at every distance."""
+    notes, first = [], {}
+    for name in names:
+        if not groups[name]:
+            continue
+        other = first.setdefault(_words_corpus(context, name), name)
+        if other == name:
+            continue
+        parts = []
+        for span in spans:
+            metric = f"{WORDS_METRIC}/{ALL}/{ALL}/{span}"
+            ours, theirs = (mean(context.values(run, metric, SPLIT)) for run in (name, other))
+            if None not in (ours, theirs):
+                words = "of all pairs" if span == ALL else f"at distance {span}"
+                parts.append(f"{fixed(100 * (ours - theirs), 1)} {words}")
+        title, beside = (context.entry(run).title for run in (name, other))
+        notes.append(f"{title} against {beside}, percentage points: {', '.join(parts)}.")
+    return notes
+
+
+def _sentences(sample: Mapping[str, Any]) -> list[list[tuple[str, str]]]:
+    """The sentences of a text that begin and end in it, each word with its features; the text's head if it has none."""
+    pairs = list(zip(sample["words"], sample["features"], strict=True))
+    if NIL not in sample["words"]:
+        return [pairs[:MOST]]
+    parts: list[list[tuple[str, str]]] = [[]]
+    for word, features in pairs:
+        if word == NIL:
+            parts.append([])
+        else:
+            parts[-1].append((word, features))
+    return [part[:MOST] for part in parts[1:-1] if len(part) >= LEAST]

@@ -1,0 +1,140 @@
+"""Document 002, part 1: when a network first makes no mistake, and how well it stands at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from reprise.catalogue.displays import display
+from reprise.errors import UserError, known
+from reprise.evidence.statistics import clopper_pearson
+from reprise.report.parts import verdicts
+from reprise.report.parts.context import Context
+from reprise.report.parts.rounding import NONE, fixed, integer, interval, spread
+from reprise.report.parts.spreads import INTERVAL, meaning, measured
+from reprise.report.parts.tables import Column, Table
+
+SPLIT = "train"
+_MODELS = {"elman": "RNN", "lstm": "LSTM"}
+_FIRST, _LAST = "first_full_accuracy_step", "last_ten_accuracy"
+
+
+@display(options={"variant": ""}, protocols=("final-digit",))
+def convergence(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """A row an experiment: first logged step at 100 % accuracy, and accuracy of the last ten batches, with its gap.
+
+    Of the first step the gap is that of the median, in steps: those that never get there have none, so that it has no
+    deviation. The share that gets there has Clopper and Pearson's interval.
+    Option `variant` ("<assumption>=<alternative>"): these variants of the experiments instead of themselves.
+    """
+    variant = options["variant"]
+    there = [f"{name}={key}" for name, a in context.paper.assumptions.items() for key in a.alternatives]
+    if variant and variant not in there:
+        where = context.option_key(table_id, "variant")
+        raise UserError(f"{where}: '{variant}' is no alternative of an assumption; {known(variant, there)}")
+    rows = pd.DataFrame([_row(context, name, variant) for name in context.cited_by(table_id)])
+    notes = []
+    if rows.paper_gives_first.any() or rows.paper_gives_last.any():
+        notes.append("Paper: the run whose event files the author published; one run, so without a deviation.")
+    elif rows.run.any():
+        notes.append("The paper's runs stop earlier, so that there is no gap to them.")
+    if rows.last_reach.notna().any():
+        notes.append(meaning(context, rows.experiment, gaps=rows.last_gap.notna().any(), shares=True))
+    if rows.diverged.any():
+        notes.append(
+            "A diverged replica has no last ten; it counts among those that reached 100 % "
+            "if it did so before it diverged."
+        )
+    about = ("accuracy *", f"{_FIRST} *", f"{_LAST} *")
+    return verdicts.beside(context, Table(_COLUMNS, rows, notes), lambda row: about)
+
+
+def _row(context: Context, name: str, variant: str) -> dict[str, Any]:
+    run = f"{name}@{variant}" if variant else name
+    status = context.status(run)
+    first = np.concatenate([context.values(run, _FIRST, SPLIT), _first_of_diverged(context, run)])
+    last = measured(context, run, _LAST, SPLIT)
+    gives_first, paper_first = context.reported(name, _FIRST, SPLIT)
+    gives_last, paper_last = context.reported(name, _LAST, SPLIT)
+    median = float(np.median(first)) if len(first) else None
+    low, high = clopper_pearson(len(first), status.run) if status.run else (None, None)
+    model = context.paper.experiments[name].model.name
+    return {
+        "experiment": run,
+        "model": _MODELS.get(model, model),
+        "T": context.setting(run, "data.length"),
+        "steps": context.setting(run, "training.steps"),
+        "paper_gives_first": gives_first,
+        "paper_first": paper_first,
+        "first_median": median,
+        "first_lowest": min(first, default=None),
+        "first_highest": max(first, default=None),
+        "first_gap": None if median is None or paper_first is None else median - paper_first,
+        "reached": len(first),
+        "reached_low": low,
+        "reached_high": high,
+        "paper_gives_last": gives_last,
+        "paper_last": paper_last,
+        "last_mean": last.mean,
+        "last_std": last.own,
+        "last_reach": last.reach,
+        "last_gap": last.gap(paper_last),
+        "last_gap_in_std": last.gap_in_deviations(paper_last),
+        "finished": status.finished,
+        "diverged": status.diverged,
+        "run": status.run,
+        "absence": status.absence,
+        "wanted": status.wanted,
+    }
+
+
+def _first_of_diverged(context: Context, name: str) -> list[float]:
+    """First logged steps without a mistake of replicas that diverged later: these have only curves."""
+    points = context.points(name, "accuracy", SPLIT, status="diverged")
+    return [float(points.index[points[replica] == 1][0]) for replica in points if (points[replica] == 1).any()]
+
+
+def _paper_first(row: Mapping[str, Any]) -> str:
+    if not row["paper_gives_first"]:
+        return NONE
+    return "never" if pd.isna(row["paper_first"]) else integer(row["paper_first"])
+
+
+def _first(row: Mapping[str, Any]) -> str:
+    if not row["run"]:
+        return row["absence"]
+    if not row["reached"]:
+        return "never"
+    if row["reached"] == 1:
+        return integer(row["first_median"])
+    return f"{integer(row['first_median'])} ({interval(row['first_lowest'], row['first_highest'])})"
+
+
+def _reached(row: Mapping[str, Any]) -> str:
+    if not row["run"]:
+        return NONE
+    low, high = (fixed(100 * row[f"reached_{end}"], 0) for end in ("low", "high"))
+    return f"{row['reached']} of {row['run']} ({low}–{high}\u00a0%)"
+
+
+_COLUMNS = [
+    Column("Model", lambda row: row["model"], words=True),
+    Column("T", lambda row: integer(row["T"])),
+    Column("Steps", lambda row: integer(row["steps"])),
+    Column("First step at 100\u00a0%: paper", _paper_first),
+    Column("First step at 100\u00a0%: ours, median (lowest–highest)", _first),
+    Column("Gap, steps", lambda row: integer(row["first_gap"])),
+    Column(f"Reached by ({INTERVAL})", _reached),
+    Column("Last ten: paper", lambda row: fixed(row["paper_last"], 3)),
+    Column(f"Last ten: ours ± {INTERVAL}", lambda row: spread(row["last_mean"], row["last_reach"], 3, share=True)),
+    Column("Gap", lambda row: fixed(row["last_gap"], 3)),
+    Column("Gap in deviations", lambda row: fixed(row["last_gap_in_std"], 1)),
+    Column("Diverged", lambda row: integer(row["diverged"]) if row["run"] else NONE),
+    Column(
+        "Replicas",
+        lambda row: f"{row['run']} of {row['wanted']}" if row["wanted"] > row["run"] else str(row["run"]),
+    ),
+]

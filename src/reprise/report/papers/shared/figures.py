@@ -1,0 +1,100 @@
+"""Language models, and whatever else is measured while it is trained: a metric over epochs or steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from reprise.catalogue.displays import display
+from reprise.errors import UserError, known
+from reprise.evidence.names import name_of
+from reprise.report.parts import style
+from reprise.report.parts.context import Context
+from reprise.report.parts.rounding import unit_words
+from reprise.units import perplexity
+
+_LOOKS = [
+    {"color": style.BLUE, "marker": "o", "linestyle": "-"},
+    {"color": style.VERMILION, "marker": "s", "linestyle": (0, (4, 1.5)), "markerfacecolor": "white"},
+    {"color": style.BLACK, "marker": "^", "linestyle": (0, (1, 1))},
+    {"color": style.GREY, "marker": "v", "linestyle": (0, (6, 1.5, 1, 1.5)), "markerfacecolor": "white"},
+]
+_DRAWN = {"markersize": 3, "linewidth": 1.3}
+_PAPER = {"linewidth": 0.8, "linestyle": (0, (6, 3)), "zorder": 1}
+_LOGGED = {"perplexity": "cross_entropy"}
+"""Metric -> the one on the curves that it is worked out from."""
+
+
+@display(options={"metric": "cross_entropy", "split": "valid"})
+def curves(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
+    """A line a cited experiment: the mean over the replicas that finished, as far as all of them go, in a band from the
+    lowest to the highest. One that diverged is a line of its own.
+
+    Options: `metric` (a curve's, or "perplexity", worked out from a cross-entropy in nats/token) and `split`. The
+    paper's number for both is a dashed line in the colour of its experiment, where that reads the paper's text.
+    """
+    metric, split = options["metric"], options["split"]
+    names = context.cited_by(figure_id)
+    if not context.total(names).run:
+        return style.absent(context, figure_id, names)
+    unit, x = _unit_and_axis(context, figure_id, names, metric, split)
+    figure = Figure(figsize=(style.WIDTH, 3.4), layout="constrained")
+    axes = figure.add_subplot()
+    for number, name in enumerate(names):
+        look = {**_LOOKS[number % len(_LOOKS)], **_DRAWN}
+        _draw(axes, context, name, metric, split, look)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set(xlabel=x, ylabel=name_of(metric, split) + (f" ({unit})" if unit else ""))
+    figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    return figure
+
+
+def _draw(axes: Axes, context: Context, name: str, metric: str, split: str, look: Mapping[str, Any]) -> None:
+    points = _points(context, name, metric, split).dropna()
+    axes.plot(points.mean(axis=1), **look, label=f"{context.entry(name).title}{_note(context, name)}")
+    if points.shape[1] > 1:
+        band = {**style.BAND, "color": look["color"]}
+        axes.fill_between(points.index, points.min(axis=1), points.max(axis=1), **band)
+    for _, diverged in _points(context, name, metric, split, "diverged").items():
+        axes.plot(diverged.dropna(), **{**style.DIVERGED, "color": look["color"]})
+    _, paper = context.reported(name, metric, split)
+    # A number in another unit, or of another text, would be a line at a wrong height.
+    if paper is not None and not context.printed_unit(name, metric, split) and not context.replaced_dataset(name):
+        axes.axhline(paper, **_PAPER, color=look["color"], label=f"{context.entry(name).title}, paper")
+
+
+def _points(context: Context, name: str, metric: str, split: str, status: str = "finished") -> pd.DataFrame:
+    points = context.points(name, _LOGGED.get(metric, metric), split, status)
+    return points.map(perplexity, na_action="ignore") if metric in _LOGGED else points
+
+
+def _note(context: Context, name: str) -> str:
+    status = context.status(name)
+    if not status.run:
+        return f" ({status.absence})"
+    missing = f" ({status.run} of {status.wanted} run)" if status.missing else ""
+    diverged = f" ({status.diverged} diverged)" if status.diverged else ""
+    corpus = " (other corpus)" if context.replaced_dataset(name) else ""
+    return missing + diverged + corpus
+
+
+def _unit_and_axis(context: Context, figure_id: str, names: list[str], metric: str, split: str) -> tuple[str, str]:
+    """The unit of what is drawn, "" where the metric's name says it, and what it is drawn over.
+
+    Errors: `UserError` where no curve of the experiments has it.
+    """
+    rows = context.curves[context.curves.experiment.isin(names)]
+    for option, given in (("metric", metric), ("split", split)):
+        there = set(rows[option])
+        if option == "metric" and ((rows.metric == "cross_entropy") & (rows.unit == "nats/token")).any():
+            there.add("perplexity")
+        if given not in there:
+            where = context.option_key(figure_id, option)
+            raise UserError(f"{where}: no curve of {', '.join(names)} has '{given}'; {known(given, there)}")
+        rows = rows[rows[option] == _LOGGED.get(given, given)]
+    return ("" if metric in _LOGGED else unit_words(rows.unit.iloc[0]).strip()), rows["axis"].iloc[0]

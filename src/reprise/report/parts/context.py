@@ -1,0 +1,321 @@
+"""What a figure or table may read: one paper, its experiments at a tier, and what was collected of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from reprise.catalogue.displays import draws
+from reprise.config.project import PAPERS, Project
+from reprise.config.resolve import resolve_tier
+from reprise.config.schema import Dataset, Display, Experiment, Paper, Reported
+from reprise.config.tiers import FULL, TIERS
+from reprise.data.text import ldc_wsj
+from reprise.errors import UserError
+from reprise.evidence.runs import Quantity, Replica, Runs, trains
+from reprise.records.resolved import Resolved
+from reprise.report.parts.collected import CURVE_COLUMNS, METRIC_COLUMNS, read_claims, read_collected, read_samples
+
+NOT_RUN = "not run at this tier"
+NOT_TRAINED = "not trained yet"
+NOT_RUN_YET = "not run yet"
+"""Of what trains nothing: checks, and facts of a corpus."""
+NOT_MEASURED = "not measured"
+"""Of a replica that has finished, but whose record does not have the metric."""
+REFERENCE = Path("config/reference")
+_LDC_TITLE = "Characters of the Treebank-3's raw Wall Street Journal text (LDC99T42)"
+
+
+@dataclass(frozen=True)
+class Status:
+    """How many replicas finished, diverged and are missing, of those that the tier asks for; whether they train."""
+
+    finished: int
+    diverged: int
+    missing: int
+    trains: bool = True
+
+    @property
+    def run(self) -> int:
+        return self.finished + self.diverged
+
+    @property
+    def wanted(self) -> int:
+        return self.run + self.missing
+
+    @property
+    def only_diverged(self) -> bool:
+        """Whether replicas ran and not one of them finished."""
+        return bool(self.diverged) and not self.finished
+
+    @property
+    def absence(self) -> str:
+        """What stands where a result would, when no replica has run."""
+        if not self.wanted:
+            return NOT_RUN
+        return NOT_TRAINED if self.trains else NOT_RUN_YET
+
+    def absence_of(self, value: object | None) -> str:
+        """The same where it may be the metric that is missing: `value` is None, though replicas have finished."""
+        return NOT_MEASURED if value is None and self.finished else self.absence
+
+    def __add__(self, other: Status) -> Status:
+        counts = (getattr(self, key) + getattr(other, key) for key in ("finished", "diverged", "missing"))
+        return Status(*counts, trains=self.trains or other.trains)
+
+
+@dataclass(frozen=True)
+class Context:
+    """One paper at one tier.
+
+    An experiment is named as everywhere: "<id>", or "<id>@<assumption>=<alternative>" for a variant.
+    `metrics` and `curves` hold the rows of this paper alone: its finished and diverged replicas, as they are
+    configured now.
+    """
+
+    tier: str
+    paper_id: str
+    paper: Paper
+    experiments: list[Resolved]
+    metrics: pd.DataFrame
+    curves: pd.DataFrame
+    reference: Path
+    file: str = ""
+    datasets: Mapping[str, Dataset] = field(default_factory=dict)
+    claims: Mapping[str, Any] = field(default_factory=dict)
+    in_full: Mapping[str, Any] = field(default_factory=dict)
+    """At another tier than the paper's the claims as they were judged there, so that no reduced number stands alone."""
+    folder: Path = Path()  # what was collected, results/<tier>
+    papers: Mapping[str, Context] = field(default_factory=dict, repr=False, compare=False)
+    """All contexts of the tier by paper, this one too, for displays that cite another paper's experiments."""
+
+    def display(self, display_id: str) -> Display:
+        return {**self.paper.tables, **self.paper.figures}[display_id]
+
+    def of_experiments(self, display_id: str) -> bool:
+        """Whether experiments stand in this figure or table, and not the paper's claims, choices or arithmetic."""
+        return draws(self.display(display_id).function).of_experiments
+
+    def option_key(self, display_id: str, option: str) -> str:
+        """What a line on a mistake in an option begins with: "file: key figures.figure-1.options.smooth"."""
+        kind = "figures" if display_id in self.paper.figures else "tables"
+        return f"{self.file}: key {kind}.{display_id}.options.{option}"
+
+    def cited_by(self, display_id: str) -> list[str]:
+        """Experiments that stand in this figure or table, in file order, whether or not the tier has them."""
+        return [name for name, e in self.paper.experiments.items() if display_id in e.cited_by]
+
+    def original(self, name: str) -> pd.DataFrame:
+        """A file of config/reference: numbers or curves that a paper's author published."""
+        path = self.reference / name
+        if not path.is_file():
+            raise UserError(f"{path}: no such file; it is part of the repository: restore it")
+        return pd.read_csv(path)
+
+    def resolved(self, experiment: str) -> Resolved | None:
+        """The experiment as this tier runs it; None where it does not."""
+        return next((e for e in self.experiments if e.experiment == experiment), None)
+
+    def entry(self, experiment: str) -> Experiment:
+        """The experiment's entry in the paper's file; a variant's is that of its experiment."""
+        return self.paper.experiments[experiment.partition("@")[0]]
+
+    def setting(self, experiment: str, name: str) -> Any:
+        """A setting by its dotted name ("data.length"): the tier's value, else that of the paper's file."""
+        section, option = name.split(".")
+        resolved = self.resolved(experiment)
+        if resolved is not None:
+            return resolved.config[section]["options"].get(option)
+        stated = getattr(self.entry(experiment), section)
+        found = stated.settings.get(option) if stated else None
+        return found.value if found else None
+
+    def values(self, experiment: str, metric: str, split: str) -> np.ndarray:
+        """The metric of every finished replica, in the order of replicas; empty where there is none."""
+        rows = of_experiment(self.metrics, experiment)
+        rows = rows[(rows.status == "finished") & (rows.metric == metric) & (rows.split == split)]
+        return rows.sort_values("replica", kind="stable").value.to_numpy(dtype=float)
+
+    def by_fold(self, name: str, metric: str, split: str = "test") -> pd.Series:
+        """The metric of every finished replica, by its number."""
+        rows = of_experiment(self.metrics, name)
+        rows = rows[(rows.status == "finished") & (rows.metric == metric) & (rows.split == split)]
+        return rows.set_index("replica").value.sort_index()
+
+    @cached_property
+    def replicas(self) -> Replicas:
+        """The same of all experiments and metrics at once, for what pools them."""
+        return Replicas(self.metrics, self.experiments, self.paper.experiments)
+
+    def points(self, experiment: str, metric: str, split: str, status: str = "finished") -> pd.DataFrame:
+        """The curves of all replicas of one status: index x, a column a replica, NaN after its end."""
+        rows = of_experiment(self.curves, experiment)
+        rows = rows[(rows.status == status) & (rows.metric == metric) & (rows.split == split)]
+        return rows.pivot(index="x", columns="replica", values="value").sort_index()
+
+    def samples(self, experiment: str, replica: int | None = 0) -> list[dict[str, Any]]:
+        """The texts that a finished replica wrote, or all of them one after another (None), as in their records.
+
+        Errors: `UserError` where samples.jsonl is missing or damaged.
+        """
+        base, _, variant = experiment.partition("@")
+        of = {"paper": self.paper_id, "experiment": base, "variant": variant, "status": "finished"}
+        if replica is not None:
+            of["replica"] = replica
+        found = [s for s in read_samples(self.folder / "samples.jsonl", self.tier) if of.items() <= s.items()]
+        return sorted(found, key=lambda sample: sample["replica"])
+
+    def status(self, experiment: str) -> Status:
+        rows = of_experiment(self.metrics, experiment).drop_duplicates("replica")
+        finished, diverged = (int((rows.status == s).sum()) for s in ("finished", "diverged"))
+        resolved = self.resolved(experiment)
+        wanted = resolved.replicas if resolved else 0
+        train = resolved is None or trains(resolved)
+        return Status(finished, diverged, max(0, wanted - finished - diverged), train)
+
+    def total(self, experiments: Iterable[str]) -> Status:
+        """The status of several experiments together."""
+        return sum((self.status(e) for e in experiments), Status(0, 0, 0, trains=False))
+
+    def reported(self, experiment: str, metric: str, split: str) -> tuple[bool, float | None]:
+        """Whether the paper gives this number, and the number; None where it says that there is none."""
+        found = self._reported(experiment, metric, split)
+        return found is not None, None if found is None or found.value is None else float(found.value)
+
+    def unit(self, metric: str, split: str) -> str:
+        """The unit of a metric in our records; "" where none has it."""
+        rows = self.metrics[(self.metrics.metric == metric) & (self.metrics.split == split)]
+        return rows.unit.iloc[0] if len(rows) else ""
+
+    def printed_unit(self, experiment: str, metric: str, split: str) -> str | None:
+        """The unit that the paper states for this number, where ours is another."""
+        found = self._reported(experiment, metric, split)
+        return found.unit if found else None
+
+    def _reported(self, experiment: str, metric: str, split: str) -> Reported | None:
+        there = (e for e in self.entry(experiment).reported if (e.metric, e.split) == (metric, split))
+        return next(there, None)
+
+    def replaced_dataset(self, experiment: str) -> str | None:
+        """The dataset that this tier trains on in place of the paper's, if it does."""
+        resolved, stated = self.resolved(experiment), self.entry(experiment).data
+        if resolved is None or stated is None or resolved.is_check:
+            return None
+        used = resolved.config["data"]["dataset"]
+        return used if used != stated.dataset else None
+
+    def dataset_title(self, name: str) -> str:
+        return self.datasets[name].title if name in self.datasets else name
+
+
+def of_experiment(rows: pd.DataFrame, experiment: str) -> pd.DataFrame:
+    """The rows of one experiment or variant."""
+    base, _, variant = experiment.partition("@")
+    return rows[(rows.experiment == base) & (rows.variant == variant)]
+
+
+def _datasets(project: Project) -> dict[str, Dataset]:
+    """The configured datasets, Mikolov's text by the name of the raw one where a folder `ldc_wsj` takes its place."""
+    raw = {"title": _LDC_TITLE, "prepare": "ldc_wsj"}
+    return {
+        name: dataset.model_copy(update=raw)
+        if project.config.ldc_wsj and dataset.prepare == ldc_wsj.REPLACES
+        else dataset
+        for name, dataset in project.config.datasets.items()
+    }
+
+
+def load_contexts(project: Project, experiments: list[Resolved]) -> dict[str, Context]:
+    """What was collected for the project's tier, by paper; no claims where `reprise verify` did not run.
+
+    Errors: `UserError` where metrics.csv or curves.csv.gz is missing, empty, damaged or lacks a column, and where
+    claims.json is damaged.
+    """
+    tier = project.config.tier
+    folder = project.root / "results" / tier
+    metrics = read_collected(folder / "metrics.csv", METRIC_COLUMNS, tier)
+    curves = read_collected(folder / "curves.csv.gz", CURVE_COLUMNS, tier)
+    claims = read_claims(folder / "claims.json", tier)
+    in_full = {} if tier == FULL else read_claims(project.root / "results" / FULL / "claims.json", FULL)
+    found: dict[str, Context] = {}
+    for name, paper in project.papers.items():
+        found[name] = Context(
+            tier=tier,
+            paper_id=name,
+            paper=paper,
+            experiments=[e for e in experiments if e.paper == name],
+            metrics=metrics[metrics.paper == name].reset_index(drop=True),
+            curves=curves[curves.paper == name].reset_index(drop=True),
+            reference=project.root / REFERENCE,
+            file=str(project.root / PAPERS / f"{name}.yaml"),
+            datasets=_datasets(project),
+            claims=claims.get(name, {}),
+            in_full=in_full.get(name, {}),
+            folder=folder,
+            papers=found,
+        )
+    return found
+
+
+class Replicas:
+    """Replicas of experiments and variants by their names, as `Context.values` gives them one by one."""
+
+    def __init__(
+        self, metrics: pd.DataFrame, experiments: Sequence[Resolved], entries: Mapping[str, Experiment]
+    ) -> None:
+        """`metrics`: a paper's rows of metrics.csv; `entries`: its experiments as configured."""
+        self._metrics, self._experiments, self._entries = metrics, experiments, entries
+
+    @cached_property
+    def numbers(self) -> dict[Quantity, dict[str, np.ndarray]]:
+        """By metric and split, and then by name, the numbers of finished replicas in their order."""
+        rows = self._metrics[self._metrics.status == "finished"].sort_values("replica", kind="stable")
+        found: dict[Quantity, dict[str, np.ndarray]] = {}
+        for (metric, split, base, variant), of in rows.groupby(
+            ["metric", "split", "experiment", "variant"], sort=False
+        ):
+            name = f"{base}@{variant}" if variant else base
+            found.setdefault((metric, split), {})[name] = of.value.to_numpy(dtype=float)
+        return found
+
+    @cached_property
+    def runs(self) -> dict[str, Runs]:
+        """Every experiment and variant of the tier with its finished replicas."""
+        rows = self._metrics[self._metrics.status == "finished"]
+        found: dict[str, list[Replica]] = {}
+        for (base, variant, number, fold), of in rows.groupby(["experiment", "variant", "replica", "fold"], sort=True):
+            name = f"{base}@{variant}" if variant else base
+            metrics = dict(zip(zip(of.metric, of.split, strict=True), of.value.astype(float), strict=True))
+            found.setdefault(name, []).append(Replica(int(number), fold or None, True, metrics))
+        return {e.experiment: self._runs(e, found.get(e.experiment, [])) for e in self._experiments}
+
+    def with_numbers(self, quantity: Quantity, numbers: Mapping[str, Sequence[float] | np.ndarray]) -> dict[str, Runs]:
+        """Every experiment and variant with one number a seed, which no record has as such, under this name."""
+        return {
+            e.experiment: self._runs(
+                e, [Replica(i, None, True, {quantity: float(v)}) for i, v in enumerate(numbers.get(e.experiment, ()))]
+            )
+            for e in self._experiments
+        }
+
+    def _runs(self, experiment: Resolved, replicas: list[Replica]) -> Runs:
+        return Runs(experiment.experiment, "", experiment, self._entries[experiment.base], replicas)
+
+
+def every_tier(project: Project) -> dict[str, dict[str, Context]]:
+    """The contexts of every tier whose metrics were collected, the fullest first; the project's own in any case.
+
+    Errors: `UserError` as of `load_contexts`.
+    """
+    found = {}
+    for tier in sorted(TIERS, key=(FULL, "reduced", "quick").index):
+        if tier == project.config.tier or (project.root / "results" / tier / "metrics.csv").is_file():
+            there = replace(project, config=project.config.model_copy(update={"tier": tier}))
+            found[tier] = load_contexts(there, resolve_tier(there))
+    return found

@@ -1,0 +1,162 @@
+"""How sure a mean is, and how far the paper's number is from it: one measure for all tables, the one of verdicts.
+
+`reprise.evidence.measure` says how much one replica differs from the next: three or more seeds by themselves, fewer by
+their family, folds by whichever knows most. A table's interval and its gap in deviations rest on just that, so that no
+table contradicts the verdict beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+
+import pandas as pd
+
+from reprise.evidence.contrasts import Contrast, Term
+from reprise.evidence.measure import Measured as Found
+from reprise.evidence.measure import measure
+from reprise.evidence.runs import Quantity, Runs
+from reprise.report.parts.context import Context
+from reprise.report.parts.rounding import deviation, mean, plural, significant
+
+LEVEL = 0.95
+INTERVAL = "95 % interval"
+"""What ± means in every table that does not say otherwise."""
+
+Values = Callable[[str], Sequence[float]]
+"""An experiment's or variant's number of each finished replica."""
+
+_NUMBER: Quantity = ("number", "")
+"""What a number is called that a table works out itself."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A mean over `n` finished replicas.
+
+    `own` is the deviation of these replicas, `deviation` the one that verdicts take for a replica, with its degrees of
+    `freedom`, and `lender` whose it is, where it is another's; `reach` is half of the 95 % interval of the mean. Each
+    is None where too few have run to know it, or nothing varies.
+    """
+
+    mean: float | None
+    n: int
+    own: float | None = None
+    deviation: float | None = None
+    freedom: float | None = None
+    reach: float | None = None
+    lender: str | None = None
+
+    def gap(self, paper: float | None) -> float | None:
+        """Ours minus the paper's number."""
+        return None if self.mean is None or paper is None or pd.isna(paper) else self.mean - paper
+
+    def gap_in_deviations(self, paper: float | None) -> float | None:
+        """The gap in deviations of one replica."""
+        gap = self.gap(paper)
+        return gap / self.deviation if gap is not None and self.deviation else None
+
+
+def measured(context: Context, name: str, metric: str, split: str) -> Measured:
+    """A metric of an experiment or variant."""
+    return _measured(name, (metric, split), context.replicas.runs)
+
+
+def measured_by(context: Context, name: str, numbers: Mapping[str, Sequence[float]] | Values) -> Measured:
+    """A number that no record has as such, of every seed: by name, or as a function of the name."""
+    if callable(numbers):
+        numbers = {e.experiment: numbers(e.experiment) for e in context.experiments}
+    return _measured(name, _NUMBER, context.replicas.with_numbers(_NUMBER, numbers))
+
+
+def difference_reach(context: Context, name: str, other: str, metric: str, split: str) -> float | None:
+    """Half of the 95 % interval of the mean difference of two experiments; None where no deviation is known."""
+    terms = (Term(one, (metric, split)) for one in (name, other))
+    found = _measure(Contrast(tuple(zip((1.0, -1.0), terms, strict=True))), context.replicas.runs)
+    return _reach(found) if found else None
+
+
+def meaning(
+    context: Context, names: Iterable[str], gaps: bool = False, shares: bool = False, least: bool = False
+) -> str:
+    """The sentences under a table that say what ± is, what stands in its place where `shares` are shown, and gaps.
+
+    `least`: an interval is cut at the least perplexity, or rank, that there is.
+    """
+    by_folds = any(runs.by_fold for name in names if (runs := context.replicas.runs.get(name)))
+    text = f"±: half of the {INTERVAL} of the mean, by Student's law from the standard deviation that verdicts take for"
+    if by_folds:
+        text += (
+            " one fold: that of its own folds, or of its family's (all that was trained of a model on one text) where "
+        )
+        text += "these know more, their overlap accounted for after Nadeau and Bengio"
+    else:
+        text += " one replica: that of its own from three on, else pooled over its family (all that was trained of a "
+        text += "model on one text or task, under one choice of every assumption)"
+    if shares:
+        text += ". Where the interval of a share would pass 0 or 1, it is given in brackets, cut there"
+    if least:
+        text += ". Where the interval of a perplexity or a rank would pass 1, it is given in brackets, cut there"
+    return text + (". Gaps in deviations are in that deviation." if gaps else ".")
+
+
+def noted(
+    context: Context, names: Iterable[str], rows: pd.DataFrame, shares: bool = False, least: bool = False
+) -> list[str]:
+    """These sentences, where a row of the table has an interval: its columns are called "…reach"."""
+    known = any(rows[column].notna().any() for column in rows if column.endswith("reach"))
+    return [meaning(context, names, shares=shares, least=least)] if known else []
+
+
+def passes(rows: pd.DataFrame, *pairs: tuple[str, str], least: float | pd.Series = 1.0) -> bool:
+    """Whether an interval of the table would pass the `least` that there is: see `meaning`.
+
+    `pairs`: the columns of means and those of their reaches; `least` may be one for each row, NaN where there is none.
+    """
+    return any((rows[mean].astype(float) - rows[reach].astype(float) < least).any() for mean, reach in pairs)
+
+
+def deviations(
+    found: Iterable[tuple[str, float | None, float | None, str | None]],
+    of: str = "replica",
+    means: Iterable[float] | None = None,
+) -> list[str]:
+    """The sentence on the deviations that models borrow, given title, deviation, freedom and lender of every model.
+
+    Of perplexities, whose `means` are given, they are borrowed in proportion and told in per cent.
+    """
+    groups: dict[tuple[str, float, str], list[str]] = {}
+    for (title, std, freedom, lender), mean_ in zip(found, repeat(None) if means is None else means, strict=False):
+        if isinstance(lender, str):  # a column of a frame has NaN where there is none
+            text = significant(std, 3) if mean_ is None else f"{significant(100 * std / mean_, 3)} % of the perplexity"
+            groups.setdefault((text, freedom, lender), []).append(title)
+    said = [
+        f"{text} with {plural(int(freedom), 'degree')} of freedom, {lender} ({'; '.join(dict.fromkeys(titles))})"
+        for (text, freedom, lender), titles in groups.items()
+    ]
+    return [f"Borrowed deviation of one {of}: {', '.join(said)}."] if said else []
+
+
+def _measured(name: str, quantity: Quantity, runs: Mapping[str, Runs]) -> Measured:
+    if name not in runs:
+        return Measured(None, 0)
+    values = [r.metrics[quantity] for r in runs[name].finished if quantity in r.metrics]
+    plain = Measured(mean(values), len(values), deviation(values))
+    found = _measure(Contrast(((1.0, Term(name, quantity)),)), runs)
+    if found is None or not found.variances:
+        return plain
+    lender = found.lenders[0] if found.lenders else None
+    variance, freedom = found.variances[0], found.estimate.freedom
+    return Measured(plain.mean, plain.n, plain.own, math.sqrt(variance), freedom, _reach(found), lender)
+
+
+def _measure(contrast: Contrast, runs: Mapping[str, Runs]) -> Found | None:
+    """As verdicts have it."""
+    return measure(contrast, runs, runs.values())
+
+
+def _reach(found: Found) -> float | None:
+    bounds = found.estimate.interval(LEVEL)
+    return None if bounds is None else bounds[1] - found.estimate.value

@@ -1,0 +1,247 @@
+"""Verdicts where people look at numbers: beside the experiments that they rest on, and under other choices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+from reprise.config.claims import Claim
+from reprise.config.tiers import FULL
+from reprise.evidence.contrasts import terms_of
+from reprise.evidence.verdicts import NOT_RUN, NOT_TESTED, VERDICTS
+from reprise.report.parts.context import Context, Status
+from reprise.report.parts.rounding import NONE, plural
+from reprise.report.parts.tables import Column, Table
+
+_NO_CLAIM = "No claim of the paper is about these numbers."
+_UNDER = (
+    "Claims of a row under another choice have the verdicts that they come to under it; those as chosen stand in the "
+    "table of claims."
+)
+
+
+def of_experiments(context: Context, names: Iterable[str], about: Collection[str] = ("*",)) -> str:
+    """ "R1 reproduced; R4, R20 not run": the claims that rest on experiments or variants; "" without any.
+
+    `about`: patterns of "<metric> <split>" (a point of a curve is "<metric>@<x> <split>"); claims about other metrics
+    of the experiments are left out.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for name in names:
+        base, _, suffix = name.partition("@")
+        for key, claim in in_order(context):
+            judged = claim["alternatives"].get(suffix) if suffix else claim
+            if judged and base in judged["experiments"] and _is_about(context.paper.claims[key], base, about):
+                found.setdefault(judged["verdict"], {})[key] = None
+    return "; ".join(f"{', '.join(found[verdict])} {verdict}" for verdict in VERDICTS if verdict in found)
+
+
+def _is_about(claim: Claim, experiment: str, about: Collection[str]) -> bool:
+    """Whether a claim asks for one of these metrics of the experiment; an identity asks for none and is about all."""
+    terms = terms_of(claim)
+    asked = {" ".join(map(str, term.quantity)) for term in terms if term.experiment == experiment}
+    return any(fnmatchcase(quantity, pattern) for quantity in asked for pattern in about) or not (terms or not about)
+
+
+def in_order(context: Context) -> list[tuple[str, Mapping[str, Any]]]:
+    """What was found on each claim, in the order of the paper's file."""
+    return [(key, context.claims[key]) for key in context.paper.claims if key in context.claims]
+
+
+def in_full(context: Context, key: str) -> str:
+    """The verdict on a claim at the tier paper, where that has come to one and it is another; else ""."""
+    there, here = (found.get(key, {}).get("verdict", NOT_RUN) for found in (context.in_full, context.claims))
+    return "" if there in {here, NOT_RUN, NOT_TESTED} else there
+
+
+def in_full_sentence(context: Context, key: str) -> str:
+    """ " At the tier paper: inconclusive."; "" where that says the same, or nothing."""
+    verdict = in_full(context, key)
+    return f" At the tier {FULL}: {verdict}." if verdict else ""
+
+
+About = Callable[[Mapping[str, Any]], Collection[str]]
+"""The metrics that a row shows, as patterns of "<metric> <split>"; none where no claim can be about it."""
+
+
+def beside(context: Context, table: Table, about: About, only: Collection[str] = ()) -> Table:
+    """The table with a last column of the claims that a row is about: they rest on its experiment and its metrics.
+
+    A row names one experiment, or has a tuple of several; "<paper>/<experiment>" is one of another paper. `only`: these
+    claims alone. Where claims were judged and none of them is about a row, a note says so in place of the column; rows
+    of variants alone say nothing of that, where a claim is about their experiments and not looked at under the choice.
+    """
+    said, under, untold = [], False, False
+    for row in table.rows.to_dict("records"):
+        names = row["experiment"] if isinstance(row["experiment"], tuple) else (row["experiment"],)
+        there = context.papers.get(names[0].rpartition("/")[0], context)
+        if only:
+            there = replace(there, claims={key: found for key, found in there.claims.items() if key in only})
+        names = [name.rpartition("/")[2] for name in names]
+        said.append(of_experiments(there, names, about(row)))
+        varied = any("@" in name for name in names)
+        under |= varied and bool(said[-1])
+        untold |= varied and bool(of_experiments(there, (name.partition("@")[0] for name in names), about(row)))
+    if any(said):
+        columns = [*table.columns, Column("Claims", lambda row: row["claims"] or NONE, words=True)]
+        notes = [*table.notes, _UNDER] if under else table.notes
+        return replace(table, columns=columns, rows=table.rows.assign(claims=said), notes=notes)
+    return replace(table, notes=[*table.notes, _NO_CLAIM]) if context.claims and not untold else table
+
+
+def was_judged(alternative: Mapping[str, Any]) -> bool:
+    """Whether a claim has a verdict under an alternative and one under the choice to set beside it."""
+    return NOT_RUN not in {alternative["verdict"], alternative["before"]}
+
+
+def flips(alternatives: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """ "weight-law=corrected (direction only)" of every alternative that turns a claim.
+
+    Where a part of it was looked at, or as few replicas as were trained under the alternative, what it turns from need
+    not be the claim's verdict, beside which this stands: "(inconclusive → not reproduced, with as few replicas)".
+    """
+    return [f"{name} ({_flip(found)})" for name, found in alternatives.items() if found["flips"]]
+
+
+def _flip(found: Mapping[str, Any]) -> str:
+    limits = part_of(found).replace(" (", ", of ") + fewer_of(found).replace(" (", ", ")
+    turn = f"{found['before']} → {found['verdict']}" if limits else found["verdict"]
+    return turn + limits.replace(")", "")
+
+
+def how_many_run(alternatives: Mapping[str, Mapping[str, Any]]) -> str:
+    """ "2 of 5 alternatives run, not looked at under 1 more": of those that touch what a claim rests on; "" of none."""
+    there = [found for found in alternatives.values() if is_looked_at(found)]
+    left = len(alternatives) - len(there)
+    if not there:
+        return f"not looked at under {plural(left, 'alternative')}" if left else ""
+    run = f"{sum(map(was_judged, there))} of {plural(len(there), 'alternative')} run"
+    return f"{run}, not looked at under {left} more" if left else run
+
+
+def turns(entries: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
+    """What claims are as chosen and under a choice: "U3: inconclusive → direction only; U1, U2: still reproduced".
+
+    First stand those that it turns, last those without a verdict under it yet ("not run") and those that rest on the
+    assumption, but were not to be trained under the alternative ("not looked at"). Of how many comparisons a verdict
+    is, and that fewer replicas are behind it, stands where the one as chosen is not the claim's for that. Claims that
+    the alternative cannot touch, since nothing they compare depends on it, have "the same numbers".
+    """
+    found: list[dict[str, list[str]]] = [{}, {}, {}, {}]
+    for key, entry in entries:
+        rank, said = _turn(entry)
+        found[rank].setdefault(said, []).append(key)
+    return "; ".join(f"{', '.join(keys)}: {said}" for group in found for said, keys in group.items())
+
+
+def _turn(entry: Mapping[str, Any]) -> tuple[int, str]:
+    """Where it stands in the order of `turns`, and what it says of one claim."""
+    if not is_looked_at(entry):
+        return 3, "not looked at"
+    if entry["verdict"] == NOT_RUN:
+        return 2, NOT_RUN
+    stays = entry["before"] == entry["verdict"]
+    turn = f"still {entry['verdict']}" if stays else f"{entry['before']} → {entry['verdict']}"
+    return int(stays), turn + part_of(entry) + fewer_of(entry) + (" (the same numbers)" if entry["same"] else "")
+
+
+def fewer_of(entry: Mapping[str, Any]) -> str:
+    """ " (with as few replicas)", of an alternative that is set against the choice cut to as few; "" where not."""
+    return " (with as few replicas)" if entry.get("fewer") else ""
+
+
+def is_looked_at(entry: Mapping[str, Any]) -> bool:
+    """Whether some of a claim's comparisons are to be judged under an alternative, run or not."""
+    return entry["parts"][0] > 0
+
+
+def part_of(entry: Mapping[str, Any]) -> str:
+    """ " (2 of 4 comparisons)", of an alternative under which a part of a claim is looked at; "" where it is all."""
+    looked_at, every = entry["parts"]
+    return f" ({looked_at} of {plural(every, 'comparison')})" if looked_at < every else ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One alternative of one assumption: its variants' replicas, and every claim that can be judged under it.
+
+    `claims` holds of each its entry under `alternatives` in claims.json: verdict, before, flips. Another choice of what
+    is measured, which is taken of the same records, has no variants: `trains` is then false.
+    """
+
+    assumption: str
+    alternative: str
+    status: Status
+    claims: Mapping[str, Mapping[str, Any]]
+    trains: bool = True
+
+    @property
+    def suffix(self) -> str:
+        return f"{self.assumption}={self.alternative}"
+
+    @property
+    def complete(self) -> bool:
+        """Whether every replica that the tier asks for has run, or a claim was judged if none has to."""
+        if not self.trains:
+            return any(was_judged(entry) for entry in self.claims.values())
+        return bool(self.status.run) and not self.status.missing
+
+    @property
+    def state(self) -> str:
+        """ "not trained yet", "trained: no verdict changes", "trained: U1: inconclusive → direction only"."""
+        if self.trains and not self.status.run:
+            return self.status.absence
+        trained = "trained" if self.complete else f"{self.status.run} of {self.status.wanted} replicas trained"
+        if not self.trains:
+            trained = "from the same records"
+        judged = {key: entry for key, entry in self.claims.items() if was_judged(entry)}
+        turned = [(key, entry) for key, entry in judged.items() if entry["flips"]]
+        if turned:
+            return f"{trained}: {turns(turned)}"
+        if judged:
+            return f"{trained}: no verdict changes (of {', '.join(judged)})"
+        asked = any(is_looked_at(entry) for entry in self.claims.values())
+        return f"{trained}: {'no verdict yet' if asked else 'no claim compares what it was run on'}"
+
+
+def outcomes(context: Context) -> list[Outcome]:
+    """Every alternative of the paper's assumptions, in the order of its file."""
+    return [
+        Outcome(
+            assumption,
+            alternative,
+            context.total(f"{name}@{assumption}={alternative}" for name in choice.experiments),
+            {
+                key: claim["alternatives"][f"{assumption}={alternative}"]
+                for key, claim in in_order(context)
+                if f"{assumption}={alternative}" in claim["alternatives"]
+            },
+            trains=not choice.metrics,
+        )
+        for assumption, entry in context.paper.assumptions.items()
+        for alternative, choice in entry.alternatives.items()
+    ]
+
+
+def consequences(context: Context) -> str:
+    """One sentence for the reader: how many alternatives were run, and which verdicts hang on a choice."""
+    found = outcomes(context)
+    if not found:
+        return ""
+    run = sum(outcome.complete for outcome in found)
+    is_or_are = "is" if 1 in (run, len(found)) else "are"
+    text = f"{run} of {plural(len(found), 'alternative')} of our choices {is_or_are} run"
+    if part := sum(o.status.run > 0 and not o.complete for o in found):
+        text += f", {part} in part"
+    judged = {key for o in found for key, entry in o.claims.items() if was_judged(entry)}
+    turned = [(o, [(key, e) for key, e in o.claims.items() if e["flips"]]) for o in found]
+    said = [f"under {outcome.suffix} ({turns(entries)})" for outcome, entries in turned if entries]
+    if not judged:
+        return f"{text}, and no claim could be judged under one yet."
+    count = len({key for _, entries in turned for key, _ in entries})
+    if not said:
+        return f"{text}; of the {plural(len(judged), 'claim')} judged under them no verdict changes."
+    changes = "verdict changes" if count == 1 else "verdicts change"
+    return f"{text}; of the {plural(len(judged), 'claim')} judged under them {count} {changes}: {'; '.join(said)}."

@@ -1,0 +1,103 @@
+"""Words that tables share: how many replicas there are of those asked for, what settings mean, and full stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from reprise.evidence.reductions import changes
+from reprise.evidence.wording import listed
+from reprise.report.parts.context import Context, Status
+from reprise.report.parts.rounding import plural
+
+_SETTINGS = {
+    ("background", "none"): "no background b",
+    ("background", "corpus"): "b of the entire corpus",
+    ("background", "train"): "b of the training part",
+    ("features_from", "corpus"): "features of the entire corpus",
+    ("features_from", "train"): "features of the training part",
+    ("input", "one-hot"): "one-hot input",
+    ("input", "features"): "feature input",
+    ("output", "softmax"): "a softmax output",
+    ("output", "log-linear"): "a log-linear output",
+    ("word_identity", False): "no feature of a word's own",
+    ("word_identity", True): "a feature of its own for each frequent word",
+    ("accounting", "surface"): "words and ranges of multi-word tokens alone",
+    ("accounting", "words"): "words alone",
+    ("validation", "random"): "drawn at random",
+    ("scheme", "streams"): "streams whose state is carried from window to window",
+    ("boundary", "text"): "contexts reach into the sentence before",
+    ("lower_layer", "own"): "each direction reads its own below",
+}
+_NUMBERS = {
+    "embedding_size": "embeddings of size {}",
+    "hidden_size": "states of size {}",
+    "top_types": "M = {}",
+    "batch_size": "{} windows in a step",
+}
+
+
+def sentence(text: str) -> str:
+    """The text with one full stop at its end, whether it had one or not."""
+    return f"{text.strip().removesuffix('.')}."
+
+
+def setting(name: str, value: Any) -> str:
+    """A setting in words ("one-hot input"); its name, without underscores, and value where there are none for it."""
+    if name in _NUMBERS:
+        return _NUMBERS[name].format(value)
+    return _SETTINGS.get((name, value), f"{name.replace('_', ' ')}: {value}")
+
+
+def instead(name: str, value: Any, other: Any) -> str:
+    """ "one-hot input instead of feature input"."""
+    return f"{setting(name, value)} instead of {other if name in _NUMBERS else setting(name, other)}"
+
+
+def settings(chosen: Mapping[str, Any]) -> str:
+    """ "one-hot input; states of size 9": the settings of an alternative in words, in its order."""
+    return "; ".join(setting(name, value) for name, value in chosen.items())
+
+
+def counted(status: Status) -> dict[str, Any]:
+    """What a row holds for its column of replicas."""
+    diverged = f"{status.diverged} of {status.run} diverged" if status.diverged else status.absence
+    return {"n": status.finished, "wanted": status.wanted, "diverged": status.diverged, "absence": diverged}
+
+
+def replicas_or_absence(row: Mapping[str, Any]) -> str:
+    """`replicas` of a row with what `counted` gave; why there is none where none has finished."""
+    return replicas(row["n"], row["wanted"], row["diverged"]) if row["n"] else row["absence"]
+
+
+def replicas(finished: int, wanted: int, diverged: int = 0) -> str:
+    """ "3", or "1 of 3" where the tier asks for more than have run; "3 (1 diverged)"."""
+    run = finished + diverged
+    text = f"{run} of {wanted}" if wanted > run else str(run)
+    return f"{text} ({diverged} diverged)" if diverged else text
+
+
+_NAMED = 4
+"""So many models are called by name; of more, their number is said."""
+
+
+def reduced(context: Context, name: str) -> str:
+    """ "6 epochs at most in place of 25": see `reprise.evidence.reductions.changes`."""
+    return listed(list(changes(context.entry(name), context.resolved(name)).values()))
+
+
+def by_reduction(models: Iterable[tuple[Context, str]]) -> dict[str, list[str]]:
+    """Titles of models, whichever paper they are of, by how the tier changes them; "" has those that it leaves."""
+    groups: dict[str, list[str]] = {}
+    for context, name in models:
+        groups.setdefault(reduced(context, name), []).append(context.entry(name).title)
+    return groups
+
+
+def reductions(context: Context, names: Sequence[str]) -> list[str]:
+    """A sentence for each way in which models are changed, with these models; without them where all are alike."""
+    groups = by_reduction((context, name) for name in names)
+    if len(groups) == 1:
+        return [f"At this tier {changed}." for changed in groups if changed]
+    named = {c: "; ".join(t) if len(t) <= _NAMED else plural(len(t), "model") for c, t in groups.items() if c}
+    return [f"{titles}: at this tier {changed}." for changed, titles in named.items()]

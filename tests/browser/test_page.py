@@ -1,0 +1,116 @@
+"""The page in a real browser: the first screen, several widths in light and dark, and what unfolds."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+pytest.importorskip("selenium", reason="selenium is not installed; pip install selenium")
+
+PHONE = 390
+UNFOLD = """
+const done = arguments[0];
+(async () => {
+  for (let folded; (folded = document.querySelector("details:not([open])")); ) {
+    folded.open = true;
+    await fill(folded);
+  }
+  done();
+})();
+"""
+
+
+def boxes(browser, selector: str) -> list[list[float]]:
+    """[left, top, right, bottom] of every element that is shown."""
+    script = (
+        "return [...document.querySelectorAll(arguments[0])].map(e => e.getBoundingClientRect())"
+        ".filter(b => b.width && b.height).map(b => [b.left, b.top, b.right, b.bottom])"
+    )
+    return browser.execute_script(script, selector)
+
+
+def test_the_first_screen_holds_a_sentence_a_paper_the_plot_and_every_claim(opened):
+    browser = opened()
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": 1440, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    )
+    sentences = browser.execute_script("return [...document.querySelectorAll('.sentences li')].map(e => e.innerText)")
+    assert {text[:3] for text in sentences} == {"000", "001", "002", "003", "004"}
+    assert all(re.search(r"replicate|appear|open|void|budget", text) for text in sentences), sentences
+    for selector, least in (
+        (".sentences li", 6),
+        ("svg.forest.wide", 1),
+        ("svg.forest.wide a", 20),
+        (".squares a", 50),
+        (".trust", 1),
+    ):
+        found = boxes(browser, selector)
+        assert len(found) >= least, selector
+        outside = [box for box in found if box[0] < 0 or box[1] < 0 or box[2] > 1440 or box[3] > 900]
+        assert outside == [], selector
+    rows = boxes(browser, "svg.forest.wide text.end, svg.forest.wide text.soft, svg.forest.wide a > text")
+    (plot,) = boxes(browser, "svg.forest.wide")
+    assert [row for row in rows if row[0] < plot[0] - 1 or row[2] > plot[2] + 1] == []
+
+
+def test_no_label_of_the_plot_reaches_into_its_axis(opened):
+    browser = opened()
+    axis = min(box[0] for box in boxes(browser, "svg.forest.wide line.rule"))
+    labels = boxes(browser, "svg.forest.wide a > text:first-of-type")
+    assert [label for label in labels if label[2] > axis] == []
+
+
+@pytest.mark.parametrize("width", [1440, 1100, PHONE])
+@pytest.mark.parametrize("dark", [False, True])
+def test_nothing_overflows_in_either_scheme(opened, width, dark):
+    browser = opened(width, dark)
+    browser.execute_async_script(UNFOLD)
+    wide, shown = browser.execute_script(
+        "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+    )
+    assert wide <= shown <= width
+    colour = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+    lightness = sum(int(part) for part in colour[4:-1].split(",")[:3]) / 3
+    assert (lightness < 128) is dark
+    assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+def test_a_phone_shows_sentences_and_squares_before_the_plot(opened):
+    browser = opened(PHONE)
+    order = [boxes(browser, selector)[0][1] for selector in (".sentences", ".squares", "svg.forest.narrow")]
+    assert order == sorted(order)
+    assert boxes(browser, "svg.forest.wide") == []
+
+
+def test_identifiers_are_unique_and_every_link_on_the_page_has_its_target(opened):
+    browser = opened()
+    links = "return [...document.querySelectorAll('a[href^=\"#\"]')].map(e => decodeURIComponent(e.hash.slice(1)))"
+    browser.execute_async_script(UNFOLD)
+    ids = browser.execute_script("return [...document.querySelectorAll('[id]')].map(element => element.id)")
+    assert len(ids) == len(set(ids)) > 500
+    assert set(browser.execute_script(links)) - set(ids) == set()
+
+
+@pytest.mark.parametrize("address", ["rrntn/R1", "rrntn/paper/table-1", "rrntn/paper/experiments/s-rnn-100"])
+def test_an_address_unfolds_what_it_leads_to(opened, address):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    browser = opened(fragment=f"#{address}")
+    found = WebDriverWait(browser, 10).until(lambda b: b.find_elements(By.ID, address))[0]
+    WebDriverWait(browser, 10).until(lambda _: found.is_displayed())
+    if address.endswith("s-rnn-100"):
+        command = r"python -m reprise train rrntn/s-rnn-100 --tier paper --replica 0 --engine \w+ --output again.json"
+        WebDriverWait(browser, 10).until(lambda _: re.search(command, found.text))
+        assert "h_t = sigma(W_h x_t" in found.text
+
+
+def test_the_search_leads_to_claims_and_experiments(opened):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    browser = opened()
+    browser.find_element(By.CSS_SELECTOR, ".search input").send_keys("rntn-100 paper")
+    links = WebDriverWait(browser, 10).until(lambda b: b.find_elements(By.CSS_SELECTOR, ".search li a"))
+    assert any(link.get_attribute("href").endswith("#rrntn/paper/experiments/rntn-100") for link in links)

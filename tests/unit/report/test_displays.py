@@ -1,0 +1,161 @@
+"""Figures and tables as a paper's file names them: their functions and options are told where config/ is read."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import shutil
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from config_helpers import add_example, edit, mistake
+
+from reprise.catalogue.datasets import PREPARATIONS
+from reprise.catalogue.displays import FOLDER, functions
+from reprise.catalogue.models import MODELS
+from reprise.catalogue.protocols import PROTOCOLS
+from reprise.cli import main
+from reprise.errors import EXIT_USAGE
+from reprise.report.render import find_function
+
+ROOT = Path(__file__).parents[3]
+PALINDROMES = "config/papers/palindromes.yaml"
+FUNCTIONS = functions()
+EVERY = [(kind, name) for kind, there in FUNCTIONS.items() for name in there]
+
+
+def test_every_function_that_draws_is_marked():
+    """What is called as those are that draw, has their decorator."""
+    for kind in FUNCTIONS:
+        for file in sorted(FOLDER.glob(f"*/{kind}.py")):
+            module = import_module(f"reprise.report.papers.{file.parent.name}.{kind}")
+            for name, function in inspect.getmembers(module, inspect.isfunction):
+                drawn = list(inspect.signature(function).parameters)[2:] == ["options"]
+                if drawn and function.__module__ == module.__name__:
+                    assert f"{file.parent.name}.{name}" in FUNCTIONS[kind]
+
+
+@pytest.mark.parametrize(("kind", "name"), EVERY)
+def test_a_function_reads_the_options_that_are_registered_of_it(kind, name):
+    tree = ast.parse(inspect.getsource(find_function(kind, name)))
+    uses = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "options"]
+    keys = [
+        node.slice.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "options"
+    ]
+    assert len(keys) == len(uses)  # nothing else is done with them
+    assert set(keys) == FUNCTIONS[kind][name].options.keys()
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("options: {smooth: 20}", "options: {smoth: 20}", "options.smoth: palindromes.training_curves has no such"),
+        ("options: {smooth: 20}", "options: {smooth: many}", "options.smooth: 'many' is not an int; write one"),
+        ("palindromes.training_curves", "palindromes.training_curve", "did you mean 'palindromes.training_curves'?"),
+        ("palindromes.training_curves", "palindromes._ours", "function: no function 'palindromes._ours' in src/"),
+    ],
+)
+@pytest.mark.parametrize("command", [["resolve"], ["train", "rrntn/s-rnn-100", "--replica", "0"], ["collect"]])
+def test_a_mistake_in_a_figure_is_told_by_every_command(clone, command, old, new, says, capsys):
+    path = clone / PALINDROMES
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    assert main([*command, "--tier", "quick"]) == EXIT_USAGE
+    error = capsys.readouterr().err
+    assert error.startswith(f"reprise: error: {PALINDROMES}: key figures.figure-")
+    assert says in error
+    assert error.count("\n") == 1
+
+
+def test_an_option_of_a_table_without_any_is_told(clone, capsys):
+    path = clone / PALINDROMES
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("function: shared.claims\n", "function: shared.claims\n    options: {a: 1}\n"))
+    assert main(["resolve", "--tier", "quick"]) == EXIT_USAGE
+    says = f"{PALINDROMES}: key tables.claims.options.a: shared.claims has no such option; known are none"
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (
+            "function: shared.perplexity",
+            "function: books.measures",
+            "tables.table-1.function: books.measures draws character-windows, 'units-10' is subsequence-sgd; name "
+            "another, or take table-1 out of the cited_by of 'units-10'",
+        ),
+        (
+            "function: shared.perplexity",
+            "function: shared.checks",
+            "tables.table-1.function: shared.checks draws checks, 'units-10' is subsequence-sgd; name another",
+        ),
+    ],
+)
+def test_a_function_that_does_not_draw_what_is_cited_is_told_before_anything_is_trained(clone, old, new, says):
+    add_example(clone)
+    edit(clone, "papers/sizes.yaml", old, new)
+    assert f"config/papers/sizes.yaml: key {says}" in mistake(clone)
+
+
+@pytest.mark.parametrize(
+    ("paper", "old", "new", "says"),
+    [
+        (
+            "books",
+            "    cited_by: [checks]",
+            "    cited_by: [checks, loss-at-steps]",
+            "tables.loss-at-steps.function: books.loss_at_steps draws character-windows, 'u16-as-claimed' is a check; "
+            "name another, or take loss-at-steps out of the cited_by of 'u16-as-claimed'",
+        ),
+        (
+            "books",
+            "[figure-3, texts, loss-at-steps, table-2,",
+            "[figure-3, texts, loss-at-steps, table-1, table-2,",
+            "tables.table-1.function: books.samples draws one experiment, not grimm, quijote; keep one",
+        ),
+        (
+            "rrntn",
+            "    cited_by: [table-1]\n    reported:\n      - {metric: perplexity, split: test, value: 164.2",
+            "    cited_by: [table-1, figure-1]\n    reported:\n      - {metric: perplexity, split: test, value: 164.2",
+            "figures.figure-1.function: rrntn.perplexity_against_matrices draws what has model.mapping, 'm-rnn-100' "
+            "has not; name another",
+        ),
+    ],
+)
+def test_neither_a_check_nor_two_nor_what_lacks_a_setting_is_drawn(clone, paper, old, new, says):
+    edit(clone, f"papers/{paper}.yaml", old, new)
+    assert f"config/papers/{paper}.yaml: key {says}" in mistake(clone)
+
+
+@pytest.mark.parametrize(("kind", "name"), EVERY)
+def test_what_a_function_draws_is_there(kind, name):
+    draws = FUNCTIONS[kind][name]
+    assert set(draws.protocols) <= PROTOCOLS.keys()
+    for setting in draws.settings:
+        section, _, option = setting.partition(".")
+        registry = {"model": MODELS, "data": PREPARATIONS}[section]
+        assert any(option in entry.options for entry in registry.values())
+
+
+def test_the_configuration_is_checked_without_what_draws():
+    code = (
+        "import sys; from reprise.config.project import load_project; from reprise.config.resolve import resolve_tier; "
+        "resolve_tier(load_project('.', {'tier': 'quick'})); "
+        "print(*{'torch', 'pandas', 'matplotlib', 'seaborn', 'jinja2'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

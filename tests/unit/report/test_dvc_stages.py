@@ -1,0 +1,89 @@
+"""DVC's stages and Snakemake's rules depend on the packages that their outputs come from."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from project import ROOT
+
+from reprise.config.project import load_project
+from reprise.config.strict_yaml import load_yaml
+
+SOURCE = ROOT / "src"
+COMMANDS = {"collect": "collect", "claims": "verify", "figure": "render", "table": "render"}
+"""The command of Reprise that each stage runs."""
+OTHERWISE = {
+    "cli": "passes on what was asked",
+    "errors": "the line that a command ends with when it writes nothing",
+    "options": "refuses a mistake in config/, or passes it on",
+    "registered": "finds the function that draws, or ends the command with a line",
+    "training": "reads run records, which the stages depend on",
+    "models": "the page alone quotes their docstrings",
+}
+"""Packages and modules that commands import and no stage depends on, and why."""
+
+
+def stages() -> dict[str, dict]:
+    return {name: stage.get("do", stage) for name, stage in load_yaml(ROOT / "dvc.yaml")["stages"].items()}
+
+
+def imported(path: Path) -> set[str]:
+    """The modules of Reprise that a file imports, in functions too."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "reprise":
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
+
+
+def reached(stage: str) -> set[str]:
+    """The packages, and modules of none, that a stage's command imports; all that draws, for one that draws."""
+    waiting = imported(SOURCE / f"reprise/cli/{COMMANDS[stage]}.py")
+    if COMMANDS[stage] == "render":
+        waiting |= set().union(*map(imported, (SOURCE / "reprise/report").rglob("*.py")))
+    found: set[str] = set()
+    while waiting:
+        module = waiting.pop()
+        path = SOURCE / module.replace(".", "/")
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        if module not in found and path.is_file():
+            found.add(module)
+            waiting |= imported(path)
+    return {module.split(".")[1] for module in found if module != "reprise"}
+
+
+@pytest.mark.parametrize("stage", COMMANDS)
+def test_a_stage_depends_on_every_package_that_its_command_imports(stage: str) -> None:
+    deps = [dep for dep in stages()[stage]["deps"] if dep.startswith("src/reprise/")]
+    assert all((ROOT / dep).exists() for dep in deps)
+    named = {Path(dep).stem for dep in deps}
+    assert reached(stage) - named - OTHERWISE.keys() == set(), "name it in dvc.yaml, or in OTHERWISE with the reason"
+    assert named & OTHERWISE.keys() == set()
+
+
+def test_snakemakes_rules_name_the_same_packages() -> None:
+    rules = (ROOT / "workflow/rules/report.smk").read_text(encoding="utf-8")
+    (listed,) = re.findall(r'for name in \(("catalogue"[^)]*)\)', rules)
+    packages = set(re.findall(r'"(\w+)"', listed))
+    modules = set(re.findall(r'"src/reprise/(\w+)\.py"', rules))
+    deps = {Path(dep).stem for dep in stages()["claims"]["deps"] if dep.startswith("src/reprise/")}
+    assert packages | modules == deps
+
+
+def test_every_figure_and_table_is_a_stage() -> None:
+    written = load_yaml(ROOT / "dvc.yaml")
+    papers = load_project(ROOT, {"tier": "paper"}).papers
+    for stage, kind in (("figure", "figures"), ("table", "tables")):
+        shown = {f"{name}-{display}": name for name, paper in papers.items() for display in getattr(paper, kind)}
+        assert {key: item["paper"] for key, item in written["stages"][stage]["foreach"].items()} == shown
+
+
+def test_figures_and_metrics_are_what_dvc_shows() -> None:
+    """SVG alone: it is in git, so that there is something to show before anything was drawn or pulled."""
+    content = load_yaml(ROOT / "dvc.yaml")
+    assert "plots" not in content
+    assert content["metrics"] == ["results/paper/metrics.json"]
+    assert stages()["figure"]["plots"] == [{"results/paper/figures/${key}.svg": {"cache": False}}]

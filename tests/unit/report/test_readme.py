@@ -1,0 +1,51 @@
+"""README's results are what the committed files say; the command it names trains a committed record again."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from pathlib import Path
+
+import pytest
+from report_case import make_project, resolve
+
+from reprise.cli import train as train_command
+from reprise.config.project import load_project
+from reprise.config.resolve import resolve_tier
+from reprise.errors import UserError
+from reprise.report.page.readme import BEGIN, END, write_results
+from reprise.report.parts.context import load_contexts
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_what_stands_around_the_results_is_kept(tmp_path):
+    project = make_project(tmp_path)
+    tiers = {"paper": load_contexts(project, resolve())}
+    path = tmp_path / "README.md"
+    path.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
+    write_results(project, tiers)
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith(f"before\n{BEGIN}\n| document |")
+    assert text.endswith(f"\n{END}\nafter\n")
+    assert "old" not in text
+    assert (tmp_path / "results/forest.svg").is_file()
+    path.write_text("no marks\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"README\.md: no lines"):
+        write_results(project, tiers)
+    assert path.read_text(encoding="utf-8") == "no marks\n"
+
+
+def test_the_replica_that_one_may_doubt_has_a_record_of_the_engine_that_trains_it_again():
+    """Replicas of one experiment may have been trained by several engines, whose numbers differ."""
+    parser = argparse.ArgumentParser()
+    train_command.add_arguments(parser)
+    (command,) = re.findall(
+        r"python -m reprise train (.*again\.json)", (ROOT / "README.md").read_text(encoding="utf-8")
+    )
+    given = parser.parse_args(command.split())
+    experiments = resolve_tier(load_project(ROOT, {"tier": given.tier}))
+    (experiment,) = [e for e in experiments if e.id == given.experiment]
+    record = json.loads((ROOT / experiment.record_path(given.replica)).read_text(encoding="utf-8"))
+    assert record["run"]["engine"] == given.engine == "fused"
