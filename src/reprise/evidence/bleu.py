@@ -25,7 +25,7 @@ def bleu_rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def different_translations(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """How many different translations are written, as a share of the sentences: what shows that a model reads its source.
+    """How many different translations are written, as a share of the sentences: who reads the source writes many.
 
     One that does not writes the same few sentences, whatever it is to translate.
     """

@@ -1,6 +1,6 @@
 """How much one replica of an experiment differs from the next, its family's knowledge included.
 
-A family is what was trained of one model on one text and task under one reading: readings never share a deviation, since
+A family is what was trained of one model on one text and task under one reading. Readings never share a deviation:
 another choice may change how far replicas differ (under the schedule as chosen two of three m-RNNs blow up, under the
 toolkit's none does).
 
@@ -10,7 +10,7 @@ replica has its family's alone.
 Folds differ in difficulty, and a fold that is hard is so for every model: a difference of two models is no lone sample.
 On all folds of all members of a family log L_ik = a_i + b_k + e_ik, of model i on fold k, is fitted by least squares;
 the variance of e is half the mean variance of the logarithmic differences of two members. The logarithm makes
-deviations shares of the loss, and what a fold adds to all losses alike, b_k, drops out of a contrast sum w_i L_i that is
+deviations shares of the loss. What a fold adds to all losses alike, b_k, drops out of a contrast sum w_i L_i that is
 zero, which is where a test errs, also with a relative margin, which is part of the weights. With an absolute margin it
 does not, and nothing is lent.
 """

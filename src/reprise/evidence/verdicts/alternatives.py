@@ -17,7 +17,7 @@ from reprise.config.claims import Claim
 from reprise.config.schema import Alternative, Paper
 from reprise.evidence.contrasts import terms_of
 from reprise.evidence.runs import Replica, Runs
-from reprise.evidence.verdicts import JUDGED, NOT_RUN, Covered, Decision, Table, everything
+from reprise.evidence.verdicts import JUDGED, NOT_RUN, Decision, Table, everything
 from reprise.evidence.verdicts.decide import decide, experiments_of, parts_of
 
 

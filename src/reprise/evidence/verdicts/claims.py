@@ -10,10 +10,10 @@
         budget        full or reduced
         size          consistent, smaller, larger, opposite; mixed; null where the paper gives no effect
         sizes         how many comparisons have each size
-        ratio         {value, low, high, part}: our effect over the paper's with its 95 % interval, of the comparison (its
-                      place in `parts`) in which ours is the least share of the paper's; of perplexities, of log ratios
-        levels        [{experiment, title, metric, split, unit, ours, paper, percent, deviations, n}]: every number of the
-                      claim that the paper prints, beside ours; deviations are standard deviations of one replica
+        ratio         {value, low, high, part}: our effect over the paper's with its 95 % interval, of the comparison
+                      (its place in `parts`) in which ours is the least share of the paper's; of perplexities, of logs
+        levels        [{experiment, title, metric, split, unit, ours, paper, percent, deviations, n}]: every number of
+                      the claim that the paper prints, beside ours; deviations are those of one replica
         afterwards    what of the rule was set after its numbers were known; null
         contradicted_by   what the paper itself says against it; null
         sentence      what was found, in words

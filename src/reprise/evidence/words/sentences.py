@@ -27,8 +27,6 @@ NOTES = {
     "corrected": "Corrected ({label}) it holds: {estimate} (tolerance {tolerance}).",
     "rise": "Against the sentence, {end} lies {by} above {lowest}, the lowest.",
     "place": "{how}: {which}.",
-    "unit": "Over {models} ours are {stated} read as the stated unit, {other} read as the other.",
-    "beats": "As stated, its {lowest} would beat {beaten}.",
 }
 """What is said of each note of a decision."""
 
@@ -95,11 +93,12 @@ def _asked_share(row: Mapping[str, Any]) -> str:
 def _ranks(row: Mapping[str, Any]) -> str:
     above, together = row["replicas"]
     others = listed(row["others"])
-    return f"{row['above']} of {above} replicas of {row['label']} lie above all {together} of {others} (p = {row['p']:.2g})"
+    said = f"{row['above']} of {above} replicas of {row['label']} lie above all {together} of {others}"
+    return f"{said} (p = {row['p']:.2g})"
 
 
 def _means(row: Mapping[str, Any]) -> str:
-    """Subject, difference with its interval, the paper's, and how many replicas; one form for all comparisons of means."""
+    """Subject, difference with its interval, the paper's, and how many replicas: one form for all comparisons."""
     said = [_subject(row), _difference(row), _paper(row), _replicas(row)]
     return (
         "; ".join(filter(None, said)).replace(";", ":", 1) if len(row["terms"]) > 1 else "; ".join(filter(None, said))
@@ -225,7 +224,8 @@ def _note(name: str, facts: Mapping[str, Any]) -> str:
     if name == "unit":
         stated, other = (f"{percent(abs(math.expm1(x)))} {'higher' if x > 0 else 'lower'}" for x in shown["off"])
         stated_unit, other_unit = (shown[key].replace("/", " per ") for key in ("stated", "other"))
-        return f"Over {plural(shown['models'], 'model')} ours are {stated} read as {stated_unit}, {other} read as {other_unit}."
+        models = plural(shown["models"], "model")
+        return f"Over {models} ours are {stated} read as {stated_unit}, {other} read as {other_unit}."
     if name == "beats":
         beaten = listed([f"{number(value)} of {what}" for what, value in shown["beaten"].items()])
         return f"As {shown['unit'].replace('/', ' per ')} its {number(shown['lowest'])} would beat {beaten}."
