@@ -23,7 +23,7 @@ from reprise.records.record import Outcome, make_record, read_record, write_reco
 from reprise.records.resolved import Resolved
 
 metrics = pytest.importorskip("sacrebleu.metrics", reason="sacrebleu is not installed")
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 HYPOTHESES = ["a man in a red hat .", "two dogs run on the grass .", "a a a a", "", "the boy's ball , 3.5 metres"]
 REFERENCES = ["A man in an orange hat.", "Two dogs run on grass.", "A cat sleeps.", "Nobody.", "The boy's ball, 3.5 m."]
 

@@ -16,7 +16,7 @@ from reprise.config.project import read_paper
 from reprise.evidence.arithmetic import AGREES, CUT, DIFFERS, NOT_EQUAL, work_out
 from reprise.units import convert, derived
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAPERS = sorted((ROOT / "config/papers").glob("*.yaml"))
 
 

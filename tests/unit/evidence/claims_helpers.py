@@ -8,12 +8,11 @@ from typing import Any
 
 from reprise.config.claims import Claim
 from reprise.config.schema import Experiment
-from reprise.evidence import decide as decisions
 from reprise.evidence.contrasts import Contrast, Term
-from reprise.evidence.measure import measure
+from reprise.evidence.measure import Measured, measure
 from reprise.evidence.runs import Replica, Runs
-from reprise.evidence.statistics import Estimate
-from reprise.evidence.verdicts import Decision
+from reprise.evidence.verdicts import Decision, Table
+from reprise.evidence.verdicts import decide as decisions
 from reprise.records.resolved import Resolved
 
 QUANTITY = ("perplexity", "test")
@@ -53,21 +52,10 @@ def runs(
     return Runs(name, name.upper(), resolved, Experiment.model_validate(entry), replicas)
 
 
-_EMPTY = [runs(name, [], family=name) for name in "abc"]
-
-
-def welch(groups: Sequence[tuple[float, Sequence[float]]]) -> Estimate:
-    """What verdicts take for the sum of weight * mean over experiments of two replicas or more, each its own family."""
-    named = list(zip(_EMPTY[: len(groups)], groups, strict=True))
-    table = {
-        empty.name: replace(empty, replicas=[Replica(i, None, True, {QUANTITY: x}) for i, x in enumerate(values)])
-        for empty, (_, values) in named
-    }
-    contrast = Contrast(tuple((weight, Term(empty.name, QUANTITY)) for empty, (weight, _) in named))
-    found = measure(contrast, table, table.values())
-    assert found.method == "seeds"
-    assert not found.borrowed
-    return found.estimate
+def measured(weights: Sequence[tuple[float, str]], *there: Runs, log: bool = False) -> Measured | None:
+    """The sum of weight * mean over experiments."""
+    contrast = Contrast(tuple((weight, Term(name, QUANTITY)) for weight, name in weights), log=log)
+    return measure(contrast, {r.name: r for r in there}, there)
 
 
 def curves(name: str, tops: Sequence[float], diverged: Sequence[float] = ()) -> Runs:
@@ -93,9 +81,18 @@ def margin(value: float, measure: str = "relative") -> dict[str, Any]:
     return {"value": value, "is": measure, "from": "ours: small enough"}
 
 
+def table(*there: Runs) -> Table:
+    return Table({r.name: r for r in there}, there)
+
+
 def decide(given: Claim, *there: Runs) -> Decision:
-    table = {r.name: r for r in there}
-    return decisions.decide(given, table, table)
+    return decisions.decide(given, table(*there))
+
+
+def learning(of: Runs, *numbers: float, metric: tuple[str, str] = ("accuracy", "test")) -> Runs:
+    """The same, whose replicas have these numbers of another metric too."""
+    added = [replace(r, metrics={**r.metrics, metric: x}) for r, x in zip(of.replicas, numbers, strict=True)]
+    return replace(of, replicas=added)
 
 
 def with_unit(entry: Experiment, unit: str) -> Experiment:

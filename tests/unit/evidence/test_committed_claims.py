@@ -20,7 +20,7 @@ from reprise.evidence.reductions import COUNTED, changes
 from reprise.evidence.runs import Runs, load_runs
 from reprise.training.protocols.corpus_facts import corpus_metrics
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 S_RNN = ("loss-reduction=mean", "weight-deviation=deviation", "bias-law=zero", "initial-state=one", "schedule=rnnlm")
 
 

@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from claims_helpers import welch
 from scipy import stats
 
 from reprise.evidence.statistics import (
     Estimate,
+    Prior,
     Spread,
+    all_hold,
     bartlett,
     binomial,
     clopper_pearson,
@@ -20,12 +21,21 @@ from reprise.evidence.statistics import (
     mean,
     over_folds,
     pooled,
-    replicas_for_share,
+    prior,
+    ranks_above,
     replicas_needed,
+    residuals,
+    slope_weights,
     spread,
 )
 
 RATIO = 0.25  # of five folds: one is tested, all of the others are trained on
+
+
+def welch(groups):
+    """The sum of weight * mean over samples, each with a variance of its own."""
+    value = sum(weight * float(np.mean(values)) for weight, values in groups)
+    return combine(value, [(weight**2 / len(values), spread(values)) for weight, values in groups])
 
 
 def folds(differences, ratio):
@@ -86,15 +96,15 @@ def test_pooled_variance_by_hand():
 
 def test_equal_variances_are_tested_as_by_scipy():
     samples = [[1.0, 3.0, 2.5], [2.0, 2.1, 5.0, 4.0], [9.0, 9.4]]
-    assert bartlett([*samples, [7.0], []]) == pytest.approx(stats.bartlett(*samples).pvalue)
-    assert bartlett([[1.0, 2.0], [3.0]]) is None
-    assert bartlett([[1.0, 1.0], [3.0, 3.0]]) is None
-    assert bartlett([[1.0, 1.0], [3.0, 4.0]]) == 0.0
+    assert bartlett([spread(s) for s in samples]) == pytest.approx(stats.bartlett(*samples).pvalue)
+    assert bartlett([Spread(1.0, 2)]) is None
+    assert bartlett([Spread(0.0, 2), Spread(0.0, 2)]) is None
+    assert bartlett([Spread(0.0, 2), Spread(1.0, 2)]) == 0.0
 
 
 def test_variances_that_are_equal_are_doubted_as_often_as_the_level_says():
     tables = np.random.default_rng(0).normal(5.0, 2.0, (4000, 4, 3))
-    doubted = np.mean([bartlett(table) < 0.05 for table in tables])
+    doubted = np.mean([bartlett([spread(row) for row in table]) < 0.05 for table in tables])
     assert doubted == pytest.approx(0.05, abs=4 * math.sqrt(0.05 * 0.95 / 4000))
 
 
@@ -164,7 +174,8 @@ def test_holm_by_hand():
 def test_replicas_needed_is_the_tabled_number():
     # Cohen's table: 17 a group find a difference of one deviation with power 0.8, two-sided at 0.05; 64 find half.
     assert replicas_needed(1.0, [1.0, 1.0]) == 17
-    assert replicas_needed(-0.5, [1.0, 1.0]) == 64
+    assert replicas_needed(0.5, [1.0, 1.0]) == 64
+    assert replicas_needed(-0.5, [1.0, 1.0]) is None
     assert replicas_needed(0.0, [1.0, 1.0]) is None
     assert replicas_needed(0.01, [1.0, 1.0]) is None
     assert replicas_needed(1000.0, [1.0, 1.0]) == 2
@@ -175,24 +186,6 @@ def test_more_folds_help_only_so_far():
     # The error of the mean stays above sqrt(ratio) = half a deviation.
     assert replicas_needed(1.0, [1.0], ratio=RATIO) is None
     assert 3 <= replicas_needed(3.0, [1.0], ratio=RATIO) <= 8
-
-
-@pytest.mark.parametrize(("found", "share"), [(0.7, 0.5), (0.3, 0.5), (0.6, 0.9), (1.0, 0.5), (0.0, 0.5)])
-def test_replicas_for_a_share_find_it_as_often_as_said(found, share):
-    side = 0 if found > share else 1
-
-    def power(n):
-        law = stats.binom.pmf(np.arange(n + 1), n, found)
-        return sum(law[k] for k in range(n + 1) if binomial(k, n, share)[side] <= 0.025)
-
-    n = replicas_for_share(found, share)
-    assert power(n) >= 0.8
-    assert all(power(fewer) < 0.8 for fewer in range(1, n))
-
-
-def test_some_shares_no_number_of_replicas_tells():
-    assert replicas_for_share(0.5, 0.5) is None
-    assert replicas_for_share(0.51, 0.5) is None
 
 
 TRIALS = 4000
@@ -229,3 +222,89 @@ def test_a_borrowed_deviation_errs_as_often_as_it_says():
     lone = draw.normal(size=(TRIALS, 2))
     found = [combine(a - b, [(2.0, pooled(f))]) for f, (a, b) in zip(family, lone, strict=True)]
     assert abs(np.mean([f.p_above() <= 0.025 for f in found]) - 0.025) < NOISE
+
+
+def test_variances_of_one_law_are_pooled():
+    found = prior([Spread(1.0, 2), Spread(1.2, 4), Spread(0.9, 2)])
+    assert math.isinf(found.freedom)
+    assert (found.variance, found.pooled) == (pytest.approx((2 * 1.0 + 4 * 1.2 + 2 * 0.9) / 8), 8)
+    assert found.moderate(Spread(1.2, 4)) == found.moderate(None) == Spread(found.variance, 8)
+    assert prior([]) is None
+    assert prior([Spread(0.0, 2), Spread(0.0, 2), Spread(1.0, 2)]) is None
+
+
+def test_a_moderated_variance_is_smyths_posterior():
+    found = Prior(2.0, 3.0, 20).moderate(Spread(8.0, 2))
+    assert (found.variance, found.freedom) == (pytest.approx((3 * 2.0 + 2 * 8.0) / 5), 5.0)
+    assert Prior(2.0, 3.0, 20).moderate(None) == Spread(2.0, 3.0)
+    # A family knows no more than all of its replicas.
+    assert Prior(2.0, 30.0, 6).moderate(Spread(8.0, 2)).freedom == 6
+
+
+def test_the_prior_is_that_of_greatest_likelihood():
+    """s / s0^2 follows F(d, d0): no pair of numbers near the ones found, nor far from them, is likelier."""
+    members = [Spread(v, d) for v, d in ((0.1, 2), (0.2, 1), (1.5, 2), (40.0, 2), (0.4, 3), (3.0, 2))]
+    s, d = np.array([m.variance for m in members]), np.array([m.freedom for m in members])
+
+    def likelihood(scale, freedom):
+        return float(np.sum(stats.f.logpdf(s / scale, d, freedom) - np.log(scale)))
+
+    found = prior(members)
+    best = likelihood(found.variance, found.freedom)
+    scales, freedoms = np.geomspace(0.01, 100, 60), np.geomspace(0.5, 1000, 60)
+    assert best > max(likelihood(a, b) for a in scales for b in freedoms) - 0.01
+    assert 0.5 < found.freedom < 5
+
+
+def test_moderated_variances_find_the_law_that_they_were_drawn_from():
+    draw = np.random.default_rng(1)
+    true = 3.0 * 8 / draw.chisquare(8, 2000)
+    found = prior([Spread(v * c / 2, 2) for v, c in zip(true, draw.chisquare(2, 2000), strict=True)])
+    assert found.variance == pytest.approx(3.0, rel=0.1)
+    assert found.freedom == pytest.approx(8, rel=0.35)
+
+
+def test_moderated_tests_err_as_often_as_they_say():
+    """Six experiments of three seeds, whose variances differ as the prior says they may."""
+    draw, found = np.random.default_rng(2), []
+    for _ in range(800):
+        deviations = np.sqrt(6 / draw.chisquare(6, 6))
+        samples = [list(row) for row in draw.normal(0, deviations[:, None], (6, 3))]
+        known = prior([spread(s) for s in samples])
+        parts = [(1 / 3, known.moderate(spread(s))) for s in samples[:2]]
+        found.append(combine(mean(samples[0]) - mean(samples[1]), parts).p_above() <= 0.025)
+    assert np.mean(found) < 0.025 + 3.5 * math.sqrt(0.025 * 0.975 / 800)
+
+
+def test_all_hold_is_the_largest_p():
+    assert all_hold([0.01, 0.024, 0.02]) == 0.024
+
+
+@pytest.mark.parametrize(("high", "low"), [([4.0, 5.0], [1.0, 2.0, 3.0]), ([1.0, 6.0], [2.0, 2.0, 3.0, 1.0])])
+def test_ranks_are_compared_as_by_scipy(high, low):
+    def total(x, y):
+        return stats.rankdata([*x, *y])[: len(x)].sum()
+
+    expected = stats.permutation_test((high, low), total, alternative="greater", n_resamples=np.inf)
+    assert ranks_above(high, low) == pytest.approx(expected.pvalue)
+
+
+def test_a_replica_that_diverged_ranks_last():
+    assert ranks_above([math.inf, 9.0, 8.0], [1.0] * 15) == pytest.approx(1 / math.comb(18, 3))
+    with pytest.raises(ValueError, match="not empty"):
+        ranks_above([], [1.0])
+
+
+def test_a_slope_is_that_of_least_squares():
+    x, y = [0.0, 1.0, 2.5, 4.0], [3.0, 2.0, 2.5, -1.0]
+    assert sum(w * v for w, v in zip(slope_weights(x), y, strict=True)) == pytest.approx(stats.linregress(x, y).slope)
+    assert sum(slope_weights(x)) == pytest.approx(0.0)
+
+
+def test_the_residual_of_folds_is_half_the_variance_of_paired_differences():
+    one, other = {0: 1.0, 1: 2.0, 2: 4.0}, {0: 1.5, 1: 2.1, 2: 4.9}
+    found, own = residuals([one, other])
+    differences = [other[k] - one[k] for k in one]
+    assert (found.variance, found.freedom) == (pytest.approx(np.var(differences, ddof=1) / 2), 2)
+    assert sum(each.freedom for each in own) == pytest.approx(found.freedom)
+    assert residuals([one]) is None

@@ -9,9 +9,9 @@ import pytest
 
 from reprise.config.claims import Term
 from reprise.config.project import load_project
-from reprise.evidence.names import name_of
+from reprise.evidence.words import name_of
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(
