@@ -1,0 +1,145 @@
+"""What the system refuses is told before the work, or in a line that says what to do; Ctrl-C is one line too."""
+
+from __future__ import annotations
+
+import errno
+import os
+import runpy
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from verify_helpers import new_clone, resolved
+
+from reprise import cli
+from reprise.cli import bench, prepare, resolve
+from reprise.errors import EXIT_FAILED, EXIT_STOPPED, EXIT_USAGE
+from reprise.records.resolved import Resolved
+from reprise.refusals import told_of
+from reprise.training import loop
+
+CHECK = {"check": "lstm-parameter-count", "tolerance": 0.0}
+COMMANDS = {
+    "train": (["train", "digits/count", "--config", "resolved.json", "--replica", "0", "--output"], "record.json"),
+    "prepare": (["prepare", "digits/lstm-t5", "--output"], "corpus.npz"),
+    "bench": (["bench", "rntn", "--json"], "bench.json"),
+}
+MOVE = "move it away, or name another place"
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    new_clone(tmp_path)
+    one = Resolved("digits", "count", "quick", "The parameter formula", 1, CHECK, {}, None)
+    Path("resolved.json").write_text(one.to_json(), encoding="utf-8")
+    Path("folder").mkdir()
+    Path("file").touch()
+    Path("link").symlink_to("/nowhere/file")
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("folder", "folder: is a folder; name a file in it, folder/{name}"),
+        ("nowhere/", "nowhere/: is a folder; name a file in it, nowhere/{name}"),
+        ("", "'': is a folder; name a file in it, {name}"),
+        ("/dev/null", "/dev/null: is no plain file; name another"),
+        ("file/x", "file/x: {here}/file is no folder; name a file in another folder"),
+        ("/proc/x", "/proc/x: /proc cannot be written to (No such file or directory); name a file in another folder"),
+    ],
+)
+def test_a_place_that_can_hold_no_output_is_refused_before_the_work(command, path, why, clone, capsys, monkeypatch):
+    monkeypatch.setattr(loop, "run_job", pytest.fail)
+    arguments, name = COMMANDS[command]
+    before = sorted(clone.rglob("*"))
+    assert cli.main([*arguments, path]) == EXIT_USAGE
+    option = arguments[-1]
+    assert capsys.readouterr().err == f"reprise: error: {option} {why.format(name=name, here=clone)}\n"
+    assert sorted(clone.rglob("*")) == before
+
+
+def test_a_link_that_leads_nowhere_is_no_place_for_an_output(clone, capsys):
+    for path, link in (("link", "link"), ("link/x", "link")):
+        assert cli.main(["bench", "rntn", "--json", path]) == EXIT_USAGE
+        says = f"--json {path}: the link {clone / link} leads nowhere (to /nowhere/file); mount"
+        assert capsys.readouterr().err.startswith(f"reprise: error: {says}")
+    assert Path("link").is_symlink()
+
+
+def test_a_folder_in_the_place_of_a_corpus_is_told_before_the_work(clone, capsys, monkeypatch):
+    monkeypatch.setattr("reprise.data.prepare_corpus", pytest.fail)
+    experiment = resolved()["digits/lstm-t5"]
+    corpus = "data/corpora/digits.npz"
+    monkeypatch.setattr(prepare, "find_experiment", lambda *_: (None, replace(experiment, corpus=corpus)))
+    for place, says in ((corpus, "is no plain file; move it away, or name another"), ("data", f"{clone}/data is no ")):
+        Path(place).parent.mkdir(parents=True, exist_ok=True)
+        Path(place).mkdir() if place == corpus else Path(place).touch()
+        assert cli.main(["prepare", experiment.id]) == EXIT_USAGE
+        assert capsys.readouterr().err.startswith(f"reprise: error: {corpus}: {says}")
+        shutil.rmtree("data", ignore_errors=True)
+
+
+def test_a_bench_that_cannot_be_written_in_the_end_is_shown(tmp_path, monkeypatch, capsys):
+    def full(path, result):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr("reprise.bench.harness.run_bench", lambda *_: {"rows": []})
+    monkeypatch.setattr("reprise.bench.harness.show", lambda *_: print("shown"))
+    monkeypatch.setattr("reprise.files.write_json", full)
+    assert cli.main(["bench", "rntn", "--json", str(tmp_path / "b.json")]) == EXIT_FAILED
+    said = capsys.readouterr()
+    assert said.out == "shown\n"
+    assert "b.json: No space left on device; make room" in said.err
+
+
+def test_a_file_where_a_folder_is_wanted_is_told_with_what_to_do(clone, capsys):
+    """And a folder where a file is, or a link that leads nowhere."""
+    Path("results").rename("elsewhere")
+    Path("results").touch()
+    assert cli.main(["resolve", "--tier", "quick"]) == EXIT_FAILED
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(f": results is no folder, and one is wanted; {MOVE}")
+    Path("results").unlink()
+    Path("results").symlink_to("/nowhere")
+    assert cli.main(["resolve", "--tier", "quick"]) == EXIT_FAILED
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "the link results leads nowhere (to /nowhere); mount" in line
+    Path("results").unlink()
+    Path("results/quick/metrics.csv").mkdir(parents=True)
+    assert cli.main(["collect", "--tier", "quick"]) == EXIT_FAILED
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(f"results/quick/metrics.csv: a folder, and a file is wanted; {MOVE}")
+
+
+def test_of_two_places_the_one_that_is_in_the_way_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError) as caught:
+        (tmp_path / "file").replace(tmp_path / "folder")
+    assert told_of(caught.value) == f"{tmp_path}/folder: a folder, and a file is wanted; {MOVE}"
+    assert told_of(OSError(errno.ENOSPC, "full", "a")) is None
+    assert told_of(IsADirectoryError(errno.EISDIR, "of no name")) is None
+
+
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("module", [resolve, prepare, bench])
+def test_ctrl_c_is_one_line(module, monkeypatch, capsys):
+    monkeypatch.setattr(module, "run", interrupted)
+    monkeypatch.setattr(module, "add_arguments", lambda options: None)
+    assert cli.main([module.__name__.rpartition(".")[2]]) == EXIT_STOPPED
+    assert capsys.readouterr().err == ("reprise: stopped; every file is whole, and the same command can be run again\n")
+
+
+def test_ctrl_c_while_the_commands_are_imported_is_one_line(monkeypatch, capsys):
+    monkeypatch.setattr(cli, "main", interrupted)
+    with pytest.raises(SystemExit) as caught:
+        runpy.run_module("reprise", run_name="__main__")
+    assert caught.value.code == EXIT_STOPPED
+    assert capsys.readouterr().err == "reprise: stopped\n"
