@@ -12,7 +12,7 @@ import torch
 from engine_helpers import same_bits
 from protocol_helpers import finish, goes_on, options_are_known, states_of
 
-from reprise.checks import run_check
+from reprise.catalogue.checks import run_check
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.data.corpus import Corpus
