@@ -17,6 +17,8 @@ PIP = .venv/bin/python -m pip install -qq --disable-pip-version-check --no-compi
 QUICK = .venv/bin/python -m uv pip install --quiet --python .venv/bin/python --no-deps
 TORCH ?= $(shell sed -n '/^torch==/p' requirements.lock)
 
+PYTEST = python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 10
+
 .PHONY: run test test-all lint env dev lock clean help
 
 help: ## what can be made
@@ -27,10 +29,10 @@ run: env ## the quick tier and the page of all results, results/report.html (TIE
 	@echo "Done: open results/report.html"
 
 test: dev ## the tests of before a commit, in WORKERS processes
-	python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(PYTEST) -m "not slow and not pipeline and not faults and not slurm and not browser and not conda"
 
 test-all: dev ## all tests; those that need SLURM, a browser or real data are skipped where there is none
-	python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder -m ""
+	$(PYTEST)
 
 lint: dev ## ruff, snakefmt and Snakemake's own linter
 	ruff check .

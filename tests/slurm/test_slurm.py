@@ -14,7 +14,7 @@ from project import ROOT, read_record
 from shipped import Trained
 
 # A whole pipeline, every job of which starts Python twice: minutes, on a machine with other work many.
-pytestmark = pytest.mark.timeout(2400)
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(2400)]
 
 
 def resumed(run: Finished, experiment: str) -> int:

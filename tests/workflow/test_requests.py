@@ -21,6 +21,8 @@ from reprise.records.record import Outcome, make_record, write_record
 from reprise.records.resolved import Resolved
 from reprise.training.devices import processor
 
+pytestmark = pytest.mark.pipeline
+
 pytest.importorskip("snakemake_executor_plugin_slurm")
 
 PARTITIONS = """\

@@ -17,6 +17,7 @@ from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.data.corpus import Corpus
 from reprise.data.synthetic.synthetic_prose import prepare
+from reprise.engines.optimisers import TensorFlowRMSProp, clip_by_global_norm
 from reprise.errors import UserError
 from reprise.evaluation.sampling import continuations, draw, entropy, log_probabilities
 from reprise.evaluation.text_measures import Words, distinct, measure, stops_before_capitals, whole_words
@@ -27,7 +28,6 @@ from reprise.training.loop import Job, run_job
 from reprise.training.protocol import Diverged
 from reprise.training.protocols.books import CharacterWindows
 from reprise.training.protocols.books_texts import PROMPTS
-from reprise.training.rmsprop import TensorFlowRMSProp, clip_by_global_norm
 
 CPU = torch.device("cpu")
 
