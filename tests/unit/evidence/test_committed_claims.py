@@ -7,7 +7,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from test_word_corpora import prepare_text8, write_text8
 
 from reprise.catalogue.datasets import PREPARATIONS
 from reprise.config.claims import Claim
@@ -20,7 +19,6 @@ from reprise.evidence.verdicts import Table
 from reprise.evidence.verdicts.alternatives import readings
 from reprise.evidence.verdicts.decide import decide
 from reprise.evidence.words.reductions import COUNTED, changes
-from reprise.training.protocols.corpus_facts import corpus_metrics
 
 ROOT = Path(__file__).parents[3]
 S_RNN = ("loss-reduction=mean", "weight-deviation=deviation", "bias-law=zero", "initial-state=one", "schedule=rnnlm")
@@ -137,17 +135,6 @@ def test_the_vocabulary_of_text8_is_asked_under_every_rule():
         f"text8-vocabulary={name}": [1, 1] for name in given.assumptions["text8-vocabulary"].alternatives
     }
     assert given.claims["R24"].level.equals == runs["text8-corpus"].reported(("vocabulary", "all")) == 37751
-
-
-@pytest.mark.parametrize(
-    ("rule", "words"),
-    [("train-at-least-2", 4), ("train-more-than-2", 2), ("all-at-least-2", 7), ("top-2", 3)],
-)
-def test_a_record_of_text8_has_the_words_that_its_rule_leaves(tmp_path, rule, words):
-    # train: d 3, a 2, b 2, c 1, e 1, f 1; whole text: also c 2, e 2, g 2; <unk> besides
-    write_text8(tmp_path, "c d a d b a e d b f", "a c g g x", "a e")
-    found = {(m["metric"], m["split"]): m["value"] for m in corpus_metrics(prepare_text8(tmp_path, rule))}
-    assert found["vocabulary", "all"] == words
 
 
 @pytest.mark.parametrize("paper", list(project().papers))

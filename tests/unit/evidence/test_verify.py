@@ -43,11 +43,7 @@ def test_every_claim_has_a_verdict_or_a_reason(clone, capsys):
     assert verify() == 0
     found = claims()
     assert {key: c["verdict"] for key, c in found.items()} == {"D1": "open", "D2": "agrees", "D3": "not tested"}
-    assert (found["D1"]["kind"], found["D1"]["evidence"], found["D1"]["budget"]) == (
-        "superiority",
-        "trained",
-        "reduced",
-    )
+    assert [found["D1"][k] for k in ("kind", "evidence", "budget")] == ["superiority", "trained", "reduced"]
     assert found["D1"]["answer"] == "at a reduced budget: open"
     assert (found["D2"]["evidence"], found["D2"]["answer"]) == ("equation", "agrees")
     assert found["D1"]["n"] == {"rnn-t5": 2, "lstm-t5": 1}
@@ -81,9 +77,7 @@ def test_one_record_changed_by_hand_changes_its_verdict_and_check_fails(clone, c
     assert claims()["D2"]["verdict"] == "disagrees"
 
 
-@pytest.mark.parametrize(
-    "name", ["metrics.csv", "metrics.json", "curves.csv.gz", "samples.jsonl", "tables/x.md", "gone"]
-)
+@pytest.mark.parametrize("name", ["metrics.csv", "curves.csv.gz", "a table", "gone"])
 def test_a_file_that_follows_from_records_cannot_be_changed_unseen(clone, name, capsys):
     assert main(["collect", "--tier", "quick"]) == 0
     assert verify() == 0
