@@ -166,6 +166,7 @@ def test_every_rule_says_what_it_needs() -> None:
         "fetch",
         "prepare",
         "train",
+        "train_together",
         "collect",
         "claims",
         "page",

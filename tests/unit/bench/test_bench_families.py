@@ -89,6 +89,7 @@ def made(bench, workload, folder):
     return import_module(BENCHES[bench].module).make_task(workload, folder, PIECES[bench])
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize(("bench", "name", "workload"), EACH)
 def test_implementations_make_the_same_update(bench, name, workload, folder):

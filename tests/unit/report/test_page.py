@@ -18,6 +18,9 @@ from reprise.report.page.forest import HIGH, LOW, Row, forest
 from reprise.report.page.page import packed, page
 from reprise.report.parts.context import load_contexts
 
+# The page of all committed records is written once, for all of them.
+pytestmark = pytest.mark.slow
+
 LIMIT = 3_000_000
 
 

@@ -12,7 +12,7 @@ import torch
 from engine_helpers import same_bits
 from protocol_helpers import finish, goes_on, options_are_known, states_of
 
-from reprise.checks import run_check
+from reprise.catalogue.checks import run_check
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.data.corpus import Corpus
@@ -230,6 +230,7 @@ def test_what_a_replica_leaves(corpus, tmp_path):
     assert {s["temperature"] for s in hansel} == {0.8, None}
 
 
+@pytest.mark.slow
 def test_it_learns_to_near_the_entropy_of_the_text(corpus):
     options = {"batch_size": 16, "length": 30, "learning_rate": 0.01, "mean_square_start": "zero", "steps": 301}
     training = made(corpus, model={"hidden_size": 32}, sample_every=300, table_every=300, **options)

@@ -9,8 +9,8 @@ import torch
 from protocol_helpers import finish, goes_on, options_are_known, replicas_differ_and_repeat, saved, states_of
 
 from reprise.catalogue.datasets import PREPARATIONS
-from reprise.data.synthetic.name_lengths import FILLERS, FIXED
 from reprise.data.synthetic.names import Names
+from reprise.data.synthetic.phrases import FILLERS, FIXED
 from reprise.errors import UserError
 from reprise.options import check_options
 from reprise.records.resolved import Resolved
@@ -63,6 +63,7 @@ def recall(seed=0, **options):
     return Recall(config(**options), seed, None, "auto", CPU)
 
 
+@pytest.mark.slow
 def test_a_gru_learns_the_task_and_the_record_says_how_far():
     found = finish(recall(name="notes-gru", steps=500))
     values = {(m["split"], m["metric"]): m["value"] for m in found.metrics}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reprise.config.tiers import FULL
+from reprise.records.resolved import FULL
 from reprise.report.parts.context import Context
 
 AGREES, DISAGREES, OPEN, VOID, NOT_RUN = "agrees", "disagrees", "open", "void", "not run"

@@ -8,9 +8,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from reprise.config.claims import Claim
-from reprise.config.tiers import FULL
 from reprise.evidence.contrasts import terms_of
 from reprise.evidence.verdicts import NOT_RUN, NOT_TESTED, VERDICTS
+from reprise.records.resolved import FULL
 from reprise.report.parts.context import Context, Status
 from reprise.report.parts.rounding import NONE, plural
 from reprise.report.parts.tables import Column, Table
