@@ -284,7 +284,7 @@ def test_palindromes(network: type[nn.Module], dtype: torch.dtype) -> None:
 @pytest.mark.parametrize(("start", "activation"), [("one", "relu"), ("zero", "tanh")])
 def test_books(activation: str, start: str, dtype: torch.dtype) -> None:
     laws = {"kernel_law": "glorot-uniform", "output_law": "fan-in-truncated-normal"}
-    make = lambda: deep_lstm.StackedLSTM(12, 6, 2, activation, 1.0, **laws)  # noqa: E731
+    make = lambda: deep_lstm.DeepLSTM(12, 6, 2, activation, 1.0, **laws)  # noqa: E731
     models = made(make, deep_lstm.initialise, dtype)
     options = {"mean_square_start": start, "decay": 0.9, "epsilon": EPSILON, "clip_norm": NORM}
 
