@@ -25,6 +25,7 @@ COMMANDS = {
     "run": "train what is missing, the most valuable first, for so many minutes",
     "collect": "gather the run records into metrics, curves and samples",
     "verify": "judge the papers' claims from the run records",
+    "readings": "say which reading of a paper is nearest to its numbers",
     "render": "draw figures, tables and the report from what was collected",
     "list": "list papers, experiments and claims: what is trained, what was found",
     "show": "show one experiment or claim: equation, settings, records, numbers, command",
@@ -133,6 +134,6 @@ def _main(arguments: Sequence[str] | None) -> int:
     except OSError as error:
         # A full disk, a folder that is closed: nothing that a traceback explains better.
         where, what = (error.filename, error.strerror) if error.filename else (given.command, error)
-        line = told_of(error) or f"{where}: {what}; make room or mend the access, then run it again"
+        line = told_of(error) or f"{where}: {what}; make room or fix the access, then run it again"
         print(f"reprise: error: {line}", file=sys.stderr)
         return EXIT_FAILED
