@@ -86,14 +86,15 @@ def test_show_has_equation_settings_numbers_and_the_command(clone, capsys):
 
 
 def test_a_printed_number_of_another_text_is_called_so(clone, capsys):
-    path = Path("config/papers/digits.yaml")
-    text = path.read_text(encoding="utf-8")
     assert "another text" not in run(capsys, "show", RNN, "--tier", "quick")[1]
-    config = Path("config/config.yaml")
-    config.write_text(
-        config.read_text(encoding="utf-8").replace("datasets:\n", "datasets:\n  digits:\n" + DIGITS), encoding="utf-8"
-    )
-    path.write_text(text.replace("quick: {replicas: 2}", "quick: {replicas: 2, dataset: digits, length: 5}"), "utf-8")
+    for file, old, new in (
+        ("config/config.yaml", "datasets:\n", "datasets:\n  digits:\n" + DIGITS),
+        ("config/papers/digits.yaml", "quick: {replicas: 2}", "quick: {replicas: 2, dataset: digits, length: 5}"),
+        ("config/papers/digits.yaml", "quick: {replicas: 1}", "quick: {replicas: 1, dataset: digits, length: 5}"),
+    ):
+        text = Path(file).read_text(encoding="utf-8")
+        assert old in text
+        Path(file).write_text(text.replace(old, new, 1), encoding="utf-8")
     assert "another text" in run(capsys, "show", RNN, "--tier", "quick")[1]
 
 
