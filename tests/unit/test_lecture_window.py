@@ -9,7 +9,7 @@ from protocol_helpers import finish, goes_on, options_are_known, states_of
 
 from reprise.data.corpus import Corpus
 from reprise.data.synthetic import synthetic
-from reprise.engines.lecture.window import HandEngine, ReferenceEngine, choose_window_model_engine
+from reprise.engines.lecture.window import HandEngine, ReferenceEngine, choose
 from reprise.errors import UserError
 from reprise.models.window import WindowModel, initialise
 from reprise.records.resolved import Resolved
@@ -84,7 +84,7 @@ def test_an_engine_takes_and_gives_parameters():
     two.load(one.export())
     assert two.evaluate(x, y) == one.evaluate(x, y) != HandEngine(model).evaluate(x, y)
     with pytest.raises(UserError, match="engine: fused is none of auto, reference, hand"):
-        choose_window_model_engine("fused", model)
+        choose("fused", model)
 
 
 @pytest.fixture(scope="module")

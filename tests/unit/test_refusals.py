@@ -23,7 +23,7 @@ CHECK = {"check": "lstm-parameter-count", "tolerance": 0.0}
 COMMANDS = {
     "train": (["train", "digits/count", "--config", "resolved.json", "--replica", "0", "--output"], "record.json"),
     "prepare": (["prepare", "digits/lstm-t5", "--output"], "corpus.npz"),
-    "bench": (["bench", "rrntn", "--json"], "bench.json"),
+    "bench": (["bench", "rntn", "--json"], "bench.json"),
 }
 MOVE = "move it away, or name another place"
 
@@ -64,7 +64,7 @@ def test_a_place_that_can_hold_no_output_is_refused_before_the_work(command, pat
 
 def test_a_link_that_leads_nowhere_is_no_place_for_an_output(clone, capsys):
     for path, link in (("link", "link"), ("link/x", "link")):
-        assert cli.main(["bench", "rrntn", "--json", path]) == EXIT_USAGE
+        assert cli.main(["bench", "rntn", "--json", path]) == EXIT_USAGE
         says = f"--json {path}: the link {clone / link} leads nowhere (to /nowhere/file); mount"
         assert capsys.readouterr().err.startswith(f"reprise: error: {says}")
     assert Path("link").is_symlink()
@@ -87,10 +87,10 @@ def test_a_bench_that_cannot_be_written_in_the_end_is_shown(tmp_path, monkeypatc
     def full(path, result):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-    monkeypatch.setattr("reprise.bench.run.run_bench", lambda *_: {"rows": []})
-    monkeypatch.setattr("reprise.bench.table.show", lambda *_: print("shown"))
+    monkeypatch.setattr("reprise.bench.harness.run_bench", lambda *_: {"rows": []})
+    monkeypatch.setattr("reprise.bench.harness.show", lambda *_: print("shown"))
     monkeypatch.setattr("reprise.files.write_json", full)
-    assert cli.main(["bench", "rrntn", "--json", str(tmp_path / "b.json")]) == EXIT_FAILED
+    assert cli.main(["bench", "rntn", "--json", str(tmp_path / "b.json")]) == EXIT_FAILED
     said = capsys.readouterr()
     assert said.out == "shown\n"
     assert "b.json: No space left on device; make room" in said.err

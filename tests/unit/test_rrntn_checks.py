@@ -53,7 +53,7 @@ def test_operations_depend_on_the_state_and_not_on_the_number_of_matrices(monkey
 def test_seconds_are_compared_with_those_of_one_matrix(monkeypatch):
     monkeypatch.setattr(rrntn, "PTB", 300)
     taken = {(100, 1): 1.0, (100, 100): 1.25, (100, 300): 0.5, (150, 1): 2.0}
-    monkeypatch.setattr(rrntn, "choose_engine", lambda name, model: (model.hidden, model.matrices))
+    monkeypatch.setattr(rrntn.rntn, "choose", lambda name, model: (model.hidden, model.matrices))
     monkeypatch.setattr(rrntn, "_cpu_seconds", lambda engine, data: taken[engine])
     sizes = {f.name: f.error for f in rrntn.seconds()}
     assert sizes == {
@@ -64,7 +64,7 @@ def test_seconds_are_compared_with_those_of_one_matrix(monkeypatch):
 
 
 def test_time_is_measured_on_the_engine_that_trains():
-    engine = rrntn.choose_engine("hand", rrntn.RNTN(rrntn.PTB, 4))
+    engine = rrntn.rntn.choose("reference", rrntn.RNTN(rrntn.PTB, 4))
     assert 0 < rrntn._cpu_seconds(engine, rrntn._zipf_text(40)) < 60
 
 

@@ -121,14 +121,14 @@ def test_a_file_that_cannot_be_had_leaves_out_its_replica_and_a_full_disk_ends_t
 ):
     first, second = small("a"), small("b")
     write([first, second])
-    run_job = timebox.run_job
+    run_jobs = timebox.run_jobs
 
-    def refused(job):
-        if job.resolved.experiment == "a":
+    def refused(jobs):
+        if jobs[0].resolved.experiment == "a":
             raise OSError(number, os.strerror(number), "checkpoints/a")
-        return run_job(job)
+        return run_jobs(jobs)
 
-    monkeypatch.setattr(timebox, "run_job", refused)
+    monkeypatch.setattr(timebox, "run_jobs", refused)
     assert run() == EXIT_FAILED
     assert bool(records(second)) is goes_on
     log, told = Path("out/logs/run/quick.log").read_text(), f"{os.strerror(number)}: 'checkpoints/a'"

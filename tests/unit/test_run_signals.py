@@ -34,7 +34,7 @@ CONFIG = {
 def runner(folder, said):
     resolved = Resolved("palindromes", "e", "quick", "t", 2, CONFIG, {}, None)
     jobs = [Job(resolved, i, folder / f"{i}.json", root=folder, engine="reference") for i in range(2)]
-    return timebox.Runner(jobs, timebox.TimeBox(None), said.append)
+    return timebox.Runner([[job] for job in jobs], timebox.TimeBox(None), said.append)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

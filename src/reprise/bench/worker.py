@@ -1,54 +1,44 @@
-"""The process of one implementation: checks it, warms it up, then times it whenever it is told to.
+"""The process of one implementation, and its caller's end of it.
 
     python -m reprise.bench.worker BENCH IMPLEMENTATION FOLDER
 
-writes one JSON line when it is ready, then reads a number of pieces (subsequences, windows, batches) a line and
-answers each with the repetition. It ends with its input.
+checks the implementation, warms it up and writes one JSON line; then it reads a number of pieces (subsequences,
+windows, batches) a line and answers each with the repetition. It ends with its input.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import math
 import os
+import select
+import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
-
-from reprise.bench import BENCHES
-from reprise.bench.task import update_norms
-from reprise.bench.timing import repetition
+from reprise.bench import BENCHES, tasks
+from reprise.bench.timing import Repetition, repetition
 
 WARM_SECONDS = 0.2
 
-
-class Task(Protocol):
-    block: int  # the check is on so many pieces
-    weights: Mapping[str, np.ndarray]
-
-    def __len__(self) -> int: ...
-    def tokens(self, first: int, last: int) -> int: ...
-
-
-class Implementation(Protocol):
-    """One with `log_perplexity()` as well says that of its first piece, before any training."""
-
-    block: int  # it trains on whole multiples of so many pieces
-
-    def train(self, first: int, last: int) -> float: ...
-    def parameters(self) -> dict[str, np.ndarray]: ...
+ENVIRONMENT = {
+    **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
+    "JAX_PLATFORMS": "cpu",
+    # Compiles in the process itself: others that wait would be taken for a disturbance.
+    "TORCHINDUCTOR_COMPILE_THREADS": "1",
+}
 
 
 class Stream:
     """Trains on the task's text, round and round."""
 
-    def __init__(self, task: Task, implementation: Implementation) -> None:
+    def __init__(self, task: Any, implementation: tasks.Implementation) -> None:
         self.task, self.implementation = task, implementation
         self.position = 0
 
@@ -81,21 +71,19 @@ def prepared(bench: str, name: str, folder: Path) -> tuple[Stream, dict[str, Any
     """The implementation after the check and a warm-up, and the line that says what it did."""
     entry = BENCHES[bench]
     module, _, make = entry.implementations[name].partition(":")
-    task = import_module(entry.tasks).read_task(folder)
-    stream = Stream(task, getattr(import_module(module), make)(task))
+    task = tasks.read(folder, import_module(entry.module))
+    stream = Stream(task, getattr(import_module(f"reprise.bench.{module}"), make)(task))
     block = stream.implementation.block
     shown = getattr(stream.implementation, "log_perplexity", None)
-    before = {"log_perplexity": shown()} if shown else {}
-    _, loss = stream.advance(task.block)
-    norms = update_norms(task.weights, stream.implementation.parameters())
+    facts = {"log_perplexity": shown()} if shown else {}
+    _, facts["loss"] = stream.advance(task.block)
+    facts["update_norms"] = tasks.update_norms(task.weights, stream.implementation.parameters())
     stream.advance(block)
     start, count = time.perf_counter(), 0
     while not count or time.perf_counter() - start < WARM_SECONDS:
         stream.advance(block)
         count += block
-    elapsed = time.perf_counter() - start
-    facts = {"loss": loss, "update_norms": norms, "block": block, "seconds_a_piece": elapsed / count}
-    return stream, before | facts
+    return stream, facts | {"block": block, "seconds_a_piece": (time.perf_counter() - start) / count}
 
 
 def main(bench: str, name: str, folder: str) -> None:
@@ -117,6 +105,67 @@ def main(bench: str, name: str, folder: str) -> None:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         say({"failed": f"{type(error).__name__}: {' '.join(lines[:2])}"})
         raise
+
+
+class WorkerFailed(Exception):
+    """The implementation cannot be timed; the message is one line."""
+
+
+class Worker:
+    """An implementation in a process of its own, which inherits the core that this process is kept on."""
+
+    def __init__(self, bench: str, implementation: str, folder: Path) -> None:
+        self.errors = folder / f"{implementation}.log"
+        with self.errors.open("wb") as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "reprise.bench.worker", bench, implementation, str(folder)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=os.environ | ENVIRONMENT,
+            )
+        self.received = b""
+
+    def close(self) -> None:
+        """Ends the process, whatever it is doing."""
+        self.process.kill()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.communicate()
+
+    def ready(self, limit: float) -> dict[str, Any]:
+        """Its answer after its check; WorkerFailed if that takes more than `limit` seconds."""
+        return self._answer(limit, "checking and compiling")
+
+    def run(self, count: int, limit: float) -> Repetition:
+        """Trains on the next `count` pieces; WorkerFailed as in `ready`."""
+        try:
+            self.process.stdin.write(f"{count}\n".encode())
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            raise WorkerFailed(self._last_line()) from None
+        return Repetition(**self._answer(limit, "a repetition"))
+
+    def _answer(self, limit: float, what: str) -> dict[str, Any]:
+        end = time.monotonic() + limit
+        pipe = self.process.stdout.fileno()
+        while b"\n" not in self.received:
+            left = max(0.0, end - time.monotonic())
+            if not select.select([pipe], [], [], left)[0]:
+                raise WorkerFailed(f"{what} takes more than {limit:.0f} s")
+            part = os.read(pipe, 1 << 16)
+            if not part:
+                raise WorkerFailed(self._last_line())
+            self.received += part
+        line, _, self.received = self.received.partition(b"\n")
+        answer = json.loads(line)
+        if "failed" in answer:
+            raise WorkerFailed(answer["failed"])
+        return answer
+
+    def _last_line(self) -> str:
+        status = self.process.wait()
+        lines = self.errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return lines[-1] if lines else f"ended with status {status}"
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from reprise.checks import Finding
-from reprise.engines.loglinear.choose import ReferenceEngine
+from reprise.engines.loglinear import ReferenceEngine
 from reprise.models.lexicon import Lexicon, Sparse
 from reprise.models.loglinear import LogLinearRNN, initialise
 

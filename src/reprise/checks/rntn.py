@@ -9,7 +9,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from reprise.checks import Finding
-from reprise.engines.rntn import choose_engine
+from reprise.engines import rntn
 from reprise.engines.rntn.subsequences import SubsequenceEngine, Subsequences
 from reprise.models.gated import GRU, LSTM
 from reprise.models.mrnn import MRNN
@@ -109,7 +109,7 @@ def seconds() -> list[Finding]:
     for H, K in models:
         model = RNTN(PTB, H, K)
         initialise(model, 0.03, torch.Generator().manual_seed(1))
-        models[H, K] = choose_engine("auto", model)
+        models[H, K] = rntn.choose("auto", model)
     best = dict.fromkeys(models, float("inf"))
     for _ in range(9):
         for sizes, engine in models.items():

@@ -8,21 +8,24 @@ took more than 5 % of a core are counted but left out of the medians, as long as
 from __future__ import annotations
 
 import argparse
+import json
 import signal
 import sys
 from collections.abc import Iterable
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-from reprise.bench import BENCHES
+from reprise.bench import BENCHES, RENAMED
 from reprise.errors import EXIT_FAILED, UserError, known
 from reprise.refusals import output_file
-from reprise.training.devices import prepare_environment
+
+COMMITTED = Path("results/bench")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help=f"one of {', '.join(BENCHES)}")
+    parser.add_argument("name", metavar="NAME", nargs="?", help=f"one of {', '.join(BENCHES)}")
     parser.add_argument(
         "--json", type=output_file("--json", "bench.json"), metavar="FILE", help="write the result there"
     )
@@ -36,18 +39,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=900.0,
         help="for all repetitions together (default 900); checks and compilation come on top",
     )
+    parser.add_argument(
+        "--table", action="store_true", help=f"without NAME: the table of the results in {COMMITTED}/, in Markdown"
+    )
 
 
 def run(given: argparse.Namespace) -> int:
+    if given.table:
+        print(committed_table(), end="")
+        return 0
     if given.name not in BENCHES:
-        raise UserError(f"no benchmark '{given.name}'; {known(given.name, BENCHES)}")
+        if given.name in RENAMED:
+            raise UserError(f"no benchmark '{given.name}' any more; it is called {RENAMED[given.name]}")
+        raise UserError(f"no benchmark '{given.name or ''}'; {known(given.name or '', BENCHES)}")
     if not given.budget > 0:
         raise UserError(f"--budget {given.budget:g}: give a number of seconds above 0")
-    prepare_environment()
     from rich.console import Console
 
-    from reprise.bench.run import WRONG, run_bench
-    from reprise.bench.table import show
+    from reprise.bench.harness import WRONG, run_bench, show
     from reprise.files import write_json
 
     entry = BENCHES[given.name]
@@ -72,12 +81,21 @@ def run(given: argparse.Namespace) -> int:
 def select(workloads: Iterable[Any], implementations: Iterable[str], only: str) -> list[tuple[Any, list[str]]]:
     """Workloads with the implementations whose "<workload>/<implementation>" holds `only`."""
     workloads, implementations = list(workloads), list(implementations)
+    found = [(w, [name for name in implementations if only in f"{w.name}/{name}"]) for w in workloads]
+    if selected := [(workload, names) for workload, names in found if names]:
+        return selected
     example = f"{workloads[0].name}/{implementations[0]}"
-    selected = []
-    for workload in workloads:
-        names = [name for name in implementations if only in f"{workload.name}/{name}"]
-        if names:
-            selected.append((workload, names))
-    if not selected:
-        raise UserError(f"--only {only}: no <workload>/<implementation> holds that; {example} is one")
-    return selected
+    raise UserError(f"--only {only}: no <workload>/<implementation> holds that; {example} is one")
+
+
+def committed_table(folder: Path = COMMITTED) -> str:
+    """Markdown: the speeds in `folder`, a file a benchmark, and the goals that they missed. UserError without one."""
+    from reprise.bench.harness import markdown
+
+    results = []
+    for name, entry in BENCHES.items():
+        path = folder / f"{name}.json"
+        if not path.is_file():
+            raise UserError(f"{path} is missing; run `python -m reprise bench {name} --json {path}`")
+        results.append((name, json.loads(path.read_text(encoding="utf-8")), import_module(entry.module), entry.ours))
+    return markdown(results)

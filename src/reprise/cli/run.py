@@ -1,8 +1,9 @@
 """Train what is missing of a tier, the most valuable first, for so many minutes, and leave records and a log.
 
-Experiments with the fewest finished replicas come first, then the order of the papers' files. Replicas train one after
-another; start the command once a core to use several: what one process trains, the others pass over. What is not done
-is saved in checkpoints/, and the same command goes on from there.
+Experiments with the fewest finished replicas come first, then the order of the papers' files. On a CPU a job is a
+replica; on a GPU it is all missing replicas of an experiment. Jobs train one after another; start the command once a
+core, or once a GPU, to use several: what one process trains, the others pass over. What is not done is saved in
+checkpoints/, and the same command goes on from there.
 
 Nothing is needed beyond torch, numpy, pyyaml and rich: corpora are read from a folder, and where config/ cannot be
 checked (that takes pydantic) the configurations that `reprise resolve` wrote are taken as they are.
@@ -16,11 +17,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reprise.catalogue.protocols import PROTOCOLS
 from reprise.cli.chosen import chosen_experiments
 from reprise.config.tiers import TIERS
 from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, UserError
 from reprise.records.resolved import Resolved
-from reprise.training.devices import prepare_environment, visible_gpus
+from reprise.training.devices import claim_gpu, prepare_environment, visible_gpus
 
 if TYPE_CHECKING:
     from reprise.training.loop import Job
@@ -47,6 +49,8 @@ def run(given: argparse.Namespace) -> int:
     if given.device == "cuda" and not visible_gpus():
         raise UserError("--device cuda: no GPU is visible; write --device auto or cpu")
     experiments = chosen_experiments(given.tier, given.paper, given.experiment, given.resolved)
+    if given.device != "cpu" and (visible := visible_gpus()) > 1:
+        claim_gpu(visible)
     # torch takes seconds to import: only once the input is known to be good.
     from reprise.training.timebox import Log
 
@@ -62,8 +66,9 @@ def _train(given: argparse.Namespace, experiments: Sequence[Resolved], say: Call
         say(f"left out: {line}")
     jobs = [_job(resolved, replica, given) for resolved, replica in missing(experiments, roots)]
     left_out = _without_corpus(jobs, say)
-    runner = Runner([job for job in jobs if job not in left_out], box, say)
-    say(f"tier {given.tier}: {len(runner.jobs)} replicas to train")
+    groups = _groups([job for job in jobs if job not in left_out])
+    runner = Runner(groups, box, say)
+    say(f"tier {given.tier}: {sum(map(len, groups))} replicas to train in {len(groups)} jobs")
     runner.run()
     counts = {
         "failed": len(runner.failed),
@@ -75,6 +80,16 @@ def _train(given: argparse.Namespace, experiments: Sequence[Resolved], say: Call
     if counts["failed"] or counts["left out"]:
         return EXIT_FAILED
     return EXIT_INTERRUPTED if counts["unfinished"] or counts["in training elsewhere"] else 0
+
+
+def _groups(jobs: Sequence[Job]) -> list[list[Job]]:
+    """Jobs of one experiment that train in a stack are one group, at the place of the first; every other is its own."""
+    from reprise.training.loop import trains_in_stack
+
+    groups: dict[str, list[Job]] = {}
+    for job in jobs:
+        groups.setdefault(job.resolved.id if trains_in_stack(job) else job.title, []).append(job)
+    return list(groups.values())
 
 
 def _without_corpus(jobs: list[Job], say: Callable[[str], None]) -> list[Job]:
@@ -94,4 +109,6 @@ def _job(resolved: Resolved, replica: int, given: argparse.Namespace) -> Job:
     corpus = given.corpora / Path(resolved.corpus).name if resolved.corpus else None
     output = given.output / resolved.record_path(replica)
     device = given.device or resolved.device
+    if resolved.is_check or not PROTOCOLS[resolved.config["training"]["protocol"]].gpu:
+        device = "cpu"
     return Job(resolved, replica, output, corpus, resolved.engine, device, root=given.checkpoints)

@@ -1,14 +1,18 @@
-"""The loop around every protocol: one replica in, one run record out, whatever happens in between."""
+"""The one trainer: replicas of an experiment in, a run record each out, whatever happens in between.
+
+A replica trains alone, or several train as members of one stack (`reprise.engines.stack`): members are one or more.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +26,7 @@ from reprise.records.record import Outcome, make_record, read_record, write_reco
 from reprise.records.resolved import Resolved
 from reprise.training.checkpoint import CheckpointFile
 from reprise.training.devices import prepare_environment
-from reprise.training.locks import replica_lock
+from reprise.training.locks import Held, replica_lock
 from reprise.training.progress import TrainingProgress
 from reprise.training.protocol import Diverged, Training, build_training
 from reprise.training.run_facts import run_facts
@@ -30,6 +34,8 @@ from reprise.training.run_facts import run_facts
 CHECKPOINTS = Path("checkpoints")
 SAVE_SECONDS = "REPRISE_SAVE_SECONDS"
 """Environment variable: seconds between two saves (default 30); a power cut costs at most so much work."""
+STACKED = "stacked"
+"""The engine that trains many members at once."""
 # A save of a large model may take seconds: then it is made rarely enough to cost at most a twentieth of the time.
 _WORK_PER_SAVE = 20.0
 # Settings that say how long, not how large.
@@ -58,27 +64,61 @@ class Job:
 
     @property
     def state_path(self) -> Path:
-        name = f"{self.replica}-{self.resolved.config_hash}"
-        return self.root / CHECKPOINTS / self.resolved.id / name
+        return self.file_of(str(self.replica))
+
+    def file_of(self, name: str) -> Path:
+        """A file of the experiment among the checkpoints, without its suffix."""
+        return self.root / CHECKPOINTS / self.resolved.id / f"{name}-{self.resolved.config_hash}"
 
 
 def run_job(job: Job) -> dict[str, Any]:
-    """Trains the replica (or runs the check) and writes its record; goes on from a checkpoint where there is one.
+    """Trains the replica (or runs the check) and writes its record; see `run_jobs`."""
+    return run_jobs([job])[0]
 
-    Raises `Interrupted` after SIGTERM or SIGINT, the state saved, and where another process trains the replica;
-    `UserError` where it needs more memory than there is.
+
+def run_jobs(jobs: Sequence[Job]) -> list[dict[str, Any]]:
+    """Trains replicas of one experiment and writes their records, which it returns; goes on from checkpoints.
+
+    Those that `trains_in_stack` train together, in one checkpoint; others one after another. Of several, those that
+    other processes train are left out. Raises `Interrupted` after SIGTERM or SIGINT, the state saved; `Held` where
+    other processes train all of them; `UserError` where one needs more memory than there is.
     """
-    with replica_lock(job.state_path.with_suffix(".lock"), job.title, job.wait):
-        if is_there(job.output):
-            # Another process finished it while this one waited for the lock.
-            return read_record(job.output, job.resolved, job.replica)
-        torch.set_num_threads(job.threads)
+    first = jobs[0]
+    with ExitStack() as held:
+        stacked = trains_in_stack(first)
+        if stacked:
+            held.enter_context(replica_lock(first.file_of("stack").with_suffix(".lock"), first.resolved.id, first.wait))
+        mine, busy = [], None
+        for job in jobs:
+            try:
+                held.enter_context(replica_lock(job.state_path.with_suffix(".lock"), job.title, job.wait))
+                mine.append(job)
+            except Held as error:
+                busy = error
+        if busy and not mine:
+            raise busy
+        torch.set_num_threads(first.threads)
         prepare_environment()
         torch.use_deterministic_algorithms(True, warn_only=True)
-        with report_memory(
-            job.resolved.id, f"make {_largest(job.resolved)} smaller in config/papers/{job.resolved.paper}.yaml"
-        ):
-            return _check(job) if job.resolved.is_check else _train(job)
+        # Another process may have finished some while this one waited for the lock.
+        records = {j.replica: read_record(j.output, j.resolved, j.replica) for j in mine if is_there(j.output)}
+        left = [job for job in mine if job.replica not in records]
+        paper, what = first.resolved.paper, first.resolved.id
+        with report_memory(what, f"make {_largest(first.resolved)} smaller in config/papers/{paper}.yaml"):
+            if stacked and left:
+                made = _train_stack(left)
+            else:
+                made = [_check(job) if job.resolved.is_check else _train(job) for job in left]
+        records |= {record["replica"]: record for record in made}
+        return [records[job.replica] for job in mine]
+
+
+def trains_in_stack(job: Job) -> bool:
+    """Whether the replica trains in a stack: where that is its engine, or one is to be chosen and a GPU is of use."""
+    if job.resolved.is_check or job.engine not in ("auto", STACKED):
+        return False
+    device = choose_device(job.device, job.resolved.config["training"]["protocol"])
+    return job.engine == STACKED or device.type == "cuda"
 
 
 def _largest(resolved: Resolved) -> str:
@@ -100,64 +140,174 @@ def _check(job: Job) -> dict[str, Any]:
 
 
 def _train(job: Job) -> dict[str, Any]:
+    """One replica by itself."""
     device = choose_device(job.device, job.resolved.config["training"]["protocol"])
     training = build_training(job.resolved, job.replica, job.corpus, job.engine, device)
-    checkpoint = CheckpointFile(
-        job.state_path.with_suffix(".ckpt"), job.resolved.config_hash, training.engine, job.replica
-    )
-    signals = nullcontext(job.stopped) if job.stopped else stop_signal()
-    with TrainingProgress(job.title, training.unit, training.total) as progress, signals as stopped:
-        clock = _Clock(training, checkpoint, progress.say)
-        diverged, note = None, ""
-        try:
-            while not training.finished:
-                note = training.advance()
-                progress.update(training.done, note)
-                reason = stopped() or (job.watch() if job.watch else "")
-                if reason and not training.finished:
-                    clock.save()
-                    raise Interrupted(
-                        f"{job.title}: stopped by {reason} at {training.unit} {training.done:g}, "
-                        f"saved to {checkpoint.path}; the same command goes on from there"
-                    )
-                clock.save_if_due()
-            progress.line(training.done, note)
-        except Diverged as where:
-            diverged = where.where
-            progress.say(f"diverged: {where}")
-    facts = run_facts(training.engine, device, clock.seconds(), clock.resumed)
-    record = make_record(job.resolved, job.replica, training.outcome(), training.parameters, diverged, facts)
-    write_record(job.output, record)
-    # Only now: until the record is on the disk, the checkpoint is all there is.
-    checkpoint.remove()
+    path = job.state_path.with_suffix(".ckpt")
+    checkpoint = CheckpointFile(path, job.resolved.config_hash, training.engine, job.replica)
+    (record,) = _Trainer([Member(job, training)], checkpoint, device, _alone).run()
     return record
 
 
-class _Clock:
-    """Training time over all resumptions, and when it is time to save."""
+def _alone(trainings: Sequence[Training]) -> list[str | Exception]:
+    """One piece of work of one training."""
+    try:
+        return [trainings[0].advance()]
+    except Diverged as where:
+        return [where]
 
-    def __init__(self, training: Training, checkpoint: CheckpointFile, say: Callable[[str], None]):
-        self.training, self.checkpoint = training, checkpoint
-        self.pause = seconds_between_saves()
+
+def _train_stack(jobs: Sequence[Job]) -> list[dict[str, Any]]:
+    """Several replicas of an experiment as members of one stack; in two halves, one after the other, without room."""
+    from reprise.engines.stack import OutOfMemory, Stack
+
+    first = jobs[0]
+    device = choose_device(first.device, first.resolved.config["training"]["protocol"])
+    path = first.file_of("stack").with_suffix(".ckpt")
+    checkpoint = CheckpointFile(path, first.resolved.config_hash, STACKED, -1)
+    try:
+        stack = Stack(device, lambda line: print(f"{first.resolved.id}: {line}", file=sys.stderr, flush=True))
+        cpu = torch.device("cpu")
+        members = [Member(job, build_training(job.resolved, job.replica, job.corpus, stack, cpu)) for job in jobs]
+        return _Trainer(members, checkpoint, device, stack.advance, stack.keep).run()
+    except OutOfMemory as error:
+        if len(jobs) == 1:
+            raise MemoryError(str(error)) from None
+        half = -(-len(jobs) // 2)
+        print(f"{first.resolved.id}: out of memory: {half} replicas at a time instead", file=sys.stderr, flush=True)
+    left = [job for job in jobs if not is_there(job.output)]
+    for some in (left[:half], left[half:]):
+        if some:
+            _train_stack(some)
+    return [read_record(job.output, job.resolved, job.replica) for job in jobs]
+
+
+@dataclass
+class Member:
+    """One replica in training."""
+
+    job: Job
+    training: Training
+    diverged: dict[str, Any] | None = None
+    record: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def ended(self) -> bool:
+        return self.diverged is not None or self.training.finished
+
+
+class _Trainer:
+    """Takes members to their ends, each with a record of its own, and saves them between two pieces of work.
+
+    `advance` does a piece of work of every training it is given, and returns a note or what was raised for each;
+    `keep` is told which of them go on.
+    """
+
+    def __init__(
+        self,
+        members: list[Member],
+        checkpoint: CheckpointFile,
+        device: torch.device,
+        advance: Callable[[Sequence[Training]], list[str | Exception]],
+        keep: Callable[[Sequence[Training]], None] | None = None,
+    ) -> None:
+        self.members, self.checkpoint, self.device = members, checkpoint, device
+        self.advance, self.keep = advance, keep
+        first = members[0]
+        self.job, self.engine = first.job, checkpoint.identity["engine"]
+        more = f" and {len(members) - 1} more" if len(members) > 1 else ""
+        self.title = first.job.title + more
+        self.progress = TrainingProgress(self.title, first.training.unit, first.training.total)
+        self.live = list(members)
+        self.others: dict[int, Any] = {}  # what the checkpoint holds of replicas that train later
         self.before, self.resumed = 0.0, 0
-        saved = checkpoint.load(say)
-        if saved is not None:
-            training.restore(saved["training"])
-            self.before, self.resumed = saved["seconds"], saved["resumed"] + 1
-            say(f"goes on from {training.unit} {training.done:g}")
-        self.began = self.saved_at = time.perf_counter()
-        self.cost = 0.0
+        self.pause, self.cost = seconds_between_saves(), 0.0
+
+    def run(self) -> list[dict[str, Any]]:
+        """The records, in the order of the members. Raises `Interrupted` where a signal or the watch stopped it."""
+        signals = nullcontext(self.job.stopped) if self.job.stopped else stop_signal()
+        with self.progress as progress, signals as stopped:
+            self._resume()
+            self.began = self.saved_at = time.perf_counter()
+            self._settle()
+            note = ""
+            while self.live:
+                note = self._advance() or note
+                progress.update(self.live[0].training.done if self.live else self.members[0].training.done, note)
+                reason = stopped() or (self.job.watch() if self.job.watch else "")
+                if reason and self.live:
+                    self.save()
+                    training = self.live[0].training
+                    raise Interrupted(
+                        f"{self.title}: stopped by {reason} at {training.unit} {training.done:g}, "
+                        f"saved to {self.checkpoint.path}; the same command goes on from there"
+                    )
+                pause = pause_before_a_save(self.pause, self.cost)
+                if self.live and time.perf_counter() - self.saved_at >= pause:
+                    self.save()
+            progress.line(self.members[0].training.done, note)
+        return [member.record for member in self.members]
+
+    def _advance(self) -> str:
+        """A piece of work of all that go on; the first one's note."""
+        notes = self.advance([member.training for member in self.live])
+        for member, note in zip(self.live, notes, strict=True):
+            if isinstance(note, Diverged):
+                member.diverged = note.where
+                self.progress.say(f"{member.job.title}: diverged: {note}" if self.keep else f"diverged: {note}")
+            elif isinstance(note, Exception):
+                raise note
+        self._settle()
+        return next((note for note in notes if isinstance(note, str)), "")
+
+    def _settle(self) -> None:
+        """Leaves the records of members that have come to their end; the checkpoint goes with the last of them."""
+        ended = [member for member in self.live if member.ended]
+        if not ended:
+            return
+        for member in ended:
+            facts = run_facts(self.engine, self.device, self.seconds(), self.resumed)
+            if self.keep:
+                facts["stack_replicas"] = len(self.members)
+            if self.device.type == "cuda":
+                facts["peak_gpu_memory_mib"] = round(torch.cuda.max_memory_allocated(self.device) / 2**20, 1)
+            job, training = member.job, member.training
+            outcome = training.outcome()
+            member.record = make_record(job.resolved, job.replica, outcome, training.parameters, member.diverged, facts)
+            write_record(job.output, member.record)
+        self.live = [member for member in self.live if not member.ended]
+        if self.keep:
+            self.keep([member.training for member in self.live])
+        # Only now: until the records are on the disk, the checkpoint is all there is.
+        if not self.live and self.others:
+            self.save()
+        elif not self.live:
+            self.checkpoint.remove()
+
+    def _resume(self) -> None:
+        saved = self.checkpoint.load(self.progress.say)
+        if saved is None:
+            return
+        states = saved["training"] if self.keep else {self.job.replica: saved["training"]}
+        going = [member for member in self.members if member.job.replica in states]
+        for member in going:
+            member.training.restore(states.pop(member.job.replica))
+        record = self.job.resolved.record_path
+        self.others = {r: s for r, s in states.items() if not is_there(self.job.output.with_name(Path(record(r)).name))}
+        self.before, self.resumed = saved["seconds"], saved["resumed"] + 1
+        for member in going[:1]:
+            self.progress.say(f"goes on from {member.training.unit} {member.training.done:g}")
 
     def seconds(self) -> float:
+        """Training time over all resumptions."""
         return self.before + time.perf_counter() - self.began
 
-    def save_if_due(self) -> None:
-        if time.perf_counter() - self.saved_at >= pause_before_a_save(self.pause, self.cost):
-            self.save()
-
     def save(self) -> None:
+        """All members that go on, in one file: a kill never leaves them at different steps."""
         start = time.perf_counter()
-        self.checkpoint.save({"training": self.training.state(), "seconds": self.seconds(), "resumed": self.resumed})
+        states = {member.job.replica: member.training.state() for member in self.live}
+        training = self.others | states if self.keep else states[self.job.replica]
+        self.checkpoint.save({"training": training, "seconds": self.seconds(), "resumed": self.resumed})
         self.saved_at = time.perf_counter()
         self.cost = self.saved_at - start
 

@@ -17,7 +17,7 @@ from reprise.records.record import read_record
 from reprise.records.resolved import Resolved
 from reprise.refusals import left_out
 from reprise.training.locks import Held
-from reprise.training.loop import Job, run_job, stop_signal
+from reprise.training.loop import Job, run_jobs, stop_signal
 
 _RESERVE_SECONDS = 3.0
 """Kept of the time for the last save."""
@@ -88,46 +88,53 @@ def damaged(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[str]
 
 
 class Runner:
-    """Trains jobs one after another. `failed`, `unfinished` (saved, or not begun) and `held` by other processes."""
+    """Trains groups of jobs one after another: a replica each, or replicas of one experiment that train together.
 
-    def __init__(self, jobs: Iterable[Job], box: TimeBox, say: Callable[[str], None]) -> None:
-        self.jobs, self.box, self.say = list(jobs), box, say
+    `failed`, `unfinished` (saved, or not begun) and `held` (by other processes) are jobs.
+    """
+
+    def __init__(self, groups: Iterable[Sequence[Job]], box: TimeBox, say: Callable[[str], None]) -> None:
+        self.groups, self.box, self.say = list(groups), box, say
         self.failed: list[Job] = []
         self.unfinished: list[Job] = []
         self.held: list[Job] = []
 
     def run(self) -> None:
-        """Raises `Interrupted` where a signal stopped a replica, which is saved."""
+        """Raises `Interrupted` where a signal stopped a training, which is saved."""
         with stop_signal() as stopped:
-            for job in self.jobs:
+            for group in self.groups:
                 if stopped():
                     raise Interrupted(f"stopped by {stopped()}; the same command goes on from there")
-                if job.output.exists():
-                    continue
+                jobs = [job for job in group if not job.output.exists()]
                 if self.box.over:
-                    self.unfinished.append(job)
-                else:
-                    self._one(job, stopped)
+                    self.unfinished += jobs
+                elif jobs:
+                    self._train(jobs, stopped)
 
-    def _one(self, job: Job, stopped: Callable[[], str]) -> None:
+    def _train(self, jobs: list[Job], stopped: Callable[[], str]) -> None:
         def watch() -> str:
             return "the end of its time" if self.box.over else ""
 
-        self.say(f"{job.title}: begins")
+        title = jobs[0].title + (f" and {len(jobs) - 1} more" if len(jobs) > 1 else "")
+        self.say(f"{title}: begins")
         try:
-            record = run_job(replace(job, watch=watch, stopped=stopped))
+            records = run_jobs([replace(job, watch=watch, stopped=stopped) for job in jobs])
         except Held as busy:
             self.say(str(busy))
-            self.held.append(job)
+            self.held += jobs
         except Interrupted as stop:
             if stopped():
                 raise
             self.say(str(stop))
-            self.unfinished.append(job)
+            self.unfinished += [job for job in jobs if not job.output.exists()]
         except (UserError, OSError) as error:
             if isinstance(error, OSError) and error.errno in _FULL:
                 raise  # nothing could be saved of the others either
-            self.say(f"{job.title}: left out: {left_out(error, 'fix the access')}")
-            self.failed.append(job)
+            self.say(f"{title}: left out: {left_out(error, 'fix the access')}")
+            self.failed += [job for job in jobs if not job.output.exists()]
         else:
-            self.say(f"{job.title}: {record['status']}, {record['run']['wall_seconds']:.0f} s")
+            self.held += [job for job in jobs if not job.output.exists()]
+            for record in records:
+                seconds = record["run"]["wall_seconds"]
+                name = f"{record['paper']}/{record['experiment']} replica {record['replica']}"
+                self.say(f"{name}: {record['status']}, {seconds:.0f} s")

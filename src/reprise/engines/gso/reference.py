@@ -1,6 +1,8 @@
-"""The readable models of document 000 with autograd, on padded batches: what the fast engines are held to."""
+"""The readable models of document 000 with autograd, on padded batches: what the fast engine is held to."""
 
 from __future__ import annotations
+
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -11,7 +13,22 @@ from reprise.engines.gso.packing import PackedBatch
 from reprise.models.gso import SymbolModel
 
 
-class PaddedEngine:
+class PackedEngine(Protocol):
+    """Works on the readable model's own parameters: it fills their `.grad`, and an optimiser of torch does the rest."""
+
+    name: str
+
+    def train(self, batch: PackedBatch, reduction: str) -> float:
+        """The summed loss in nats; sets `.grad` of every parameter, whatever it was, for the loss under `reduction`.
+
+        `reduction` as in `PackedBatch.shares`.
+        """
+
+    def evaluate(self, batch: PackedBatch) -> tuple[np.ndarray, np.ndarray]:
+        """The loss of every row in nats (rows,), and its most probable symbol (rows,) int32."""
+
+
+class ReferenceEngine:
     """A `PackedEngine` on the model's device and in its dtype: every line filled up to the longest of its batch."""
 
     name = "reference"
@@ -39,7 +56,7 @@ class PaddedEngine:
         return losses[there].cpu().numpy(), best[there].cpu().numpy().astype(np.int32)
 
     def _losses(self, batch: PackedBatch) -> tuple[Tensor, Tensor]:
-        """Nats and most probable symbols (T, lines); what is filled up has symbol 0 and means nothing."""
+        """Nats and most probable symbols (T, lines); padding has symbol 0 and means nothing."""
         x, y = (self._padded(batch, tokens) for tokens in (batch.inputs, batch.targets))
         logits = self.model(x)  # (T, lines, V)
         losses = functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="none")

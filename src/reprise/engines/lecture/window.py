@@ -11,10 +11,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from reprise.engines.choice import choose
-from reprise.engines.gated_step import clipped
+from reprise.engines import choice
 from reprise.engines.gemm import linear_for
-from reprise.engines.readable import ReadableEngine
+from reprise.engines.readable import ReadableEngine, clipped
 from reprise.models.window import WindowModel
 
 
@@ -124,9 +123,6 @@ class HandEngine(ReferenceEngine):
 ENGINES = {"reference": ReferenceEngine, "hand": HandEngine}
 
 
-def choose_window_model_engine(name: str, model: WindowModel) -> WindowEngine:
-    """The engine called `name` (reference, hand) around `model`; "auto" is hand.
-
-    Raises UserError for another name.
-    """
-    return choose(name, model, ENGINES, "hand", "reference", knows=(WindowModel,))
+def choose(name: str, model: WindowModel) -> WindowEngine:
+    """The engine called `name` around `model`; "auto" is hand, see `reprise.engines.choice`. Raises UserError."""
+    return choice.choose(name, model, ENGINES, knows=(WindowModel,))

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include "floats.h"
-#include "loglinear_vectors.h"
+#include "loglinear_products.h"
 
 struct Classes {  // C classes; class c < M has the feature c, others the feature M if there are identities
   int C, M, identities, features;

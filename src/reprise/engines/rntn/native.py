@@ -1,7 +1,7 @@
 """The C++ engine of the batch-1 language models, called through ctypes.
 
 `rntn.cpp` does the work, without the interpreter's lock. Here the parameters of the readable model are
-laid out as it wants them: rows padded with zeros to whole vectors, recurrence matrices transposed, W_o
+laid out as it needs them: rows padded with zeros to whole vectors, recurrence matrices transposed, W_o
 in tiles of words with b_o as their last row.
 """
 
@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from reprise.counters import dropout_threshold
 from reprise.engines import build
+from reprise.engines.choice import check_fit
 from reprise.engines.readable import check_state
 from reprise.engines.rntn.subsequences import MAX_LENGTH, Subsequences
 from reprise.models.mrnn import MRNN
@@ -56,10 +57,7 @@ class FusedEngine:
     name = "fused"
 
     def __init__(self, model: nn.Module) -> None:
-        if not isinstance(model, RNTN | MRNN):
-            raise TypeError(f"the fused engine knows RNTN and MRNN, not {type(model).__name__}")
-        if model.W_h.dtype != torch.float32:
-            raise TypeError(f"the fused engine computes in float32, not {model.W_h.dtype}")
+        check_fit(model, (RNTN, MRNN))
         self.library = _library()
         self.lanes, self.tile = self.library.reprise_lanes(), self.library.reprise_tile()
         self.V, self.H = model.vocabulary, model.hidden

@@ -7,13 +7,31 @@
 // that the cost does not depend on K. Sums run in a fixed order: the same inputs give the same bits
 // on the same machine.
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
-#include "dropout.h"
 #include "output_layer.h"
 #include "recurrence.h"
 
-// Filled by fused.py, in this order. width(n) is n rounded up to whole vectors; what fills up is 0.
+// Dropout as in counters.py: the same key gives the same bits.
+struct Dropout {
+  uint64_t key;
+  uint64_t threshold;  // a unit is kept iff its number reaches it; 0 keeps every unit
+  float scale;         // 1 / (1 - p)
+  uint32_t number(uint64_t counter) const {
+    uint64_t z = (counter + 1) * 0x9E3779B97F4A7C15u + key;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return (uint32_t)((z ^ (z >> 31)) >> 32);
+  }
+  // The factors of the H units of one token; token counts from the start of the epoch.
+  void mask(int64_t token, int H, float* out) const {
+    const uint64_t first = (uint64_t)token * (uint64_t)H;
+    for (int j = 0; j < H; j++) out[j] = number(first + (uint64_t)j) >= threshold ? scale : 0.f;
+  }
+};
+
+// Filled by native.py, in this order. width(n) is n rounded up to whole vectors; what fills up is 0.
 struct Model {
   int32_t V, H, M;           // M: factors of an m-RNN, 0 for the others
   float h_0;

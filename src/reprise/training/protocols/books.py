@@ -17,7 +17,7 @@ from torch import Tensor
 
 from reprise import counters
 from reprise.catalogue.models import MODELS
-from reprise.engines.books.layerwise import choose_window_engine
+from reprise.engines.books import choose as choose_window_engine
 from reprise.errors import UserError
 from reprise.models.deep_lstm import StackedLSTM, State, initialise
 from reprise.records.record import Outcome

@@ -14,7 +14,7 @@ from torch import Tensor
 from reprise import counters
 from reprise.catalogue.models import MODELS
 from reprise.data.corpus import SENTENCE_END, Corpus
-from reprise.engines.gated.choose import choose_gated_engine
+from reprise.engines.gated import choose as choose_gated_engine
 from reprise.engines.rntn.subsequences import Subsequences, cut
 from reprise.errors import UserError
 from reprise.models.gated import GatedLanguageModel, Masks, initialise

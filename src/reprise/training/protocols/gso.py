@@ -13,9 +13,9 @@ import numpy as np
 import torch
 
 from reprise import counters
-from reprise.engines.gated_step import clipped
-from reprise.engines.gso.choose import choose_packed_engine
+from reprise.engines.gso import choose as choose_packed_engine
 from reprise.engines.gso.packing import PackedBatch, by_length, pack
+from reprise.engines.readable import clipped
 from reprise.evaluation.line_losses import LineLosses
 from reprise.models.gso_start import initial_model
 from reprise.records.record import Outcome

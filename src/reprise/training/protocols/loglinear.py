@@ -12,7 +12,7 @@ import torch
 
 from reprise import counters
 from reprise.catalogue.models import MODELS
-from reprise.engines.loglinear.choose import choose_window_engine
+from reprise.engines.loglinear import choose as choose_window_engine
 from reprise.errors import UserError
 from reprise.evaluation.agreement import Pairs
 from reprise.evaluation.continuation import continuations

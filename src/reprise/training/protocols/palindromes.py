@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from reprise.catalogue.models import MODELS
 from reprise.data.synthetic.palindromes import DIGITS, palindromes
-from reprise.engines.palindromes.native import choose_engine
+from reprise.engines.palindromes import choose as choose_engine
 from reprise.models.initialisation import initialise_by_fan_in
 from reprise.records.record import Outcome
 from reprise.training.protocol import Diverged, dtype_of, generator_for

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from reprise import counters
 from reprise.catalogue.models import MODELS
 from reprise.data.corpus import SENTENCE_END, Corpus
-from reprise.engines.rntn import choose_engine
+from reprise.engines.rntn import choose as choose_engine
 from reprise.engines.rntn.subsequences import Subsequences, cut
 from reprise.models.rntn import initialise
 from reprise.training.protocol import Diverged, dtype_of, generator_for, load_words

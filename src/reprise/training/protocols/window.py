@@ -11,7 +11,7 @@ from torch import Tensor
 
 from reprise.catalogue.models import MODELS
 from reprise.data.corpus import SENTENCE_END
-from reprise.engines.lecture.window import choose_window_model_engine
+from reprise.engines.lecture.window import choose as choose_window_model_engine
 from reprise.models.ngram_counts import Positions
 from reprise.models.window import WindowModel, initialise
 from reprise.training.protocol import Diverged, dtype_of, generator_for, load_sentences

@@ -1,0 +1,357 @@
+"""Runs a benchmark: every implementation is checked, then all are timed by turns; goals and tables of the result."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import math
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from reprise.bench.timing import Repetition, interleave, summarise
+from reprise.bench.worker import Worker, WorkerFailed
+
+SCHEMA = 1
+REPETITIONS = 7
+"""Quiet repetitions of each implementation after which a workload is done."""
+
+REPETITION_SECONDS = 1.0
+PREPARATION_LIMIT = 300.0
+"""Seconds that an implementation may take to check itself and to compile."""
+
+LOSS_TOLERANCE, UPDATE_TOLERANCE = 1e-4, 1e-3
+LOG_PERPLEXITY_TOLERANCE = 1e-6
+"""Nats per token between an engine of ours and the dense computation in float64, where a benchmark asks for it."""
+WRONG = "wrong"
+
+Report = Callable[[str], None]
+Place = tuple[str, str]
+"""Workload and implementation."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """`of` reaches `at_least` times the speed of `over`, or that share of the core's peak where `over` is None."""
+
+    of: Place
+    at_least: float
+    over: Place | None = None
+    stretch: bool = False
+
+    @property
+    def text(self) -> str:
+        """In words, for example "ptb-h100-k100: fused >= 8 x eager"."""
+        workload, implementation = self.of
+        if self.over is None:
+            other = "of the peak"
+        else:
+            other = "x " + " of ".join(reversed(self.over)) if self.over[0] != workload else f"x {self.over[1]}"
+        return f"{workload}: {implementation} >= {self.at_least:g} {other}{' (stretch)' if self.stretch else ''}"
+
+
+def judge(goals: Iterable[Goal], rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """For each goal the measured value and whether it was reached; None for both where nothing was measured."""
+    by_place = {(row["workload"], row["implementation"]): row for row in rows}
+
+    def value(place: Place, key: str) -> float | None:
+        return by_place.get(place, {}).get(key)
+
+    def found(goal: Goal) -> float | None:
+        if goal.over is None:
+            return value(goal.of, "share_of_peak")
+        above, below = value(goal.of, "median"), value(goal.over, "median")
+        return above / below if above and below else None
+
+    pairs = [(goal, found(goal)) for goal in goals]
+    return [
+        {"goal": g.text, "at_least": g.at_least, "found": n, "reached": None if n is None else n >= g.at_least}
+        for g, n in pairs
+    ]
+
+
+def run_bench(
+    name: str, bench: ModuleType, selected: Sequence[tuple[Any, Sequence[str]]], budget: float, report: Report
+) -> dict[str, Any]:
+    """Times the selected implementations of each workload; the content of `bench NAME --json FILE`.
+
+    `budget` is in seconds, for the repetitions of all workloads together; checks and compilation, with a
+    limit of their own, come on top. `bench` is the module of `reprise.bench.Bench`.
+    """
+    with pinned() as core:
+        machine = machine_facts(core)
+        peak = peak_gflops()
+        found, workloads = [], []
+        for workload, implementations in selected:
+            with tempfile.TemporaryDirectory(prefix="reprise-bench-") as folder:
+                task, facts = bench.make_task(workload, Path(folder))
+                workloads.append(workload.described() | facts)
+                seconds = budget / len(selected)
+                expected = bench.expected(task)
+                report(f"{workload.name}: {facts['text']}")
+                errors: dict[str, float | None] = {}
+                timed = compare(name, Path(folder), expected, implementations, seconds, report, errors)
+            found += [(workload, one, timed[one], errors.get(one)) for one in implementations]
+        # The better of two: a disturbance at the start would make all look close to the peak.
+        peak = max(peak, peak_gflops() or peak) if peak else None
+    rows = [_row(*one, peak) for one in found]
+    for row in rows:  # each row's median over those of the others of its workload
+        row["ratio_to"] = {
+            other["implementation"]: row["median"] / other["median"]
+            for other in rows
+            if row["median"] and other["median"] and other is not row and other["workload"] == row["workload"]
+        }
+    return {
+        "schema": SCHEMA,
+        "bench": name,
+        "machine": machine,
+        "peak_gflops": peak,
+        "workloads": workloads,
+        "rows": rows,
+        "goals": judge(bench.GOALS, rows),
+    }
+
+
+def compare(
+    bench: str,
+    folder: Path,
+    expected: Mapping[str, Any],
+    implementations: Iterable[str],
+    seconds: float,
+    report: Report,
+    errors: dict[str, float | None],
+) -> dict[str, list[Repetition] | str]:
+    """For each implementation its repetitions, or why there are none; `errors` gets those of its log-perplexity."""
+    found: dict[str, list[Repetition] | str] = {}
+    with ExitStack() as stack:
+        ready: dict[str, tuple[Worker, dict[str, Any]]] = {}
+        for name in implementations:
+            worker = stack.enter_context(closing(Worker(bench, name, folder)))
+            try:
+                facts = worker.ready(PREPARATION_LIMIT)
+                if difference := disagreement(expected, facts):
+                    raise WorkerFailed(f"{WRONG}: {difference}")
+            except WorkerFailed as failure:
+                worker.close()  # or it might go on computing while others are timed
+                found[name] = str(failure)
+                report(f"  {name}: {failure}")
+            else:
+                ready[name] = worker, facts
+                errors[name] = error = log_perplexity_error(expected, facts)
+                closeness = "" if error is None else f", log-perplexity within {error:.1e} nats"
+                report(f"  {name}: the same update{closeness}")
+        each = min(REPETITION_SECONDS, seconds / (REPETITIONS * max(1, len(ready))))
+
+        def runner(name: str) -> Callable[[], Repetition | None]:
+            worker, facts = ready[name]
+            pace, block = facts["seconds_a_piece"], facts["block"]
+            count = block * max(1, round(each / pace / block))
+
+            def one() -> Repetition | None:
+                try:
+                    return worker.run(count, 60 + 20 * count * pace)
+                except WorkerFailed as failure:
+                    worker.close()
+                    found[name] = str(failure)
+                    return None
+
+            return one
+
+        timed = interleave({name: runner(name) for name in ready}, REPETITIONS, seconds)
+    return timed | found
+
+
+def disagreement(expected: Mapping[str, Any], facts: Mapping[str, Any]) -> str | None:
+    """Where an implementation's first pieces went another way than the readable model's."""
+    error = log_perplexity_error(expected, facts)
+    if error is not None and not error <= LOG_PERPLEXITY_TOLERANCE:
+        return f"the log-perplexity is off by {error:.2g} nats, more than {LOG_PERPLEXITY_TOLERANCE:g}"
+    if not math.isclose(facts["loss"], expected["loss"], rel_tol=LOSS_TOLERANCE):
+        return f"the loss is {facts['loss']:.6g} nats instead of {expected['loss']:.6g}"
+    for name, norm in expected["update_norms"].items():
+        ours = facts["update_norms"].get(name, math.nan)
+        if not math.isclose(ours, norm, rel_tol=UPDATE_TOLERANCE):
+            return f"the update of {name} has norm {ours:.6g} instead of {norm:.6g}"
+    return None
+
+
+def log_perplexity_error(expected: Mapping[str, Any], facts: Mapping[str, Any]) -> float | None:
+    """How far an implementation's log-perplexity is from the expected one, nats; None where either has none."""
+    if "log_perplexity" not in expected or "log_perplexity" not in facts:
+        return None
+    return abs(facts["log_perplexity"] - expected["log_perplexity"])
+
+
+def _row(
+    workload: Any, name: str, result: list[Repetition] | str, error: float | None, peak: float | None
+) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "workload": workload.name,
+        "implementation": name,
+        "threads": 1,
+        "replicas": 1,
+        "unit": "tokens/s",
+        **dict.fromkeys(("median", "low", "high")),
+        "reps": 0,
+        "quiet_reps": 0,
+        "share_of_peak": None,
+        "ratio_to": {},
+        "note": None,
+    }
+    if error is not None:
+        row["log_perplexity_error"] = error
+    if isinstance(result, str):
+        return row | {"note": result}
+    row |= vars(summarise(result))
+    if peak:
+        row["share_of_peak"] = row["median"] * workload.flops_a_token / (peak * 1e9)
+    return row
+
+
+@contextlib.contextmanager
+def pinned() -> Iterator[int | None]:
+    """Keeps this process, and those it starts, on the last core that it may use; yields that core.
+
+    None where the system cannot pin. torch computes with one thread meanwhile.
+    """
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    before = os.sched_getaffinity(0) if hasattr(os, "sched_setaffinity") else None
+    core = max(before) if before else None
+    try:
+        if before:
+            os.sched_setaffinity(0, {core})
+        yield core
+    finally:
+        if before:
+            os.sched_setaffinity(0, before)
+        torch.set_num_threads(threads)
+
+
+def machine_facts(core: int | None) -> dict[str, Any]:
+    """Processor, core, versions and what else tells one measurement from another."""
+    import torch
+
+    from reprise.training.run_facts import run_facts
+
+    run = run_facts("", torch.device("cpu"), 0.0, 0)
+    versions = run["versions"]
+    for package in ("jax", "jaxlib"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions[package] = metadata.version(package)
+    command = [*(os.environ.get("CXX", "").split() or ["c++"]), "--version"]
+    with contextlib.suppress(OSError):
+        answer = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        versions["compiler"] = answer.partition("\n")[0]
+    kept = {key: run[key] for key in ("device", "platform", "cpu_capability")}
+    load = round(os.getloadavg()[0], 2)
+    return kept | {"cpus": os.cpu_count(), "pinned_to": core, "versions": versions, "load_before": load}
+
+
+def peak_gflops(seconds: float = 0.5, clock: Callable[[], float] = time.perf_counter) -> float | None:
+    """The highest rate of float32 multiply-adds of one thread, 10**9 operations (two each) a second.
+
+    The best of many bursts of 10 ms: a burst that nothing interrupts is what the core can do. None
+    where there is no C++ compiler.
+    """
+    from reprise.engines import build
+
+    try:
+        library = build.load("fma_peak")
+    except build.NoCompiler:
+        return None
+    work, flops = library.reprise_multiply_adds, library.reprise_flops_a_round
+    work.argtypes, work.restype = [ctypes.c_int64, ctypes.c_float, ctypes.c_float], ctypes.c_float
+    flops.argtypes, flops.restype = [], ctypes.c_double
+    rounds, best, now = 1000, 0.0, clock()
+    end = now + seconds
+    while now < end or not best:
+        start = clock()
+        work(rounds, 0.5, 1.0)
+        now = clock()
+        if now - start < 0.01:
+            rounds *= 2
+        else:
+            best = max(best, rounds * flops() / (now - start))
+    return best / 1e9
+
+
+def show(result: dict[str, Any], console: Any, ours: str) -> None:
+    """A table of the rows on a console of rich, a line for each note and one for each goal."""
+    from rich.table import Table
+
+    peak = result["peak_gflops"]
+    measured = f"peak {peak:.0f} GFLOP/s" if peak else "peak unknown (no C++ compiler)"
+    table = Table(title=f"{result['bench']}: {result['machine']['device']}, one thread, {measured}")
+    for number, name in enumerate(
+        ("workload", "implementation", "tokens/s", "low", "high", "reps (quiet)", "of peak", f"{ours} is")
+    ):
+        table.add_column(name, no_wrap=True, justify="right" if number > 1 else "left")
+    before = None
+    for row in result["rows"]:
+        workload = row["workload"]
+        if workload != before and before is not None:
+            table.add_section()
+        table.add_row(workload if workload != before else "", row["implementation"], *_numbers(row, ours))
+        before = workload
+    console.print(table)
+    for row in result["rows"]:
+        if row["note"]:
+            console.print(f"{row['workload']}: {row['implementation']}: {row['note']}", markup=False)
+    for goal in result["goals"]:
+        verdict = "not measured"
+        if goal["found"] is not None:
+            verdict = f"{goal['found']:.3g}, {'reached' if goal['reached'] else 'not reached'}"
+        console.print(f"goal  {goal['goal']}: {verdict}", markup=False, highlight=False)
+
+
+def _numbers(row: dict[str, Any], ours: str) -> list[str]:
+    if row["median"] is None:
+        return ["-"] * 6
+    share, ratio = row["share_of_peak"], row["ratio_to"].get(ours)
+    return [
+        *(f"{row[key]:,.0f}" for key in ("median", "low", "high")),
+        f"{row['reps']} ({row['quiet_reps']})",
+        "-" if share is None else f"{100 * share:.1f} %" if share >= 0.01 else f"{100 * share:.2f} %",
+        "-" if ratio is None else f"{1 / ratio:.2f} x",
+    ]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A row of the table of speeds: workload, its title, what is counted, the peers and their names."""
+
+    workload: str
+    title: str
+    counted: str
+    peers: Mapping[str, str]
+
+
+def markdown(results: Iterable[tuple[str, dict[str, Any], ModuleType, str]]) -> str:
+    """Speeds of our engines beside others', then the goals that were missed.
+
+    `results`: of each benchmark its name, its result, its module and our engine.
+    """
+    speeds, missed = [], []
+    for name, result, bench, ours in results:
+        for shown in bench.SHOWN:
+            found = {row["implementation"]: row for row in result["rows"] if row["workload"] == shown.workload}
+            row = found[ours]
+            times = (f"{peer} {row['median'] / found[key]['median']:,.1f}" for key, peer in shown.peers.items())
+            cells = f"{row['median']:,.0f} {shown.counted}", f"{100 * row['share_of_peak']:.0f} %", ", ".join(times)
+            speeds.append(f"| {' | '.join((shown.title, *cells))} |")
+        goals = [goal for goal in result["goals"] if goal["reached"] is False]
+        missed += [f"| `{name}` | {goal['goal']} | {goal['found']:.2f} |" for goal in goals]
+    head = "| document, workload | ours, a second | of the core's measured peak | times as fast as |\n|---|---|---|---|"
+    below = f"Goals that were missed: {len(missed)}.\n\n| benchmark | goal | found |\n|---|---|---|"
+    return "\n".join([head, *speeds, "", below, *missed]) + "\n"

@@ -1,0 +1,1 @@
+"""The benchmarked models as users of PyTorch and JAX would train them."""

@@ -1,0 +1,62 @@
+"""torch's own LSTM in place of the gated language models with K = 1."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from reprise.bench.gated import Task
+from reprise.bench.tasks import Implementation, numpy_of, weights_of, words_of
+from reprise.engines.gated.reference import share_of_one_word
+from reprise.engines.readable import clipped
+
+
+class Library(Implementation):
+    """`nn.LSTM` with autograd, for K = 1. (No GRU: equation 8 is not the one of `nn.GRU`.)"""
+
+    def __init__(self, task: Task) -> None:
+        if task.workload.cell != "lstm" or task.workload.matrices > 1:
+            raise NotImplementedError("torch does not have this cell")
+        self.task = task
+        self.x, self.y = words_of(task)
+        w = weights_of(task)
+        self.lstm = nn.LSTM(task.workload.embedding, task.workload.hidden)
+        self.p = {name: w[name].clone().requires_grad_() for name in ("E", "W_o", "b_o")}
+        with torch.no_grad():
+            H = self.lstm.hidden_size
+            self.lstm.weight_ih_l0.copy_(torch.cat([w[f"W_h{gate}"] for gate in "ifco"]))
+            self.lstm.weight_hh_l0.copy_(torch.cat([w[f"U_h{gate}"].view(-1, H) for gate in "ifco"]))
+            self.lstm.bias_ih_l0.copy_(torch.cat([w[f"b_h{gate}"].view(-1) for gate in "ifco"]))
+            self.lstm.bias_hh_l0.zero_()
+        # the models have one bias vector a gate
+        self.lstm.bias_hh_l0.requires_grad_(False)
+        self.trained = [*self.p.values(), *(p for p in self.lstm.parameters() if p.requires_grad)]
+        shape = (1, task.x.shape[2], task.workload.hidden)
+        self.state: tuple[Tensor, Tensor] = (torch.zeros(shape), torch.zeros(shape))
+
+    def step(self, window: int) -> float:
+        of_embeddings, of_softmax_input = self.task.masks(window)
+        x, y = self.x[window], self.y[window]
+        h, state = self.lstm(functional.embedding(x, self.p["E"]) * of_embeddings, self.state)
+        self.state = (state[0].detach(), state[1].detach())
+        logits = functional.linear(h * of_softmax_input, self.p["W_o"], self.p["b_o"])
+        loss = functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="sum")
+        share = share_of_one_word("sum-steps", *x.shape)
+        gradients = torch.autograd.grad(loss * share, self.trained)
+        step = clipped(self.task.learning_rate, self.task.clip_norm, gradients)
+        with torch.no_grad():
+            for parameter, gradient in zip(self.trained, gradients, strict=True):
+                parameter.sub_(gradient, alpha=step)
+        return loss.item()
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """In the readable model's shapes."""
+        found = numpy_of(self.p)
+        tensors = {"W": self.lstm.weight_ih_l0, "U": self.lstm.weight_hh_l0, "b": self.lstm.bias_ih_l0}
+        for prefix, tensor in tensors.items():
+            for gate, part in zip("ifco", tensor.detach().chunk(4), strict=True):
+                name = f"{prefix}_h{gate}"
+                found[name] = part.numpy().reshape(self.task.weights[name].shape)
+        return found

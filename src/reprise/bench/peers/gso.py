@@ -1,0 +1,124 @@
+"""Document 000's networks as a PyTorch user would train them: padded batches, autograd, `torch.optim.Adam`.
+
+`Eager` looks up the symbols' columns for all steps at once and unbinds them. `EagerIndexing` takes them out with
+`[:, t]`, the usual loop, whose backward pass makes a whole tensor of zeros at every step.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from reprise.bench.gso import NOTHING, Task
+from reprise.bench.tasks import Implementation, numpy_of, weights_of
+
+TABLES = ("B", "D", "U")
+"""Parameters of which a symbol has a column: a row of an `embedding` here."""
+
+
+def state_after(p: dict[str, Tensor], h: Tensor, *inputs: Tensor) -> Tensor:
+    """h_{t-1} (B, H) and the symbols' rows (B, n), in the order of `TABLES` -> h_t (B, H)."""
+    if "A" in p:
+        Bx, *rest = inputs
+        z = functional.linear(Bx * functional.linear(h, p["C"]), p["A"], p["f"])
+        for Dx in rest:
+            z = z + Dx
+        return torch.tanh(z + functional.linear(h, p["E"]) if "E" in p else z)
+    (Ux,) = inputs
+    if "alpha" in p:
+        Wh = functional.linear(h, p["W"])
+        return torch.tanh(p["alpha"] * Ux * Wh + p["beta_1"] * Ux + p["beta_2"] * Wh + p["b"])
+    return torch.tanh(functional.linear(h, p["W"], p["b"]) + Ux)
+
+
+class Eager(Implementation):
+    state_after = staticmethod(state_after)
+
+    def __init__(self, task: Task) -> None:
+        self.block, self.hidden = len(task), task.workload.hidden
+        self.p = {
+            name: (tensor.T.contiguous() if name in TABLES else tensor).requires_grad_()
+            for name, tensor in weights_of(task).items()
+        }
+        self.optimiser = torch.optim.Adam(self.p.values(), lr=task.learning_rate, eps=task.epsilon)
+        self.batches = []
+        for i in range(len(task)):
+            self.batches.append(tuple(torch.from_numpy(part).long() for part in task.padded(i)))
+
+    def step(self, batch: int) -> float:
+        x, y = self.batches[batch]
+        logits = functional.linear(self.states(x), self.p["V"], self.p["c"])
+        loss = functional.cross_entropy(logits.flatten(0, 1), y.flatten(), ignore_index=NOTHING)
+        self.optimiser.zero_grad()
+        loss.backward()
+        self.optimiser.step()
+        return loss.item() * int((y != NOTHING).sum())
+
+    def states(self, x: Tensor) -> Tensor:
+        """Symbols (T, B) -> h_1 .. h_T (T, B, H)."""
+        rows = [functional.embedding(x, self.p[name]).unbind() for name in TABLES if name in self.p]
+        h, states = torch.zeros(x.shape[1], self.hidden), []
+        for inputs in zip(*rows, strict=True):
+            h = self.state_after(self.p, h, *inputs)
+            states.append(h)
+        return torch.stack(states)
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """In the readable model's shapes."""
+        return {n: (v.T if n in TABLES else v).copy() for n, v in numpy_of(self.p).items()}
+
+
+class EagerIndexing(Eager):
+    def __init__(self, task: Task) -> None:
+        if not task.workload.indexing:
+            raise NotImplementedError("takes minutes, timed on other workloads")
+        super().__init__(task)
+        self.block = 1
+
+    def states(self, x: Tensor) -> Tensor:
+        rows = [functional.embedding(x.T, self.p[name]) for name in TABLES if name in self.p]  # (B, T, n)
+        h, states = torch.zeros(x.shape[1], self.hidden), []
+        for t in range(len(x)):
+            h = self.state_after(self.p, h, *(row[:, t] for row in rows))
+            states.append(h)
+        return torch.stack(states)
+
+
+class Compiled(Eager):
+    """`torch.compile` of the step. (Of the whole loop it takes minutes for every new length.)"""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self.state_after = torch.compile(state_after, fullgraph=True, dynamic=False)
+
+
+class Library(Eager):
+    """`nn.RNN` on a packed sequence, for the first-order network."""
+
+    def __init__(self, task: Task) -> None:
+        if task.workload.model != "first-order":
+            raise NotImplementedError("torch does not have this network")
+        super().__init__(task)
+        self.rnn = nn.RNN(task.workload.vocabulary, self.hidden)
+        p = self.p
+        with torch.no_grad():
+            self.rnn.weight_ih_l0.copy_(p["U"].T)
+            self.rnn.weight_hh_l0.copy_(p["W"])
+            self.rnn.bias_ih_l0.copy_(p["b"])
+            self.rnn.bias_hh_l0.zero_()
+        self.rnn.bias_hh_l0.requires_grad_(False)  # the model has one bias vector
+        trained = [self.rnn.weight_ih_l0, self.rnn.weight_hh_l0, self.rnn.bias_ih_l0, p["V"], p["c"]]
+        self.optimiser = torch.optim.Adam(trained, lr=task.learning_rate, eps=task.epsilon)
+        self.lengths = {x: torch.from_numpy(task.lengths(i, i + 1)) for i, (x, _) in enumerate(self.batches)}
+
+    def states(self, x: Tensor) -> Tensor:
+        one_hot = functional.one_hot(x, self.rnn.input_size).float()
+        lines = nn.utils.rnn.pack_padded_sequence(one_hot, self.lengths[x], enforce_sorted=False)
+        return nn.utils.rnn.pad_packed_sequence(self.rnn(lines)[0])[0]
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """In the readable model's shapes."""
+        rnn = {"U": self.rnn.weight_ih_l0, "W": self.rnn.weight_hh_l0, "b": self.rnn.bias_ih_l0}
+        return super().parameters() | {name: value.detach().numpy().copy() for name, value in rnn.items()}

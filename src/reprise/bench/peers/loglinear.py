@@ -1,0 +1,91 @@
+"""Document 004's training as a user of PyTorch would write it: RMSprop on the mean loss of a batch of windows.
+
+The LSTM's products with the input are made for all steps at once and the steps read with `unbind`; Keras' hard sigmoid
+keeps it from torch's own LSTM.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from reprise.bench.loglinear import LAYERS, Task, build_model
+from reprise.bench.tasks import Implementation, numpy_of, weights_of, words_of
+from reprise.models.loglinear import LogLinearRNN, lstm
+
+
+class Eager(Implementation):
+    """Autograd and `torch.optim.RMSprop` around a softmax RNN: rows of E are looked up, scores are a linear layer's."""
+
+    log_linear = False
+
+    def __init__(self, task: Task) -> None:
+        if self.log_linear != bool(task.workload.top):
+            raise NotImplementedError("not the kind of model")
+        self.x, self.y = words_of(task)
+        self.p = {name: value.requires_grad_() for name, value in weights_of(task).items()}
+        rates = {"lr": task.learning_rate, "alpha": task.rho, "eps": task.epsilon}
+        self.optimiser = torch.optim.RMSprop(self.p.values(), **rates)
+        self.prepare(build_model(task))
+
+    def prepare(self, model: LogLinearRNN) -> None:
+        """Takes what it needs of the model beside the weights."""
+
+    def embedded(self, x: Tensor) -> Tensor:
+        """Words (T, B) -> psi(x) E (T, B, D)."""
+        return functional.embedding(x, self.p["E"])
+
+    def scores(self, a: Tensor) -> Tensor:
+        """a (B, F) -> log b(x) + a . phi(x) of every type (B, V)."""
+        return a
+
+    def step(self, batch: int) -> float:
+        x, y = self.x[batch], self.y[batch]
+        loss = self.loss(x, y)
+        self.optimiser.zero_grad()
+        loss.backward()
+        self.optimiser.step()
+        return loss.item() * len(y)
+
+    def loss(self, x: Tensor, y: Tensor) -> Tensor:
+        """The mean loss of a batch."""
+        p, h = self.p, self.embedded(x)
+        zero = h.new_zeros(x.shape[1], p["U_1"].shape[0])
+        for layer in range(1, LAYERS + 1):
+            h, _ = lstm(h, zero, zero, *(p[f"{name}_{layer}"] for name in "WUb"))
+        return functional.cross_entropy(self.scores(functional.linear(h[-1], p["W_a"], p["b_a"])), y)
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """In the readable model's shapes."""
+        return numpy_of(self.p)
+
+
+class Dense(Eager):
+    """A log-linear RNN with the features of all types as a dense matrix."""
+
+    log_linear = True
+
+    def prepare(self, model: LogLinearRNN) -> None:
+        self.phi = torch.from_numpy(model.phi_rows.dense()).float()
+        self.log_b = model.log_b.float()
+
+    def embedded(self, x: Tensor) -> Tensor:
+        return self.phi[x] @ self.p["E"]
+
+    def scores(self, a: Tensor) -> Tensor:
+        return a @ self.phi.t() + self.log_b
+
+
+class SparseMatrix(Dense):
+    """The same with `torch.sparse`."""
+
+    def prepare(self, model: LogLinearRNN) -> None:
+        self.phi, self.log_b = model.phi, model.log_b.float()
+
+    def embedded(self, x: Tensor) -> Tensor:
+        return torch.sparse.mm(self.phi.index_select(0, x.flatten()), self.p["E"]).view(*x.shape, -1)
+
+    def scores(self, a: Tensor) -> Tensor:
+        return torch.sparse.mm(self.phi, a.t()).t() + self.log_b

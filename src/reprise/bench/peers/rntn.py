@@ -1,0 +1,169 @@
+"""The batch-1 models as a PyTorch user would train them: eager, with sparse gradients, compiled.
+
+All gather each word's rows once a subsequence. The naive loops are left out (a matrix chosen inside the
+loop, `x[t]` instead of `unbind`): their backward passes make a whole tensor of zeros at every step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from reprise.bench.rntn import Task
+from reprise.bench.tasks import Implementation, weights_of
+
+
+def read(rows: Mapping[str, Tensor], shared: Mapping[str, Tensor], h: Tensor, mask: Tensor):
+    """Logits (T, V) and states h_1 .. h_T (T, H), from the rows of each word and what all words share."""
+    inputs = rows["W_h"] + (rows["b_h"] if "b_h" in rows else shared["b_h"])
+    states = []
+    if "v" in rows:
+        for e, v in zip(inputs.unbind(), rows["v"].unbind(), strict=True):
+            h = torch.sigmoid(torch.addmv(e, shared["U_l"], v * (shared["U_r"] @ h)))
+            states.append(h)
+    else:
+        H = len(h)
+        one = shared["U_h"].view(H, H) if "U_h" in shared else None
+        matrices = rows["U_h"].view(-1, H, H).unbind() if one is None else [one] * len(inputs)
+        for e, U in zip(inputs.unbind(), matrices, strict=True):
+            h = torch.sigmoid(torch.addmv(e, U, h))
+            states.append(h)
+    hidden = torch.stack(states)
+    return functional.linear(hidden * mask, shared["W_o"], shared["b_o"]), hidden
+
+
+class Peer(Implementation):
+    """What all have: parameters (tables as (rows, columns), so that `embedding` takes them) and state."""
+
+    def __init__(self, task: Task) -> None:
+        self.task, self.workload = task, task.workload
+        self.tables = task.workload.tables
+        self.p = {}
+        for name, tensor in weights_of(task).items():
+            flat = name in self.tables or name == "U_h"
+            self.p[name] = (tensor.flatten(1) if flat else tensor).requires_grad_()
+        self.h = torch.zeros(task.workload.hidden)
+
+    def numbers(self, x: Tensor) -> dict[str, Tensor]:
+        """Which row of each table each word uses: min(rank, K) for recurrence matrices."""
+        matrix = x.clamp(max=self.workload.matrices - 1)
+        return {name: x if kind == "word" else matrix for name, kind in self.tables.items()}
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """In the readable model's shapes."""
+        shapes = {name: value.shape for name, value in self.task.weights.items()}
+        return {name: value.detach().reshape(shapes[name]).numpy() for name, value in self.p.items()}
+
+    def before(self, i: int) -> Tensor:
+        return torch.zeros_like(self.h) if self.task.reset[i] else self.h
+
+
+class Eager(Peer):
+    """Autograd and `torch.optim.SGD`."""
+
+    sparse = False
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self.optimiser = torch.optim.SGD(self.p.values(), lr=task.learning_rate)
+        self.x, self.y = (torch.from_numpy(a.astype(np.int64)) for a in (task.inputs, task.targets))
+        self.masks, self.offsets = torch.from_numpy(task.masks), task.offsets.tolist()
+        self.shared = {name: value for name, value in self.p.items() if name not in self.tables}
+
+    def step(self, i: int) -> float:
+        words = slice(self.offsets[i], self.offsets[i + 1])
+        rows = {
+            name: functional.embedding(numbers, self.p[name], sparse=self.sparse)
+            for name, numbers in self.numbers(self.x[words]).items()
+        }
+        logits, states = read(rows, self.shared, self.before(i), self.masks[words])
+        loss = functional.cross_entropy(logits, self.y[words], reduction="sum")
+        self.optimiser.zero_grad()
+        loss.backward()
+        self.optimiser.step()
+        self.h = states[-1].detach()
+        return loss.item()
+
+
+class EagerSparse(Eager):
+    """The same with sparse gradients of the tables."""
+
+    sparse = True
+
+
+class Compiled(Peer):
+    """torch.compile, for one length: shorter subsequences are filled up and weighted."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        padded = task.padded()
+        self.x, self.y, self.last = (
+            torch.from_numpy(a.astype(np.int64)) for a in (padded.inputs, padded.targets, padded.last)
+        )
+        self.masks, self.weights = torch.from_numpy(padded.masks), torch.from_numpy(padded.weights)
+        self.prepare()
+
+    def prepare(self) -> None:
+        """The usual way: loss and optimiser compiled, gradients of whole tables."""
+        self.optimiser = torch.optim.SGD(self.p.values(), lr=self.task.learning_rate)
+        self.loss = torch.compile(self.dense_loss, fullgraph=True, dynamic=False)
+        self.update = torch.compile(self.optimiser.step)
+
+    def dense_loss(self, p: dict[str, Tensor], x: Tensor, *rest: Tensor) -> tuple[Tensor, Tensor]:
+        rows = {name: functional.embedding(k, p[name]) for name, k in self.numbers(x).items()}
+        shared = {name: value for name, value in p.items() if name not in self.tables}
+        return weighted_loss(rows, shared, *rest)
+
+    def stepped(self, *given: Tensor) -> tuple[Tensor, Tensor]:
+        self.optimiser.zero_grad()
+        loss, h = self.loss(self.p, *given)
+        loss.backward()
+        self.update()
+        return loss.detach(), h.detach()
+
+    def step(self, i: int) -> float:
+        x, y, mask, weight, place = (a[i] for a in (self.x, self.y, self.masks, self.weights, self.last))
+        loss, self.h = self.stepped(x, y, self.before(i), mask, weight, place)
+        return loss.item()
+
+
+class CompiledRows(Compiled):
+    """The whole step compiled as one, with gradients of the gathered rows instead of the tables."""
+
+    def prepare(self) -> None:
+        self.p = {name: value.detach() for name, value in self.p.items()}
+        self.whole = torch.compile(self.rows_step, fullgraph=True, dynamic=False)
+
+    def stepped(self, *given: Tensor) -> tuple[Tensor, Tensor]:
+        return self.whole(self.p, *given)
+
+    def rows_step(self, p: dict[str, Tensor], x: Tensor, *rest: Tensor) -> tuple[Tensor, Tensor]:
+        rate, numbers = self.task.learning_rate, self.numbers(x)
+        rows = {name: functional.embedding(k, p[name]) for name, k in numbers.items()}
+        shared = {name: value for name, value in p.items() if name not in self.tables}
+        gradient = torch.func.grad_and_value(weighted_loss, argnums=(0, 1), has_aux=True)
+        (of_rows, of_shared), (loss, h) = gradient(rows, shared, *rest)
+        for name, value in of_shared.items():
+            p[name].sub_(value, alpha=rate)
+        for name, value in of_rows.items():
+            p[name].index_add_(0, numbers[name], value, alpha=-rate)
+        return loss, h
+
+
+def weighted_loss(
+    rows: dict[str, Tensor],
+    shared: dict[str, Tensor],
+    y: Tensor,
+    h: Tensor,
+    mask: Tensor,
+    weight: Tensor,
+    last: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """The summed loss of the words of weight 1, and the state after the last of them."""
+    logits, states = read(rows, shared, h, mask)
+    losses = functional.cross_entropy(logits, y, reduction="none")
+    return (losses * weight).sum(), states.detach().index_select(0, last.view(1))[0]

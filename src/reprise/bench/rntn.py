@@ -1,0 +1,244 @@
+"""Batch-1 training of document 001's language models: r-RNTN (K = 1 is the s-RNN, K = V the RNTN), m-RNN.
+
+One step of SGD for every 20 words on their summed loss, dropout 0.5 of the softmax input, as in training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from reprise.bench import tasks
+from reprise.bench.harness import Goal, Shown
+
+LENGTH = 20
+"""The longest subsequence, in words (document 001, section 4)."""
+
+BLOCK = 20
+"""Subsequences in one call of a compiled loop, and in the check that comes first."""
+
+
+@dataclass(frozen=True)
+class Workload(tasks.Described):
+    """A model's sizes and the text it reads. `factors` makes it an m-RNN, else `matrices` is K.
+
+    `sentences`: subsequences end where sentences do, as in training; else all have LENGTH words.
+    """
+
+    name: str
+    dataset: str
+    vocabulary: int
+    hidden: int
+    matrices: int = 1
+    factors: int = 0
+    sentences: bool = False
+
+    @property
+    def flops_a_token(self) -> int:
+        """Of the dense products, forward, backward and update: 6 for each weight that a token uses."""
+        H = self.hidden
+        return 6 * (H * self.vocabulary + (2 * H * self.factors or H * H))
+
+    @property
+    def tables(self) -> dict[str, str]:
+        """Parameters of which a word uses one row alone, and what numbers the rows: word or matrix."""
+        if self.factors:
+            return {"W_h": "word", "v": "word"}
+        if self.matrices == 1:
+            return {"W_h": "word"}
+        return {"W_h": "word", "b_h": "matrix", "U_h": "matrix"}
+
+
+class Padded(NamedTuple):
+    """Subsequences of equal length, for programs that are compiled for one: filled up at the end."""
+
+    inputs: np.ndarray  # (s, T) int32
+    targets: np.ndarray  # (s, T) int32
+    masks: np.ndarray  # (s, T, H) float32
+    weights: np.ndarray  # (s, T) float32: 0 where filled up, else 1
+    last: np.ndarray  # (s,) int32: place of the last word
+    reset: np.ndarray  # (s,) bool
+
+
+@dataclass(frozen=True)
+class Task:
+    """The arrays of `Subsequences`, one dropout mask a token (n, H), and the readable model's state_dict.
+
+    Engines that draw masks themselves draw these from `key`: counters start at the first token.
+    """
+
+    workload: Workload
+    inputs: np.ndarray
+    targets: np.ndarray
+    offsets: np.ndarray
+    reset: np.ndarray
+    masks: np.ndarray
+    weights: Mapping[str, np.ndarray]
+    learning_rate: float
+    dropout: float
+    key: int
+    block = BLOCK
+
+    def __len__(self) -> int:
+        return len(self.reset)
+
+    def tokens(self, first: int, last: int) -> int:
+        """Words of subsequences first .. last-1."""
+        return int(self.offsets[last] - self.offsets[first])
+
+    def padded(self) -> Padded:
+        """The same subsequences, each filled up to LENGTH words."""
+        lengths = np.diff(self.offsets)
+        there = np.arange(LENGTH) < lengths[:, None]  # (s, T)
+
+        def fill(values: np.ndarray) -> np.ndarray:
+            rows = np.zeros((*there.shape, *values.shape[1:]), values.dtype)
+            rows[there] = values
+            return rows
+
+        last = (lengths - 1).astype(np.int32)
+        weights = there.astype(np.float32)
+        return Padded(fill(self.inputs), fill(self.targets), fill(self.masks), weights, last, self.reset)
+
+
+_PTB, _TEXT8 = ("ptb", 10_000), ("text8", 37_751)
+
+WORKLOADS = (
+    Workload("ptb-h100-k1", *_PTB, hidden=100),
+    Workload("ptb-h100-k100", *_PTB, hidden=100, matrices=100),
+    Workload("ptb-h100-k100-sentences", *_PTB, hidden=100, matrices=100, sentences=True),
+    Workload("ptb-h100-k10000", *_PTB, hidden=100, matrices=10_000),
+    Workload("ptb-h150-k100", *_PTB, hidden=150, matrices=100),
+    Workload("ptb-h100-mrnn", *_PTB, hidden=100, factors=100),
+    Workload("text8-h100-k376", *_TEXT8, hidden=100, matrices=376),
+    Workload("text8-h150-k376", *_TEXT8, hidden=150, matrices=376),
+)
+
+_FUSED = ("ptb-h100-k100", "fused")
+_RNTN = ("ptb-h100-k10000", "fused")
+_TEXT8_FUSED = ("text8-h100-k376", "fused")
+
+GOALS = (
+    Goal(_FUSED, 8.0, ("ptb-h100-k100", "eager")),
+    Goal(_FUSED, 12.0, ("ptb-h100-k100", "eager"), stretch=True),
+    Goal(_FUSED, 2.5, ("ptb-h100-k100", "jax")),
+    Goal(_FUSED, 2.5, ("ptb-h100-k100", "jax-rows")),
+    Goal(_FUSED, 4.0, ("ptb-h100-k100", "jax"), stretch=True),
+    Goal(_FUSED, 0.6),
+    Goal(_FUSED, 0.75, stretch=True),
+    Goal(_RNTN, 0.9, ("ptb-h100-k1", "fused")),
+    Goal(_RNTN, 0.97, ("ptb-h100-k1", "fused"), stretch=True),
+    Goal(_RNTN, 200.0, ("ptb-h100-k10000", "eager")),
+    Goal(_RNTN, 300.0, ("ptb-h100-k10000", "eager"), stretch=True),
+    Goal(_RNTN, 3.5, ("ptb-h100-k10000", "eager-sparse")),
+    Goal(_TEXT8_FUSED, 6.0, ("text8-h100-k376", "eager")),
+    Goal(_TEXT8_FUSED, 0.45),
+    Goal(_TEXT8_FUSED, 0.65, stretch=True),
+)
+
+_PEERS = {"eager": "eager PyTorch", "jax": "JAX", "jax-rows": "JAX by rows"}
+
+SHOWN = (
+    Shown("ptb-h100-k100", "001, r-RNTN, H = K = 100", "words", _PEERS),
+    Shown("ptb-h100-k10000", "001, RNTN, H = 100, K = 10000", "words", _PEERS | {"eager-sparse": "sparse"}),
+    Shown("text8-h100-k376", "001, r-RNTN, H = 100, K = 376, 37,751 words", "words", _PEERS),
+)
+
+SUBSEQUENCES = 2000
+_LEARNING_RATE, _DROPOUT, _DEVIATION, _SEED = 0.1, 0.5, 0.1**1.5, 1
+
+
+def build_model(workload: Workload) -> Any:
+    """The readable model, its parameters zero."""
+    from reprise.models.mrnn import MRNN
+    from reprise.models.rntn import RNTN
+
+    if workload.factors:
+        return MRNN(workload.vocabulary, workload.hidden, workload.factors)
+    return RNTN(workload.vocabulary, workload.hidden, workload.matrices)
+
+
+def text_for(workload: Workload, count: int, corpora: Path = tasks.CORPORA) -> tuple[Any, str]:
+    """`count` `Subsequences`, or the whole blocks that the text is enough for, and where they come from.
+
+    Unless the workload asks for sentences they are ignored, and all subsequences have LENGTH words.
+    """
+    from reprise.engines.rntn import cut
+
+    split, end, origin = tasks.words_for(workload.dataset, workload.vocabulary, count * LENGTH, corpora)
+    sentences = workload.sentences and end is not None
+    data = cut(split, end if sentences else None, LENGTH, carry=not sentences)
+    return data.slice(0, min(count, len(data)) // BLOCK * BLOCK), origin
+
+
+def make_task(workload: Workload, folder: Path, count: int = SUBSEQUENCES) -> tuple[Task, dict[str, Any]]:
+    """Writes a task of `count` subsequences (a multiple of BLOCK) to `folder`; the task, and facts about it."""
+    import torch
+
+    from reprise import counters
+    from reprise.models.rntn import initialise
+
+    data, origin = text_for(workload, count)
+    model = build_model(workload)
+    initialise(model, _DEVIATION, torch.Generator().manual_seed(_SEED))
+    key = counters.key(_SEED, 0)
+    task = Task(
+        workload=workload,
+        inputs=data.inputs,
+        targets=data.targets,
+        offsets=data.offsets,
+        reset=data.reset,
+        masks=counters.dropout_mask(key, 0, data.tokens, workload.hidden, _DROPOUT),
+        weights=tasks.numpy_of(model.state_dict()),
+        learning_rate=_LEARNING_RATE,
+        dropout=_DROPOUT,
+        key=key,
+    )
+    tasks.write(task, folder)
+    facts = {
+        "text": origin,
+        "subsequences": len(data),
+        "mean_length": round(data.tokens / len(data), 2),
+        "parameters": sum(value.numel() for value in model.parameters()),
+    }
+    return task, facts
+
+
+class Engine(tasks.Implementation):
+    """The engine called `name` on a task, in the way the training protocol calls it."""
+
+    def __init__(self, task: Task, name: str) -> None:
+        from reprise.engines import rntn
+
+        self.task = task
+        self.data = rntn.Subsequences(task.inputs, task.targets, task.offsets, task.reset)
+        model = build_model(task.workload)
+        model.load_state_dict(tasks.weights_of(task))
+        self.engine = rntn.choose(name, model)
+
+    def train(self, first: int, last: int) -> float:
+        """SGD on subsequences first .. last-1; their summed loss in nats."""
+        return self.engine.train(
+            self.data.slice(first, last),
+            learning_rate=self.task.learning_rate,
+            reduction="sum",
+            dropout=self.task.dropout,
+            key=self.task.key,
+        )
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """In the readable model's shapes."""
+        return tasks.numpy_of(self.engine.export())
+
+
+fused = partial(Engine, name="fused")
+
+
+def expected(task: Task) -> dict[str, Any]:
+    """Loss and norms of the updates of the readable model with autograd over the first subsequences."""
+    return tasks.checked(task, Engine(task, "reference"))

@@ -1,0 +1,141 @@
+"""What every implementation of a benchmark gets, as files: a workload, text, initial weights.
+
+Only numpy is needed to read them: the process of JAX imports no torch.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from reprise.data.corpus import SENTENCE_END, Corpus, Split
+from reprise.errors import UserError
+
+CORPORA = Path("data/corpora")
+
+SENTENCE_MEAN, SENTENCE_DEVIATION = 22.1, 10.1
+"""Words in a sentence of the training text of the Penn Treebank, </s> included."""
+
+RANDOM_WORDS = "random words of a Zipf-Mandelbrot law"
+
+
+class Described:
+    """A workload: a dataclass of a model's sizes."""
+
+    flops_a_token: int
+
+    def described(self) -> dict[str, Any]:
+        """The sizes, for people."""
+        return dataclasses.asdict(self) | {"flops_a_token": self.flops_a_token}
+
+
+class Implementation:
+    """One way to train on a task. One with `log_perplexity()` says that of its first piece, before any training."""
+
+    block = 1
+    """It trains on whole multiples of so many pieces (subsequences, windows, batches)."""
+
+    def train(self, first: int, last: int) -> float:
+        """Trains on pieces first .. last-1; their summed loss in nats."""
+        return sum(self.step(piece) for piece in range(first, last))
+
+    def step(self, piece: int) -> float:
+        """Trains on one piece; its summed loss in nats."""
+        raise NotImplementedError
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """In the readable model's shapes."""
+        raise NotImplementedError
+
+
+def write(task: Any, folder: Path) -> None:
+    """Writes a task, a dataclass of its workload, its weights, arrays and numbers, into an empty folder."""
+    parts = {field.name: getattr(task, field.name) for field in dataclasses.fields(task)}
+    arrays = {name: value for name, value in parts.items() if isinstance(value, np.ndarray)}
+    np.savez(folder / "text.npz", **arrays)
+    facts = {name: value for name, value in parts.items() if name not in arrays}
+    for name, value in task.weights.items():
+        np.save(folder / f"{name}.npy", value)
+    facts |= {"workload": dataclasses.asdict(task.workload), "weights": list(task.weights)}
+    (folder / "task.json").write_text(json.dumps(facts), encoding="utf-8")
+
+
+def read(folder: Path, family: ModuleType) -> Any:
+    """The task that `write` wrote; weights stay in their files until they are read (hundreds of megabytes)."""
+    found = json.loads((folder / "task.json").read_text(encoding="utf-8"))
+    with np.load(folder / "text.npz") as text:
+        found |= text
+    weights = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in found["weights"]}
+    return family.Task(**found | {"workload": family.Workload(**found["workload"]), "weights": weights})
+
+
+def update_norms(before: Mapping[str, np.ndarray], after: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """The Euclidean norm of what was added to each parameter."""
+    return {name: float(np.linalg.norm(after[name] - value)) for name, value in before.items()}
+
+
+def checked(task: Any, implementation: Implementation) -> dict[str, Any]:
+    """What an implementation is checked by, over the first `block` pieces of a task: loss and norms of the updates."""
+    loss = implementation.train(0, task.block)
+    return {"loss": loss, "update_norms": update_norms(task.weights, implementation.parameters())}
+
+
+def weights_of(task: Any) -> dict[str, Any]:
+    """The task's weights as tensors of their own, by the names of the readable model's state_dict."""
+    import torch
+
+    return {name: torch.from_numpy(np.array(value)) for name, value in task.weights.items()}
+
+
+def words_of(task: Any) -> tuple[Any, Any]:
+    """The words that are read and those that are predicted, x and y of the task, int64 tensors."""
+    import torch
+
+    return torch.from_numpy(task.x).long(), torch.from_numpy(task.y).long()
+
+
+def numpy_of(state: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Tensors as a task has weights."""
+    return {name: value.detach().numpy() for name, value in state.items()}
+
+
+def find_corpus(pattern: str, fits: Callable[[Corpus], bool], corpora: Path = CORPORA) -> tuple[Corpus, str] | None:
+    """The first prepared corpus that fits, and its path; None without one."""
+    for path in sorted(corpora.glob(pattern)):
+        with suppress(UserError):
+            corpus = Corpus.load(path)
+            if fits(corpus):
+                return corpus, path.as_posix()
+    return None
+
+
+def words_for(dataset: str, vocabulary: int, words: int, corpora: Path = CORPORA) -> tuple[Split, int | None, str]:
+    """Training text of a corpus with this vocabulary or up to a tenth less, its </s> if it has one, and its source.
+
+    Without one, `words` words or more in random sentences: lengths follow a gamma law, word 0 ends each.
+    """
+    found = find_corpus(f"{dataset}-*.npz", lambda c: 0.9 * vocabulary <= len(c.vocabulary) <= vocabulary, corpora)
+    if found is not None:
+        corpus, path = found
+        end = corpus.vocabulary.index(SENTENCE_END) if SENTENCE_END in corpus.vocabulary else None
+        return corpus.splits["train"], end, f"training text of {path}"
+    random = np.random.default_rng(0)
+    shape = (SENTENCE_MEAN / SENTENCE_DEVIATION) ** 2
+    lengths = random.gamma(shape, SENTENCE_MEAN / shape, 1 + 2 * words // int(SENTENCE_MEAN))
+    lengths = lengths.round().clip(1).astype(np.int64)
+    tokens, offsets = zipf(vocabulary, int(lengths.sum()), random), np.concatenate([[0], np.cumsum(lengths)])
+    tokens[offsets[1:] - 1] = 0
+    return Split(tokens, offsets), 0, RANDOM_WORDS
+
+
+def zipf(vocabulary: int, count: int, random: np.random.Generator) -> np.ndarray:
+    """Words, int32, of a Zipf-Mandelbrot law: the probability of rank r is as 1 / (r + 2.7)**1.05."""
+    weights = (np.arange(1, vocabulary + 1) + 2.7) ** -1.05
+    return random.choice(vocabulary, count, p=weights / weights.sum()).astype(np.int32)

@@ -1,0 +1,328 @@
+"""The harness of the benchmarks: clocks, goals, what is chosen and refused, and a small one from end to end."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import ClassVar
+
+import pytest
+import torch
+from compiler_helpers import needs_compiler
+
+from reprise import cli
+from reprise.bench import BENCHES, RENAMED, harness, rntn, timing
+from reprise.bench.harness import Goal, compare, disagreement, judge, peak_gflops, run_bench
+from reprise.bench.rntn import BLOCK, Workload
+from reprise.bench.timing import Repetition, interleave, repetition, summarise
+from reprise.bench.worker import Worker, WorkerFailed
+from reprise.cli.bench import committed_table, select
+from reprise.engines import build
+
+ROOT = Path(__file__).parents[3]
+SENTENCES = Workload("sentences", "none", 50, 8, matrices=5, sentences=True)
+EXPECTED = {"loss": 1.0, "update_norms": {}}
+
+
+class FakeClock:
+    """Work that takes `wall` s during which this process computes `own` s and all processes `busy` s."""
+
+    def __init__(self, wall, own, busy):
+        self.steps = {"wall": wall, "own": own, "busy": busy}
+        self.now = {"wall": 100.0, "own": 7.0, "busy": 900.0}
+
+    def work(self):
+        for name, step in self.steps.items():
+            self.now[name] = None if step is None else self.now[name] + step
+        return 300
+
+    def wall(self):
+        return self.now["wall"]
+
+    def own(self):
+        return self.now["own"]
+
+    def busy(self):
+        return self.now["busy"]
+
+
+@pytest.mark.parametrize(
+    ("own", "busy", "others", "quiet"),
+    [
+        (2.0, 2.0, 0.0, True),
+        (2.0, 2.09, 0.09, True),  # 4.5 % of a core
+        (2.0, 2.11, 0.11, False),  # 5.5 %
+        (1.0, 1.11, 0.11, False),  # however little this process got
+        (2.0, 1.99, 0.0, True),  # the system's clock is coarser than this process's
+        (2.0, None, None, False),  # where nobody can tell
+    ],
+)
+def test_a_repetition_is_quiet_if_others_took_at_most_a_twentieth_of_a_core(own, busy, others, quiet):
+    clock = FakeClock(2.0, own, busy)
+    one = repetition(clock.work, clock)
+    assert one.rate == pytest.approx(150)
+    assert one.others == (None if others is None else pytest.approx(others))
+    assert one.quiet is quiet
+
+
+def test_idle_and_waiting_cores_are_not_busy_and_stolen_ones_are(monkeypatch, tmp_path):
+    file = tmp_path / "stat"
+    file.write_text("cpu  1 20 300 4000 50000 600000 7000000 80000000 1 1\ncpu0 9 9 9 9 9 9 9 9\n")
+    monkeypatch.setattr(timing, "_PROC_STAT", file)
+    monkeypatch.setattr("os.sysconf", {"SC_CLK_TCK": 100}.get)
+    assert timing.SystemClock().busy() == pytest.approx((1 + 20 + 300 + 600_000 + 7_000_000 + 80_000_000) / 100)
+    file.unlink()
+    assert timing.SystemClock().busy() is None
+
+
+def test_the_system_clock_sees_other_processes_and_not_this_one():
+    clock = timing.SystemClock()
+    if clock.busy() is None:
+        pytest.skip("this system does not tell how busy it is (/proc/stat)")
+    burner = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        one = repetition(lambda: time.sleep(0.6) or 1)
+    finally:
+        burner.kill()
+        burner.wait()
+    assert one.others > 0.1
+    assert not one.quiet
+
+
+def reps(*rates, quiet=True):
+    return [Repetition(int(rate), 1.0, 0.0 if quiet else 0.5) for rate in rates]
+
+
+def test_three_quiet_repetitions_leave_out_the_others_and_with_fewer_all_count():
+    summary = summarise(reps(10, 30, 20) + reps(1, 2, quiet=False))
+    assert vars(summary) == {"median": 20, "low": 10, "high": 30, "reps": 5, "quiet_reps": 3}
+    summary = summarise(reps(10, 30) + reps(1, 2, quiet=False))
+    assert vars(summary) == {"median": 6, "low": 1, "high": 30, "reps": 4, "quiet_reps": 2}
+
+
+def runner(log, name, results):
+    def one():
+        log.append(name)
+        return next(results)
+
+    return one
+
+
+def forever(one):
+    while True:
+        yield one
+
+
+def test_implementations_take_turns_until_all_have_been_quiet_often_enough():
+    log = []
+    noisy = reps(5, 5, quiet=False) + reps(5, 5, 5, 5)
+    runs = {"a": runner(log, "a", forever(reps(9)[0])), "b": runner(log, "b", iter(noisy))}
+    done = interleave(runs, quiet=4, seconds=1e9, wall=lambda: 0.0)
+    assert [len(v) for v in done.values()] == [6, 6]
+    assert "".join(log) == "abbaabbaabba"
+
+
+def test_a_noisy_machine_ends_the_measurement_after_its_time_but_not_before_three_rounds():
+    ticks = iter(range(0, 1000, 10))
+    runs = {"a": runner([], "a", forever(reps(9, quiet=False)[0]))}
+    assert len(interleave(runs, 7, 55.0, lambda: next(ticks))["a"]) == 8
+    assert len(interleave(runs, 7, 0.0, lambda: next(ticks))["a"]) == 3
+
+
+@needs_compiler
+def test_the_peak_is_a_rate_that_no_product_of_matrices_exceeds():
+    a = torch.rand(256, 256)
+    clock = timing.SystemClock()
+    start = clock.own()
+    for _ in range(50):
+        a @ a
+    rate = 50 * 2 * 256**3 / max(clock.own() - start, 1e-9) / 1e9
+    # Both in CPU time: a busy machine need not leave any one hundredth of a second without interruption.
+    assert rate / 2 < peak_gflops(0.3, time.process_time) < 2000
+
+
+def test_without_a_compiler_there_is_no_peak(monkeypatch):
+    monkeypatch.setattr(build, "library", lambda name: (_ for _ in ()).throw(build.NoCompiler("none")))
+    assert peak_gflops() is None
+
+
+def test_a_loss_or_an_update_that_differs_is_named():
+    right = {"loss": 1000.0, "update_norms": {"W_h": 1.0, "U_h": 2.0}}
+    assert disagreement(right, {"loss": 1000.05, "update_norms": {"W_h": 1.0, "U_h": 2.0}}) is None
+    assert "loss" in disagreement(right, right | {"loss": 1000.2})
+    assert "loss" in disagreement(right, right | {"loss": float("nan")})
+    assert "U_h" in disagreement(right, right | {"update_norms": {"W_h": 1.0, "U_h": 2.01}})
+    assert "U_h" in disagreement(right, right | {"update_norms": {"W_h": 1.0}})
+    shown = right | {"log_perplexity": 2.0}
+    assert disagreement(shown, right) is None, "a peer need not show one"
+    assert "log-perplexity" in disagreement(shown, right | {"log_perplexity": 2.000002})
+    assert "log-perplexity" in disagreement(shown, right | {"log_perplexity": float("nan")})
+
+
+def row(workload, implementation, median, share=None):
+    return {"workload": workload, "implementation": implementation, "median": median, "share_of_peak": share}
+
+
+def test_goals_are_judged_by_medians_and_by_the_peak():
+    rows = [row("a", "fused", 90.0, 0.5), row("a", "eager", 10.0, 0.1), row("b", "fused", 120.0, 0.6)]
+    rows.append(row("b", "eager", None))
+    goals = {
+        Goal(("a", "fused"), 9.0, ("a", "eager")): ("a: fused >= 9 x eager", 9.0, True),
+        Goal(("a", "fused"), 0.9, ("b", "fused")): ("a: fused >= 0.9 x fused of b", 0.75, False),
+        Goal(("a", "fused"), 0.5): ("a: fused >= 0.5 of the peak", 0.5, True),
+        Goal(("b", "fused"), 5.0, ("b", "eager")): ("b: fused >= 5 x eager", None, None),
+        Goal(("c", "fused"), 0.5, stretch=True): ("c: fused >= 0.5 of the peak (stretch)", None, None),
+    }
+    assert [(g["goal"], g["found"], g["reached"]) for g in judge(goals, rows)] == list(goals.values())
+
+
+def test_every_goal_and_every_row_of_the_table_is_about_something_that_is_measured():
+    for bench in BENCHES.values():
+        module = import_module(bench.module)
+        names = {(w.name, i) for w in module.WORKLOADS for i in bench.implementations}
+        assert {place for goal in module.GOALS for place in (goal.of, goal.over) if place} <= names
+        assert {(s.workload, i) for s in module.SHOWN for i in (bench.ours, *s.peers)} <= names
+
+
+def test_only_selects_workloads_and_implementations():
+    implementations = BENCHES["rntn"].implementations
+    chosen = select(rntn.WORKLOADS, implementations, "k100/")
+    assert {w.name for w, _ in chosen} == {"ptb-h100-k100", "ptb-h150-k100"}
+    assert all(names == list(implementations) for _, names in chosen)
+    chosen = select(rntn.WORKLOADS, implementations, "/jax")
+    assert [names for _, names in chosen] == [["jax", "jax-rows"]] * len(rntn.WORKLOADS)
+
+
+@needs_compiler
+def test_a_small_bench_from_end_to_end(tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "without"  # processes started from here find no JAX
+    folder.mkdir()
+    (folder / "jax.py").write_text("raise ModuleNotFoundError('No module named jax', name='jax')\n")
+    monkeypatch.setenv("PYTHONPATH", f"{folder}{os.pathsep}{os.environ['PYTHONPATH']}")
+    monkeypatch.setenv("REPRISE_BUILD", str(build.library("rntn").parent))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(rntn, "WORKLOADS", (SENTENCES,))
+    some = {name: BENCHES["rntn"].implementations[name] for name in ("fused", "eager", "jax")}
+    monkeypatch.setitem(BENCHES, "rntn", replace(BENCHES["rntn"], implementations=some))
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+    assert cli.main(["bench", "rntn", "--budget", "0.3", "--json", "out/bench.json"]) == 0
+    assert cores is None or os.sched_getaffinity(0) == cores
+    result = json.loads((tmp_path / "out/bench.json").read_text(), parse_constant=pytest.fail)
+    committed = json.loads((ROOT / "results/bench/rntn.json").read_text())
+    assert result.keys() == committed.keys()
+    assert result["bench"] == "rntn"
+    assert "random" in result["workloads"][0]["text"]
+    rows = {r["implementation"]: r for r in result["rows"]}
+    assert list(rows) == ["fused", "eager", "jax"]
+    assert all(r.keys() == committed["rows"][0].keys() for r in rows.values())
+    for name, other in (("fused", "eager"), ("eager", "fused")):
+        one = rows[name]
+        assert one["note"] is None
+        assert one["low"] <= one["median"] <= one["high"]
+        assert one["reps"] >= 3
+        assert one["ratio_to"] == {other: pytest.approx(one["median"] / rows[other]["median"])}
+        expected = one["median"] * SENTENCES.flops_a_token / result["peak_gflops"] / 1e9
+        assert one["share_of_peak"] == pytest.approx(expected)
+        assert 0 < expected < 1
+    assert rows["jax"]["note"] == "not installed: jax"
+    assert (rows["jax"]["median"], rows["jax"]["reps"], rows["jax"]["ratio_to"]) == (None, 0, {})
+    shown = capsys.readouterr().out
+    assert "not installed: jax" in shown
+    assert shown.count("goal ") == len(rntn.GOALS)
+
+
+def test_an_implementation_with_another_update_is_not_timed(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    def skewed(task):
+        right = rntn.expected(task)
+        return right | {"update_norms": {k: 1.1 * v for k, v in right["update_norms"].items()}}
+
+    bench = SimpleNamespace(make_task=lambda w, folder: rntn.make_task(w, folder, BLOCK), expected=skewed, GOALS=())
+    result = run_bench("rntn", bench, [(SENTENCES, ["eager"])], 0.1, lambda line: None)
+    (only,) = result["rows"]
+    assert only["note"].startswith("wrong: the update of ")
+    assert only["median"] is None
+    monkeypatch.setattr(harness, "run_bench", lambda *_: result)
+    assert cli.main(["bench", "rntn"]) == 1
+
+
+class FakeWorker:
+    """A process without one. "late" is never ready, "frail" fails at its second repetition."""
+
+    log: ClassVar[list[str]] = []
+
+    def __init__(self, bench, name, folder):
+        self.name, self.runs = name, 0
+
+    def ready(self, limit):
+        if self.name == "late":
+            raise WorkerFailed("late")
+        return EXPECTED | {"block": 20, "seconds_a_piece": 0.001}
+
+    def run(self, count, limit):
+        self.runs += 1
+        if self.name == "frail" and self.runs == 2:
+            raise WorkerFailed("diverged")
+        self.log.append(f"{self.name} {count}")
+        return Repetition(count * 20, 0.02 * count / 20, 0.0)
+
+    def close(self):
+        self.log.append(f"{self.name} closed")
+
+
+def test_what_fails_is_closed_before_the_others_go_on(monkeypatch):
+    monkeypatch.setattr(harness, "Worker", FakeWorker)
+    log = FakeWorker.log
+    log.clear()
+    found = compare("toy", Path(), EXPECTED, ["late", "frail", "sound"], 4.2, lambda line: None, {})
+    assert (found["late"], found["frail"]) == ("late", "diverged")
+    assert [one.rate for one in found["sound"]] == [pytest.approx(20_000)] * 7
+    assert log[0] == "late closed"
+    # 4.2 s are 7 rounds of 2, so 0.3 s each: 300 subsequences.
+    assert log[1:6] == ["frail 300", "sound 300", "sound 300", "frail closed", "sound 300"]
+
+
+def test_a_process_that_fails_or_takes_too_long_says_so_in_a_line(tmp_path):
+    rntn.make_task(SENTENCES, tmp_path, BLOCK)
+    late, broken = Worker("rntn", "eager", tmp_path), Worker("rntn", "no such", tmp_path)
+    try:
+        with pytest.raises(WorkerFailed, match=r"^checking and compiling takes more than 0 s$"):
+            late.ready(0.0)
+        with pytest.raises(WorkerFailed, match=r"^KeyError: 'no such'$"):
+            broken.ready(60.0)
+    finally:
+        late.close()
+        broken.close()
+    assert late.process.returncode is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["rnt"], "did you mean 'rntn'?"),
+        ([], "no benchmark ''"),
+        *(([old], f"it is called {new}") for old, new in RENAMED.items()),
+        (["rntn", "--budget", "0"], "--budget 0"),
+        (["rntn", "--only", "k7"], "--only k7"),
+        (["--table"], "results/bench/rntn.json is missing; run"),
+    ],
+)
+def test_bad_input_is_refused_in_a_line(arguments, reason, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["bench", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("reprise: error: ")
+    assert reason in said
+    assert said.count("\n") == 1
+
+
+def test_the_document_on_engines_shows_the_committed_results():
+    assert committed_table(ROOT / "results/bench") in (ROOT / "docs/engines.md").read_text(encoding="utf-8")

@@ -1,0 +1,271 @@
+"""What benchmarks compare: texts, tasks as files, and that implementations make the readable model's update."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+import torch
+from compiler_helpers import needs_compiler
+
+from reprise.bench import BENCHES, gated, gso, loglinear, rntn, tasks, worker
+from reprise.bench.harness import disagreement, log_perplexity_error
+from reprise.data.corpus import Corpus, Split
+from reprise.engines import build
+
+TINY = {
+    "rntn": {
+        "s-rnn": rntn.Workload("s-rnn", "none", 50, 8),
+        "r-rntn": rntn.Workload("r-rntn", "none", 50, 8, matrices=5),
+        "sentences": rntn.Workload("sentences", "none", 50, 8, matrices=5, sentences=True),
+        "rntn": rntn.Workload("rntn", "none", 50, 8, matrices=50),
+        "m-rnn": rntn.Workload("m-rnn", "none", 50, 8, factors=6),
+    },
+    "gated": {
+        "gru": gated.Workload("gru", "gru", hidden=6, vocabulary=50, embedding=7),
+        "r-gru": gated.Workload("r-gru", "gru", hidden=6, matrices=4, vocabulary=50, embedding=7),
+        "lstm": gated.Workload("lstm", "lstm", hidden=6, vocabulary=50, embedding=7),
+        "r-lstm": gated.Workload("r-lstm", "lstm", hidden=6, matrices=4, vocabulary=50, embedding=7),
+    },
+    "gso": {
+        "full": gso.Workload("full", "gso", 7, second_order=5, first_order=True, length=9, indexing=True),
+        "none": gso.Workload("none", "gso", 6, second_order=8),
+        "first-order": gso.Workload("first-order", "first-order", 6),
+        "mi-rnn": gso.Workload("mi-rnn", "mi-rnn", 6),
+        "bigrams": gso.Workload("bigrams", "gso", 24, second_order=30, tokens="bigrams", length=12),
+    },
+    "loglinear": {
+        "ll": loglinear.Workload("ll", batch=5, top=20, vocabulary=120, tags=9, size=12),
+        "rnn": loglinear.Workload("rnn", batch=4, top=0, vocabulary=60, tags=9, size=12),
+    },
+}
+PIECES = {"rntn": 2 * rntn.BLOCK, "gated": 3, "gso": 2, "loglinear": 3}
+# What a peer is not made for.
+REFUSED = {
+    ("gated", "library"): {"gru", "r-gru", "r-lstm"},
+    ("gso", "library"): {"full", "none", "mi-rnn", "bigrams"},
+    ("gso", "eager-indexing"): {"none", "first-order", "mi-rnn", "bigrams"},
+    ("loglinear", "sparse"): {"rnn"},
+    ("loglinear", "dense"): {"rnn"},
+    ("loglinear", "softmax"): {"ll"},
+}
+JAX = [(bench, name) for bench in BENCHES for name in BENCHES[bench].implementations if name.startswith("jax")]
+EACH = [
+    (bench, name, workload)
+    for bench in BENCHES
+    for name in BENCHES[bench].implementations
+    for workload in TINY[bench]
+    if (bench, name) not in JAX
+]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Without prepared corpora, with the engines that are compiled already."""
+    for name in ("rntn", "gso", "loglinear"):
+        monkeypatch.setenv("REPRISE_BUILD", str(build.library(name).parent))
+    monkeypatch.chdir(tmp_path)
+    # Compiled programs stand here as what they are compiled from.
+    monkeypatch.setattr(torch, "compile", lambda function, **_: function)
+    monkeypatch.setattr(worker, "WARM_SECONDS", 0.0)
+    return tmp_path
+
+
+def made(bench, workload, folder):
+    return import_module(BENCHES[bench].module).make_task(workload, folder, PIECES[bench])
+
+
+@needs_compiler
+@pytest.mark.parametrize(("bench", "name", "workload"), EACH)
+def test_implementations_make_the_same_update(bench, name, workload, folder):
+    task, facts = made(bench, TINY[bench][workload], folder)
+    assert facts["text"].startswith("random ")
+    if workload in REFUSED.get((bench, name), ()):
+        with pytest.raises(NotImplementedError):
+            worker.prepared(bench, name, folder)
+        return
+    expected = import_module(BENCHES[bench].module).expected(task)
+    stream, facts = worker.prepared(bench, name, folder)
+    assert disagreement(expected, facts) is None
+    assert all(norm > 0 for norm in facts["update_norms"].values())
+    done = stream.timed(stream.implementation.block)
+    assert done["tokens"] > 0
+
+
+TRAIN_IN_JAX = """
+import json, sys
+from pathlib import Path
+from reprise.bench import worker
+worker.WARM_SECONDS = 0.0
+for place in map(Path, sys.argv[1:]):
+    bench, name, _ = place.name.split("_")
+    _, facts = worker.prepared(bench, name, place)
+    (place / "facts.json").write_text(json.dumps(facts))
+assert "torch" not in sys.modules
+"""
+
+
+def test_jax_makes_the_same_update_without_torch(folder):
+    if find_spec("jax") is None:
+        pytest.skip("JAX is not installed (pip install 'reprise[bench]')")
+    expected = {}
+    for bench, name in JAX:
+        for key, workload in TINY[bench].items():
+            if bench == "gso":
+                workload = replace(workload, length=9)
+            place = folder / f"{bench}_{name}_{key}"
+            place.mkdir()
+            expected[place] = import_module(BENCHES[bench].module).expected(made(bench, workload, place)[0])
+    # One process for all, and not this one: JAX's threads would disturb tests that fork.
+    environment = os.environ | worker.ENVIRONMENT
+    subprocess.run([sys.executable, "-c", TRAIN_IN_JAX, *map(str, expected)], env=environment, check=True)
+    for place, wanted in expected.items():
+        assert disagreement(wanted, json.loads((place / "facts.json").read_text())) is None
+
+
+def test_the_families_import_no_torch():
+    code = "import sys; from importlib import import_module\nfor m in sys.argv[1:]: import_module(m)\n"
+    code += "assert 'torch' not in sys.modules"
+    modules = ["reprise.bench.worker", *(entry.module for entry in BENCHES.values())]
+    subprocess.run([sys.executable, "-c", code, *modules], check=True)
+
+
+@pytest.mark.parametrize("bench", BENCHES)
+def test_a_task_is_read_as_it_was_written(bench, folder):
+    task, _ = made(bench, next(iter(TINY[bench].values())), folder)
+    again = tasks.read(folder, import_module(BENCHES[bench].module))
+    assert (again.workload, len(again), again.block) == (task.workload, PIECES[bench], task.block)
+    for name, value in vars(task).items():
+        if isinstance(value, np.ndarray):
+            assert np.array_equal(getattr(again, name), value), name
+    assert all(np.array_equal(again.weights[name], value) for name, value in task.weights.items())
+    assert again.tokens(0, len(again)) > again.tokens(1, len(again)) > 0
+
+
+def test_a_wrong_gradient_is_found(folder):
+    task, _ = made("gso", TINY["gso"]["none"], folder)
+    expected = gso.expected(task)
+    # twice the gradient of one matrix gives nearly twice its update, though Adam divides by the gradient's size
+    engine = gso.Engine(task, "reference")
+    train = engine.kernel.train
+
+    def doubled(batch, reduction):
+        loss = train(batch, reduction)
+        engine.model.A.grad *= 2
+        return loss
+
+    engine.kernel.train = doubled
+    found = tasks.checked(task, engine)
+    assert found["update_norms"]["A"] == pytest.approx(2 * expected["update_norms"]["A"], rel=0.05)
+    assert "update of A" in disagreement(expected, found)
+
+
+@needs_compiler
+def test_a_timed_engine_that_is_off_in_its_log_perplexity_is_refused(folder, monkeypatch):
+    task, _ = made("loglinear", TINY["loglinear"]["ll"], folder)
+    expected = loglinear.expected(task)
+    stream, facts = worker.prepared("loglinear", "fused", folder)
+    assert log_perplexity_error(expected, facts) < 1e-6
+    kernel = type(stream.implementation.kernel)
+    original = kernel.evaluate
+    monkeypatch.setattr(kernel, "evaluate", lambda self, x, y: original(self, x, y) + 0.01)
+    wrong = worker.prepared("loglinear", "fused", folder)[1]
+    assert disagreement(expected, wrong).startswith("the log-perplexity is off by 0.002 nats")
+
+
+def test_flops_are_those_of_the_dense_products():
+    assert rntn.WORKLOADS[0].flops_a_token == 6 * (100 * 10_000 + 100 * 100)
+    assert TINY["rntn"]["m-rnn"].flops_a_token == 6 * (8 * 50 + 2 * 8 * 6)
+    assert gated.WORKLOADS[-1].flops_a_token == 6 * (4 * 650 * 1300 + 650 * 10_000)
+    assert gso.WORKLOADS[0].flops_a_token == 6 * (3 * 394**2 + 394 * 27)
+    assert TINY["gso"]["mi-rnn"].flops_a_token == 6 * (36 + 6 * 27)
+    lstm = 8 * 2 * 4 * 256 * (256 + 256)
+    assert loglinear.WORKLOADS[0].flops_a_token == 6 * (lstm + 256 * 2573)
+    assert loglinear.WORKLOADS[2].flops_a_token == 6 * (lstm + 256 * 42_598)
+
+
+def words(count, sentences):
+    random = np.random.default_rng(0)
+    offsets = np.concatenate([[0], np.cumsum(random.integers(1, 50, sentences))])
+    tokens = random.integers(1, count, offsets[-1], dtype=np.int32)
+    tokens[offsets[1:] - 1] = 0
+    vocabulary = ["</s>", *(f"w{i}" for i in range(1, count))]
+    return Corpus("toy", {"train": Split(tokens, offsets)}, vocabulary, np.ones(count, np.int64))
+
+
+def test_a_prepared_corpus_of_the_right_size_is_read_and_named(tmp_path):
+    words(30, 40).save(tmp_path / "none-a-few-words.npz")
+    fitting = words(48, 40)
+    fitting.save(tmp_path / "none-right.npz")
+    tokens = fitting.splits["train"].tokens
+    data, origin = rntn.text_for(TINY["rntn"]["r-rntn"], rntn.BLOCK, tmp_path)
+    assert "none-right.npz" in origin
+    assert np.array_equal(data.targets, tokens[1 : 1 + rntn.BLOCK * rntn.LENGTH])
+    assert set(np.diff(data.offsets)) == {rntn.LENGTH}
+    data, _ = rntn.text_for(TINY["rntn"]["sentences"], rntn.BLOCK, tmp_path)
+    assert np.array_equal(data.targets, tokens[: data.tokens])
+    assert data.reset.sum() > 1
+    data, _ = rntn.text_for(TINY["rntn"]["r-rntn"], 2000, tmp_path)
+    assert 0 < len(data) < 2000, "a corpus that is too short gives whole blocks"
+    assert len(data) % rntn.BLOCK == 0
+
+
+def test_without_a_corpus_random_words_have_the_lengths_of_real_sentences(tmp_path):
+    data, origin = rntn.text_for(TINY["rntn"]["sentences"], 4000, tmp_path)
+    assert "random" in origin
+    assert len(data) == 4000
+    assert data.tokens / len(data) == pytest.approx(14.0, abs=0.5)  # that of the Penn Treebank
+    assert np.bincount(data.targets)[0] < np.bincount(data.targets).max() * 2
+    data, _ = rntn.text_for(TINY["rntn"]["r-rntn"], 100, tmp_path)
+    assert data.tokens == 100 * rntn.LENGTH
+
+
+def test_a_stream_goes_on_in_the_next_window_with_its_last_target(folder):
+    task, _ = made("gated", TINY["gated"]["r-gru"], folder)
+    assert np.array_equal(task.x[1:, 0], task.y[:-1, -1])
+
+
+def test_random_lines_are_like_the_real_ones(tmp_path):
+    corpus, _ = gso.lines_for(TINY["gso"]["none"], 60, tmp_path)
+    lengths = np.diff(corpus.splits["lines"].offsets)
+    assert np.mean(lengths) == pytest.approx(114.7, rel=0.03)
+    assert np.median(lengths) == pytest.approx(109, rel=0.03)
+    batches = lengths[: 60 * gso.BATCH].reshape(60, gso.BATCH) - 1
+    assert batches.sum() / (batches.max(1) * gso.BATCH).sum() == pytest.approx(0.412, abs=0.03)
+    part = corpus.extra["part"][0]
+    assert [(part == number).sum() for number in range(3)] == [60 * gso.BATCH, 60 * gso.BATCH // 9, 1]
+
+
+def test_lines_of_the_prepared_corpus_are_read_and_named(tmp_path):
+    whole, _ = gso.lines_for(TINY["gso"]["none"], 1, tmp_path)
+    for name, symbols in (("wsj-characters-b.npz", 27), ("wsj-characters-a.npz", 26)):
+        vocabulary, counts = [f"s{i}" for i in range(symbols)], np.zeros(symbols, np.int64)
+        whole.splits["lines"].tokens[:] %= 26
+        Corpus("wsj-characters", whole.splits, vocabulary, counts).save(tmp_path / name)
+    found, origin = gso.lines_for(TINY["gso"]["none"], 2, tmp_path)
+    assert "wsj-characters-b.npz" in origin
+    splits = [corpus.splits["lines"] for corpus in (found, whole)]
+    texts = [{tuple(s.tokens[a:b]) for a, b in zip(s.offsets[:-1], s.offsets[1:], strict=True)} for s in splits]
+    assert texts[0] == texts[1]
+    cut, _ = gso.lines_for(TINY["gso"]["full"], 1, tmp_path)
+    assert set(np.diff(cut.splits["lines"].offsets)) == {10}
+
+
+def test_a_prepared_treebank_of_the_right_size_is_read_and_named(tmp_path):
+    tokens = np.arange(120, dtype=np.int32)
+    indptr, counts = np.arange(121), np.arange(121, 1, -1)
+    extra = {"corpus_counts": counts, "tag_indptr": indptr, "tag_indices": (np.arange(120) % 9).astype(np.int32)}
+    splits, tags = {"train": Split(tokens, np.array([0, 120]))}, {"tags": [f"t{i}" for i in range(9)]}
+    Corpus("c", splits, [f"w{i}" for i in range(120)], counts, tags, extra=extra).save(tmp_path / "ud-french-gsd-x.npz")
+    task, facts = loglinear.make_task(TINY["loglinear"]["ll"], tmp_path, 3, tmp_path)
+    assert facts["text"].endswith("ud-french-gsd-x.npz")
+    assert np.array_equal(task.x[:, -1] + 1, task.y)
+    assert np.array_equal(task.counts, counts)
+    assert facts["parameters"] == 30 * 12 + 2 * 4 * 12 * 25 + 30 * 13

@@ -1,0 +1,186 @@
+"""Compiling the C++ engines, and which engine a model gets."""
+
+from __future__ import annotations
+
+import copy
+import errno
+import mmap
+import os
+import pkgutil
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from typing import get_args
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+import torch
+from compiler_helpers import (
+    COMPILERS,
+    chosen_without_compiler,
+    needs_compiler,
+    use_compiler,
+    use_compiler_without_native,
+)
+from loglinear_helpers import model as loglinear_model
+
+from reprise import engines
+from reprise.config.schema import Engine
+from reprise.config.sections import PRECISIONS
+from reprise.engines import books, build, gated, gso, loglinear, palindromes, rntn
+from reprise.engines.lecture import window
+from reprise.engines.rntn import native as rntn_native
+from reprise.engines.rntn.subsequences import Subsequences
+from reprise.errors import UserError
+from reprise.models.deep_lstm import StackedLSTM
+from reprise.models.elman import Elman
+from reprise.models.gated import GRU
+from reprise.models.gso import GSO
+from reprise.models.rntn import RNTN, initialise
+from reprise.models.window import WindowModel
+from reprise.training.protocol import dtype_of
+
+# The family's module, a model of it, its fast engine, and whether that is in C++.
+FAMILIES = {
+    "rntn": (rntn, lambda: RNTN(20, 4), "fused", True),
+    "gated": (gated, lambda: GRU(20, 3, 4), "grouped", False),
+    "gso": (gso, lambda: GSO(20, 4, 3, True, True, "tanh"), "fused", True),
+    "palindromes": (palindromes, lambda: Elman(1, 4, 10), "fused", True),
+    "books": (books, lambda: StackedLSTM(20, 4, 2, "tanh", 1.0), "layerwise", False),
+    "loglinear": (loglinear, loglinear_model, "fused", True),
+    "window": (window, lambda: WindowModel(20, 3, 4, 2, True), "hand", False),
+}
+EACH = pytest.mark.parametrize("name", FAMILIES)
+IN_CPP = pytest.mark.parametrize("name", [name for name, (*_, compiled) in FAMILIES.items() if compiled])
+
+
+def family_of(name):
+    family, build_model, fast, compiled = FAMILIES[name]
+    model = build_model()
+    if name != "loglinear":
+        zeros = torch.zeros(sum(p.numel() for p in model.parameters()))
+        torch.nn.utils.vector_to_parameters(zeros, model.parameters())
+    return family.choose, model, fast, compiled
+
+
+@EACH
+def test_engines_are_chosen_by_name(name):
+    choose, model, fast, compiled = family_of(name)
+    assert choose("reference", model).name == "reference"
+    if not compiled or COMPILERS:
+        assert choose("auto", model).name == choose(fast, model).name == fast
+    with pytest.raises(UserError, match="engine: quick is none of auto, .*; name one of these with --engine"):
+        choose("quick", model)
+
+
+@IN_CPP
+def test_in_other_precisions_the_readable_model_trains(name):
+    choose, model, fast, _ = family_of(name)
+    double = model.double()
+    assert choose("auto", double).name == "reference"
+    with pytest.raises(UserError, match="float32 only; choose engine: reference"):
+        choose(fast, double)
+    with pytest.raises(TypeError, match="float32 only"):
+        FAMILIES[name][0].ENGINES[fast](double)
+
+
+@IN_CPP
+def test_without_a_compiler_the_readable_model_trains(name, fresh_build, monkeypatch, capsys):
+    choose, model, _, _ = family_of(name)
+    assert chosen_without_compiler(lambda given: choose(given, model), monkeypatch, capsys).name == "reference"
+
+
+@EACH
+def test_a_class_that_inherits_is_trained_by_autograd_alone(name):
+    """It may have equations of its own, which the fast engines, written for its parent, would pass over."""
+    choose, model, fast, compiled = family_of(name)
+    model.__class__ = type("Other", (type(model),), {})
+    assert choose("reference", model).name == choose("auto", model).name == "reference"
+    with pytest.raises(UserError, match=rf"engine: {fast} knows .*, not Other; choose engine: reference"):
+        choose(fast, model)
+    if compiled:
+        with pytest.raises(TypeError, match="does not know Other"):
+            FAMILIES[name][0].ENGINES[fast](model)
+
+
+@needs_compiler
+def test_a_compiler_without_native_makes_a_correct_library_for_the_plainest_cpu(fresh_build, monkeypatch):
+    use_compiler_without_native(fresh_build, monkeypatch)
+    model = RNTN(2051, 100, 40)
+    initialise(model, 0.05, torch.Generator().manual_seed(0))
+    words = np.random.default_rng(0).integers(0, 2051, (2, 40), dtype=np.int32)
+    data = Subsequences(*words, np.array([0, 20, 40]), np.array([True, False]))
+    plain, reference = rntn.choose("auto", model), rntn.choose("reference", copy.deepcopy(model).double())
+    assert plain.name == "fused"
+    assert len(list((fresh_build / "built").iterdir())) == 1
+    for engine in (plain, reference):
+        engine.train(data, learning_rate=0.3, reduction="sum", dropout=0.5, key=7)
+    start, ours = model.state_dict(), plain.export()
+    for name, exact in reference.export().items():
+        assert (ours[name] - exact).norm() < 1e-5 * (exact - start[name]).norm(), name
+
+
+def test_a_source_that_does_not_compile_is_reported(fresh_build, monkeypatch):
+    use_compiler('echo "x.cpp:1: error: no" >&2\nexit 1', fresh_build, monkeypatch)
+    with pytest.raises(build.NoCompiler, match="error: no"):
+        build.library("rntn")
+    assert list((fresh_build / "built").iterdir()) == []
+
+
+@needs_compiler
+def test_a_library_that_cannot_be_loaded_is_none(fresh_build, capsys):
+    model = RNTN(20, 4)
+    build.library("rntn").write_bytes(b"")
+    with pytest.raises(UserError, match=r"engine: fused: .*rntn-\w+.so.*; remove .*REPRISE_BUILD; install a C"):
+        rntn.choose("fused", model)
+    assert rntn.choose("auto", model).name == "reference"
+    assert "readable model" in capsys.readouterr().err
+
+
+def test_a_compiler_that_is_killed_leaves_no_slow_library(fresh_build, monkeypatch):
+    """It would be taken for the fast one from then on."""
+    script = (
+        'case "$*" in *-march=native*) kill -9 $$;; *--version*) ;; *) for last; do :; done; echo made > "$last";; esac'
+    )
+    use_compiler(script, fresh_build, monkeypatch)
+    with pytest.raises(build.NoCompiler, match="status -9"):
+        build.library("rntn")
+    assert list((fresh_build / "built").iterdir()) == []
+
+
+@needs_compiler
+def test_a_system_without_huge_pages_trains(fresh_build, monkeypatch):
+    class Small(mmap.mmap):
+        def madvise(self, *_):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    monkeypatch.setattr(rntn_native.mmap, "mmap", Small)
+    assert rntn.choose("auto", RNTN(20, 4)).name == "fused"
+
+
+@pytest.mark.parametrize("locks", [True, False])
+def test_processes_that_begin_together_compile_once(fresh_build, monkeypatch, locks):
+    """Where files cannot be locked each of them compiles, and all find a whole library."""
+    log = fresh_build / "log"
+    script = f'[ "$1" = --version ] && exit\necho "$*" >> {log}\nsleep 0.3\nfor last; do :; done\necho made > "$last"'
+    use_compiler(script, fresh_build, monkeypatch)
+    if not locks:
+        monkeypatch.setattr(build.fcntl, "flock", Mock(side_effect=OSError("no locks here")))
+    with ThreadPoolExecutor(3) as pool:
+        paths = list(pool.map(lambda _: build.library.__wrapped__("rntn"), range(3)))
+    assert {path.read_text() for path in paths} == {"made\n"}
+    assert os.listdir(fresh_build / "built") == [paths[0].name]
+    assert len(log.read_text().splitlines()) == (1 if locks else 3)
+
+
+def test_the_configuration_knows_the_engines_that_there_are():
+    modules = [import_module(m.name) for m in pkgutil.walk_packages(engines.__path__, "reprise.engines.")]
+    there = {name for module in modules for name in getattr(module, "ENGINES", ())}
+    assert set(get_args(Engine)) == {"auto", "stacked", *there}
+
+
+def test_the_configuration_knows_the_precisions_that_engines_compute_in():
+    for precision in PRECISIONS:
+        dtype_of({"precision": precision})
+    with pytest.raises(UserError, match="'tf32' is not known; write one of float32, float64"):
+        dtype_of({"precision": "tf32"})

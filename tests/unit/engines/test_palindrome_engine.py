@@ -1,0 +1,176 @@
+"""The fused engine of the networks with a loss on the last state, against the readable models in float64."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import numpy as np
+import pytest
+import torch
+from compiler_helpers import needs_compiler, use_compiler_without_native
+from torch import nn
+
+from reprise.engines.palindromes.native import FusedEngine
+from reprise.engines.palindromes.reference import ReferenceEngine
+from reprise.models.elman import Elman
+from reprise.models.lstm import LSTM
+
+MODELS = [Elman, LSTM]
+# (d, n, k, T, B): sizes on both sides of whole vectors (4, 8, 16), tiles (16, 32, 64) and blocks of rows (6, 12).
+SIZES = [
+    (10, 128, 10, 20, 64),
+    (10, 128, 10, 2, 1),
+    (3, 1, 2, 3, 1),
+    (7, 17, 5, 50, 64),
+    (2, 33, 11, 3, 13),
+    (13, 65, 3, 50, 1),
+    (10, 100, 10, 3, 64),
+    (5, 64, 2, 1, 7),
+    *zip(*(np.random.default_rng(5).integers(2, high, 8).tolist() for high in (20, 150, 20, 30, 70)), strict=True),
+]
+
+
+def drawn(build_model, d, n, k, seed=0, recurrent=1.0, other=1.0) -> nn.Module:
+    """Normal weights: `recurrent` / sqrt(n) into the state, `other` elsewhere."""
+    model = build_model(d, n, k)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            std = recurrent / n**0.5 if name in ("W_h", "W_hh") else other
+            p.copy_(std * torch.randn(p.shape, generator=generator))
+    return model
+
+
+def batch(d, k, T, B, seed=0) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(0, d, (T, B), generator=generator), torch.randint(0, k, (B,), generator=generator)
+
+
+def computed(engine, model, x, y) -> tuple[float, int, dict[str, torch.Tensor]]:
+    loss, correct = engine(model).loss_and_gradients(x, y)
+    return loss, correct, {name: p.grad for name, p in model.named_parameters()}
+
+
+def worst_error(model, x, y) -> float:
+    """The largest error of loss and gradients, each relative to the largest element of its gradient in float64."""
+    loss, correct, gradients = computed(FusedEngine, model, x, y)
+    true_loss, true_correct, true = computed(ReferenceEngine, copy.deepcopy(model).double(), x, y)
+    assert correct == true_correct
+    errors = [(gradients[name] - g).abs().max() / g.abs().max().clamp(min=1e-30) for name, g in true.items()]
+    return max(abs(loss - true_loss) / true_loss, *(e.item() for e in errors))
+
+
+@needs_compiler
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_loss_and_gradients_are_those_of_the_readable_model_in_float64(model, size):
+    d, n, k, T, B = size
+    assert worst_error(drawn(model, d, n, k), *batch(d, k, T, B)) < 1e-5
+
+
+@needs_compiler
+@pytest.mark.parametrize("model", MODELS)
+def test_saturated_states_and_gates(model):
+    # Large inputs and biases saturate; a large W_h would make the recurrence chaotic, and float32 itself wrong.
+    assert worst_error(drawn(model, 10, 40, 4, recurrent=0.1, other=4.0), *batch(10, 4, 3, 64)) < 1e-5
+
+
+@needs_compiler
+def test_gradients_that_vanish_are_zero_before_they_are_denormal():
+    """Denormal numbers made a training on 300 digits 16 times slower."""
+    model, other = (drawn(Elman, 2, 16, 3) for _ in range(2))
+    for m in (model, other):
+        with torch.no_grad():
+            m.W_hh.copy_(0.5 * torch.eye(16))
+            m.W_hx.zero_()
+            m.b_h.zero_()
+    # The first symbol stands nowhere else: what reaches it is halved 134 times.
+    x, y = torch.tensor([0] + [1] * 134)[:, None], torch.tensor([0])
+    _, _, readable = computed(ReferenceEngine, model, x, y)
+    _, _, fused = computed(FusedEngine, other, x, y)
+    assert 0 < readable["W_hx"][:, 0].abs().max() < torch.finfo(torch.float32).tiny
+    assert not fused["W_hx"][:, 0].any()
+    torch.testing.assert_close(fused["W_hx"][:, 1], readable["W_hx"][:, 1])
+    # Elsewhere in the process they are what they were.
+    assert (torch.full((64,), 1e-39) * 0.5).all()
+
+
+@needs_compiler
+def test_tanh_and_the_logistic_function_to_a_few_roundings():
+    size = torch.logspace(-20, 2.3, 400)
+    z = torch.cat([-size, size, torch.tensor([0.0, -math.inf, math.inf])])
+    x, y = torch.zeros(1, 1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64)
+
+    elman = drawn(Elman, 1, len(z), 2, recurrent=0.0, other=0.0)
+    lstm = drawn(LSTM, 1, len(z), 2, recurrent=0.0, other=0.0)
+    with torch.no_grad():
+        elman.W_hx[:, 0] = z
+        lstm.W_x.view(4, len(z))[:] = torch.stack([*3 * [torch.full_like(z, 30)], z])  # g = i = f = 1: h = tanh(1) o
+    # Two classes of equal probability: dL/dW_out is (p - y) h = -h/2 for the right one.
+    h = -2 * computed(FusedEngine, elman, x, y)[2]["W_oh"][0]
+    o = -2 * computed(FusedEngine, lstm, x, y)[2]["W_out"][0] / math.tanh(1)
+    torch.testing.assert_close(h.double(), torch.tanh(z.double()), rtol=5e-7, atol=0)
+    torch.testing.assert_close(o.double(), torch.sigmoid(z.double()), rtol=5e-7, atol=1e-38)
+    assert o[z < -89].eq(0).all()
+
+
+@needs_compiler
+@pytest.mark.parametrize("model", MODELS)
+def test_the_same_inputs_give_the_same_bits_whatever_was_computed_before(model):
+    fresh, used = (drawn(model, 10, 37, 10) for _ in range(2))
+    x, y = batch(10, 10, 9, 17)
+    expected = computed(FusedEngine, fresh, x, y)
+    engine = FusedEngine(used)
+    for T, B in ((3, 5), (20, 64), (9, 17), (9, 17)):
+        last = engine.loss_and_gradients(*(batch(10, 10, T, B)))
+    assert last == expected[:2]
+    assert all(torch.equal(p.grad, expected[2][name]) for name, p in used.named_parameters())
+
+
+@needs_compiler
+@pytest.mark.parametrize("scale", [2.0**k for k in range(0, 12, 3)])
+def test_overflowing_gradients_are_infinite_or_nan_where_autograds_are(scale):
+    # h stays 0 and every step back multiplies dh by 20 * scale: infinities, and no NaN before W_hh meets h = 0.
+    model = drawn(Elman, 10, 20, 10, recurrent=0.0, other=0.0)
+    with torch.no_grad():
+        model.W_hh.fill_(scale)
+        model.W_oh[0] = -1.0
+    x, _ = batch(6, 10, 14, 64)
+    y = torch.zeros(64, dtype=torch.int64)
+    loss, _, gradients = computed(FusedEngine, copy.deepcopy(model), x, y)
+    true_loss, _, true = computed(ReferenceEngine, model, x, y)
+    assert loss == pytest.approx(true_loss)
+    for name, g in true.items():
+        torch.testing.assert_close(gradients[name], g, rtol=1e-5, atol=0, equal_nan=True)
+    assert gradients["b_h"].isinf().all() == (scale >= 64)
+
+
+@needs_compiler
+def test_an_exploding_lstm_is_not_finite_where_autograds_is_not():
+    model = drawn(LSTM, 10, 48, 10, recurrent=0.0, other=0.0)
+    with torch.no_grad():
+        model.W_h[:48] = 1e20 * torch.eye(48)  # from h to the gate g, and c = h = 0 throughout
+        model.W_out[0] = -1.0
+    x, y = batch(10, 10, 9, 7)
+    gradients = computed(FusedEngine, copy.deepcopy(model), x, y)[2]
+    true = computed(ReferenceEngine, model, x, y)[2]
+    assert not any(true[name].isfinite().all() for name in ("W_x", "W_h", "b"))
+    assert all(torch.equal(gradients[name].isfinite(), true[name].isfinite()) for name in true)
+
+
+@needs_compiler
+def test_symbols_of_another_model_are_refused():
+    engine = FusedEngine(drawn(Elman, 10, 8, 10))
+    for symbol in (10, -1):
+        x, y = batch(10, 10, 4, 3)
+        x[2, 1] = symbol
+        with pytest.raises(ValueError, match="symbols"):
+            engine.loss_and_gradients(x, y)
+
+
+@needs_compiler
+@pytest.mark.parametrize("model", MODELS)
+def test_a_compiler_without_native_makes_a_correct_library_for_the_plainest_cpu(fresh_build, monkeypatch, model):
+    use_compiler_without_native(fresh_build, monkeypatch)
+    assert worst_error(drawn(model, 7, 21, 3), *batch(7, 3, 12, 9)) < 1e-5
