@@ -23,6 +23,7 @@ COMMANDS = {
     "run": "train what is missing, the most valuable first, for so many minutes",
     "collect": "gather the run records into metrics, curves and samples",
     "verify": "judge the papers' claims from the run records",
+    "readings": "say which reading of a paper is nearest to its numbers",
     "render": "draw figures, tables and the report from what was collected",
     "estimate": "say how long what is missing will take on this machine",
     "cache": "check the figures that DVC keeps against their checksums",

@@ -9,13 +9,11 @@ import numpy as np
 
 from reprise.config.claims import Claim, UnitQuestion
 from reprise.evidence.runs import Quantity, Runs
-from reprise.evidence.verdicts import INCONCLUSIVE, NOT, REPRODUCED, Covered, Decision, everything
-from reprise.evidence.wording import number, percent, plural
-from reprise.units import Unit, convert
+from reprise.evidence.verdicts import AGREES, DISAGREES, OPEN, Covered, Decision, Table, everything
+from reprise.units import convert
 
 CLEAR = 2.0
 """A unit fits if the numbers are off by less than half as much (in logarithms) as under the other."""
-_WORDS = {unit: unit.replace("/", " per ") for unit in Unit.__args__}
 
 
 def distance(printed: Mapping[str, float], ours: Mapping[str, float]) -> float:
@@ -28,44 +26,41 @@ def part(asked: UnitQuestion, name: str) -> set[str]:
     return {name, *filter(None, (asked.reference,))}
 
 
-def decide(claim: Claim, runs: Mapping[str, Runs], covered: Covered = everything) -> Decision | None:
+def decide(claim: Claim, table: Table, covered: Covered = everything) -> Decision | None:
     """The decision on a unit: the printed numbers, read in either, against ours in the same.
 
     `covered` says which experiments are looked at; None where it is none.
     """
-    asked, quantity = claim.unit, (claim.metric, claim.split)
-    printed, ours, ours_otherwise = {}, {}, {}
+    asked, quantity, runs = claim.unit, (claim.metric, claim.split), table.runs
     names = [name for name in asked.experiments if covered(part(asked, name))]
     if not names:
         return None
+    printed, ours, otherwise = {}, {}, {}
     for name in names:
         value, found = runs[name].reported(quantity), in_unit(runs[name], quantity, asked.stated)
         if value is not None and found is not None:
             printed[name], ours[name] = value, found
-            ours_otherwise[name] = in_unit(runs[name], quantity, asked.other)
+            otherwise[name] = in_unit(runs[name], quantity, asked.other)
     if not printed:
-        return Decision(INCONCLUSIVE, "There is nothing to compare: no finished experiment has a number in the paper.")
-    stated = distance(printed, ours)
-    other = distance(printed, ours_otherwise)
-    verdict = INCONCLUSIVE
+        return Decision(OPEN, notes=(("nothing", {}),))
+    stated, other = distance(printed, ours), distance(printed, otherwise)
+    verdict = OPEN
     if abs(stated) * CLEAR < abs(other):
-        verdict = REPRODUCED
+        verdict = AGREES
     elif abs(other) * CLEAR < abs(stated):
-        verdict = NOT
-    sentence = f"Over {plural(len(printed), 'model')} ours are {_off(stated)} than the paper's read as "
-    sentence += f"{_WORDS[asked.stated]}, {_off(other)} read as {_WORDS[asked.other]}."
-    lowest = min(printed.values())
-    beaten = []
-    if asked.published and lowest < asked.published.value:
-        beaten.append(f"{number(asked.published.value)} of {asked.published.what} ({asked.published.source})")
+        verdict = DISAGREES
+    lowest, beaten = min(printed.values()), {}
     reference = in_unit(runs[asked.reference], quantity, asked.stated) if asked.reference else None
+    if asked.published and lowest < asked.published.value:
+        beaten[asked.published.what] = asked.published.value
     if reference is not None and lowest < reference:
-        share = percent(1 - lowest / reference)
-        beaten.append(f"by {share} the {number(reference)} of our {runs[asked.reference].title}")
+        beaten[f"our {runs[asked.reference].title}"] = reference
+    notes = [("unit", {"models": len(printed), "stated": asked.stated, "other": asked.other, "off": [stated, other]})]
     if beaten:
-        sentence += f" As {_WORDS[asked.stated]} its {number(lowest)} would beat {' and '.join(beaten)}."
+        notes.append(("beats", {"lowest": lowest, "unit": asked.stated, "beaten": beaten}))
     rows = [
         {
+            "form": "unit",
             "experiment": runs[name].name,
             "label": runs[name].title,
             "estimate": ours[name],
@@ -75,7 +70,7 @@ def decide(claim: Claim, runs: Mapping[str, Runs], covered: Covered = everything
         }
         for name in printed
     ]
-    return Decision(verdict, sentence, f"means in {_WORDS[asked.stated]}", rows)
+    return Decision(verdict, rows, f"means in {asked.stated}", abs(stated) < abs(other), notes=tuple(notes))
 
 
 def in_unit(runs: Runs, quantity: Quantity, unit: str) -> float | None:
@@ -88,7 +83,3 @@ def in_unit(runs: Runs, quantity: Quantity, unit: str) -> float | None:
         characters = r.metrics.get(("predicted_characters", quantity[1]))
         found.append(convert(r.metrics[quantity], r.units[quantity], unit, r.sizes.get(quantity), characters))
     return float(np.mean(found)) if found else None
-
-
-def _off(distance: float) -> str:
-    return f"{percent(abs(math.expm1(distance)))} {'higher' if distance > 0 else 'lower'}"

@@ -6,13 +6,12 @@ import math
 from collections.abc import Sequence
 
 from reprise.config.claims import Margin
-from reprise.evidence.names import name_of
+from reprise.evidence.words.names import name_of
 
 _MARGINS = {
     "superiority": "at least {} lower asked",
     "non-inferiority": "up to {} higher allowed",
     "equivalence": "a difference of less than {} allowed",
-    "ordering": "up to {} higher allowed between neighbours",
 }
 
 
@@ -35,14 +34,10 @@ def percent(share: float) -> str:
 
 def margin_words(kind: str, margin: Margin) -> str:
     """ "up to 2 % higher allowed": what the margin of a claim of this kind allows, or asks."""
+    if margin.measure == "share-of-gain":
+        return f"at least {percent(margin.value)} of the gain asked"
     size = percent(margin.value) if margin.measure == "relative" else number(margin.value)
     return _MARGINS[kind].format(size)
-
-
-def interval(bounds: tuple[float, float] | None, decimals: int | None, level: float) -> str:
-    if bounds is None:
-        return "no interval, since no deviation is known"
-    return f"{percent(level)} interval {number(bounds[0], decimals)} to {number(bounds[1], decimals)}"
 
 
 def listed(words: Sequence[str]) -> str:
@@ -55,7 +50,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def metric_name(quantity: tuple[str, str]) -> str:
-    """ "test perplexity"; see `reprise.evidence.names`."""
+    """ "test perplexity"; see `reprise.evidence.words.names`."""
     return name_of(*quantity)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from reprise.config.schema import Experiment, Scalar
 from reprise.evidence.runs import Runs
-from reprise.evidence.wording import listed, number
+from reprise.evidence.words.forms import listed, number
 from reprise.records.resolved import Resolved
 
 _SECTIONS = ("training", "model", "data")
