@@ -68,7 +68,7 @@ try:
 except OSError as error:
     stop(
         told_of(error)
-        or f"{error.filename}: {error.strerror}; make room or mend the access, then run it again"
+        or f"{error.filename}: {error.strerror}; make room or fix the access, then run it again"
     )
 
 needs_conda = any(
@@ -77,7 +77,7 @@ needs_conda = any(
 )
 if needs_conda and shutil.which("conda") is None:
     stop(
-        "--use-conda: no command 'conda' on this machine; leave the flag away to run with the Python at hand"
+        "--use-conda: no command 'conda' on this machine; omit the flag to run with the Python at hand"
     )
 
 

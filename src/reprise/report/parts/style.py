@@ -101,7 +101,7 @@ def save(figure: Figure, stem: Path) -> list[Path]:
     return paths
 
 
-OTHER_CORPUS = "trained on another corpus at this tier"
+OTHER_CORPUS = "trained on another corpus"
 
 
 def absent(context: Context, figure_id: str, names: Iterable[str]) -> Figure:

@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 
 from reprise.catalogue.displays import display
 from reprise.data.text.character_lines import LONG
-from reprise.report.papers.gso.numbers import CHARACTER, TOKEN, astray, on_equal_folds
+from reprise.report.papers.gso.numbers import CHARACTER, TOKEN, diverged, on_equal_folds
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import plural, significant
@@ -24,7 +24,7 @@ _SECOND = {"color": style.VERMILION, "marker": "s", "linestyle": (0, (4, 1.5)), 
 _KINDS = {"characters": _FIRST, "bigrams": _SECOND}
 _DRAWN = {"markersize": 4, "linewidth": 1.3}
 _BEST = {"color": style.BLACK, "marker": "o", "markersize": 9, "fillstyle": "none", "linestyle": "none", "zorder": 5}
-_ASTRAY = {**style.DIVERGED_END, "color": style.BLACK, "linestyle": "none", "zorder": 6}
+_DIVERGED = {**style.DIVERGED_END, "color": style.BLACK, "linestyle": "none", "zorder": 6}
 _OPTIMUM = 2
 """The paper's best |m|/|h| for both kinds of token (section 4.2)."""
 _LEAST = 30
@@ -73,8 +73,8 @@ def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, A
     left.set_ylabel("test loss")
     handles.append(Line2D([], [], **style.DOTTED, label=f"best in the paper, about {_OPTIMUM}"))
     handles.append(Line2D([], [], **_BEST, label="best of ours"))
-    if points.astray.any():
-        handles.append(Line2D([], [], **_ASTRAY, label="a fold diverged"))
+    if points.diverged.any():
+        handles.append(Line2D([], [], **_DIVERGED, label="a fold diverged"))
     _legend(figure, handles, context, names)
     return figure
 
@@ -132,7 +132,7 @@ def _point(context: Context, name: str) -> dict[str, Any]:
         "tokens": context.setting(name, "data.tokens"),
         "ratio": context.setting(name, "model.second_order_size") / context.setting(name, "model.hidden_size"),
         "n": len(context.by_fold(name, TOKEN)),
-        "astray": bool(astray(context, name)),
+        "diverged": bool(diverged(context, name)),
     }
 
 
@@ -146,7 +146,7 @@ def _line(
         style.estimate(axes, ratio, found, {"color": look["color"], "marker": look["marker"]})
     best = heights.idxmin()
     axes.plot(points.ratio[best], heights[best], **_BEST)
-    axes.plot(points.ratio[points.astray], heights[points.astray], **_ASTRAY)
+    axes.plot(points.ratio[points.diverged], heights[points.diverged], **_DIVERGED)
 
 
 def _ratios(axes: Axes, points: pd.DataFrame) -> None:
