@@ -1,4 +1,4 @@
-"""What goes wrong in a way that the user can fix."""
+"""What goes wrong in a way that the user can mend."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reprlib import Repr
 from typing import Any
 
 EXIT_FAILED = 1
-"""Exit status where the system said no, a full disk for example: fix it and run again."""
+"""Exit status where the system said no, a full disk for example: mend it and run again."""
 
 EXIT_USAGE = 2
 """Exit status after bad input: nothing was changed."""

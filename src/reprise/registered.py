@@ -21,7 +21,7 @@ def load(target: str, where: str) -> Any:
         if not (error.name or "").startswith("reprise."):
             raise
         asked = "" if error.name == module else f", which {source_of(module)} imports"
-        raise UserError(f"{where}: no file {source_of(str(error.name))}{asked}; write it, or fix the name") from None
+        raise UserError(f"{where}: no file {source_of(str(error.name))}{asked}; write it, or mend the name") from None
     if not hasattr(found, name):
         own = [n for n, value in vars(found).items() if getattr(value, "__module__", "") == module and n[0] != "_"]
         raise UserError(f"{where}: no '{name}' in {source_of(module)}; {known(name, own)}")

@@ -50,7 +50,7 @@ def clone(tmp_path):
         (
             "    kind: threshold\n    metric: n\n    split: train\n"
             "    level: {experiments: [rnn-t5], at_least: -.inf}\n",
-            "D1.level.at_least: input should be a finite number, not -inf; fix the value",
+            "D1.level.at_least: input should be a finite number, not -inf; mend the value",
         ),
     ],
 )
@@ -74,9 +74,9 @@ def test_a_statistic_that_decides_nothing_is_refused(clone, statistic, words):
         ),
         ("compare: {lower: a, higher: 3}", "compare.higher: 3 should be a word or a mapping; write it so"),
         ("order: [a, 3]", "order.1: 3 should be a word, a mapping or a list; write it so"),
-        ("order: [a, []]", "order.1: list should have at least 1 item, not 0; fix the value"),
-        ("order: [[], []]", "order.0: list should have at least 1 item, not 0; fix the value (and 1 more)"),
-        ("order: [rnn-t5]", "order: list should have at least 2 items, not 1; fix the value"),
+        ("order: [a, []]", "order.1: list should have at least 1 item, not 0; mend the value"),
+        ("order: [[], []]", "order.0: list should have at least 1 item, not 0; mend the value (and 1 more)"),
+        ("order: [rnn-t5]", "order: list should have at least 2 items, not 1; mend the value"),
     ],
 )
 def test_a_mistake_inside_a_list_is_named_where_it_stands(clone, statistic, says):

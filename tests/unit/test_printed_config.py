@@ -36,7 +36,7 @@ arithmetic:
         ("a - 1", "{a: 1}", 'printed: "0"', "arithmetic.total.printed: nothing is off from 0 by a share of it"),
         ("a", "{a: 1}", 'equals: "a - a"', "arithmetic.total.equals: nothing is off from 0 by a share of it"),
         ("a", "{a: 1}", 'printed: "about 3"', "arithmetic.total.printed: 'about 3' is no number"),
-        ("a", f"{{a: 1{'0' * 400}}}", 'printed: "3"', "formula: int too large to convert to float; fix the formula"),
+        ("a", f"{{a: 1{'0' * 400}}}", 'printed: "3"', "formula: int too large to convert to float; mend the formula"),
         ("a", "{a: .nan}", 'printed: "3"', "arithmetic.total.values.a: input should be a finite number"),
         ("a", "{a: 1}", 'printed: "3"\n    equals: a', "takes one of printed and equals"),
         ("a", "{a: 1}", "equals: a +", "arithmetic.total.equals: 'a +' is not a formula"),

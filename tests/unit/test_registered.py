@@ -22,7 +22,7 @@ from reprise.training.protocol import build_training
 @pytest.mark.parametrize(
     ("target", "says"),
     [
-        ("reprise.models.mgu:MGU", "no file src/reprise/models/mgu.py; write it, or fix the name"),
+        ("reprise.models.mgu:MGU", "no file src/reprise/models/mgu.py; write it, or mend the name"),
         ("reprise.models.gated:GRUs", "no 'GRUs' in src/reprise/models/gated.py; did you mean 'GRU'?"),
         (
             "reprise.models.rntn:RNTN",

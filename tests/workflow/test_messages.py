@@ -68,7 +68,7 @@ MISTAKES = {
     ),
     "bad syntax": (
         (CONFIG, "papers:\n", "papers: [\n"),
-        ("not valid YAML", "fix the line"),
+        ("not valid YAML", "mend the line"),
     ),
 }
 

@@ -68,7 +68,7 @@ try:
 except OSError as error:
     stop(
         told_of(error)
-        or f"{error.filename}: {error.strerror}; make room or fix the access, then run it again"
+        or f"{error.filename}: {error.strerror}; make room or mend the access, then run it again"
     )
 
 needs_conda = any(

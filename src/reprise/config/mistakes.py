@@ -65,7 +65,7 @@ def unknown_key(name: str, names: Iterable[str], value: Any = "") -> str:
         return f"unknown key; did you mean '{close[0]}'?"
     # In {from: paper §2, Table 1} "Table 1" is a key.
     comma = " (a value with a comma needs quotes)" if value is None else ""
-    return f"unknown key; remove it, or fix its spelling{comma}"
+    return f"unknown key; remove it, or mend its spelling{comma}"
 
 
 def _one_line(errors: Sequence[Any], kind: type[BaseModel], content: Any, places: Places | None) -> tuple[str, str]:
@@ -148,8 +148,8 @@ def _remedy(error: Any, kind: type[BaseModel], content: Any) -> str:
             setting = " (for a setting: {value: …, from: …})" if Setting in _types(kind, _keys(error, content)) else ""
             return f"{shortened(error['input'])} should be a mapping{setting}; write it so"
         case "too_short" | "too_long":
-            return f"{error['msg'].lower().replace(' after validation', '')}; fix the value"
-    return f"{error['msg'].lower()}, not {shortened(error['input'])}; fix the value"
+            return f"{error['msg'].lower().replace(' after validation', '')}; mend the value"
+    return f"{error['msg'].lower()}, not {shortened(error['input'])}; mend the value"
 
 
 def _names(kind: type[BaseModel], keys: Sequence[str]) -> set[str]:

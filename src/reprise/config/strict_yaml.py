@@ -47,9 +47,9 @@ def load_yaml(path: Path | str) -> Any:
         return None if root is None else _build(root, path, "", itertools.count(1))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise UserError(f"{path}:{line}: not valid YAML: {error.problem}; fix the line{_likely(error)}") from None
+        raise UserError(f"{path}:{line}: not valid YAML: {error.problem}; mend the line{_likely(error)}") from None
     except yaml.YAMLError as error:
-        raise UserError(f"{path}: not valid YAML: {' '.join(str(error).split())}; fix the file") from None
+        raise UserError(f"{path}: not valid YAML: {' '.join(str(error).split())}; mend the file") from None
     except RecursionError:
         raise UserError(f"{path}: nested too deeply, or within itself (&, *); write it with fewer levels") from None
 
