@@ -1,48 +1,74 @@
-# `make run` and `make test` set up .venv from requirements.lock first; both work again at once the next time.
+# `make run` and `make test` make .venv first; both start at once the next time.
 
 PYTHON ?= python3
 TIER ?= quick
 CORES ?= all
-# Tests wait 40 % of their time, for SLURM, kills and Snakemake: two processes more than there are cores.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min((os.cpu_count() or 1) + 2, 6))')
+# Tests wait part of their time, for kills and Snakemake: one process more than there are cores.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min((os.cpu_count() or 1) + 1, 6))')
 # The environment's programs come first for everything that is started from here.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
+# The installers write no bytecode, which takes longer than all else; Python writes that of the modules it imports.
+export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test lint env lock clean help
+# uv installs in seconds, but reads neither pip's configuration nor its CPU builds of torch: where it fails, and for
+# torch, pip is asked.
+UV = uv==0.13.9
+PIP = .venv/bin/python -m pip install -qq --disable-pip-version-check --no-compile
+QUICK = .venv/bin/python -m uv pip install --quiet --python .venv/bin/python --no-deps
+TORCH ?= $(shell sed -n '/^torch==/p' requirements.lock)
+
+.PHONY: run test test-all lint env dev lock clean help
 
 help: ## what can be made
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /	/'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /	/'
 
-run: env ## the quick tier, to results/quick/report.html (TIER=reduced or paper for the others)
-	snakemake --cores $(CORES) --config tier=$(TIER) -- all
-	@echo "Done: open results/$(TIER)/report.html"
+run: env ## the quick tier and the page of all results, results/report.html (TIER=reduced or paper trains those)
+	@python workflow/scripts/progress.py logs/$(TIER).log snakemake --cores $(CORES) --config tier=$(TIER) -- all
+	@echo "Done: open results/report.html"
 
-test: env ## all tests, in WORKERS processes
+test: dev ## the tests of before a commit, in WORKERS processes
 	python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-lint: env ## ruff, snakefmt and Snakemake's own linter
+test-all: dev ## all tests; those that need SLURM, a browser or real data are skipped where there is none
+	python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder -m ""
+
+lint: dev ## ruff, snakefmt and Snakemake's own linter
 	ruff check .
 	ruff format --check .
 	snakefmt --check Snakefile workflow
 	snakemake --lint
 
-env: .venv/ready ## only the environment
+env: .venv/ready ## only the environment of the pipeline
+
+dev: .venv/dev-ready ## the environment with the tests' tools, linters and DVC besides
 
 .venv/ready: requirements.lock pyproject.toml
 	@command -v $(PYTHON) > /dev/null || { \
 	  echo "reprise: error: no command $(PYTHON); name a Python 3.11 or newer: make PYTHON=/path/to/python3.12 run" >&2; exit 2; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "reprise: error: $$($(PYTHON) --version 2>&1) is too old; name Python 3.11 or newer: make PYTHON=python3.12 run" >&2; exit 2; }
-	$(PYTHON) -m venv .venv
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@echo "making the environment .venv"
+	@$(PYTHON) -m venv .venv
+	@$(PIP) $(UV) || echo "uv could not be installed; pip takes its place and a minute more"
+	@sed '/^torch==/d' requirements.lock > .venv/requirements.txt
+	@$(QUICK) --requirement .venv/requirements.txt || $(PIP) --no-deps --requirement .venv/requirements.txt
+	@$(PIP) $(TORCH)
+	@$(QUICK) --editable . || $(PIP) --no-deps --editable .
 	@touch $@
 
-lock: ## resolve requirements.lock anew (then mend the pins in envs/)
+.venv/dev-ready: .venv/ready requirements-dev.lock
+	@echo "adding the tests' tools to .venv"
+	@$(QUICK) --requirement requirements-dev.lock || $(PIP) --no-deps --requirement requirements-dev.lock
+	@touch $@
+
+lock: ## resolve both locks anew (then change the pins in envs/)
 	rm -rf build/lock && $(PYTHON) -m venv build/lock
-	build/lock/bin/python -m pip install --quiet '.[pipeline,data,report,dev]'
-	{ sed -n '/^#/p' requirements.lock; build/lock/bin/python -m pip freeze --exclude reprise | sed 's/+cpu$$//' | sort -f; } > build/requirements.lock
-	mv build/requirements.lock requirements.lock
+	build/lock/bin/python -m pip install --quiet '.[pipeline,data,report]'
+	build/lock/bin/python -m pip freeze --exclude reprise | sed 's/+cpu$$//' | sort -f > build/lock/run
+	build/lock/bin/python -m pip install --quiet '.[pipeline,data,report,dvc,dev]' --constraint build/lock/run
+	build/lock/bin/python -m pip freeze --exclude reprise | sed 's/+cpu$$//' | sort -f | grep -vxFf build/lock/run > build/lock/dev
+	{ sed -n '/^#/p' requirements.lock; cat build/lock/run; } > build/lock/new && mv build/lock/new requirements.lock
+	{ sed -n '/^#/p' requirements-dev.lock; cat build/lock/dev; } > build/lock/new && mv build/lock/new requirements-dev.lock
 
 clean: ## remove environment and builds; data, checkpoints and results stay
 	rm -rf .venv build .pytest_cache .ruff_cache .hypothesis

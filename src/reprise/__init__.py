@@ -1,3 +1,22 @@
 """Reprise re-performs published recurrent language-model experiments."""
 
 __version__ = "0.1.0"
+
+ORDER = (
+    ("cli", "cluster"),
+    ("report",),
+    ("estimate", "bench"),
+    ("evidence",),
+    ("checks",),
+    ("training",),
+    ("evaluation",),
+    ("engines",),
+    ("models",),
+    ("data",),
+    ("config",),
+    ("catalogue", "records"),
+    ("units", "counters", "options", "refusals", "registered"),
+    ("files",),
+    ("errors",),
+)
+"""The packages, each of which may import those in the rows below its own (tests/unit/test_arrows.py)."""

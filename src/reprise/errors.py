@@ -1,4 +1,4 @@
-"""What goes wrong in a way that the user can mend."""
+"""Errors that the user can fix, and the exit codes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reprlib import Repr
 from typing import Any
 
 EXIT_FAILED = 1
-"""Exit status where the system said no, a full disk for example: mend it and run again."""
+"""Exit status where the system said no, a full disk for example: fix it and run again."""
 
 EXIT_USAGE = 2
 """Exit status after bad input: nothing was changed."""
@@ -90,3 +90,9 @@ def known(name: str, names: Iterable[str]) -> str:
         names = [n for n in names if n.startswith(f"{name.partition('/')[0]}/")] or sorted(papers)
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return f"known are {', '.join(names[:_NAMED]) or 'none'}{more}"
+
+
+def require_known(name: str, names: Iterable[str], where: str, what: str) -> None:
+    """`UserError`, which begins with `where`, unless the `name` is one of the `names` of `what` there is."""
+    if name not in names:
+        raise UserError(f"{where}: no {what} '{name}'; {known(name, names)}")

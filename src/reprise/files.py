@@ -80,7 +80,7 @@ def dead_link(path: Path) -> Path | None:
 
 
 def told_of_link(link: Path) -> str:
-    """What to say of a `dead_link`."""
+    """The words about a `dead_link`."""
     return f"the link {link} leads nowhere (to {link.readlink()}); mount what it is to lead to, or remove the link"
 
 

@@ -1,7 +1,8 @@
-"""What a model, a protocol or a dataset may be told, stated without importing torch.
+"""Types and bounds of the options of models, protocols and datasets, without torch.
 
-A registry line gives each option's type: a `Number` within bounds, `int`, `float`, `bool`, or a tuple of the allowed
-words. Every option has to be stated in the configuration: a default in the code would be a silent hyperparameter.
+`OPTIONS` of a class or file gives each option's type: a `Number` within bounds, `int`, `float`, `bool`, or a tuple of
+the allowed words. Every option has to be stated in the configuration: a default in the code would be a silent
+hyperparameter.
 """
 
 from __future__ import annotations

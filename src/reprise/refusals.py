@@ -1,4 +1,4 @@
-"""What the system refuses: told before the work where that is possible, in a line with its remedy where it is not."""
+"""Refusals of the system (no folder, no room): one line with its remedy, before the work where possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the registries name as "module:name", found: models, protocols, checks, functions that draw."""
+"""Loads what the catalogue names as "module:name": models, protocols, checks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def load(target: str, where: str) -> Any:
         if not (error.name or "").startswith("reprise."):
             raise
         asked = "" if error.name == module else f", which {source_of(module)} imports"
-        raise UserError(f"{where}: no file {source_of(str(error.name))}{asked}; write it, or mend the name") from None
+        file = source_of(str(error.name))
+        raise UserError(f"{where}: no file {file}{asked}; write it, or correct the name") from None
     if not hasattr(found, name):
         own = [n for n, value in vars(found).items() if getattr(value, "__module__", "") == module and n[0] != "_"]
         raise UserError(f"{where}: no '{name}' in {source_of(module)}; {known(name, own)}")

@@ -41,7 +41,7 @@ def convert(value: float, unit: str, to: str, tokens: int | None = None, charact
 
 
 def derived(row: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """What follows from one of the `metrics` of a run record: rows like it.
+    """Metrics that follow from one of the `metrics` of a run record: rows like it.
 
     From a cross-entropy per token its perplexity and, where the predicted characters of its split are counted too,
     its bits per character.

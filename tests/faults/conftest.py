@@ -99,9 +99,7 @@ def variables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("corpus")
-    spec = DatasetSpec.from_dict(
-        {"name": "synthetic", "title": "", "licence": "", "homepage": "", "prepare": "synthetic", "files": []}
-    )
+    spec = DatasetSpec("synthetic", "", "", "", "synthetic")
     text = prepare_corpus(spec, TEXT, folder / "raw", folder / "text.npz")
     cuts = cut(text.splits["train"], text.vocabulary.index("</s>"), 20)
     assert PIECE < len(cuts) < 2 * PIECE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from pathlib import Path
 
+from reprise import cli
 from reprise.catalogue.spec import DatasetSpec
 from reprise.data import prepare_corpus
 from reprise.data.corpus import Corpus, Split
@@ -96,3 +97,22 @@ def jobs_of(experiments: list[Resolved], folder: Path, engine: str = "auto") -> 
         for e, corpus in ((e, Path(e.corpus) if e.corpus else None) for e in experiments)
         for replica in range(e.replicas)
     ]
+
+
+def write(experiments):
+    for one in experiments:
+        path = Path(one.config_path())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(one.to_json(), encoding="utf-8")
+
+
+def run(*more):
+    return cli.main(["run", "--tier", "quick", "--corpora", "corpora", "--output", "out", *more])
+
+
+def records(which, folder="out"):
+    return [path for path in which.record_paths() if (Path(folder) / path).exists()]
+
+
+def small(name, **changes):
+    return experiment(name, SENTENCES, "data/corpora/c.npz", **{"max_epochs": 1, **changes})

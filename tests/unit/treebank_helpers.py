@@ -54,4 +54,4 @@ LA = "la la NOUN Gender=Masc|Number=Sing 0 root"  # the note of music
 def toy_corpus(folder: Path, **options: object) -> Corpus:
     """Training: le chat dort, du (de le) lait, la chatte; test: la; dev: le chat dort."""
     raw = write_parts(folder, train=[LE_CHAT, DU_LAIT, LA_CHATTE], test=[LA], dev=[LE_CHAT])
-    return ud_french.prepare(raw, {"validation_sentences": 1, **options})
+    return ud_french.prepare(raw, {"accounting": "rows", "validation": "last", "validation_sentences": 1, **options})

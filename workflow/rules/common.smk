@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 from reprise.cluster import slurm_partition, within_limits
 from reprise.config.project import LDC_WSJ, load_project
 from reprise.config.resolve import other_tiers, resolve_tier
-from reprise.training.devices import gpus_wanted, visible_gpus
+from reprise.training.devices import gpus_wanted, learns, trains_together, visible_gpus
 from reprise.errors import UserError
 from reprise.estimate.estimates import estimates, memory_limit, summary, time_limit
 from reprise.files import write_if_changed
@@ -139,16 +139,42 @@ def resources_of(kind):
     stated = getattr(PROJECT.config.resources, kind)
 
     def wanted(wildcards, attempt):
-        minutes, mem_mb, gpus = stated.runtime, stated.mem_mb, 0
-        if kind == "train":
+        minutes, mem_mb = stated.runtime, stated.mem_mb
+        if kind == "train" and trained_together(wildcards):
+            minutes = MINUTES_TO_MOVE
+        elif kind == "train":
             minutes, mem_mb = limits_of(resolved(wildcards).id)
-            gpus = gpus_of(wildcards)
-        return attempted(attempt, minutes, mem_mb, gpus)
+        return attempted(attempt, minutes, mem_mb, 0)
 
     return {
         "mem_mb": lambda wildcards, attempt: wanted(wildcards, attempt)[1],
         "runtime": lambda wildcards, attempt: wanted(wildcards, attempt)[0],
     }
+
+
+# Where the records of replicas that train together lie until the rule `train` takes each to its place.
+FOUND = "build/together"
+MINUTES_TO_MOVE = 10
+
+
+def trained_together(wildcards):
+    """The mark that a job leaves which trains all missing replicas of the experiment, where one does here."""
+    if not trains_together(resolved(wildcards), most_gpus()):
+        return []
+    return [f"{FOUND}/{TIER}/{wildcards.paper}/{wildcards.experiment}.done"]
+
+
+def wanted_together(wildcards, attempt):
+    """Minutes and memory (MB) of the job. On a CPU its replicas take turns; on a GPU they take as long as one.
+
+    Their memory adds up: what trains on a GPU passes through the program's when it is made and when it is saved.
+    """
+    experiment, gpus = resolved(wildcards), most_gpus()
+    missing = sum(not Path(path).exists() for path in experiment.record_paths())
+    minutes, mem_mb = limits_of(experiment.id)
+    together = minutes if gpus else minutes * max(1, missing)
+    room = max(PROJECT.config.resources.train.mem_mb, mem_mb * missing)
+    return attempted(attempt, together, room, gpus_wanted(experiment, gpus))
 
 
 def outlook():
@@ -176,13 +202,10 @@ def resolved(wildcards):
     return BY_ID[f"{wildcards.paper}/{wildcards.experiment}"]
 
 
-def gpus_of(wildcards):
-    return gpus_wanted(resolved(wildcards), most_gpus())
-
-
 def device_of(wildcards, resources):
     """A job that asked for no GPU uses none, even where it sees one that is another's."""
-    if resources.gpu == 0 and resolved(wildcards).device == "auto":
+    experiment = resolved(wildcards)
+    if not resources.get("gpu") and (experiment.device == "auto" or not learns(experiment)):
         return "--device cpu"
     return ""
 

@@ -37,7 +37,7 @@ class Workload(tasks.Described):
 
     @property
     def flops_a_token(self) -> int:
-        """Of the dense products, forward, backward and update: 6 for each weight that a token uses."""
+        """Those of the dense products, forward, backward and update: 6 for each weight that a token uses."""
         gates = {"gru": 3, "lstm": 4}[self.cell]
         return 6 * (gates * self.hidden * (self.embedding + self.hidden) + self.hidden * self.vocabulary)
 

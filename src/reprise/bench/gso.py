@@ -46,7 +46,7 @@ class Workload(tasks.Described):
 
     @property
     def flops_a_token(self) -> int:
-        """Of the dense products, forward, backward and gradients: 6 for each weight that a token uses."""
+        """Those of the dense products, forward, backward and gradients: 6 for each weight that a token uses."""
         h, m = self.hidden, self.second_order
         recurrent = 2 * h * m + self.first_order * h * h if self.model == "gso" else h * h
         return 6 * (recurrent + h * self.vocabulary)

@@ -38,7 +38,7 @@ class Workload(tasks.Described):
 
     @property
     def flops_a_token(self) -> int:
-        """Of a target's dense products, forward, backward and update: 6 for each weight, in each of the 8 steps."""
+        """Those of a target's dense products, forward, backward and update: 6 a weight, in each of the 8 steps."""
         return 6 * self.size * (WINDOW * LAYERS * 8 * self.size + self.features)
 
     @property

@@ -40,7 +40,7 @@ class Workload(tasks.Described):
 
     @property
     def flops_a_token(self) -> int:
-        """Of the dense products, forward, backward and update: 6 for each weight that a token uses."""
+        """Those of the dense products, forward, backward and update: 6 for each weight that a token uses."""
         H = self.hidden
         return 6 * (H * self.vocabulary + (2 * H * self.factors or H * H))
 

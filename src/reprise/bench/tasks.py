@@ -1,4 +1,4 @@
-"""What every implementation of a benchmark gets, as files: a workload, text, initial weights.
+"""Tasks of the benchmarks, as files that every implementation gets: a workload, text, initial weights.
 
 Only numpy is needed to read them: the process of JAX imports no torch.
 """
@@ -82,7 +82,7 @@ def update_norms(before: Mapping[str, np.ndarray], after: Mapping[str, np.ndarra
 
 
 def checked(task: Any, implementation: Implementation) -> dict[str, Any]:
-    """What an implementation is checked by, over the first `block` pieces of a task: loss and norms of the updates."""
+    """Loss and norms of the updates over the first `block` pieces of a task: implementations have to agree in these."""
     loss = implementation.train(0, task.block)
     return {"loss": loss, "update_norms": update_norms(task.weights, implementation.parameters())}
 

@@ -1,1 +1,1 @@
-"""What the configuration may name: models, protocols, datasets, checks, displays. Nothing here imports torch."""
+"""All that the configuration may name: models, protocols, datasets, checks, displays. Nothing here imports torch."""

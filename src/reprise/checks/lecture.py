@@ -1,6 +1,6 @@
 """Document 003: its n-grams, its perplexity, and clipping.
 
-What is printed wrong has two checks, the printed form and that form set right.
+A wrong formula has two checks, as printed and as corrected.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Document 003, section 2.3: the product of Jacobians, as printed and set right, its bound, and the sigmoid's slope."""
+"""Document 003, section 2.3: the product of Jacobians, printed and corrected, its bound, the sigmoid's slope."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ SHRINK = 0.05
 
 
 def numerals() -> list[Finding]:
-    """What 37 and Grenoble get after "the cost was" and "euros . we visited"; and the mass of all numerals."""
+    """Probabilities of 37 and Grenoble after "the cost was" and "euros . we visited"; and the mass of all numerals."""
     uniform = _learnt(np.zeros(len(TYPES)))
     background, others = _of_finite_mass()
     unbounded = _learnt(background)

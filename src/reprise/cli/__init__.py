@@ -7,8 +7,10 @@ starts at once.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 
 from reprise import __version__
@@ -25,11 +27,17 @@ COMMANDS = {
     "verify": "judge the papers' claims from the run records",
     "readings": "say which reading of a paper is nearest to its numbers",
     "render": "draw figures, tables and the report from what was collected",
+    "list": "list papers, experiments and claims: what is trained, what was found",
+    "show": "show one experiment or claim: equation, settings, records, numbers, command",
+    "diff": "compare two run records: configuration, environment, numbers",
     "estimate": "say how long what is missing will take on this machine",
     "cache": "check the figures that DVC keeps against their checksums",
     "schemas": "write the JSON Schemas of the configuration",
     "bench": "time the engines beside what else one could run",
 }
+
+
+SHELLS = ("bash", "zsh", "tcsh")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,22 +57,65 @@ def stopped() -> int:
     return EXIT_STOPPED
 
 
-def _main(arguments: Sequence[str] | None) -> int:
-    parser = argparse.ArgumentParser(prog="reprise", description=__doc__.splitlines()[0])
-    parser.add_argument("--version", action="version", version=f"reprise {__version__}")
-    parser.add_argument(
-        "command",
-        choices=COMMANDS,
-        metavar="command",
-        help="; ".join(f"{k}: {v}" for k, v in COMMANDS.items()),
+def _parser() -> argparse.ArgumentParser:
+    lines = "\n".join(f"  {name:<10} {what}" for name, what in COMMANDS.items())
+    parser = argparse.ArgumentParser(
+        prog="reprise",
+        usage="reprise [--version] [--print-completion SHELL] <command> [<options>]",
+        description=f"{__doc__.splitlines()[0]}\n\ncommands:\n{lines}",
+        epilog="`reprise <command> --help` says what a command takes, with an example.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("rest", nargs=argparse.REMAINDER, help="what the command takes: see `reprise <command> --help`")
+    parser.add_argument("--version", action="version", version=f"reprise {__version__}")
+    parser.add_argument("--print-completion", choices=SHELLS, help="print a completion script for this shell")
+    return parser
+
+
+def command_parser(command: str, parser: argparse.ArgumentParser | None = None) -> argparse.ArgumentParser:
+    """The parser of one command; its help ends with an example. Imports that command's module alone."""
+    module = import_module(f"reprise.cli.{command}")
+    parser = parser or argparse.ArgumentParser(prog=f"reprise {command}")
+    parser.description = module.__doc__
+    parser.epilog = f"example: {module.EXAMPLE}"
+    parser.add_argument("--quiet", action="store_true", help="print no result and no progress, only errors")
+    module.add_arguments(parser)
+    return parser
+
+
+@contextlib.contextmanager
+def _silence(quiet: bool) -> Iterator[None]:
+    """With --quiet what goes to stdout is dropped. Progress is not drawn where stderr is no terminal, nor then."""
+    if not quiet:
+        yield
+        return
+    with open(os.devnull, "w", encoding="utf-8") as nothing, contextlib.redirect_stdout(nothing):
+        yield
+
+
+def _print_completion(shell: str) -> int:
+    import shtab
+
+    parser = argparse.ArgumentParser(prog="reprise")
+    commands = parser.add_subparsers()
+    for name, what in COMMANDS.items():
+        command_parser(name, commands.add_parser(name, help=what))
+    print(shtab.complete(parser, shell))
+    return 0
+
+
+def _main(arguments: Sequence[str] | None) -> int:
+    parser = _parser()
+    parser.add_argument("command", choices=COMMANDS, nargs="?", metavar="command", help=argparse.SUPPRESS)
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
+    if given.command is None and not given.print_completion:
+        parser.error("name a command; `reprise --help` lists them")
     try:
-        module = import_module(f"reprise.cli.{given.command}")
-        options = argparse.ArgumentParser(prog=f"reprise {given.command}", description=module.__doc__)
-        module.add_arguments(options)
-        return module.run(options.parse_args(given.rest)) or 0
+        if given.print_completion:
+            return _print_completion(given.print_completion)
+        options = command_parser(given.command).parse_args(given.rest)
+        with _silence(options.quiet):
+            return import_module(f"reprise.cli.{given.command}").run(options) or 0
     except UserError as error:
         print(f"reprise: error: {' '.join(str(error).splitlines())}", file=sys.stderr)
         return EXIT_USAGE

@@ -23,6 +23,8 @@ from reprise.refusals import output_file
 
 COMMITTED = Path("results/bench")
 
+EXAMPLE = "reprise bench rntn --only h100-k --budget 150"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", nargs="?", help=f"one of {', '.join(BENCHES)}")

@@ -10,11 +10,13 @@ import sys
 from pathlib import Path
 
 from reprise.config.strict_yaml import load_yaml
-from reprise.data.checksums import file_digest
+from reprise.data.raw import file_digest
 from reprise.errors import EXIT_FAILED, UserError
 
 _CACHE = Path(".dvc/cache")
 _LOCK = Path("dvc.lock")
+
+EXAMPLE = "reprise cache .dvc/cache"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

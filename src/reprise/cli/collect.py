@@ -7,6 +7,8 @@ from functools import partial
 
 from reprise.cli.common import add_tier, project_and_experiments
 
+EXAMPLE = "reprise collect --tier paper"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tier(parser)

@@ -18,6 +18,8 @@ from reprise.estimate.calibration import calibration
 from reprise.estimate.estimates import Estimate, estimates, hours, summary
 from reprise.records.resolved import Resolved
 
+EXAMPLE = "reprise estimate rrntn --tier paper --cores 8"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tier(parser)

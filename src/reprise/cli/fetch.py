@@ -13,6 +13,8 @@ from reprise.errors import UserError, known
 
 RAW = Path("data/raw")
 
+EXAMPLE = "reprise fetch ptb"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("dataset", nargs="+", help="names under `datasets` in config/config.yaml")

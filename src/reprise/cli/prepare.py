@@ -12,6 +12,8 @@ from reprise.refusals import output_file, require_place
 _LONGEST = 90
 """Characters of a fact that is printed."""
 
+EXAMPLE = "reprise prepare rrntn/s-rnn-100 --tier quick"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", help="<paper>/<experiment> whose corpus is wanted")

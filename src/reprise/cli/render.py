@@ -12,6 +12,8 @@ import sys
 from reprise.cli.common import add_tier, project_and_experiments
 from reprise.errors import UserError, report_packages
 
+EXAMPLE = "reprise render rrntn-table-1 rrntn-figure-1 --tier paper"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="*", help="figures and tables, for example palindromes-figure-1")

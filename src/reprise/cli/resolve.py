@@ -7,6 +7,8 @@ import argparse
 from reprise.cli.common import add_tier, project_and_experiments
 from reprise.files import write_if_changed
 
+EXAMPLE = "reprise resolve --tier quick"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tier(parser)

@@ -17,15 +17,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reprise.catalogue.protocols import PROTOCOLS
 from reprise.cli.chosen import chosen_experiments
 from reprise.config.tiers import TIERS
 from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, UserError
 from reprise.records.resolved import Resolved
-from reprise.training.devices import claim_gpu, prepare_environment, visible_gpus
+from reprise.training.devices import claim_gpu, learns, prepare_environment, visible_gpus
 
 if TYPE_CHECKING:
     from reprise.training.loop import Job
+
+EXAMPLE = "reprise run --tier paper --paper rrntn --minutes 25"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -109,6 +110,5 @@ def _job(resolved: Resolved, replica: int, given: argparse.Namespace) -> Job:
     corpus = given.corpora / Path(resolved.corpus).name if resolved.corpus else None
     output = given.output / resolved.record_path(replica)
     device = given.device or resolved.device
-    if resolved.is_check or not PROTOCOLS[resolved.config["training"]["protocol"]].gpu:
-        device = "cpu"
+    device = device if learns(resolved) else "cpu"
     return Job(resolved, replica, output, corpus, resolved.engine, device, root=given.checkpoints)

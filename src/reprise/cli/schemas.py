@@ -12,6 +12,8 @@ from reprise.files import write_if_changed
 _FOLDER = Path("workflow/schemas")
 _CONFIG = Path("config/config.yaml")
 
+EXAMPLE = "reprise schemas"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--folder", type=Path, default=_FOLDER, help="default: %(default)s")

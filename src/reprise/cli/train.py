@@ -16,13 +16,15 @@ from pathlib import Path
 from reprise.config.tiers import TIERS
 from reprise.errors import UserError
 from reprise.files import is_there
-from reprise.records.record import read_record
+from reprise.records.record import read_record, write_record
 from reprise.records.resolved import Resolved, read_resolved
 from reprise.refusals import named_file, require_place
 from reprise.training.devices import claim_gpu, gpus_wanted, prepare_environment, visible_gpus
 
 _MOST_THREADS = 1024
 """More than any machine has cores; torch takes no number of any size."""
+
+EXAMPLE = "reprise train palindromes/rnn-t10 --tier paper --replica 0 --output again.json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine", help="auto, reference or another engine of the model; default: the configured one")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), help="default: the configured one")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads (default 1: a job a core is faster)")
+    parser.add_argument(
+        "--found", type=Path, metavar="FOLDER", help="move the record from where `run --output FOLDER` left it"
+    )
     parser.add_argument("--wait", action="store_true", help="wait for another process that trains this replica")
 
 
@@ -65,6 +70,12 @@ def run(given: argparse.Namespace) -> int | None:
         has = f"replicas 0 to {resolved.replicas - 1}" if resolved.replicas > 1 else "replica 0 alone"
         print(f"note: the tier {resolved.tier} has {has}; this record is not collected", file=sys.stderr)
     output = given.output or Path(resolved.record_path(given.replica))
+    there = given.found / resolved.record_path(given.replica) if given.found else None
+    if there is not None and is_there(there):
+        write_record(output, read_record(there, resolved, given.replica))
+        there.unlink()  # so that whoever removes the record later has it trained again
+        print(f"{output}: moved from {given.found}")
+        return None
     if is_there(output):
         read_record(output, resolved, given.replica)
         print(f"{output}: already there; nothing to train (--output FILE trains it again)")

@@ -26,6 +26,8 @@ _NAMED = 5
 _COLLECTED = ("metrics.csv", "metrics.json", "curves.csv.gz", "samples.jsonl")
 _DRAWN = ("tables/*", "figures/*.svg")
 
+EXAMPLE = "reprise verify --tier paper --check"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--check", action="store_true", help="compare with the files that are there, and write nothing")

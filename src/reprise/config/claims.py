@@ -1,7 +1,7 @@
-"""What a paper claims, and the statistic of our run records that would support or contradict it.
+"""Claims of a paper, and the statistic of our run records that would support or contradict it.
 
 A statistic names experiments and a metric, never a number of ours. `lower` and `higher` say which of two experiments
-has the lower metric if the claim is true, so that nobody has to know whether more of it is better.
+has the lower metric if the claim is true, so that the direction of the metric need not be known.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Comparison(Strict):
 
 
 class Margin(Strict):
-    """What difference still counts as none, or, of a superiority claim, the least that counts.
+    """The largest difference that counts as none, or, in a superiority claim, the least that counts.
 
     Relative margins are shares of the metric of `higher`, or of the second of two that should be equal. A share of the
     gain says how much of what `higher` is below `over` `lower` has to be below it as well.
@@ -60,7 +60,7 @@ class Margin(Strict):
 
 
 class Bound(Strict):
-    """What experiments are held to."""
+    """Bounds that experiments are held to."""
 
     at_least: float | None = None
     at_most: float | None = None
@@ -146,7 +146,7 @@ class Claim(Strict):
     optimum   sweeps of as many places each: at one place the metric is lowest in all of them, to within the margin
     share     how many replicas get somewhere
     level     each mean metric against a bound
-    checks    every computed error is within its tolerance; `corrections` are the checks of the formula set right
+    checks    every computed error is within its tolerance; `corrections` are the checks of the corrected formula
     unit      which unit fits the reported numbers
     """
 

@@ -1,4 +1,4 @@
-"""The figures and tables of the papers, each held to what is registered of the function that draws it."""
+"""The figures and tables of the papers, each held to what the catalogue says of the function that draws it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from reprise.catalogue.displays import KINDS, Draws, functions
 from reprise.config.project import PAPERS
 from reprise.config.schema import Display, Experiment, Paper
-from reprise.errors import UserError, known
+from reprise.errors import UserError, require_known
 from reprise.options import check_options
 
 
@@ -32,14 +32,12 @@ class Entry:
         return f"{self.paper}-{self.id}"
 
     def options(self) -> dict[str, Any]:
-        """What its function is told: the options of the file over the registered ones.
+        """The arguments of its function: the options of the file over the registered defaults.
 
-        Errors: `UserError` where no such function is registered, or one of the options is not or has another type.
+        Errors: `UserError` where there is no such function or option, or the option has another type.
         """
         function, there = self.display.function, functions()[self.kind]
-        if function not in there:
-            folder = f"src/reprise/report/papers/*/{self.kind}.py"
-            raise UserError(f"{self.where}.function: no function '{function}' in {folder}; {known(function, there)}")
+        require_known(function, there, f"{self.where}.function", "function")
         defaults = there[function].options
         kinds = {name: type(value) for name, value in defaults.items()}
         return check_options({**defaults, **self.display.options}, kinds, f"{self.where}.options", function)
@@ -60,45 +58,35 @@ def entries(papers: Mapping[str, Paper], root: Path = Path()) -> dict[str, Entry
 
 
 def check_displays(papers: Mapping[str, Paper], root: Path) -> None:
-    """Raises `UserError` at the first figure or table that could not be made, before anything is trained for it.
-
-    Its name is taken, its function or an option of it is not there, no experiment stands in it, or one that the
-    function does not draw.
-    """
+    """Raises `UserError` at the first figure or table that could not be made, before anything is trained for it."""
     for entry in entries(papers, root).values():
         entry.options()
-        experiments = papers[entry.paper].experiments
+        function, experiments = entry.display.function, papers[entry.paper].experiments
         cited = {name: e for name, e in experiments.items() if entry.id in e.cited_by}
-        if functions()[entry.kind][entry.display.function].of_experiments:
-            if not cited:
-                raise UserError(f"{entry.where}: no experiment has it under cited_by; add it to one")
-            _check_drawn(entry, cited)
+        draws = functions()[entry.kind][function]
+        if not draws.of_experiments:
+            continue
+        if not cited:
+            raise UserError(f"{entry.where}: no experiment has it under cited_by; add it to one")
+        for name, experiment in cited.items():
+            if wanted := _lacks(draws, experiment):
+                raise UserError(
+                    f"{entry.where}.function: {function} draws {wanted}, which '{name}' is not; name another function, "
+                    f"or take {entry.id} out of the cited_by of '{name}'"
+                )
+        if draws.alone and len(cited) > 1:
+            raise UserError(f"{entry.where}.function: {function} draws one experiment, not {', '.join(cited)}")
 
 
-def _check_drawn(entry: Entry, cited: Mapping[str, Experiment]) -> None:
-    function = entry.display.function
-    draws = functions()[entry.kind][function]
-    for name, experiment in cited.items():
-        asked, is_there = _mismatch(draws, experiment)
-        if asked:
-            raise UserError(
-                f"{entry.where}.function: {function} draws {asked}, '{name}' {is_there}; name another, or take "
-                f"{entry.id} out of the cited_by of '{name}'"
-            )
-    if draws.alone and len(cited) > 1:
-        raise UserError(f"{entry.where}.function: {function} draws one experiment, not {', '.join(cited)}; keep one")
-
-
-def _mismatch(draws: Draws, experiment: Experiment) -> tuple[str, str]:
-    """What would be drawn and what the experiment is in place of that; "" where it is drawn."""
+def _lacks(draws: Draws, experiment: Experiment) -> str:
+    """The kind of experiment that the function draws, where this is not one; "" where it is."""
     protocol = experiment.training.protocol if experiment.training else None
-    is_there = f"is {protocol}" if protocol else "is a check"
     if draws.checks:
-        return ("checks" if protocol else "", is_there)
+        return "checks" if protocol else ""
     if protocol is None or (draws.protocols and protocol not in draws.protocols):
-        return " or ".join(draws.protocols) or "what is trained", is_there
+        return " or ".join(draws.protocols) or "a trained experiment"
     for setting in draws.settings:
         section, _, option = setting.partition(".")
         if option not in getattr(experiment, section).settings:
-            return f"what has {setting}", "has not"
-    return "", ""
+            return f"an experiment with {setting}"
+    return ""

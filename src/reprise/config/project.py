@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from reprise.catalogue.spec import DatasetSpec
-from reprise.config.mistakes import parse, source, unknown_key
-from reprise.config.places import Places
+from reprise.config import ldc_wsj
+from reprise.config.mistakes import Places, parse, source, unknown_key
 from reprise.config.schema import Config, Paper
 from reprise.config.strict_yaml import load_yaml
-from reprise.data.text import ldc_wsj
-from reprise.errors import UserError, known, shortened
+from reprise.errors import UserError, require_known, shortened
 
 CONFIG = Path("config/config.yaml")
 PAPERS = Path("config/papers")
@@ -34,7 +33,7 @@ class Project:
     """The environment variable that `ldc_wsj` came from, if it did, for messages."""
 
     def spec(self, dataset: str) -> DatasetSpec:
-        """What a dataset of the configuration is made of; a folder `ldc_wsj` takes the place of Mikolov's files.
+        """The files of a dataset of the configuration; a folder `ldc_wsj` takes the place of Mikolov's files.
 
         Raises `UserError` where that folder is not what it should be.
         """
@@ -48,7 +47,7 @@ def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = N
     """Reads and checks config/config.yaml (with `overrides` laid over it) and the papers that it names.
 
     The environment variable REPRISE_LDC_WSJ stands for the key `ldc_wsj`, unless `overrides` has it: that is how the
-    pipeline tells its jobs what it was told with `--config`.
+    pipeline passes on to its jobs what `--config` said.
     """
     root = Path(root)
     path, said = root / CONFIG, overrides or {}
@@ -65,9 +64,6 @@ def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = N
         file = root / PAPERS / f"{name}.yaml"
         if name in papers:
             raise UserError(f"{listed}: key papers: '{name}' stands twice; keep one of the two")
-        if file.is_dir() or (file.is_symlink() and not file.exists()):
-            what = "a folder" if file.is_dir() else "a link that leads to no file"
-            raise UserError(f"{file}: is {what}; put the paper's YAML file there")
         if not file.is_file():
             there = ", ".join(sorted(p.stem for p in (root / PAPERS).glob("*.yaml")))
             raise UserError(f"{listed}: key papers: no file {file}; write it, or name one of {there}")
@@ -80,23 +76,18 @@ def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = N
 def read_paper(path: Path) -> tuple[Paper, Places]:
     """One paper's file, `like: <family>` filled in from `families`, and where its experiments' keys stand."""
     content = _mapping(load_yaml(path), path)
-    known_keys = {*Paper.model_fields, "families"}
-    for key, value in content.items():
-        if key not in known_keys:
-            raise UserError(f"{path}: key {key}: {unknown_key(key, known_keys, value)}")
+    for key in content:
+        if key not in {*Paper.model_fields, "families"}:
+            raise UserError(f"{path}: key {key}: {unknown_key(key)}")
     families = _mapping(content.pop("families", {}), path, "families")
     experiments = _mapping(content.get("experiments"), path, "experiments")
     borrowed: dict[str, str] = {}
     merged = {}
     for name, entry in experiments.items():
         entry = dict(_mapping(entry, path, f"experiments.{name}"))
-        family = entry.pop("like", None)
-        if family is not None:
-            if not isinstance(family, str) or family not in families:
-                raise UserError(
-                    f"{path}: key experiments.{name}.like: no family '{family}'; {known(str(family), families)}"
-                )
-            borrowed[name] = family
+        if "like" in entry:
+            family = borrowed[name] = str(entry.pop("like"))
+            require_known(family, families, f"{path}: key experiments.{name}.like", "family")
             entry = merge(_mapping(families[family], path, f"families.{family}"), entry)
         merged[name] = entry
     places = Places(experiments, borrowed)

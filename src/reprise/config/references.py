@@ -1,14 +1,16 @@
-"""Names inside a paper's file have to lead somewhere: citations, claims, assumptions, deviations."""
+"""A paper's file fits itself: its names lead somewhere, and what is compared reads the same text."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import combinations
 
 from reprise.config.claim_checks import check_arithmetic, check_claims
-from reprise.config.claims import Term
-from reprise.config.places import Places
+from reprise.config.claims import Claim, Term
+from reprise.config.mistakes import Places
 from reprise.config.schema import Alternative, Experiment, Paper
-from reprise.errors import UserError, known
+from reprise.errors import UserError, require_known
+from reprise.records.resolved import Resolved
 
 
 def check_references(paper: Paper, file: str, places: Places) -> None:
@@ -20,20 +22,15 @@ def check_references(paper: Paper, file: str, places: Places) -> None:
     origins = {"assumption": paper.assumptions, "deviation": paper.deviations}
     for key, experiment in paper.experiments.items():
         _check_reported(experiment, lambda *keys, of=key: f"{file}: key {places.of(of, *keys)}")
-        cited_by = f"{file}: key {places.of(key, 'cited_by')}"
-        _all_known(experiment.cited_by, displays, cited_by, "figure or table")
+        for name in experiment.cited_by:
+            require_known(name, displays, f"{file}: key {places.of(key, 'cited_by')}", "figure or table")
         for keys, origin in _origins(experiment):
             kind, _, name = origin.partition(" ")
             if kind in origins:
-                _all_known([name], origins[kind], f"{file}: key {places.of(key, *keys, 'from')}", kind)
+                require_known(name, origins[kind], f"{file}: key {places.of(key, *keys, 'from')}", kind)
     for key, assumption in paper.assumptions.items():
         for name, alternative in assumption.alternatives.items():
-            where = f"{file}: key assumptions.{key}.alternatives.{name}"
-            _check_alternative(alternative, where)
-            _all_known(alternative.metrics, _claimed(paper), f"{where}.metrics", "claim about a metric")
-            _all_known(alternative.experiments, paper.experiments, f"{where}.experiments", "experiment")
-            for of in ("settings_of", "replicas_of"):
-                _all_known(getattr(alternative, of), alternative.experiments, f"{where}.{of}", "experiment")
+            _check_alternative(paper, alternative, f"{file}: key assumptions.{key}.alternatives.{name}")
     check_claims(paper, file)
     check_arithmetic(paper, file)
 
@@ -50,15 +47,20 @@ def _check_reported(experiment: Experiment, where: Callable[..., str]) -> None:
             raise UserError(f"{where('reported', str(i))}: '{' '.join(name)}' stands twice; keep one of the two")
         seen.add(name)
         if reported.unit and "entropy" not in reported.metric:
-            raise UserError(
-                f"{where('reported', str(i), 'unit')}: '{reported.metric}' is no entropy and has no unit; remove it"
-            )
+            raise UserError(f"{where('reported', str(i), 'unit')}: '{reported.metric}' has no unit; remove it")
 
 
-def _check_alternative(alternative: Alternative, where: str) -> None:
+def _check_alternative(paper: Paper, alternative: Alternative, where: str) -> None:
     """It changes settings of experiments, or measures something else of the same records."""
     keys = ("settings", "settings_of", "experiments", "tiers", "replicas_of")
     trained = [key for key in keys if getattr(alternative, key)]
+    claimed = {
+        (side.metric if isinstance(side, Term) else None) or claim.metric
+        for claim in paper.claims.values()
+        for _, side in claim.sides()
+    }
+    for metric in alternative.metrics:
+        require_known(metric, claimed - {None}, f"{where}.metrics", "claim about a metric")
     if alternative.metrics and trained:
         raise UserError(f"{where}.{trained[0]}: another metric trains nothing; remove it, or 'metrics'")
     if alternative.metrics:
@@ -67,21 +69,12 @@ def _check_alternative(alternative: Alternative, where: str) -> None:
         if key not in trained:
             raise UserError(f"{where}.{key}: missing; say what is trained under it, or name other 'metrics'")
     for name in alternative.experiments:
+        require_known(name, paper.experiments, f"{where}.experiments", "experiment")
         if not alternative.changes(name):
             raise UserError(f"{where}.settings: nothing is changed for '{name}'; say what, or remove it")
-
-
-def _claimed(paper: Paper) -> set[str]:
-    """The metrics that claims are about."""
-    sides = [(claim, side) for claim in paper.claims.values() for _, side in claim.sides()]
-    found = {(side.metric if isinstance(side, Term) else None) or claim.metric for claim, side in sides}
-    return {metric for metric in found if metric}
-
-
-def _all_known(names: Iterable[str], there: Iterable[str], where: str, what: str) -> None:
-    for name in names:
-        if name not in there:
-            raise UserError(f"{where}: no {what} '{name}'; {known(name, there)}")
+    for of in ("settings_of", "replicas_of"):
+        for name in getattr(alternative, of):
+            require_known(name, alternative.experiments, f"{where}.{of}", "experiment")
 
 
 def _origins(experiment: Experiment) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -91,3 +84,57 @@ def _origins(experiment: Experiment) -> Iterator[tuple[tuple[str, ...], str]]:
             yield (section, name), setting.origin
     if experiment.precision:
         yield ("precision",), experiment.precision.origin
+
+
+def check_same_text(paper: Paper, experiments: Iterable[Resolved], file: str) -> None:
+    """Raises `UserError` at two of a paper's experiments that are compared and that a tier gives different texts.
+
+    A claim would be decided by the difference of the texts. Two may differ where the experiments themselves say so.
+    """
+    there = {(e.tier, e.experiment): e for e in experiments if not e.is_check}
+    compared = [(one, other, f"claims.{key}") for key, claim in paper.claims.items() for one, other in _compared(claim)]
+    for name, base, alternative in paper.variants():
+        assumption = name.partition("@")[2].partition("=")[0]
+        compared.append((base, name, f"assumptions.{assumption}.alternatives.{alternative}"))
+    for first, second, place in compared:
+        for tier in dict.fromkeys(tier for tier, _ in there):
+            one, other = there.get((tier, first)), there.get((tier, second))
+            option = one and other and _apart(paper, one, other)
+            if option:
+                has = [e.config["data"].get(option) or e.config["data"]["options"][option] for e in (one, other)]
+                raise UserError(
+                    f"{file}: key {place}: compares '{first}' ({option} {has[0]}) with '{second}' ({option} {has[1]}) "
+                    f"at the tier {tier}; give both the same under tiers.{tier}"
+                )
+
+
+def _compared(claim: Claim) -> Iterator[tuple[str, str]]:
+    """The pairs of experiments that the statistic compares."""
+    groups = [[c.lower, c.higher] for c in claim.comparisons]
+    groups.append([side for entry in claim.order or [] for side in (entry if isinstance(entry, list) else [entry])])
+    groups += [*(claim.equal or []), *(claim.optimum or [])]
+    if claim.unit and claim.unit.reference:
+        groups += [[name, claim.unit.reference] for name in claim.unit.experiments]
+    for group in groups:
+        yield from combinations([side.experiment if isinstance(side, Term) else side for side in group], 2)
+
+
+def _apart(paper: Paper, one: Resolved, other: Resolved) -> str | None:
+    """ "dataset" or the first option of the data that a tier makes differ; None where none does."""
+    own = [paper.experiments[e.base].data for e in (one, other)]
+    if own[0].dataset != own[1].dataset:
+        return None
+    changed = {option for e in (one, other) if e.assumption for option in _alternative(paper, e).changes(e.base)}
+    first, second = one.config["data"], other.config["data"]
+    if one.base == other.base and changed & first["options"].keys():
+        return None
+    if first["dataset"] != second["dataset"]:
+        return "dataset"
+    values = [{option: setting.value for option, setting in data.settings.items()} for data in own]
+    if values[0] != values[1] or (one.base != other.base and (one.assumption or other.assumption)):
+        return None
+    return next((name for name, value in first["options"].items() if second["options"][name] != value), None)
+
+
+def _alternative(paper: Paper, variant: Resolved) -> Alternative:
+    return paper.assumptions[str(variant.assumption)].alternatives[str(variant.alternative)]

@@ -9,11 +9,9 @@ from typing import Any
 from reprise.catalogue.checks import CHECKS
 from reprise.catalogue.datasets import PREPARATIONS
 from reprise.config.displays import check_displays
-from reprise.config.places import Places
+from reprise.config.mistakes import Places
 from reprise.config.project import PAPERS, Project
-from reprise.config.references import check_references
-from reprise.config.registries import check_registries
-from reprise.config.same_text import check_same_text
+from reprise.config.references import check_references, check_same_text
 from reprise.config.schema import Alternative, Experiment, Paper, TierEntry
 from reprise.config.sections import SECTIONS, Takes, check_sections, find_dataset, taken
 from reprise.errors import UserError, known
@@ -54,13 +52,12 @@ def other_tiers(project: Project) -> list[Resolved]:
 
 
 def _resolve_all(project: Project) -> list[Resolved]:
-    """Those of all tiers, so that a mistake in one that is not run now is told now.
+    """The experiments of all tiers, so that a mistake in one that is not run now is reported now.
 
     Errors: `UserError` where an experiment names a missing model, dataset, protocol, check, display or assumption,
     or gives an option that is unknown or of another type, where a tier has two that are compared read different texts,
-    where a figure or table could not be made, and where the registries do not fit each other.
+    and where a figure or table could not be made.
     """
-    check_registries()
     found: list[Resolved] = []
     for paper in project.papers.values():
         file = str(project.root / PAPERS / f"{paper.paper}.yaml")
@@ -144,7 +141,7 @@ def _check_config(entry: _Entry) -> dict[str, Any]:
 
 
 def _training_config(project: Project, entry: _Entry) -> tuple[dict[str, Any], dict[str, str], str | None]:
-    """What is hashed, the origin of each setting, and the path of the corpus if there is one."""
+    """The hashed configuration, the origin of each setting, and the path of the corpus if there is one."""
     experiment = entry.experiment
     name = experiment.data.dataset if entry.in_tier.dataset is None else entry.in_tier.dataset
     dataset = find_dataset(project, name, entry.where("tiers", entry.tier, "dataset"))

@@ -1,17 +1,18 @@
-"""What may stand in config/config.yaml and config/papers/*.yaml, as typed models.
+"""The content of config/config.yaml and config/papers/*.yaml, as typed models.
 
 `python -m reprise schemas` writes the JSON Schemas in workflow/schemas/ from these classes; a test holds them equal.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from reprise.catalogue.spec import DatasetSpec
-from reprise.config.base import Hex, Id, Origin, Strict
+from reprise.catalogue.spec import DIGITS, DatasetSpec, FileSpec, last_part
+from reprise.config.base import PLAIN, Hex, Id, Origin, Plain, Strict, Url
 from reprise.config.claims import Arithmetic, Claim
 from reprise.units import Unit
 
@@ -28,7 +29,7 @@ DatasetId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
 class Setting(Strict):
     """A hyperparameter: its value and where it comes from."""
 
-    # What is no number is told by the option's bounds, which say more.
+    # The bounds of the option refuse what is no number, and say more.
     model_config = ConfigDict(allow_inf_nan=True)
 
     value: Scalar
@@ -135,7 +136,7 @@ class Alternative(Strict):
         return {**self.settings, **self.settings_of.get(experiment, {})}
 
     def in_tier(self, experiment: str, tier: str) -> TierEntry:
-        """What the variant of an experiment has in a tier."""
+        """The entry of a tier, for the variant of an experiment."""
         entry = self.tiers[tier]
         return entry.model_copy(update={"replicas": self.replicas_of.get(experiment, entry.replicas)})
 
@@ -191,7 +192,7 @@ class Paper(Strict):
     arithmetic: dict[Id, Arithmetic] = {}
 
     def variants(self) -> Iterator[tuple[str, str, str]]:
-        """Of all variants, at whatever tier: name, the experiment that each is one of, the alternative."""
+        """All variants, at whatever tier: name, experiment, alternative."""
         for assumption, entry in self.assumptions.items():
             for alternative, choice in entry.alternatives.items():
                 for experiment in choice.experiments:
@@ -201,14 +202,29 @@ class Paper(Strict):
 class RawFile(Strict):
     """A raw file, or the archive it is a `member` of; see `reprise.catalogue.spec.FileSpec`."""
 
-    name: str
-    url: str | None = None
+    name: Plain
+    url: Url | None = None
     algorithm: Literal["sha256", "sha1", "git-blob"]
     digest: Hex
-    size: int | None = None
+    size: int | None = Field(None, ge=1)
     member: str | None = None
-    member_digest: list[str] | None = None
-    prefix: int | None = None
+    member_digest: Annotated[list[str], Field(min_length=2, max_length=2)] | None = None
+    prefix: int | None = Field(None, ge=1)
+
+    @model_validator(mode="after")
+    def _fits(self) -> RawFile:
+        for algorithm, digest in [(self.algorithm, self.digest), *([self.member_digest] if self.member_digest else [])]:
+            if not re.fullmatch(rf"[0-9a-f]{{{DIGITS.get(algorithm, 0)}}}", digest):
+                raise ValueError(
+                    f"'{digest}' is no checksum of {algorithm}; write {DIGITS.get(algorithm)} hexadecimal digits"
+                )
+        if self.member is None and (self.member_digest or self.prefix):
+            raise ValueError("member_digest and prefix belong to 'member', which is missing; add it")
+        if self.member is not None and not re.fullmatch(PLAIN, last_part(self.url or "")):
+            raise ValueError("the archive that holds 'member' needs a url that ends with its name")
+        if self.member is not None and last_part(self.url or "") == self.name:
+            raise ValueError(f"'{self.name}' is also the archive's name; give the raw file another")
+        return self
 
 
 class Dataset(Strict):
@@ -218,13 +234,26 @@ class Dataset(Strict):
     licence: str
     homepage: str
     prepare: str
-    mirror: str | None = None
+    mirror: Plain | None = None
     unavailable: str | None = Field(None, description="why its raw files could not be had where results were made")
     files: list[RawFile] = []
     expected: dict[str, Any] = {}
 
+    @model_validator(mode="after")
+    def _named_once(self) -> Dataset:
+        names = [file.name for file in self.files]
+        if len(set(names)) < len(names):
+            raise ValueError(f"files: a name stands twice in {', '.join(names)}; keep one of the two")
+        return self
+
     def spec(self, name: str) -> DatasetSpec:
-        return DatasetSpec.from_dict({"name": name, **self.model_dump(exclude={"unavailable"})})
+        files = []
+        for file in self.files:
+            values = file.model_dump()
+            values["member_digest"] = tuple(file.member_digest) if file.member_digest else None
+            files.append(FileSpec(**values))
+        values = {**self.model_dump(exclude={"files", "unavailable"}), "mirror": self.mirror or ""}
+        return DatasetSpec(name=name, files=tuple(files), **values)
 
 
 class RuleResources(Strict):

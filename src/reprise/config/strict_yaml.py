@@ -18,15 +18,18 @@ import yaml
 from reprise.errors import UserError
 
 _EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
-_LEADING_ZERO = re.compile(r"[-+]?0\d+")
-_BASE_60 = re.compile(r"[-+]?\d+(:[0-5]?\d)+(\.\d*)?")
+_OTHER_BASE = re.compile(r"[-+]?0\d+|[-+]?\d+(:[0-5]?\d)+(\.\d*)?")
+_WORDY_BOOLEANS = {"yes", "no", "on", "off", "y", "n"}
 _DEEP = 100
-"""Brackets within brackets; blocks within blocks are no more than a line is long."""
-
+"""Levels that libyaml is trusted with; where the stack ends it takes the program with it."""
 _MANY = 100_000
 """Values of a file, each of them anew wherever *alias stands for it: thirty times those of the largest paper."""
-
-_WORDY_BOOLEANS = {"yes", "no", "on", "off", "y", "n"}
+_CAUSES = {
+    "mapping values are not allowed": "a value with a colon needs quotes",
+    "but got ':'": "a value with a colon needs quotes",
+    "'\\t'": "indent with blanks",
+    "cannot start any token": "a value that begins with this character needs quotes",
+}
 
 
 def load_yaml(path: Path | str) -> Any:
@@ -47,37 +50,22 @@ def load_yaml(path: Path | str) -> Any:
         return None if root is None else _build(root, path, "", itertools.count(1))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise UserError(f"{path}:{line}: not valid YAML: {error.problem}; mend the line{_likely(error)}") from None
+        cause = next((f" ({cause})" for words, cause in _CAUSES.items() if words in str(error.problem)), "")
+        raise UserError(f"{path}:{line}: not valid YAML: {error.problem}; correct the line{cause}") from None
     except yaml.YAMLError as error:
-        raise UserError(f"{path}: not valid YAML: {' '.join(str(error).split())}; mend the file") from None
+        raise UserError(f"{path}: not valid YAML: {' '.join(str(error).split())}; correct the file") from None
     except RecursionError:
         raise UserError(f"{path}: nested too deeply, or within itself (&, *); write it with fewer levels") from None
 
 
 def _compose(text: str) -> yaml.Node | None:
     """By libyaml where PyYAML has it, ten times as fast; what that refuses is left to PyYAML's parser and its words."""
-    if yaml.__with_libyaml__ and _shallow(text):
+    depth = itertools.accumulate(1 if bracket in "[{" else -1 for bracket in re.findall(r"[\[\]{}]", text))
+    shallow = max(depth, default=0) < _DEEP and max(map(len, text.splitlines()), default=0) < 10 * _DEEP
+    if yaml.__with_libyaml__ and shallow:
         with contextlib.suppress(yaml.YAMLError):
             return yaml.compose(text, Loader=yaml.CSafeLoader)
     return yaml.compose(text, Loader=yaml.SafeLoader)
-
-
-def _shallow(text: str) -> bool:
-    """Whether libyaml can follow it: where the stack ends it takes the program with it, and PyYAML says so."""
-    depth = itertools.accumulate(1 if bracket in "[{" else -1 for bracket in re.findall(r"[\[\]{}]", text))
-    return max(depth, default=0) < _DEEP and max(map(len, text.splitlines()), default=0) < 10 * _DEEP
-
-
-def _likely(error: yaml.MarkedYAMLError) -> str:
-    """What is most often behind a message that does not say it."""
-    problem = error.problem or ""
-    if problem.startswith("mapping values are not allowed") or problem.endswith("but got ':'"):
-        return " (a value with a colon needs quotes)"
-    if "'\\t'" in problem:
-        return " (indent with blanks)"
-    if problem.endswith("cannot start any token"):
-        return " (a value that begins with this character needs quotes)"
-    return ""
 
 
 def _build(node: yaml.Node, path: Path, key: str, numbers: Iterator[int]) -> Any:
@@ -85,20 +73,28 @@ def _build(node: yaml.Node, path: Path, key: str, numbers: Iterator[int]) -> Any
     where = f"{path}:{node.start_mark.line + 1}: key {key or '(top)'}"
     if next(numbers) > _MANY:
         raise UserError(f"{where}: the file has more than {_MANY} values; write fewer, or fewer aliases (&, *)")
-    if isinstance(node, yaml.MappingNode):
-        return _build_mapping(node, path, key, numbers)
     if isinstance(node, yaml.SequenceNode):
         return [_build(item, path, f"{key}[{i}]", numbers) for i, item in enumerate(node.value)]
-    tag = node.tag.removeprefix("tag:yaml.org,2002:")
+    if isinstance(node, yaml.MappingNode):
+        result: dict[str, Any] = {}
+        for name_node, value in node.value:
+            name, line = name_node.value, name_node.start_mark.line + 1
+            if not isinstance(name, str) or name == "<<":
+                raise UserError(f"{path}:{line}: key {key or '(top)'}: write plain words as keys, and no merge key <<")
+            inner = f"{key}.{name}" if key else name
+            if name in result:
+                raise UserError(f"{path}:{line}: key {inner} stands twice; keep one of the two")
+            result[name] = _build(value, path, inner, numbers)
+        return result
+    tag, text, plain = node.tag.removeprefix("tag:yaml.org,2002:"), node.value, not node.style
     if tag not in {"str", "int", "float", "bool", "null"}:
-        raise UserError(f"{where}: the value '{node.value}' is read as a {tag}; put it in quotes")
-    plain = not node.style  # None, or "" of libyaml
-    if plain and tag == "str" and _EXPONENT.fullmatch(node.value):
-        raise UserError(f"{where}: YAML reads '{node.value}' as a string; write {_with_point(node.value)}")
-    if plain and tag in {"int", "float"} and (_LEADING_ZERO.fullmatch(node.value) or _BASE_60.fullmatch(node.value)):
-        raise UserError(f"{where}: YAML reads '{node.value}' in another base; write the decimal number, or quote it")
-    if plain and tag == "bool" and node.value.lower() in _WORDY_BOOLEANS:
-        raise UserError(f"{where}: YAML reads '{node.value}' as a boolean; write true or false, or quote it")
+        raise UserError(f"{where}: YAML reads '{text}' as a {tag}; put it in quotes")
+    if plain and tag == "str" and _EXPONENT.fullmatch(text):
+        raise UserError(f"{where}: YAML reads '{text}' as a string; write {_with_point(text)}")
+    if plain and tag in {"int", "float"} and _OTHER_BASE.fullmatch(text):
+        raise UserError(f"{where}: YAML reads '{text}' in another base; write the decimal number, or quote it")
+    if plain and tag == "bool" and text.lower() in _WORDY_BOOLEANS:
+        raise UserError(f"{where}: YAML reads '{text}' as a boolean; write true or false, or quote it")
     try:
         return yaml.constructor.SafeConstructor().construct_object(node)
     except ValueError:  # a number of thousands of digits, or of none: 0x_
@@ -110,20 +106,3 @@ def _with_point(number: str) -> str:
     mantissa, exponent = re.split("[eE]", number)
     mantissa = re.sub(r"^([-+]?)\.", r"\g<1>0.", mantissa if "." in mantissa else f"{mantissa}.0")
     return f"{mantissa}e{exponent if exponent[0] in '+-' else f'+{exponent}'}"
-
-
-def _build_mapping(node: yaml.MappingNode, path: Path, key: str, numbers: Iterator[int]) -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    for name_node, value_node in node.value:
-        name = name_node.value
-        line = name_node.start_mark.line + 1
-        if not isinstance(name, str) or name == "<<":
-            raise UserError(f"{path}:{line}: key {key or '(top)'}: keys are plain words here; merge keys are not read")
-        if name in result:
-            raise UserError(f"{path}:{line}: key {_join(key, name)} stands twice; keep one of the two")
-        result[name] = _build(value_node, path, _join(key, name), numbers)
-    return result
-
-
-def _join(key: str, name: str) -> str:
-    return f"{key}.{name}" if key else name

@@ -1,93 +1,49 @@
-"""Data: raw files become corpora of integer tokens. One dataset is one module with `prepare`."""
+"""Data: raw files become corpora of integer tokens. A dataset is a module with `TOKENS`, `OPTIONS` and `prepare`."""
 
 from __future__ import annotations
 
-import importlib
-import re
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+from reprise.catalogue.datasets import PREPARATIONS
 from reprise.catalogue.spec import DatasetSpec, how_to_fetch
-from reprise.data.checksums import mismatch
 from reprise.data.corpus import Corpus
-from reprise.data.options import resolve
-from reprise.errors import UserError, known, shortened
-
-_REMEDY = "name one of PREPARATIONS of src/reprise/catalogue/datasets.py"
-
-
-FOLDERS = ("text", "treebank", "pairs", "synthetic")
-
-
-def _has(folder: str, module: str) -> bool:
-    return (Path(__file__).parent / folder / f"{module}.py").is_file()
+from reprise.data.raw import mismatch
+from reprise.errors import UserError, known, require_known, shortened
+from reprise.options import check_options
 
 
 def prepare_corpus(dataset: DatasetSpec, options: Mapping[str, Any], raw_root: Path, path: Path) -> Corpus:
     """Prepares the dataset from `raw_root/<dataset>/`, saves it at `path` and returns it.
 
-    Fills `provenance` with the dataset's name, the options given, the defaults that fill them up,
-    and the raw files' checksums, which are verified first. Raises UserError for an unknown module
-    or option, a missing or altered raw file, and facts that differ from the dataset's `expected`;
-    nothing is then written to `path`.
+    Fills `provenance` with the dataset's name, the options, and the raw files' checksums, which are verified first.
+    Raises UserError for an unknown preparation or option, a missing or altered raw file, and facts that differ from the
+    dataset's `expected`; nothing is then written to `path`.
     """
-    module = preparation(dataset)
-    resolved = resolve(options, module.OPTIONS, dataset.name)
+    place = f"config/config.yaml: key datasets.{dataset.name}"
+    require_known(dataset.prepare, PREPARATIONS, f"{place}.prepare", "preparation")
+    preparation = PREPARATIONS[dataset.prepare]
+    options = check_options(options, preparation.options, f"dataset {dataset.name}", preparation.file)
     raw = dataset.raw_folder(raw_root)
     for file in dataset.files:
-        place = raw / file.name
-        if not place.is_file():
-            raise UserError(f"{place}: no such raw file; {how_to_fetch(raw)}")
+        if not (raw / file.name).is_file():
+            raise UserError(f"{raw / file.name}: no such raw file; {how_to_fetch(raw)}")
         if file.member and not file.member_digest:
             continue  # only its archive has a checksum, which `fetch` verified
-        algorithm, digest = file.checksum.split(":")
-        if problem := mismatch(place, algorithm, digest):
-            raise UserError(f"{place}: {problem}; {how_to_fetch(raw)}")
-    prepared = module.prepare(raw, resolved)
-    difference = _difference(dataset.expected, prepared.facts)
-    if difference:
-        raise UserError(
-            f"config/config.yaml: key datasets.{dataset.name}.expected.{difference}; correct the entry, or what "
-            f"src/{module.__name__.replace('.', '/')}.py makes"
-        )
-    corpus = Corpus(
-        name=dataset.name,
-        splits=prepared.splits,
-        vocabulary=prepared.vocabulary,
-        counts=prepared.counts,
-        facts=prepared.facts,
-        provenance={
-            "dataset": dataset.name,
-            "options": dict(options),
-            "defaults": {k: v for k, v in resolved.items() if k not in options},
-            "raw": dataset.checksums(),
-        },
-        extra=prepared.extra,
-    )
+        if problem := mismatch(raw / file.name, *file.checksum.split(":")):
+            raise UserError(f"{raw / file.name}: {problem}; {how_to_fetch(raw)}")
+    try:
+        made = import_module(preparation.module).prepare(raw, options)
+    except ModuleNotFoundError as error:
+        raise UserError(f"{place}.prepare: needs the package {error.name}; install what envs/data.yaml lists") from None
+    if difference := _difference(dataset.expected, made.facts):
+        raise UserError(f"{place}.expected.{difference}; correct the entry, or what {preparation.file} makes")
+    provenance = {"dataset": dataset.name, "options": dict(options), "raw": dataset.checksums()}
+    corpus = Corpus(dataset.name, made.splits, made.vocabulary, made.counts, made.facts, provenance, made.extra)
     corpus.save(path)
     return corpus
-
-
-def preparation(dataset: DatasetSpec) -> ModuleType:
-    """The module with the dataset's `OPTIONS` and `prepare`; UserError if there is none."""
-    name = next(
-        (f"reprise.data.{folder}.{dataset.prepare}" for folder in FOLDERS if _has(folder, dataset.prepare)),
-        f"reprise.data.{dataset.prepare}",
-    )
-    place = f"config/config.yaml: key datasets.{dataset.name}.prepare: {dataset.prepare!r}"
-    if not re.fullmatch(r"[a-z][a-z0-9_]*", dataset.prepare):
-        raise UserError(f"{place} is not the name of a module; {_REMEDY}")
-    try:
-        module = importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name == name:
-            raise UserError(f"{place}: there is no module {name}; {_REMEDY}") from None
-        raise UserError(f"{place} needs the package {error.name}, which is not installed") from None
-    if not callable(getattr(module, "prepare", None)) or not hasattr(module, "OPTIONS"):
-        raise UserError(f"{place}: {name} does not prepare a corpus")
-    return module
 
 
 def _difference(expected: Mapping[str, Any], facts: Mapping[str, Any]) -> str | None:

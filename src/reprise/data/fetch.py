@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from urllib.parse import urlsplit
 
 from reprise.catalogue.spec import DatasetSpec, FileSpec
 from reprise.data.archives import NO_ROOM, take_member
-from reprise.data.checksums import mismatch
-from reprise.data.progress import progress
+from reprise.data.raw import mismatch
 from reprise.errors import UserError
 from reprise.files import atomic_path
 
@@ -35,7 +36,7 @@ def fetch(
 
     A file that is there with the right checksum stays; else `mirror/<dataset.mirror>/<file>` is
     copied, or its url downloaded, in at most `attempts` attempts with pauses of `pause`, twice
-    and four times that many seconds. `say` is told which. Raises UserError, in one line, if a
+    and four times that many seconds. `say` gets a line about each. Raises UserError, in one line, if a
     file cannot be had, and OSError, which names the file, if it cannot be put there; no file with a
     wrong checksum is left anywhere.
     """
@@ -116,7 +117,7 @@ class _Job:
         self.say(f"{label}: taken out of {archive.name}")
 
     def _remedy(self, file: FileSpec) -> str:
-        """What else would help where the file cannot be downloaded."""
+        """The other remedy where the file cannot be downloaded."""
         if self.shelf and (there := self.shelf / file.name).is_file():
             return f"or replace {there} of the mirror, which has another checksum"  # or it would have been taken
         return REMEDY.format(place=f"{self.dataset.mirror}/{file.name}")
@@ -161,7 +162,7 @@ def _transfer(file: FileSpec, target: Path, label: str) -> int:
     url, answers = str(file.url), []
     with atomic_path(target) as temporary:
         try:
-            with temporary.open("wb") as out, progress(label) as bar:
+            with temporary.open("wb") as out, _progress(label) as bar:
                 capped = _Capped(out, file.size or _LARGEST)
                 # Not compressed on the way: a .gz must arrive as it lies there.
                 pooch.HTTPDownloader(
@@ -212,3 +213,39 @@ class _Capped:
 
     def flush(self) -> None:
         self.file.flush()
+
+
+@contextlib.contextmanager
+def _progress(label: str) -> Iterator[Any]:
+    """A progress bar on standard error as pooch wants it, or False where nobody watches."""
+    if not sys.stderr.isatty():
+        yield False
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        yield _Bar(progress, progress.add_task(label, total=None))
+
+
+class _Bar:
+    """A progress bar as pooch wants it: total, update, reset, close."""
+
+    def __init__(self, progress: Any, task: Any) -> None:
+        self._progress, self._task = progress, task
+        self.total = 0
+
+    def update(self, size: int) -> None:
+        self._progress.update(self._task, total=self.total or None, advance=size)
+
+    def reset(self) -> None:
+        self._progress.update(self._task, completed=0)
+
+    def close(self) -> None:
+        """The bar goes with its `Progress`."""

@@ -116,7 +116,7 @@ def _fingerprint(compiler: list[str], name: str) -> str:
 
 
 def _cpu() -> str:
-    """What tells this CPU's instruction set from another's."""
+    """A text that differs between CPUs of different instruction sets."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -57,6 +57,22 @@ def no_engine(name: str, engines: Iterable[str]) -> UserError:
     return UserError(f"engine: {name} is none of auto, {', '.join(engines)}; {remedy}")
 
 
+class Readable:
+    """A readable model that has no other engine: its protocol differentiates it."""
+
+    name = "reference"
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+
+def reference_alone(name: str, model: Any) -> Readable:
+    """The engine of a model that has no fast one. Raises UserError for another name."""
+    if name not in ("auto", Readable.name):
+        raise no_engine(name, [Readable.name])
+    return Readable(model)
+
+
 def unfit_for_cpp(model: Any) -> str:
     """Why an engine in C++ does not compute with the model's parameters; empty if it does."""
     parameter = next(model.parameters())

@@ -1,5 +1,5 @@
-"""What BLEU is counted from, sentence by sentence: Papineni et al., "BLEU: a method for automatic evaluation of machine
-translation" (ACL 2002), with one reference.
+"""Counts that BLEU is computed from, sentence by sentence: Papineni et al., "BLEU: a method for automatic evaluation
+of machine translation" (ACL 2002), with one reference.
 
 Records hold these counts and no references, so that no corpus is copied into them; sacrebleu makes the score of them
 when records are collected (`reprise.evidence.bleu`). A test holds the counts to sacrebleu's own.

@@ -53,7 +53,7 @@ class JacobianNorms:
 
 @torch.no_grad()
 def jacobian_norms(model: Recurrent, x: Tensor) -> JacobianNorms:
-    """Of the texts x (T, B), in float64; the state is (h) or (h, c), the norm the largest singular value."""
+    """The norms on texts x (T, B), in float64; the state is (h) or (h, c), the norm the largest singular value."""
     by_text = torch.stack([torch.linalg.matrix_norm(product, 2) for product in jacobians(model, x)])  # (T, B)
     mean = by_text.mean(1).tolist()
     if not isinstance(model, RNN):

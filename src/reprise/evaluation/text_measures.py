@@ -1,4 +1,4 @@
-"""What can be counted in generated texts, so that they are measured and not admired."""
+"""Measures of generated texts."""
 
 from __future__ import annotations
 

@@ -124,6 +124,8 @@ class Runs:
     @property
     def learns(self) -> bool:
         """Whether it is a model that is trained, at whatever tier."""
+        if self.resolved is not None:
+            return trains(self.resolved)
         return self.entry.check is None and PROTOCOLS[self.entry.training.protocol].trains
 
     @property

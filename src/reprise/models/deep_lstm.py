@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from reprise.models.initialisation import truncated_normal
+from reprise.options import COUNT
 
 ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
 State = tuple[tuple[Tensor, Tensor], ...]
@@ -40,6 +41,15 @@ class StackedLSTM(nn.Module):
     The laws are those of the initial weights; see `initialise`.
     """
 
+    OPTIONS = {
+        "hidden_size": COUNT,
+        "layers": COUNT,
+        "activation": ("relu", "tanh"),
+        "forget_bias": float,
+        "kernel_law": ("glorot-uniform", "fan-in-truncated-normal"),
+        "output_law": ("fan-in-truncated-normal",),
+    }
+
     def __init__(
         self,
         vocabulary: int,
@@ -64,7 +74,7 @@ class StackedLSTM(nn.Module):
 
     def layer(self, number: int) -> Layer:
         """Layer 1, 2, …"""
-        return Layer(*(self.get_parameter(f"{name}_{number}") for name in "WUb"))
+        return Layer(*(getattr(self, f"{name}_{number}") for name in "WUb"))
 
     def initial_state(self, batch: int) -> State:
         """Zeros."""

@@ -5,12 +5,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from reprise.models.initialisation import WEIGHT_LAWS
+from reprise.options import COUNT
+
 
 class Elman(nn.Module):
     """h(t) = tanh(W_hx x(t) + W_hh h(t-1) + b_h),  p(t) = W_oh h(t) + b_o   (document 002, question 1.1)
 
     `input_size` d symbols in, `hidden_size` n units, `output_size` k classes out.
     """
+
+    OPTIONS = {"hidden_size": COUNT, "weight_law": WEIGHT_LAWS}
 
     def __init__(self, input_size: int, hidden_size: int, output_size: int, weight_law: str = ""):
         super().__init__()

@@ -12,18 +12,27 @@ import torch
 from torch import Tensor, nn
 
 from reprise.models.rntn import RNTN
+from reprise.options import COUNT, NOT_NEGATIVE
 
 State = tuple[Tensor, ...]
 Masks = tuple[Tensor, Tensor]
 
 
 class GatedLanguageModel(nn.Module):
-    """What GRU and LSTM share: V words, embeddings of size E, H hidden units, K matrices for the candidate.
+    """The common part of GRU and LSTM: V words, embeddings of size E, H hidden units, K matrices for the candidate.
 
     The paper's W_h^r is W_hr here, U_h^h is U_hh, b_h^c is b_hc, and so on.
 
     `mapping` is "f" (5) or "f_mod" (16). Raises ValueError for K outside 1 .. V and for another mapping.
     """
+
+    OPTIONS = {
+        "embedding_size": COUNT,
+        "hidden_size": COUNT,
+        "matrices": COUNT,
+        "mapping": ("f", "f_mod"),
+        "weight_range": NOT_NEGATIVE,
+    }
 
     gates: tuple[str, ...] = ()  # logistic gates, in the order of the equations
     candidate: str = ""  # the gate whose matrix and bias depend on the word

@@ -15,6 +15,8 @@ from itertools import repeat
 import torch
 from torch import Tensor, nn
 
+from reprise.options import COUNT, NOT_NEGATIVE
+
 Term = Tensor | float  # 0.0 stands for a term that the model does not have
 
 
@@ -32,6 +34,8 @@ def identity(z: Tensor) -> Tensor:
     return z
 
 
+MATRIX_LAWS = ("orthogonal", "glorot-uniform")
+BIAS_START = {"b_law": ("zero", "normal"), "b_std": NOT_NEGATIVE}
 ACTIVATIONS = {"tanh": torch.tanh, "identity": identity}
 
 
@@ -51,7 +55,7 @@ class Recurrence(nn.Module):
         return ACTIVATIONS[self.activation](z)
 
     def inputs(self, x: Tensor) -> tuple[Term, ...]:
-        """What the symbols x (...) contribute, each (..., n)."""
+        """The terms of the symbols x (...) alone, each (..., n)."""
         raise NotImplementedError
 
     def transition(self, h: Tensor, *inputs: Term) -> Tensor:
@@ -100,6 +104,17 @@ class GSO(SymbolModel):
     gradient with respect to f and c only: nothing is learnt before an update has moved f.
     """
 
+    OPTIONS = {
+        "hidden_size": COUNT,
+        "second_order_size": COUNT,
+        "input_term": bool,
+        "recurrent_term": bool,
+        "activation": ("tanh", "identity"),
+        "matrix_law": MATRIX_LAWS,
+        "f_law": ("zero", "normal"),
+        "f_std": NOT_NEGATIVE,
+    }
+
     def __init__(
         self,
         vocabulary: int,
@@ -135,6 +150,8 @@ class FirstOrder(SymbolModel):
     U (h, V), W (h, h), b (h).
     """
 
+    OPTIONS = {"hidden_size": COUNT, "activation": ("tanh", "identity"), "matrix_law": MATRIX_LAWS, **BIAS_START}
+
     def __init__(self, vocabulary: int, hidden: int, activation: str) -> None:
         super().__init__(vocabulary, hidden, activation)
         self.U = nn.Parameter(torch.zeros(hidden, vocabulary))
@@ -158,6 +175,17 @@ class MultiplicativeIntegration(SymbolModel):
 
     U (h, V), W (h, h), b (h); alpha, beta_1, beta_2 (h) in the general form only.
     """
+
+    OPTIONS = {
+        "hidden_size": COUNT,
+        "activation": ("tanh", "identity"),
+        "form": ("simple", "general"),
+        "matrix_law": MATRIX_LAWS,
+        **BIAS_START,
+        "alpha": float,
+        "beta_1": float,
+        "beta_2": float,
+    }
 
     def __init__(self, vocabulary: int, hidden: int, activation: str, form: str) -> None:
         super().__init__(vocabulary, hidden, activation)

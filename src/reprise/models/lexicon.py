@@ -1,4 +1,4 @@
-"""What a log-linear language model knows of its vocabulary before training: features of types and their background.
+"""A log-linear language model's knowledge of its vocabulary before training: features of types and their background.
 
 Dymetman and Xiao, "Log-Linear RNNs" (arXiv:1607.02467v2), section 5.2: a type's vector is the boolean union of the
 vectors of all its tokens. It tells which of the M most frequent types it is (TOPFORM:word), or that it is none of them

@@ -9,6 +9,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from reprise.models.initialisation import WEIGHT_LAWS
+from reprise.options import COUNT
+
 
 class LSTM(nn.Module):
     """One weight matrix and bias a gate, on the symbol x(t) and the state h(t-1):
@@ -20,6 +23,8 @@ class LSTM(nn.Module):
 
     The four gates are stacked in the order g, i, f, o: W_x (4n, d), W_h (4n, n), b (4n,).
     """
+
+    OPTIONS = {"hidden_size": COUNT, "weight_law": WEIGHT_LAWS}
 
     def __init__(self, input_size: int, hidden_size: int, output_size: int, weight_law: str = ""):
         super().__init__()

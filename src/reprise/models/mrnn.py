@@ -13,10 +13,20 @@ import torch
 from torch import Tensor, nn
 
 from reprise.models.rntn import softmax_input
+from reprise.options import COUNT, NOT_NEGATIVE
 
 
 class MRNN(nn.Module):
     """The m-RNN over V words with H hidden units and M factors; `h_0` as in `RNTN`."""
+
+    OPTIONS = {
+        "hidden_size": COUNT,
+        "factors": COUNT,
+        "factor_law": ("normal", "one"),
+        "h_0": float,
+        "weight_std": NOT_NEGATIVE,
+        "bias_law": ("normal", "zero"),
+    }
 
     def __init__(self, vocabulary: int, hidden: int, factors: int, h_0: float = 0.0) -> None:
         super().__init__()

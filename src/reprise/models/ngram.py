@@ -17,6 +17,7 @@ import numpy as np
 
 from reprise.data.corpus import Split
 from reprise.errors import UserError
+from reprise.options import COUNT
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Predictions:
 
     @classmethod
     def of(cls, split: Split, chosen: np.ndarray, contexts: int) -> Predictions:
-        """Of the lines where `chosen` (lines,) is True, with `contexts` tokens of context."""
+        """The predictions on the lines where `chosen` (lines,) is True, with `contexts` tokens of context."""
         lengths = np.diff(split.offsets)
         line = np.repeat(np.arange(len(lengths)), lengths)
         place = np.arange(len(split.tokens)) - split.offsets[line]
@@ -55,6 +56,8 @@ class NGram:
     `smoothing` is "witten-bell", any other raises ValueError. Raises UserError for an order below 1, and where a
     context of so many tokens has no number of 63 bits.
     """
+
+    OPTIONS = {"order": COUNT, "smoothing": ("witten-bell",)}
 
     vocabulary: int
     order: int
@@ -87,7 +90,7 @@ class NGram:
 
 @dataclass(frozen=True)
 class Counts:
-    """What followed each context of k tokens in the training lines; `ngrams` and `contexts` are sorted numbers."""
+    """Counts of what followed each context of k tokens in the training lines; `ngrams` and `contexts` are sorted."""
 
     vocabulary: int
     k: int

@@ -54,7 +54,7 @@ class Positions:
 
 @dataclass(frozen=True)
 class Table:
-    """What followed each context of k - 1 words: the k-grams, sorted by context and word, and the contexts.
+    """Counts of what followed each context of k - 1 words: the k-grams, sorted by context and word, and the contexts.
 
     `shorter` and `parents` are where the k-gram and the context without their oldest word stand in the table below.
     """

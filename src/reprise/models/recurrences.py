@@ -57,7 +57,6 @@ class RNN(Recurrence):
     """h_t = f(W x_t + V h_{t-1} + b)   (17, 20), f = tanh"""
 
     def step(self, Wx: Tensor, state: State) -> State:
-        """See `Recurrence`."""
         (h,) = state
         return (torch.tanh(torch.addmm(Wx, h, self.V.T)),)
 
@@ -75,7 +74,6 @@ class GRU(Recurrence):
     gates = 3
 
     def step(self, Wx: Tensor, state: State) -> State:
-        """See `Recurrence`."""
         (h,) = state
         H = h.shape[1]
         Vh = h @ self.V.T  # (B, 3 H)
@@ -97,7 +95,6 @@ class LSTM(Recurrence):
     gates, parts = 4, 2
 
     def step(self, Wx: Tensor, state: State) -> State:
-        """See `Recurrence`."""
         h, c = state
         H = h.shape[1]
         both = torch.addmm(Wx, h, self.V.T)  # (B, 4 H)

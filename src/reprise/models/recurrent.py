@@ -11,6 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from reprise.options import COUNT, NOT_NEGATIVE
+
 State = tuple[Tensor, ...]
 
 _ACTIVATIONS = {"sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": functional.relu}
@@ -24,6 +26,13 @@ class Recurrent(nn.Module, ABC):
     `recurrent_law` gives the recurrence matrices: "gaussian", N(0, (scale^2 / H)), whose eigenvalues fill a disc of
     radius about `recurrent_scale`, or "identity", that number times the identity.
     """
+
+    OPTIONS = {
+        "hidden_size": COUNT,
+        "recurrent_law": ("gaussian", "identity"),
+        "recurrent_scale": NOT_NEGATIVE,
+        "input_std": NOT_NEGATIVE,
+    }
 
     gates: tuple[str, ...] = ("",)  # one recurrence matrix and one input matrix each
     parts = 1  # tensors that a step hands to the next
@@ -77,13 +86,14 @@ class Recurrent(nn.Module, ABC):
 class RNN(Recurrent):
     """h_t = f(W_hh h_{t-1} + W_hx x_t)   (5), f: sigmoid, tanh, or ReLU (section 2.4)"""
 
+    OPTIONS = {"activation": ("sigmoid", "tanh", "relu"), **Recurrent.OPTIONS}
+
     def __init__(self, vocabulary: int, hidden_size: int, activation: str, **laws: str | float) -> None:
         super().__init__(vocabulary, hidden_size, **laws)
         self.activation = activation
         self.f = _ACTIVATIONS[activation]
 
     def step(self, Wx: Tensor, state: State) -> State:
-        """See `Recurrent`."""
         (h,), (W_hh,), (W_hx_x,) = state, self.W_h, Wx
         return (self.f(h @ W_hh.T + W_hx_x),)
 
@@ -101,7 +111,6 @@ class GRU(Recurrent):
     gates = ("z", "r", "")
 
     def step(self, Wx: Tensor, state: State) -> State:
-        """See `Recurrent`."""
         (h,), (U_z, U_r, U), (W_z_x, W_r_x, W_x) = state, self.W_h, Wx
         z = torch.sigmoid(W_z_x + h @ U_z.T)
         r = torch.sigmoid(W_r_x + h @ U_r.T)
@@ -120,7 +129,6 @@ class LSTM(Recurrent):
     gates, parts = ("i", "f", "o", "c"), 2
 
     def step(self, Wx: Tensor, state: State) -> State:
-        """See `Recurrent`."""
         (h, c), (U_i, U_f, U_o, U_c), (W_i_x, W_f_x, W_o_x, W_c_x) = state, self.W_h, Wx
         i = torch.sigmoid(W_i_x + h @ U_i.T)
         f = torch.sigmoid(W_f_x + h @ U_f.T)

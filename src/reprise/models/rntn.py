@@ -18,6 +18,8 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
+from reprise.options import COUNT, NOT_NEGATIVE
+
 
 class RNTN(nn.Module):
     """The r-RNTN over V words with H hidden units and K recurrence matrices.
@@ -26,6 +28,16 @@ class RNTN(nn.Module):
     "shared" for one b_h (1, 3); Table 1 counts the former, for the RNTN as well. `h_0` is the value of
     all components of the state before a sentence, which the paper does not state.
     """
+
+    OPTIONS = {
+        "hidden_size": COUNT,
+        "matrices": COUNT,
+        "mapping": ("f", "f_mod"),
+        "bias": ("matrix", "shared"),
+        "h_0": float,
+        "weight_std": NOT_NEGATIVE,
+        "bias_law": ("normal", "zero"),
+    }
 
     def __init__(
         self,

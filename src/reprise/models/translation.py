@@ -29,6 +29,7 @@ from torch.nn import functional
 
 from reprise.errors import UserError
 from reprise.models.recurrences import UNITS, State
+from reprise.options import COUNT
 
 _NEEDS_I = "the decoder shares the encoder's phi, which the other extensions change; write untied: true"
 
@@ -38,6 +39,18 @@ class Translator(nn.Module):
 
     `UserError` for L below 1, and for extensions II to IV without I.
     """
+
+    OPTIONS = {
+        "unit": ("rnn", "gru", "lstm"),
+        "embedding_size": COUNT,
+        "hidden_size": COUNT,
+        "layers": COUNT,
+        "untied": bool,
+        "context": bool,
+        "bidirectional": bool,
+        "reverse_source": bool,
+        "matrix_law": ("gaussian", "uniform"),
+    }
 
     units = UNITS
     linear = staticmethod(functional.linear)
@@ -116,7 +129,7 @@ class Translator(nn.Module):
         return self.decoder if self.untied else self.encoder[0]
 
     def _inputs(self, before: Tensor, c: Tensor) -> Tensor:
-        """What the decoder's lowest layer reads besides h_{t-1}, its bias included, (T, B, G H)."""
+        """The input of the decoder's lowest layer besides h_{t-1}, its bias included, (T, B, G H)."""
         b = self.phi[0].b
         if not self.context:
             return b.expand(*before.shape, -1)  # (24)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from reprise.errors import UserError
+from reprise.options import COUNT
 
 
 class WindowModel(nn.Module):
@@ -20,6 +21,8 @@ class WindowModel(nn.Module):
 
     UserError for a window below 1.
     """
+
+    OPTIONS = {"embedding_size": COUNT, "hidden_size": COUNT, "window": COUNT, "direct": bool}
 
     def __init__(self, vocabulary: int, embedding: int, hidden: int, window: int, direct: bool) -> None:
         super().__init__()

@@ -18,6 +18,7 @@ import numpy as np
 
 from reprise.errors import UserError
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Table
+from reprise.options import COUNT, NOT_NEGATIVE, POSITIVE
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,9 @@ class Relative(WordNGram):
     It is 0 for what never followed c, and not defined after a context that was never seen.
     """
 
+    OPTIONS = {"order": COUNT}
+
     def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
-        """See `WordNGram`."""
         table, (context, ngram) = counts.table(n), held.find(counts, n)
         frequency = _at(relative(table), ngram, 0.0)
         return np.where(context >= 0, frequency, np.nan)
@@ -62,10 +64,11 @@ class Additive(WordNGram):
     After a context that was never seen that is 1 / V.
     """
 
+    OPTIONS = {"order": COUNT, "delta": POSITIVE}
+
     delta: float
 
     def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
-        """See `WordNGram`."""
         table, (context, ngram) = counts.table(n), held.find(counts, n)
         seen, total = _at(table.counts, ngram, 0), _at(table.totals, context, 0)
         return (seen + self.delta) / (total + self.delta * self.vocabulary)
@@ -80,6 +83,8 @@ class StupidBackoff(WordNGram):
     Brants et al., "Large language models in machine translation" (EMNLP 2007), equation 5. These are scores: they do
     not sum to one (`score_sums` says to what).
     """
+
+    OPTIONS = {"order": COUNT, "alpha": NOT_NEGATIVE}
 
     alpha: float
     proper = False
@@ -115,8 +120,9 @@ class Backoff(WordNGram):
     are interpolated with 1 / V.
     """
 
+    OPTIONS = {"order": COUNT}
+
     def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
-        """See `WordNGram`."""
         p = _interpolate(counts.table(1), held.find(counts, 1), 1 / self.vocabulary)
         seen = _interpolate_seen(counts.table(1), 1 / self.vocabulary)
         for k in range(2, n + 1):
@@ -142,11 +148,12 @@ class KneserNey(WordNGram):
     `uniform_base` they are not. `D` is that of `discount`, order by order, unless one is given.
     """
 
+    OPTIONS = {"order": COUNT}
+
     D: float | None = None
     uniform_base: bool = True
 
     def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
-        """See `WordNGram`."""
         p: np.ndarray | float = 1 / self.vocabulary
         for k in range(1, n + 1):
             table = counts.table(k) if k == n else counts.continuations(k)

@@ -1,1 +1,1 @@
-"""What passes between stages: the resolved configuration of an experiment and the run record of a replica."""
+"""The files that pass between stages: the resolved configuration of an experiment and the run record of a replica."""

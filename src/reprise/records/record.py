@@ -35,14 +35,14 @@ RESULT_KEYS = (
     "curves",
     "samples",
 )
-"""What must come out the same when a replica is trained again on the same machine; `run` says how it was made."""
+"""Keys that must come out the same when a replica is trained again on the same machine; `run` says how it was made."""
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _REMEDY = "remove the file and run the pipeline again"
 
 
 @dataclass
 class Outcome:
-    """What one replica measured.
+    """The measurements of one replica.
 
     metrics: {split, metric, value, unit, n} each; n counts what `value` is a mean over.
     curves: {split, metric, unit, axis, x, y} each, x and y lists of equal length.

@@ -46,7 +46,7 @@ _SHOWN = 40
 
 
 def mistake_in(record: Mapping[str, Any], schema: int) -> str | None:
-    """What is wrong, "key metrics[0].value: null, not a number", or None where nothing is.
+    """The first mistake, "key metrics[0].value: null, not a number", or None.
 
     Keys that nobody reads are not looked at, nor are most samples, each of which has keys of its own.
     """
@@ -96,7 +96,7 @@ def _fields(item: Mapping[str, Any], fields: Mapping[str, tuple[type, ...]], pat
 
 
 def _columns(item: Mapping[str, Any], keys: tuple[str, ...], beside: str, path: str) -> str | None:
-    """Of lists of numbers, as long as the one that stands `beside`.
+    """The first mistake in lists of numbers, which are as long as the one that stands `beside`.
 
     Curves are long and read by the thousand: their points are looked at one by one only where one is wrong.
     """

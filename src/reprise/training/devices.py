@@ -34,14 +34,23 @@ def processor() -> str:
     return platform.processor() or platform.machine()
 
 
+def learns(experiment: Resolved) -> bool:
+    """Whether the experiment trains a network: what a GPU is of use for."""
+    return not experiment.is_check and PROTOCOLS[experiment.config["training"]["protocol"]].gpu
+
+
+def trains_together(experiment: Resolved, gpus: int) -> bool:
+    """Whether all missing replicas of the experiment are one job: on a GPU, and with the engine `stacked`."""
+    on_gpu = experiment.engine == "auto" and gpus > 0 and experiment.device != "cpu"
+    return learns(experiment) and (on_gpu or experiment.engine == "stacked")
+
+
 def gpus_wanted(experiment: Resolved, visible: int) -> int:
-    """GPUs that a job of the experiment asks for: 1 where one is visible, allowed and of use to its protocol.
+    """GPUs that a job of the experiment asks for: 1 where its replicas train together and one is visible and allowed.
 
     Nothing else asks for one, so that a GPU never makes jobs wait for each other that run on the CPU.
     """
-    if not visible or experiment.device == "cpu" or experiment.is_check:
-        return 0
-    return int(PROTOCOLS[experiment.config["training"]["protocol"]].gpu)
+    return int(visible > 0 and experiment.device != "cpu" and trains_together(experiment, visible))
 
 
 def visible_gpus() -> int:

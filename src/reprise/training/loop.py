@@ -5,6 +5,7 @@ A replica trains alone, or several train as members of one stack (`reprise.engin
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -20,12 +21,14 @@ import torch
 
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.checks import run_check
+from reprise.engines.stack import NAME as STACKED
+from reprise.engines.stack import OutOfMemory, Stack
 from reprise.errors import Interrupted, UserError, report_memory
 from reprise.files import is_there
 from reprise.records.record import Outcome, make_record, read_record, write_record
 from reprise.records.resolved import Resolved
 from reprise.training.checkpoint import CheckpointFile
-from reprise.training.devices import prepare_environment
+from reprise.training.devices import learns, prepare_environment
 from reprise.training.locks import Held, replica_lock
 from reprise.training.progress import TrainingProgress
 from reprise.training.protocol import Diverged, Training, build_training
@@ -34,8 +37,6 @@ from reprise.training.run_facts import run_facts
 CHECKPOINTS = Path("checkpoints")
 SAVE_SECONDS = "REPRISE_SAVE_SECONDS"
 """Environment variable: seconds between two saves (default 30); a power cut costs at most so much work."""
-STACKED = "stacked"
-"""The engine that trains many members at once."""
 # A save of a large model may take seconds: then it is made rarely enough to cost at most a twentieth of the time.
 _WORK_PER_SAVE = 20.0
 # Settings that say how long, not how large.
@@ -115,10 +116,7 @@ def run_jobs(jobs: Sequence[Job]) -> list[dict[str, Any]]:
 
 def trains_in_stack(job: Job) -> bool:
     """Whether the replica trains in a stack: where that is its engine, or one is to be chosen and a GPU is of use."""
-    if job.resolved.is_check or job.engine not in ("auto", STACKED):
-        return False
-    device = choose_device(job.device, job.resolved.config["training"]["protocol"])
-    return job.engine == STACKED or device.type == "cuda"
+    return learns(job.resolved) and (job.engine == STACKED or device_of(job).type == "cuda")
 
 
 def _largest(resolved: Resolved) -> str:
@@ -141,8 +139,10 @@ def _check(job: Job) -> dict[str, Any]:
 
 def _train(job: Job) -> dict[str, Any]:
     """One replica by itself."""
-    device = choose_device(job.device, job.resolved.config["training"]["protocol"])
-    training = build_training(job.resolved, job.replica, job.corpus, job.engine, device)
+    device = device_of(job)
+    # Where a stack is the configured engine, what none can train has its own.
+    engine = "auto" if job.engine == STACKED else job.engine
+    training = build_training(job.resolved, job.replica, job.corpus, engine, device)
     path = job.state_path.with_suffix(".ckpt")
     checkpoint = CheckpointFile(path, job.resolved.config_hash, training.engine, job.replica)
     (record,) = _Trainer([Member(job, training)], checkpoint, device, _alone).run()
@@ -158,28 +158,36 @@ def _alone(trainings: Sequence[Training]) -> list[str | Exception]:
 
 
 def _train_stack(jobs: Sequence[Job]) -> list[dict[str, Any]]:
-    """Several replicas of an experiment as members of one stack; in two halves, one after the other, without room."""
-    from reprise.engines.stack import OutOfMemory, Stack
-
-    first = jobs[0]
-    device = choose_device(first.device, first.resolved.config["training"]["protocol"])
-    path = first.file_of("stack").with_suffix(".ckpt")
-    checkpoint = CheckpointFile(path, first.resolved.config_hash, STACKED, -1)
+    """Several replicas of an experiment as members of one stack, or, where memory lacks for one, of two in turn."""
     try:
-        stack = Stack(device, lambda line: print(f"{first.resolved.id}: {line}", file=sys.stderr, flush=True))
-        cpu = torch.device("cpu")
-        members = [Member(job, build_training(job.resolved, job.replica, job.corpus, stack, cpu)) for job in jobs]
-        return _Trainer(members, checkpoint, device, stack.advance, stack.keep).run()
+        return _train_together(jobs)
     except OutOfMemory as error:
         if len(jobs) == 1:
             raise MemoryError(str(error)) from None
-        half = -(-len(jobs) // 2)
-        print(f"{first.resolved.id}: out of memory: {half} replicas at a time instead", file=sys.stderr, flush=True)
+    # Outside of the handler, whose traceback holds what the stack held.
+    gc.collect()
+    torch.cuda.empty_cache()
     left = [job for job in jobs if not is_there(job.output)]
+    half = -(-len(left) // 2)
+    print(f"{jobs[0].resolved.id}: out of memory: {half} replicas at a time instead", file=sys.stderr, flush=True)
     for some in (left[:half], left[half:]):
         if some:
-            _train_stack(some)
+            try:
+                _train_together(some)
+            except OutOfMemory as error:
+                raise MemoryError(str(error)) from None
     return [read_record(job.output, job.resolved, job.replica) for job in jobs]
+
+
+def _train_together(jobs: Sequence[Job]) -> list[dict[str, Any]]:
+    """One stack. Raises `OutOfMemory`."""
+    first, device = jobs[0], device_of(jobs[0])
+    path = first.file_of("stack").with_suffix(".ckpt")
+    checkpoint = CheckpointFile(path, first.resolved.config_hash, STACKED, -1)
+    stack = Stack(device, lambda line: print(f"{first.resolved.id}: {line}", file=sys.stderr, flush=True))
+    cpu = torch.device("cpu")
+    members = [Member(job, build_training(job.resolved, job.replica, job.corpus, stack, cpu)) for job in jobs]
+    return _Trainer(members, checkpoint, device, stack.advance, stack.keep).run()
 
 
 @dataclass
@@ -344,16 +352,23 @@ def stop_signal() -> Iterator[Callable[[], str]]:
             signal.signal(number, handler)
 
 
-def choose_device(name: str, protocol: str) -> torch.device:
-    """`auto` is a GPU where one is visible and the protocol can use it, else the CPU.
+def device_of(job: Job) -> torch.device:
+    """Where the job's engine computes; `UserError` as of `choose_device`."""
+    return choose_device(job.device, job.resolved.config["training"]["protocol"], job.engine)
 
-    `cuda` is a `UserError` without a GPU, or with a protocol that has no use for one.
+
+def choose_device(name: str, protocol: str, engine: str) -> torch.device:
+    """`auto` is a GPU where one is visible and the protocol and the engine can use it, else the CPU.
+
+    `cuda` is a `UserError` where one of these is not so.
     """
-    usable = PROTOCOLS[protocol].gpu
+    usable, fits = PROTOCOLS[protocol].gpu, engine in ("auto", STACKED)
     if name == "cuda" and not usable:
         raise UserError(f"--device cuda: the protocol {protocol} runs on the CPU; write --device auto or cpu")
+    if name == "cuda" and not fits:
+        raise UserError(f"--device cuda: the engine {engine} runs on the CPU; choose engine: auto, or --device cpu")
     if name == "cuda" and not torch.cuda.is_available():
         raise UserError("--device cuda: no GPU is visible to torch; write --device auto or cpu")
     if name == "auto":
-        name = "cuda" if usable and torch.cuda.is_available() else "cpu"
+        name = "cuda" if usable and fits and torch.cuda.is_available() else "cpu"
     return torch.device(name)

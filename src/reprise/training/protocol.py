@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
 from reprise.catalogue.models import ModelRefused
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.data.corpus import SENTENCE_END, Corpus
+from reprise.engines.stack import Member, Stack, join
 from reprise.errors import UserError
 from reprise.records.record import Outcome
 from reprise.records.resolved import Resolved
@@ -21,6 +23,10 @@ from reprise.registered import load
 
 _SPLITS = ("train", "valid", "test")
 """Also, as 0, 1 and 2, the parts of a fold in a corpus's `extra["part"]` (folds, lines)."""
+
+
+Engine = str | Stack
+"""What a protocol is told to compute with: an engine by its name, or the stack that its replica is a member of."""
 
 
 class Diverged(Exception):
@@ -52,10 +58,56 @@ class Training(Protocol):
     def outcome(self) -> Outcome: ...
 
 
+class Learner:
+    """What learns in a training: the readable `model` with an `optimiser` of its own, or a member of a stack.
+
+    A member has the parameters itself, and is the optimiser as well. Protocols inherit this that make their updates.
+    """
+
+    model: nn.Module
+    kernel: Any
+    optimiser: Any
+
+    @property
+    def stacked(self) -> bool:
+        return isinstance(self.kernel, Member)
+
+    def readable(self) -> nn.Module:
+        """The readable model with the parameters as they are now."""
+        if self.stacked:
+            self.model.load_state_dict(self.kernel.export())
+        return self.model
+
+    def take_parameters(self, parameters: Mapping[str, Tensor]) -> None:
+        """Goes on from these, a state_dict of the readable model."""
+        self.model.load_state_dict(parameters)
+        if self.stacked:
+            self.kernel.load(parameters)
+
+    def learnt(self) -> dict[str, Any]:
+        """What a checkpoint keeps of it."""
+        return {"parameters": self.readable().state_dict(), "optimiser": self.optimiser.state_dict()}
+
+    def restore_learnt(self, state: Mapping[str, Any]) -> None:
+        self.take_parameters(state["parameters"])
+        self.optimiser.load_state_dict(state["optimiser"])
+
+
+def engine_of(
+    engine: Engine,
+    protocol: str,
+    model: nn.Module,
+    options: Mapping[str, Any],
+    choose: Callable[[str, nn.Module], Any],
+) -> Any:
+    """A member of the stack that trains `protocol` with these options, or the engine that `choose` has by this name."""
+    return join(engine, protocol, model, options) if isinstance(engine, Stack) else choose(engine, model)
+
+
 def build_training(
-    resolved: Resolved, replica: int, corpus: Path | None, engine: str, device: torch.device
+    resolved: Resolved, replica: int, corpus: Path | None, engine: Engine, device: torch.device
 ) -> Training:
-    """The training that `resolved.config` names, before its first step."""
+    """The training that `resolved.config` names, before its first step; with a stack for an engine, a member of it."""
     protocol = resolved.config["training"]["protocol"]
     made = load(PROTOCOLS[protocol].target, f"src/reprise/catalogue/protocols.py: key PROTOCOLS[{protocol!r}]")
     with told_of(resolved):

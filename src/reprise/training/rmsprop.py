@@ -34,11 +34,11 @@ class TensorFlowRMSProp:
             s.mul_(self.decay).addcmul_(p.grad, p.grad, value=1 - self.decay)
             p.addcdiv_(p.grad, (s + self.epsilon).sqrt_(), value=-self.learning_rate)
 
-    def state(self) -> list[Tensor]:
+    def state_dict(self) -> list[Tensor]:
         """Copies of the mean squares."""
         return [s.clone() for s in self.mean_squares]
 
-    def restore(self, state: Iterable[Tensor]) -> None:
+    def load_state_dict(self, state: Iterable[Tensor]) -> None:
         for mine, theirs in zip(self.mean_squares, state, strict=True):
             mine.copy_(theirs)
 

@@ -1,4 +1,4 @@
-"""What benchmarks compare: texts, tasks as files, and that implementations make the readable model's update."""
+"""Texts and tasks of the benchmarks, and that implementations make the readable model's update."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def read(rows: Mapping[str, Tensor], shared: Mapping[str, Tensor], h: Tensor, ma
 
 
 class Peer(Implementation):
-    """What all have: parameters (tables as (rows, columns), so that `embedding` takes them) and state."""
+    """The state, and parameters whose tables are (rows, columns), so that `embedding` takes them."""
 
     def __init__(self, task: Task) -> None:
         self.task, self.workload = task, task.workload

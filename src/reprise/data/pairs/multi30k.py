@@ -7,21 +7,20 @@ plain ones.
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from reprise.catalogue.spec import how_to_fetch
-from reprise.data import options as options_
 from reprise.data.corpus import Corpus
 from reprise.data.pairs.mteval import words_13a
-from reprise.data.pairs.pairs import SPLITS, Pair, parallel_corpus
+from reprise.data.pairs.pairs import SPLITS, TARGETS, Pair, parallel_corpus
+from reprise.data.raw import read_lines
 from reprise.errors import UserError
+from reprise.options import COUNT, Options
 
-OPTIONS: dict[str, Any] = {"pairs": 29000, "lowercase": True, "minimum_count": 2}
+TOKENS = TARGETS
+OPTIONS: Options = {"pairs": COUNT, "lowercase": bool, "minimum_count": COUNT}
 FILES = {"train": "train", "valid": "val", "test": "test_2016_flickr"}
 _ELISION = re.compile(r"(?<=\w)'(?=\w)")
 
@@ -31,11 +30,8 @@ def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
 
     Options: the first `pairs` of the training text, whether texts are set in lower case, how often a word has to stand
     in them (`minimum_count`) to be in the vocabulary. Fact `lines`: how many the files have. Raises UserError for
-    unknown options, more `pairs` than there are, and files that are missing, damaged or do not fit together.
+    more `pairs` than there are, and files that are missing, damaged or do not fit together.
     """
-    options = options_.resolve(options, OPTIONS, "multi30k")
-    for key in ("pairs", "minimum_count"):
-        options_.at_least(options, key, 1, "multi30k")
     lines = {split: _aligned(raw, name) for split, name in FILES.items()}
     if options["pairs"] > len(lines["train"]):
         raise UserError(
@@ -62,15 +58,7 @@ def _aligned(raw: Path, name: str) -> list[tuple[str, str]]:
 
 
 def _lines(path: Path) -> list[str]:
-    try:
-        text = gzip.decompress(path.read_bytes()).decode()
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such raw file; {how_to_fetch(path.parent)}") from None
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 at byte {error.start}; fetch it again") from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise UserError(f"{path}: no whole gzip file ({error}); fetch it again") from None
-    lines = text.removesuffix("\n").split("\n")
+    lines = read_lines(path)
     for number, line in enumerate(lines, 1):
         if not line.strip():
             raise UserError(f"{path}: line {number} is empty, so that its pair is none; fetch it again")

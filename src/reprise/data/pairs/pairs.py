@@ -12,9 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reprise.data.corpus import SENTENCE_END, UNKNOWN, Corpus, Split
+from reprise.data.corpus import SENTENCE_END, UNKNOWN, Corpus, Split, offsets_of
+from reprise.data.text.words import SENTENCES
 
 SPLITS = ("train", "valid", "test")
+TARGETS = f"{SENTENCES} of the target text, rare words as <unk>"
+"""Tokens, where the target text is predicted."""
 _WORDS, _LINES = "source_words", "test_{side}_lines"
 
 Pair = tuple[list[str], list[str]]
@@ -101,13 +104,11 @@ def _encode(sentences: Sequence[Sequence[str]], vocabulary: Sequence[str]) -> Sp
     ids = {word: i for i, word in enumerate(vocabulary)}
     unknown = ids[UNKNOWN]
     tokens = np.array([ids.get(word, unknown) for sentence in sentences for word in sentence], np.int32)
-    ends = np.cumsum([0, *(len(sentence) for sentence in sentences)])
-    return Split(tokens, ends.astype(np.int64))
+    return Split(tokens, offsets_of(map(len, sentences)))
 
 
 def _unknown(splits: Mapping[str, Split], vocabulary: list[str]) -> dict[str, float]:
-    unknown = vocabulary.index(UNKNOWN)
-    return {split: round(float(np.mean(data.tokens == unknown)), 9) for split, data in splits.items()}
+    return {split: data.share_of(vocabulary.index(UNKNOWN)) for split, data in splits.items()}
 
 
 def _packed(texts: Sequence[str]) -> np.ndarray:

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import torch
 
+from reprise.options import Options, at_least
+
+TOKENS = "digits"
+OPTIONS: Options = {"length": at_least(2)}
+CORPUS = False
+"""The batches are made while training."""
 DIGITS = 10
 
 

@@ -17,5 +17,5 @@ CHANGES = ("shuffled", "swapped")
 
 
 def metric_of(phrase: str) -> str:
-    """What the log-probability of a phrase is called in records, before `_order_<n>`."""
+    """The name of a phrase's log-probability in records, before `_order_<n>`."""
     return phrase.replace(" ", "_")

@@ -6,23 +6,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from reprise.data import options as options_
 from reprise.data.corpus import Corpus
 from reprise.data.synthetic.markov import make_chain
 from reprise.data.text import character_lines
+from reprise.options import COUNT, Options
 
-OPTIONS: dict[str, Any] = {**character_lines.OPTIONS, "lines": 400}
+TOKENS = character_lines.TOKENS
+OPTIONS: Options = {**character_lines.OPTIONS, "lines": COUNT}
 _WORDS, _SEED = 200, 1
 
 
 def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
     """Corpus of `lines` sentences of a Markov chain over 200 pseudo-words, always the same.
 
-    The other options are those of `character_lines.corpus_of`. Raises UserError for unknown options and too few lines.
+    The other options are those of `character_lines.corpus_of`. Raises UserError for too few lines.
     """
-    options = options_.resolve(options, OPTIONS, "synthetic-lines")
-    options_.at_least(options, "lines", 1, "synthetic-lines")
+    del raw
     source = make_chain(_WORDS, _SEED)
     text = source.text(source.sample(options["lines"], _SEED, 0))
-    kept = {key: options[key] for key in character_lines.OPTIONS}
-    return character_lines.corpus_of("synthetic-lines", text.encode(), kept)
+    return character_lines.corpus_of("synthetic-lines", text.encode(), options)

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from reprise.data import options as options_
 from reprise.data.corpus import Corpus
-from reprise.data.pairs.pairs import SPLITS, parallel_corpus
-from reprise.data.synthetic.markov import make_chain
+from reprise.data.pairs.pairs import SPLITS, TARGETS, parallel_corpus
+from reprise.data.synthetic.markov import GENERATED, make_chain
 from reprise.errors import UserError
 from reprise.files import write_if_changed
+from reprise.options import Options, at_least
 
-OPTIONS: dict[str, Any] = {"vocabulary_size": 60, "training_sentences": 1500, "most_words": 8, "seed": 1}
+TOKENS = TARGETS
+OPTIONS: Options = {**GENERATED, "training_sentences": at_least(10), "most_words": at_least(2)}
 NAME = "synthetic-pairs"
 _DRAWN = 8
 """Sentences that are drawn for each that is wanted: some are longer than `most_words`."""
@@ -24,11 +25,8 @@ def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
 
     Validation and test have a tenth of the training sentences. A target follows from its source, so that the best model
     loses nothing. The texts are also written to `raw/synthetic-pairs.<split>.{source,target}.txt` for readers. Raises
-    UserError for unknown options and sizes that are too small.
+    UserError where too few sentences are that short.
     """
-    options = options_.resolve(options, OPTIONS, NAME)
-    for key, least in (("vocabulary_size", 16), ("training_sentences", 10), ("most_words", 2)):
-        options_.at_least(options, key, least, NAME)
     chain = make_chain(options["vocabulary_size"], options["seed"])
     pairs = {}
     for i, split in enumerate(SPLITS):

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from reprise.data import options as options_
 from reprise.data.corpus import Corpus
-from reprise.data.synthetic.markov import make_chain
+from reprise.data.synthetic.markov import GENERATED, make_chain
+from reprise.data.text.books import TOKENS as BOOK_TOKENS
 from reprise.data.text.books import characters_of
 from reprise.files import write_if_changed
+from reprise.options import COUNT, Options
 
-OPTIONS: dict[str, Any] = {"vocabulary_size": 100, "training_sentences": 2000, "licence_sentences": 200, "seed": 1}
+TOKENS = BOOK_TOKENS
+OPTIONS: Options = {**GENERATED, "licence_sentences": COUNT}
 NAME = "synthetic-prose"
 
 
@@ -22,14 +24,10 @@ def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
     After the book comes its licence, as in the books of document 002 in another language: its words are spelt backwards
     and so begin with vowels, the book's with consonants. Extra `licence` as in `books`. Such a text can be
     read back into its words, so that both have one probability; fact `source_nats`: what the two sources lose on it, in
-    nats a character. It is also written to `raw/synthetic-prose.txt` for readers. Raises UserError for unknown options
-    and sizes too small to make a source.
+    nats a character. It is also written to `raw/synthetic-prose.txt` for readers.
     """
-    options = options_.resolve(options, OPTIONS, NAME)
-    options_.at_least(options, "vocabulary_size", 16, NAME)
     parts, nats = [], 0.0
     for number, name in enumerate(("training_sentences", "licence_sentences")):
-        options_.at_least(options, name, 1, NAME)
         source = make_chain(options["vocabulary_size"], options["seed"] + number)
         drawn = source.sample(options[name], options["seed"], number)
         sentences = [sentence[:: -1 if number else 1] for sentence in source.text(drawn).splitlines()]

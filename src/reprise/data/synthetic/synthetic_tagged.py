@@ -15,13 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from reprise.data import options as options_
 from reprise.data.corpus import Corpus
-from reprise.data.synthetic.markov import shuffled
+from reprise.data.synthetic.markov import GENERATED, MOST_WORDS, shuffled
 from reprise.data.treebank.tagged import corpus_of
+from reprise.options import Number, Options, at_least
 
-OPTIONS: dict[str, Any] = {"vocabulary_size": 1500, "training_sentences": 1500, "seed": 1}
 TAGS = 8
+TOKENS = "words, rare ones as <unk>"
+OPTIONS: Options = {
+    **GENERATED,
+    "vocabulary_size": Number(int, at_least=4 * TAGS, at_most=MOST_WORDS),
+    "training_sentences": at_least(10),
+}
 _SHARED = 0.5  # of the tokens, spelt alike under all tags
 _FALLING = 0.25  # each successor of a tag is so much less likely than the one before it in the tag's own order
 _SHORTEST, _LENGTHS = 3, 16  # words of a sentence: from 3 to 18
@@ -68,13 +73,9 @@ def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
 
     Words that training has once become `<unk>`. A sentence's label is whether it has the tag that comes nearest to
     half of the training sentences. Facts besides: `best_accuracy`, the share of the test's words that the source itself
-    tags right from them and the words before them ("forward"), and from the whole sentence ("both"). Raises UserError
-    for unknown options and sizes that are too small.
+    tags right from them and the words before them ("forward"), and from the whole sentence ("both").
     """
     del raw
-    options = options_.resolve(options, OPTIONS, "synthetic_tagged")
-    options_.at_least(options, "vocabulary_size", 4 * TAGS, "synthetic_tagged")
-    options_.at_least(options, "training_sentences", 10, "synthetic_tagged")
     source = make_source(options["vocabulary_size"], options["seed"])
     drawn = {
         split: source.sample(options["training_sentences"] // every, Random(f"{options['seed']} {split}"))

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from reprise.data import options as options_
-from reprise.data.corpus import SENTENCE_END, Corpus, Split
-from reprise.data.synthetic.markov import Chain, make_chain
+from reprise.data.corpus import SENTENCE_END, Corpus, Split, offsets_of
+from reprise.data.synthetic.markov import GENERATED, Chain, make_chain
+from reprise.options import Options, at_least
 
-OPTIONS: dict[str, Any] = {"vocabulary_size": 300, "training_sentences": 2000, "seed": 1}
+TOKENS = "words and a @nil at the end of every sentence"
+OPTIONS: Options = {**GENERATED, "training_sentences": at_least(10)}
 SPLITS = ("train", "valid", "test1", "test2")
 NIL = "@nil"
 _STEP = 5  # a minimal pair at every fifth token: enough to measure, few enough for a test
@@ -27,12 +28,9 @@ def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
     found more probable than a type that cannot follow the token before it; what stands for their distance is the
     token's place in its sentence, from 1.
 
-    Facts besides: `entropy_rate_nats`, and `source_nats`, what the source itself loses on each split, a token. Raises
-    UserError for unknown options and sizes that are too small.
+    Facts besides: `entropy_rate_nats`, and `source_nats`, what the source itself loses on each split, a token.
     """
-    options = options_.resolve(options, OPTIONS, "synthetic_tags")
-    options_.at_least(options, "vocabulary_size", 16, "synthetic_tags")
-    options_.at_least(options, "training_sentences", 10, "synthetic_tags")
+    del raw
     source = make_chain(options["vocabulary_size"], options["seed"])
     sizes = [options["training_sentences"] // (1 if split == "train" else 10) for split in SPLITS]
     drawn = {
@@ -81,8 +79,7 @@ def _tags(source: Chain) -> tuple[list[str], np.ndarray]:
 
 def _sparse(prefix: str, borne: np.ndarray) -> dict[str, np.ndarray]:
     rows, indices = np.nonzero(borne)
-    ends = np.cumsum(np.bincount(rows, minlength=len(borne)))
-    indptr = np.concatenate([[0], ends]).astype(np.int64)
+    indptr = offsets_of(np.bincount(rows, minlength=len(borne)))
     return {f"{prefix}_indptr": indptr, f"{prefix}_indices": indices.astype(np.int32)}
 
 

@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 
 from reprise.catalogue.spec import how_to_fetch
-from reprise.data import options as options_
 from reprise.data.corpus import Corpus, Split
+from reprise.data.raw import read_text
 from reprise.errors import UserError
+from reprise.options import Options
 
-OPTIONS: dict[str, Any] = {}
+TOKENS = "characters, blanks among them"
+OPTIONS: Options = {}
 PATTERN = "book_*.txt"
 _OTHERS = re.compile(r"[^A-Za-z0-9(),.!¿?:;ÁÉÍÓÚáéíóúñÑü\-'`]+")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -30,17 +32,14 @@ def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
     """Corpus of the one file `book_*.txt` in `raw`: see `characters_of`.
 
     Extra `licence`, (2,) int64: the text before the first and from the second position on is Project Gutenberg's.
-    Raises UserError for unknown options and for a folder or file that does not hold such a book.
+    Raises UserError for a folder or file that does not hold such a book.
     """
-    options_.resolve(options, OPTIONS, "books")
+    del options
     paths = sorted(raw.glob(PATTERN))
     if len(paths) != 1:
         raise UserError(f"{raw}: {len(paths)} files {PATTERN} where one book is wanted; {how_to_fetch(raw)}")
     path = paths[0]
-    try:
-        text = clean(path.read_bytes().decode())
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 at byte {error.start}; fetch it again") from None
+    text = clean(read_text(path))
     header, licence = _HEADER_ENDS.search(text), _LICENCE_BEGINS.search(text)
     if header is None or licence is None or header.end() > licence.start():
         raise UserError(f"{path}: Project Gutenberg's header and licence are not where they are expected")

@@ -8,19 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from reprise.data import options as options_
-from reprise.data.corpus import Corpus, Split
+from reprise.catalogue.wording import ByOption
+from reprise.data.corpus import Corpus, Split, offsets_of
 from reprise.data.synthetic.markov import shuffled
 from reprise.errors import UserError
+from reprise.options import Options, at_least
 
-OPTIONS: dict[str, Any] = {"tokens": "characters", "folds": 5, "fold_seed": 0}
+TOKENS = ByOption(
+    "tokens",
+    {
+        "characters": "small letters and spaces of a line, whose end is no token",
+        "bigrams": "pairs of letters within a word, single ones left over, and spaces of a line, whose end is no token",
+    },
+)
+OPTIONS: Options = {"tokens": ("characters", "bigrams"), "folds": at_least(2), "fold_seed": int}
 CHARACTERS = [" ", *"abcdefghijklmnopqrstuvwxyz"]
 PAIRS = [a + b for a in CHARACTERS[1:] for b in CHARACTERS[1:]]
 SPLIT = "lines"
 TRAIN, VALID, TEST = 0, 1, 2
 """Values of `extra["part"]`."""
 VALIDATION = 10
-"""Of the lines that a fold is not tested on, one in so many chooses the epoch: document 000, section 4."""
+"""One in so many of the lines that a fold is not tested on chooses the epoch: document 000, section 4."""
 LONG = 13
 """Letters of the longest words that are not called rare (section 5)."""
 
@@ -61,7 +69,7 @@ def normalise(text: bytes) -> Lines:
     ends = np.flatnonzero(codes == _LINE_END)
     lengths = np.diff(ends, prepend=-1) - 1
     kept = lengths[lengths > 0]
-    return Lines(codes[codes != _LINE_END], _offsets(kept), len(lengths) - len(kept))
+    return Lines(codes[codes != _LINE_END], offsets_of(kept), len(lengths) - len(kept))
 
 
 def pair(lines: Lines) -> Split:
@@ -105,12 +113,8 @@ def corpus_of(name: str, text: bytes, options: Mapping[str, Any]) -> Corpus:
 
     Options: `tokens`, "characters" (27) or "bigrams" (703 symbols, all that are possible); `folds`; `fold_seed`. The
     lines and their folds are the same under either kind of tokens. Facts, among others: the median length of a line in
-    characters and in bigrams, and the share of words longer than 13 letters. Raises UserError for unknown options and
-    too little text.
+    characters and in bigrams, and the share of words longer than 13 letters. Raises UserError for too little text.
     """
-    options = options_.resolve(options, OPTIONS, name)
-    if options["tokens"] not in ("characters", "bigrams"):
-        raise UserError(f"dataset {name}: option tokens: {options['tokens']!r} is neither characters nor bigrams")
     lines = normalise(text)
     characters, pairs = Split(lines.symbols.astype(np.int32), lines.offsets), pair(lines)
     split = characters if options["tokens"] == "characters" else pairs
@@ -165,7 +169,3 @@ def _place_in_word(lines: Lines) -> np.ndarray:
 
 def _is_letter(codes: np.ndarray) -> np.ndarray:
     return (codes != _SPACE) & (codes != _LINE_END)
-
-
-def _offsets(lengths: np.ndarray) -> np.ndarray:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])

@@ -14,12 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from reprise.data import options as options_
 from reprise.data.corpus import UNKNOWN, Corpus, Split
+from reprise.data.raw import read_bytes
 from reprise.data.text import words as words_
 from reprise.errors import UserError
+from reprise.options import COUNT, Options
 
-OPTIONS: dict[str, Any] = {"minimum_count": 10, "vocabulary_rule": "train-at-least-10"}
+TOKENS = "words of running text without sentences, rare ones as <unk>"
+OPTIONS: Options = {
+    "minimum_count": COUNT,
+    "vocabulary_rule": ("train-at-least-10", "all-at-least-10", "train-more-than-10", "top-37750"),
+}
 SPLITS = ("train", "valid", "test")
 _RULE = re.compile(r"(train-at-least|all-at-least|train-more-than|top)-([1-9][0-9]*)")
 _UNKNOWN = UNKNOWN.encode()
@@ -34,11 +39,10 @@ def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
     Options: `vocabulary_rule`, one of train-at-least-N, all-at-least-N (counted over all three
     parts), train-more-than-N, with N = `minimum_count`, or top-N, the N most frequent words of
     the training part. `<unk>` is a word of the vocabulary in every case.
-    Raises UserError for a missing file, or options that are unknown or contradict each other.
+    Raises UserError for a missing file, or options that contradict each other.
     """
-    options = options_.resolve(options, OPTIONS, "text8")
     kind, number = parse_rule(options)
-    text = words_.read_text(raw / "text8")
+    text = read_bytes(raw / "text8")
     bounds = cuts(text)
     counted = [_count(text, *bound) for bound in bounds]
     merged = vocabulary(counted, kind, number)
@@ -53,10 +57,7 @@ def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
     facts["sentences"] = {split: 1 for split in splits}
     facts["words"] = sum(facts["tokens"].values())
     facts["characters"] = {split: b - a for split, (a, b) in zip(SPLITS, bounds, strict=True)}
-    facts["unk_share"] = {
-        split: round(float(np.mean(data.tokens == unknown)), 9) if len(data.tokens) else 0.0
-        for split, data in splits.items()
-    }
+    facts["unk_share"] = {split: data.share_of(unknown) for split, data in splits.items()}
     return Corpus(
         name="text8",
         splits=splits,

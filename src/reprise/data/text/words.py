@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 
-from reprise.catalogue.spec import how_to_fetch
-from reprise.data.corpus import SENTENCE_END, Split
+from reprise.data.corpus import SENTENCE_END, Corpus, Split
+from reprise.data.raw import read_text
 from reprise.errors import UserError
 
+SENTENCES = "words and a </s> at the end of every sentence"
+"""Tokens are words and the ends of sentences."""
 _END = SENTENCE_END.encode()
-
-
-def read_text(path: Path) -> bytes:
-    """A raw text; UserError where it is missing or empty."""
-    try:
-        text = path.read_bytes()
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such raw file; {how_to_fetch(path.parent)}") from None
-    if not text.strip():
-        raise UserError(f"{path}: empty; fetch it again")
-    return text
 
 
 def read_sentences(path: Path) -> list[bytes]:
@@ -30,11 +22,7 @@ def read_sentences(path: Path) -> list[bytes]:
 
     Raises UserError where the file is missing or empty, is not UTF-8 or holds `</s>` itself.
     """
-    text = read_text(path)
-    try:
-        text.decode()
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 at byte {error.start}; fetch it again") from None
+    text = read_text(path).encode()
     if not text.endswith(b"\n"):
         text += b"\n"
     lines = text.count(b"\n")
@@ -74,3 +62,28 @@ def characters(words: list[bytes], ends: int) -> int:
     `ends` is the number of `</s>` among the words.
     """
     return len(b" ".join(words).decode()) + 1 - ends * (len(_END) + 1)
+
+
+def word_corpus(
+    name: str, words: Mapping[str, list[bytes]], paths: Mapping[str, Path], rare: Iterable[str] = ()
+) -> Corpus:
+    """Corpus of the words of each split as `read_sentences` gives them; the vocabulary is that of the split `train`.
+
+    Words of `rare` are part of the vocabulary, also where the training text lacks them. Facts: tokens, sentences and
+    characters a split, vocabulary. Raises UserError, naming the path, for a word outside the vocabulary.
+    """
+    counted = Counter(words["train"])
+    for word in rare:
+        counted.setdefault(word.encode(), 0)
+    ranked = rank(counted)
+    ids = index(ranked)
+    splits = {split: encode_sentences(words[split], ids, path) for split, path in paths.items()}
+    facts = {
+        "tokens": {split: len(data.tokens) for split, data in splits.items()},
+        "sentences": {split: data.sentences for split, data in splits.items()},
+        "characters": {split: characters(words[split], data.sentences) for split, data in splits.items()},
+        "vocabulary": len(ranked),
+        "boundaries": SENTENCE_END,
+    }
+    counts = np.array([counted[word] for word in ranked], np.int64)
+    return Corpus(name, splits, [word.decode() for word in ranked], counts, facts)

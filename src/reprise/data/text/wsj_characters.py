@@ -1,9 +1,10 @@
-"""Characters of the Wall Street Journal text of the Penn Treebank, from Mikolov's preprocessing of it.
+"""Characters of the Wall Street Journal text of the Penn Treebank, from Mikolov's preprocessing of it, or the raw text.
 
-Document 000 (section 4) reads the licensed raw text, 49,689 lines; `ldc_wsj` prepares that one. Here the three files of
-Mikolov's text (Interspeech 2011), 49,199 lines, are put one after the other and normalised as the paper says. Their
-own preprocessing leaves traces that make the text easier: a rare word is `<unk>` and becomes the word "unk", a number
-is `N` and becomes the word "n", `n't` and `'s` stand apart and become "n t" and "s", punctuation is gone.
+Document 000 (section 4) reads the licensed raw text, 49,689 lines: a user's own Treebank-3 takes its place where the
+configuration names its folder (`reprise.config.ldc_wsj`). Without one the three files of Mikolov's text (Interspeech
+2011), 49,199 lines, are put one after the other and normalised as the paper says. Their own preprocessing leaves traces
+that make the text easier: a rare word is `<unk>` and becomes the word "unk", a number is `N` and becomes the word "n",
+`n't` and `'s` stand apart and become "n t" and "s", punctuation is gone.
 """
 
 from __future__ import annotations
@@ -12,21 +13,29 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from reprise.config.ldc_wsj import stories
 from reprise.data.corpus import Corpus
-from reprise.data.text import character_lines, words
+from reprise.data.raw import read_bytes
+from reprise.data.text import character_lines
 
+TOKENS = character_lines.TOKENS
 OPTIONS = character_lines.OPTIONS
 FILES = ("ptb.train.txt", "ptb.valid.txt", "ptb.test.txt")
+_HEADER = b".START"
 
 
 def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
-    """Corpus of `raw/ptb.{train,valid,test}.txt`, in this order; options as in `character_lines.corpus_of`.
+    """Corpus of the stories in `raw`, else of `raw/ptb.{train,valid,test}.txt`, in this order.
 
-    Raises UserError for missing or empty files and for unknown options.
+    Options as in `character_lines.corpus_of`. Raises UserError for missing or empty files.
     """
-    return character_lines.corpus_of("wsj-characters", b"".join(_read(raw / name) for name in FILES), options)
+    texts = [sentences(path.read_bytes()) for path in stories(raw)]
+    if not texts:
+        texts = [text if text.endswith(b"\n") else text + b"\n" for text in (read_bytes(raw / name) for name in FILES)]
+    return character_lines.corpus_of("wsj-characters", b"".join(texts), options)
 
 
-def _read(path: Path) -> bytes:
-    text = words.read_text(path)
-    return text if text.endswith(b"\n") else text + b"\n"
+def sentences(story: bytes) -> bytes:
+    """A story of the Treebank without its `.START` line, every line closed."""
+    lines = [line for line in story.splitlines() if line.strip() != _HEADER]
+    return b"".join(line + b"\n" for line in lines)

@@ -27,7 +27,7 @@ KINDS = (
     "antecedent-verb",
     "antecedent-predicate",
 )
-"""What agrees: the second word is the one that is asked for; an antecedent is what "qui" stands for."""
+"""Pairs that agree: the second word is asked for; an antecedent is the noun that "qui" stands for."""
 DISTANT = 3
 """From so many tokens on a pair is counted as distant."""
 _AGREEING = {"det", "amod", "acl", "nummod", "nsubj", "nsubjpass", "aux", "auxpass", "cop"}

@@ -6,8 +6,6 @@ is refused here, with file and line.
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +16,7 @@ import conllu
 from conllu.exceptions import ParseException
 from conllu.parser import parse_dict_value, parse_nullable_value
 
-from reprise.catalogue.spec import how_to_fetch
+from reprise.data.raw import read_lines
 from reprise.errors import UserError
 
 COLUMNS = 10
@@ -71,31 +69,11 @@ def read_treebank(path: Path) -> Treebank:
 
     Raises UserError, naming file and line, where the file is missing, empty, damaged, not UTF-8 or no CoNLL-U.
     """
-    lines = _lines(path)
+    lines = read_lines(path)
     sentences = [_sentence(block, start, path) for start, block in _blocks(lines)]
     if not sentences:
         raise UserError(f"{path}: holds no sentence; fetch it again")
     return Treebank(sentences, len(lines))
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        data = path.read_bytes()
-        if path.suffix == ".gz":
-            data = gzip.decompress(data)
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such raw file; {how_to_fetch(path.parent)}") from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise UserError(f"{path}: cannot be read ({error}); fetch it again") from None
-    try:
-        # Not `splitlines`: forms may hold characters that Unicode calls line ends.
-        lines = data.decode().split("\n")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise UserError(f"{path}: line {line}: not UTF-8; fetch it again") from None
-    if not lines[-1]:
-        lines.pop()  # what stands after the last line end is no line
-    return [line.removesuffix("\r") for line in lines]
 
 
 def _blocks(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
@@ -138,7 +116,7 @@ def _sentence(block: list[str], start: int, path: Path) -> Sentence:
 
 
 def _parse(numbered: list[tuple[int, str]], path: Path) -> list[conllu.Token]:
-    """What the package makes of a sentence's rows; where it refuses them, the row that it cannot read is named."""
+    """The rows of a sentence as the package parses them; an error names the row that it cannot read."""
     for number, line in numbered:
         if (columns := line.count("\t") + 1) != COLUMNS:
             raise _wrong(path, number, f"{columns} columns instead of {COLUMNS}")

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from reprise.data.corpus import UNKNOWN, Corpus, Split
+from reprise.data.corpus import UNKNOWN, Corpus, Split, offsets_of
 from reprise.errors import UserError
 
 SPLITS = ("train", "valid", "test")
 KINDS = ("single", "ambiguous", "unseen")
-"""Of a word by what training shows of it: always the same tag, several tags, or nothing at all."""
+"""Kinds of words: with one tag in training, with several, or not in training at all."""
 
 Tagged = Sequence[tuple[str, str]]
 """A sentence: (word, tag) in the order of the text."""
@@ -48,11 +48,8 @@ def corpus_of(
     extra: dict[str, np.ndarray] = {}
     for split, sentences in splits.items():
         words = [pair for sentence in sentences for pair in sentence]
-        ends = np.cumsum([len(sentence) for sentence in sentences])
-        made[split] = Split(
-            np.array([ids.get(word, ids[UNKNOWN]) for word, _ in words], np.int32),
-            np.concatenate([[0], ends]).astype(np.int64),
-        )
+        tokens = np.array([ids.get(word, ids[UNKNOWN]) for word, _ in words], np.int32)
+        made[split] = Split(tokens, offsets_of(map(len, sentences)))
         extra[f"tags.{split}"] = np.array([tags[tag] for _, tag in words], np.int32)
         extra[f"kinds.{split}"] = np.array([kinds.get(word, KINDS.index("unseen")) for word, _ in words], np.int32)
         extra[f"labels.{split}"] = np.array([any(tag == label for _, tag in s) for s in sentences], np.int32)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reprise.data.corpus import Split
+from reprise.data.corpus import Split, offsets_of
 from reprise.data.treebank.conllu_rows import Row, Sentence
 from reprise.errors import UserError
 
@@ -45,7 +45,7 @@ class Stream:
     def take(self, sentences: np.ndarray) -> Split:
         """These sentences as a split."""
         lengths = np.diff(self.offsets)[sentences]
-        return Split(self.tokens[self.places(sentences)], np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+        return Split(self.tokens[self.places(sentences)], offsets_of(lengths))
 
     def word_places(self, sentences: np.ndarray) -> list[np.ndarray]:
         """For each of these sentences the places of its words among the tokens of `take(sentences)`; int64."""
@@ -66,8 +66,7 @@ class Stream:
         seen = np.unique(np.stack([tokens, analyses], axis=1), axis=0)
         np.logical_or.at(borne, seen[:, 0], self.tags_of_analysis[seen[:, 1]])
         types, indices = np.nonzero(borne)
-        ends = np.cumsum(np.bincount(types, minlength=len(self.vocabulary)))
-        return np.concatenate([[0], ends]).astype(np.int64), indices.astype(np.int32)
+        return offsets_of(np.bincount(types, minlength=len(self.vocabulary))), indices.astype(np.int32)
 
     def tokens_with_tag(self) -> np.ndarray:
         """(K,) int64: how many tokens of the stream bear each tag."""
@@ -102,7 +101,7 @@ def make_stream(sentences: Iterable[Sentence], accounting: str) -> Stream:
     return Stream(
         vocabulary=[forms[i] for i in order],
         tokens=rank[by_appearance],
-        offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        offsets=offsets_of(lengths),
         is_word=np.array(is_word, bool),
         analyses=np.array(analyses, np.int32),
         tags=tags,
@@ -111,7 +110,7 @@ def make_stream(sentences: Iterable[Sentence], accounting: str) -> Stream:
 
 
 def token_rows(sentence: Sentence, accounting: str) -> list[Row]:
-    """What counts as a token of the sentence; NIL stands where the file has a line that is no row."""
+    """The tokens of the sentence; NIL stands where the file has a line that is no row."""
     if accounting == "rows":
         return [_NIL_ROW, _NIL_ROW, *sentence.rows, _NIL_ROW]
     return [row for row in sentence.rows if accounting == "surface" or not row.is_range]

@@ -16,15 +16,27 @@ from typing import Any
 import numpy as np
 
 from reprise.catalogue.spec import how_to_fetch
-from reprise.data import options as options_
+from reprise.catalogue.wording import ByOption
 from reprise.data.corpus import Corpus
 from reprise.data.treebank.agreement import find_pairs
 from reprise.data.treebank.conllu_rows import Treebank, read_treebank
 from reprise.data.treebank.token_stream import NIL, Stream, make_stream
 from reprise.errors import UserError
+from reprise.options import COUNT, Options
 
-OPTIONS: dict[str, Any] = {"accounting": "rows", "validation": "last", "validation_sentences": 728}
-_WORDS = {"accounting": ("rows", "surface", "words"), "validation": ("last", "random")}
+TOKENS = ByOption(
+    "accounting",
+    {
+        "rows": "lower-cased words and ranges, and three @nil a sentence for the file's lines that are neither",
+        "surface": "lower-cased words and ranges",
+        "words": "lower-cased words",
+    },
+)
+OPTIONS: Options = {
+    "accounting": ("rows", "surface", "words"),
+    "validation": ("last", "random"),
+    "validation_sentences": COUNT,
+}
 PARTS = {"train": "train", "test1": "test", "test2": "dev"}
 """Split -> part of the treebank (the paper's Table 1); the split valid comes out of the treebank's training part."""
 
@@ -48,10 +60,6 @@ def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
 
     Raises UserError for options that make no sense, and files that are missing, ambiguous or no CoNLL-U.
     """
-    options = options_.resolve(options, OPTIONS, "ud_french")
-    for key, allowed in _WORDS.items():
-        if options[key] not in allowed:
-            raise UserError(f"dataset ud_french: option {key}: {options[key]!r} is none of {', '.join(allowed)}")
     parts = {split: read_treebank(treebank_file(raw, part)) for split, part in PARTS.items()}
     every = [sentence for part in parts.values() for sentence in part.sentences]
     stream = make_stream(every, options["accounting"])
@@ -94,7 +102,6 @@ def treebank_file(raw: Path, part: str) -> Path:
 
 def _split_sentences(sizes: Mapping[str, int], options: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Numbers of the sentences of each split, in the order of the files (train, test, dev); int64."""
-    options_.at_least(options, "validation_sentences", 1, "ud_french")
     n, held_out = sizes["train"], options["validation_sentences"]
     if held_out >= n:
         raise UserError(

@@ -10,14 +10,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from reprise.data import options as options_
 from reprise.data.corpus import Corpus
 from reprise.data.treebank.conllu_rows import Sentence, read_treebank
 from reprise.data.treebank.tagged import corpus_of
 from reprise.data.treebank.ud_french import treebank_file
 from reprise.errors import UserError
+from reprise.options import COUNT, Options
 
-OPTIONS: dict[str, Any] = {"minimum_count": 2, "validation_sentences": 728}
+TOKENS = "lower-cased words, rare ones as <unk>"
+OPTIONS: Options = {"minimum_count": COUNT, "validation_sentences": COUNT}
 LABEL = "AUX"
 """The part of speech whose presence is a sentence's label: compound tenses, passives and, since release 2, copulas."""
 
@@ -31,9 +32,6 @@ def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
 
     Raises UserError for options that make no sense, and files that are missing, ambiguous or no CoNLL-U.
     """
-    options = options_.resolve(options, OPTIONS, "ud_tags")
-    for key in OPTIONS:
-        options_.at_least(options, key, 1, "ud_tags")
     training, test, dev = (read_treebank(treebank_file(raw, part)).sentences for part in ("train", "test", "dev"))
     held_out = options["validation_sentences"]
     if held_out >= len(training):

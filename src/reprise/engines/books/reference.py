@@ -32,7 +32,6 @@ class ReferenceEngine:
         self.model = model
 
     def loss_and_gradients(self, x: Tensor, y: Tensor, state: State) -> tuple[float, State]:
-        """See `WindowEngine`."""
         self.model.zero_grad(set_to_none=True)
         logits, after = self.model(x, state)
         loss = functional.cross_entropy(logits.flatten(0, 1), y.flatten())

@@ -24,7 +24,7 @@ class LayerwiseEngine:
 
     @torch.no_grad()
     def loss_and_gradients(self, x: Tensor, y: Tensor, state: State) -> tuple[float, State]:
-        """See `WindowEngine`; ValueError for symbols that the model does not have."""
+        """As `WindowEngine` says; ValueError for symbols that the model does not have."""
         model = self.model
         if not 0 <= x.min() <= x.max() < model.vocabulary:
             raise ValueError(f"symbols must be in 0 .. {model.vocabulary - 1}")

@@ -74,7 +74,6 @@ class ReferenceEngine(ReadableEngine):
         reduction: str,
         clip_norm: float,
     ) -> float:
-        """See `GatedEngine`."""
         share = share_of_one_word(reduction, *x.shape)
         loss = self._loss(x, y, masks)
         self.descend(loss * share, learning_rate, clip_norm)
@@ -82,7 +81,6 @@ class ReferenceEngine(ReadableEngine):
 
     @torch.no_grad()
     def evaluate(self, x: Tensor, y: Tensor) -> float:
-        """See `GatedEngine`."""
         return self._loss(x, y, None).item()
 
     def _loss(self, x: Tensor, y: Tensor, masks: Masks | None) -> Tensor:

@@ -57,7 +57,6 @@ class GroupedEngine:
         reduction: str,
         clip_norm: float,
     ) -> float:
-        """See `GatedEngine`."""
         share = share_of_one_word(reduction, *x.shape)
         words, k, e, h = self._read(x, masks)
         softmax_input = h if masks is None else h * masks[1].flatten(0, 1)
@@ -93,7 +92,6 @@ class GroupedEngine:
 
     @torch.no_grad()
     def evaluate(self, x: Tensor, y: Tensor) -> float:
-        """See `GatedEngine`."""
         _, _, _, h = self._read(x, None)
         L = self.linear(h, self.W_o_T.T, self.b_o)  # (T B, V)
         losses = [
@@ -129,11 +127,9 @@ class GroupedEngine:
         return L.split(rows), y.split(rows)
 
     def export(self) -> dict[str, Tensor]:
-        """See `GatedEngine`."""
         return {name: value.clone() for name, value in self._named().items()}
 
     def load(self, state: dict[str, Tensor]) -> None:
-        """See `GatedEngine`."""
         take_state(self._named(), state)
 
     def _named(self) -> dict[str, Tensor]:

@@ -163,7 +163,6 @@ class FusedEngine:
         weakref.finalize(self, self.library.reprise_packed_free, self.packed)
 
     def train(self, batch: PackedBatch, reduction: str) -> float:
-        """See `PackedEngine`."""
         now = terms(self.model)
         gradients = now.empty_like()
         c_batch, _kept = self._batch(batch, batch.shares(reduction))
@@ -172,7 +171,6 @@ class FusedEngine:
         return loss
 
     def evaluate(self, batch: PackedBatch) -> tuple[np.ndarray, np.ndarray]:
-        """See `PackedEngine`."""
         nats, best = np.empty(len(batch), np.float32), np.empty(len(batch), np.int32)
         now = terms(self.model)
         c_batch, _kept = self._batch(batch, None)

@@ -116,7 +116,7 @@ def in_batches(split: Split, lines: np.ndarray, batch_size: int) -> tuple[np.nda
 
 
 def shares(lengths: np.ndarray, reduction: str) -> np.ndarray:
-    """What each row of a line counts in the loss of its batch, for batches with lines of `lengths` (..., lines).
+    """The weight of each row of a line in the loss of its batch, for batches with lines of `lengths` (..., lines).
 
     "mean-tokens": the mean over all rows; "mean-lines": the mean over the lines of each line's mean. float64, 0 where
     the length is 0 because a batch has fewer lines.

@@ -37,7 +37,6 @@ class ReferenceEngine:
         self.model = model
 
     def train(self, batch: PackedBatch, reduction: str) -> float:
-        """See `PackedEngine`."""
         losses, _ = self._losses(batch)
         there = self._there(batch)
         shares = torch.from_numpy(batch.shares(reduction)).to(losses)  # (lines,)
@@ -50,7 +49,6 @@ class ReferenceEngine:
 
     @torch.no_grad()
     def evaluate(self, batch: PackedBatch) -> tuple[np.ndarray, np.ndarray]:
-        """See `PackedEngine`."""
         losses, best = self._losses(batch)
         there = self._there(batch)
         return losses[there].cpu().numpy(), best[there].cpu().numpy().astype(np.int32)

@@ -211,7 +211,6 @@ class HandTranslator(Translator):
     linear = staticmethod(Affine.apply)
 
     def nats(self, h: Tensor, y: Tensor) -> Tensor:
-        """See `ReferenceTranslator`."""
         return _Nats.apply(h, self.W_S, self.b_S, y)
 
 

@@ -42,14 +42,12 @@ class ReferenceEngine(ReadableEngine):
     """The readable model with autograd, on its device and in its dtype."""
 
     def train(self, x: Tensor, y: Tensor, *, learning_rate: float, clip_norm: float) -> float:
-        """See `WindowEngine`."""
         loss = functional.cross_entropy(self.model(x), y, reduction="sum")
         self.descend(loss / len(y), learning_rate, clip_norm)
         return loss.item()
 
     @torch.no_grad()
     def evaluate(self, x: Tensor, y: Tensor) -> float:
-        """See `WindowEngine`."""
         return functional.cross_entropy(self.model(x), y, reduction="sum").item()
 
 
@@ -74,7 +72,6 @@ class HandEngine(ReferenceEngine):
 
     @torch.no_grad()
     def train(self, x: Tensor, y: Tensor, *, learning_rate: float, clip_norm: float) -> float:
-        """See `WindowEngine`."""
         B, H = len(y), self.model.hidden
         inputs, z, log_p = self._forward(x)  # (B, n d), (B, H or H + n d), (B, V)
         loss = -log_p.gather(1, y[:, None]).double().sum().item()
@@ -99,7 +96,6 @@ class HandEngine(ReferenceEngine):
 
     @torch.no_grad()
     def evaluate(self, x: Tensor, y: Tensor) -> float:
-        """See `WindowEngine`."""
         return -self._forward(x)[2].gather(1, y[:, None]).double().sum().item()
 
     def _forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -109,13 +105,11 @@ class HandEngine(ReferenceEngine):
         return inputs, z, torch.log_softmax(self.linear(z, self.W, self.b3), 1)
 
     def export(self) -> dict[str, Tensor]:
-        """See `WindowEngine`."""
         H = self.model.hidden
         joined = {"W2": self.W[:, :H], **({"W3": self.W[:, H:]} if self.model.direct else {})}
         return {**super().export(), **{name: value.clone() for name, value in joined.items()}}
 
     def load(self, state: dict[str, Tensor]) -> None:
-        """See `WindowEngine`."""
         super().load(state)
         self.W = self._joined()
 

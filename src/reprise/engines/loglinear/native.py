@@ -58,7 +58,6 @@ class FusedEngine:
     def train(
         self, x: Tensor, y: Tensor, *, learning_rate: float, rho: float, epsilon: float, inside: float = 0.0
     ) -> float:
-        """See `WindowEngine`."""
         h = self._read(x)
         losses = self.output.losses(self._targeted(h, y), y.reshape(-1).contiguous(), 1 / y.numel())
         self.optimiser.begin(learning_rate, rho, epsilon, inside)
@@ -68,12 +67,10 @@ class FusedEngine:
 
     @torch.no_grad()
     def evaluate(self, x: Tensor, y: Tensor) -> float:
-        """See `WindowEngine`."""
         return self.output.losses(self._targeted(self._read(x), y), y.reshape(-1).contiguous()).sum().item()
 
     @torch.no_grad()
     def log_probabilities(self, x: Tensor) -> Tensor:
-        """See `WindowEngine`."""
         return self.output.log_p(self._read(x)[-1])
 
     def _targeted(self, h: Tensor, y: Tensor) -> Tensor:
@@ -117,23 +114,18 @@ class FusedEngine:
         return out
 
     def reset(self, batch: int) -> None:
-        """See `WindowEngine`."""
         self.state = tuple((torch.zeros(batch, len(la.U), dtype=la.U.dtype),) * 2 for la in self.layers)
 
     def export(self) -> dict[str, Tensor]:
-        """See `WindowEngine`."""
         return {name: value.clone() for name, value in self.p.items()}
 
     def load(self, state: dict[str, Tensor]) -> None:
-        """See `WindowEngine`."""
         take_state(self.p, state)
 
     def optimiser_state(self) -> dict[str, Any]:
-        """See `WindowEngine`."""
         return self.optimiser.state()
 
     def restore_optimiser(self, state: dict[str, Any]) -> None:
-        """See `WindowEngine`."""
         self.optimiser.restore(state)
 
 
@@ -161,7 +153,7 @@ class FeatureInput:
         self.tag_rows = torch.arange(classes.identities, len(E))
 
     def rows(self, ids: Tensor) -> Tensor:
-        """See `OneHotInput`; ids are those of classes."""
+        """The embeddings (n, D) of distinct, increasing classes (n,)."""
         return self.passes.embed(self.E, self.classes, ids)
 
     def update(self, optimiser: RMSprop, ids: Tensor, d: Tensor) -> None:
@@ -207,7 +199,6 @@ class ClassOutput:
         self.log_mass = log_mass.to(W.dtype)
 
     def losses(self, h: Tensor, y: Tensor, weight: float = 0.0) -> Tensor:
-        """See `SoftmaxOutput`."""
         a = self.passes.linear(h, self.W, self.b)  # (n, F)   (12)
         of_class = self.classes.of_type[y]
         self.h = h
@@ -215,14 +206,12 @@ class ClassOutput:
         return losses.sub_(self.log_share[y])
 
     def backward(self, optimiser: RMSprop) -> Tensor:
-        """See `SoftmaxOutput`."""
         dh = self.passes.linear(self.da, self.W.T, None)
         optimiser.product("W_a", self.da, self.h)
         optimiser.dense("b_a", self.da.sum(0))
         return dh
 
     def log_p(self, h: Tensor) -> Tensor:
-        """See `SoftmaxOutput`."""
         scores = self.classes.scores(self.passes.linear(h, self.W, self.b), self.log_mass, self.passes.linear)
         by_class = torch.log_softmax(scores, 1)
         return by_class[:, self.classes.of_type] + self.log_share.to(by_class.dtype)

@@ -43,7 +43,7 @@ class WindowEngine(Protocol):
         """Takes the values of a state_dict of the readable model."""
 
     def optimiser_state(self) -> dict[str, Any]:
-        """What RMSprop carries from step to step, as copies."""
+        """Copies of the state that RMSprop carries from step to step."""
 
     def restore_optimiser(self, state: dict[str, Any]) -> None:
         """Takes what `optimiser_state` gave."""
@@ -77,7 +77,6 @@ class ReferenceEngine(ReadableEngine):
     def train(
         self, x: Tensor, y: Tensor, *, learning_rate: float, rho: float, epsilon: float, inside: float = 0.0
     ) -> float:
-        """See `WindowEngine`."""
         self.optimiser.param_groups[0].update(lr=learning_rate, alpha=rho, eps=epsilon)
         self.optimiser.zero_grad()
         loss = self._loss(x, y)
@@ -87,7 +86,6 @@ class ReferenceEngine(ReadableEngine):
 
     @torch.no_grad()
     def evaluate(self, x: Tensor, y: Tensor) -> float:
-        """See `WindowEngine`."""
         return self._loss(x, y).item()
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
@@ -99,17 +97,13 @@ class ReferenceEngine(ReadableEngine):
 
     @torch.no_grad()
     def log_probabilities(self, x: Tensor) -> Tensor:
-        """See `WindowEngine`."""
         return self.model.log_p(self.model.adaptors(x, self.state)[0][-1])
 
     def reset(self, batch: int) -> None:
-        """See `WindowEngine`."""
         self.state = self.model.initial_state(batch)
 
     def optimiser_state(self) -> dict[str, Any]:
-        """See `WindowEngine`."""
         return copy.deepcopy(self.optimiser.state_dict())
 
     def restore_optimiser(self, state: dict[str, Any]) -> None:
-        """See `WindowEngine`."""
         self.optimiser.load_state_dict(state)

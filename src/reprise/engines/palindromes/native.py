@@ -44,7 +44,7 @@ class FusedEngine:
 
     @torch.no_grad()
     def loss_and_gradients(self, x: Tensor, y: Tensor) -> tuple[float, int]:
-        """See `LastStepEngine`; ValueError for symbols that the model does not have."""
+        """As `LastStepEngine` says; ValueError for symbols that the model does not have."""
         T, B = x.shape
         if x.dtype != torch.int64 or not 0 <= x.min() <= x.max() < self.symbols:
             raise ValueError(f"symbols must be int64 in 0 .. {self.symbols - 1}")

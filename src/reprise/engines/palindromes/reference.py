@@ -30,7 +30,6 @@ class ReferenceEngine:
         self.model = model
 
     def loss_and_gradients(self, x: Tensor, y: Tensor) -> tuple[float, int]:
-        """See `LastStepEngine`."""
         self.model.zero_grad(set_to_none=True)
         return through_softmax(self.model(x), y)
 

@@ -153,7 +153,7 @@ class FusedEngine:
         return array[..., : shape[-1]]
 
     def _arguments(self, data: Subsequences) -> tuple[tuple, list[np.ndarray]]:
-        """What both C functions begin with, and the arrays that must outlive the call."""
+        """The first arguments of both C functions, and the arrays that must outlive the call."""
         kept = [
             np.ascontiguousarray(data.inputs, dtype=np.int32),
             np.ascontiguousarray(data.targets, dtype=np.int32),

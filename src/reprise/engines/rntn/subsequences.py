@@ -60,7 +60,7 @@ class Subsequences:
 
 
 class SubsequenceEngine(Protocol):
-    """What trains and evaluates a batch-1 language model.
+    """Trains and evaluates a batch-1 language model.
 
     It is built from a readable model and keeps its own copy of the parameters. `train` and `evaluate`
     start from `hidden` and leave the last state in it.

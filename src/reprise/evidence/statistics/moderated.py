@@ -1,24 +1,30 @@
 """Moderated variances: each experiment's own variance, shrunk toward that of its family.
 
 Smyth, "Linear models and empirical Bayes methods for assessing differential expression in microarray experiments"
-(Stat. Appl. Genet. Mol. Biol. 3, 2004), section 6, as `fitFDist` and `squeezeVar` of limma have it: true variances of a
-family are taken to follow s0^2 d0 / chi^2(d0), whose two numbers are estimated by the moments of the logarithms of the
-sample variances. An experiment with d degrees of freedom of its own then has d0 + d, and one without any has d0.
+(Stat. Appl. Genet. Mol. Biol. 3, 2004): true variances of a family are taken to follow s0^2 d0 / chi^2(d0), so that a
+sample variance with d degrees of freedom is s0^2 times F(d, d0). An experiment with d of its own then has d0 + d, and
+one without any has d0. Both numbers are estimated by maximum likelihood, as limma's `fitFDistUnequalDF1` does: moments
+of logarithms, Smyth's own way for many variances, hang on the smallest of a few (two seeds that are alike by chance).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
-from scipy import special
+from scipy import optimize, special
 
 from reprise.evidence.statistics.estimate import Spread
 
 _FLOOR = 1e-5
-"""Sample variances are at least this share of their median, as in limma: the logarithm of 0 has no moments."""
+"""Sample variances are at least this share of their median, as in limma: 0 has no likelihood."""
+_FREEDOMS = np.geomspace(0.5, 1e4, 40)
+"""The values of d0 that are tried; beyond the last it is infinite."""
+_CLEAR = 1e-3
+"""A finite d0 is taken where its log likelihood is higher than that of an infinite one by more than this."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +46,16 @@ class Prior:
         return Spread(variance, min(freedom, max(self.pooled, own.freedom)))
 
 
-def prior(members: Sequence[Spread]) -> Prior | None:
+def prior(members: Iterable[Spread]) -> Prior | None:
     """The prior of a family from its members' own variances; None where none has one, or most have none to speak of.
 
     Where they differ by no more than chance lets them, d0 is infinite and s0^2 their pooled variance.
     """
+    return _prior(tuple(members))
+
+
+@lru_cache(maxsize=4096)
+def _prior(members: tuple[Spread, ...]) -> Prior | None:
     pooled = sum(one.freedom for one in members)
     if not pooled:
         return None
@@ -54,28 +65,27 @@ def prior(members: Sequence[Spread]) -> Prior | None:
         return Prior(together, math.inf, pooled)
     if middle == 0:
         return None
-    half = np.array([one.freedom for one in members], dtype=float) / 2
-    logs = np.log([max(one.variance, _FLOOR * middle) for one in members])
-    e = logs - special.digamma(half) + np.log(half)
-    excess = float(np.var(e, ddof=1) - np.mean(special.polygamma(1, half)))
-    if excess <= 0:
+    d = np.array([one.freedom for one in members], dtype=float)
+    s = np.array([max(one.variance, _FLOOR * middle) for one in members])
+    fits = [_scale(s, d, freedom) for freedom in _FREEDOMS]
+    best = max(range(len(fits)), key=lambda i: fits[i][1])
+    half = d / 2
+    # s / together ~ chi^2(d) / d
+    fixed = half * np.log(half / together) - special.gammaln(half)
+    known = float(np.sum(fixed + (half - 1) * np.log(s) - half * s / together))
+    if best == len(fits) - 1 or fits[best][1] <= known + _CLEAR:
         return Prior(together, math.inf, pooled)
-    freedom = 2 * _trigamma_inverse(excess)
-    variance = math.exp(float(np.mean(e)) + float(special.digamma(freedom / 2)) - math.log(freedom / 2))
-    return Prior(variance, freedom, pooled)
+    return Prior(fits[best][0], float(_FREEDOMS[best]), pooled)
 
 
-def _trigamma_inverse(value: float) -> float:
-    """y with trigamma(y) = value, by Newton's method on its reciprocal (Smyth 2004, appendix)."""
-    if value > 1e7:
-        return 1 / math.sqrt(value)
-    if value < 1e-6:
-        return 1 / value
-    y = 0.5 + 1 / value
-    for _ in range(50):
-        trigamma = float(special.polygamma(1, y))
-        step = trigamma * (1 - trigamma / value) / float(special.polygamma(2, y))
-        y += step
-        if -step / y < 1e-8:
-            break
-    return y
+def _scale(s: np.ndarray, d: np.ndarray, d0: float) -> tuple[float, float]:
+    """The s0^2 that is likeliest for this d0, and the log likelihood of both: of s / s0^2 as F(d, d0)."""
+    fixed = float(np.sum(d / 2 * np.log(d / d0) + (d / 2 - 1) * np.log(s) - special.betaln(d / 2, d0 / 2)))
+
+    def loss(log_scale: float) -> float:
+        odds = d * s / (d0 * math.exp(log_scale))
+        return float(np.sum(d / 2 * log_scale + (d + d0) / 2 * np.log1p(odds))) - fixed
+
+    ends = math.log(s.min()) - 3.0, math.log(s.max()) + 3.0
+    found = optimize.minimize_scalar(loss, bounds=ends, method="bounded", options={"xatol": 1e-10})
+    return math.exp(found.x), -float(found.fun)

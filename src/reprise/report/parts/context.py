@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 
 from reprise.catalogue.displays import draws
+from reprise.config import ldc_wsj
 from reprise.config.project import PAPERS, Project
 from reprise.config.resolve import resolve_tier
 from reprise.config.schema import Dataset, Display, Experiment, Paper, Reported
 from reprise.config.tiers import FULL, TIERS
-from reprise.data.text import ldc_wsj
 from reprise.errors import UserError
 from reprise.evidence.runs import Quantity, Replica, Runs, trains
 from reprise.records.resolved import Resolved

@@ -17,11 +17,12 @@ from torch import Tensor
 
 from reprise import counters
 from reprise.catalogue.models import MODELS
-from reprise.engines.books import choose as choose_window_engine
+from reprise.engines.books import choose
 from reprise.errors import UserError
 from reprise.models.deep_lstm import StackedLSTM, State, initialise
+from reprise.options import COUNT, NATURAL, NOT_NEGATIVE, POSITIVE, SHARE, Number
 from reprise.records.record import Outcome
-from reprise.training.protocol import Diverged, dtype_of, generator_for, load_corpus
+from reprise.training.protocol import Diverged, Engine, Learner, dtype_of, engine_of, generator_for, load_corpus
 from reprise.training.protocols.books_texts import BookTexts, Metric
 from reprise.training.rmsprop import FIRST_MEAN_SQUARES, TensorFlowRMSProp, clip_by_global_norm
 
@@ -30,7 +31,7 @@ NEIGHBOURS = 100
 """Losses of so many steps before and after one are averaged with its own: a single batch's is noisy."""
 
 
-class CharacterWindows:
+class CharacterWindows(Learner):
     """Steps 0, 1, …, `steps` - 1 on `batch_size` windows of `length` characters, each of which predicts the next.
 
     `window_state` zero: windows begin anywhere, drawn with replacement, and are read from a zero state. carried: each
@@ -41,10 +42,34 @@ class CharacterWindows:
     nats; texts are written after the update, every `sample_every`.
     """
 
+    TRAINS = ("stacked-lstm",)
+    PREDICTED = "{length} of every window, all but its first; of a text that the model writes, all that it writes"
+    OPTIONS = {
+        "batch_size": COUNT,
+        "length": COUNT,
+        "window_state": ("zero", "carried"),
+        "steps": COUNT,
+        "learning_rate": POSITIVE,
+        "decay": SHARE,
+        "epsilon": NOT_NEGATIVE,
+        "mean_square_start": ("one", "zero"),
+        "clip_norm": POSITIVE,
+        # Some step is logged within the hundred steps around every mark.
+        "log_every": Number(int, at_least=1, at_most=100),
+        "sample_every": COUNT,
+        "table_every": COUNT,
+        "samples": COUNT,
+        "sample_length": COUNT,
+        "final_length": COUNT,
+        "completions": NATURAL,
+        "temperature": POSITIVE,
+    }
+    GPU = True
+
     unit = "step"
     steps_at_once = 16  # a call of `advance`: about half a second
 
-    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
+    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: Engine, device: torch.device):
         del device  # texts are drawn and measured on the CPU, which trains as fast as they are needed
         loaded = load_corpus(corpus)
         self.options, self.seed = config["training"]["options"], seed
@@ -58,21 +83,24 @@ class CharacterWindows:
         self.texts = BookTexts(loaded, self.options, seed)
         self.model = _first_model(config["model"], len(loaded.vocabulary), seed).to(dtype_of(config))
         self.parameters = sum(p.numel() for p in self.model.parameters())
-        self.kernel = choose_window_engine(engine, self.model)
+        self.kernel = engine_of(engine, "character-windows", self.model, self.options, choose)
         self.engine = self.kernel.name
-        self.optimiser = TensorFlowRMSProp(
-            self.model.parameters(),
-            learning_rate=self.options["learning_rate"],
-            decay=self.options["decay"],
-            epsilon=self.options["epsilon"],
-            start=FIRST_MEAN_SQUARES[self.options["mean_square_start"]],
-        )
+        self.optimiser = self.kernel if self.stacked else self._own_optimiser()
         self.carries = self.options["window_state"] == "carried"
         self.carried: State = self.model.initial_state(self.options["batch_size"])
         self.step = 0
         self.losses: dict[int, float] = {}
         self.measures: list[tuple[int, Metric]] = []
         self.samples: list[dict[str, Any]] = []
+
+    def _own_optimiser(self) -> TensorFlowRMSProp:
+        return TensorFlowRMSProp(
+            self.model.parameters(),
+            learning_rate=self.options["learning_rate"],
+            decay=self.options["decay"],
+            epsilon=self.options["epsilon"],
+            start=FIRST_MEAN_SQUARES[self.options["mean_square_start"]],
+        )
 
     @property
     def finished(self) -> bool:
@@ -92,7 +120,7 @@ class CharacterWindows:
         places, fresh = self.places_of(self.step)
         state = self.model.initial_state(len(places))
         if self.carries:
-            keep = (~fresh)[:, None].to(state[0][0].dtype)
+            keep = (~fresh)[:, None].to(self.carried[0][0])
             state = tuple((h * keep, c * keep) for h, c in self.carried)
         loss, self.carried = self._update(*self.windows(places), state)
         if not math.isfinite(loss):
@@ -100,7 +128,7 @@ class CharacterWindows:
         if self.step % self.options["log_every"] == 0:
             self.losses[self.step] = round(loss, 6)
         if self.step % self.options["sample_every"] == 0:
-            metrics, samples = self.texts.while_training(self.model, self.step)
+            metrics, samples = self.texts.while_training(self.readable(), self.step)
             # A step that goes astray shows in the texts before it shows in a loss: no record holds what is no number.
             self.measures += [(self.step, metric) for metric in metrics if math.isfinite(metric.value)]
             self.samples += samples
@@ -109,6 +137,8 @@ class CharacterWindows:
 
     def _update(self, x: Tensor, y: Tensor, state: State) -> tuple[float, State]:
         """One step on characters and their next ones, (T, B) each: the mean loss, nats, before it; the last state."""
+        if self.stacked:
+            return self.kernel.update(x, y, state, self.options["learning_rate"])
         found = self.kernel.loss_and_gradients(x, y, state)
         clip_by_global_norm(self.model.parameters(), self.options["clip_norm"])
         self.optimiser.step()
@@ -137,16 +167,14 @@ class CharacterWindows:
             "losses": dict(self.losses),
             "measures": [(step, asdict(metric)) for step, metric in self.measures],
             "samples": list(self.samples),
-            "model": {name: value.clone() for name, value in self.model.state_dict().items()},
-            "mean_squares": self.optimiser.state(),
+            **self.learnt(),
             "carried": [part.clone() for pair in self.carried for part in pair],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         self.step, self.losses, self.samples = state["step"], dict(state["losses"]), list(state["samples"])
         self.measures = [(step, Metric(**metric)) for step, metric in state["measures"]]
-        self.model.load_state_dict(state["model"])
-        self.optimiser.restore(state["mean_squares"])
+        self.restore_learnt(state)
         self.carried = tuple(zip(state["carried"][::2], state["carried"][1::2], strict=True))
 
     def outcome(self) -> Outcome:
@@ -170,7 +198,7 @@ class CharacterWindows:
         if self.source is not None:
             metrics.append(Metric("train", "source_entropy", self.source, "nats/character", len(self.tokens)))
         x, _ = self.windows(self.places_of(self.total)[0])
-        of_texts, samples = self.texts.at_the_end(self.model, last, x)
+        of_texts, samples = self.texts.at_the_end(self.readable(), last, x)
         return Outcome([asdict(m) for m in (*metrics, *of_texts)], curves, [*self.samples, *samples])
 
     def _mean_loss(self, name: str, first: int, last: int) -> Metric:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from reprise.catalogue.models import MODELS
+from reprise.options import COUNT, POSITIVE, at_least
 from reprise.records.record import Outcome
 
 PATHS = ("plain", "clipped")
@@ -19,6 +20,16 @@ _COLUMNS = ("weight", "bias", "error", "gradient_norm")
 
 class ErrorSurface:
     """The surface on a grid, then both paths from the same point; nothing is drawn, so that one replica says all."""
+
+    TRAINS = ("single-unit",)
+    OPTIONS = {
+        "learning_rate": POSITIVE,
+        "threshold": POSITIVE,
+        "updates": COUNT,
+        "points": at_least(2),
+        **{f"{axis}_{place}": float for axis in "wb" for place in ("start", "low", "high")},
+    }
+    CHANCE = False
 
     unit = "part"
     total = 2

@@ -14,11 +14,12 @@ from torch import Tensor
 from reprise import counters
 from reprise.catalogue.models import MODELS
 from reprise.data.corpus import SENTENCE_END, Corpus
-from reprise.engines.gated import choose as choose_gated_engine
+from reprise.engines.gated import choose
 from reprise.engines.rntn.subsequences import Subsequences, cut
 from reprise.errors import UserError
 from reprise.models.gated import GatedLanguageModel, Masks, initialise
-from reprise.training.protocol import Diverged, dtype_of, generator_for, load_words
+from reprise.options import COUNT, NOT_NEGATIVE, POSITIVE, SHARE
+from reprise.training.protocol import Diverged, Engine, dtype_of, engine_of, generator_for, load_words
 from reprise.training.schedule import SPLITS, HalvingPasses
 
 _SOFTMAX_INPUT, _EMBEDDINGS = 1, 2  # streams of dropout masks
@@ -34,9 +35,29 @@ class BatchedSGD(HalvingPasses):
     read in one stream, the state carried from the first word to the last.
     """
 
+    TRAINS = ("gru-lm", "lstm-lm")
+    PREDICTED = (
+        "all, but for the first of a text without sentences; of the training text fewer than {batch_size} at its end "
+        "are left out"
+    )
+    OPTIONS = {
+        "batch_size": COUNT,
+        "steps": COUNT,
+        "loss_reduction": ("sum-steps", "mean-steps"),
+        "learning_rate": POSITIVE,
+        "dropout": SHARE,
+        "clip_norm": POSITIVE,
+        "schedule": ("halve-below-ratio",),
+        "halving_ratio": NOT_NEGATIVE,
+        "patience": COUNT,
+        "max_epochs": COUNT,
+    }
+    GPU = True
+    READS = ("embedding_size", "hidden_size", "weight_range")
+
     windows = 5  # a call: about a second, so that signals and saves need not wait for an epoch
 
-    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
+    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: Engine, device: torch.device):
         options = config["training"]["options"]
         loaded = load_words(corpus, "batched-sgd")
         self.data = texts_of(loaded, options, corpus)
@@ -46,7 +67,8 @@ class BatchedSGD(HalvingPasses):
         model = initial_model(config["model"], len(loaded.vocabulary), seed)
         self.widths = model.embedding, model.hidden
         self.parameters = sum(p.numel() for p in model.parameters())
-        self.kernel = choose_gated_engine(engine, model.to(device=device, dtype=self.dtype))
+        model.to(device=device, dtype=self.dtype)
+        self.kernel = engine_of(engine, "batched-sgd", model, options, choose)
         self.engine = self.kernel.name
         self.split, self.next = "train", 0  # the text that is read, and the step in it that comes next
         self.losses = dict.fromkeys(SPLITS, 0.0)  # summed nats of this epoch

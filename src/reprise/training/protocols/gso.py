@@ -13,13 +13,23 @@ import numpy as np
 import torch
 
 from reprise import counters
-from reprise.engines.gso import choose as choose_packed_engine
+from reprise.engines.gso import choose
 from reprise.engines.gso.packing import PackedBatch, by_length, pack
 from reprise.engines.readable import clipped
 from reprise.evaluation.line_losses import LineLosses
 from reprise.models.gso_start import initial_model
+from reprise.options import COUNT, NOT_NEGATIVE, POSITIVE
 from reprise.records.record import Outcome
-from reprise.training.protocol import Diverged, dtype_of, generator_for, load_corpus, parts_of_fold
+from reprise.training.protocol import (
+    Diverged,
+    Engine,
+    Learner,
+    dtype_of,
+    engine_of,
+    generator_for,
+    load_corpus,
+    parts_of_fold,
+)
 
 _ORDER = 3  # stream of the order of the training lines
 _SHOWN = 3
@@ -27,7 +37,7 @@ _EVALUATED_TOGETHER = 64
 _KEPT = ("epoch", "history", "best", "diverged", "part", "next", "loss")
 
 
-class LineEpochs:
+class LineEpochs(Learner):
     """Replica r trains on fold r and is seeded with r: replicas of two experiments are pairs.
 
     Every epoch reads all training lines in a new random order and is followed by the loss on the validation lines. When
@@ -38,10 +48,24 @@ class LineEpochs:
     UserError without a corpus, or with one that has no such fold.
     """
 
+    TRAINS = ("gso", "first-order", "mi-rnn")
+    PREDICTED = "all but the first of every line"
+    OPTIONS = {
+        "batch_size": COUNT,
+        "optimiser": ("adam",),
+        "learning_rate": POSITIVE,
+        "clip_norm": NOT_NEGATIVE,  # 0 for none
+        "max_epochs": COUNT,
+        "loss_reduction": ("mean-tokens", "mean-lines"),
+        "selection": ("best-valid",),
+    }
+    GPU = True
+    READS = ("matrix_law",)
+
     unit = "epoch"
     tokens_at_once = 20_000  # a call of `advance`: about a third of a second of the fused engine
 
-    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
+    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: Engine, device: torch.device):
         del device  # the engines compute on the CPU
         loaded = load_corpus(corpus)
         self.options, self.seed = config["training"]["options"], seed
@@ -54,9 +78,10 @@ class LineEpochs:
         model = initial_model(name, options, len(self.vocabulary), generator_for(seed, "weights"))
         self.model = model.to(dtype_of(config))
         self.parameters = sum(p.numel() for p in self.model.parameters())
-        self.kernel = choose_packed_engine(engine, self.model)
+        self.kernel = engine_of(engine, "line-epochs", self.model, self.options, choose)
         self.engine = self.kernel.name
-        self.optimiser = torch.optim.Adam(self.model.parameters(), lr=self.options["learning_rate"], fused=True)
+        rate = self.options["learning_rate"]
+        self.optimiser = self.kernel if self.stacked else torch.optim.Adam(self.model.parameters(), lr=rate, fused=True)
         self.epoch = 0
         self.history: list[dict[str, float]] = []
         self.best: dict[str, Any] | None = None
@@ -98,7 +123,9 @@ class LineEpochs:
         return self._note()
 
     def _update(self, batch: PackedBatch) -> float:
-        """One step; the summed loss in nats before it. A loss that is not finite takes no step."""
+        """One step; the summed loss in nats before it. A step on a loss that is not finite is no step to go on from."""
+        if self.stacked:
+            return self.kernel.update(batch, self.options["loss_reduction"], self.options["learning_rate"])
         loss = self.kernel.train(batch, self.options["loss_reduction"])
         if not math.isfinite(loss):
             return loss
@@ -122,7 +149,7 @@ class LineEpochs:
             self.batches = pack(self.lines, self._order(), self.options["batch_size"])
             return
         if part == "test":
-            self.model.load_state_dict(self.best["parameters"])
+            self.take_parameters(self.best["parameters"])
         self.batches = pack(self.lines, by_length(self.lines, self.parts[part]), _EVALUATED_TOGETHER)
 
     def _order(self) -> np.ndarray:
@@ -153,7 +180,7 @@ class LineEpochs:
         self.history.append({"train": self.loss / self.training_tokens, "valid": valid.micro})
         self.epoch += 1
         if self.best is None or valid.micro < self.best["valid"]:
-            kept = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+            kept = {name: value.detach().clone() for name, value in self.readable().state_dict().items()}
             metrics = valid.metrics("valid")
             self.best = {"epoch": self.epoch, "valid": valid.micro, "metrics": metrics, "parameters": kept}
 
@@ -172,8 +199,7 @@ class LineEpochs:
     def state(self) -> dict[str, Any]:
         return {
             **{name: getattr(self, name) for name in _KEPT},
-            "parameters": self.model.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
+            **self.learnt(),
             "found": [tuple(map(torch.from_numpy, columns)) for columns in self.found],
         }
 
@@ -184,8 +210,7 @@ class LineEpochs:
         for name in _KEPT:
             setattr(self, name, state[name])
         self.found = [tuple(column.numpy() for column in columns) for columns in state["found"]]
-        self.model.load_state_dict(state["parameters"])
-        self.optimiser.load_state_dict(state["optimiser"])
+        self.restore_learnt(state)
 
     def outcome(self) -> Outcome:
         """Entropies of the best epoch, curves over epochs and over positions in words, predictions under test lines."""

@@ -12,14 +12,16 @@ import torch
 
 from reprise import counters
 from reprise.catalogue.models import MODELS
-from reprise.engines.loglinear import choose as choose_window_engine
+from reprise.catalogue.wording import ByOption
+from reprise.engines.loglinear import choose
 from reprise.errors import UserError
 from reprise.evaluation.agreement import Pairs
 from reprise.evaluation.continuation import continuations
 from reprise.models.lexicon import Lexicon
 from reprise.models.loglinear import LogLinearRNN, initialise
+from reprise.options import COUNT, NOT_NEGATIVE, POSITIVE, SHARE
 from reprise.records.record import Outcome
-from reprise.training.protocol import Diverged, dtype_of, generator_for, load_corpus
+from reprise.training.protocol import Diverged, Engine, dtype_of, engine_of, generator_for, load_corpus
 from reprise.training.protocols.loglinear_text import READING, SCHEMES
 
 SPLITS = ("train", "valid", "test1", "test2")
@@ -48,10 +50,33 @@ class Windows:
     the last window of the training text. UserError without a corpus, or with one that does not fit.
     """
 
+    TRAINS = ("log-linear",)
+    PREDICTED = ByOption(
+        "scheme",
+        {
+            "sliding": "all but the first {window} of a split",
+            "streams": "all but the first of a split; of the training text fewer than {batch_size} at its end are "
+            "left out",
+        },
+    )
+    OPTIONS = {
+        "scheme": ("sliding", "streams"),
+        "window": COUNT,
+        "batch_size": COUNT,
+        "optimiser": ("rmsprop", "rmsprop-epsilon-inside"),
+        "learning_rate": POSITIVE,
+        "rho": SHARE,
+        "epsilon": NOT_NEGATIVE,
+        "patience": COUNT,
+        "max_epochs": COUNT,
+        "sample_words": COUNT,
+    }
+    GPU = True
+
     unit = "epoch"
     batches_at_once = 10  # a call: about a second, so that signals and saves need not wait for an epoch
 
-    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
+    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: Engine, device: torch.device):
         del device  # the engines compute on the CPU
         loaded = load_corpus(corpus)
         if missing := [split for split in SPLITS if split not in loaded.splits]:
@@ -66,7 +91,7 @@ class Windows:
         model = initial_model(config["model"], self.lexicon, seed).to(dtype_of(config))
         self.features = model.features
         self.parameters = sum(p.numel() for p in model.parameters())
-        self.kernel = choose_window_engine(engine, model)
+        self.kernel = engine_of(engine, "windows", model, self.options, choose)
         self.engine = self.kernel.name
         self.total = self.options["max_epochs"]
         self.epoch = self.failures = 0

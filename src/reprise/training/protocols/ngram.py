@@ -24,6 +24,10 @@ class NGramCount:
     A replica is a fold. Where the validation lines are counted as well, only the test lines are held out.
     """
 
+    TRAINS = ("n-gram",)
+    PREDICTED = "all but the first of every line"
+    OPTIONS = {"counted_lines": ("train", "train-and-valid")}
+
     unit = "order"
 
     def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):

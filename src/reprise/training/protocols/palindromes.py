@@ -12,31 +12,45 @@ from torch import Tensor, nn
 
 from reprise.catalogue.models import MODELS
 from reprise.data.synthetic.palindromes import DIGITS, palindromes
-from reprise.engines.palindromes import choose as choose_engine
+from reprise.engines.palindromes import choose
 from reprise.models.initialisation import initialise_by_fan_in
+from reprise.options import COUNT, POSITIVE
 from reprise.records.record import Outcome
-from reprise.training.protocol import Diverged, dtype_of, generator_for
+from reprise.training.protocol import Diverged, Engine, Learner, dtype_of, engine_of, generator_for
 
 _UNITS = {"cross_entropy": "nats/token", "accuracy": "share"}
 
 
-class FinalDigit:
+class FinalDigit(Learner):
     """Steps 0, 1, …, `steps` - 1: forward on a fresh batch, log every `log_every` steps, clip, Adam.
 
     As in the author's code the loss and accuracy that are logged are those of the step's own batch before its update.
     """
 
+    TRAINS = ("elman", "lstm")
+    PREDICTED = "the last one of every palindrome"
+    OPTIONS = {
+        "steps": COUNT,
+        "batch_size": COUNT,
+        "optimiser": ("adam",),
+        "learning_rate": POSITIVE,
+        "clip_norm": POSITIVE,
+        "log_every": COUNT,
+    }
+    GPU = True
+
     unit = "step"
 
-    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
+    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: Engine, device: torch.device):
         del corpus  # the batches are drawn as they are needed
         self.options, self.device = config["training"]["options"], device
         self.total, self.length = self.options["steps"], config["data"]["options"]["length"]
         self.model = _first_model(config["model"], seed).to(device=device, dtype=dtype_of(config))
-        self.kernel = choose_engine(engine, self.model)
+        self.kernel = engine_of(engine, "final-digit", self.model, self.options, choose)
         self.engine = self.kernel.name
         self.parameters = sum(p.numel() for p in self.model.parameters())
-        self.optimiser = torch.optim.Adam(self.model.parameters(), lr=self.options["learning_rate"])
+        rate = self.options["learning_rate"]
+        self.optimiser = self.kernel if self.stacked else torch.optim.Adam(self.model.parameters(), lr=rate)
         self.data = generator_for(seed, "data")
         self.step = 0
         self.log: dict[str, list[float]] = {"step": [], "cross_entropy": [], "accuracy": []}
@@ -63,6 +77,8 @@ class FinalDigit:
 
     def _update(self, x: Tensor, y: Tensor) -> tuple[float, int]:
         """One step on digits x (T-1, B) and y (B,): their mean loss in nats before it, and how many are right."""
+        if self.stacked:
+            return self.kernel.update(x, y, self.options["learning_rate"])
         found = self.kernel.loss_and_gradients(x.to(self.device), y.to(self.device))
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.options["clip_norm"])
         self.optimiser.step()
@@ -73,15 +89,13 @@ class FinalDigit:
             "step": self.step,
             "log": self.log,
             "data": self.data.get_state(),
-            "model": self.model.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
+            **self.learnt(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         self.step, self.log = state["step"], state["log"]
         self.data.set_state(state["data"])
-        self.model.load_state_dict(state["model"])
-        self.optimiser.load_state_dict(state["optimiser"])
+        self.restore_learnt(state)
 
     def outcome(self) -> Outcome:
         """Metrics of the training batches: the last ten logged, and the first that was predicted without a mistake."""

@@ -13,11 +13,12 @@ from torch.nn import functional
 from reprise.catalogue.models import MODELS
 from reprise.data.synthetic.name_lengths import FILLERS, FIXED
 from reprise.data.synthetic.names import Names
-from reprise.engines.choice import no_engine
+from reprise.engines.choice import reference_alone
 from reprise.evaluation.jacobians import JacobianNorms, jacobian_norms
 from reprise.models.recurrent import Recurrent
+from reprise.options import COUNT, POSITIVE
 from reprise.records.record import Outcome
-from reprise.training.protocol import Diverged, dtype_of, generator_for
+from reprise.training.protocol import Diverged, Engine, Learner, dtype_of, engine_of, generator_for
 from reprise.training.rmsprop import clip_by_global_norm
 
 TEXTS = 1000
@@ -26,7 +27,7 @@ PROBED = 10
 """Texts whose Jacobians are measured."""
 
 
-class Recall:
+class Recall(Learner):
     """Steps on fresh batches of texts of one length.
 
     `text_lengths` says how often each length occurs: "half-without" has half of the batches without a filler, the
@@ -38,20 +39,33 @@ class Recall:
     name is recalled, by the number of words between it and the blank.
     """
 
+    TRAINS = ("notes-rnn", "notes-gru", "notes-lstm")
+    PREDICTED = "the name at the end of every text"
+    GPU = True
+    OPTIONS = {
+        "steps": COUNT,
+        "batch_size": COUNT,
+        "text_lengths": ("half-without", "alike"),
+        "optimiser": ("adam",),
+        "learning_rate": POSITIVE,
+        "clip_norm": POSITIVE,
+        "log_every": COUNT,
+    }
+
     unit = "step"
     steps_at_once = 20  # a call of `advance`: well below a second
-    engine = "reference"
 
-    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
+    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: Engine, device: torch.device):
         del corpus, device  # the texts are drawn as they are needed; such small networks are fastest on the CPU
-        if engine not in ("auto", self.engine):
-            raise no_engine(engine, [self.engine])
         self.options, data = config["training"]["options"], config["data"]["options"]
         self.seed, self.filler = seed, data["filler"]
         self.names = Names(data["names"])
         self.model = initial_model(config, self.names, seed)
         self.parameters = sum(p.numel() for p in self.model.parameters())
-        self.optimiser = torch.optim.Adam(self.model.parameters(), lr=self.options["learning_rate"])
+        self.kernel = engine_of(engine, "recall", self.model, self.options, reference_alone)
+        self.engine = self.kernel.name
+        rate = self.options["learning_rate"]
+        self.optimiser = self.kernel if self.stacked else torch.optim.Adam(self.model.parameters(), lr=rate)
         self.data = generator_for(seed, "data")
         self.total = self.options["steps"]
         self.step = 0
@@ -70,9 +84,9 @@ class Recall:
     def advance(self) -> str:
         """Some steps, or a measurement. Raises `Diverged` where the loss is not finite."""
         if not self.jacobians:
-            self.jacobians["start"] = probe(self.model, self.names, self.filler, self.seed)
+            self.jacobians["start"] = probe(self.readable(), self.names, self.filler, self.seed)
         if self.step == self.total:
-            self.jacobians["end"] = probe(self.model, self.names, self.filler, self.seed)
+            self.jacobians["end"] = probe(self.readable(), self.names, self.filler, self.seed)
             self.recalled = self._test()
             return f"recalled after {FIXED} words: {self.recalled['accuracy'][0]:.3f}"
         for _ in range(min(self.steps_at_once, self.total - self.step)):
@@ -91,6 +105,8 @@ class Recall:
 
     def _update(self, x: Tensor, y: Tensor) -> float:
         """One step on texts x (T, B) and names y (B,): their mean loss in nats before it."""
+        if self.stacked:
+            return self.kernel.update(x, y, self.options["learning_rate"])
         loss = functional.cross_entropy(self.model(x), y)
         self.optimiser.zero_grad()
         loss.backward()
@@ -109,11 +125,11 @@ class Recall:
 
     @torch.no_grad()
     def _test(self) -> dict[str, list[float]]:
-        generator = generator_for(self.seed, "test")
+        model, generator = self.readable(), generator_for(self.seed, "test")
         found: dict[str, list[float]] = {"distance": [], "accuracy": [], "probability": []}
         for filler in (f for f in FILLERS if f <= self.filler):
             x, y = self.names.draw(filler, TEXTS, generator)
-            p = torch.softmax(self.model(x).double(), 1)
+            p = torch.softmax(model(x).double(), 1)
             found["distance"].append(FIXED + filler)
             found["accuracy"].append((p.argmax(1) == y).double().mean().item())
             found["probability"].append(p.gather(1, y[:, None]).mean().item())
@@ -123,8 +139,7 @@ class Recall:
         return {
             "step": self.step,
             "log": self.log,
-            "model": self.model.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
+            **self.learnt(),
             "data": self.data.get_state(),
             "jacobians": {split: vars(norms) for split, norms in self.jacobians.items()},
             "recalled": self.recalled,
@@ -132,8 +147,7 @@ class Recall:
 
     def restore(self, state: dict[str, Any]) -> None:
         self.step, self.log, self.recalled = state["step"], state["log"], state["recalled"]
-        self.model.load_state_dict(state["model"])
-        self.optimiser.load_state_dict(state["optimiser"])
+        self.restore_learnt(state)
         self.data.set_state(state["data"])
         self.jacobians = {split: JacobianNorms(**norms) for split, norms in state["jacobians"].items()}
 
@@ -157,6 +171,8 @@ class Recall:
 
 class RandomJacobians:
     """The norms of a network with its first weights, which is not trained; a replica is a draw of weights and texts."""
+
+    TRAINS = ("notes-rnn",)
 
     unit = "network"
     total = 1

@@ -12,10 +12,11 @@ from torch import Tensor, nn
 from reprise import counters
 from reprise.catalogue.models import MODELS
 from reprise.data.corpus import SENTENCE_END, Corpus
-from reprise.engines.rntn import choose as choose_engine
+from reprise.engines.rntn import choose
 from reprise.engines.rntn.subsequences import Subsequences, cut
 from reprise.models.rntn import initialise
-from reprise.training.protocol import Diverged, dtype_of, generator_for, load_words
+from reprise.options import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Number
+from reprise.training.protocol import Diverged, Engine, dtype_of, engine_of, generator_for, load_words
 from reprise.training.schedule import SPLITS, HalvingSchedule
 
 _DROPOUT_STREAM = 1
@@ -24,10 +25,26 @@ _DROPOUT_STREAM = 1
 class SubsequenceSGD(HalvingSchedule):
     """Epochs over the training text, each followed by the loss on the validation and test text."""
 
+    TRAINS = ("r-rntn", "m-rnn")
+    PREDICTED = "all, but for the first of a text without sentences"
+    OPTIONS = {
+        # What the engines have room for.
+        "subsequence_length": Number(int, at_least=1, at_most=64),
+        "loss_reduction": ("sum", "mean"),
+        "learning_rate": POSITIVE,
+        "dropout": SHARE,
+        "schedule": ("halve-below-ratio", "rnnlm"),
+        "halving_ratio": NOT_NEGATIVE,
+        "patience": COUNT,
+        "max_epochs": COUNT,
+    }
+    GPU = True
+    READS = ("hidden_size", "weight_std", "bias_law")
+
     # Subsequences a call: about a second of the fused engine, so that signals and saves need not wait for an epoch.
     chunk = 1500
 
-    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
+    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: Engine, device: torch.device):
         options = config["training"]["options"]
         self.seed = seed
         loaded = load_words(corpus, "subsequence-sgd")
@@ -36,7 +53,7 @@ class SubsequenceSGD(HalvingSchedule):
         super().__init__(options, counts, loaded.facts.get("source_nats", {}))
         module = initial_model(config["model"], len(loaded.vocabulary), seed)
         self.parameters = sum(p.numel() for p in module.parameters())
-        self.kernel = choose_engine(engine, module.to(dtype_of(config)))
+        self.kernel = engine_of(engine, "subsequence-sgd", module.to(dtype_of(config)), options, choose)
         self.engine = self.kernel.name
         self.next = 0
         self.loss = 0.0

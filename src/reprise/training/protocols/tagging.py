@@ -18,11 +18,12 @@ from torch.nn import functional
 from reprise.catalogue.models import MODELS
 from reprise.data.corpus import Corpus, Split
 from reprise.data.treebank.tagged import KINDS, SPLITS, Baseline
-from reprise.engines.choice import no_engine
+from reprise.engines.choice import reference_alone
 from reprise.errors import UserError
 from reprise.models.bidirectional import initialise
+from reprise.options import COUNT, POSITIVE
 from reprise.records.record import Outcome
-from reprise.training.protocol import Diverged, dtype_of, generator_for, load_corpus
+from reprise.training.protocol import Diverged, Engine, Learner, dtype_of, engine_of, generator_for, load_corpus
 from reprise.training.rmsprop import clip_by_global_norm
 
 _POOL = 50  # batches whose sentences are sorted by length together: little padding, and batches that still differ
@@ -164,7 +165,7 @@ def _metric(split: str, metric: str, value: float, unit: str, n: int) -> dict[st
     return {"split": split, "metric": metric, "value": value, "unit": unit, "n": n}
 
 
-class SentenceSGD(ABC):
+class SentenceSGD(Learner, ABC):
     """Epochs over the training sentences, each followed by the validation and the test text.
 
     Every epoch reads all sentences once, in batches of its own. It ends after `patience` epochs in a row whose
@@ -173,17 +174,25 @@ class SentenceSGD(ABC):
     step.
     """
 
+    OPTIONS = {
+        "batch_size": COUNT,
+        "optimiser": ("adam",),
+        "learning_rate": POSITIVE,
+        "clip_norm": POSITIVE,
+        "patience": COUNT,
+        "max_epochs": COUNT,
+    }
+    GPU = True
+
     unit = "epoch"
-    engine = "reference"
     batches_at_once = 8  # a call: below a second
     groups: tuple[str, ...]
     item: str  # what is classified: "tag" or "sentence"
     model_name: str  # what can be trained so
+    protocol: str
 
-    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
+    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: Engine, device: torch.device):
         del device  # batches of sentences of such small networks are fastest on the CPU
-        if engine not in ("auto", self.engine):
-            raise no_engine(engine, [self.engine])
         loaded = load_corpus(corpus)
         if "tags.train" not in loaded.extra:
             raise UserError(f"{corpus}: its words bear no tags; give the experiment a dataset of tagged sentences")
@@ -200,7 +209,10 @@ class SentenceSGD(ABC):
         initialise(self.model, generator_for(seed, "weights"))
         self.model.to(dtype_of(config))
         self.parameters = sum(p.numel() for p in self.model.parameters())
-        self.optimiser = torch.optim.Adam(self.model.parameters(), lr=self.options["learning_rate"], fused=True)
+        self.kernel = engine_of(engine, self.protocol, self.model, self.options, reference_alone)
+        self.engine = self.kernel.name
+        rate = self.options["learning_rate"]
+        self.optimiser = self.kernel if self.stacked else torch.optim.Adam(self.model.parameters(), lr=rate, fused=True)
         self.total = self.options["max_epochs"]
         self.split, self.next = "train", 0  # the text that is read, and the batch that comes next
         self.found = self._nothing()
@@ -273,6 +285,8 @@ class SentenceSGD(ABC):
 
     def _update(self, batch: Batch, y: Tensor) -> tuple[float, Tensor]:
         """One step on the classes y (n,) of a batch: the mean loss, nats, before it, and the likeliest classes (n,)."""
+        if self.stacked:
+            return self.kernel.update(batch.words, batch.present, y, self.options["learning_rate"])
         logits = self.logits_of(batch)
         loss = functional.cross_entropy(logits, y)
         self.optimiser.zero_grad()
@@ -284,6 +298,8 @@ class SentenceSGD(ABC):
     @torch.no_grad()
     def _read(self, batch: Batch, y: Tensor) -> tuple[float, Tensor]:
         """The same without a step."""
+        if self.stacked:
+            return self.kernel.read(batch.words, batch.present, y)
         logits = self.logits_of(batch)
         return functional.cross_entropy(logits, y).item(), logits.argmax(1)
 
@@ -304,8 +320,7 @@ class SentenceSGD(ABC):
 
     def state(self) -> dict[str, Any]:
         return {
-            "parameters": self.model.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
+            **self.learnt(),
             "split": self.split,
             "next": self.next,
             "found": list(self.found),
@@ -314,8 +329,7 @@ class SentenceSGD(ABC):
 
     def restore(self, state: dict[str, Any]) -> None:
         state = copy.deepcopy(state)
-        self.model.load_state_dict(state["parameters"])
-        self.optimiser.load_state_dict(state["optimiser"])
+        self.restore_learnt(state)
         self.split, self.next, self.found = state["split"], state["next"], state["found"]
         self.results.history = state["history"]
 
@@ -331,7 +345,10 @@ class Tagging(SentenceSGD):
     word's most frequent tag.
     """
 
-    groups, item, model_name = KINDS, "tag", "tagger"
+    TRAINS = ("tagger",)
+    PREDICTED = "a tag for every one"
+
+    groups, item, model_name, protocol = KINDS, "tag", "tagger", "tagging"
 
     def items_of(self, corpus: Corpus, split: str) -> Items:
         """See `SentenceSGD`."""
@@ -358,7 +375,11 @@ class SentenceLabels(SentenceSGD):
     frequent label.
     """
 
+    TRAINS = ("sentence-classifier",)
+    PREDICTED = "a label for every sentence"
+
     groups, item, model_name = ("short", "long"), "sentence", "sentence-classifier"
+    protocol = "sentence-labels"
 
     def items_of(self, corpus: Corpus, split: str) -> Items:
         """See `SentenceSGD`."""

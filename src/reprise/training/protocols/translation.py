@@ -21,12 +21,15 @@ from torch import Tensor
 from reprise.data.corpus import SENTENCE_END, UNKNOWN, Split
 from reprise.data.pairs.pairs import SPLITS, is_parallel, lines_of_test, source_of
 from reprise.engines.lecture.translation import translator_of
+from reprise.engines.stack import Stack
 from reprise.errors import UserError
 from reprise.evaluation.bleu_counts import bleu_counts
 from reprise.evaluation.greedy import greedy
 from reprise.models.translation import initialise
+from reprise.options import COUNT
 from reprise.records.record import Outcome
-from reprise.training.protocol import Diverged, dtype_of, generator_for, load_corpus
+from reprise.training.protocol import Diverged, Engine, Learner, dtype_of, engine_of, generator_for, load_corpus
+from reprise.training.protocols.tagging import SentenceSGD
 from reprise.training.rmsprop import clip_by_global_norm
 from reprise.units import perplexity
 
@@ -126,7 +129,7 @@ def _padded(sentences: Sequence[np.ndarray]) -> np.ndarray:
     return padded
 
 
-class Translation:
+class Translation(Learner):
     """Epochs over the training pairs in an order of their own each, every one followed by the validation pairs.
 
     Training ends after `patience` epochs in a row whose validation loss is not below the lowest before them, or after
@@ -135,10 +138,15 @@ class Translation:
     test's sources are translated by the likeliest word at each time, `<unk>` excepted, up to `output_limit` words.
     """
 
+    TRAINS = ("translation",)
+    PREDICTED = "all, each after the true ones before it"
+    GPU = True
+    OPTIONS = {**SentenceSGD.OPTIONS, "output_limit": COUNT}
+
     unit = "epoch"
     batches_at_once = 5  # a call of `advance`: well below a second
 
-    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
+    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: Engine, device: torch.device):
         del device  # networks of this size are made for a CPU
         self.corpus = load_corpus(corpus)
         if not is_parallel(self.corpus):
@@ -149,12 +157,15 @@ class Translation:
         self.options, self.seed = config["training"]["options"], seed
         self.total = self.options["max_epochs"]
         vocabularies = len(source.vocabulary), len(self.corpus.vocabulary)
-        self.model = translator_of(engine)(*vocabularies, **config["model"]["options"])
-        self.engine = self.model.name
+        made = translator_of("reference" if isinstance(engine, Stack) else engine)
+        self.model = made(*vocabularies, **config["model"]["options"])
         initialise(self.model, generator_for(seed, "weights"))
         self.model.to(dtype_of(config))
         self.parameters = sum(p.numel() for p in self.model.parameters())
-        self.optimiser = torch.optim.Adam(self.model.parameters(), lr=self.options["learning_rate"], fused=True)
+        self.kernel = engine_of(engine, "translation", self.model, self.options, lambda _, model: model)
+        self.engine = self.kernel.name
+        rate = self.options["learning_rate"]
+        self.optimiser = self.kernel if self.stacked else torch.optim.Adam(self.model.parameters(), lr=rate, fused=True)
         self.epoch = 0
         self.history: list[dict[str, float]] = []  # nats/token by split
         self.best: dict[str, Any] = {}  # epoch (from 1), valid, parameters
@@ -193,6 +204,8 @@ class Translation:
 
     def _update(self, batch: PairBatch) -> float:
         """One step; the summed nats before it."""
+        if self.stacked:
+            return self.kernel.update(batch, self.options["learning_rate"])
         nats = self._nats_of(batch)
         self.optimiser.zero_grad()
         (nats / len(batch.lengths)).backward()  # (26)
@@ -203,7 +216,7 @@ class Translation:
     @torch.no_grad()
     def _read(self, batch: PairBatch) -> float:
         """Summed nats."""
-        return self._nats_of(batch).item()
+        return self.kernel.read(batch) if self.stacked else self._nats_of(batch).item()
 
     def _nats_of(self, batch: PairBatch) -> Tensor:
         h, _ = self.model.decode(batch.before, *self.model.encode(batch.source, batch.lengths))
@@ -217,7 +230,7 @@ class Translation:
             self.batches = self.pairs[part].shuffled(self.options["batch_size"], generator)
             return
         if part in ("test", "translate"):
-            self.model.load_state_dict(self.best["parameters"])
+            self.take_parameters(self.best["parameters"])
         self.batches = self.pairs[part].in_order(_READ_TOGETHER)
 
     def _close(self) -> None:
@@ -229,7 +242,7 @@ class Translation:
             self.history[-1]["valid"] = loss
             self.epoch += 1
             if not self.best or loss < self.best["valid"]:
-                parameters = {name: value.clone() for name, value in self.model.state_dict().items()}
+                parameters = {name: value.clone() for name, value in self.readable().state_dict().items()}
                 self.best = {"epoch": self.epoch, "valid": loss, "parameters": parameters}
             if self.epoch < self.total and self.epoch - self.best["epoch"] < self.options["patience"]:
                 self._open("train")
@@ -247,8 +260,7 @@ class Translation:
 
     def state(self) -> dict[str, Any]:
         return {
-            "parameters": self.model.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
+            **self.learnt(),
             **{name: getattr(self, name) for name in _KEPT},
         }
 
@@ -258,8 +270,7 @@ class Translation:
         self._open(state["part"])
         for name in _KEPT:
             setattr(self, name, state[name])
-        self.model.load_state_dict(state["parameters"])
-        self.optimiser.load_state_dict(state["optimiser"])
+        self.restore_learnt(state)
 
     def outcome(self) -> Outcome:
         """Losses of the best epoch and of every epoch; all translations of the test, and a few beside their texts."""

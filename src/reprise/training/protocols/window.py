@@ -11,10 +11,11 @@ from torch import Tensor
 
 from reprise.catalogue.models import MODELS
 from reprise.data.corpus import SENTENCE_END
-from reprise.engines.lecture.window import choose as choose_window_model_engine
+from reprise.engines.lecture.window import choose
 from reprise.models.ngram_counts import Positions
 from reprise.models.window import WindowModel, initialise
-from reprise.training.protocol import Diverged, dtype_of, generator_for, load_sentences
+from reprise.options import COUNT, NOT_NEGATIVE, POSITIVE
+from reprise.training.protocol import Diverged, Engine, dtype_of, engine_of, generator_for, load_sentences
 from reprise.training.schedule import SPLITS, HalvingPasses
 
 _READING = 500
@@ -28,9 +29,24 @@ class WindowSGD(HalvingPasses):
     or of the text ("text") stand boundary words, `</s>`, which is predicted and counted itself.
     """
 
+    TRAINS = ("window-lm",)
+    PREDICTED = "all"
+    OPTIONS = {
+        "boundary": ("sentence", "text"),
+        "batch_size": COUNT,
+        "learning_rate": POSITIVE,
+        "clip_norm": POSITIVE,
+        "schedule": ("halve-below-ratio",),
+        "halving_ratio": NOT_NEGATIVE,
+        "patience": COUNT,
+        "max_epochs": COUNT,
+    }
+    GPU = True
+    READS = ("embedding_size", "hidden_size", "window")
+
     windows_at_once = 10_000  # a call: about a second, so that signals and saves need not wait for an epoch
 
-    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
+    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: Engine, device: torch.device):
         del device  # the engine is made for the CPU, whose epochs take minutes
         options, loaded = config["training"]["options"], load_sentences(corpus, "window-sgd")
         end, window = loaded.vocabulary.index(SENTENCE_END), config["model"]["options"]["window"]
@@ -45,7 +61,7 @@ class WindowSGD(HalvingPasses):
         self.seed = seed
         model = _initial_model(config["model"], len(loaded.vocabulary), seed)
         self.parameters = sum(p.numel() for p in model.parameters())
-        self.kernel = choose_window_model_engine(engine, model.to(dtype_of(config)))
+        self.kernel = engine_of(engine, "window-sgd", model.to(dtype_of(config)), options, choose)
         self.engine = self.kernel.name
         self.split, self.next = "train", 0  # the text that is read, and the window that comes next
         self.losses = dict.fromkeys(SPLITS, 0.0)  # summed nats of this epoch

@@ -13,6 +13,7 @@ from reprise.data.corpus import SENTENCE_END
 from reprise.errors import UserError
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
 from reprise.models.word_ngram import StupidBackoff
+from reprise.options import NATURAL
 from reprise.records.record import Outcome
 from reprise.training.protocol import load_sentences
 
@@ -47,6 +48,10 @@ class WordCounts:
         self.found, self.parameters = list(state["found"]), state["parameters"]
 
 
+DISTRIBUTIONS = ("relative-ngram", "additive-ngram", "backoff-ngram", "kneser-ney")
+"""Counted models of which every history is a distribution: the probability of a sentence means something."""
+
+
 class WordNGramCount(WordCounts):
     """Models of 1, 2, ... words from the first 2^-halvings of the training sentences, twice as many, ..., all of them.
 
@@ -54,6 +59,11 @@ class WordNGramCount(WordCounts):
     first words are predicted after the boundary word `</s>`, which is predicted and counted itself at the end of every
     sentence; `boundary` says whether a context reaches into the sentence before.
     """
+
+    TRAINS = (*DISTRIBUTIONS, "stupid-backoff")
+    PREDICTED = "all"
+    OPTIONS = {"boundary": ("sentence", "text"), "halvings": NATURAL}
+    CHANCE = False
 
     unit = "model"
 

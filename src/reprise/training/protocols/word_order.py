@@ -15,7 +15,7 @@ from reprise.data.synthetic.phrases import CHANGES, PHRASES, metric_of
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
 from reprise.records.record import Outcome
 from reprise.training.protocol import generator_for, load_sentences
-from reprise.training.protocols.word_ngram import WordCounts
+from reprise.training.protocols.word_ngram import DISTRIBUTIONS, WordCounts
 
 
 class WordOrder(WordCounts):
@@ -26,6 +26,9 @@ class WordOrder(WordCounts):
     are in another order (sentences that have none are left out). Words are changed the same way for all models of a
     replica. A piece of work is one order.
     """
+
+    TRAINS = DISTRIBUTIONS
+    COUNTED = ("phrases",)
 
     unit = "order"
 

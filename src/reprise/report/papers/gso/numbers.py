@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
+from reprise.config import ldc_wsj
 from reprise.config.claims import Published
-from reprise.data.text import ldc_wsj
 from reprise.evidence.verdicts.units import CLEAR, distance
 from reprise.report.parts import words
 from reprise.report.parts.context import Context, of_experiment

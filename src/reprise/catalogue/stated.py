@@ -1,0 +1,110 @@
+"""Reads what the file of a model, a protocol or a dataset states about itself, without importing it.
+
+The configuration is checked where torch is not installed, and models import torch. So a file states its options as an
+assignment in capitals, `OPTIONS = {"hidden_size": COUNT}`, in the class or at the top of the file, and this module
+works out the value from the source. It may use literals, types, other assignments and classes of the file, and what
+the file imports from this package. A class states what its bases state, unless it says otherwise.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from reprise.errors import UserError, known
+from reprise.registered import source_of
+
+_PACKAGE = Path(__file__).parent.parent
+_PLAIN = ("reprise.options", "reprise.catalogue")
+"""Modules without torch: these are imported."""
+_TYPES = {kind.__name__: kind for kind in (bool, int, float, str)}
+_REQUIRED = object()
+
+
+@cache
+def stated(target: str, name: str, default: Any = _REQUIRED) -> Any:
+    """The value of `name` in "module", or in the class of "module:Class".
+
+    Errors: `UserError` where there is no such file or class, where it states no `name` and no `default` is given, and
+    where the value takes more than reading.
+    """
+    module, _, of = target.partition(":")
+    file = source_of(module)
+    try:
+        scope = _read(module)
+    except FileNotFoundError:
+        raise UserError(f"{file}: no such file; write it, or correct its name") from None
+    if of and not isinstance(scope.nodes.get(of), ast.ClassDef):
+        raise UserError(f"{file}: no class '{of}'; {known(of, scope.nodes)}")
+    try:
+        found = getattr(scope, of) if of else scope
+        if hasattr(found, name):
+            return getattr(found, name)
+    except (NameError, TypeError, SyntaxError) as error:
+        raise UserError(
+            f"{file}: {name} cannot be read without running the file ({error}); use literals and names of "
+            "src/reprise/options.py"
+        ) from None
+    if default is _REQUIRED:
+        raise UserError(f"{file}: {of or 'the file'} states no {name}; add it")
+    return default
+
+
+class _Scope:
+    """The names of a file or a class; a value is worked out when it is asked for."""
+
+    def __init__(self, body: list[ast.stmt], bases: tuple[_Scope, ...] = (), file: _Scope | None = None) -> None:
+        self.bases, self.file = bases, file
+        self.nodes: dict[str, ast.AST] = {}
+        for node in body:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    self.nodes[name] = value
+                case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                    self.nodes[name] = value
+                case ast.ClassDef(name=name):
+                    self.nodes[name] = node
+                case ast.ImportFrom(names=aliases):
+                    self.nodes |= {alias.asname or alias.name: node for alias in aliases}
+
+    def __getattr__(self, name: str) -> Any:
+        """The statement of the class or one of its bases, so that an expression may say `Base.OPTIONS`."""
+        match self.nodes.get(name):
+            case None:
+                for base in self.bases:
+                    if hasattr(base, name):
+                        return getattr(base, name)
+                raise AttributeError(name)
+            case ast.ClassDef(bases=bases, body=body):
+                found = [self[base.id] for base in bases if isinstance(base, ast.Name) and base.id in self.nodes]
+                return _Scope(body, tuple(base for base in found if isinstance(base, _Scope)), self)
+            case ast.ImportFrom(module=str(module), names=names) if module.startswith("reprise"):
+                original = next(alias.name for alias in names if (alias.asname or alias.name) == name)
+                if module.startswith(_PLAIN):
+                    return getattr(import_module(module), original)
+                inner = f"{module}.{original}"
+                return _read(inner) if _path(inner).is_file() else getattr(_read(module), original)
+            case ast.ImportFrom():
+                return None  # of another library, which states nothing
+            case expression:
+                return eval(compile(ast.Expression(expression), name, "eval"), {"__builtins__": _TYPES}, self)
+
+    def __getitem__(self, name: str) -> Any:
+        """The value of `name` in an expression, also from the file around the class."""
+        for scope in (self, self.file):
+            if scope is not None and hasattr(scope, name):
+                return getattr(scope, name)
+        raise KeyError(name)
+
+
+@cache
+def _read(module: str) -> _Scope:
+    return _Scope(ast.parse(_path(module).read_text(encoding="utf-8")).body)
+
+
+def _path(module: str) -> Path:
+    path = _PACKAGE.joinpath(*module.split(".")[1:])
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")

@@ -1,0 +1,128 @@
+"""Stacks of log-linear RNNs (document 004): features of types as matrices of their classes, which `vmap` can follow.
+
+Types with the same features form a class (`Classes`): psi(x) E is a product with the tags of x's class, and the
+normaliser of equation 13 a sum over classes. Both are what the readable model computes with sparse matrices.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from reprise.engines.loglinear.classes import Classes
+from reprise.engines.stack.family import Family
+from reprise.engines.stack.optimisers import RMSProp
+from reprise.engines.stack.programs import Tensors
+from reprise.engines.stack.stack import Member, Stack
+from reprise.models.loglinear import LogLinearRNN, State
+
+
+class ByClasses(nn.Module):
+    """`LogLinearRNN` with the same parameters; what it knows of types is in plain buffers."""
+
+    of_layer, initial_state, adaptors = LogLinearRNN.of_layer, LogLinearRNN.initial_state, LogLinearRNN.adaptors
+
+    def __init__(self, model: LogLinearRNN) -> None:
+        super().__init__()
+        self.H, self.layers = model.H, model.layers
+        for name, value in model.named_parameters():
+            self.register_parameter(name, nn.Parameter(value.detach().clone()))
+        like, matrix = model.E.detach(), model.features.matrix if model.features else None
+        self.reads_features, self.predicts_features = model.psi_rows is matrix, model.phi_rows is matrix
+        self.register_buffer("log_b", model.log_b.to(like.dtype))
+        if matrix is None:
+            return
+        classes = Classes.of(model.features, like)
+        self.M, self.identities = classes.M, classes.identities
+        log_mass = classes.log_mass(model.log_b)
+        self.register_buffer("of_type", classes.of_type)
+        self.register_buffer("tags", classes.tags)
+        self.register_buffer("log_mass", log_mass.to(like.dtype))
+        self.register_buffer("log_share", (model.log_b - log_mass[classes.of_type]).to(like.dtype))  # log b(x) / B_c
+
+    def embedded(self, words: Tensor) -> Tensor:
+        """psi(x) E: words (T, B) -> (T, B, D)."""
+        if not self.reads_features:
+            return functional.embedding(words, self.E)
+        c = self.of_type[words]
+        e = self.tags[c] @ self.E[self.identities :]
+        return e + self.E[c.clamp(max=self.M)] if self.identities else e
+
+    def log_p(self, a: Tensor, y: Tensor | None = None) -> Tensor:
+        """log p (13), by adaptors a (n, F), of all types (n, V), or of the types y (n,) alone."""
+        if not self.predicts_features:
+            log_p = torch.log_softmax(self.log_b + a, 1)
+            return log_p if y is None else log_p.gather(1, y[:, None])[:, 0]
+        scores = a[:, self.identities :] @ self.tags.T + self.log_mass  # log B_c + a . phi_c, (n, C)
+        if self.identities:
+            others = a[:, self.M : self.M + 1].expand(-1, len(self.tags) - self.M)
+            scores = scores + torch.cat([a[:, : self.M], others], 1)
+        log_p = torch.log_softmax(scores, 1)  # of the classes
+        if y is None:
+            return log_p[:, self.of_type] + self.log_share
+        return log_p.gather(1, self.of_type[y][:, None])[:, 0] + self.log_share[y]
+
+
+class LogLinearFamily(Family):
+    """Windows of words, each with a target at its end or after every word; a state is carried where there is one."""
+
+    told: ClassVar[tuple[str, ...]] = ("nats", "log_p")
+
+    def __init__(self, model: LogLinearRNN, optimiser: RMSProp) -> None:
+        made = ByClasses(model)
+        super().__init__(made, optimiser)
+        self.constants = {f"model.{name}": value for name, value in made.named_buffers()}
+
+    def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
+        """See `Family`: the mean loss of the targets; without targets the distribution after every window."""
+        carried = "h_0" in batch
+        state = tuple((batch[f"h_{i}"], batch[f"c_{i}"]) for i in range(model.layers)) if carried else None
+        a, after = model.adaptors(batch["x"], state)
+        if "y" not in batch:
+            return a.sum(), {"log_p": model.log_p(a[-1])}
+        y = batch["y"]
+        nats = -model.log_p(a.flatten(0, 1) if y.dim() == 2 else a[-1], y.flatten()).sum()
+        found = {f"{n}_{i}": v for i, pair in enumerate(after) for n, v in zip("hc", pair, strict=True)}
+        return nats / y.numel(), {"nats": nats} | (found if carried else {})
+
+
+class LogLinearMember(Member):
+    """A `WindowEngine` of log-linear RNNs."""
+
+    def __init__(self, stack: Stack, model: LogLinearRNN, optimiser: RMSProp) -> None:
+        super().__init__(stack, LogLinearFamily(model, optimiser), model)
+        self.zeros = model.initial_state
+        self.state: State | None = None
+
+    def train(
+        self, x: Tensor, y: Tensor, *, learning_rate: float, rho: float, epsilon: float, inside: float = 0.0
+    ) -> float:
+        """See `WindowEngine`."""
+        if RMSProp(rho, epsilon, inside) != self.family.optimiser:
+            raise ValueError("rho and epsilon of a stack are those that it was made with")
+        return self._go_on("train", x, y, rate=learning_rate)
+
+    def evaluate(self, x: Tensor, y: Tensor) -> float:
+        """See `WindowEngine`."""
+        return self._go_on("read", x, y)
+
+    def log_probabilities(self, x: Tensor) -> Tensor:
+        """See `WindowEngine`."""
+        return self.ask("read", x=x, **self._state())["log_p"]
+
+    def reset(self, batch: int) -> None:
+        """See `WindowEngine`."""
+        self.state = self.zeros(batch)
+
+    def _state(self) -> Tensors:
+        pairs = enumerate(self.state or ())
+        return {f"{name}_{i}": value for i, pair in pairs for name, value in zip("hc", pair, strict=True)}
+
+    def _go_on(self, mode: str, x: Tensor, y: Tensor, **more: Any) -> float:
+        found = self.ask(mode, x=x, y=y, **self._state(), **more)
+        if self.state is not None:
+            self.state = tuple((found[f"h_{i}"], found[f"c_{i}"]) for i in range(len(self.state)))
+        return float(found["nats"])

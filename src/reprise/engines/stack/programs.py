@@ -1,0 +1,81 @@
+"""Functions of tensors of fixed shapes, captured once as CUDA graphs and replayed: a launch a step instead of hundreds.
+
+Not measured on a GPU, and a capture was never met: `tests` run the plain calls alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Tensors = dict[str, Tensor]
+Function = Callable[[Tensors], Tensors]
+
+_GRAPHS = 64
+"""Graphs that are kept: each holds the memory of its step."""
+
+
+@dataclass(frozen=True)
+class _Captured:
+    graph: Any
+    inputs: Tensors
+    outputs: Tensors
+
+
+class Programs:
+    """Calls functions of dictionaries of tensors on `device`; `say` takes a line for the log.
+
+    On a CPU a call is a plain call. On a GPU the first call of a shape is plain as well, which also warms the libraries
+    up; the second captures the function, and from then on its graph is replayed. A function may write in place to
+    tensors of its own; it must not keep anything else from one call to the next. Once a capture fails all calls are
+    plain.
+    """
+
+    def __init__(self, device: torch.device, say: Callable[[str], None]) -> None:
+        self.device, self.say = device, say
+        self.captures = device.type == "cuda"
+        self.pool = torch.cuda.graph_pool_handle() if self.captures else None
+        self.known: dict[Hashable, _Captured | None] = {}
+
+    def forget(self) -> None:
+        """Drops all graphs: the tensors that they write to are replaced."""
+        self.known = {}
+
+    def call(self, name: Hashable, function: Function, inputs: Mapping[str, Tensor]) -> Tensors:
+        """What `function` makes of the inputs. `name` tells functions apart that take inputs of the same shapes."""
+        if not self.captures:
+            return function(dict(inputs))
+        key = name, tuple((k, tuple(v.shape), v.dtype) for k, v in sorted(inputs.items()))
+        if key not in self.known:
+            if len(self.known) < _GRAPHS:
+                self.known[key] = None  # worth a graph if it comes again
+            return function(dict(inputs))
+        if self.known[key] is None and not self._capture(key, function, inputs):
+            return function(dict(inputs))
+        captured = self.known[key]
+        for name_, value in captured.inputs.items():
+            value.copy_(inputs[name_])
+        captured.graph.replay()
+        # Graphs share their memory: the next replay, of whichever, may write over these.
+        return {k: v.clone() for k, v in captured.outputs.items()}
+
+    def _capture(self, key: Hashable, function: Function, inputs: Mapping[str, Tensor]) -> bool:
+        static = {name: value.clone(memory_format=torch.contiguous_format) for name, value in inputs.items()}
+        graph = torch.cuda.CUDAGraph()
+        try:
+            torch.cuda.synchronize(self.device)
+            with torch.cuda.graph(graph, pool=self.pool):
+                outputs = function(static)
+        except RuntimeError as error:
+            if isinstance(error, torch.cuda.OutOfMemoryError):
+                raise
+            self.captures = False
+            self.forget()
+            self.say(f"a step could not be captured as a CUDA graph, plain calls from here on: {str(error)[:200]}")
+            return False
+        self.known[key] = _Captured(graph, static, outputs)
+        return True

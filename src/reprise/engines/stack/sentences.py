@@ -1,0 +1,159 @@
+"""Stacks of the models that read whole lines or sentences, in batches of which each member has its own sizes.
+
+Members' batches are filled up to the largest; what is filled up counts nothing in the loss. First axes grow to a
+multiple of eight, so that a captured step meets its shape again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from reprise.engines.gso.packing import PackedBatch
+from reprise.engines.stack.family import Family
+from reprise.engines.stack.optimisers import Adam, Clip
+from reprise.engines.stack.programs import Tensors
+from reprise.engines.stack.stack import Member, Stack
+from reprise.models.gso import SymbolModel
+
+
+class Ragged(Family):
+    """Batches of any sizes go together."""
+
+    def signature(self, batch: Mapping[str, Any]) -> Hashable:
+        """See `Family`."""
+        return tuple(sorted(name for name, value in batch.items() if isinstance(value, Tensor)))
+
+    def nats(self, logits: Tensor, y: Tensor, there: Tensor) -> Tensor:
+        """-log p of each target y (...), by logits (..., V), in nats; 0 where it is not there."""
+        nats = functional.cross_entropy(logits.flatten(0, -2), y.flatten(), reduction="none").view(y.shape)
+        return torch.where(there, nats, torch.zeros_like(nats))
+
+
+class LineFamily(Ragged):
+    """GSO, first-order and multiplicative-integration networks of document 000 on lines."""
+
+    told: ClassVar[tuple[str, ...]] = ("nats", "each", "best")
+    round_up: ClassVar[tuple[str, ...]] = ("x", "y", "share", "there")
+
+    def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
+        """See `Family`: nats of each symbol (T, lines), the most probable symbols, and nats of all."""
+        logits = model(batch["x"])  # (T, lines, V)
+        each = self.nats(logits, batch["y"], batch["there"])
+        found = {"nats": each.sum(dtype=torch.float64), "each": each, "best": logits.argmax(2)}
+        return (each * batch["share"]).sum(), found
+
+
+class LineMember(Member):
+    """A `PackedEngine` that makes the update as well, by Adam."""
+
+    def __init__(self, stack: Stack, model: SymbolModel, clip_norm: float) -> None:
+        """`clip_norm` 0: gradients are not clipped."""
+        super().__init__(stack, LineFamily(model, Adam(), Clip(clip_norm) if clip_norm else None), model)
+        self.dtype = model.c.dtype
+
+    def update(self, batch: PackedBatch, reduction: str, learning_rate: float) -> float:
+        """One update: the summed loss in nats before it."""
+        return float(self.ask("train", **self._padded(batch, reduction), rate=learning_rate)["nats"])
+
+    def evaluate(self, batch: PackedBatch) -> tuple[np.ndarray, np.ndarray]:
+        """See `PackedEngine`."""
+        inputs = self._padded(batch, "mean-tokens")
+        found, there = self.ask("read", **inputs), inputs["there"]
+        each, best = (found[name][: there.shape[0], : there.shape[1]][there] for name in ("each", "best"))
+        return each.numpy(), best.numpy().astype(np.int32)
+
+    def _padded(self, batch: PackedBatch, reduction: str) -> Tensors:
+        """Symbols, targets, what each counts and whether it is there, (T, lines) each: packed rows are row by row."""
+        there = torch.arange(int(batch.active[0])) < torch.from_numpy(batch.active)[:, None]
+        inputs = {"there": there, "share": torch.from_numpy(batch.shares(reduction)).to(self.dtype) * there}
+        for name, symbols in (("x", batch.inputs), ("y", batch.targets)):
+            inputs[name] = torch.zeros(there.shape, dtype=torch.int64)
+            inputs[name][there] = torch.from_numpy(symbols.astype(np.int64))
+        return inputs
+
+
+class SentenceFamily(Ragged):
+    """Taggers of words and classifiers of sentences: document 003, sections 2.5 and 2.2."""
+
+    told: ClassVar[tuple[str, ...]] = ("nats", "best")
+    round_up: ClassVar[tuple[str, ...]] = ("words", "present", "y", "item")
+
+    def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
+        """See `Family`: nats of all items, and the likeliest class of each."""
+        logits = model(batch["words"], batch["present"])
+        nats = self.nats(logits, batch["y"], batch["item"]).sum()
+        return nats / batch["count"], {"nats": nats, "best": logits.argmax(-1)}
+
+    def collate(self, batches: Sequence[Tensors]) -> Tensors:
+        """See `Family`. A sentence that is filled up has a word: the mean over none would be no number."""
+        inputs = super().collate(batches)
+        inputs["present"][:, 0] = True
+        return inputs
+
+
+class SentenceMember(Member):
+    """Updates a tagger, or a classifier, by Adam. `of_words`: each word is classified, else each sentence."""
+
+    def __init__(self, stack: Stack, model: nn.Module, clip_norm: float, of_words: bool) -> None:
+        super().__init__(stack, SentenceFamily(model, Adam(), Clip(clip_norm)), model)
+        self.of_words = of_words
+
+    def update(self, words: Tensor, present: Tensor, y: Tensor, learning_rate: float) -> tuple[float, Tensor]:
+        """One update on words (T, B), padded where `present` is false, and classes y (n,) of the sentences, or of the
+        words that are there, row by row: the mean loss in nats before it, and the likeliest classes (n,).
+        """
+        return self._ask("train", words, present, y, rate=learning_rate)
+
+    def read(self, words: Tensor, present: Tensor, y: Tensor) -> tuple[float, Tensor]:
+        """The same without an update."""
+        return self._ask("read", words, present, y)
+
+    def _ask(self, mode: str, words: Tensor, present: Tensor, y: Tensor, **more: Any) -> tuple[float, Tensor]:
+        item = present if self.of_words else torch.ones_like(y, dtype=torch.bool)
+        classes = torch.zeros(item.shape, dtype=torch.int64)
+        classes[item] = y
+        batch = {"words": words, "present": present, "y": classes, "item": item, "count": torch.tensor(len(y))}
+        found = self.ask(mode, **batch, **more)
+        return float(found["nats"]) / len(y), found["best"][tuple(slice(n) for n in item.shape)][item]
+
+
+class TranslationFamily(Ragged):
+    """The translation model of document 003, section 2.6."""
+
+    fill: ClassVar[dict[str, int]] = {"lengths": 1}
+    round_up: ClassVar[tuple[str, ...]] = ("source", "before", "y", "there")
+
+    def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
+        """See `Family`: a pair counts as one (26)."""
+        logits = model(batch["source"], batch["lengths"], batch["before"])
+        nats = self.nats(logits, batch["y"], batch["there"]).sum()
+        return nats / batch["pairs"], {"nats": nats}
+
+
+class TranslationMember(Member):
+    """Updates a translation model by Adam."""
+
+    def __init__(self, stack: Stack, model: nn.Module, clip_norm: float) -> None:
+        super().__init__(stack, TranslationFamily(model, Adam(), Clip(clip_norm)), model)
+
+    def update(self, batch: Any, learning_rate: float) -> float:
+        """One update on a batch of pairs: the summed loss in nats before it."""
+        return float(self.ask("train", **self._inputs(batch), rate=learning_rate)["nats"])
+
+    def read(self, batch: Any) -> float:
+        """The same without an update."""
+        return float(self.ask("read", **self._inputs(batch))["nats"])
+
+    def _inputs(self, batch: Any) -> Tensors:
+        """A `PairBatch`, its targets where they stand among the words, (U, B)."""
+        y, there = torch.zeros_like(batch.before), torch.zeros_like(batch.before, dtype=torch.bool)
+        y.view(-1)[batch.places], there.view(-1)[batch.places] = batch.targets, True
+        pairs = torch.tensor(len(batch.lengths))
+        names = {"source": batch.source, "lengths": batch.lengths, "before": batch.before}
+        return names | {"y": y, "there": there, "pairs": pairs}

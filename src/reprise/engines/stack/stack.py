@@ -1,0 +1,298 @@
+"""R replicas of one experiment as one training: parameters along a first axis, the readable model under `vmap`.
+
+No gradient is derived here: `torch.func.grad_and_value` differentiates the readable model, `vmap` does it for all
+members at once. Every member keeps its own batches, learning rate and schedule; what they share is the step.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.func import grad_and_value, vmap
+
+from reprise.engines.stack.family import Family
+from reprise.engines.stack.lockstep import Lockstep
+from reprise.engines.stack.optimisers import along
+from reprise.engines.stack.programs import Programs, Tensors
+from reprise.errors import beyond_memory
+
+NAME = "stacked"
+_CONTROL = ("rate", "active")
+"""Inputs of a step that are no part of the batch."""
+
+
+class OutOfMemory(Exception):
+    """The members together need more memory than there is; what they computed since the last save is lost."""
+
+
+class Request(NamedTuple):
+    """What a member asks for: "train" or "read" a batch."""
+
+    member: Member
+    mode: str
+    batch: Mapping[str, Any]
+
+
+class Stack:
+    """What trains its members together on `device`. Members join before the first step and may leave after any.
+
+    `say` takes a line for the log.
+    """
+
+    def __init__(self, device: torch.device, say: Callable[[str], None] | None = None) -> None:
+        self.device = device
+        self.say = say or (lambda line: print(f"reprise: {line}", file=sys.stderr))
+        self.members: list[Member] = []
+        self.parameters: Tensors = {}  # (R, ...); a parameter whose rows are gathered has a spare row at its end
+        self.kept: dict[str, tuple[Tensor, ...]] = {}  # what the optimiser keeps of each
+        self.steps = torch.zeros(0, dtype=torch.float64, device=device)  # (R,) updates that each member has made
+        self.programs = Programs(device, self.say)
+        self.lockstep = Lockstep(self._answer)
+
+    @property
+    def family(self) -> Family:
+        return self.members[0].family
+
+    def advance(self, trainings: Sequence[Any]) -> list[str | BaseException]:
+        """One `advance()` of each training in lockstep: the note that it returned, or the exception that it raised.
+
+        Raises `OutOfMemory`.
+        """
+        return self.lockstep.run([training.advance for training in trainings])
+
+    def keep(self, trainings: Sequence[Any]) -> None:
+        """Lets all members go whose training, which has its member as `kernel`, is not among these."""
+        stay = [training.kernel for training in trainings if isinstance(getattr(training, "kernel", None), Member)]
+        if leaving := [member for member in self.members if member not in stay]:
+            self.leave(leaving)
+
+    def join(self, member: Member) -> None:
+        if self.parameters:
+            raise ValueError("a stack that has begun takes no further member")
+        if self.members and member.family != self.family:
+            raise ValueError("members of one stack are of one experiment")
+        member.family.move(self.device)
+        self.members.append(member)
+
+    def leave(self, leaving: Sequence[Member]) -> None:
+        """Takes members out, each with its last parameters; the others are moved together and not changed."""
+        for member in leaving:
+            member.detach()
+        stay = [i for i, member in enumerate(self.members) if member not in leaving]
+        self.members = [self.members[i] for i in stay]
+        if not self.parameters:
+            return
+        at = torch.tensor(stay, dtype=torch.int64, device=self.device)
+        for name in list(self.parameters):
+            self.parameters[name] = self.parameters[name].index_select(0, at)
+            self.kept[name] = tuple(kept.index_select(0, at) for kept in self.kept[name])
+        self.steps = self.steps.index_select(0, at)
+        self.programs.forget()
+
+    def ask(self, member: Member, mode: str, batch: Mapping[str, Any]) -> Any:
+        """What the family makes of the member's batch; waits for the other members."""
+        return self.lockstep.ask(Request(member, mode, batch))
+
+    def slot(self, member: Member) -> int | None:
+        """The member's place along the first axis; None before the first step."""
+        return self.members.index(member) if self.parameters else None
+
+    def run(self, mode: str, batches: Mapping[int, Tensors], rates: Mapping[int, float] | None = None) -> Tensors:
+        """One step ("train") or reading of these slots' batches: what the loss gives beside itself, (R, ...) each.
+
+        What stands at the other slots means nothing; their parameters stay as they are.
+        """
+        slots = range(len(self.members))
+        some = next(iter(batches.values()))
+        inputs = self.family.collate([batches.get(slot, some) for slot in slots])
+        inputs = {name: value.to(self.device, non_blocking=True) for name, value in inputs.items()}
+        return self.run_collated(mode, inputs, list(batches), rates)
+
+    def run_collated(
+        self, mode: str, inputs: Tensors, slots: Sequence[int], rates: Mapping[int, float] | None = None
+    ) -> Tensors:
+        """The same of batches that lie side by side already, (R, ...) each."""
+        if mode == "train":
+            every = [rates.get(slot, 0.0) for slot in range(len(self.members))]
+            inputs["rate"] = torch.tensor(every, dtype=torch.float64, device=self.device)
+        if len(slots) < len(self.members):
+            active = [slot in slots for slot in range(len(self.members))]
+            inputs["active"] = torch.tensor(active, device=self.device)
+        return self.programs.call(mode, self._train if mode == "train" else self._read, inputs)
+
+    def _answer(self, requests: Sequence[Request]) -> list[Any]:
+        """Answers the requests of a round, those alike together."""
+        try:
+            self._build()
+            groups: dict[Hashable, list[int]] = {}
+            for i, request in enumerate(requests):
+                groups.setdefault((request.mode, self.family.signature(request.batch)), []).append(i)
+            answers: list[Any] = [None] * len(requests)
+            for (mode, _), numbers in groups.items():
+                by_slot = {self.members.index(requests[i].member): requests[i].batch for i in numbers}
+                found = self.family.answer(self, mode, by_slot)
+                for i in numbers:
+                    answers[i] = found[self.members.index(requests[i].member)]
+            return answers
+        except (RuntimeError, MemoryError) as error:
+            if beyond_memory(error):
+                raise OutOfMemory(str(error).partition("\n")[0]) from error
+            raise
+
+    @torch.no_grad()
+    def _build(self) -> None:
+        """Lays the members' parameters side by side, before the first step."""
+        if self.parameters:
+            return
+        for name in self.members[0].own:
+            values = [member.own[name] for member in self.members]
+            if name in self.family.rows:
+                values = [torch.cat([value, value.new_zeros(1, *value.shape[1:])]) for value in values]
+            self.parameters[name] = torch.stack([value.to(self.device) for value in values])
+            self.kept[name] = self.family.optimiser.start(self.parameters[name])
+        self.steps = torch.zeros(len(self.members), dtype=torch.float64, device=self.device)
+        for slot, member in enumerate(self.members):
+            if member.own_optimiser is not None:
+                self.put_optimiser(slot, member.own_optimiser)
+            member.own, member.own_optimiser = {}, None
+
+    def _read(self, inputs: Tensors) -> Tensors:
+        batch = {name: value for name, value in inputs.items() if name not in _CONTROL}
+        with torch.no_grad():
+            return vmap(self.family.loss)(self._gathered(batch), batch)[1]
+
+    def _train(self, inputs: Tensors) -> Tensors:
+        """One update in place of the slots that are active, of all where nothing is said of that."""
+        batch = {name: value for name, value in inputs.items() if name not in _CONTROL}
+        active, rate = inputs.get("active"), inputs["rate"]
+        before = self._gathered(batch)
+        gradients, (_, found) = vmap(grad_and_value(self.family.loss, has_aux=True))(before, batch)
+        with torch.no_grad():
+            if self.family.clip is not None:
+                factors = self.family.clip.factors(list(gradients.values()))
+                gradients = {name: g * along(factors, g) for name, g in gradients.items()}
+            self.steps.add_(1 if active is None else active.to(self.steps.dtype))
+            scalars = self.family.optimiser.scalars(rate, self.steps)
+            for name, p in before.items():
+                new, kept = self.family.optimiser.update(p, gradients[name], self.kept[name], scalars)
+                if active is not None:
+                    there = active.view(-1, *[1] * (p.dim() - 1))
+                    new = torch.where(there, new, p)
+                    kept = tuple(torch.where(there, k, old) for k, old in zip(kept, self.kept[name], strict=True))
+                self._scatter(name, new, batch)
+                for mine, value in zip(self.kept[name], kept, strict=True):
+                    mine.copy_(value)
+        return found
+
+    def _gathered(self, batch: Tensors) -> Tensors:
+        """All parameters, of those with rows the ones that the batch names, (R, N, ...)."""
+        parameters = dict(self.parameters)
+        for name, rows in self.family.rows.items():
+            if name in parameters:
+                flat = parameters[name].flatten(0, 1)
+                parameters[name] = flat.index_select(0, self._flat(name, batch[rows])).unflatten(0, batch[rows].shape)
+        return parameters
+
+    def _scatter(self, name: str, new: Tensor, batch: Tensors) -> None:
+        rows = self.family.rows.get(name)
+        if rows is None:
+            self.parameters[name].copy_(new)
+        else:
+            # Rows that are there twice are the spare one, which never changes.
+            self.parameters[name].flatten(0, 1).index_copy_(0, self._flat(name, batch[rows]), new.flatten(0, 1))
+
+    def _flat(self, name: str, rows: Tensor) -> Tensor:
+        """Rows (R, N) of each member -> their places in the table of all members one below the other, (R N,).
+
+        The row -1 is the spare one.
+        """
+        R, V = self.parameters[name].shape[:2]
+        first = torch.arange(0, R * V, V, device=rows.device)[:, None]
+        return (first + torch.where(rows < 0, V - 1, rows)).flatten()
+
+    def take(self, slot: int) -> Tensors:
+        """The member's parameters as copies on the CPU."""
+        parameters = {name: value[slot] for name, value in self.parameters.items()}
+        return {name: (v[:-1] if name in self.family.rows else v).cpu().clone() for name, v in parameters.items()}
+
+    @torch.no_grad()
+    def put(self, slot: int, state: Mapping[str, Tensor]) -> None:
+        for name, value in state.items():
+            mine = self.parameters[name][slot]
+            (mine[:-1] if name in self.family.rows else mine).copy_(value)
+
+    def take_optimiser(self, slot: int) -> dict[str, Any]:
+        kept = {name: [k[slot].cpu().clone() for k in kept] for name, kept in self.kept.items()}
+        return {"step": int(self.steps[slot]), "kept": kept}
+
+    @torch.no_grad()
+    def put_optimiser(self, slot: int, state: Mapping[str, Any]) -> None:
+        self.steps[slot] = state["step"]
+        for name, values in state["kept"].items():
+            for mine, value in zip(self.kept[name], values, strict=True):
+                mine[slot].copy_(value)
+
+
+class Member:
+    """One replica's engine in a stack: what its protocol trains and reads with.
+
+    `export` and `load` speak of the readable model's state_dict, wherever the parameters are: the member's own before
+    the first step and after it has left, the stack's meanwhile.
+    """
+
+    name = NAME
+
+    def __init__(self, stack: Stack, family: Family, model: nn.Module) -> None:
+        self.stack, self.family = stack, family
+        self.own: Tensors = {name: p.detach().clone() for name, p in model.named_parameters()}
+        self.own_optimiser: dict[str, Any] | None = None
+        stack.join(self)
+
+    def ask(self, mode: str, **batch: Any) -> Any:
+        return self.stack.ask(self, mode, batch)
+
+    def export(self) -> Tensors:
+        """The state_dict of the readable model, as copies on the CPU."""
+        slot = self._slot()
+        return {name: value.clone() for name, value in self.own.items()} if slot is None else self.stack.take(slot)
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Takes the values of a state_dict of the readable model."""
+        slot = self._slot()
+        if slot is not None:
+            self.stack.put(slot, state)
+        else:
+            for name, value in state.items():
+                self.own[name].copy_(value)
+
+    def optimiser_state(self) -> dict[str, Any] | None:
+        """What the optimiser carries from step to step, as copies; None before the first step."""
+        slot = self._slot()
+        return self.own_optimiser if slot is None else self.stack.take_optimiser(slot)
+
+    def restore_optimiser(self, state: dict[str, Any] | None) -> None:
+        """Takes what `optimiser_state` gave."""
+        slot = self._slot()
+        if slot is None:
+            self.own_optimiser = state
+        elif state is not None:
+            self.stack.put_optimiser(slot, state)
+
+    def state_dict(self) -> dict[str, Any] | None:
+        """As an optimiser of torch: see `optimiser_state`."""
+        return self.optimiser_state()
+
+    def load_state_dict(self, state: dict[str, Any] | None) -> None:
+        """As an optimiser of torch: see `restore_optimiser`."""
+        self.restore_optimiser(state)
+
+    def detach(self) -> None:
+        """Takes the last parameters along out of the stack."""
+        self.own, self.own_optimiser = self.export(), self.optimiser_state()
+
+    def _slot(self) -> int | None:
+        return None if self.own or self not in self.stack.members else self.stack.slot(self)

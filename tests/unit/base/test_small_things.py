@@ -1,0 +1,166 @@
+"""Files, devices, units, the command line."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+
+import pytest
+
+from reprise import cli
+from reprise.files import atomic_path, write_if_changed, write_json
+from reprise.records.resolved import Resolved
+from reprise.training.devices import gpu_ids, gpus_wanted, visible_gpus
+from reprise.units import bits, convert, perplexity
+
+
+def test_a_failed_write_leaves_what_was_there(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with pytest.raises(RuntimeError), atomic_path(path) as temporary:
+        temporary.write_text("half")
+        raise RuntimeError
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_write_if_changed_keeps_the_time(tmp_path):
+    path = tmp_path / "a.txt"
+    assert write_if_changed(path, "x")
+    stamp = path.stat().st_mtime_ns
+    assert not write_if_changed(path, "x")
+    assert path.stat().st_mtime_ns == stamp
+    assert write_if_changed(path, "y")
+    path.write_bytes(b"\xff")  # no text at all
+    assert write_if_changed(path, "é")
+    assert path.read_bytes() == "é".encode()
+
+
+def test_json_refuses_nan(tmp_path):
+    with pytest.raises(ValueError, match="JSON"):
+        write_json(tmp_path / "a.json", {"a": math.inf})
+
+
+def test_json_keeps_its_content_and_lists_of_numbers_on_a_line(tmp_path):
+    value = {"x": [1, -2.5, 1e-30], "s": "[\n1, 2\n]", "e": [], "n": [[1, 2], ["a", 1]], "d": {"y": [3]}}
+    write_json(tmp_path / "a.json", value)
+    text = (tmp_path / "a.json").read_text()
+    assert json.loads(text) == value
+    assert '"x": [1, -2.5, 1e-30]' in text
+
+
+@pytest.mark.parametrize(("value", "count"), [("", 0), ("-1", 0), ("0", 1), ("0,2", 2), ("GPU-8f2,MIG-1", 2)])
+def test_gpus_named_by_the_environment(monkeypatch, value, count):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
+    assert visible_gpus() == count
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_gpus_shown_by_the_driver_or_by_their_device_files(monkeypatch, tmp_path, hidden):
+    for name in ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("reprise.training.devices.shutil.which", lambda name: None)
+    monkeypatch.setattr("reprise.training.devices.DRIVER", tmp_path / "gpus")
+    monkeypatch.setattr("reprise.training.devices.DEVICE_FILES", tmp_path)
+    for name in ("nvidiactl", "nvidia-uvm", "null"):
+        (tmp_path / name).touch()
+    assert visible_gpus() == 0
+    (tmp_path / "nvidia0").touch()
+    if hidden:
+        assert visible_gpus() == 1
+        return
+    for name in ("0000:01:00.0", "0000:02:00.0"):
+        (tmp_path / "gpus" / name).mkdir(parents=True)
+    assert visible_gpus() == 2
+
+
+@pytest.mark.parametrize(("value", "count"), [(None, 0), ("NoDevFiles", 0), ("0", 1)])
+def test_in_a_job_of_slurm_only_its_own_gpus_count(monkeypatch, value, count):
+    """A node may show GPUs that were given to other jobs."""
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setattr("reprise.training.devices.shutil.which", lambda name: "nvidia-smi")
+    shown = subprocess.CompletedProcess([], 0, "GPU 0: A\nGPU 1: B\n", "")
+    monkeypatch.setattr("reprise.training.devices.subprocess.run", lambda *_, **__: shown)
+    if value is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
+    assert visible_gpus() == count
+
+
+@pytest.mark.parametrize(("value", "names"), [("GPU-a, 3,-1", ["GPU-a", "3"]), (None, ["0", "1"])])
+def test_gpus_have_names_however_they_were_found(monkeypatch, value, names):
+    """Where neither driver nor environment shows them, torch may: then they are numbers."""
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr("reprise.training.devices.visible_gpus", lambda: 0)
+    if value is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
+    assert gpu_ids(2) == names
+
+
+@pytest.mark.parametrize(
+    ("protocol", "device", "visible", "wanted"),
+    [
+        ("final-digit", "auto", 2, 1),
+        ("final-digit", "auto", 0, 0),
+        ("final-digit", "cpu", 2, 0),
+        ("subsequence-sgd", "auto", 2, 1),
+        ("ngram", "auto", 2, 0),
+    ],
+)
+def test_a_gpu_is_asked_for_only_where_it_is_of_use(protocol, device, visible, wanted):
+    config = {
+        "training": {"protocol": protocol, "options": {}},
+        "model": {"name": "m", "options": {}},
+        "precision": "float32",
+    }
+    assert gpus_wanted(Resolved("p", "e", "quick", "t", 1, config, {}, None, device=device), visible) == wanted
+    assert gpus_wanted(Resolved("p", "e", "quick", "t", 1, {"check": "c"}, {}, None), visible) == 0
+
+
+def test_gpus_are_found_without_torch():
+    code = "import sys, reprise.training.devices as d; d.visible_gpus(); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_units():
+    assert bits(math.log(2)) == pytest.approx(1)
+    assert perplexity(math.log(50)) == pytest.approx(50)
+    assert perplexity(1e9) == math.inf
+    assert convert(2.0, "nats/token", "nats/character", tokens=10, characters=40) == 0.5
+
+
+def test_errors_are_one_line_and_exit_2(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["resolve"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("reprise: error: config/config.yaml: no such file")
+    assert err.count("\n") == 1
+
+
+def test_schemas_are_written_in_a_clone_alone_or_into_the_folder_that_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["schemas"]) == 2
+    assert "run from the root of the clone" in capsys.readouterr().err
+    assert os.listdir(tmp_path) == []
+    for word in ("written", "unchanged"):
+        assert cli.main(["schemas", "--folder", "there"]) == 0
+        assert capsys.readouterr().out.splitlines() == [
+            f"there/{name}.schema.json: {word}" for name in ("config", "paper")
+        ]
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/config.yaml").touch()
+    assert cli.main(["schemas"]) == 0
+    assert (tmp_path / "workflow/schemas/paper.schema.json").read_text() == (
+        tmp_path / "there/paper.schema.json"
+    ).read_text()
+
+
+def test_every_command_explains_itself(capsys):
+    for command in cli.COMMANDS:
+        with pytest.raises(SystemExit) as caught:
+            cli.main([command, "--help"])
+        assert caught.value.code == 0
+        assert len(capsys.readouterr().out) > 100

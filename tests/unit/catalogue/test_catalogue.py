@@ -1,0 +1,160 @@
+"""What the catalogue names is there, and states its options so that they can be read without importing it."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from reprise import checks
+from reprise.catalogue import stated as stated_
+from reprise.catalogue.checks import CHECKS
+from reprise.catalogue.datasets import PREPARATIONS
+from reprise.catalogue.displays import KINDS, functions
+from reprise.catalogue.models import MODELS, ModelEntry
+from reprise.catalogue.protocols import PROTOCOLS
+from reprise.catalogue.stated import stated
+from reprise.errors import UserError
+from reprise.registered import load
+from reprise.report.render import find_function
+
+ROOT = Path(__file__).parents[3]
+TARGETS = [(entry.target, entry) for entry in [*MODELS.values(), *PROTOCOLS.values()] if entry.target]
+
+
+@pytest.mark.parametrize(("target", "entry"), TARGETS, ids=[target for target, _ in TARGETS])
+def test_a_class_is_there_and_states_what_is_read_of_it(target, entry):
+    made = load(target, "")
+    assert dict(entry.options) == dict(getattr(made, "OPTIONS", {}))
+
+
+@pytest.mark.parametrize("name", [name for name, entry in PREPARATIONS.items() if entry.module])
+def test_a_preparation_is_there_and_states_what_is_read_of_it(name):
+    entry, module = PREPARATIONS[name], import_module(PREPARATIONS[name].module)
+    assert (entry.options, entry.tokens) == (module.OPTIONS, module.TOKENS)
+    assert entry.corpus == callable(getattr(module, "prepare", None))
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_a_protocol_trains_models_that_are_there_and_have_what_it_reads(name):
+    entry = PROTOCOLS[name]
+    assert set(entry.models) <= MODELS.keys()
+    assert all(set(entry.model_options) <= MODELS[model].options.keys() for model in entry.models)
+    assert list(inspect.signature(load(entry.target, "")).parameters) == [
+        "config",
+        "seed",
+        "corpus",
+        "engine",
+        "device",
+    ]
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_check_is_there(name):
+    assert not inspect.signature(load(CHECKS[name], "")).parameters
+
+
+@pytest.mark.parametrize(("kind", "function"), [(kind, name) for kind in KINDS for name in functions()[kind]])
+def test_what_a_function_draws_is_there(kind, function):
+    assert callable(find_function(kind, function))
+    draws = functions()[kind][function]
+    assert set(draws.protocols) <= PROTOCOLS.keys()
+    for setting in draws.settings:
+        section, _, option = setting.partition(".")
+        entries = {"model": MODELS, "data": PREPARATIONS}[section].values()
+        assert any(option in entry.options for entry in entries)
+
+
+STATING = """
+from torch import nn
+from reprise.models.gated import GatedLanguageModel as Base
+from reprise.options import COUNT
+
+EXTRA = {"a": COUNT}
+
+
+class First(Base):
+    OPTIONS = {**EXTRA, "b": ("x", "y")}
+
+
+class Second(First, nn.Module):
+    OTHER = 1
+
+
+class Third(Base):
+    pass
+
+
+class Fourth:
+    OPTIONS = {"c": COUNT, **First.OPTIONS}
+    READ = open("/dev/null").read() + undefined
+"""
+
+
+@pytest.fixture
+def stating(tmp_path, monkeypatch):
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models/new.py").write_text(STATING)
+    there, new = stated_._path, tmp_path / "models/new.py"
+    monkeypatch.setattr(stated_, "_path", lambda module: new if module.endswith(".new") else there(module))
+    yield "reprise.models.new"
+    stated.cache_clear()
+    stated_._read.cache_clear()
+
+
+def test_a_class_states_its_own_its_bases_and_what_they_are_built_from(stating):
+    assert list(stated(f"{stating}:First", "OPTIONS")) == ["a", "b"]
+    assert stated(f"{stating}:Second", "OPTIONS") == stated(f"{stating}:First", "OPTIONS")
+    assert stated(f"{stating}:Third", "OPTIONS") == MODELS["gru-lm"].options
+    assert list(stated(f"{stating}:Fourth", "OPTIONS")) == ["c", "a", "b"]
+    assert stated(f"{stating}:Fourth", "EXTRA", None) is None  # the file's, not the class's
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [("reprise.models.mgu:MGU", "OPTIONS"), ("reprise.models.new:Fifth", "OPTIONS"), ("reprise.models.new:Second", "X")]
+    + [("reprise.models.new:Fourth", "READ")],
+)
+def test_what_is_not_stated_names_the_file(stating, target, name):
+    with pytest.raises(UserError, match=r"^src/reprise/models/(mgu|new)\.py: "):
+        stated(target, name)
+
+
+def test_the_configuration_is_checked_without_what_trains_or_draws():
+    code = (
+        "import sys; from reprise.config.project import load_project; from reprise.config.resolve import resolve_tier; "
+        "resolve_tier(load_project('.', {'tier': 'quick'})); "
+        "print(*{'torch', 'pandas', 'matplotlib', 'seaborn', 'jinja2'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize("target", ["reprise.models.mgu:MGU", "reprise.models.gated:GRUs", "reprise.models.rntn:RNTN"])
+def test_a_model_that_is_not_as_registered_is_one_line(target):
+    with pytest.raises(UserError, match="src/reprise/"):
+        ModelEntry(target).build(vocabulary=5, embedding=2, hidden=2)
+
+
+def test_a_check_or_figure_that_nobody_wrote_is_one_line(monkeypatch):
+    monkeypatch.setitem(CHECKS, "sum", "reprise.checks.books:summed")
+    with pytest.raises(UserError, match=r"src/reprise/checks/books\.py"):
+        checks.run_check("sum")
+    for name in ("minimal.curves", "books.curves"):
+        with pytest.raises(UserError, match="src/reprise/"):
+            find_function("figures", name)
+
+
+def test_a_package_that_is_missing_is_no_mistake_of_the_catalogue(monkeypatch, tmp_path):
+    package = Path(str(__import__("reprise.models").models.__path__[0]))
+    monkeypatch.setattr("reprise.models.__path__", [str(package), str(tmp_path)])
+    (tmp_path / "borrowing.py").write_text("from reprise.models.lent import A\n", encoding="utf-8")
+    (tmp_path / "needing.py").write_text("import no_such_package\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"no file src/reprise/models/lent\.py"):
+        load("reprise.models.borrowing:A", "here")
+    with pytest.raises(ModuleNotFoundError, match="no_such_package"):
+        load("reprise.models.needing:A", "here")

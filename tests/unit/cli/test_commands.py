@@ -1,0 +1,40 @@
+"""What all commands have in common: help with an example, completion, exit statuses."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from reprise import cli
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_every_command_explains_itself_with_an_example_that_it_takes(command, capsys):
+    with pytest.raises(SystemExit) as caught:
+        cli.main([command, "--help"])
+    assert caught.value.code == 0
+    example = " ".join(capsys.readouterr().out.split()).partition("example: ")[2]
+    program, name, *rest = shlex.split(example)
+    assert (program, name) == ("reprise", command)
+    cli.command_parser(command).parse_args(rest)
+
+
+def test_help_lists_every_command(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    first = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+    assert [name for name in first if name in cli.COMMANDS] == list(cli.COMMANDS)
+
+
+def test_no_command_is_bad_input(capsys):
+    with pytest.raises(SystemExit) as caught:
+        cli.main([])
+    assert caught.value.code == 2
+
+
+@pytest.mark.parametrize("shell", cli.SHELLS)
+def test_completion_knows_commands_and_options(shell, capsys):
+    assert cli.main(["--print-completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert all(name in script for name in (*cli.COMMANDS, "replica", "tier"))

@@ -1,0 +1,128 @@
+"""`reprise list`, `show` and `diff` say what the records, the configuration and claims.json hold."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from pathlib import Path
+
+import pytest
+from scipy import stats
+from verify_helpers import leave, new_clone, resolved, verify
+
+from reprise import cli
+from reprise.records.record import read_record, result_digest, write_record
+
+RNN = "digits/rnn-t5"
+ACCURACIES = (0.30, 0.32, 0.37, 0.31)
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    new_clone(tmp_path)
+    assert verify() == 0
+
+
+def run(capsys, *arguments):
+    capsys.readouterr()
+    status = cli.main(arguments)
+    return status, capsys.readouterr().out
+
+
+def record(replica=0, name="rnn-t5"):
+    return Path(resolved()[f"digits/{name}"].record_path(replica))
+
+
+def again(value, path="again.json", **run):
+    """Replica 0 of the RNN as another training might have left it."""
+    found = read_record(record())
+    found["metrics"][0]["value"] = value
+    found["run"] = {**found["run"], **run}
+    write_record(Path(path), {**found, "result_sha256": result_digest(found)})
+    return path
+
+
+def test_list_counts_records_and_quotes_answers(clone, capsys):
+    status, out = run(capsys, "list", "--tier", "quick", "--json")
+    assert status == 0
+    papers = {p["paper"]: p for p in json.loads(out)["papers"]}
+    assert list(papers) == ["digits", "words"]
+    found = {e["id"]: e for e in papers["digits"]["experiments"]}
+    assert {k: (len(e["records"]), e["replicas"]) for k, e in found.items()} == {
+        "digits/rnn-t5": (2, 2),
+        "digits/lstm-t5": (1, 1),
+        "digits/count": (1, 1),
+    }
+    assert found[RNN]["records"] == resolved()[RNN].record_paths()
+    assert found[RNN]["config_hash"] == resolved()[RNN].config_hash
+    written = json.loads(Path("results/quick/claims.json").read_text(encoding="utf-8"))["digits"]
+    answers = {c["id"].partition("/")[2]: c["answer"] for c in papers["digits"]["claims"]}
+    assert answers.keys() == written.keys()
+    for key, entry in written.items():
+        assert str(entry.get("direction", entry.get("verdict"))) in answers[key]
+    assert all(not e["records"] for e in papers["words"]["experiments"])
+
+
+def test_list_of_one_paper_leaves_the_others_out(clone, capsys):
+    _, out = run(capsys, "list", "words", "--tier", "quick", "--json")
+    assert [p["paper"] for p in json.loads(out)["papers"]] == ["words"]
+    _, table = run(capsys, "list", "digits", "--tier", "quick")
+    assert "2 of 2" in table
+    assert "s-rnn-4" not in table
+
+
+def test_show_has_equation_settings_numbers_and_the_command(clone, capsys):
+    status, out = run(capsys, "show", RNN, "--tier", "quick")
+    assert status == 0
+    rows = {tuple(line.split()[:2]) for line in out.splitlines() if line.strip()}
+    assert {("model.hidden_size", "8"), ("training.steps", "30"), ("data.length", "5")} <= rows
+    assert any(" = " in line and "tanh" in line for line in out.splitlines())
+    numbers = next(line.split() for line in out.splitlines() if line.startswith("last_ten_accuracy"))
+    assert numbers[1:6] == ["train", "0.5", "0.31", f"{statistics.stdev([0.30, 0.32]):.6g}", "2"]
+    assert f"python -m reprise train {RNN} --tier quick --replica 0 --engine reference --output again.json" in out
+
+
+def test_show_of_a_claim_has_its_text_and_its_experiments(clone, capsys):
+    status, out = run(capsys, "show", "digits/D1", "--tier", "quick")
+    assert status == 0
+    assert "The LSTM is better than the RNN." in out
+    assert {f"digits/{name}" for name in ("rnn-t5", "lstm-t5")} <= {word.rstrip(":") for word in out.split()}
+
+
+def test_equal_records_differ_in_nothing(clone, capsys):
+    status, out = run(capsys, "diff", again(0.30, device="gpu"), str(record()))
+    assert status == 0
+    assert "device: gpu | cpu" in out
+    assert "to the last bit" in out
+
+
+@pytest.mark.parametrize("share", [0.99, 1.01])
+def test_a_difference_is_held_to_the_spread_of_seeds(share, clone, capsys):
+    """Two single runs of one law differ by less than t SD sqrt(2) in 95 of 100 cases."""
+    leave(resolved(), "rnn-t5", *ACCURACIES)
+    limit = stats.t.ppf(0.975, 3) * statistics.stdev(ACCURACIES) * math.sqrt(2)
+    status, out = run(capsys, "diff", again(ACCURACIES[0] + share * limit), str(record()))
+    assert status == (0 if share < 1 else 1)
+    assert ("within seeds" in out) == (share < 1)
+    assert f"{statistics.stdev(ACCURACIES):.6g} (n = 4)" in out
+
+
+def test_without_a_second_replica_no_spread_is_known(clone, capsys):
+    record(1).unlink()
+    status, out = run(capsys, "diff", again(0.31), str(record()))
+    assert status == 1
+    assert "fewer than two replicas" in out
+
+
+def test_records_of_two_experiments_differ_in_their_settings(clone, capsys):
+    status, out = run(capsys, "diff", str(record()), str(record(name="lstm-t5")))
+    assert status == 1
+    assert "model.name: elman | lstm" in out
+
+
+@pytest.mark.parametrize("command", ["list", "show digits/rnn-t5"])
+def test_quiet_prints_nothing_and_colours_stay_on_terminals(command, clone, capsys):
+    assert run(capsys, *command.split(), "--tier", "quick", "--quiet") == (0, "")
+    assert "\x1b" not in run(capsys, *command.split(), "--tier", "quick")[1]

@@ -1,0 +1,63 @@
+"""`reprise run` where nothing is installed beyond torch, numpy, pyyaml and rich."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from experiment_helpers import SENTENCES, experiment, make_corpus
+
+from reprise import cli
+from reprise.errors import EXIT_USAGE
+from reprise.files import write_atomically
+from reprise.records.record import read_record
+
+ROOT = Path(__file__).parents[3]
+GUARD = """
+import builtins, os, sys
+real, allowed = builtins.__import__, {"torch", "numpy", "yaml", "rich", "reprise", *sys.stdlib_module_names}
+def guarded(name, globals=None, locals=None, fromlist=(), level=0):
+    top, asks = name.partition(".")[0], (globals or {}).get("__name__", "").partition(".")[0]
+    if asks == "reprise" and not level:
+        if top not in allowed:
+            raise ModuleNotFoundError("hidden", name=top)
+        if top == "torch" and "CUBLAS_WORKSPACE_CONFIG" not in os.environ:
+            raise AssertionError("torch is imported before its environment is set")
+    return real(name, globals, locals, fromlist, level)
+builtins.__import__ = guarded
+from reprise.cli import main
+"""
+"""Whatever Reprise asks for beyond what a lent machine has is not there."""
+
+
+def test_nothing_is_needed_beyond_torch_numpy_yaml_and_rich(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    corpus = str(make_corpus(tmp_path))
+    one = experiment("a", SENTENCES, corpus, max_epochs=1)
+    write_atomically(one.config_path(), one.to_json())
+    Path("config").mkdir()
+    Path("config/config.yaml").write_text("papers: []\n", encoding="utf-8")
+    code = f"{GUARD}sys.exit(main(['run', '--tier', 'quick', '--corpora', '.']))"
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("CU")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert read_record(Path(one.record_path(0)), one)["status"] == "finished"
+
+
+def test_commands_that_need_more_name_the_package_and_the_remedy_in_one_line():
+    needy = [["collect"], ["resolve"], ["fetch", "ptb"], ["prepare", "p/e"], ["render"], ["verify"], ["estimate"]]
+    needy += [["schemas"], ["collect", "--help"]]
+    code = f"{GUARD}print(*(main(arguments) for arguments in {needy}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.split() == [str(EXIT_USAGE)] * len(needy)
+    remedy = "needs the package pydantic; run `make env`, then `. .venv/bin/activate`"
+    assert done.stderr.splitlines() == [f"reprise: error: {command} {remedy}" for command, *_ in needy]
+
+
+def test_a_module_of_ours_that_is_missing_is_not_called_a_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "reprise.cli.cache", None)
+    with pytest.raises(ModuleNotFoundError, match=r"reprise\.cli\.cache"):
+        cli.main(["cache"])

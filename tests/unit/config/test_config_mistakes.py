@@ -1,0 +1,238 @@
+"""Every kind of mistake in config/ is one line with file and key, and exit code 2."""
+
+from __future__ import annotations
+
+import pytest
+from config_helpers import TOY, copy_config, edit, mistake
+
+from reprise.cli import main
+from reprise.config.project import load_project
+from reprise.errors import EXIT_USAGE, UserError, known
+
+CLAIM = "    compare: {lower: rnn-t5, higher: lstm-t5}\n"
+KIND = "    kind: superiority\n    metric: last_ten_accuracy\n    split: train\n" + CLAIM
+REPORTED = "      - {metric: last_ten_accuracy, split: train, value: 0.5, from: paper Figure 1}\n"
+MARGIN = "margin: {value: 0.1, is: relative, from: 'ours: a guess'}"
+TIERS = "tiers: {quick: {replicas: 2}, paper: {replicas: 2}}"
+SOURCE = "    source: ours\n  precision"
+ENTRY = "\n    alternatives:\n      other: {}\n  precision"
+QUICK = "tiers: {quick: {replicas: 1}}"
+
+
+def statistic(*lines: str) -> str:
+    return "".join(f"    {line}\n" for line in lines)
+
+
+def alternative(text: str) -> tuple[str, str]:
+    """The assumption weight-law of the toy paper with an alternative."""
+    return SOURCE, "    source: ours" + ENTRY.format("{" + text + "}")
+
+
+def arithmetic(text: str) -> tuple[str, str]:
+    return "\nclaims:\n", f"\narithmetic:\n  total: {{text: t, place: p, {text}}}\nclaims:\n"
+
+
+DIGITS = [
+    # keys and values as such
+    ("paper: digits\n", "paper: digit\n", "paper"),
+    ("\nassumptions:\n", "\nassumption:\n", "assumption"),
+    ("    like: small\n", "    likes: small\n", "experiments.rnn-t5.likes"),
+    ("like: small", "like: smal", "experiments.rnn-t5.like"),
+    ("like: small", "like: [small]", "experiments.rnn-t5.like"),
+    ("year: 2017\n", "", "year"),
+    ("hidden_size: {value", "hidden_size: {vallue", "families.small.model.hidden_size.vallue"),
+    ('from: "ours: small"}\n      weight', "from: hearsay}\n      weight", "families.small.model.hidden_size.from"),
+    ("from: paper §1}\n    training", "from: paper §1, 2}\n    training", "families.small.data.length.2"),
+    ("replicas: 2}, paper", "replicas: 0}, paper", "experiments.rnn-t5.tiers.quick.replicas"),
+    ("replicas: 2}, paper", "replicas: 2, steps: [1]}, paper", "experiments.rnn-t5.tiers.quick.steps"),
+    ("tolerance: 0.0", "tolerance: -1.0", "experiments.count.check.tolerance"),
+    ("kind: superiority", "kind: superior", "claims.D1.kind"),
+    # names in the catalogue
+    ("name: elman", "name: elmann", "families.small.model.name"),
+    ("name: elman", "name: gru-lm", "families.small.model.name"),
+    ("protocol: final-digit", "protocol: last-digit", "families.small.training.protocol"),
+    ("name: lstm-parameter-count", "name: count", "experiments.count.check.name"),
+    ("dataset: palindromes", "dataset: palindrome", "families.small.data.dataset"),
+    ("replicas: 2}, paper", "replicas: 2, dataset: ''}, paper", "experiments.rnn-t5.tiers.quick.dataset"),
+    ("training_curves\n", "training_curve\n", "figures.curves.function"),
+    # options
+    ("hidden_size: {value: 8", "hidden_size: {value: wide", "families.small.model.hidden_size"),
+    ("hidden_size: {value: 8", "hidden_size: {value: 0", "families.small.model.hidden_size"),
+    ("learning_rate: {value: 0.01", "learning_rate: {value: .nan", "families.small.training.learning_rate"),
+    ("hidden_size:", "hidden_sise:", "families.small.model.hidden_sise"),
+    ("value: float32", "value: float16", "families.small.precision"),
+    ("replicas: 2}, paper", "replicas: 2, epochs: 1}, paper", "experiments.rnn-t5.tiers.quick.epochs"),
+    ("replicas: 2}, paper", "replicas: 2, steps: 0}, paper", "experiments.rnn-t5.tiers.quick.steps"),
+    ("replicas: 2}, paper", "replicas: 2, dataset: synthetic, seed: 1}, paper", "experiments.rnn-t5.tiers.quick"),
+    ("    caption: Accuracy", "    options: {smoth: 2}\n    caption: Accuracy", "figures.curves.options.smoth"),
+    ("    caption: Accuracy", "    options: {smooth: x}\n    caption: Accuracy", "figures.curves.options.smooth"),
+    # names in the file
+    ("cited_by: [curves,", "cited_by: [curve,", "experiments.rnn-t5.cited_by"),
+    ("assumption weight-law", "assumption law", "families.small.model.weight_law.from"),
+    ("assumption precision", "deviation x", "families.small.precision.from"),
+    (
+        "{name: lstm}",
+        "{name: lstm, hidden_size: {value: 8, from: assumption x}}",
+        "experiments.lstm-t5.model.hidden_size.from",
+    ),
+    (TIERS, "tiers: {}", "experiments.rnn-t5.tiers"),
+    (REPORTED, REPORTED * 2, "experiments.rnn-t5.reported.1"),
+    (REPORTED, REPORTED.replace("value", "unit: bits/token, value"), "experiments.rnn-t5.reported.0.unit"),
+    # figures and tables
+    (
+        "\nassumptions:\n",
+        "\n  none: {title: a, place: b, caption: c, function: palindromes.convergence}\nassumptions:\n",
+        "tables.none",
+    ),
+    ("function: palindromes.convergence", "function: checks.errors", "tables.convergence.function"),
+    ("function: palindromes.convergence", "function: lecture.recall", "tables.convergence.function"),
+    ("function: palindromes.training_curves", "function: lecture.error_surface", "figures.curves.function"),
+    # claims
+    ("lower: rnn-t5", "lower: rnn-t50", "claims.D1.compare.lower"),
+    ("lower: rnn-t5", "lower: rnn-t5@weight-law=other", "claims.D1.compare.lower"),
+    ("lower: rnn-t5", "lower: count", "claims.D1.compare.lower"),
+    ("lower: rnn-t5", "lower: lstm-t5", "claims.D1.compare"),
+    ("    metric: last_ten_accuracy\n    split", "    split", "claims.D1.metric"),
+    ("    split: train\n    compare", "    compare", "claims.D1.split"),
+    ("kind: superiority", "kind: ordering", "claims.D1.kind"),
+    ("    kind: superiority\n", "", "claims.D1.kind"),
+    ("    kind: superiority\n", "    kind: superiority\n    reason: No.\n", "claims.D1.reason"),
+    ("kind: superiority", "kind: non-inferiority", "claims.D1.margin"),
+    (KIND, statistic("kind: descriptive"), "claims.D1.reason"),
+    ("kind: superiority", f"kind: superiority\n    {MARGIN.replace('0.1', '5.0')}", "claims.D1.margin.value"),
+    ("checks: [count]", "checks: [cuont]", "claims.D2.checks"),
+    ("checks: [count]", "checks: [rnn-t5]", "claims.D2.checks"),
+    ("checks: [count]", f"checks: [count]\n    {MARGIN}", "claims.D2.margin"),
+    (KIND, statistic("kind: threshold", "metric: a", "split: b", "level: {experiments: [rnn-t5]}"), "claims.D1.level"),
+    (
+        KIND,
+        statistic(
+            "kind: threshold", "metric: a", "split: b", "level: {experiments: [rnn-t5], at_least: 2, at_most: 1}"
+        ),
+        "claims.D1.level",
+    ),
+    (
+        KIND,
+        statistic(
+            "kind: threshold", "metric: a", "split: b", "share: {experiments: [rnn-t5], reaches: 1, at_least: 1}"
+        ),
+        "claims.D1.share",
+    ),
+    (
+        KIND,
+        statistic(
+            "kind: threshold",
+            "metric: accuracy",
+            "split: b",
+            "share: {experiments: [rnn-t5], reaches: 2, at_least: 0.5}",
+        ),
+        "claims.D1.share.reaches",
+    ),
+    (
+        KIND,
+        statistic("kind: threshold", "metric: a", "split: b", "level: {experiments: [rnn-t5, rnn-t5], at_least: 1}"),
+        "claims.D1.level.experiments.1",
+    ),
+    (
+        KIND,
+        statistic(
+            "kind: equivalence",
+            "metric: a",
+            "split: b",
+            "optimum: [[rnn-t5, lstm-t5], [rnn-t5, lstm-t5, rnn-t5]]",
+            MARGIN,
+        ),
+        "claims.D1.optimum",
+    ),
+    # alternatives
+    (*alternative("metrics: {accuracy: loss}"), "assumptions.weight-law.alternatives.other.metrics"),
+    (
+        *alternative("metrics: {last_ten_accuracy: loss}, experiments: [rnn-t5]"),
+        "assumptions.weight-law.alternatives.other.experiments",
+    ),
+    (*alternative("settings: {hidden_size: 9}, " + QUICK), "assumptions.weight-law.alternatives.other.experiments"),
+    (
+        *alternative("settings: {hidden_size: 9}, experiments: [rnn-t5]"),
+        "assumptions.weight-law.alternatives.other.tiers",
+    ),
+    (*alternative("experiments: [rnn-t5], " + QUICK), "assumptions.weight-law.alternatives.other.settings"),
+    (
+        *alternative("settings: {hidden_size: 8}, experiments: [rnn-t5], " + QUICK),
+        "assumptions.weight-law.alternatives.other.settings",
+    ),
+    (
+        *alternative("settings: {hidden_sice: 8}, experiments: [rnn-t5], " + QUICK),
+        "assumptions.weight-law.alternatives.other.settings.hidden_sice",
+    ),
+    (
+        *alternative("settings: {steps: 9}, settings_of: {lstm-t5: {steps: 7}}, experiments: [rnn-t5], " + QUICK),
+        "assumptions.weight-law.alternatives.other.settings_of",
+    ),
+    # printed numbers
+    (*arithmetic('formula: a + b, values: {a: 1}, printed: "3"'), "arithmetic.total.formula"),
+    (*arithmetic('formula: a, values: {a: 1, b: 2}, printed: "3"'), "arithmetic.total.values.b"),
+    (*arithmetic('formula: a.real, values: {a: 1}, printed: "3"'), "arithmetic.total.formula"),
+    (*arithmetic('formula: exp((a - 9) ** 0.5), values: {a: 1}, printed: "3"'), "arithmetic.total.formula"),
+    (*arithmetic('formula: a, values: {a: .nan}, printed: "3"'), "arithmetic.total.values.a"),
+    (*arithmetic("formula: a, values: {a: 1}, printed: about 3"), "arithmetic.total.printed"),
+    (*arithmetic('formula: a, values: {a: 1}, printed: "0"'), "arithmetic.total.printed"),
+    (*arithmetic("formula: a, values: {a: 1}, equals: a - a"), "arithmetic.total.equals"),
+    (*arithmetic("formula: a, values: {a: 1}"), "arithmetic.total"),
+    (*arithmetic('formula: a, values: {a: 1}, printed: "1", experiment: rnn'), "arithmetic.total.experiment"),
+]
+FILE = "    files:\n      - {name: a.txt, url: 'https://example.org/a', algorithm: sha256, digest: " + "a" * 64 + "}\n"
+CONFIG = [
+    ("engine: auto", "engnie: auto", "engnie"),
+    ("engine: auto", "engine: fussed", "engine"),
+    ("device: cpu", "device: tpu", "device"),
+    ("  - words\n", "  - words\n  - words\n", "papers"),
+    ("  - words\n", "  - word\n", "papers"),
+    ("prepare: synthetic\n", "prepare: syntetic\n", "datasets.synthetic.prepare"),
+    ("    prepare: synthetic\n", "", "datasets.synthetic.prepare"),
+    ("runtime: 5", "runtime: 0", "resources.fetch.runtime"),
+    ("", FILE.replace("aaaa}", "AAAA}"), "datasets.synthetic.files.0.digest"),
+    ("", FILE.replace("sha256", "sha1"), "datasets.synthetic.files.0"),
+    ("", FILE.replace("sha256", "md5"), "datasets.synthetic.files.0.algorithm"),
+    ("", FILE.replace("https", "ftp"), "datasets.synthetic.files.0.url"),
+    ("", FILE.replace("name: a.txt", "name: ../a"), "datasets.synthetic.files.0.name"),
+    ("", FILE.replace("{name", "{prefix: 3, name"), "datasets.synthetic.files.0"),
+    ("", FILE.replace("{name: a.txt", "{member: b/c, name: a"), "datasets.synthetic.files.0"),
+    ("", FILE + FILE.partition("\n")[2], "datasets.synthetic"),
+]
+ROWS = [("papers/digits.yaml", *row) for row in DIGITS] + [("config.yaml", *row) for row in CONFIG]
+
+
+@pytest.mark.parametrize(("file", "old", "new", "key"), ROWS, ids=[f"{row[3]}-{i}" for i, row in enumerate(ROWS)])
+def test_a_mistake_is_one_line_with_file_and_key(tmp_path, monkeypatch, capsys, file, old, new, key):
+    clone = copy_config(tmp_path, TOY)
+    if file == "config.yaml":
+        old, new = (old, new) if old else ("    prepare: synthetic\n", "    prepare: synthetic\n" + new)
+    edit(clone, file, old, new)
+    monkeypatch.chdir(clone)
+    assert main(["resolve", "--tier", "quick"]) == EXIT_USAGE
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert error.startswith(f"reprise: error: config/{file}")
+    assert f": key {key}: " in error
+
+
+def test_the_command_line_is_named_for_what_it_said_alone(tmp_path):
+    edit(copy_config(tmp_path, TOY), "config.yaml", "device: cpu", "device: tpu")
+    for overrides, beginning in (({"tier": "quick"}, ": key"), ({"device": "tpu"}, " (with --config device=tpu)")):
+        with pytest.raises(UserError) as caught:
+            load_project(tmp_path, overrides)
+        assert str(caught.value).startswith(f"{tmp_path / 'config/config.yaml'}{beginning}")
+
+
+def test_a_file_that_is_no_mapping_is_not_shown_whole(tmp_path):
+    path = copy_config(tmp_path, TOY) / "config/papers/digits.yaml"
+    path.write_text("".join(f"- {line!r}\n" for line in path.read_text(encoding="utf-8").splitlines()))
+    assert len(mistake(tmp_path)) < 500
+
+
+def test_of_many_names_few_are_listed():
+    names = [f"{paper}/{kind}-{n}" for paper in ("digits", "words") for kind in ("rnn", "lstm") for n in range(20)]
+    assert known("nosuch", names) == "known are digits, words"
+    assert known("words/feed-forward", names).endswith("and 28 more")
+    assert known("words/rnn3", names) == "did you mean 'words/rnn-3'?"
+    assert known("gru", ["rnn", "lstm"]) == "known are lstm, rnn"

@@ -1,0 +1,230 @@
+"""The resolved configuration: variants, texts, and a hash over what decides the numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from config_helpers import TOY, add_example, copy_config, edit, mistake
+
+from reprise.cli import main
+from reprise.config.project import load_project, merge
+from reprise.config.resolve import resolve_tier
+from reprise.errors import EXIT_USAGE, UserError
+from reprise.records.resolved import Resolved, hash_of, read_resolved
+from reprise.report.render import find_function
+
+ROOT = Path(__file__).parents[3]
+SOURCE = "    source: ours\n  precision"
+SIZES = "papers/sizes.yaml"
+UNITS_20 = "      hidden_size: {value: 20, from: paper §2}\n"
+WIDE = "          quick: {replicas: 3, max_epochs: 2}\n"
+
+
+@pytest.fixture
+def toy(tmp_path):
+    return copy_config(tmp_path, TOY)
+
+
+def offer(clone: Path, text: str) -> None:
+    """Gives the assumption weight-law of the toy paper the alternative `other`."""
+    edit(
+        clone,
+        "papers/digits.yaml",
+        SOURCE,
+        f"    source: ours\n    alternatives:\n      other: {{{text}}}\n  precision",
+    )
+
+
+def variants(clone: Path) -> dict[str, Resolved]:
+    return {e.base: e for e in resolve_tier(load_project(clone), "quick") if e.alternative}
+
+
+def hashes(clone: Path, tier: str = "paper") -> dict[str, str]:
+    return {e.id: e.config_hash for e in resolve_tier(load_project(clone), tier)}
+
+
+@pytest.mark.parametrize("tier", ["quick", "reduced", "paper"])
+def test_the_committed_configuration_is_sound(tier):
+    for experiment in resolve_tier(load_project(ROOT), tier):
+        assert experiment.is_check or experiment.origins
+
+
+def test_the_example_of_the_docs_is_sound(tmp_path):
+    project = load_project(add_example(copy_config(tmp_path)))
+    found = [e.id for e in resolve_tier(project, "quick") if e.paper == "sizes"]
+    assert {"sizes/units-10", "sizes/units-20"} <= set(found)
+    paper = project.papers["sizes"]
+    for kind in ("figures", "tables"):
+        assert all(find_function(kind, display.function) for display in getattr(paper, kind).values())
+
+
+def test_a_changed_hyperparameter_changes_that_experiment_alone(tmp_path):
+    before = hashes(copy_config(tmp_path))
+    edit(tmp_path, "papers/palindromes.yaml", "steps: {value: 226", "steps: {value: 227")
+    after = hashes(tmp_path)
+    assert {e.split("@")[0] for e in before if before[e] != after[e]} == {"palindromes/rnn-t10"}
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("config.yaml", "engine: auto", "engine: reference"),
+        ("config.yaml", "device: cpu", "device: auto"),
+        ("config.yaml", "runtime: 5", "runtime: 7"),
+        ("papers/digits.yaml", "title: RNN, T = 5", "title: a vanilla network"),
+        ("papers/digits.yaml", "value: 0.5, from", "value: 0.6, from"),
+        ("papers/digits.yaml", "paper: {replicas: 2}", "paper: {replicas: 3}"),
+        ("papers/digits.yaml", "value: adam, from: paper §1", 'value: adam, from: "ours: a guess"'),
+    ],
+)
+def test_what_does_not_decide_the_numbers_is_not_hashed(toy, file, old, new):
+    before = hashes(toy)
+    edit(toy, file, old, new)
+    assert hashes(toy) == before
+
+
+def test_raw_checksums_decide(tmp_path):
+    before = {e.id: e for e in resolve_tier(load_project(copy_config(tmp_path)), "paper")}
+    edit(tmp_path, "config.yaml", "digest: fcea", "digest: aaaa")
+    changed = {e for e, h in hashes(tmp_path).items() if before[e].config_hash != h}
+    assert changed == {id for id, e in before.items() if e.config.get("data", {}).get("dataset") == "ptb"}
+
+
+def test_the_hash_is_over_canonical_json():
+    # printf of this text, piped to sha256sum: {"a":1,"b":[1.5,"x"]}
+    assert hash_of({"b": [1.5, "x"], "a": 1}) == "253252306831"
+    with pytest.raises(ValueError, match="JSON"):
+        hash_of({"a": float("nan")})
+
+
+def test_a_setting_replaces_as_a_whole():
+    base = {"model": {"size": {"value": 1, "from": "paper"}, "name": "a"}}
+    assert merge(base, {"model": {"size": {"value": 2}}}) == {"model": {"size": {"value": 2}, "name": "a"}}
+
+
+def test_resolved_files_round_trip_and_are_checked(tmp_path):
+    resolved = Resolved("p", "e", "quick", "t", 2, {"x": 1}, {}, None)
+    path = tmp_path / "e.json"
+    path.write_text(resolved.to_json(), encoding="utf-8")
+    assert read_resolved(path) == resolved
+    assert resolved.record_paths()[1] == f"results/quick/runs/p/e/1-{resolved.config_hash}.json"
+    for damaged in (resolved.to_json().replace('"x": 1', '"x": 2'), "{}", "[]", "[" * 100_000):
+        path.write_text(damaged, encoding="utf-8")
+        with pytest.raises(UserError, match=r"e\.json: .*reprise resolve"):
+            read_resolved(path)
+
+
+def test_an_alternative_changes_each_experiment_in_its_own_way_and_number(toy):
+    settings = "settings: {steps: 9}, settings_of: {lstm-t5: {hidden_size: 4}}, experiments: [rnn-t5, lstm-t5]"
+    offer(toy, f"{settings}, replicas_of: {{lstm-t5: 4}}, tiers: {{quick: {{replicas: 2}}}}")
+    found = variants(toy)
+    assert {name: e.config["model"]["options"]["hidden_size"] for name, e in found.items()} == {
+        "rnn-t5": 8,
+        "lstm-t5": 4,
+    }
+    assert {e.config["training"]["options"]["steps"] for e in found.values()} == {9}
+    assert {name: e.replicas for name, e in found.items()} == {"rnn-t5": 2, "lstm-t5": 4}
+    assert found["rnn-t5"].id == "digits/rnn-t5@weight-law=other"
+    assert found["rnn-t5"].origins["training.steps"] == "assumption weight-law"
+    edit(toy, "papers/digits.yaml", "lower: rnn-t5", "lower: rnn-t5@weight-law=other")
+    resolve_tier(load_project(toy))
+
+
+def test_an_experiment_that_the_paper_did_not_run_needs_no_tier(toy):
+    edit(toy, "papers/digits.yaml", "value: 0.5", "value: null")
+    edit(toy, "papers/digits.yaml", "tiers: {quick: {replicas: 2}, paper: {replicas: 2}}", "tiers: {}")
+    assert all(e.experiment != "rnn-t5" for e in resolve_tier(load_project(toy)))
+
+
+THRESHOLD = "    kind: threshold\n    metric: n\n    split: train\n"
+CLAIMS = [
+    "    reason: Nobody can say.\n",
+    "    kind: descriptive\n    reason: Nobody can say.\n",
+    THRESHOLD + "    share: {experiments: [rnn-t5], reaches: 1, at_least: 0.5}\n",
+    THRESHOLD + "    level: {experiments: [rnn-t5], equals: 3}\n",
+    THRESHOLD + "    level: {experiments: [rnn-t5], at_least: 3, at_most: 4}\n",
+    "    kind: threshold\n    metric: n\n"
+    "    level: {experiments: [{experiment: rnn-t5, split: a}, {experiment: rnn-t5, split: b}], at_least: 3}\n",
+    "    kind: equivalence\n    metric: n\n    split: train\n    optimum: [[rnn-t5, lstm-t5], [lstm-t5, rnn-t5]]\n"
+    "    margin: {value: 0.1, is: relative, from: 'ours: small'}\n",
+    "    kind: ordering\n    split: train\n"
+    "    order: [[{experiment: rnn-t5, metric: n}], {experiment: lstm-t5, metric: m}]\n",
+    "    kind: ordering\n    metric: n\n    split: train\n"
+    "    gaps: [{lower: rnn-t5, higher: lstm-t5}, {lower: lstm-t5, higher: rnn-t5}]\n",
+    "    kind: identity\n    checks: [count]\n    corrections: [count]\n    contradicted_by: The next page.\n",
+    "    kind: unit\n    metric: n\n    split: train\n    unit: {stated: bits/character, other: nats/character, "
+    "experiments: [rnn-t5], reference: lstm-t5}\n",
+    "    checks: [count]\n",
+    "",
+]
+
+
+@pytest.mark.parametrize("statistic", CLAIMS)
+def test_a_claim_with_a_statistic_of_its_kind_is_read(toy, statistic):
+    old = "    kind: superiority\n    metric: last_ten_accuracy\n    split: train\n"
+    edit(toy, "papers/digits.yaml", old + "    compare: {lower: rnn-t5, higher: lstm-t5}\n", statistic)
+    resolve_tier(load_project(toy))
+
+
+def other_text(clone: Path) -> None:
+    """A second generated dataset, made as the first is."""
+    entry = "title: Others\n    licence: none needed\n    homepage: ''\n    prepare: synthetic\n"
+    edit(clone, "config.yaml", "\ndatasets:\n", f"\ndatasets:\n  others:\n    {entry}")
+
+
+OTHERS = "dataset: others, vocabulary_size: 200, training_sentences: 90, seed: 1"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        (UNITS_20, f"{UNITS_20}    tiers: {{quick: {{replicas: 3, max_epochs: 2, {OTHERS}}}}}\n", "claims.S1"),
+        (
+            UNITS_20,
+            f"{UNITS_20}    tiers: {{quick: {{replicas: 3, max_epochs: 2, training_sentences: 90}}}}\n",
+            "claims.S1",
+        ),
+        (WIDE, WIDE.replace("}", f", {OTHERS}}}"), "assumptions.start.alternatives.wide"),
+        (WIDE, WIDE.replace("}", ", seed: 2}"), "assumptions.start.alternatives.wide"),
+    ],
+)
+def test_what_is_compared_reads_one_text(tmp_path, old, new, key):
+    clone = add_example(copy_config(tmp_path))
+    other_text(clone)
+    edit(clone, SIZES, old, new)
+    assert f"sizes.yaml: key {key}: " in mistake(clone)
+
+
+def test_texts_may_differ_where_the_papers_file_says_so(tmp_path):
+    clone = add_example(copy_config(tmp_path))
+    known = "dataset: synthetic, vocabulary_size: 200, training_sentences: 2000, seed: 1"
+    edit(clone, SIZES, UNITS_20, f"{UNITS_20}    data:\n      training_sentences: {{value: 90, from: paper §3}}\n")
+    edit(clone, SIZES, "settings: {weight_std: 0.1}", "settings: {seed: 2}")
+    edit(clone, SIZES, WIDE, WIDE.replace("}", f", {known}}}"))
+    found = {
+        e.experiment: e.config["data"].get("options")
+        for e in resolve_tier(load_project(clone), "quick")
+        if e.paper == "sizes" and not e.is_check
+    }
+    assert [
+        (found[n]["training_sentences"], found[n]["seed"]) for n in ("units-10", "units-20", "units-10@start=wide")
+    ] == [
+        (2000, 1),
+        (90, 1),
+        (2000, 2),
+    ]
+
+
+def test_errata_are_read_with_their_source(toy):
+    path = toy / "config/papers/digits.yaml"
+    with path.open("a", encoding="utf-8") as file:
+        file.write("errata:\n  - {place: §1, says: It is five., right: It is six., source: counted}\n")
+    (found,) = load_project(toy).papers["digits"].errata
+    assert (found.place, found.right) == ("§1", "It is six.")
+
+
+def test_a_paper_of_another_tier_is_looked_for_there(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    assert main(["estimate", "books", "--tier", "reduced"]) == EXIT_USAGE
+    assert "write --tier quick or --tier paper\n" in capsys.readouterr().err

@@ -1,0 +1,106 @@
+"""YAML's traps are errors that name file, line, key and remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from reprise.config.strict_yaml import load_yaml
+from reprise.errors import UserError
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(params=["libyaml", "PyYAML alone"], autouse=True)
+def parser(request, monkeypatch):
+    """Some builds of PyYAML have no libyaml."""
+    if request.param == "libyaml" and not yaml.__with_libyaml__:
+        pytest.skip("this PyYAML was built without libyaml")
+    monkeypatch.setattr(yaml, "__with_libyaml__", request.param == "libyaml")
+
+
+def load(tmp_path, text):
+    path = tmp_path / "some.yaml"
+    path.write_text(text, encoding="utf-8")
+    return load_yaml(path)
+
+
+def test_plain_values_have_their_types(tmp_path):
+    text = "a: 1\nb: 0.001\nc: 1.0e-3\nd: true\ne: word\nf: '1e-3'\ng: null\nh: [1, x]\n"
+    expected = {"a": 1, "b": 0.001, "c": 0.001, "d": True, "e": "word", "f": "1e-3", "g": None, "h": [1, "x"]}
+    assert load(tmp_path, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key", "remedy"),
+    [
+        ("a:\n  rate: 1e-3\n", 2, "a.rate", "write 1.0e-3"),
+        ("a: 1e-8\n", 1, "a", "write 1.0e-8"),
+        ("a: -.5E3\n", 1, "a", "write -0.5e+3"),
+        ("a: 1e400\n", 1, "a", "write 1.0e+400"),
+        ("a:\n  b: 1\n  b: 2\n", 3, "a.b", "twice"),
+        ("a: 010\n", 1, "a", "decimal"),
+        ("a: 1:30\n", 1, "a", "decimal"),
+        ("a: 1:30.5\n", 1, "a", "decimal"),
+        (f"a: 1{'0' * 5000}\n", 1, "a", "not a number that can be read"),
+        ("a: 0x_\n", 1, "a", "not a number that can be read"),
+        ("a: no\n", 1, "a", "true or false"),
+        ("a: 2026-11-21\n", 1, "a", "quotes"),
+        ("a: [1, {b: 2e5}]\n", 1, "a[1].b", "write 2.0e+5"),
+        ("a: !!python/object/apply:os.system ['true']\n", 1, "a", ""),
+        ("a: [1\n", 2, "", "correct"),
+        ("a: ours: b\n", 1, "", "(a value with a colon needs quotes)"),
+        ("a: {from: ours: b}\n", 1, "", "(a value with a colon needs quotes)"),
+        ("a: @b\n", 1, "", "(a value that begins with this character needs quotes)"),
+        ("a:\n\tb: 1\n", 2, "", "(indent with blanks)"),
+        ("a: {<<: 1}\n", 1, "a", "merge"),
+    ],
+)
+def test_each_trap_is_one_line(tmp_path, text, line, key, remedy):
+    if "python/object" in text:
+        # A tag on a sequence builds nothing here: it is read as the plain list that it tags, never as an object.
+        assert load(tmp_path, text) == {"a": ["true"]}
+        return
+    with pytest.raises(UserError) as caught:
+        load(tmp_path, text)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert f"some.yaml:{line}" in message
+    assert key in message
+    assert remedy in message
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(UserError, match="no such file"):
+        load_yaml(tmp_path / "absent.yaml")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 200_000, "- " * 200_000, "{a: " * 3000, "a: &again [*again]\n", "a: " + "[" * 900 + "]" * 900],
+    ids=["sequences", "blocks", "mappings", "within itself", "closed"],
+)
+def test_what_is_nested_without_end_is_one_line(tmp_path, text):
+    with pytest.raises(UserError, match="nested too deeply, or within itself"):
+        load(tmp_path, text)
+
+
+def test_aliases_of_aliases_without_end_are_one_line(tmp_path):
+    lines = ["a: &a0 [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"]
+    lines += [f"b{n}: &a{n + 1} [{', '.join([f'*a{n}'] * 10)}]" for n in range(9)]
+    with pytest.raises(UserError, match=r"some.yaml:\d+: key b3.*: the file has more than 100000 values; .* aliases"):
+        load(tmp_path, "\n".join(lines) + "\n")
+
+
+def test_words_with_marks_and_quotes_are_what_they_seem(tmp_path):
+    text = "a: it's [x]\nb: 'x: {y'\nc: >-\n  one\n  two: 3\nd: \"\"\ne: {f: a-b.c/d, g: x|y}\n"
+    expected = {"a": "it's [x]", "b": "x: {y", "c": "one two: 3", "d": "", "e": {"f": "a-b.c/d", "g": "x|y"}}
+    assert load(tmp_path, text) == expected
+
+
+def test_our_configuration_is_read_as_pyyaml_reads_it():
+    for path in sorted((ROOT / "config").rglob("*.yaml")):
+        text = path.read_text(encoding="utf-8")
+        assert load_yaml(path) == yaml.safe_load(text)

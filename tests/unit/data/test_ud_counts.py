@@ -1,0 +1,102 @@
+"""The counts of the real treebanks, and where their files come from."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reprise.config.project import load_project
+from reprise.data import prepare_corpus
+from reprise.data.corpus import Corpus
+from reprise.data.fetch import fetch
+from reprise.data.treebank.conllu_rows import read_treebank
+from reprise.data.treebank.token_stream import make_stream
+from reprise.errors import UserError
+from reprise.report.papers.loglinear.tables import PAPER_TAGS
+
+ROOT = Path(__file__).parents[3]
+
+PAPER = {"accounting": "rows", "validation": "last", "validation_sentences": 728}
+
+
+def dataset(name: str):
+    return load_project(ROOT).config.datasets[name].spec(name)
+
+
+def test_the_rebuilt_training_part_comes_from_a_mirror_or_not_at_all(tmp_path):
+    spec = dataset("ud-french-gsd-r2.5-rebuilt")
+    assert [file.name for file in spec.files if file.url is None] == ["fr_gsd-ud-train.conllu.gz"]
+    (tmp_path / "mirror").mkdir()
+    with pytest.raises(UserError) as caught:
+        fetch(spec, tmp_path / "raw", tmp_path / "mirror", lambda line: None)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert "has no url and no mirror has it" in message
+    assert "set REPRISE_MIRROR to a folder that holds ud-french-gsd-r2.5-rebuilt/fr_gsd-ud-train.conllu.gz" in message
+
+
+def test_release_1_3_dev_and_test_have_the_counts_of_the_paper(mirror):
+    counts = {"test": (298, 7018, 192, 8104), "dev": (1596, 38726, 1211, 44725)}
+    sentences = []
+    for part, (n, n_words, ranges, lines) in counts.items():
+        treebank = read_treebank(mirror / "ud-french-gsd-r1.3" / f"fr-ud-{part}.conllu")
+        stream = make_stream(treebank.sentences, "rows")
+        sentences += treebank.sentences
+        assert (len(treebank.sentences), treebank.lines, len(stream.tokens)) == (n, lines, lines)
+        assert stream.is_word.sum() == n_words
+        assert len(make_stream(treebank.sentences, "surface").tokens) == n_words + ranges
+        covered = sum(2 for s in treebank.sentences for row in s.rows if row.is_range)
+        assert n_words - covered + ranges == {"test": 6826, "dev": 37515}[part]
+    assert set(make_stream(sentences, "rows").tags) <= set(PAPER_TAGS)
+
+
+def prepared(name: str, folder: Path, raw: Path, **options: object) -> tuple[Corpus, float]:
+    """The corpus as `reprise prepare` makes it, and the processor time (s) that it took."""
+    spec = dataset(name)
+    fetch(spec, folder / "raw", raw, lambda line: None)
+    began = time.process_time()
+    corpus = prepare_corpus(spec, options, folder / "raw", folder / "corpus.npz")
+    return corpus, time.process_time() - began
+
+
+def test_the_rebuilt_treebank_has_counts_of_its_own(mirror, tmp_path):
+    corpus, seconds = prepared("ud-french-gsd-r2.5-rebuilt", tmp_path, mirror, **PAPER)
+    assert corpus.facts["sentences"] == {"train": 13722, "valid": 728, "test1": 416, "test2": 1476}
+    whole = corpus.facts["corpus"]
+    assert (whole["sentences"], whole["tokens"], whole["types"]) == (16342, 400396 + 11025 + 3 * 16342, 42598)
+    assert (len(corpus.facts["tags"]), len(corpus.vocabulary)) == (72, 42598)
+    pairs = corpus.facts["agreement"]["pairs"]
+    assert pairs["subject-verb"] == {"Number": {"near": 1049, "distant": 398}}
+    assert len(corpus.extra["agreement_right"]) == sum(
+        n for kind in pairs.values() for found in kind.values() for n in found.values()
+    )
+    assert seconds < 60
+    sizes = np.diff(corpus.extra["tag_indptr"])
+    assert sizes.min() >= 1
+    assert (np.diff(corpus.extra["train_tag_indptr"]) <= sizes).all()
+    assert ((np.diff(corpus.extra["train_tag_indptr"]) > 0) == (corpus.counts > 0)).all()
+
+
+def test_sequoia_has_heads_in_every_part(mirror, tmp_path):
+    corpus, _ = prepared(
+        "ud-french-sequoia", tmp_path, mirror, **{**PAPER, "accounting": "words", "validation_sentences": 112}
+    )
+    assert corpus.facts["sentences"] == {"train": 2119, "valid": 112, "test1": 456, "test2": 412}
+    assert len(corpus.facts["tags"]) == 48
+
+
+def test_release_1_3_has_exactly_the_papers_numbers(tmp_path, request):
+    name = "ud-french-gsd-r1.3"
+    here = ROOT / "data" / "raw" / name / "fr-ud-train.conllu"
+    shelf = ROOT / "data" / "raw" if here.is_file() else request.getfixturevalue("mirror")
+    if not (shelf / name / "fr-ud-train.conllu").is_file():
+        pytest.skip(f"{name}/fr-ud-train.conllu is neither in data/raw nor in the mirror")
+    corpus, _ = prepared(name, tmp_path, shelf, **PAPER)
+    assert corpus.facts["sentences"] == {"train": 13826, "valid": 728, "test1": 298, "test2": 1596}
+    whole = corpus.facts["corpus"]
+    assert (whole["sentences"], whole["tokens"], whole["types"]) == (16448, 463069, 42894)
+    assert (round(whole["average_sentence_length"], 2), round(whole["token_type_ratio"], 2)) == (28.15, 10.80)
+    assert set(corpus.facts["tags"]) == set(PAPER_TAGS)

@@ -1,0 +1,146 @@
+"""UD French: what is a token, which tags a type bears, which sentences are held out."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+from treebank_helpers import LA, LA_CHATTE, LE_CHAT, text, toy_corpus, write_parts
+
+from reprise.data.corpus import Corpus
+from reprise.data.treebank import ud_french
+from reprise.errors import UserError
+
+
+def words(corpus: Corpus, split: str) -> list[str]:
+    return [corpus.vocabulary[i] for i in corpus.splits[split].tokens]
+
+
+def tags_of(corpus: Corpus, form: str, prefix: str = "tag") -> set[str]:
+    indptr, indices = corpus.extra[f"{prefix}_indptr"], corpus.extra[f"{prefix}_indices"]
+    i = corpus.vocabulary.index(form)
+    return {corpus.facts["tags"][j] for j in indices[indptr[i] : indptr[i + 1]]}
+
+
+def test_the_parts_of_a_treebank_are_found_by_their_names(tmp_path):
+    raw = write_parts(tmp_path, train=[LE_CHAT, LA], test=[LA])
+    options = {"accounting": "rows", "validation": "last", "validation_sentences": 1}
+    with pytest.raises(UserError, match=r"no file \*-ud-dev\.conllu"):
+        ud_french.prepare(raw, options)
+    (raw / "toy-ud-dev.conllu.gz").write_bytes(gzip.compress(text([LA_CHATTE]).encode()))
+    (raw / "toy-ud-dev.conllu.txt").write_text("notes")
+    assert words(ud_french.prepare(raw, options), "test2") == ["@nil", "@nil", "la", "chatte", "@nil"]
+    # Two releases in one folder: no guessing.
+    (raw / "other-ud-dev.conllu").write_text(text([LE_CHAT]), encoding="utf-8")
+    with pytest.raises(UserError, match=r"other-ud-dev\.conllu, toy-ud-dev\.conllu\.gz are all called the part dev"):
+        ud_french.prepare(raw, options)
+
+
+@pytest.mark.parametrize(
+    ("accounting", "train", "test"),
+    [
+        (
+            "rows",
+            "@nil @nil le chat dort @nil @nil @nil du de le lait @nil",
+            "@nil @nil la @nil",
+        ),
+        ("surface", "le chat dort du de le lait", "la"),
+        ("words", "le chat dort de le lait", "la"),
+    ],
+)
+def test_tokens_are_rows_or_words_with_ranges_or_words(tmp_path, accounting, train, test):
+    corpus = toy_corpus(tmp_path, accounting=accounting)
+    corpus.check()
+    assert words(corpus, "train") == train.split()
+    assert words(corpus, "test1") == test.split()
+    bounds = {"rows": [0, 6, 13], "surface": [0, 3, 7], "words": [0, 3, 6]}[accounting]
+    assert corpus.splits["train"].offsets.tolist() == bounds
+    assert {name: split.sentences for name, split in corpus.splits.items()} == corpus.facts["sentences"]
+    assert corpus.facts["sentences"] == {"train": 2, "valid": 1, "test1": 1, "test2": 1}
+    assert corpus.facts["tokens"]["train"] == len(train.split())
+    assert corpus.facts["words"] == {"train": 6, "valid": 2, "test1": 1, "test2": 3}
+    assert corpus.facts["corpus"]["nil"] == (15 if accounting == "rows" else 0)
+    assert ("POS:NIL" in corpus.facts["tags"], "POS:_" in corpus.facts["tags"]) == (
+        accounting == "rows",
+        accounting != "words",
+    )
+    # A line a word, one for the range, and three more a sentence.
+    treebank = {"sentences": {"train": 3, "test": 1, "dev": 1}, "lines": {"train": 18, "test": 4, "dev": 6}}
+    assert corpus.facts["treebank"] == {**treebank, "words": 12, "ranges": 1}
+    if accounting == "rows":
+        assert corpus.facts["corpus"]["tokens"] == sum(treebank["lines"].values())
+
+
+def test_types_stand_by_their_frequency_in_the_entire_corpus(tmp_path):
+    corpus = toy_corpus(tmp_path, accounting="words")
+    # le 3 times, chat, dort and la twice; la is seen first in a validation sentence.
+    assert corpus.vocabulary == ["le", "chat", "dort", "la", "de", "lait", "chatte"]
+    assert corpus.extra["corpus_counts"].tolist() == [3, 2, 2, 2, 1, 1, 1]
+    assert corpus.counts.tolist() == [2, 1, 1, 0, 1, 1, 0]
+    assert corpus.extra["corpus_counts"].dtype == corpus.counts.dtype == np.int64
+    assert corpus.facts["unseen_tokens"] == {"train": 0, "valid": 2, "test1": 1, "test2": 0}
+    assert corpus.facts["corpus"] == {
+        "sentences": 5,
+        "tokens": 12,
+        "nil": 0,
+        "types": 7,
+        "average_sentence_length": 2.4,
+        "token_type_ratio": round(12 / 7, 9),
+        "types_outside_training": 2,
+    }
+
+
+def test_a_type_bears_the_tags_of_all_its_tokens(tmp_path):
+    corpus = toy_corpus(tmp_path)
+    assert corpus.facts["tags"] == [
+        *("POS:ADP", "POS:DET", "POS:NIL", "POS:NOUN", "POS:VERB", "POS:_"),
+        *("Gender:Fem", "Gender:Masc", "Number:Sing", "VerbForm:Fin"),
+    ]
+    # La, a determiner in a validation sentence, and la, a noun in a test sentence.
+    assert tags_of(corpus, "la") == {"POS:DET", "POS:NOUN", "Gender:Fem", "Gender:Masc", "Number:Sing"}
+    assert tags_of(corpus, "@nil") == tags_of(corpus, "@nil", "train_tag") == {"POS:NIL"}
+    assert tags_of(corpus, "du") == {"POS:_"}
+    assert tags_of(corpus, "la", "train_tag") == tags_of(corpus, "chatte", "train_tag") == set()
+    assert tags_of(corpus, "chat", "train_tag") == {"POS:NOUN", "Gender:Masc", "Number:Sing"}
+    assert corpus.facts["tag_tokens"]["Gender:Fem"] == 2
+    assert corpus.facts["tag_tokens"]["POS:NIL"] == 15
+    assert corpus.facts["tag_types"]["POS:NOUN"] == 4  # chat, lait, chatte, la
+    for prefix in ("tag", "train_tag"):
+        indptr, indices = corpus.extra[f"{prefix}_indptr"], corpus.extra[f"{prefix}_indices"]
+        assert (indptr.dtype, indices.dtype) == (np.int64, np.int32)
+        assert (len(indptr), indptr[-1]) == (len(corpus.vocabulary) + 1, len(indices))
+
+
+def test_validation_sentences_are_the_last_or_a_fixed_draw(tmp_path):
+    numbered = [f"w{i} w{i} NOUN" for i in range(40)]
+    raw = write_parts(tmp_path, train=numbered, test=[LA], dev=[LA])
+    options = {"accounting": "words", "validation_sentences": 10}
+    last = ud_french.prepare(raw, {**options, "validation": "last"})
+    drawn = ud_french.prepare(raw, {**options, "validation": "random"})
+    everything = [f"w{i}" for i in range(40)]
+    assert (words(last, "train"), words(last, "valid")) == (everything[:30], everything[30:])
+    assert sorted(words(drawn, "train") + words(drawn, "valid")) == sorted(everything)
+    assert words(drawn, "valid") == [w for w in everything if w in words(drawn, "valid")]
+    # What was drawn once is drawn for ever: records stand on it.
+    assert words(drawn, "valid") == [f"w{i}" for i in (7, 8, 12, 17, 18, 23, 24, 26, 32, 35)]
+    assert drawn.vocabulary == last.vocabulary
+
+
+def test_options_that_make_no_sense_are_one_line(tmp_path):
+    for option, value, problem in [
+        ("validation_sentences", 3, "leave nothing of 3 training sentences"),
+    ]:
+        with pytest.raises(UserError, match=problem):
+            toy_corpus(tmp_path, **{option: value})
+    raw = write_parts(tmp_path, train=["@nil @nil NOUN", LE_CHAT], test=[LA], dev=[LA])
+    with pytest.raises(UserError, match="@nil"):
+        ud_french.prepare(raw, {"accounting": "rows", "validation": "last", "validation_sentences": 1})
+
+
+def test_a_corpus_is_saved_and_loaded(tmp_path):
+    corpus = toy_corpus(tmp_path / "raw")
+    corpus.save(tmp_path / "a.npz")
+    loaded = Corpus.load(tmp_path / "a.npz")
+    assert loaded.facts == corpus.facts
+    assert all(np.array_equal(loaded.extra[key], array) for key, array in corpus.extra.items())

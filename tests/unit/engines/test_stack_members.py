@@ -1,0 +1,226 @@
+"""Members of a stack are by themselves: one that diverges, leaves, waits or fails does not touch the others."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from reprise.engines.rntn.subsequences import Subsequences
+from reprise.engines.stack import Member, OutOfMemory, Stack, join
+from reprise.engines.stack.lockstep import Lockstep
+from reprise.models.initialisation import initialise_by_fan_in
+from reprise.models.lstm import LSTM
+from reprise.models.rntn import RNTN, initialise
+from reprise.training.protocol import Diverged
+
+CPU = torch.device("cpu")
+OPTIONS = {"clip_norm": 1.0}
+
+
+class Steps:
+    """A training of three steps a call, which diverges where a loss is not finite."""
+
+    def __init__(self, kernel: Member, seed: int, rate: float = 0.01) -> None:
+        self.kernel, self.seed, self.rate, self.step = kernel, seed, rate, 0
+        self.losses: list[float] = []
+
+    def batch(self) -> tuple[Tensor, Tensor]:
+        draw = torch.Generator().manual_seed(100 * self.seed + self.step)
+        x = torch.randint(0, 10, (6, 8), generator=draw)
+        return x, x[0]
+
+    def advance(self) -> str:
+        for _ in range(3):
+            loss, _ = self.kernel.update(*self.batch(), self.rate)
+            self.losses.append(loss)
+            self.step += 1
+            if loss != loss:
+                raise Diverged(step=self.step, quantity="training loss")
+        return f"loss {self.losses[-1]}"
+
+
+def network(seed: int) -> LSTM:
+    model = LSTM(10, 7, 10, weight_law="fan-in-truncated-normal")
+    initialise_by_fan_in(model, torch.Generator().manual_seed(seed))
+    return model
+
+
+def trainings(seeds: list[int], **rates: float) -> tuple[Stack, list[Steps]]:
+    stack = Stack(CPU)
+    members = {seed: join(stack, "final-digit", network(seed), OPTIONS) for seed in seeds}
+    return stack, [Steps(members[seed], seed, rates.get(f"rate_{seed}", 0.01)) for seed in seeds]
+
+
+def same(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+def test_a_diverging_member_does_not_touch_the_others() -> None:
+    stack, healthy = trainings([0, 1, 2])
+    other, one_diverges = trainings([0, 1, 2], rate_1=float("nan"))
+    stack.advance(healthy)
+    found = other.advance(one_diverges)
+    assert isinstance(found[1], Diverged)
+    assert found[0] == f"loss {healthy[0].losses[-1]}"
+    for i in (0, 2):
+        assert healthy[i].losses == one_diverges[i].losses
+        assert same(healthy[i].kernel.export(), one_diverges[i].kernel.export())
+
+
+def test_members_that_stay_go_on_as_they_would_have() -> None:
+    stack, left = trainings([0, 1, 2])
+    other, all_stay = trainings([0, 1, 2])
+    stack.advance(left)
+    other.advance(all_stay)
+    last = left[1].kernel.export()
+    stack.keep([left[0], left[2]])
+    stack.advance([left[0], left[2]])
+    other.advance(all_stay)
+    assert same(left[1].kernel.export(), last)
+    for i in (0, 2):
+        torch.testing.assert_close(left[i].losses, all_stay[i].losses)
+        torch.testing.assert_close(left[i].kernel.export(), all_stay[i].kernel.export())
+
+
+def test_a_member_is_one_that_trained_alone() -> None:
+    stack, together = trainings([0, 1, 2])
+    _, (alone,) = trainings([2])
+    stack.advance(together)
+    alone.advance()  # without a round there is nobody to wait for
+    torch.testing.assert_close(together[2].losses, alone.losses)
+    torch.testing.assert_close(together[2].kernel.export(), alone.kernel.export())
+
+
+def test_a_state_goes_on_to_the_same_bits() -> None:
+    stack, uninterrupted = trainings([0, 1])
+    stack.advance(uninterrupted)
+    saved = [(t.step, t.kernel.export(), t.kernel.optimiser_state()) for t in uninterrupted]
+    stack.advance(uninterrupted)
+    again, resumed = trainings([0, 1])
+    for training, (step, parameters, optimiser) in zip(resumed, saved, strict=True):
+        training.step = step
+        training.kernel.load(parameters)
+        training.kernel.restore_optimiser(optimiser)
+    again.advance(resumed)
+    for one, other in zip(uninterrupted, resumed, strict=True):
+        assert one.losses[3:] == other.losses
+        assert same(one.kernel.export(), other.kernel.export())
+
+
+def test_members_wait_for_what_they_have_in_common() -> None:
+    """One trains while the other reads: neither is changed by the other's request."""
+    stack = Stack(CPU)
+    models = [RNTN(20, 5, 3) for _ in range(2)]
+    for seed, model in enumerate(models):
+        initialise(model, 0.3, torch.Generator().manual_seed(seed))
+    members = [join(stack, "subsequence-sgd", model, {"loss_reduction": "sum"}) for model in models]
+    x = torch.arange(10, dtype=torch.int32).numpy()
+    data = Subsequences(x, x[::-1].copy(), torch.tensor([0, 4, 10]).numpy(), torch.tensor([True, False]).numpy())
+    before = members[1].export()
+
+    class Trains:
+        kernel = members[0]
+
+        def advance(self) -> float:
+            return self.kernel.train(data, learning_rate=0.1, reduction="sum", dropout=0.0, key=0)
+
+    class Reads:
+        kernel = members[1]
+
+        def advance(self) -> float:
+            return self.kernel.evaluate(data)
+
+    stack.advance([Trains(), Reads()])
+    assert same(members[1].export(), before)
+    assert not same(members[0].export(), {name: p.detach() for name, p in models[0].named_parameters()})
+
+
+def test_a_step_touches_the_rows_that_it_reads_alone() -> None:
+    """Of a vocabulary's vectors and matrices no more are differentiated than a subsequence has words."""
+    stack = Stack(CPU)
+    model = RNTN(1000, 5, 1000)
+    initialise(model, 0.3, torch.Generator().manual_seed(0))
+    member = join(stack, "subsequence-sgd", model, {"loss_reduction": "sum"})
+    seen: list[dict[str, tuple[int, ...]]] = []
+    loss = member.family.loss
+
+    def look(parameters: dict[str, Tensor], batch: dict[str, Tensor]) -> Any:
+        seen.append({name: tuple(value.shape) for name, value in parameters.items()})
+        return loss(parameters, batch)
+
+    member.family.loss = look
+    x = torch.tensor([7, 400, 7, 999], dtype=torch.int32).numpy()
+    data = Subsequences(x, x, torch.tensor([0, 4]).numpy(), torch.tensor([True]).numpy())
+    before = member.export()
+    member.train(data, learning_rate=0.1, reduction="sum", dropout=0.0, key=0)
+    assert seen[0]["W_h"] == (4, 5)
+    assert seen[0]["U_h"] == (4, 5, 5)
+    after = member.export()
+    changed = (before["U_h"] != after["U_h"]).flatten(1).any(1).nonzero().flatten().tolist()
+    assert changed == [7, 400, 999]
+
+
+def test_members_of_one_stack_are_of_one_experiment() -> None:
+    stack = Stack(CPU)
+    join(stack, "final-digit", network(0), OPTIONS)
+    with pytest.raises(ValueError, match="one experiment"):
+        join(stack, "final-digit", network(1), {"clip_norm": 2.0})
+
+
+def test_want_of_memory_ends_all_members_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack, members = trainings([0, 1])
+    threads = threading.active_count()
+
+    def refuse(*_: Any) -> None:
+        raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes")
+
+    monkeypatch.setattr(stack.programs, "call", refuse)
+    with pytest.raises(OutOfMemory):
+        stack.advance(members)
+    assert threading.active_count() == threads
+
+
+def test_other_faults_of_a_step_are_not_want_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack, members = trainings([0, 1])
+
+    def refuse(*_: Any) -> None:
+        raise RuntimeError("sizes differ")
+
+    monkeypatch.setattr(stack.programs, "call", refuse)
+    with pytest.raises(RuntimeError, match="sizes differ"):
+        stack.advance(members)
+
+
+@pytest.mark.parametrize("asks", [(0, 3, 1), (2, 2, 2), (1, 0, 0)])
+def test_lockstep(asks: tuple[int, ...]) -> None:
+    """Requests of a round are answered together, in the order of the members; who has ended is not waited for."""
+    rounds: list[list[str]] = []
+
+    def answer(requests: list[str]) -> list[str]:
+        rounds.append(list(requests))
+        return [request.upper() for request in requests]
+
+    lockstep = Lockstep(answer)
+
+    def work(member: int) -> Callable[[], list[str]]:
+        def piece() -> list[str]:
+            found = [lockstep.ask(f"m{member} {i}") for i in range(asks[member])]
+            if not found:
+                raise KeyError(member)
+            return found
+
+        return piece
+
+    results = lockstep.run([work(member) for member in range(3)])
+    for member, result in enumerate(results):
+        if asks[member]:
+            assert result == [f"M{member} {i}" for i in range(asks[member])]
+        else:
+            assert isinstance(result, KeyError)
+    assert rounds == [[f"m{m} {i}" for m in range(3) if i < asks[m]] for i in range(max(asks))]
+    assert lockstep.ask("alone") == "ALONE"

@@ -1,0 +1,85 @@
+"""Run records of another shape than training writes: one line with the key, whoever made their digest."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from test_collect import RUN, experiment, outcome
+
+from reprise.errors import UserError
+from reprise.records.record import make_record, parse_record, read_record, result_digest
+
+
+def translations(**changes):
+    counts = {f"matches_{n}": [0] for n in range(1, 5)} | {"hypothesis_words": [1], "reference_words": [1]}
+    how = {"kind": "translations", "split": "test", "lowercase": False, "tokenisation": "13a"}
+    return {**how, "texts": ["a"], **counts, **changes}
+
+
+def altered(which, change):
+    """A record that was changed together with its digest, as bytes."""
+    record = make_record(which, 0, outcome(1.0), 7, None, dict(RUN))
+    change(record)
+    return json.dumps(record | {"result_sha256": result_digest(record)}).encode()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda r: r["metrics"][0].update(value=None), "key metrics[0].value: null, not a number"),
+        (lambda r: r["metrics"][0].update(value=True), "key metrics[0].value: true, not a number"),
+        (lambda r: r["metrics"][0].update(value=10**400), f"key metrics[0].value: 1{'0' * 39}…, too large"),
+        (lambda r: r["metrics"][0].pop("metric"), "key metrics[0].metric: missing"),
+        (lambda r: r["metrics"].append(1), "key metrics[1]: 1, not an object"),
+        (lambda r: r.update(metrics="abc"), 'key metrics: "abc", not a list'),
+        (lambda r: r.update(curves=None), "key curves: null, not a list"),
+        (lambda r: r["curves"][0]["x"].pop(), "key curves[0].x: 1 values, and 2 in y"),
+        (lambda r: r["curves"][0].update(y=[1.0, "2"]), 'key curves[0].y[1]: "2", not a number'),
+        (lambda r: r["curves"][0].update(x=[1, 10**400]), f"key curves[0].x[1]: 1{'0' * 39}…, too large"),
+        (lambda r: r.update(samples="xx"), 'key samples: "xx", not a list'),
+        (lambda r: r["samples"][0].update(text="\ud800"), "not a whole run record"),
+        (lambda r: r["samples"].append({"kind": "translations"}), "key samples[1].split: missing"),
+        (
+            lambda r: r["samples"].append(translations(matches_4=[])),
+            "key samples[1].matches_4: 0 values, and 1 in texts",
+        ),
+        (lambda r: r["samples"].append(translations(lowercase=0)), "key samples[1].lowercase: 0, not true or false"),
+        (lambda r: r.update(samples=["x"]), 'key samples[0]: "x", not an object'),
+        (lambda r: r.update(fold=[0]), "key fold: [0], not a whole number or a text or null"),
+        (lambda r: r.update(schema=99), "key schema: 99, and this version of Reprise reads 1"),
+        (lambda r: r.update(status="zzz"), 'key status: "zzz", not "finished", as the key diverged says'),
+        (lambda r: r.update(diverged={"step": 1}), 'key status: "finished", not "diverged", as the key diverged says'),
+        (lambda r: r.pop("run"), "key run: missing"),
+        (lambda r: r["run"].pop("device"), "key run.device: missing"),
+        (lambda r: r["run"].update(wall_seconds="x"), 'key run.wall_seconds: "x", not a number'),
+        (lambda r: r["run"].update(peak_memory_mib="x"), 'key run.peak_memory_mib: "x", not a number'),
+        (lambda r: r["run"].update(wall_seconds=-5), "key run.wall_seconds: -5, below 0"),
+        (lambda r: r["run"].update(wall_seconds=float("nan")), "not a whole run record"),
+    ],
+)
+def test_a_record_of_another_shape_is_one_line_with_its_key(change, says):
+    one = experiment(replicas=1)
+    with pytest.raises(UserError) as caught:
+        parse_record(altered(one, change), "0.json", one, 0)
+    assert str(caught.value) == f"0.json: {says}; remove the file and run the pipeline again"
+
+
+def test_a_record_of_letters_beyond_the_first_plane_is_sound():
+    one = experiment(replicas=1)
+    content = altered(one, lambda r: r["samples"].append(translations(texts=["😀"])))
+    assert b"ud83d" in content
+    assert parse_record(content, "0.json", one)["samples"][1]["texts"] == ["😀"]
+
+
+def test_a_record_nested_without_end_is_one_line():
+    with pytest.raises(UserError, match=r"^0.json: not a whole run record; "):
+        parse_record(b"[" * 200_000, "0.json")
+
+
+def test_the_records_that_are_committed_have_the_shape():
+    paths = sorted((Path(__file__).parents[3] / "results").glob("*/runs/**/*.json"))
+    assert len(paths) > 1000
+    for path in paths:
+        read_record(path)

@@ -1,0 +1,394 @@
+"""Training on windows of a book's characters, and the texts that its models write."""
+
+from __future__ import annotations
+
+import copy
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from engine_helpers import same_bits
+from protocol_helpers import finish, goes_on, options_are_known, states_of
+
+from reprise.checks import run_check
+from reprise.config.project import load_project
+from reprise.config.resolve import resolve_tier
+from reprise.data.corpus import Corpus
+from reprise.data.synthetic.synthetic_prose import prepare
+from reprise.errors import UserError
+from reprise.evaluation.sampling import continuations, draw, entropy, log_probabilities
+from reprise.evaluation.text_measures import Words, distinct, measure, stops_before_capitals, whole_words
+from reprise.models.deep_lstm import StackedLSTM, initialise
+from reprise.records.resolved import Resolved
+from reprise.training.checkpoint import decode
+from reprise.training.loop import Job, run_job
+from reprise.training.protocol import Diverged
+from reprise.training.protocols.books import CharacterWindows
+from reprise.training.protocols.books_texts import PROMPTS
+from reprise.training.rmsprop import TensorFlowRMSProp, clip_by_global_norm
+
+CPU = torch.device("cpu")
+
+
+def config(model=None, **training):
+    options = {
+        "batch_size": 4,
+        "length": 10,
+        "window_state": "zero",
+        "steps": 41,
+        "learning_rate": 0.0025,
+        "decay": 0.96,
+        "epsilon": 1e-10,
+        "mean_square_start": "one",
+        "clip_norm": 5.0,
+        "log_every": 10,
+        "sample_every": 20,
+        "table_every": 20,
+        "samples": 3,
+        "sample_length": 30,
+        "final_length": 50,
+        "completions": 2,
+        "temperature": 0.8,
+    }
+    sizes = {"hidden_size": 8, "layers": 2, "activation": "relu", "forget_bias": 1.0}
+    laws = {"kernel_law": "glorot-uniform", "output_law": "fan-in-truncated-normal"}
+    return {
+        "model": {"name": "stacked-lstm", "options": sizes | laws | (model or {})},
+        "data": {"dataset": "synthetic-prose", "options": {}, "raw": {}},
+        "training": {"protocol": "character-windows", "options": options | training},
+        "precision": "float32",
+    }
+
+
+def make_corpus(folder):
+    """The path of a corpus of some 10,000 characters, of known entropy."""
+    options = {"vocabulary_size": 60, "training_sentences": 200, "licence_sentences": 40, "seed": 1}
+    prepare(folder, options).save(folder / "c.npz")
+    return folder / "c.npz"
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    return make_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+def made(corpus, seed=0, engine="auto", model=None, **training):
+    return CharacterWindows(config(model, **training), seed, corpus, engine, CPU)
+
+
+@pytest.mark.parametrize("start", [1.0, 0.0])
+def test_rmsprop_is_tensorflows(start):
+    generator = np.random.default_rng(1)
+    p = generator.normal(size=5)
+    parameter = torch.nn.Parameter(torch.from_numpy(p.copy()))
+    optimiser = TensorFlowRMSProp([parameter], learning_rate=0.1, decay=0.96, epsilon=1e-3, start=start)
+    s = np.full(5, start)
+    for _ in range(4):
+        g = generator.normal(size=5)
+        s = 0.96 * s + 0.04 * g**2
+        p = p - 0.1 * g / np.sqrt(s + 1e-3)
+        parameter.grad = torch.from_numpy(g.copy())
+        optimiser.step()
+    np.testing.assert_allclose(parameter.detach().numpy(), p, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "start"), [("one", 1.0), ("zero", 0.0)])
+def test_the_mean_square_starts_where_the_configuration_says(corpus, name, start):
+    training = made(corpus, mean_square_start=name, decay=0.75)
+    assert all((s == start).all() for s in training.optimiser.mean_squares)
+    training._step()
+    for p, s in zip(training.model.parameters(), training.optimiser.mean_squares, strict=True):
+        torch.testing.assert_close(s, 0.75 * start + 0.25 * p.grad**2)
+
+
+def test_gradients_are_shortened_together():
+    parameters = [torch.nn.Parameter(torch.zeros(2)), torch.nn.Parameter(torch.zeros(1))]
+    for p, g in zip(parameters, ([3.0, 0.0], [4.0]), strict=True):
+        p.grad = torch.tensor(g)
+    assert clip_by_global_norm(parameters, 5.0) == pytest.approx(5.0)
+    assert parameters[1].grad.item() == 4.0
+    assert clip_by_global_norm(parameters, 1.0) == pytest.approx(5.0)
+    assert [p.grad.tolist() for p in parameters] == [pytest.approx([0.6, 0.0]), pytest.approx([0.8])]
+
+
+def test_a_steps_gradients_are_clipped(corpus):
+    training = made(corpus, clip_norm=1e-3)
+    training._step()
+    norm = torch.cat([p.grad.flatten() for p in training.model.parameters()]).norm().item()
+    assert norm == pytest.approx(1e-3, rel=1e-4)
+
+
+def test_near_temperature_zero_a_sampled_text_is_the_likeliest(corpus):
+    cold = made(corpus, temperature=1e-6, steps=21)
+    texts = {(s["step"], s["decoder"]): s["prompt"] + s["text"] for s in finish(cold).samples if s["kind"] == "start"}
+    assert texts[20, "sample"] == texts[20, "argmax"]
+    warm = {s["text"] for s in finish(made(corpus, steps=1)).samples if s["kind"] == "start"}
+    assert len(warm) == 2
+
+
+def test_windows_begin_anywhere_in_the_book_and_each_character_predicts_the_next(corpus):
+    training = made(corpus, batch_size=500)
+    tokens = Corpus.load(corpus).splits["train"].tokens
+    drawn = torch.cat([training.places_of(step)[0] for step in range(40)])
+    assert drawn.min() >= 0
+    assert drawn.max() == len(tokens) - 10 - 2 - 1  # np.random.randint(0, len - length - 2) of the author's code
+    assert torch.equal(training.places_of(7)[0], made(corpus, batch_size=500).places_of(7)[0])
+    assert not torch.equal(training.places_of(7)[0], training.places_of(8)[0])
+    # 40 * 500 places over ten tenths of the book: each tenth has 2,000, deviation 42.
+    tenths = torch.bincount(drawn * 10 // training.places, minlength=10)
+    assert ((tenths - 2000).abs() < 5 * 42).all()
+    places, fresh = training.places_of(3)
+    assert fresh.all()
+    x, y = training.windows(places)
+    for b in (0, 17, 499):
+        span = tokens[places[b] : places[b] + 11].tolist()
+        assert (x[:, b].tolist(), y[:, b].tolist()) == (span[:-1], span[1:])
+
+
+def test_the_loss_that_is_logged_is_that_of_the_steps_own_batch_before_its_update(corpus):
+    training = made(corpus, steps=1)
+    model = copy.deepcopy(training.model)
+    x, y = training.windows(training.places_of(0)[0])
+    finish(training)
+    logits, _ = model(x, model.initial_state(4))
+    expected = torch.nn.functional.cross_entropy(logits.flatten(0, 1), y.flatten()).item()
+    assert training.losses == {0: pytest.approx(expected, abs=1e-5)}
+    assert expected == pytest.approx(math.log(training.model.vocabulary), abs=0.05)
+
+
+def test_carried_streams_go_on_with_their_state_and_begin_anew_at_the_end(corpus):
+    training = made(corpus, window_state="carried", length=100, batch_size=8, steps=200)
+    given = []
+    engine = training.kernel.loss_and_gradients
+
+    def watched(x, y, state):
+        loss, after = engine(x, y, state)
+        given.append((state, after))
+        return loss, after
+
+    training.kernel.loss_and_gradients = watched
+    wrapped = 0
+    for step in range(60):
+        training._step()
+        (places, fresh), state = training.places_of(step), given[-1][0]
+        if step:
+            before = training.places_of(step - 1)[0]
+            assert torch.equal(places, (before + 100) % training.places)
+            assert torch.equal(fresh, places < before)
+            for now, then in zip((p for s in state for p in s), (p for s in given[-2][1] for p in s), strict=True):
+                assert torch.equal(now[~fresh], then[~fresh])
+                assert now[fresh].count_nonzero() == 0
+            wrapped += int(fresh.sum())
+    assert wrapped > 0, "no stream came to the end of the text"
+
+
+@pytest.mark.parametrize("engine", ["layerwise", "reference"])
+@pytest.mark.parametrize("window_state", ["zero", "carried"])
+def test_training_goes_on_from_its_state_to_the_same_bits(corpus, engine, window_state, monkeypatch):
+    monkeypatch.setattr(CharacterWindows, "steps_at_once", 7)
+    whole = made(corpus, 2, engine, window_state=window_state)
+    states = states_of(whole)[1:]
+    for i in (0, 3):
+        again = made(corpus, 2, engine, window_state=window_state)
+        again.restore(decode(states[i][1])["state"])
+        assert again.done == min(7 * (i + 1), 41)
+        goes_on(again, states[i][1], whole)
+        assert same_bits(whole.model.state_dict(), again.model.state_dict())
+
+
+def test_engines_and_replicas(corpus):
+    fast, reference, other = (
+        finish(made(corpus, seed, engine)) for seed, engine in ((1, "auto"), (1, "reference"), (2, "auto"))
+    )
+    assert fast.curves[0]["y"] == pytest.approx(reference.curves[0]["y"], rel=1e-3)
+    assert fast.curves[0]["y"] != other.curves[0]["y"]
+
+
+def test_what_a_replica_leaves(corpus, tmp_path):
+    resolved = Resolved("p", "e", "quick", "t", 1, config(), {}, str(corpus))
+    record = run_job(Job(resolved, 0, tmp_path / "r.json", corpus, root=tmp_path))
+    assert record["status"] == "finished"
+    assert record["run"]["engine"] == "layerwise"
+    curves = {(c["split"], c["metric"]): c for c in record["curves"]}
+    losses = curves["train", "cross_entropy"]
+    assert losses["x"] == [0, 10, 20, 30, 40]
+    assert curves["sample", "spaces"]["x"] == curves["argmax", "spaces"]["x"] == [0, 20, 40]
+    metrics = {(m["split"], m["metric"]): m for m in record["metrics"]}
+    mean = sum(losses["y"]) / 5
+    for mark in range(3):  # every logged loss is within 100 steps of each
+        assert metrics["train", f"cross_entropy_mark_{mark}"]["value"] == pytest.approx(mean)
+    assert metrics["train", "final_cross_entropy"]["n"] == 5 * 4 * 10
+    assert metrics["train", "source_entropy"]["value"] == Corpus.load(corpus).facts["source_nats"]["train"]
+    starts = [s for s in record["samples"] if s["kind"] == "start"]
+    assert [(s["step"], s["decoder"], len(s["prompt"]), len(s["text"])) for s in starts] == [
+        (step, decoder, 1, 30) for step in (0, 20, 40) for decoder in ("sample", "argmax")
+    ]
+    hansel = [s for s in record["samples"] if s["kind"] == "hansel"]
+    assert [s["decoder"] for s in hansel] == ["sample", "sample", "argmax"]
+    assert {s["temperature"] for s in hansel} == {0.8, None}
+
+
+def test_it_learns_to_near_the_entropy_of_the_text(corpus):
+    options = {"batch_size": 16, "length": 30, "learning_rate": 0.01, "mean_square_start": "zero", "steps": 301}
+    training = made(corpus, model={"hidden_size": 32}, sample_every=300, table_every=300, **options)
+    metrics = {(m["split"], m["metric"]): m["value"] for m in finish(training).metrics}
+    counts = Corpus.load(corpus).counts / len(training.tokens)
+    unigram = -(counts * np.log(counts)).sum()
+    assert metrics["train", "source_entropy"] < metrics["train", "final_cross_entropy"] < 0.6 * unigram
+    assert metrics["sample", "words_in_book"] > 0.5
+    # U10 and U16, on a text of a few words: argmax repeats itself, a temperature below one takes entropy away.
+    assert metrics["argmax", "distinct_2"] < metrics["sample", "distinct_2"]
+    entropies = [metrics[f"temperature-{t}", "next_character_entropy"] for t in ("0.8", "1")]
+    assert entropies[0] < entropies[1]
+
+
+def test_divergence_is_told(corpus):
+    with pytest.raises(Diverged, match="training loss"):
+        finish(made(corpus, learning_rate=1e30, steps=200))
+
+
+def test_wrong_input_is_told_in_one_line(corpus):
+    with pytest.raises(UserError, match="corpus"):
+        CharacterWindows(config(), 0, None, "auto", CPU)
+    with pytest.raises(UserError, match="too few for windows"):
+        made(corpus, length=10**6)
+    with pytest.raises(UserError, match="engine"):
+        made(corpus, engine="fused")
+
+
+def test_the_papers_file_configures_it_at_every_tier():
+    project = load_project(Path(__file__).parents[3], {"papers": ["books"]})
+    trained = [e for tier in ("quick", "paper") for e in resolve_tier(project, tier) if not e.is_check]
+    assert {e.base for e in trained} == {"grimm", "quijote"}
+    small = config()
+    for experiment in trained:
+        assert experiment.config["training"]["options"].keys() == small["training"]["options"].keys()
+    options_are_known(small)
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory):
+    return CharacterWindows(config(), 0, make_corpus(tmp_path_factory.mktemp("corpus")), "auto", CPU)
+
+
+def small_model():
+    model = StackedLSTM(5, 6, 2, "tanh", 1.0, "fan-in-truncated-normal").double()
+    initialise(model, torch.Generator().manual_seed(1))
+    return model
+
+
+def test_drawing_follows_the_probabilities_at_the_temperature():
+    logits = torch.tensor([0.0, 1.0, -2.0, 0.5], dtype=torch.float64)
+    numbers = (torch.arange(4000) + 0.5) / 4000
+    drawn = draw(logits.expand(4000, 4), 0.8, numbers)
+    shares = torch.bincount(drawn, minlength=4) / 4000
+    torch.testing.assert_close(shares.double(), torch.softmax(logits / 0.8, 0), atol=1 / 2000, rtol=0)
+    assert draw(logits[None], 0.8, torch.tensor([0.0])).item() == 0
+    assert draw(logits[None], 0.8, torch.tensor([1 - 2**-32])).item() == 3
+
+
+@pytest.mark.parametrize("decoder", ["sample", "argmax"])
+def test_continuations_read_what_they_have_written(decoder):
+    model, prompts = small_model(), torch.tensor([[0, 1], [2, 3], [4, 4]])
+    written = continuations(model, prompts, 6, decoder, 0.8, key=9)
+    assert torch.equal(written, continuations(model, prompts, 6, decoder, 0.8, key=9))
+    assert torch.equal(written[:4], continuations(model, prompts, 4, decoder, 0.8, key=9))
+    whole = torch.cat([prompts, written])
+    log_p = log_probabilities(model, whole)
+    if decoder == "argmax":
+        assert torch.equal(log_p[2:-1].argmax(-1), written)
+    else:
+        assert not torch.equal(written, continuations(model, prompts, 6, decoder, 0.8, key=10))
+        assert (log_p[2:-1].gather(2, written[..., None]) > -math.inf).all()
+
+
+def test_words_are_cut_off_at_a_texts_ends():
+    assert whole_words("xt The cat's hat, an") == ["the", "cat", "s", "hat"]
+    assert whole_words("The cat") == []
+    assert whole_words(" The cat. ") == ["the", "cat"]
+    assert whole_words("Éranse 3 ñandú; y") == ["ñandú"]
+
+
+def test_repetition_is_counted_within_texts():
+    looping, other = " a b a b a b ", " c d e "
+    assert distinct([looping], 1) == (2 / 6, 6)
+    assert distinct([looping], 2) == (2 / 5, 5)
+    assert distinct([looping, looping, other], 2) == (6 / 12, 12)
+    assert distinct(["x"], 2) == (0.0, 0)
+
+
+def test_full_stops_before_blank_and_capital():
+    assert stops_before_capitals(["A. B. c.D. Él. ", "x."]) == (0.5, 4)  # the last two have nothing to be judged by
+
+
+def test_words_are_of_the_book_of_its_licence_or_of_neither():
+    vocabulary = Words("uno dos tres by dos uno", "the works by the owner by")
+    measures = {name: (value, n) for name, value, n in measure([" The dos by xyz works tres. "], vocabulary)}
+    assert measures["words_in_book"] == (5 / 6, 6)
+    assert measures["words_in_licence"] == (3 / 6, 6)  # "by" is in both, likelier in the licence
+    assert measures["spaces"][0] == 7 / 28
+    assert "stops_before_capitals" not in measures
+    assert "words_in_licence" not in dict((n, v) for n, v, _ in measure([" uno dos "], Words("uno dos")))
+
+
+def test_prompts_leave_out_symbols_that_the_book_does_not_have(training):
+    texts = training.texts
+    read = texts.spell(texts.read(PROMPTS["operator"])[:, 0].tolist())
+    assert read == "".join(s for s in PROMPTS["operator"] if s in texts.ids)
+    assert 10 < len(read) < len(PROMPTS["operator"])
+
+
+def test_everything_is_drawn_at_the_temperature_that_is_configured(training, monkeypatch):
+    asked = []
+
+    def watched(model, prompts, length, decoder, *temperature_and_key):
+        asked.append((decoder, length, *temperature_and_key[:1]))
+        return continuations(model, prompts, length, decoder, *temperature_and_key)
+
+    monkeypatch.setattr("reprise.training.protocols.books_texts.continuations", watched)
+    training.texts.while_training(training.model, 0)
+    training.texts.at_the_end(training.model, 0, torch.zeros(5, 2, dtype=torch.int64))
+    assert {(length, *t) for decoder, length, *t in asked if decoder == "sample"} == {(30, 0.8), (50, 0.8)}
+    assert sum(decoder == "sample" for decoder, *_ in asked) == 2 + len(PROMPTS)
+
+
+def test_excerpts_are_stretches_of_the_book(training):
+    excerpts = training.texts._excerpts(30)
+    assert [len(e) for e in excerpts] == [31] * 3
+    assert len(set(excerpts)) == 3
+    assert all(e in training.texts.text for e in excerpts)
+
+
+def test_the_probability_of_gretel_is_the_product_of_its_letters(training):
+    texts, model = training.texts, training.model
+    found = {m.metric: m.value for m in texts._expected(model)}
+    state, log_p = model.initial_state(1), 0.0
+    for symbol in texts.read(PROMPTS["hansel"])[:, 0].tolist():
+        logits, state = model(torch.tensor([[symbol]]), state)
+    for place, letter in enumerate("etel"):
+        p = torch.softmax(logits[0, 0], 0)
+        if place == 0:
+            assert found["expected_rank"] == 1 + sum(p > p[texts.ids["e"]])
+        log_p += p[texts.ids[letter]].log().item()
+        logits, state = model(torch.tensor([[texts.ids[letter]]]), state)
+    assert found["expected_log_probability"] == pytest.approx(log_p, rel=1e-5)
+
+
+def test_after_a_full_stop_a_blank_and_a_capital_are_looked_for(training):
+    texts, model = training.texts, training.model
+    found = {m.metric: m.value for m in texts._after_a_full_stop(model)}
+    p = log_probabilities(model, texts.read(PROMPTS["operator"]))[-1, 0].exp()
+    assert found["blank_probability"] == pytest.approx(p[texts.ids[" "]].item())
+    p = log_probabilities(model, texts.read(PROMPTS["operator-blank"]))[-1, 0].exp()
+    assert found["capital_probability"] == pytest.approx(sum(p[i].item() for s, i in texts.ids.items() if s.isupper()))
+
+
+def test_dividing_logits_by_less_than_one_lowers_the_entropy():
+    (claimed,) = run_check("temperature-raises-entropy")
+    assert claimed.error > 0.1
+    slope, rise = run_check("temperature-lowers-entropy")
+    assert slope.error < 1e-10
+    assert rise.error == 0
+    assert entropy(torch.zeros(8, dtype=torch.float64)).item() == pytest.approx(math.log(8))

@@ -1,0 +1,285 @@
+"""Training on windows of eight words: document 004."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from engine_helpers import same_bits
+from loglinear_helpers import CPU, config, make_corpus, readable
+from protocol_helpers import (
+    finish,
+    goes_on,
+    options_are_known,
+    progress_of,
+    replicas_differ_and_repeat,
+    states_of,
+    values,
+)
+
+from reprise.data.corpus import Corpus
+from reprise.errors import UserError
+from reprise.evaluation.agreement import Pairs, distances, group
+from reprise.evaluation.continuation import continuations
+from reprise.records.resolved import Resolved
+from reprise.training.loop import Job, run_job
+from reprise.training.protocol import Diverged
+from reprise.training.protocols import loglinear as windows
+from reprise.training.protocols.loglinear import Windows
+from reprise.training.protocols.loglinear_text import READING, SlidingWindows, Streams
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    return make_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+@pytest.mark.parametrize("scheme", ["sliding", "streams"])
+def test_losses_that_are_told_are_those_of_one_pass_over_the_text(corpus, engine, scheme):
+    made = config(scheme=scheme, max_epochs=1)
+    training = Windows(made, 3, corpus, engine, CPU)
+    outcome = finish(training)
+    model, loaded = readable(training, made), Corpus.load(corpus)
+    found = values(outcome)
+    for split, metric in (("valid", "cross_entropy"), ("test2", "cross_entropy"), ("train", "cross_entropy_evaluated")):
+        words = torch.from_numpy(loaded.splits[split].tokens).long()
+        if scheme == "sliding":
+            log_p, targets = model(words.unfold(0, 8, 1)[:-1].T), words[8:]
+        else:
+            streams = 32 if split == "train" else 1
+            steps = (len(words) - 1) // streams
+            x = words[: steps * streams].view(streams, steps).T
+            targets = words[1 : steps * streams + 1].view(streams, steps).T.flatten()
+            log_p = model.log_p(model.adaptors(x)[0].flatten(0, 1))
+        expected = -log_p.gather(1, targets[:, None]).mean().item()
+        assert found[split, metric] == pytest.approx(expected, rel=1e-5)
+        (n,) = {m["n"] for m in outcome.metrics if m["split"] == split and m["metric"] == metric}
+        assert n == len(targets)
+    both = sum(found[split, "cross_entropy"] * training.counts[split] for split in ("test1", "test2"))
+    n = training.counts["test1"] + training.counts["test2"]
+    assert found["tests", "cross_entropy"] == pytest.approx(both / n)
+
+
+@pytest.mark.parametrize("kind", ["ll-rnn", "rnn"])
+def test_training_beats_the_unigram(corpus, kind):
+    outcome = finish(Windows(config(kind, max_epochs=5, learning_rate=0.01), 1, corpus, "auto", CPU))
+    loaded, found = Corpus.load(corpus), values(outcome)
+    p = loaded.extra["corpus_counts"] / loaded.extra["corpus_counts"].sum()
+    assert found["test1", "source_entropy"] == loaded.facts["source_nats"]["test1"]
+    assert found["test1", "source_entropy"] < found["test1", "cross_entropy"] < -0.9 * p @ np.log(p)
+
+
+def test_engines_learn_the_same(corpus):
+    curves = [finish(Windows(config(max_epochs=2), 1, corpus, engine, CPU)).curves for engine in ("auto", "reference")]
+    for ours, theirs in zip(*curves, strict=True):
+        assert ours["y"] == pytest.approx(theirs["y"], rel=1e-3)
+
+
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+@pytest.mark.parametrize("scheme", ["sliding", "streams"])
+def test_training_goes_on_from_its_state_to_the_same_bits(corpus, engine, scheme, monkeypatch):
+    monkeypatch.setattr(Windows, "batches_at_once", 7)
+    monkeypatch.setattr(windows, "READING", 64)
+    made = config(scheme=scheme, max_epochs=2, batch_size=100)
+    whole = Windows(made, 2, corpus, engine, CPU)
+    states, seen = states_of(whole, "phase")[1:], set()
+    train = next(i for i, (phase, _) in enumerate(states) if phase == "train")
+    for i in sorted({0, train, len(states) // 3, 2 * len(states) // 3, len(states) - 4, len(states) - 2}):
+        phase, state = states[i]
+        seen.add(phase)
+        again = Windows(made, 2, corpus, engine, CPU)
+        goes_on(again, state, whole)
+        assert same_bits(whole.kernel.export(), again.kernel.export())
+    assert {"train"} < seen, "the states must stand in the training text and elsewhere"
+
+
+def test_replicas_differ_and_repeat(corpus):
+    replicas_differ_and_repeat(lambda seed: Windows(config(max_epochs=1), seed, corpus, "auto", CPU))
+
+
+def test_progress_never_goes_back(corpus):
+    training = Windows(config(), 0, corpus, "auto", CPU)
+    seen = progress_of(training)
+    assert all(before <= after for before, after in pairwise(seen))
+    assert seen[0] == 0
+    assert seen[-1] == training.total == 2
+
+
+def test_training_stops_three_epochs_after_the_best_and_tells_both(corpus, monkeypatch):
+    valid = [5.0, 4.0, 4.2, 4.0, 4.1, 1.0]
+    training = Windows(config(max_epochs=60, batch_size=500), 0, corpus, "auto", CPU)
+    monkeypatch.setattr(training.kernel, "train", lambda x, y, **_: (3.0 - 0.1 * training.epoch) * y.numel())
+
+    def evaluate(x, y):
+        offset = {"valid": 0.0, "test1": 10.0, "test2": 20.0}.get(training.phase, 30.0)
+        return (valid[min(training.epoch, 4)] + offset) * y.numel()
+
+    monkeypatch.setattr(training.kernel, "evaluate", evaluate)
+    found = values(finish(training))
+    # 4.0 again is no improvement
+    assert [h["valid"] for h in training.history] == pytest.approx(valid[:5])
+    assert (found["train", "epochs"], found["valid", "best_epoch"]) == (5, 2)
+    assert found["test1", "cross_entropy"] == pytest.approx(14.1)
+    assert found["test1", "cross_entropy_best"] == pytest.approx(14.0)
+    assert found["train", "cross_entropy"] == pytest.approx(2.6)
+    assert found["train", "cross_entropy_best"] == pytest.approx(2.9)
+    assert found["train", "cross_entropy_evaluated"] == pytest.approx(34.1)
+
+
+def test_a_whole_job_leaves_a_record(corpus, tmp_path):
+    resolved = Resolved("p", "e", "quick", "t", 1, config("tags alone", max_epochs=1), {}, str(corpus))
+    record = run_job(Job(resolved, 0, tmp_path / "r.json", corpus, root=tmp_path))
+    assert record["status"] == "finished"
+    tags = len(Corpus.load(corpus).facts["tags"])
+    assert record["parameters"] == tags * 16 + 2 * 4 * 16 * 33 + tags * 17
+    assert record["samples"]
+
+
+def test_divergence_is_told(corpus):
+    with pytest.raises(Diverged, match="loss"):
+        finish(Windows(config(learning_rate=1e38), 0, corpus, "auto", CPU))
+
+
+def test_wrong_input_is_told_in_one_line(corpus, tmp_path):
+    with pytest.raises(UserError, match="corpus"):
+        Windows(config(), 0, None, "auto", CPU)
+    with pytest.raises(UserError, match="engine"):
+        Windows(config(), 0, corpus, "grouped", CPU)
+    with pytest.raises(UserError, match="top_types"):
+        Windows(config(sizes={"top_types": 1000}), 0, corpus, "auto", CPU)
+    whole = Corpus.load(corpus)
+    del whole.splits["test2"]
+    whole.save(tmp_path / "c.npz")
+    with pytest.raises(UserError, match="no split test2"):
+        Windows(config(), 0, tmp_path / "c.npz", "auto", CPU)
+
+
+def test_the_registry_knows_the_options_of_these_configurations():
+    options_are_known(config())
+
+
+TOKENS = {"train": np.arange(20, dtype=np.int32), "valid": np.arange(11, dtype=np.int32)}
+
+
+def test_sliding_windows_predict_the_token_after_eight():
+    text = SlidingWindows(TOKENS, 8, 5, seed=3)
+    assert text.counts == {"train": 12, "valid": 3}
+    x, y = text.piece("valid", 0, None)
+    assert x.T.tolist() == [list(range(i, i + 8)) for i in range(3)]
+    assert y.tolist() == [8, 9, 10]
+    sizes, targets = [], []
+    for epoch in (0, 1):
+        assert text.pieces("train", epoch) == 3
+        batches = [text.piece("train", i, epoch) for i in range(3)]
+        sizes.append([x.shape[1] for x, _ in batches])
+        targets.append(torch.cat([y for _, y in batches]).tolist())
+        assert all((x + 8 - torch.arange(8)[:, None] == y).all() for x, y in batches)
+    assert sizes == [[5, 5, 2]] * 2
+    assert sorted(targets[0]) == sorted(targets[1]) == list(range(8, 20))
+    assert targets[0] != targets[1]
+    assert targets[0] != list(range(8, 20))
+    assert SlidingWindows(TOKENS, 8, 12, seed=3).piece("train", 0, 1)[1].tolist() == targets[1]
+    assert SlidingWindows(TOKENS, 8, 12, seed=4).piece("train", 0, 1)[1].tolist() != targets[1]
+    assert text.before("valid", torch.tensor([8, 10])).T.tolist() == [list(range(8)), list(range(2, 10))]
+
+
+def test_streams_predict_every_token_once():
+    text = Streams(TOKENS, 4, 3, seed=0)
+    assert text.counts == {"train": 18, "valid": 10}
+    pieces = [text.piece("train", i, 0) for i in range(text.pieces("train", 0))]
+    assert [tuple(x.shape) for x, _ in pieces] == [(4, 3), (2, 3)]
+    x, y = (torch.cat(parts).T.tolist() for parts in zip(*pieces, strict=True))
+    assert x == [list(range(6 * s, 6 * s + 6)) for s in range(3)]
+    assert y == [list(range(6 * s + 1, 6 * s + 7)) for s in range(3)]
+    assert text.piece("valid", 0, None)[1].flatten().tolist() == list(range(1, 11))
+
+
+@pytest.mark.parametrize("streams", [1, 3, 40, 128, 200])
+def test_no_reading_of_streams_is_larger_than_one_of_windows(streams):
+    """All logits of a reading are in memory at once: of 128 streams one word each, and not 128."""
+    text = Streams({"train": np.arange(1000)}, 8, streams, seed=0)
+    sizes = [text.piece("train", i, None)[1].numel() for i in range(text.pieces("train", None))]
+    assert sum(sizes) == text.counts["train"]
+    assert max(sizes) == max(READING // streams, 1) * streams <= max(READING, streams)
+
+
+def test_a_text_without_a_window_is_refused():
+    with pytest.raises(UserError, match="valid: 11 tokens"):
+        SlidingWindows(TOKENS, 11, 3, 0)
+    with pytest.raises(UserError, match="train: 20 tokens"):
+        Streams(TOKENS, 8, 20, 0)
+
+
+def test_pairs_are_judged_by_the_probabilities_of_both_forms(corpus):
+    made = config(max_epochs=1)
+    training = Windows(made, 0, corpus, "auto", CPU)
+    outcome = finish(training)
+    loaded, model = Corpus.load(corpus), readable(training, made)
+    arrays = {k.removeprefix("agreement_"): v for k, v in loaded.extra.items() if k.startswith("agreement_")}
+    margins = []
+    for i in range(len(arrays["right"])):
+        if arrays["position"][i] >= 8:
+            text = loaded.splits[("test1", "test2")[arrays["split"][i]]].tokens
+            place = arrays["position"][i]
+            log_p = model(torch.from_numpy(text[place - 8 : place]).long()[:, None])[0]
+            margins.append((log_p[arrays["right"][i]] - log_p[arrays["wrong"][i]]).item())
+    assert training.margins == pytest.approx(margins, abs=1e-4)
+    share = np.mean(np.array(margins) > 0)
+    (found,) = (m for m in outcome.metrics if m["metric"] == f"agreement/{group()}")
+    assert (found["value"], found["n"], found["split"]) == (pytest.approx(share), len(margins), "tests")
+    counts, there = loaded.extra["corpus_counts"], arrays["position"] >= 8
+    right, wrong = (counts[arrays[form]][there] for form in ("right", "wrong"))
+    by_frequency = np.mean((right > wrong) + 0.5 * (right == wrong))
+    assert values(outcome)["tests", f"agreement_by_frequency/{group()}"] == pytest.approx(by_frequency)
+
+
+def test_pairs_are_grouped_by_feature_kind_and_distance(corpus):
+    loaded = Corpus.load(corpus)
+    n = 6
+    arrays = {"split": [0] * n, "position": [7, 8, 9, 10, 11, 12], "right": [1] * n, "wrong": [2] * n}
+    arrays |= {"kind": [0, 0, 0, 1, 1, 1], "feature": [0, 0, 1, 1, 0, 1], "distance": [1, 1, 2, 3, 8, 9]}
+    extra = {f"agreement_{name}": np.array(numbers) for name, numbers in arrays.items()}
+    facts = {"agreement": {"splits": ["test1"], "kinds": ["noun", "verb"], "features": ["Gender", "Number"]}}
+    made = Corpus("c", loaded.splits, loaded.vocabulary, loaded.counts, facts, {}, loaded.extra | extra)
+    pairs = Pairs.of(made, 8)
+    assert len(pairs) == 5, "the first has no eight words before it"
+    found = {m["metric"]: (m["value"], m["n"]) for m in pairs.metrics(np.array([1.0, -1.0, 0.0, 2.0, 1.0]))}
+    assert found["agreement/all/all/all"] == (0.7, 5)
+    assert found["agreement/Gender/all/all"] == (1.0, 2)
+    assert found["agreement/Number/verb/all"] == (0.75, 2)
+    assert found["agreement/all/all/3-8"] == (0.75, 2)
+    assert found["agreement/all/all/over 8"] == (1.0, 1)
+    assert found["agreement/Number/all/2"] == (0.0, 1)
+    assert "agreement/Gender/all/2" not in found
+    assert list(distances(8)) == ["1", "2", "3-8", "over 8"]
+    assert Pairs.of(Corpus("c", loaded.splits, loaded.vocabulary, loaded.counts), 8) is None
+
+
+def test_samples_are_words_with_their_features(corpus):
+    training = Windows(config(max_epochs=1), 0, corpus, "auto", CPU)
+    samples = finish(training).samples
+    assert len(samples) == 3
+    assert {len(s["words"]) for s in samples} == {len(s["features"]) for s in samples} == {12}
+    lexicon = training.lexicon
+    for word, features in zip(samples[0]["words"], samples[0]["features"], strict=True):
+        assert features == ", ".join(training.features.of(lexicon.types.index(word)))
+    assert samples[0]["words"] != samples[1]["words"]
+
+
+def test_continuations_follow_the_distribution():
+    def chain(window):
+        p = torch.full((window.shape[1], 4), 1e-9)
+        following = (window[-1] + 1) % 4
+        p[torch.arange(len(p)), following] = 0.75
+        p[torch.arange(len(p)), (following + 1) % 4] = 0.25
+        return p.log()
+
+    texts = continuations(chain, [0, 0], 2, 2000, key=5)
+    steps = np.diff(texts[0], prepend=0) % 4
+    assert set(steps) == {1, 2}
+    assert np.mean(steps == 1) == pytest.approx(0.75, abs=0.04)
+    assert texts == continuations(chain, [0, 0], 2, 2000, key=5)
+    assert texts != continuations(chain, [0, 0], 2, 2000, key=6)

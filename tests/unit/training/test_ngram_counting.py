@@ -1,0 +1,191 @@
+"""The n-gram yardstick: interpolated Witten-Bell against counting by hand, and its protocol."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+import torch
+from protocol_helpers import finish
+
+from reprise.data.corpus import Split
+from reprise.data.synthetic import synthetic_lines
+from reprise.data.text import wsj_characters
+from reprise.data.text.character_lines import TEST, TRAIN, VALID
+from reprise.errors import UserError
+from reprise.models.ngram import NGram
+from reprise.training.protocols.ngram import NGramCount
+
+
+def by_hand(training, held_out, order, vocabulary):
+    """Probabilities of all tokens but the first of each held-out line, with dictionaries."""
+    counts = defaultdict(Counter)
+    for line in training:
+        for t in range(1, len(line)):
+            for k in range(order):
+                counts[context(line, t, k)][line[t]] += 1
+    probabilities = []
+    for line in held_out:
+        for t in range(1, len(line)):
+            p = 1 / vocabulary
+            for k in range(order):
+                seen = counts[context(line, t, k)]
+                total, types = sum(seen.values()), len(seen)
+                p = (seen[line[t]] + types * p) / (total + types) if total else p
+            probabilities.append(p)
+    return probabilities
+
+
+def context(line, t, k):
+    return tuple(line[t - j] if t >= j else None for j in range(1, k + 1))
+
+
+def split_of(lines):
+    offsets = np.concatenate([[0], np.cumsum([len(line) for line in lines])]).astype(np.int64)
+    return Split(np.array([token for line in lines for token in line], np.int32), offsets)
+
+
+def probabilities_of(model, split, counted, held_out):
+    training, test = model.predictions(split, counted), model.predictions(split, held_out)
+    p = model.uniform(test)
+    for k in range(model.order):
+        p = model.count(training, k).interpolate(test, p)
+    return p
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 5])
+def test_it_counts_as_by_hand(order):
+    generator = np.random.default_rng(order)
+    lines = [generator.integers(0, 4, generator.integers(1, 12)).tolist() for _ in range(60)]
+    counted = np.arange(60) < 40
+    found = probabilities_of(NGram(5, order, "witten-bell"), split_of(lines), counted, ~counted)
+    np.testing.assert_allclose(found, by_hand(lines[:40], lines[40:], order, 5), rtol=1e-12)
+
+
+def test_probabilities_of_all_tokens_after_one_context_sum_to_one():
+    vocabulary = 6
+    lines = [[0, 1, 2, 3, 1, 2, 4], [1, 2, 1, 2, 3], [2, 2]]
+    ends = [[0, 1, 2, token] for token in range(vocabulary)]
+    counted = np.arange(len(lines) + vocabulary) < len(lines)
+    model = NGram(vocabulary, 4, "witten-bell")
+    p = probabilities_of(model, split_of(lines + ends), counted, ~counted).reshape(vocabulary, 3)
+    assert p[:, 2].sum() == pytest.approx(1, abs=1e-12)
+    assert p[3, 2] > p[0, 2] > 0
+
+
+def test_lines_do_not_run_into_one_another():
+    """The same tokens cut into other lines: the first of a line is neither predicted nor seen from the line before."""
+    model = NGram(3, 3, "witten-bell")
+    one = model.predictions(split_of([[0, 1, 2, 0, 1, 2]]), np.array([True]))
+    two = model.predictions(split_of([[0, 1, 2], [0, 1, 2]]), np.array([True, True]))
+    assert (len(one.targets), len(two.targets)) == (5, 4)
+    assert two.before.tolist() == [[1, 2, 1, 2], [0, 1, 0, 1]]
+    assert two.places.tolist() == [1, 2, 4, 5]
+
+
+def test_orders_that_cannot_be():
+    for vocabulary, order in ((27, 0), (27, 14), (703, 7)):
+        with pytest.raises(UserError, match=f"option order: {order} is below 1, or too large for {vocabulary} symbols"):
+            NGram(vocabulary, order, "witten-bell")
+    assert NGram(27, 13, "witten-bell").order == 13
+    with pytest.raises(ValueError, match="smoothing must be witten-bell"):
+        NGram(27, 3, "none")
+
+
+def configuration(order=3, counted="train"):
+    return {
+        "model": {"name": "n-gram", "options": {"order": order, "smoothing": "witten-bell"}},
+        "training": {"protocol": "ngram", "options": {"counted_lines": counted}},
+    }
+
+
+def training_of(corpus, replica=0, **options):
+    return NGramCount(configuration(**options), replica, corpus, "auto", torch.device("cpu"))
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    options = {"tokens": "bigrams", "folds": 2, "fold_seed": 0, "lines": 200}
+    prepared = synthetic_lines.prepare(tmp_path, options)
+    prepared.save(tmp_path / "corpus.npz")
+    return tmp_path / "corpus.npz", prepared
+
+
+def lines_of(prepared, fold, *values):
+    split, chosen = prepared.splits["lines"], np.flatnonzero(np.isin(prepared.extra["part"][fold], values))
+    return [split.tokens[split.offsets[i] : split.offsets[i + 1]].tolist() for i in chosen]
+
+
+@pytest.mark.parametrize("fold", [0, 1])
+def test_a_replica_is_a_fold(corpus, fold):
+    path, prepared = corpus
+    training = training_of(path, fold)
+    outcome = finish(training)
+    counted, tested = lines_of(prepared, fold, TRAIN), lines_of(prepared, fold, TEST)
+    nats = [-math.log(p) for p in by_hand(counted, tested, 3, 703)]
+    values = {(m["split"], m["metric"]): (m["value"], m["n"], m["unit"]) for m in outcome.metrics}
+    assert values["test", "cross_entropy"] == (pytest.approx(np.mean(nats), rel=1e-12), len(nats), "nats/token")
+    by_line = iter(nats)
+    means = [np.mean([next(by_line) for _ in line[1:]]) for line in tested if len(line) > 1]
+    assert values["test", "cross_entropy_macro"][:2] == (pytest.approx(np.mean(means), rel=1e-12), len(means))
+    characters = sum(len(prepared.vocabulary[token]) for line in tested for token in line[1:])
+    assert values["test", "predicted_characters"] == (characters, len(nats), "characters")
+    curves = {curve["split"]: curve for curve in outcome.curves}
+    assert curves["test"]["x"] == [1, 2, 3]
+    assert curves["test"]["y"][-1] == values["test", "cross_entropy"][0]
+    contexts = {(context(line, t, k), line[t]) for line in counted for t in range(1, len(line)) for k in range(3)}
+    assert training.parameters == len(contexts)
+
+
+def test_the_validation_lines_may_be_counted(corpus):
+    path, prepared = corpus
+    outcome = finish(training_of(path, counted="train-and-valid"))
+    assert {metric["split"] for metric in outcome.metrics} == {"test"}
+    nats = -np.log(by_hand(lines_of(prepared, 0, TRAIN, VALID), lines_of(prepared, 0, TEST), 3, 703))
+    assert outcome.metrics[0]["value"] == pytest.approx(nats.mean(), rel=1e-12)
+
+
+def test_it_goes_on_where_it_stopped(corpus):
+    path, _ = corpus
+    whole = finish(training_of(path))
+    stopped = training_of(path)
+    stopped.advance()
+    state = copy.deepcopy(stopped.state())
+    stopped.advance()
+    resumed = training_of(path)
+    resumed.restore(state)
+    assert resumed.done == 1
+    assert finish(resumed) == whole
+    assert resumed.parameters == finished_parameters(path)
+
+
+def finished_parameters(path):
+    training = training_of(path)
+    finish(training)
+    return training.parameters
+
+
+def test_a_replica_without_a_fold(corpus, tmp_path):
+    with pytest.raises(UserError, match=r"replica 2: .* has 2 folds, one a replica; ask for fewer replicas"):
+        training_of(corpus[0], 2)
+    with pytest.raises(UserError, match="needs a prepared corpus"):
+        training_of(None)
+    dataclasses.replace(corpus[1], extra={}).save(tmp_path / "whole.npz")
+    with pytest.raises(UserError, match="whole.npz: this corpus has no folds; the protocol ngram needs them"):
+        training_of(tmp_path / "whole.npz")
+
+
+def test_the_7_gram_of_the_real_text(mirror, tmp_path):
+    wsj_characters.prepare(mirror / "ptb", {"tokens": "characters", "folds": 5, "fold_seed": 0}).save(
+        tmp_path / "corpus.npz"
+    )
+    training = training_of(tmp_path / "corpus.npz", order=7)
+    outcome = finish(training)
+    values = {(m["split"], m["metric"]): m["value"] for m in outcome.metrics}
+    assert values["test", "cross_entropy"] == pytest.approx(1.0555, abs=5e-5)
+    assert values["test", "predicted_characters"] == 1_121_066
+    assert training.parameters == 915_334

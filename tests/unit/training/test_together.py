@@ -1,0 +1,153 @@
+"""Replicas of one experiment as one job in the engine `stacked`: records, resumption, memory, other processes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reprise.engines.stack import OutOfMemory, Stack
+from reprise.errors import Interrupted, UserError
+from reprise.records.record import read_record
+from reprise.records.resolved import Resolved
+from reprise.training.locks import Held, replica_lock
+from reprise.training.loop import Job, run_jobs
+
+REPLICAS = 3
+
+
+def resolved(**training: Any) -> Resolved:
+    options = {"steps": 12, "batch_size": 8, "optimiser": "adam", "learning_rate": 0.01, "clip_norm": 1.0}
+    config = {
+        "model": {"name": "lstm", "options": {"hidden_size": 6, "weight_law": "fan-in-truncated-normal"}},
+        "data": {"dataset": "palindromes", "options": {"length": 5}, "raw": {}},
+        "training": {"protocol": "final-digit", "options": options | {"log_every": 1} | training},
+        "precision": "float64",
+    }
+    return Resolved("p", "e", "quick", "t", REPLICAS, config, {}, None)
+
+
+@pytest.fixture
+def jobs(tmp_path: Path) -> list[Job]:
+    return made(tmp_path)
+
+
+def made(folder: Path, engine: str = "stacked", **training: Any) -> list[Job]:
+    of = resolved(**training)
+    return [Job(of, r, folder / of.record_path(r), engine=engine, device="cpu", root=folder) for r in range(REPLICAS)]
+
+
+def numbers(records: list[dict[str, Any]]) -> list[Any]:
+    return [(r["replica"], r["status"], r["metrics"], r["curves"]) for r in records]
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    return [path for path in (folder / "checkpoints").rglob("*") if path.suffix in {".ckpt", ".previous"}]
+
+
+def test_one_job_writes_a_record_a_replica(jobs: list[Job], tmp_path: Path) -> None:
+    records = run_jobs(jobs)
+    alone = run_jobs(made(tmp_path / "alone", "reference"))
+    for record, other, job in zip(records, alone, jobs, strict=True):
+        assert record == read_record(job.output, job.resolved, job.replica)
+        assert record["run"]["engine"] == "stacked"
+        values = [[m["value"] for m in r["metrics"]] for r in (record, other)]
+        assert values[0] == pytest.approx(values[1], rel=1e-9)
+    assert checkpoints(tmp_path) == []
+    assert run_jobs(jobs) == records
+
+
+def test_one_replica_is_a_stack_of_one(jobs: list[Job]) -> None:
+    (record,) = run_jobs(jobs[1:2])
+    assert (record["replica"], record["run"]["engine"]) == (1, "stacked")
+
+
+@pytest.mark.parametrize("rounds", [1, 5])
+def test_a_stopped_job_goes_on_to_the_same_bits(rounds: int, tmp_path: Path) -> None:
+    whole = run_jobs(made(tmp_path / "whole"))
+    seen: list[int] = []
+
+    def watch() -> str:
+        seen.append(1)
+        return "the test" if len(seen) == rounds else ""
+
+    with pytest.raises(Interrupted, match="stopped by the test"):
+        run_jobs([replace(job, watch=watch) for job in made(tmp_path)])
+    assert len(checkpoints(tmp_path)) == 1
+    again = run_jobs(made(tmp_path))
+    assert numbers(again) == numbers(whole)
+    assert {record["run"]["resumed"] for record in again} == {1}
+    assert checkpoints(tmp_path) == []
+
+
+def test_a_replica_that_diverges_leaves_its_record_and_the_others_finish(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    whole = run_jobs(made(tmp_path / "whole"))
+    advance = Stack.advance
+
+    def poisoned(stack: Stack, trainings: list[Any]) -> list[Any]:
+        if len(trainings) == REPLICAS and trainings[1].step == 4:
+            kernel = trainings[1].kernel
+            kernel.load({name: value * float("nan") for name, value in kernel.export().items()})
+        return advance(stack, trainings)
+
+    monkeypatch.setattr(Stack, "advance", poisoned)
+    records = run_jobs(made(tmp_path))
+    assert [record["status"] for record in records] == ["finished", "diverged", "finished"]
+    for i in (0, 2):
+        values = [[m["value"] for m in one[i]["metrics"]] for one in (records, whole)]
+        assert values[0] == pytest.approx(values[1], rel=1e-9)
+
+
+def test_without_room_the_job_is_halved_once_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole, sizes, advance = run_jobs(made(tmp_path / "whole")), [], Stack.advance
+
+    def scarce(stack: Stack, trainings: list[Any]) -> list[Any]:
+        sizes.append(len(trainings))
+        if len(trainings) > 2:
+            raise OutOfMemory("no room")
+        return advance(stack, trainings)
+
+    monkeypatch.setattr(Stack, "advance", scarce)
+    capsys.readouterr()
+    records = run_jobs(made(tmp_path))
+    assert set(sizes) == {3, 2, 1}
+    for record, other in zip(records, whole, strict=True):
+        values = [[m["value"] for m in r["metrics"]] for r in (record, other)]
+        assert values[0] == pytest.approx(values[1], rel=1e-9)
+    assert capsys.readouterr().err.count("out of memory: 2 replicas at a time instead") == 1
+    assert checkpoints(tmp_path) == []
+
+
+def test_where_half_has_no_room_either_one_line_says_what_to_make_smaller(
+    monkeypatch: pytest.MonkeyPatch, jobs: list[Job]
+) -> None:
+    def full(stack: Stack, trainings: list[Any]) -> None:
+        raise OutOfMemory("no room")
+
+    monkeypatch.setattr(Stack, "advance", full)
+    with pytest.raises(UserError, match="more memory than there is"):
+        run_jobs(jobs)
+
+
+def test_what_another_process_trains_is_left_out(jobs: list[Job]) -> None:
+    with replica_lock(jobs[0].state_path.with_suffix(".lock"), jobs[0].title):
+        assert [record["replica"] for record in run_jobs(jobs)] == [1, 2]
+        with pytest.raises(Held):
+            run_jobs(jobs[:1])
+
+
+def test_what_no_stack_trains_has_its_own_engine(tmp_path: Path) -> None:
+    config = resolved().config | {"model": {"name": "single-unit", "options": {"initial_state": 0.5, "steps": 5}}}
+    config["model"]["options"]["target"] = 0.7
+    surface = {"learning_rate": 0.5, "threshold": 1.0, "updates": 3, "points": 3}
+    surface |= {f"{axis}_{place}": 1.0 + i for axis in "wb" for i, place in enumerate(("start", "low", "high"))}
+    config["training"] = {"protocol": "error-surface", "options": surface}
+    of = Resolved("p", "e", "quick", "t", 1, config, {}, None)
+    (record,) = run_jobs([Job(of, 0, tmp_path / of.record_path(0), engine="stacked", device="cpu", root=tmp_path)])
+    assert record["run"]["engine"] != "stacked"

@@ -1,0 +1,83 @@
+"""All missing replicas of an experiment train as one job, and each still has a record of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from project import Project, new_project, read_record
+
+from reprise.training.devices import claim_gpu
+
+WORDS, FOUND = "words/s-rnn-4", "build/together"
+
+
+@pytest.fixture(scope="module")
+def together(tmp_path_factory: pytest.TempPathFactory, pipeline_variables: dict[str, str]) -> Project:
+    """The small project, its pipeline run once with the replicas of an experiment together wherever they can be."""
+    project = new_project(tmp_path_factory.mktemp("together") / "clone", pipeline_variables)
+    project.edit("config/config.yaml", "engine: auto", "engine: stacked")
+    run = project.snakemake()
+    assert run.status == 0, run.log
+    # Three experiments learn; each of their replicas takes its record from where their job left it.
+    assert run.jobs["train_together"] == 3
+    return project
+
+
+def test_a_job_leaves_a_record_a_replica(together: Project) -> None:
+    records = [read_record(path) for path in together.records(f"{WORDS}/*.json")]
+    assert [record["replica"] for record in records] == [0, 1]
+    assert {(r["status"], r["run"]["engine"]) for r in records} == {("finished", "stacked")}
+    left = [path for path in (together.root / FOUND).rglob("*") if path.suffix in {".json", ".done"}]
+    assert left == []
+
+
+def test_what_is_finished_has_nothing_to_do(together: Project, tmp_path: Path) -> None:
+    assert "Nothing to be done" in together.copy(tmp_path / "copy").snakemake().log
+
+
+def test_a_removed_record_is_trained_again_by_itself(together: Project, tmp_path: Path) -> None:
+    project = together.copy(tmp_path / "copy")
+    (path,) = project.records(f"{WORDS}/1-*.json")
+    before = read_record(path)
+    path.unlink()
+    run = project.snakemake()
+    assert run.status == 0, run.log
+    assert run.trained == [f"{WORDS} 1"]
+    assert run.jobs["train_together"] == 1
+    # Alone its sums are rounded in another order.
+    values = [[metric["value"] for metric in record["metrics"]] for record in (read_record(path), before)]
+    assert values[0] == pytest.approx(values[1], rel=1e-5)
+
+
+def test_what_a_killed_pipeline_left_is_not_trained_again(together: Project, tmp_path: Path) -> None:
+    project = together.copy(tmp_path / "copy")
+    (path,) = project.records(f"{WORDS}/0-*.json")
+    there = project.root / FOUND / path.relative_to(project.root)
+    there.parent.mkdir(parents=True, exist_ok=True)
+    path.rename(there)
+    written = there.read_bytes()
+    run = project.snakemake()
+    assert run.status == 0, run.log
+    assert path.read_bytes() == written
+    assert not there.exists()
+
+
+def test_each_process_claims_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,7")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    code = f"""
+import tempfile; tempfile.tempdir = {str(tmp_path)!r}
+from reprise.training.devices import claim_gpu
+print(claim_gpu(2), flush=True); input()
+"""
+    other = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert other.stdout.readline().strip() == "4"
+        assert claim_gpu(2) == "7"
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == "7"
+    finally:
+        other.communicate("\n", timeout=30)
