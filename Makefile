@@ -17,7 +17,11 @@ PIP = .venv/bin/python -m pip install -qq --disable-pip-version-check --no-compi
 QUICK = .venv/bin/python -m uv pip install --quiet --python .venv/bin/python --no-deps
 TORCH ?= $(shell sed -n '/^torch==/p' requirements.lock)
 
-.PHONY: run test test-all lint env dev lock clean help
+PYTEST = python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 10
+
+REST = slow or pipeline or faults or slurm or browser or conda
+
+.PHONY: run test test-rest test-all lint env dev lock clean help
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /	/'
@@ -27,10 +31,12 @@ run: env ## the quick tier and the page of all results, results/report.html (TIE
 	@echo "Done: open results/report.html"
 
 test: dev ## the tests of before a commit, in WORKERS processes
-	python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(PYTEST) -m "not ($(REST))"
 
-test-all: dev ## all tests; those that need SLURM, a browser or real data are skipped where there is none
-	python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder -m ""
+test-rest: dev ## the others; those that need SLURM, a browser or real data are skipped where there is none
+	$(PYTEST) -m "$(REST)"
+
+test-all: test test-rest ## all tests
 
 lint: dev ## ruff, snakefmt and Snakemake's own linter
 	ruff check .

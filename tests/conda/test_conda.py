@@ -13,6 +13,8 @@ import pytest
 from project import COMPILED, PYTHON, Project, Run, new_project
 from stand_in import install
 
+pytestmark = pytest.mark.conda
+
 ENVIRONMENTS = {"prepare": "data", "train": "train"}
 """Environment by command of Reprise; `report` is that of all others."""
 

@@ -13,6 +13,8 @@ from reprise.records.record import RESULT_KEYS, Outcome, make_record, read_recor
 from reprise.records.resolved import Resolved
 from reprise.training.checkpoint import DamagedCheckpoint, decode
 
+pytestmark = pytest.mark.faults
+
 
 def flipped(data: bytes, place: int) -> bytes:
     """The data with one bit changed, the one of that number."""

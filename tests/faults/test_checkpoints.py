@@ -19,6 +19,8 @@ from replica import Replica
 from reprise.errors import UserError
 from reprise.training.checkpoint import MAGIC, CheckpointFile, encode
 
+pytestmark = pytest.mark.faults
+
 
 def cut_short(data: bytes) -> bytes:
     return data[: len(data) // 2]

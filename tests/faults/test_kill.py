@@ -10,6 +10,8 @@ from progress import Halt, progress
 from project import read_record
 from replica import Replica, wait_until
 
+pytestmark = pytest.mark.faults
+
 
 @pytest.mark.parametrize(
     ("experiment", "stops"),

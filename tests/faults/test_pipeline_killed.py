@@ -18,6 +18,8 @@ from project import PYTHON, SECONDS, Project, Run, new_project, read_record, res
 
 from reprise.records.resolved import read_resolved
 
+pytestmark = pytest.mark.faults
+
 SEED = 4
 
 

@@ -10,6 +10,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from project import PYTHON, Project, Run
 
+pytestmark = pytest.mark.faults
+
 TEXT = b"no it was n't black monday\n" * 1000
 PAGE = b"<!DOCTYPE html><html><body>Please log in</body></html>"
 FILE = "data/raw/small/text.txt"

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from project import PYTHON, Project, Run
 
+pytestmark = pytest.mark.faults
+
 RESULTS = "results/quick"
 
 

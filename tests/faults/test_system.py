@@ -14,6 +14,8 @@ from replica import Replica
 from reprise.evidence.collect import collect
 from reprise.records.record import result_digest
 
+pytestmark = pytest.mark.faults
+
 
 def test_a_diverged_training_says_so_instead_of_a_number(digits: Replica) -> None:
     diverging = digits.with_options(learning_rate=1.0e37)

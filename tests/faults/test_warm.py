@@ -17,6 +17,8 @@ from replica import Ended, Replica, end, wait_until
 
 from reprise.errors import EXIT_INTERRUPTED, EXIT_USAGE
 
+pytestmark = pytest.mark.faults
+
 
 class Warm:
     """Commands with REPRISE_WARM=1 that share one temporary folder, and the process left behind in it."""

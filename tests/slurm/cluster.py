@@ -1,4 +1,4 @@
-"""A SLURM of one node on loopback: its own ports, key and folders, two partitions and two GPUs that are none.
+"""A SLURM of one node on loopback: its own ports, key and folders, two partitions and three GPUs that are none.
 
 slurmctld, slurmd and munged come from Debian's packages `slurm-wlm` and `munge`. The configuration has to lie in
 /etc/slurm: Snakemake's plugin takes SLURM_CONF away from its jobs, whose `srun` then looks there. Another cluster's
@@ -60,11 +60,11 @@ MessageTimeout=60
 SlurmdTimeout=900
 JobRequeue=0
 GresTypes=gpu
-NodeName=localhost NodeAddr=127.0.0.1 CPUs=4 RealMemory=16000 Gres=gpu:2 State=UNKNOWN
+NodeName=localhost NodeAddr=127.0.0.1 CPUs=4 RealMemory=16000 Gres=gpu:3 State=UNKNOWN
 PartitionName=short Nodes=localhost Default=YES MaxTime=60 PriorityTier=2 State=UP
 PartitionName=accelerated Nodes=localhost MaxTime=INFINITE State=UP
 """
-GPUS = "NodeName=localhost Name=gpu File=/dev/null\nNodeName=localhost Name=gpu File=/dev/zero\n"
+GPUS = "".join(f"NodeName=localhost Name=gpu File=/dev/{name}\n" for name in ("null", "zero", "full"))
 FILES = {"slurm.conf": CONFIGURATION, "gres.conf": GPUS}
 
 

@@ -1,6 +1,7 @@
 """The toy project trained on a cluster: one job is requeued on the way, one reaches its time limit, one does both.
 
-The stand-in for a GPU is of no use to torch: what asks for one trains on the CPU.
+With a GPU in sight every training of the toy is a job of its experiment, and the job of a replica moves its record. The
+stand-in for a GPU is of no use to torch: what asks for one trains on the CPU.
 """
 
 from __future__ import annotations
@@ -163,7 +164,7 @@ def started(project: Project, log: TextIO, target: str = "all") -> Iterator[subp
 
 def _trains(job: dict[str, str], experiment: str) -> bool:
     """A job's comment names rule and wildcards."""
-    return f"rule_train_wildcards_{experiment.replace('/', '_')}_" in job["Comment"]
+    return job["Comment"] == f"rule_train_together_wildcards_{experiment.replace('/', '_')}"
 
 
 def _reach_limit(job_id: str) -> None:

@@ -16,6 +16,8 @@ from project import ROOT
 
 from reprise.files import atomic_path
 
+pytestmark = pytest.mark.pipeline
+
 KEY = "palindromes-figure-2"
 FIGURE = f"results/paper/figures/{KEY}"
 STAGE = f"figure@{KEY}"

@@ -74,6 +74,7 @@ def within(project: Project, environment: str, *arguments: str, **more: str) -> 
     ("environment", "refused", "allowed"),
     [("train", "pandas", "torch"), ("data", "torch", "requests"), ("report", "torch", "seaborn")],
 )
+@pytest.mark.pipeline
 def test_the_gate_refuses(gated: Project, environment: str, refused: str, allowed: str) -> None:
     more = {"PYTHONPATH": "src", "REPRISE_TEST_ENVIRONMENT": str(ROOT / "envs" / f"{environment}.yaml")}
     done = gated.run(PYTHON, "-c", f"import {refused}", **more)
@@ -81,6 +82,7 @@ def test_the_gate_refuses(gated: Project, environment: str, refused: str, allowe
     assert gated.run(PYTHON, "-c", f"import {allowed}", **more).returncode == 0
 
 
+@pytest.mark.pipeline
 def test_training_needs_its_environment_alone(gated: Project) -> None:
     for record in gated.records():
         record.unlink()
@@ -100,12 +102,14 @@ def test_training_needs_its_environment_alone(gated: Project) -> None:
     assert len(gated.records()) == len(names)
 
 
+@pytest.mark.pipeline
 def test_data_need_their_environment_alone(gated: Project) -> None:
     shutil.rmtree(gated.root / "data")
     within(gated, "data", "prepare", "words/s-rnn-4", "--tier", "quick")
     assert len(list((gated.root / "data/corpora").glob("*.npz"))) == 1
 
 
+@pytest.mark.pipeline
 def test_fetching_needs_its_environment_alone(gated: Project, tmp_path: Path) -> None:
     """By the command of the rule, from a folder and over a network."""
     text = b"some text\n"
@@ -135,6 +139,7 @@ def test_fetching_needs_its_environment_alone(gated: Project, tmp_path: Path) ->
     assert fetched.read_bytes() == text
 
 
+@pytest.mark.pipeline
 def test_the_report_needs_its_environment_alone(gated: Project) -> None:
     results = gated.root / "results/quick"
     for name in ("figures", "tables"):
@@ -161,6 +166,7 @@ def test_every_rule_says_what_it_needs() -> None:
         "fetch",
         "prepare",
         "train",
+        "train_together",
         "collect",
         "claims",
         "page",
@@ -171,6 +177,7 @@ def test_every_rule_says_what_it_needs() -> None:
             assert keys >= {"output", "log", "benchmark", "conda", "resources", "message", "shell"}, name
 
 
+@pytest.mark.pipeline
 def test_snakemake_finds_nothing_to_object_to(clone: Project) -> None:
     done = clone.run(PYTHON, "-m", "snakemake", "--lint")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -184,6 +191,7 @@ def test_committed_schemas_are_those_of_the_classes() -> None:
     }
 
 
+@pytest.mark.pipeline
 def test_the_schema_refuses_what_the_classes_refuse(clone: Project) -> None:
     """An editor that reads the schema marks the same mistakes."""
     jsonschema = pytest.importorskip("jsonschema")

@@ -13,6 +13,8 @@ import pytest
 from project import Project, Run
 from test_pipeline import DRAWN
 
+pytestmark = pytest.mark.pipeline
+
 DAY = 86400.0
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from project import PYTHON, ROOT, Project
 
+pytestmark = pytest.mark.pipeline
+
 DIGITS, CONFIG = "config/papers/digits.yaml", "config/config.yaml"
 
 # Name: the file, what is written in it in place of what, and what the line has to say: key and remedy.

@@ -14,6 +14,8 @@ from project import ROOT, Project, Run, read_record
 from reprise.errors import EXIT_USAGE
 from reprise.records.resolved import read_resolved
 
+pytestmark = pytest.mark.pipeline
+
 REPLICAS = {"digits/rnn-t5": 2, "digits/lstm-t5": 1, "digits/count": 1, "words/s-rnn-4": 2}
 DRAWN = {"displays_digits": 1, "displays_words": 1, "page": 1}
 JUDGED = {"claims": 1, **DRAWN}

@@ -11,6 +11,8 @@ from project import Project
 from reprise.records.record import result_digest
 from reprise.records.resolved import hash_of
 
+pytestmark = pytest.mark.pipeline
+
 
 def cut_short(text: str) -> str:
     return text[: len(text) // 2]

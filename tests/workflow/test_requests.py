@@ -21,6 +21,8 @@ from reprise.records.record import Outcome, make_record, write_record
 from reprise.records.resolved import Resolved
 from reprise.training.devices import processor
 
+pytestmark = pytest.mark.pipeline
+
 pytest.importorskip("snakemake_executor_plugin_slurm")
 
 PARTITIONS = """\
@@ -103,3 +105,11 @@ def test_without_named_partitions_slurm_is_asked_for_its_limits(
     """The profile as it is. SLURM would accept jobs that ask for more, and let them wait for ever."""
     found = requests(known, PARTITIONS, *arguments)
     assert (found[RNN], found[LSTM]) == (rnn, lstm)
+
+
+def test_replicas_that_train_together_have_memory_for_all(known: Project) -> None:
+    known.edit("config/config.yaml", "engine: auto", "engine: stacked")
+    known.edit("config/papers/digits.yaml", "quick: {replicas: 2}", "quick: {replicas: 4}")
+    found = requests(known, FREE, "--retries", "0")
+    # Three replicas are missing of the one network, and one of the other; on a CPU they take turns.
+    assert found["train_together_wildcards_digits"] == [(900, 500), (3 * 300, 3 * 3400)]

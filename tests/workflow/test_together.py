@@ -12,6 +12,8 @@ from project import Project, new_project, read_record
 
 from reprise.training.devices import claim_gpu
 
+pytestmark = pytest.mark.pipeline
+
 WORDS, FOUND = "words/s-rnn-4", "build/together"
 
 

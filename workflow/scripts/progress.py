@@ -26,6 +26,8 @@ _OURS = "reprise: error: "
 _SECONDS_BETWEEN_LINES = 20.0
 """Where the output is no terminal."""
 _SHOWN = 40
+_LONGEST = 200
+"""Characters: Snakemake lists all inputs on one line."""
 
 
 class Progress:
@@ -33,7 +35,7 @@ class Progress:
 
     def __init__(self, out: TextIO) -> None:
         self.out, self.terminal = out, out.isatty()
-        self.begin = self.last = time.monotonic()
+        self.begin, self.last = time.monotonic(), -_SECONDS_BETWEEN_LINES
         self.now, self.done, self.total = "starting Snakemake", 0, 0
 
     def take(self, line: str) -> None:
@@ -81,6 +83,7 @@ def main(arguments: list[str]) -> int:
     log = Path(arguments[0])
     log.parent.mkdir(parents=True, exist_ok=True)
     progress = Progress(sys.stderr)
+    progress.show()
     # At Ctrl-C Snakemake ends its jobs, which save their state; this program waits for it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with log.open("w", encoding="utf-8") as kept:
@@ -101,7 +104,8 @@ def main(arguments: list[str]) -> int:
         status = command.wait()
     progress.end()
     if status != 0:
-        print("\n".join(_failure(log.read_text(encoding="utf-8").splitlines())), file=sys.stderr)
+        for line in _failure(log.read_text(encoding="utf-8").splitlines()):
+            print(line if len(line) <= _LONGEST else f"{line[:_LONGEST]} …", file=sys.stderr)
         print(f"reprise: {arguments[1]} ended with status {status}; all of its output: {log}", file=sys.stderr)
     return status if status >= 0 else 128 - status
 

@@ -64,6 +64,18 @@ BENCHES = {
         },
         ours="fused",
     ),
+    "gpu": Bench(
+        "reprise.bench.gpu",
+        {
+            "stacked-1": "gpu:one",
+            "stacked-8": "gpu:eight",
+            "stacked-most": "gpu:most",
+            "eager": "gpu:eager",
+            "compile": "gpu:Compiled",
+            "cudnn": "gpu:cudnn",
+        },
+        ours="stacked-1",
+    ),
 }
 
 RENAMED = {"rrntn": "rntn", "rrntn-gated": "gated", "llrnn": "loglinear"}

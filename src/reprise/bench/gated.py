@@ -133,14 +133,14 @@ def make_task(workload: Workload, folder: Path, windows: int = WINDOWS) -> tuple
 class Engine(tasks.Implementation):
     """An engine of ours, in the way the training protocol calls it: it draws the masks of each window."""
 
-    def __init__(self, task: Task, name: str, double: bool = False) -> None:
+    def __init__(self, task: Task, name: str, double: bool = False, on: str = "cpu") -> None:
         from reprise.engines import gated
 
-        self.task = task
-        self.x, self.y = tasks.words_of(task)
+        self.task, self.on = task, on
+        self.x, self.y = (words.to(on) for words in tasks.words_of(task))
         model = build_model(task.workload)
         model.load_state_dict(tasks.weights_of(task))
-        self.kernel = gated.choose(name, model.double() if double else model)
+        self.kernel = gated.choose(name, (model.double() if double else model).to(on))
         self.kernel.reset(task.x.shape[2])
 
     def step(self, window: int) -> float:
@@ -148,7 +148,7 @@ class Engine(tasks.Implementation):
         return self.kernel.train(
             self.x[window],
             self.y[window],
-            task.masks(window),
+            tuple(mask.to(self.on) for mask in task.masks(window)),
             learning_rate=task.learning_rate,
             reduction="sum-steps",
             clip_norm=task.clip_norm,

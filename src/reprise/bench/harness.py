@@ -88,7 +88,7 @@ def run_bench(
     """
     with pinned() as core:
         machine = machine_facts(core)
-        peak = peak_gflops()
+        peak = None if getattr(bench, "ON_GPU", False) else peak_gflops()
         found, workloads = [], []
         for workload, implementations in selected:
             with tempfile.TemporaryDirectory(prefix="reprise-bench-") as folder:
@@ -97,9 +97,9 @@ def run_bench(
                 seconds = budget / len(selected)
                 expected = bench.expected(task)
                 report(f"{workload.name}: {facts['text']}")
-                errors: dict[str, float | None] = {}
-                timed = compare(name, Path(folder), expected, implementations, seconds, report, errors)
-            found += [(workload, one, timed[one], errors.get(one)) for one in implementations]
+                more: dict[str, dict[str, Any]] = {}
+                timed = compare(name, Path(folder), expected, implementations, seconds, report, more)
+            found += [(workload, one, timed[one], more.get(one, {})) for one in implementations]
         # The better of two: a disturbance at the start would make all look close to the peak.
         peak = max(peak, peak_gflops() or peak) if peak else None
     rows = [_row(*one, peak) for one in found]
@@ -127,9 +127,9 @@ def compare(
     implementations: Iterable[str],
     seconds: float,
     report: Report,
-    errors: dict[str, float | None],
+    more: dict[str, dict[str, Any]],
 ) -> dict[str, list[Repetition] | str]:
-    """For each implementation its repetitions, or why there are none; `errors` gets those of its log-perplexity."""
+    """For each implementation its repetitions, or why there are none; `more` gets what else its row says."""
     found: dict[str, list[Repetition] | str] = {}
     with ExitStack() as stack:
         ready: dict[str, tuple[Worker, dict[str, Any]]] = {}
@@ -145,7 +145,9 @@ def compare(
                 report(f"  {name}: {failure}")
             else:
                 ready[name] = worker, facts
-                errors[name] = error = log_perplexity_error(expected, facts)
+                error = log_perplexity_error(expected, facts)
+                more[name] = {} if error is None else {"log_perplexity_error": error}
+                more[name]["replicas"] = facts["replicas"]
                 closeness = "" if error is None else f", log-perplexity within {error:.1e} nats"
                 report(f"  {name}: the same update{closeness}")
         each = min(REPETITION_SECONDS, seconds / (REPETITIONS * max(1, len(ready))))
@@ -191,7 +193,7 @@ def log_perplexity_error(expected: Mapping[str, Any], facts: Mapping[str, Any]) 
 
 
 def _row(
-    workload: Any, name: str, result: list[Repetition] | str, error: float | None, peak: float | None
+    workload: Any, name: str, result: list[Repetition] | str, more: Mapping[str, Any], peak: float | None
 ) -> dict[str, Any]:
     row: dict[str, Any] = {
         "workload": workload.name,
@@ -205,9 +207,8 @@ def _row(
         "share_of_peak": None,
         "ratio_to": {},
         "note": None,
+        **more,
     }
-    if error is not None:
-        row["log_perplexity_error"] = error
     if isinstance(result, str):
         return row | {"note": result}
     row |= vars(summarise(result))
@@ -254,6 +255,8 @@ def machine_facts(core: int | None) -> dict[str, Any]:
         answer = subprocess.run(command, capture_output=True, text=True, check=False).stdout
         versions["compiler"] = answer.partition("\n")[0]
     kept = {key: run[key] for key in ("device", "platform", "cpu_capability")}
+    if torch.cuda.is_available():
+        kept["gpu"] = torch.cuda.get_device_name()
     load = round(os.getloadavg()[0], 2)
     return kept | {"cpus": os.cpu_count(), "pinned_to": core, "versions": versions, "load_before": load}
 

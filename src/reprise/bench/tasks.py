@@ -41,6 +41,8 @@ class Implementation:
 
     block = 1
     """It trains on whole multiples of so many pieces (subsequences, windows, batches)."""
+    replicas = 1
+    """So many train at once, each on all of the pieces."""
 
     def train(self, first: int, last: int) -> float:
         """Trains on pieces first .. last-1; their summed loss in nats."""
@@ -103,7 +105,7 @@ def words_of(task: Any) -> tuple[Any, Any]:
 
 def numpy_of(state: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Tensors as a task has weights."""
-    return {name: value.detach().numpy() for name, value in state.items()}
+    return {name: value.detach().cpu().numpy() for name, value in state.items()}
 
 
 def find_corpus(pattern: str, fits: Callable[[Corpus], bool], corpora: Path = CORPORA) -> tuple[Corpus, str] | None:

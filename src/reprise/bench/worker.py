@@ -49,7 +49,7 @@ class Stream:
             first = self.position
             last = min(first + count, len(self.task))
             total += self.implementation.train(first, last)
-            tokens += self.task.tokens(first, last)
+            tokens += self.implementation.replicas * self.task.tokens(first, last)
             count -= last - first
             self.position = last % len(self.task)
         return tokens, total
@@ -83,7 +83,8 @@ def prepared(bench: str, name: str, folder: Path) -> tuple[Stream, dict[str, Any
     while not count or time.perf_counter() - start < WARM_SECONDS:
         stream.advance(block)
         count += block
-    return stream, facts | {"block": block, "seconds_a_piece": (time.perf_counter() - start) / count}
+    facts |= {"block": block, "seconds_a_piece": (time.perf_counter() - start) / count}
+    return stream, facts | {"replicas": stream.implementation.replicas}
 
 
 def main(bench: str, name: str, folder: str) -> None:

@@ -14,9 +14,9 @@ from torch import nn
 
 from reprise.checks import Finding
 from reprise.data.corpus import Split
+from reprise.engines.optimisers import clip_by_global_norm
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
 from reprise.models.word_ngram import Relative
-from reprise.training.rmsprop import clip_by_global_norm
 from reprise.units import bits, perplexity
 
 _CASES = 20

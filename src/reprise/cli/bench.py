@@ -63,6 +63,8 @@ def run(given: argparse.Namespace) -> int:
 
     entry = BENCHES[given.name]
     bench = import_module(entry.module)
+    if getattr(bench, "ON_GPU", False):
+        bench.device()
     selected = select(bench.WORKLOADS, entry.implementations, given.only)
     # An exception, so that processes and their folder of weights are cleared away.
     before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
@@ -96,8 +98,10 @@ def committed_table(folder: Path = COMMITTED) -> str:
 
     results = []
     for name, entry in BENCHES.items():
-        path = folder / f"{name}.json"
+        path, module = folder / f"{name}.json", import_module(entry.module)
+        if not module.SHOWN:
+            continue
         if not path.is_file():
             raise UserError(f"{path} is missing; run `python -m reprise bench {name} --json {path}`")
-        results.append((name, json.loads(path.read_text(encoding="utf-8")), import_module(entry.module), entry.ours))
+        results.append((name, json.loads(path.read_text(encoding="utf-8")), module, entry.ours))
     return markdown(results)

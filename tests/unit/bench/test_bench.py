@@ -200,6 +200,7 @@ def test_only_selects_workloads_and_implementations():
     assert [names for _, names in chosen] == [["jax", "jax-rows"]] * len(rntn.WORKLOADS)
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_a_small_bench_from_end_to_end(tmp_path, monkeypatch, capsys):
     folder = tmp_path / "without"  # processes started from here find no JAX
@@ -265,7 +266,7 @@ class FakeWorker:
     def ready(self, limit):
         if self.name == "late":
             raise WorkerFailed("late")
-        return EXPECTED | {"block": 20, "seconds_a_piece": 0.001}
+        return EXPECTED | {"block": 20, "seconds_a_piece": 0.001, "replicas": 1}
 
     def run(self, count, limit):
         self.runs += 1

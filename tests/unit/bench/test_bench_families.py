@@ -15,10 +15,12 @@ import pytest
 import torch
 from compiler_helpers import needs_compiler
 
-from reprise.bench import BENCHES, gated, gso, loglinear, rntn, tasks, worker
+from reprise.bench import BENCHES, gated, gpu, gso, loglinear, rntn, tasks, worker
 from reprise.bench.harness import disagreement, log_perplexity_error
+from reprise.cli import main
 from reprise.data.corpus import Corpus, Split
 from reprise.engines import build
+from reprise.errors import EXIT_USAGE
 
 TINY = {
     "rntn": {
@@ -46,10 +48,12 @@ TINY = {
         "rnn": loglinear.Workload("rnn", batch=4, top=0, vocabulary=60, tags=9, size=12),
     },
 }
-PIECES = {"rntn": 2 * rntn.BLOCK, "gated": 3, "gso": 2, "loglinear": 3}
+TINY["gpu"] = TINY["gated"]
+PIECES = {"rntn": 2 * rntn.BLOCK, "gated": 3, "gpu": 3, "gso": 2, "loglinear": 3}
 # What a peer is not made for.
 REFUSED = {
     ("gated", "library"): {"gru", "r-gru", "r-lstm"},
+    ("gpu", "cudnn"): {"gru", "r-gru", "r-lstm"},
     ("gso", "library"): {"full", "none", "mi-rnn", "bigrams"},
     ("gso", "eager-indexing"): {"none", "first-order", "mi-rnn", "bigrams"},
     ("loglinear", "sparse"): {"rnn"},
@@ -75,6 +79,9 @@ def folder(tmp_path, monkeypatch):
     # Compiled programs stand here as what they are compiled from.
     monkeypatch.setattr(torch, "compile", lambda function, **_: function)
     monkeypatch.setattr(worker, "WARM_SECONDS", 0.0)
+    # What is for a GPU computes on the CPU here.
+    monkeypatch.setattr(gpu, "device", lambda: "cpu")
+    monkeypatch.setattr(gpu, "MOST", 2)
     return tmp_path
 
 
@@ -82,6 +89,7 @@ def made(bench, workload, folder):
     return import_module(BENCHES[bench].module).make_task(workload, folder, PIECES[bench])
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize(("bench", "name", "workload"), EACH)
 def test_implementations_make_the_same_update(bench, name, workload, folder):
@@ -97,6 +105,22 @@ def test_implementations_make_the_same_update(bench, name, workload, folder):
     assert all(norm > 0 for norm in facts["update_norms"].values())
     done = stream.timed(stream.implementation.block)
     assert done["tokens"] > 0
+
+
+def test_replicas_of_a_stack_count_each(folder):
+    task, _ = made("gpu", TINY["gpu"]["lstm"], folder)
+    rates = {}
+    for name, replicas in (("stacked-1", 1), ("stacked-8", 8), ("stacked-most", 2)):
+        stream, facts = worker.prepared("gpu", name, folder)
+        assert facts["replicas"] == replicas
+        rates[name] = stream.timed(1)["tokens"] / replicas
+    assert set(rates.values()) == {task.tokens(0, 1)}
+
+
+def test_without_a_gpu_the_command_says_so(monkeypatch, capsys):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert main(["bench", "gpu"]) == EXIT_USAGE
+    assert "no GPU is visible" in capsys.readouterr().err
 
 
 TRAIN_IN_JAX = """

@@ -33,6 +33,7 @@ from reprise.cli import main
 """Whatever Reprise asks for beyond what a lent machine has is not there."""
 
 
+@pytest.mark.slow
 def test_nothing_is_needed_beyond_torch_numpy_yaml_and_rich(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     corpus = str(make_corpus(tmp_path))

@@ -38,6 +38,7 @@ def test_the_rebuilt_training_part_comes_from_a_mirror_or_not_at_all(tmp_path):
     assert "set REPRISE_MIRROR to a folder that holds ud-french-gsd-r2.5-rebuilt/fr_gsd-ud-train.conllu.gz" in message
 
 
+@pytest.mark.slow
 def test_release_1_3_dev_and_test_have_the_counts_of_the_paper(mirror):
     counts = {"test": (298, 7018, 192, 8104), "dev": (1596, 38726, 1211, 44725)}
     sentences = []
@@ -62,6 +63,7 @@ def prepared(name: str, folder: Path, raw: Path, **options: object) -> tuple[Cor
     return corpus, time.process_time() - began
 
 
+@pytest.mark.slow
 def test_the_rebuilt_treebank_has_counts_of_its_own(mirror, tmp_path):
     corpus, seconds = prepared("ud-french-gsd-r2.5-rebuilt", tmp_path, mirror, **PAPER)
     assert corpus.facts["sentences"] == {"train": 13722, "valid": 728, "test1": 416, "test2": 1476}
@@ -80,6 +82,7 @@ def test_the_rebuilt_treebank_has_counts_of_its_own(mirror, tmp_path):
     assert ((np.diff(corpus.extra["train_tag_indptr"]) > 0) == (corpus.counts > 0)).all()
 
 
+@pytest.mark.slow
 def test_sequoia_has_heads_in_every_part(mirror, tmp_path):
     corpus, _ = prepared(
         "ud-french-sequoia", tmp_path, mirror, **{**PAPER, "accounting": "words", "validation_sentences": 112}

@@ -127,6 +127,7 @@ def test_a_source_that_does_not_compile_is_reported(fresh_build, monkeypatch):
     assert list((fresh_build / "built").iterdir()) == []
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_a_library_that_cannot_be_loaded_is_none(fresh_build, capsys):
     model = RNTN(20, 4)

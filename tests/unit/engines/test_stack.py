@@ -19,6 +19,7 @@ from reprise.engines.gso import reference as gso
 from reprise.engines.gso.packing import PackedBatch, pack
 from reprise.engines.lecture import window
 from reprise.engines.loglinear import reference as loglinear
+from reprise.engines.optimisers import TensorFlowRMSProp, clip_by_global_norm
 from reprise.engines.palindromes import reference as palindromes
 from reprise.engines.rntn import reference as rntn_engines
 from reprise.engines.rntn.subsequences import Subsequences
@@ -34,7 +35,6 @@ from reprise.models.lexicon import Lexicon, Sparse
 from reprise.models.lstm import LSTM
 from reprise.models.pooling import SentenceClassifier
 from reprise.training.protocols.translation import Pairs
-from reprise.training.rmsprop import TensorFlowRMSProp, clip_by_global_norm
 
 CPU = torch.device("cpu")
 MEMBERS = 3

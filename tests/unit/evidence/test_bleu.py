@@ -96,6 +96,7 @@ def test_where_sacrebleu_is_missing_one_line_says_so(tmp_path, monkeypatch):
     assert list(bleu_rows({**made, "samples": []})) == []
 
 
+@pytest.mark.slow
 def test_committed_scores_are_those_of_sacrebleu_on_the_raw_references(mirror):
     """The records hold counts and no references: here their translations meet the text itself."""
     text = mirror / "multi30k" / "test_2016_flickr.en.gz"

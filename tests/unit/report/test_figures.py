@@ -202,6 +202,7 @@ write_page(project, {"paper": contexts})
 """
 
 
+@pytest.mark.slow
 def test_every_file_has_the_same_bytes_in_another_process(tmp_path):
     path = os.pathsep.join([str(Path(reprise.__file__).parents[1]), str(Path(__file__).parent)])
     running, found = [], []

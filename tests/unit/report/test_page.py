@@ -18,6 +18,9 @@ from reprise.report.page.page import packed, page
 from reprise.report.parts.context import load_contexts
 from reprise.report.parts.words import cut
 
+# The page of all committed records is written once, for all of them.
+pytestmark = pytest.mark.slow
+
 LIMIT = 3_000_000
 
 

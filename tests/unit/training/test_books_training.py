@@ -17,6 +17,7 @@ from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.data.corpus import Corpus
 from reprise.data.synthetic.synthetic_prose import prepare
+from reprise.engines.optimisers import TensorFlowRMSProp, clip_by_global_norm
 from reprise.errors import UserError
 from reprise.evaluation.sampling import continuations, draw, entropy, log_probabilities
 from reprise.evaluation.text_measures import Words, distinct, measure, stops_before_capitals, whole_words
@@ -27,7 +28,6 @@ from reprise.training.loop import Job, run_job
 from reprise.training.protocol import Diverged
 from reprise.training.protocols.books import CharacterWindows
 from reprise.training.protocols.books_texts import PROMPTS
-from reprise.training.rmsprop import TensorFlowRMSProp, clip_by_global_norm
 
 CPU = torch.device("cpu")
 
@@ -230,6 +230,7 @@ def test_what_a_replica_leaves(corpus, tmp_path):
     assert {s["temperature"] for s in hansel} == {0.8, None}
 
 
+@pytest.mark.slow
 def test_it_learns_to_near_the_entropy_of_the_text(corpus):
     options = {"batch_size": 16, "length": 30, "learning_rate": 0.01, "mean_square_start": "zero", "steps": 301}
     training = made(corpus, model={"hidden_size": 32}, sample_every=300, table_every=300, **options)

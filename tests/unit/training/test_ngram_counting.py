@@ -179,6 +179,7 @@ def test_a_replica_without_a_fold(corpus, tmp_path):
         training_of(tmp_path / "whole.npz")
 
 
+@pytest.mark.slow
 def test_the_7_gram_of_the_real_text(mirror, tmp_path):
     wsj_characters.prepare(mirror / "ptb", {"tokens": "characters", "folds": 5, "fold_seed": 0}).save(
         tmp_path / "corpus.npz"

@@ -63,6 +63,7 @@ def recall(seed=0, **options):
     return Recall(config(**options), seed, None, "auto", CPU)
 
 
+@pytest.mark.slow
 def test_a_gru_learns_the_task_and_the_record_says_how_far():
     found = finish(recall(name="notes-gru", steps=500))
     values = {(m["split"], m["metric"]): m["value"] for m in found.metrics}

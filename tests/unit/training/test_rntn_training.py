@@ -36,6 +36,7 @@ def corpus(tmp_path_factory):
     return folder / "c.npz"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["reference", "auto"])
 def test_sentence_training_beats_the_unigram(corpus, engine):
     training = SubsequenceSGD(config(max_epochs=6), 0, corpus, engine, CPU)

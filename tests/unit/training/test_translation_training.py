@@ -116,6 +116,7 @@ def test_a_step_follows_the_gradient_of_equation_26(corpus):
         torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-7, msg=name)
 
 
+@pytest.mark.slow
 def test_it_learns_the_cipher(corpus):
     outcome = finish(Translation(config(max_epochs=12), 1, corpus, "auto", CPU))
     loaded = Corpus.load(corpus)

@@ -129,6 +129,7 @@ def test_the_registry_knows_the_options_of_these_configurations():
     assert not entry.chance
 
 
+@pytest.mark.slow
 def test_the_penn_treebank(mirror, tmp_path):
     """Numbers of our own, worked out once; the counts do not depend on the machine."""
     ptb.prepare(mirror / "ptb", {}).save(tmp_path / "corpus.npz")

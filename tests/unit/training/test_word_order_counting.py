@@ -146,6 +146,7 @@ def test_wrong_input_is_told_in_one_line(corpus, tmp_path):
     assert check_options({}, PROTOCOLS["word-order"].options, "f", "p") == {}
 
 
+@pytest.mark.slow
 def test_the_penn_treebank(mirror, tmp_path):
     """Numbers of our own, worked out once: the order of words is told, the choice of a word is not."""
     ptb.prepare(mirror / "ptb", {}).save(tmp_path / "corpus.npz")

@@ -1,5 +1,5 @@
 """Many replicas of one experiment in one training, with the readable models: the engine of a GPU, and of `--engine
-stacked` on a CPU. Not measured on a GPU.
+stacked` on a CPU.
 """
 
 from __future__ import annotations

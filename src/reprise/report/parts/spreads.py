@@ -74,7 +74,12 @@ def measured_by(context: Context, name: str, numbers: Mapping[str, Sequence[floa
 
 
 def difference_reach(context: Context, name: str, other: str, metric: str, split: str) -> float | None:
-    """Half of the 95 % interval of the mean difference of two experiments; None where no deviation is known."""
+    """Half of the 95 % interval of the mean difference of two experiments.
+
+    None where no deviation is known, or the tier lacks one of the two.
+    """
+    if not {name, other} <= context.replicas.runs.keys():
+        return None
     terms = (Term(one, (metric, split)) for one in (name, other))
     found = _measure(Contrast(tuple(zip((1.0, -1.0), terms, strict=True))), context.replicas.runs)
     return _reach(found) if found else None

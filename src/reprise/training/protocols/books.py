@@ -18,13 +18,13 @@ from torch import Tensor
 from reprise import counters
 from reprise.catalogue.models import MODELS
 from reprise.engines.books import choose
+from reprise.engines.optimisers import FIRST_MEAN_SQUARES, TensorFlowRMSProp, clip_by_global_norm
 from reprise.errors import UserError
 from reprise.models.deep_lstm import StackedLSTM, State, initialise
 from reprise.options import COUNT, NATURAL, NOT_NEGATIVE, POSITIVE, SHARE, Number
 from reprise.records.record import Outcome
 from reprise.training.protocol import Diverged, Engine, Learner, dtype_of, engine_of, generator_for, load_corpus
 from reprise.training.protocols.books_texts import BookTexts, Metric
-from reprise.training.rmsprop import FIRST_MEAN_SQUARES, TensorFlowRMSProp, clip_by_global_norm
 
 _OFFSETS, _STARTS = 1, 2  # streams of random numbers
 NEIGHBOURS = 100

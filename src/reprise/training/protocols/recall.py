@@ -14,12 +14,12 @@ from reprise.catalogue.models import MODELS
 from reprise.data.synthetic.name_lengths import FILLERS, FIXED
 from reprise.data.synthetic.names import Names
 from reprise.engines.choice import reference_alone
+from reprise.engines.optimisers import clip_by_global_norm
 from reprise.evaluation.jacobians import JacobianNorms, jacobian_norms
 from reprise.models.recurrent import Recurrent
 from reprise.options import COUNT, POSITIVE
 from reprise.records.record import Outcome
 from reprise.training.protocol import Diverged, Engine, Learner, dtype_of, engine_of, generator_for
-from reprise.training.rmsprop import clip_by_global_norm
 
 TEXTS = 1000
 """Texts a length that are tested."""

@@ -19,12 +19,12 @@ from reprise.catalogue.models import MODELS
 from reprise.data.corpus import Corpus, Split
 from reprise.data.treebank.tagged import KINDS, SPLITS, Baseline
 from reprise.engines.choice import reference_alone
+from reprise.engines.optimisers import clip_by_global_norm
 from reprise.errors import UserError
 from reprise.models.bidirectional import initialise
 from reprise.options import COUNT, POSITIVE
 from reprise.records.record import Outcome
 from reprise.training.protocol import Diverged, Engine, Learner, dtype_of, engine_of, generator_for, load_corpus
-from reprise.training.rmsprop import clip_by_global_norm
 
 _POOL = 50  # batches whose sentences are sorted by length together: little padding, and batches that still differ
 _READING = 64

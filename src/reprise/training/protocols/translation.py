@@ -21,6 +21,7 @@ from torch import Tensor
 from reprise.data.corpus import SENTENCE_END, UNKNOWN, Split
 from reprise.data.pairs.pairs import SPLITS, is_parallel, lines_of_test, source_of
 from reprise.engines.lecture.translation import translator_of
+from reprise.engines.optimisers import clip_by_global_norm
 from reprise.engines.stack import Stack
 from reprise.errors import UserError
 from reprise.evaluation.bleu_counts import bleu_counts
@@ -30,7 +31,6 @@ from reprise.options import COUNT
 from reprise.records.record import Outcome
 from reprise.training.protocol import Diverged, Engine, Learner, dtype_of, engine_of, generator_for, load_corpus
 from reprise.training.protocols.tagging import SentenceSGD
-from reprise.training.rmsprop import clip_by_global_norm
 from reprise.units import perplexity
 
 _SORTED_TOGETHER = 20

@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+pytestmark = pytest.mark.browser
+
 pytest.importorskip("selenium", reason="selenium is not installed; pip install selenium")
 
 PHONE = 390
