@@ -15,8 +15,8 @@ import pandas as pd
 from markupsafe import Markup
 
 from reprise.catalogue.models import MODELS
-from reprise.evidence.names import name_of
 from reprise.evidence.statistics import clopper_pearson
+from reprise.evidence.words import name_of
 from reprise.records.resolved import Resolved
 from reprise.report.parts import rounding
 from reprise.report.parts.context import NOT_RUN, NOT_RUN_YET, NOT_TRAINED, Context, of_experiment

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from reprise.evidence.verdicts import JUDGED
 from reprise.report.page import criteria
 from reprise.report.page.answers import Answer
 from reprise.report.page.first import cut
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import NONE, from_to, significant
-from reprise.report.parts.verdicts import flips
 
 _SUMMARY = 110
 
@@ -27,14 +27,18 @@ def _claim(answer: Answer, tiers: Mapping[str, Context]) -> dict[str, Any]:
     judged = []
     for tier, there in tiers.items():
         found = there.claims.get(answer.claim)
-        if found and found["verdict"] != "not run":
+        if found and found["verdict"] in JUDGED:
             judged.append(
                 {
                     "tier": tier,
                     "sentence": found["sentence"],
-                    "verdict": found["verdict"],
+                    "verdict": found["answer"],
+                    "size": found["size"],
+                    "beside": [
+                        (name, under["answer"], under["sentence"]) for name, under in found["co_primary"].items()
+                    ],
                     "parts": [_part(part) for part in found.get("parts", ())],
-                    "readings": flips(found["alternatives"]),
+                    "readings": (found["readings"] or {}).get("line", ""),
                     "experiments": found["experiments"],
                 }
             )

@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from reprise.evidence.wording import listed
-from reprise.report.page.answers import (
+from reprise.evidence.verdicts import (
     AGREES,
     ARITHMETIC,
     COUNTED,
     DISAGREES,
     EQUATION,
+    JUDGED,
+    NOT_AVAILABLE,
     NOT_RUN,
     OPEN,
     TRAINED,
     VOID,
-    Answer,
-    Tiers,
-    of_paper,
-    tally,
 )
+from reprise.evidence.words import listed
+from reprise.report.page.answers import Answer, Tiers, of_paper, tally
 from reprise.report.page.forest import Row, forest
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import fixed, plural, significant
@@ -62,12 +61,16 @@ def counts(found: Sequence[Answer]) -> str:
     trained = [a for a in found if a.evidence == TRAINED]
     said = []
     for full, words in ((True, ""), (False, " at a reduced budget")):
-        some = [a for a in trained if a.full == full and a.direction != NOT_RUN]
+        some = [a for a in trained if a.full == full and a.direction in JUDGED]
         if some:
             said.append(f"{plural(len(some), 'trained claim')}{words}: {_tallied(some)}")
-    if missing := sum(a.direction == NOT_RUN for a in trained):
-        said.append(f"{missing} not run")
+    for direction in (NOT_RUN, NOT_AVAILABLE):
+        if missing := sum(a.direction == direction for a in trained):
+            said.append(f"{missing} {_MISSING[direction]}")
     return f"{'; '.join(said)}." if said else ""
+
+
+_MISSING = {NOT_RUN: "not run", NOT_AVAILABLE: "without data here"}
 
 
 def _tallied(found: Sequence[Answer]) -> str:
@@ -82,8 +85,8 @@ def _tallied(found: Sequence[Answer]) -> str:
 
 
 def _became(answer: Answer) -> str:
-    if answer.direction == NOT_RUN:
-        return "was not run"
+    if answer.direction not in JUDGED:
+        return "was not run" if answer.direction == NOT_RUN else f"has no answer: {answer.direction}"
     if answer.direction == VOID:
         return "has no answer: the models did not learn"
     if answer.direction == OPEN:
@@ -96,7 +99,9 @@ def _became(answer: Answer) -> str:
 def _effects(answer: Answer) -> str:
     if answer.ours is None or answer.paper_effect is None:
         return ""
-    unit = {"1": "", "nats/token": " nats", "nats/character": " nats"}.get(answer.unit, f" {answer.unit}".rstrip())
+    unit = {"1": "", "%": " %", "nats/token": " nats", "nats/character": " nats"}.get(
+        answer.unit, f" {answer.unit}".rstrip()
+    )
     return f" (ours {significant(answer.ours)}{unit}; the paper {significant(answer.paper_effect)}{unit})"
 
 
@@ -132,7 +137,7 @@ def strips(found: Sequence[Answer]) -> list[dict[str, Any]]:
     out = []
     for words, kinds in STRIPS.items():
         some = [a for a in found if a.evidence in kinds and a.ratio is None]
-        some.sort(key=lambda a: a.direction == NOT_RUN)
+        some.sort(key=lambda a: a.direction not in JUDGED)
         if some:
             out.append({"words": words, "answers": some, "counts": _tallied(some)})
     return out

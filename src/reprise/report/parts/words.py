@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from reprise.evidence.reductions import changes
-from reprise.evidence.wording import listed
+from reprise.evidence.words import changes, listed
 from reprise.report.parts.context import Context, Status
 from reprise.report.parts.rounding import plural
 
@@ -82,7 +81,7 @@ _NAMED = 4
 
 
 def reduced(context: Context, name: str) -> str:
-    """ "6 epochs at most in place of 25": see `reprise.evidence.reductions.changes`."""
+    """ "6 epochs at most in place of 25": see `reprise.evidence.words.changes`."""
     return listed(list(changes(context.entry(name), context.resolved(name)).values()))
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from reprise.config import ldc_wsj
 from reprise.config.claims import Published
-from reprise.evidence.unit_audit import CLEAR, distance
+from reprise.evidence.verdicts.units import CLEAR, distance
 from reprise.report.parts.context import Context, of_experiment
 from reprise.report.parts.rounding import fixed, integer, interval, plural
 

@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from reprise.catalogue.displays import display
 from reprise.errors import UserError, known
-from reprise.evidence.names import name_of
+from reprise.evidence.words import name_of
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import unit_words

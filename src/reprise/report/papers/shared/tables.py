@@ -12,8 +12,8 @@ from reprise.catalogue.displays import display
 from reprise.errors import UserError, known
 from reprise.evidence.arithmetic import AGREES, DIFFERS, NOT_EQUAL, work_out
 from reprise.evidence.contrasts import terms_of
-from reprise.evidence.names import name_of, plain
-from reprise.evidence.wording import listed
+from reprise.evidence.verdicts import EVIDENCE
+from reprise.evidence.words import listed, name_of, plain
 from reprise.report.parts import rounding, spreads, verdicts, words
 from reprise.report.parts.context import Context, of_experiment
 from reprise.report.parts.rounding import NONE, even, fixed, integer, mean, plural, significant, spread
@@ -26,7 +26,7 @@ from reprise.units import perplexity as to_perplexity
 
 @display(of_experiments=False)
 def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row a claim, from claims.json: verdict, the sentence behind it, alternatives that would change it.
+    """A row a claim, from claims.json: direction and size, the sentence behind them, readings under which it holds.
 
     Errors: `UserError` where claims.json is missing or does not know a claim.
     """
@@ -43,55 +43,74 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
                 "claim": key,
                 "text": claim.text.strip(),
                 "place": claim.place,
-                "kind": found["kind"],
+                "evidence": found["evidence"],
                 "verdict": found["verdict"],
-                "records": found["records"],
+                "answer": found["answer"],
+                "size": found["size"],
+                "afterwards": found["afterwards"],
                 "sentence": found["sentence"] + verdicts.in_full_sentence(context, key),
+                "contradicted_by": found["contradicted_by"],
+                "beside": _beside(found),
                 "replicas": found["replicas"],
-                "flips": "; ".join(verdicts.flips(found["alternatives"])),
-                "alternatives": verdicts.how_many_run(found["alternatives"]),
+                "readings": (found["readings"] or {}).get("line", ""),
                 "criterion": claim.criterion,
             }
         )
-    frame = pd.DataFrame(rows, columns=_KEYS).astype({"replicas": "Int64"})
-    counts = Counter(row["verdict"] for row in rows)
-    notes = [f"Of {plural(len(rows), 'claim')}: {', '.join(f'{n} {verdict}' for verdict, n in counts.most_common())}."]
-    if any(_tests_several(context.claims[row["claim"]]) for row in rows):
-        notes.append(_TOGETHER)
+    frame, notes = pd.DataFrame(rows, columns=_KEYS).astype({"replicas": "Int64"}), []
+    for kind in EVIDENCE:
+        counts = Counter(row["answer"] for row in rows if row["evidence"] == kind)
+        if counts:
+            said = ", ".join(f"{n} {answer}" for answer, n in counts.most_common())
+            notes.append(f"Of {plural(counts.total(), 'claim')}, {_EVIDENCE[kind]}: {said}.")
     notes += [f"{row['claim']}: {sentence(row['criterion'])}" for row in rows if row["criterion"]]
     return Table(_COLUMNS, frame, notes if rows else [])
 
 
-def _verdict(row: Mapping[str, Any]) -> str:
-    return row["verdict"] if pd.isna(row["records"]) else f"{row['verdict']} (our records: {row['records']})"
+def _beside(found: Mapping[str, Any]) -> str:
+    """ "Under schedule=rnnlm, found afterwards: agrees. …": what readings of equal rank say."""
+    said = []
+    for name, under in found["co_primary"].items():
+        when = f", found {under['found']}" if under["found"] else ""
+        said.append(f"Under {name}{when}: {under['answer']}. {under['sentence']}")
+    return " ".join(said)
 
 
-def _changes(row: Mapping[str, Any]) -> str:
-    """What turns the claim, after how many alternatives were looked at: none of them is not none at all."""
-    return "; ".join(filter(None, (row["flips"], row["alternatives"]))) or NONE
+def _found(row: Mapping[str, Any]) -> str:
+    """ "agrees; smaller*": direction and size, with a mark where the rule was set afterwards."""
+    size = "" if pd.isna(row["size"]) else f"; {row['size']}"
+    return f"{row['answer']}{size}{'' if pd.isna(row['afterwards']) else '*'}"
 
 
-def _tests_several(found: Mapping[str, Any]) -> bool:
-    """Whether chance is in several of a claim's comparisons."""
-    intervals = filter(None, (part.get("interval") for part in found.get("parts", ())))
-    return sum(low < high for low, high in intervals) > 1
+def _said(row: Mapping[str, Any]) -> str:
+    """What our records say, what the paper itself says against it, and readings of equal rank."""
+    against = row["contradicted_by"]
+    set_later = "" if pd.isna(row["afterwards"]) else f"* Set when its numbers were known: {row['afterwards']}."
+    said = (
+        row["sentence"],
+        "" if pd.isna(against) else f"The paper contradicts itself: {against}",
+        row["beside"],
+        set_later,
+    )
+    return " ".join(filter(None, said))
 
 
-_TOGETHER = (
-    "Several comparisons of one claim are tested together, after Holm: what the 95 % interval of one alone excludes "
-    "may then be left open."
-)
+_EVIDENCE = {
+    "trained": "decided by trained models",
+    "counted": "decided by counts",
+    "equation": "decided by equations worked out",
+    "arithmetic": "decided by arithmetic",
+}
 _KEYS = [
-    *("claim", "text", "place", "kind", "verdict", "records", "sentence", "replicas"),
-    *("flips", "alternatives", "criterion"),
+    *("claim", "text", "place", "evidence", "verdict", "answer", "size", "afterwards", "sentence", "contradicted_by"),
+    *("beside", "replicas", "readings", "criterion"),
 ]
 _COLUMNS = [
     Column("Claim", lambda row: row["claim"], words=True),
-    Column("Verdict", _verdict, words=True),
-    Column("Kind", lambda row: row["kind"] or NONE, words=True),
+    Column("Direction; size", _found, words=True),
+    Column("Evidence", lambda row: row["evidence"], words=True),
     Column("What the paper says", lambda row: f"{row['text']} ({row['place']})", words=True),
-    Column("What the run records say", lambda row: row["sentence"], words=True),
-    Column("Changes under", _changes, words=True),
+    Column("What the run records say", _said, words=True),
+    Column("Readings", lambda row: row["readings"] or NONE, words=True),
 ]
 
 
@@ -285,18 +304,12 @@ def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     judged = filter(verdicts.was_judged, entries)
     if any(verdicts.is_looked_at(entry) and verdicts.part_of(entry) for entry in judged):
         notes.append(
-            "Where only a part of a claim's comparisons could be looked at (2 of 4), both verdicts are on these alone: "
-            "the one as chosen may differ from the claim's, which is on all of them."
+            "Where only a part of a claim's comparisons could be looked at (2 of 4), a claim turns where these do."
         )
     if not all(map(verdicts.is_looked_at, entries)):
         notes.append(
             "Not looked at: the claim rests on the assumption, but what it compares was not to be trained under the "
             "alternative."
-        )
-    if any(map(verdicts.fewer_of, entries)):
-        notes.append(
-            "With as few replicas: as chosen, the claim was judged with as many as were trained under the alternative, "
-            "which says less than all that there are."
         )
     notes += [f"Deviation {key}: {entry.title}." for key, entry in context.paper.deviations.items()]
     return Table(columns, frame, notes)
