@@ -38,7 +38,7 @@ def test_a_full_disk_leaves_what_was_there(finished: Project, command: tuple[str
     assert done.returncode == 1, done.stderr
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"reprise: error: {os.path.normpath(f'{RESULTS}/{target}')}")
-    assert "File too large; make room or mend the access, then run it again" in line
+    assert "File too large; make room or fix the access, then run it again" in line
     assert state(finished.root / RESULTS) == before
 
 
@@ -96,7 +96,7 @@ def test_results_that_are_read_only(closed: Project) -> None:
         path.chmod(0o644)  # Snakemake itself refuses to make a file again that is read-only
     run = snakemake(closed, "all", wrapper=bound())
     assert run.status == 1
-    line = f"reprise: error: {RESULTS}/tables/words-perplexity.csv: Permission denied; make room or mend the access"
+    line = f"reprise: error: {RESULTS}/tables/words-perplexity.csv: Permission denied; make room or fix the access"
     assert line in run.log
     assert "Traceback" not in run.log
     assert state(closed.root / RESULTS) == before
@@ -110,7 +110,7 @@ def test_resolved_configurations_that_cannot_be_written(finished: Project) -> No
     results.chmod(0o755)
     assert run.status == 2
     assert run.messages == [
-        f"reprise: error: {RESULTS}/config: Permission denied; make room or mend the access, then run it again"
+        f"reprise: error: {RESULTS}/config: Permission denied; make room or fix the access, then run it again"
     ]
 
 

@@ -12,8 +12,6 @@ import reprise
 SOURCE = Path(reprise.__file__).parent
 LEVEL = {package: level for level, packages in enumerate(reprise.ORDER) for package in packages}
 FILES = sorted(path for path in SOURCE.rglob("*.py") if path.parent != SOURCE or path.stem in LEVEL)
-EXCEPTIONS: dict[str, set[str]] = {"training/loop.py": {"checks"}}
-"""File -> packages above it that it still imports; an entry goes when the import does."""
 
 
 def package_of(path: Path) -> str:
@@ -41,4 +39,4 @@ def test_every_package_has_its_place_in_the_order():
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_a_file_imports_only_what_is_below_it(path):
-    assert upward(path) == EXCEPTIONS.get(str(path.relative_to(SOURCE)), set())
+    assert upward(path) == set()

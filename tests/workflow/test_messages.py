@@ -70,7 +70,7 @@ MISTAKES = {
     ),
     "bad syntax": (
         (CONFIG, "papers:\n", "papers: [\n"),
-        ("not valid YAML", "mend the line"),
+        ("not valid YAML", "correct the line"),
     ),
 }
 

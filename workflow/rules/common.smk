@@ -68,7 +68,7 @@ try:
 except OSError as error:
     stop(
         told_of(error)
-        or f"{error.filename}: {error.strerror}; make room or mend the access, then run it again"
+        or f"{error.filename}: {error.strerror}; make room or fix the access, then run it again"
     )
 
 needs_conda = any(
@@ -205,7 +205,9 @@ def resolved(wildcards):
 def device_of(wildcards, resources):
     """A job that asked for no GPU uses none, even where it sees one that is another's."""
     experiment = resolved(wildcards)
-    if not resources.get("gpu") and (experiment.device == "auto" or not learns(experiment)):
+    if not resources.get("gpu") and (
+        experiment.device == "auto" or not learns(experiment)
+    ):
         return "--device cpu"
     return ""
 

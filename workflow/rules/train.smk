@@ -25,7 +25,7 @@ rule train_together:
         gpu=lambda wildcards: gpus_wanted(resolved(wildcards), most_gpus()),
     params:
         tier=TIER,
-        found=FOUND,
+        found=lambda wildcards: FOUND,
         device=device_of,
     message:
         "training {wildcards.paper}/{wildcards.experiment}, all missing replicas together"
@@ -37,7 +37,9 @@ rule train_together:
 rule train:
     input:
         corpus=corpus_of,
-        together=lambda wildcards: unless_trained(wildcards, trained_together(wildcards)),
+        together=lambda wildcards: unless_trained(
+            wildcards, trained_together(wildcards)
+        ),
     output:
         f"{RESULTS}/runs/{{paper}}/{{experiment}}/{{replica}}-{{config_hash}}.json",
     log:
@@ -57,7 +59,7 @@ rule train:
             f"--corpus {input.corpus}" if input.corpus else ""
         ),
         device=device_of,
-        found=FOUND,
+        found=lambda wildcards: FOUND,
     message:
         "training {wildcards.paper}/{wildcards.experiment}, replica {wildcards.replica}"
     shell:

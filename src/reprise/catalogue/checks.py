@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from reprise.registered import load
+
 CHECKS: dict[str, str] = {
     "lstm-parameter-count": "reprise.checks.palindromes:lstm_parameter_count",
     "output-weight-gradient": "reprise.checks.palindromes:output_weight_gradient",
@@ -49,3 +53,8 @@ CHECKS: dict[str, str] = {
     "matrix-by-units": "reprise.checks.lecture_layers:matrix_by_units",
     "decoder-inputs": "reprise.checks.lecture_layers:decoder_inputs",
 }
+
+
+def run_check(name: str) -> list[Any]:
+    """The findings (`reprise.checks.Finding`) of a check, which this runs."""
+    return load(CHECKS[name], f"src/reprise/catalogue/checks.py: key CHECKS[{name!r}]")()

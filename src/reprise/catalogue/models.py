@@ -68,7 +68,7 @@ _CLASSES = {
     "m-rnn": "mrnn:MRNN",
     "gru-lm": "gated:GRU",
     "lstm-lm": "gated:LSTM",
-    "stacked-lstm": "deep_lstm:StackedLSTM",
+    "stacked-lstm": "deep_lstm:DeepLSTM",
     "gso": "gso:GSO",
     "first-order": "gso:FirstOrder",
     "mi-rnn": "gso:MultiplicativeIntegration",

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reprise.catalogue.checks import CHECKS
-from reprise.registered import load
-
 
 @dataclass(frozen=True)
 class Finding:
@@ -20,9 +17,3 @@ class Finding:
     error: float
     n: int
     unit: str = "relative"
-
-
-def run_check(name: str) -> list[Finding]:
-    """Runs the check that the registry calls `name`."""
-    found: list[Finding] = load(CHECKS[name], f"src/reprise/catalogue/checks.py: key CHECKS[{name!r}]")()
-    return found

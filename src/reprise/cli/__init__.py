@@ -134,6 +134,6 @@ def _main(arguments: Sequence[str] | None) -> int:
     except OSError as error:
         # A full disk, a folder that is closed: nothing that a traceback explains better.
         where, what = (error.filename, error.strerror) if error.filename else (given.command, error)
-        line = told_of(error) or f"{where}: {what}; make room or mend the access, then run it again"
+        line = told_of(error) or f"{where}: {what}; make room or fix the access, then run it again"
         print(f"reprise: error: {line}", file=sys.stderr)
         return EXIT_FAILED

@@ -6,9 +6,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 from reprise.config.strict_yaml import load_yaml
-from reprise.config.tiers import TIERS
 from reprise.errors import UserError, known
-from reprise.records.resolved import Resolved, read_resolved
+from reprise.records.resolved import TIERS, Resolved, read_resolved
 
 _CONFIG = Path("config/config.yaml")
 

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from reprise.config.project import Project, load_project
 from reprise.config.resolve import resolve_tier
-from reprise.config.tiers import TIERS
 from reprise.errors import UserError, known
-from reprise.records.resolved import Resolved
+from reprise.records.resolved import TIERS, Resolved
 
 
 def add_tier(parser: argparse.ArgumentParser) -> None:

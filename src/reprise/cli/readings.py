@@ -8,6 +8,9 @@ from reprise.cli.common import add_tier, project_and_experiments
 from reprise.errors import UserError, known, report_packages
 
 
+EXAMPLE = "reprise readings rrntn --tier paper"
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paper", help="for example rrntn")
     add_tier(parser)

@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reprise.cli.chosen import chosen_experiments
-from reprise.config.tiers import TIERS
 from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, UserError
-from reprise.records.resolved import Resolved
+from reprise.records.resolved import TIERS, Resolved
 from reprise.training.devices import claim_gpu, learns, prepare_environment, visible_gpus
 
 if TYPE_CHECKING:

@@ -13,11 +13,10 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from reprise.config.tiers import TIERS
 from reprise.errors import UserError
 from reprise.files import is_there
 from reprise.records.record import read_record, write_record
-from reprise.records.resolved import Resolved, read_resolved
+from reprise.records.resolved import TIERS, Resolved, read_resolved
 from reprise.refusals import named_file, require_place
 from reprise.training.devices import claim_gpu, gpus_wanted, prepare_environment, visible_gpus
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, model_validator
 
 from reprise.config.base import Id, Name, Origin, Strict
 from reprise.units import Unit
@@ -30,7 +30,16 @@ class Term(Strict):
 class Mean(Strict):
     """The mean over several experiments, each once: a part of a sweep."""
 
+    # Of a mapping that is meant as a `Term` only that can tell which key is misspelt.
+    model_config = ConfigDict(extra="allow")
+
     mean: Annotated[list[Name | Term], Field(min_length=2)]
+
+    @model_validator(mode="after")
+    def _alone(self) -> Mean:
+        if self.model_extra:
+            raise ValueError(f"{', '.join(self.model_extra)}: nothing stands beside 'mean'; remove it")
+        return self
 
 
 Side = Name | Term | Mean

@@ -77,7 +77,10 @@ def parse(
     except ValidationError as error:
         errors = [(_keys(e, content), e) for e in error.errors(include_url=False)]
         # A misspelt key is missing under its right name too; of a union's members the meant one was read furthest.
-        keys, first = max(errors, key=lambda one: (one[1]["type"] == "extra_forbidden", len(one[0])))
+        keys, first = max(
+            errors,
+            key=lambda one: (one[1]["type"] == "extra_forbidden", len(one[0]), not one[1]["type"].endswith("_type")),
+        )
         wanted = list(dict.fromkeys(_TYPES[e["type"]] for k, e in errors if k == keys and e["type"] in _TYPES))
         missing = first["type"] == "missing"
         key = places.of(*keys[1:], missing=missing) if places and keys[0] == "experiments" and keys[2:] else ""
@@ -133,7 +136,8 @@ def _remedy(error: Any, keys: list[str], wanted: list[str]) -> str:
             return error["msg"].removeprefix("Value error, ")
         case "literal_error":
             return f"{shortened(error['input'])} is not known; write one of {error['ctx']['expected']}"
-    if wanted:
+    if wanted and error["type"] in _TYPES:
         setting = " {value: …, from: …}" if error.get("ctx", {}).get("class_name") == "Setting" else ""
-        return f"{shortened(error['input'])} should be {' or '.join(wanted)}{setting}; correct it"
+        either = " or ".join(", ".join(wanted).rsplit(", ", 1))
+        return f"{shortened(error['input'])} should be {either}{setting}; correct it"
     return f"{error['msg'].lower()}, not {shortened(error['input'])}; correct the value"

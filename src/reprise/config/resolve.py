@@ -14,7 +14,7 @@ from reprise.config.project import PAPERS, Project
 from reprise.config.references import check_references, check_same_text
 from reprise.config.schema import Alternative, Experiment, Paper, TierEntry
 from reprise.config.sections import SECTIONS, Takes, check_sections, find_dataset, taken
-from reprise.errors import UserError, known
+from reprise.errors import UserError, known, require_known
 from reprise.options import check_option, check_options
 from reprise.records.resolved import Resolved, hash_of
 
@@ -133,10 +133,7 @@ def _resolve(project: Project, paper: Paper, entry: _Entry) -> Resolved:
 
 def _check_config(entry: _Entry) -> dict[str, Any]:
     check = entry.experiment.check
-    if check.name not in CHECKS:
-        registry = "CHECKS of src/reprise/catalogue/checks.py"
-        place = entry.where("check", "name")
-        raise UserError(f"{place}: no check '{check.name}' in {registry}; {known(check.name, CHECKS)}")
+    require_known(check.name, CHECKS, entry.where("check", "name"), "check")
     return {"check": check.name, "tolerance": check.tolerance}
 
 

@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 
 from reprise import counters
-from reprise.models.deep_lstm import StackedLSTM
+from reprise.models.deep_lstm import DeepLSTM
 
 Decoder = Literal["sample", "argmax"]
 
 
 @torch.no_grad()
 def continuations(
-    model: StackedLSTM, prompts: Tensor, length: int, decoder: Decoder, temperature: float = 1.0, key: int = 0
+    model: DeepLSTM, prompts: Tensor, length: int, decoder: Decoder, temperature: float = 1.0, key: int = 0
 ) -> Tensor:
     """`length` symbols after each of the prompts (P, B) int64, (length, B).
 
@@ -47,14 +47,14 @@ def draw(logits: Tensor, temperature: float, numbers: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def log_probabilities(model: StackedLSTM, text: Tensor) -> Tensor:
+def log_probabilities(model: DeepLSTM, text: Tensor) -> Tensor:
     """ln P of each next symbol after each symbol of text (T, B), state zero before it: (T, B, V) float64."""
     logits, _ = model(text, model.initial_state(text.shape[1]))
     return torch.log_softmax(logits.double(), -1)
 
 
 @torch.no_grad()
-def next_symbol_entropy(model: StackedLSTM, text: Tensor, temperature: float) -> float:
+def next_symbol_entropy(model: DeepLSTM, text: Tensor, temperature: float) -> float:
     """Mean entropy in nats of softmax(logits / temperature) after each symbol of text (T, B)."""
     logits, _ = model(text, model.initial_state(text.shape[1]))
     return entropy(logits.double() / temperature).mean().item()

@@ -29,7 +29,7 @@ class Layer(NamedTuple):
     b: Tensor  # (4n,)
 
 
-class StackedLSTM(nn.Module):
+class DeepLSTM(nn.Module):
     """Layer l reads z(t), the one-hot symbol x(t) for l = 1 and h(t) of layer l - 1 above it:
 
     i = sigma(W_i z + U_i h(t-1) + b_i)             o = sigma(W_o z + U_o h(t-1) + b_o)
@@ -104,7 +104,7 @@ class StackedLSTM(nn.Module):
 
 
 @torch.no_grad()
-def initialise(model: StackedLSTM, generator: torch.Generator) -> None:
+def initialise(model: DeepLSTM, generator: torch.Generator) -> None:
     """Draws W and U of each layer by `kernel_law` and W_out by `output_law`; every bias starts at zero.
 
     glorot-uniform: U(-a, a) with a = sqrt(6 / (fan in + fan out)). TensorFlow 1.4 takes it where no law is given, and

@@ -15,6 +15,11 @@ from typing import Any
 from reprise.errors import UserError
 from reprise.files import canonical_json
 
+TIERS = ("quick", "reduced", "paper")
+"""Protocols of different length, not different hardware."""
+FULL = "paper"
+"""The tier that does what the papers did."""
+
 
 def hash_of(value: Any) -> str:
     """The first 12 hex digits of SHA-256 over canonical JSON."""

@@ -19,8 +19,8 @@ from typing import Any
 
 import torch
 
+from reprise.catalogue.checks import run_check
 from reprise.catalogue.protocols import PROTOCOLS
-from reprise.checks import run_check
 from reprise.engines.stack import NAME as STACKED
 from reprise.engines.stack import OutOfMemory, Stack
 from reprise.errors import Interrupted, UserError, report_memory

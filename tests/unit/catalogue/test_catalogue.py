@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from reprise import checks
 from reprise.catalogue import stated as stated_
-from reprise.catalogue.checks import CHECKS
+from reprise.catalogue.checks import CHECKS, run_check
 from reprise.catalogue.datasets import PREPARATIONS
 from reprise.catalogue.displays import KINDS, functions
 from reprise.catalogue.models import MODELS, ModelEntry
@@ -143,7 +142,7 @@ def test_a_model_that_is_not_as_registered_is_one_line(target):
 def test_a_check_or_figure_that_nobody_wrote_is_one_line(monkeypatch):
     monkeypatch.setitem(CHECKS, "sum", "reprise.checks.books:summed")
     with pytest.raises(UserError, match=r"src/reprise/checks/books\.py"):
-        checks.run_check("sum")
+        run_check("sum")
     for name in ("minimal.curves", "books.curves"):
         with pytest.raises(UserError, match="src/reprise/"):
             find_function("figures", name)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reprise.checks import gso, run_check
+from reprise.catalogue.checks import run_check
+from reprise.checks import gso
 from reprise.models import sizes
 from reprise.models.gso import GSO
 from reprise.models.second_order import FullTensor, MultiplicativeRNN

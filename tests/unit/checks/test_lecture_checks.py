@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from reprise.catalogue.checks import CHECKS
-from reprise.checks import lecture, lecture_jacobians, lecture_layers, lecture_networks, run_check
+from reprise.catalogue.checks import CHECKS, run_check
+from reprise.checks import lecture, lecture_jacobians, lecture_layers, lecture_networks
 from reprise.models import recurrent
 from reprise.models.recurrent import GRU, RNN
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from reprise.catalogue.checks import run_check
 from reprise.checks import rntn as rrntn
-from reprise.checks import run_check
 from reprise.config.strict_yaml import load_yaml
 
 EXACT = {

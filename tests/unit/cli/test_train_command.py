@@ -73,7 +73,7 @@ def test_a_record_that_cannot_be_read_is_not_called_damaged(why, resolved, capsy
 
     monkeypatch.setattr(Path, "read_bytes", closed)
     assert train(0) == EXIT_FAILED
-    remedy = "make room or mend the access, then run it again"
+    remedy = "make room or fix the access, then run it again"
     assert capsys.readouterr().err == f"reprise: error: {path}: {os.strerror(why)}; {remedy}\n"
 
 

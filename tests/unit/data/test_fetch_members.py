@@ -1,13 +1,18 @@
-"""Raw files that are members of an archive, checksums, and specifications with faults."""
+"""Raw files that are members of an archive or come from a mirror alone, and their checksums."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from reprise.catalogue.spec import DatasetSpec, FileSpec
 from reprise.data.fetch import fetch
+from reprise.data.raw import file_digest
+from reprise.errors import UserError
 
 RIGHT = b"anarchism originated as a term of abuse\n" * 5000
 WRONG = RIGHT.replace(b"abuse", b"praise")
@@ -99,3 +104,45 @@ def test_prefix_of_a_member(tmp_path: Path) -> None:
     start = ["sha256", hashlib.sha256(RIGHT[:1234]).hexdigest()]
     spec, mirror = zipped(tmp_path, prefix=1234, member_digest=start)
     assert get(spec, tmp_path, mirror, []).read_bytes() == RIGHT[:1234]
+
+
+@pytest.mark.parametrize("change", [{"member_digest": ("sha1", "0" * 40)}, {"member": "text9"}])
+def test_a_wrong_member_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    spec, mirror = zipped(tmp_path, **change)
+    with pytest.raises(UserError, match="checksum|holds no file"):
+        get(spec, tmp_path, mirror, [])
+    assert left(tmp_path) == ["text8.zip"]
+
+
+@pytest.mark.parametrize("algorithm", ["sha256", "sha1", "git-blob"])
+def test_a_file_that_the_mirror_alone_has_is_checked(tmp_path: Path, algorithm: str) -> None:
+    (tmp_path / "x").write_bytes(RIGHT)
+    digest = file_digest(tmp_path / "x", algorithm)
+    spec = DatasetSpec("toy", "", "", "", "ptb", (FileSpec("a", None, algorithm, digest),))
+    mirror = shelf(tmp_path, "a", WRONG)
+    with pytest.raises(UserError, match=rf"{digest}.*key datasets.toy.files, or replace {mirror}"):
+        get(spec, tmp_path, mirror, [])
+    assert get(spec, tmp_path, shelf(tmp_path, "a", RIGHT), []).read_bytes() == RIGHT
+
+
+def test_checksums_are_those_of_git_and_openssl(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_bytes(b"hello\n")
+    assert file_digest(file, "sha1") == "f572d396fae9206628714fb2ce00f72e94f2258f"
+    assert file_digest(file, "git-blob") == "ce013625030ba8dba906f756967f9e9ca394464a"
+
+
+@pytest.mark.parametrize("called", ["reprise.data.fetch.shutil.copyfile", "reprise.data.archives.shutil.copyfileobj"])
+def test_a_full_disk_is_named_and_not_what_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, called: str
+) -> None:
+    spec, mirror = zipped(tmp_path)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(called, full)
+    with pytest.raises(OSError, match="No space left") as caught:
+        get(spec, tmp_path, mirror, [])
+    assert Path(caught.value.filename).parent == tmp_path / "raw/toy"
+    assert not (tmp_path / "raw/toy/text8").exists()

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reprise.engines.books import LayerwiseEngine, ReferenceEngine
-from reprise.models.deep_lstm import StackedLSTM, initialise
+from reprise.models.deep_lstm import DeepLSTM, initialise
 
 
 def random_model(V=7, n=5, layers=2, activation="relu", dtype=torch.float64, seed=0, forget_bias=1.0):
-    model = StackedLSTM(V, n, layers, activation, forget_bias).to(dtype)
+    model = DeepLSTM(V, n, layers, activation, forget_bias).to(dtype)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for p in model.parameters():
@@ -34,7 +34,7 @@ def random_window(model, T, B, seed=0, state=True):
 
 @pytest.mark.parametrize(("V", "parameters"), [(72, 243784), (87, 253399)])
 def test_the_books_networks_have_the_documents_size(V, parameters):
-    model = StackedLSTM(V, 128, 2, "relu", 1.0)
+    model = DeepLSTM(V, 128, 2, "relu", 1.0)
     assert sum(p.numel() for p in model.parameters()) == parameters
 
 
@@ -84,7 +84,7 @@ def test_with_relu_it_follows_its_equations_gate_by_gate():
 
 @pytest.mark.parametrize("law", ["glorot-uniform", "fan-in-truncated-normal"])
 def test_initial_weights_follow_their_laws(law):
-    model = StackedLSTM(72, 128, 2, "relu", 1.0, law, "fan-in-truncated-normal")
+    model = DeepLSTM(72, 128, 2, "relu", 1.0, law, "fan-in-truncated-normal")
     initialise(model, torch.Generator().manual_seed(5))
     for number, inputs in ((1, 72), (2, 128)):
         W, U, b = model.layer(number)
@@ -97,7 +97,7 @@ def test_initial_weights_follow_their_laws(law):
         assert b.count_nonzero() == 0
     assert model.W_out.detach().std().item() == pytest.approx(0.8796 / math.sqrt(128), rel=0.02)
     assert model.b_out.count_nonzero() == 0
-    again = StackedLSTM(72, 128, 2, "relu", 1.0, law, "fan-in-truncated-normal")
+    again = DeepLSTM(72, 128, 2, "relu", 1.0, law, "fan-in-truncated-normal")
     initialise(again, torch.Generator().manual_seed(5))
     assert all(torch.equal(p, q) for p, q in zip(model.parameters(), again.parameters(), strict=True))
 

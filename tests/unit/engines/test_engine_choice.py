@@ -32,7 +32,7 @@ from reprise.engines.lecture import window
 from reprise.engines.rntn import native as rntn_native
 from reprise.engines.rntn.subsequences import Subsequences
 from reprise.errors import UserError
-from reprise.models.deep_lstm import StackedLSTM
+from reprise.models.deep_lstm import DeepLSTM
 from reprise.models.elman import Elman
 from reprise.models.gated import GRU
 from reprise.models.gso import GSO
@@ -46,7 +46,7 @@ FAMILIES = {
     "gated": (gated, lambda: GRU(20, 3, 4), "grouped", False),
     "gso": (gso, lambda: GSO(20, 4, 3, True, True, "tanh"), "fused", True),
     "palindromes": (palindromes, lambda: Elman(1, 4, 10), "fused", True),
-    "books": (books, lambda: StackedLSTM(20, 4, 2, "tanh", 1.0), "layerwise", False),
+    "books": (books, lambda: DeepLSTM(20, 4, 2, "tanh", 1.0), "layerwise", False),
     "loglinear": (loglinear, loglinear_model, "fused", True),
     "window": (window, lambda: WindowModel(20, 3, 4, 2, True), "hand", False),
 }

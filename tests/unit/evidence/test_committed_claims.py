@@ -7,18 +7,18 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from test_word_corpora import prepare_text8, write_text8
 
 from reprise.catalogue.datasets import PREPARATIONS
 from reprise.config.claims import Claim
 from reprise.config.project import Project, load_project
 from reprise.config.resolve import resolve_tier
 from reprise.config.schema import Paper
-from reprise.evidence.alternatives import alternatives
-from reprise.evidence.decide import decide
-from reprise.evidence.reductions import COUNTED, changes
+from reprise.evidence.contrasts import terms_of
 from reprise.evidence.runs import Runs, load_runs
-from reprise.training.protocols.corpus_facts import corpus_metrics
+from reprise.evidence.verdicts import Table
+from reprise.evidence.verdicts.alternatives import readings
+from reprise.evidence.verdicts.decide import decide
+from reprise.evidence.words.reductions import COUNTED, changes
 
 ROOT = Path(__file__).parents[3]
 S_RNN = ("loss-reduction=mean", "weight-deviation=deviation", "bias-law=zero", "initial-state=one", "schedule=rnnlm")
@@ -40,28 +40,19 @@ def parts(paper: str, tier: str, key: str) -> dict[str, list[int]]:
     """Of a claim under each alternative, how many parts it is judged on, and of how many."""
     given, runs = there(paper, tier)
     claim: Claim = given.claims[key]
-    found = alternatives(claim, given, runs, decide(claim, runs, runs))
-    return {name: entry["parts"] for name, entry in found.items()}
+    table = Table(runs, list(runs.values()))
+    found = readings(claim, given, table, decide(claim, table))
+    return {reading.name: [reading.looked_at, reading.parts] for reading in found}
 
 
 @pytest.mark.parametrize(
     ("claim", "looked_at"),
-    [("R1", [1, 1]), ("R2", [1, 1]), ("R3", [1, 1]), ("R4", [4, 8]), ("R5", [3, 3]), ("R8", [1, 1]),
-     ("R9", [5, 5]), ("R20", [1, 2]), ("R22", [1, 1]), ("R23", [1, 1])],
+    [("R1", [1, 1]), ("R2", [1, 1]), ("R3", [1, 1]), ("R5", [1, 1]), ("R8", [1, 1]), ("R9", [5, 5]), ("R20", [1, 2]),
+     ("R22", [1, 1]), ("R23", [1, 1])],
 )  # fmt: skip
 def test_claims_on_the_calibrated_number_are_judged_under_every_alternative(claim, looked_at):
     found = parts("rrntn", "paper", claim)
     assert {name: found.get(name) for name in S_RNN} == dict.fromkeys(S_RNN, looked_at)
-
-
-def test_what_an_alternative_of_r4_leaves_out_is_named():
-    given, runs = there("rrntn", "paper")
-    claim = given.claims["R4"]
-    found = alternatives(claim, given, runs, decide(claim, runs, runs))["bias-law=zero"]
-    assert found["sentence"].endswith(
-        " Not trained under it, so not looked at: r-RNTN f, H = 100, K = 3000; r-RNTN f, H = 100, K = 1000; "
-        "r-RNTN f, H = 100, K = 300."
-    )
 
 
 @pytest.mark.parametrize(("claim", "looked_at"), [("R14", [1, 1]), ("R16", [1, 1]), ("R20", [2, 2])])
@@ -127,8 +118,8 @@ def test_every_count_that_has_words_is_reduced_somewhere():
 @pytest.mark.parametrize("tier", ["paper", "reduced"])
 def test_every_family_that_claims_compare_has_a_member_to_borrow_from(tier):
     given, runs = there("rrntn", tier)
-    compared = {n for claim in given.claims.values() for c in claim.comparisons for n in (c.lower, c.higher)}
-    compared |= set(given.claims["R13"].order[0]) | {given.claims["R13"].order[1]}
+    compared = {term.experiment for claim in given.claims.values() for term in terms_of(claim)}
+    compared -= {name for name in compared if not runs[name].learns}
     used = {runs[name].family for name in compared if runs[name].resolved} - {None}
     lenders = {r.family for r in runs.values() if r.resolved and r.resolved.replicas > 1}
     assert used <= lenders
@@ -146,12 +137,15 @@ def test_the_vocabulary_of_text8_is_asked_under_every_rule():
     assert given.claims["R24"].level.equals == runs["text8-corpus"].reported(("vocabulary", "all")) == 37751
 
 
-@pytest.mark.parametrize(
-    ("rule", "words"),
-    [("train-at-least-2", 4), ("train-more-than-2", 2), ("all-at-least-2", 7), ("top-2", 3)],
-)
-def test_a_record_of_text8_has_the_words_that_its_rule_leaves(tmp_path, rule, words):
-    # train: d 3, a 2, b 2, c 1, e 1, f 1; whole text: also c 2, e 2, g 2; <unk> besides
-    write_text8(tmp_path, "c d a d b a e d b f", "a c g g x", "a e")
-    found = {(m["metric"], m["split"]): m["value"] for m in corpus_metrics(prepare_text8(tmp_path, rule))}
-    assert found["vocabulary", "all"] == words
+@pytest.mark.parametrize("paper", list(project().papers))
+def test_every_claim_has_a_label_and_a_set_afterwards_mark_where_its_criterion_says_so(paper):
+    for key, claim in project().papers[paper].claims.items():
+        assert 0 < len(claim.label) <= 60, key
+        said = (claim.criterion or "") + (claim.margin.origin if claim.margin else "")
+        if "when the number was known" in said or "when the numbers were known" in said:
+            assert claim.afterwards, key
+
+
+def test_the_toolkits_schedule_has_equal_rank_and_was_found_afterwards():
+    choice = project().papers["rrntn"].assumptions["schedule"].alternatives["rnnlm"]
+    assert (choice.co_primary, choice.found) == (True, "afterwards")

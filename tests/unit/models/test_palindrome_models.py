@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from reprise.catalogue.checks import CHECKS
-from reprise.checks import run_check
+from reprise.catalogue.checks import CHECKS, run_check
 from reprise.models.elman import Elman
 from reprise.models.initialisation import initialise_by_fan_in, truncated_normal
 from reprise.models.lstm import LSTM

@@ -12,7 +12,7 @@ import torch
 from engine_helpers import same_bits
 from protocol_helpers import finish, goes_on, options_are_known, states_of
 
-from reprise.checks import run_check
+from reprise.catalogue.checks import run_check
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.data.corpus import Corpus
@@ -21,7 +21,7 @@ from reprise.engines.optimisers import TensorFlowRMSProp, clip_by_global_norm
 from reprise.errors import UserError
 from reprise.evaluation.sampling import continuations, draw, entropy, log_probabilities
 from reprise.evaluation.text_measures import Words, distinct, measure, stops_before_capitals, whole_words
-from reprise.models.deep_lstm import StackedLSTM, initialise
+from reprise.models.deep_lstm import DeepLSTM, initialise
 from reprise.records.resolved import Resolved
 from reprise.training.checkpoint import decode
 from reprise.training.loop import Job, run_job
@@ -275,7 +275,7 @@ def training(tmp_path_factory):
 
 
 def small_model():
-    model = StackedLSTM(5, 6, 2, "tanh", 1.0, "fan-in-truncated-normal").double()
+    model = DeepLSTM(5, 6, 2, "tanh", 1.0, "fan-in-truncated-normal").double()
     initialise(model, torch.Generator().manual_seed(1))
     return model
 

@@ -9,8 +9,8 @@ import torch
 from protocol_helpers import finish, goes_on, options_are_known, replicas_differ_and_repeat, saved, states_of
 
 from reprise.catalogue.datasets import PREPARATIONS
-from reprise.data.synthetic.name_lengths import FILLERS, FIXED
 from reprise.data.synthetic.names import Names
+from reprise.data.synthetic.phrases import FILLERS, FIXED
 from reprise.errors import UserError
 from reprise.options import check_options
 from reprise.records.resolved import Resolved

@@ -1,6 +1,6 @@
-"""The phrases whose scores document 003 compares, section 1.1, and how sentences are changed to be compared too.
+"""Document 003's own sentences: the phrases that section 1.1 compares, and the lengths of the texts of `names.py`.
 
-Without torch, which the report does without.
+Without torch, as reports need them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,12 @@ PHRASES = (
 """The notes' two pairs, the one that should have the higher score first."""
 CHANGES = ("shuffled", "swapped")
 """A sentence's words in a random order, and with two neighbours exchanged."""
+FIXED = 8
+"""Words from the second name, which is read, to the blank, without the filler."""
+SENTENCE_2 = 17
+"""Words of filler in the notes' second text, without the full stop at its end; the first has none."""
+FILLERS = (0, 1, 2, 4, 8, SENTENCE_2, 32, 64, 128)
+"""Lengths of filler that are tested, as far as the training has them."""
 
 
 def metric_of(phrase: str) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from reprise.engines import choice
 from reprise.engines.books.reference import ReferenceEngine, WindowEngine
 from reprise.engines.books.torch import LayerwiseEngine
-from reprise.models.deep_lstm import StackedLSTM
+from reprise.models.deep_lstm import DeepLSTM
 
 ENGINES = {"reference": ReferenceEngine, "layerwise": LayerwiseEngine}
 
 
-def choose(name: str, model: StackedLSTM) -> WindowEngine:
+def choose(name: str, model: DeepLSTM) -> WindowEngine:
     """The engine called `name` around `model`; "auto" is layerwise, see `reprise.engines.choice`. Raises UserError."""
-    return choice.choose(name, model, ENGINES, knows=(StackedLSTM,))
+    return choice.choose(name, model, ENGINES, knows=(DeepLSTM,))

@@ -10,7 +10,7 @@ from typing import Protocol
 from torch import Tensor
 from torch.nn import functional
 
-from reprise.models.deep_lstm import StackedLSTM, State
+from reprise.models.deep_lstm import DeepLSTM, State
 
 
 class WindowEngine(Protocol):
@@ -28,7 +28,7 @@ class ReferenceEngine:
 
     name = "reference"
 
-    def __init__(self, model: StackedLSTM) -> None:
+    def __init__(self, model: DeepLSTM) -> None:
         self.model = model
 
     def loss_and_gradients(self, x: Tensor, y: Tensor, state: State) -> tuple[float, State]:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from reprise.engines.gemm import Linear, linear_for
-from reprise.models.deep_lstm import StackedLSTM, State
+from reprise.models.deep_lstm import DeepLSTM, State
 
 
 class LayerwiseEngine:
@@ -18,7 +18,7 @@ class LayerwiseEngine:
 
     name = "layerwise"
 
-    def __init__(self, model: StackedLSTM) -> None:
+    def __init__(self, model: DeepLSTM) -> None:
         self.model, self.linear = model, linear_for(model.b_out)
         self.recurrences: list[Recurrence] = []  # a layer each, of the last window's size
 

@@ -12,7 +12,7 @@ from reprise.engines.stack.family import Family
 from reprise.engines.stack.optimisers import Adam, Clip, RMSProp
 from reprise.engines.stack.programs import Tensors
 from reprise.engines.stack.stack import Member, Stack
-from reprise.models.deep_lstm import StackedLSTM, State
+from reprise.models.deep_lstm import DeepLSTM, State
 
 _AS_TORCH_CLIPS = 1e-6
 """What `torch.nn.utils.clip_grad_norm_` adds to a norm."""
@@ -58,7 +58,7 @@ class BookFamily(Family):
 class BookMember(Member):
     """Updates a stacked LSTM by TensorFlow's RMSProp."""
 
-    def __init__(self, stack: Stack, model: StackedLSTM, optimiser: RMSProp, clip_norm: float) -> None:
+    def __init__(self, stack: Stack, model: DeepLSTM, optimiser: RMSProp, clip_norm: float) -> None:
         super().__init__(stack, BookFamily(model, optimiser, Clip(clip_norm)), model)
 
     def update(self, x: Tensor, y: Tensor, state: State, learning_rate: float) -> tuple[float, State]:

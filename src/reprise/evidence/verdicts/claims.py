@@ -43,7 +43,6 @@ from typing import Any
 from reprise.config.claims import Claim
 from reprise.config.project import PAPERS, Project
 from reprise.config.schema import Paper
-from reprise.config.tiers import FULL
 from reprise.errors import UserError, known
 from reprise.evidence.contrasts import Contrast, terms_of
 from reprise.evidence.letters import LETTERS
@@ -54,7 +53,7 @@ from reprise.evidence.verdicts.alternatives import Reading, readings, renamed, s
 from reprise.evidence.verdicts.decide import decide, evidence_of, experiments_of
 from reprise.evidence.verdicts.units import in_unit
 from reprise.evidence.words import answer, name_of, reading_line, reduced, sentence
-from reprise.records.resolved import Resolved
+from reprise.records.resolved import FULL, Resolved
 
 _DIGITS = 6
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from reprise.config.tiers import FULL
 from reprise.evidence.verdicts import JUDGED, NOT_RUN, TRAINED, VERDICTS
+from reprise.records.resolved import FULL
 from reprise.report.parts.context import Context
 
 REDUCED = "reduced"

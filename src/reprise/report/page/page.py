@@ -20,8 +20,8 @@ from markupsafe import Markup
 
 from reprise.config.displays import Entry, entries
 from reprise.config.project import Project
-from reprise.config.tiers import FULL
 from reprise.files import write_atomically
+from reprise.records.resolved import FULL
 from reprise.report.page import answers as answers_of
 from reprise.report.page import cards, criteria, first
 from reprise.report.page.claims import claims

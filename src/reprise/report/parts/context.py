@@ -16,10 +16,9 @@ from reprise.config import ldc_wsj
 from reprise.config.project import PAPERS, Project
 from reprise.config.resolve import resolve_tier
 from reprise.config.schema import Dataset, Display, Experiment, Paper, Reported
-from reprise.config.tiers import FULL, TIERS
 from reprise.errors import UserError
 from reprise.evidence.runs import Quantity, Replica, Runs, trains
-from reprise.records.resolved import Resolved
+from reprise.records.resolved import FULL, TIERS, Resolved
 from reprise.report.parts.collected import CURVE_COLUMNS, METRIC_COLUMNS, read_claims, read_collected, read_samples
 
 NOT_RUN = "not in this tier"

@@ -9,9 +9,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from reprise.config.claims import Claim
-from reprise.config.tiers import FULL
 from reprise.evidence.contrasts import terms_of
 from reprise.evidence.verdicts import JUDGED, NOT_RUN, VERDICTS
+from reprise.records.resolved import FULL
 from reprise.report.parts.context import Context, Status
 from reprise.report.parts.rounding import NONE, fixed, interval, plural, significant, unit_words
 from reprise.report.parts.tables import Column, Table

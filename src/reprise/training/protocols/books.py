@@ -20,7 +20,7 @@ from reprise.catalogue.models import MODELS
 from reprise.engines.books import choose
 from reprise.engines.optimisers import FIRST_MEAN_SQUARES, TensorFlowRMSProp, clip_by_global_norm
 from reprise.errors import UserError
-from reprise.models.deep_lstm import StackedLSTM, State, initialise
+from reprise.models.deep_lstm import DeepLSTM, State, initialise
 from reprise.options import COUNT, NATURAL, NOT_NEGATIVE, POSITIVE, SHARE, Number
 from reprise.records.record import Outcome
 from reprise.training.protocol import Diverged, Engine, Learner, dtype_of, engine_of, generator_for, load_corpus
@@ -207,7 +207,7 @@ class CharacterWindows(Learner):
         return Metric("train", name, sum(losses) / len(losses), "nats/character", n)
 
 
-def _first_model(model: Mapping[str, Any], vocabulary: int, seed: int) -> StackedLSTM:
+def _first_model(model: Mapping[str, Any], vocabulary: int, seed: int) -> DeepLSTM:
     """The readable model that a configuration names, with a replica's first weights in float32."""
     made = MODELS[model["name"]].build(vocabulary=vocabulary, **model["options"])
     initialise(made, generator_for(seed, "weights"))

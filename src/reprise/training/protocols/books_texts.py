@@ -17,7 +17,7 @@ from reprise import counters
 from reprise.data.corpus import Corpus
 from reprise.evaluation.sampling import continuations, log_probabilities, next_symbol_entropy
 from reprise.evaluation.text_measures import Words, measure
-from reprise.models.deep_lstm import StackedLSTM
+from reprise.models.deep_lstm import DeepLSTM
 
 PROMPTS = {
     "hamlet": "To be, or not to be, that is the question: Whether ",
@@ -62,7 +62,7 @@ class BookTexts:
         """Symbols of a text, (T, 1); those that the book does not have are left out."""
         return torch.tensor([self.ids[s] for s in text if s in self.ids], dtype=torch.int64)[:, None]
 
-    def while_training(self, model: StackedLSTM, step: int) -> tuple[list[Metric], list[dict[str, Any]]]:
+    def while_training(self, model: DeepLSTM, step: int) -> tuple[list[Metric], list[dict[str, Any]]]:
         """Measures of `samples` texts from random characters by either way of drawing, and the first text of each."""
         metrics, texts = list(self._expected(model)), []
         for decoder in DECODERS:
@@ -71,7 +71,7 @@ class BookTexts:
             texts.append(self._sample("start", step, decoder, first[0], written[0]))
         return metrics, texts
 
-    def at_the_end(self, model: StackedLSTM, step: int, windows: Tensor) -> tuple[list[Metric], list[dict[str, Any]]]:
+    def at_the_end(self, model: DeepLSTM, step: int, windows: Tensor) -> tuple[list[Metric], list[dict[str, Any]]]:
         """Measures of longer texts and of excerpts of the book of either length, completions of the prompts, entropies.
 
         `windows` (T, B) are symbols of the book, on which the entropy of the next one is taken.
@@ -94,7 +94,7 @@ class BookTexts:
         return metrics, samples
 
     def _from_a_character(
-        self, model: StackedLSTM, decoder: str, step: int, length: int, stream: int
+        self, model: DeepLSTM, decoder: str, step: int, length: int, stream: int
     ) -> tuple[list[str], list[str]]:
         """First characters, each symbol as likely as the other, and what the model writes after them."""
         B = self.options["samples"]
@@ -111,7 +111,7 @@ class BookTexts:
         return [self.text[i : i + length] for i in (numbers * (len(self.text) - length + 1) >> 32).tolist()]
 
     def _completions(
-        self, model: StackedLSTM, step: int, name: str, prompt: str, number: int
+        self, model: DeepLSTM, step: int, name: str, prompt: str, number: int
     ) -> tuple[list[Metric], list[dict[str, Any]]]:
         """Which words follow a prompt, over `samples` continuations; the argmax one and the first `completions`."""
         read = self.read(prompt)
@@ -128,7 +128,7 @@ class BookTexts:
         known = self.spell(read[:, 0].tolist())
         return metrics, [self._sample(name, step, decoder, known, text) for decoder, text in kept]
 
-    def _expected(self, model: StackedLSTM) -> Iterator[Metric]:
+    def _expected(self, model: DeepLSTM) -> Iterator[Metric]:
         """ln P of the expected continuation of a prompt, and its first symbol's rank among all, 1 the likeliest."""
         name, rest = _EXPECTED
         before, after = self.read(PROMPTS[name]), self.read(rest)
@@ -140,7 +140,7 @@ class BookTexts:
         rank = int((log_p[0] > log_p[0, after[0, 0]]).sum()) + 1
         yield Metric(name, "expected_rank", rank, "rank", 1)
 
-    def _after_a_full_stop(self, model: StackedLSTM) -> Iterator[Metric]:
+    def _after_a_full_stop(self, model: DeepLSTM) -> Iterator[Metric]:
         capitals = [i for i, symbol in enumerate(self.symbols) if symbol.isupper()]
         for name, wanted, metric in (
             ("operator", [self.ids[" "]] if " " in self.ids else [], "blank_probability"),

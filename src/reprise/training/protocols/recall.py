@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from reprise.catalogue.models import MODELS
-from reprise.data.synthetic.name_lengths import FILLERS, FIXED
 from reprise.data.synthetic.names import Names
+from reprise.data.synthetic.phrases import FILLERS, FIXED
 from reprise.engines.choice import reference_alone
 from reprise.engines.optimisers import clip_by_global_norm
 from reprise.evaluation.jacobians import JacobianNorms, jacobian_norms

