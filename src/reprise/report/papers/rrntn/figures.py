@@ -13,8 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from reprise.catalogue.displays import display
-from reprise.config.tiers import FULL
 from reprise.errors import UserError
+from reprise.records.resolved import FULL
 from reprise.report.parts import style, words
 from reprise.report.parts.context import Context
 from reprise.report.parts.spreads import Measured, measured
