@@ -7,7 +7,6 @@ import argparse
 from reprise.cli.common import add_tier, project_and_experiments
 from reprise.errors import UserError, known, report_packages
 
-
 EXAMPLE = "reprise readings rrntn --tier paper"
 
 

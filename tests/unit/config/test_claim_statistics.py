@@ -63,7 +63,7 @@ def test_a_statistic_that_decides_nothing_is_refused(clone, statistic, words):
     ("statistic", "says"),
     [
         ("compare: [{lower: rnn-t5, higher: lstm-t5}, {lower: rnn-t5}]", "compare.1.higher: missing; add it"),
-        ("compare: {lower: rnn-t5, higher: {experiment: a, split: 3}}", "compare.higher.split: input should be"),
+        ("compare: {lower: rnn-t5, higher: {experiment: a, split: 3}}", "compare.higher.split: 3 should be a word"),
         ("compare: [{lower: rnn-t5, highr: lstm-t5}]", "compare.0.highr: unknown key; did you mean 'higher'?"),
         ("order: [a, [b, {experiment: c, splt: d}]]", "order.1.1.splt: unknown key; did you mean 'split'?"),
         ("gaps: [{lower: a, higher: b}, {lower: a, higher: B}]", "gaps.1.higher: 'B' is no name of an experiment"),
@@ -73,7 +73,7 @@ def test_a_statistic_that_decides_nothing_is_refused(clone, statistic, words):
             "compare.1.lower: no experiment 'rnn'",
         ),
         ("compare: {lower: a, higher: 3}", "compare.higher: 3 should be a word or a mapping; correct it"),
-        ("order: [a, 3]", "order.1: 3 should be a word or a mapping or a list; correct it"),
+        ("order: [a, 3]", "order.1: 3 should be a word, a mapping or a list; correct it"),
         ("order: [a, []]", "order.1: "),
         ("order: [[], []]", "order.0: "),
         ("order: [rnn-t5]", "order: list should have at least 2 items"),

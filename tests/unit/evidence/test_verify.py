@@ -17,7 +17,6 @@ from reprise.evidence.verdicts.claims import judge_claims
 from reprise.records.record import Outcome, make_record, result_digest, write_record
 from reprise.report.parts.verdicts import turns
 
-
 ROOT = Path(__file__).parents[3]
 
 
