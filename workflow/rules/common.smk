@@ -77,7 +77,7 @@ needs_conda = any(
 )
 if needs_conda and shutil.which("conda") is None:
     stop(
-        "--use-conda: no command 'conda' on this machine; leave the flag away to run with the Python at hand"
+        "--use-conda: no command 'conda' on this machine; omit the flag to run with the Python at hand"
     )
 
 

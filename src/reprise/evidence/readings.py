@@ -90,7 +90,9 @@ def _rows(runs: Mapping[str, Runs], paper: Paper, variants: Mapping[str, Runs]) 
     """Every number above zero that the paper prints for a trained experiment that has one."""
     everyone = list(runs.values())
     for name, entry in paper.experiments.items():
-        of = variants.get(name, runs[name])
+        of = variants.get(name, runs.get(name))
+        if of is None:
+            continue
         quantities: dict[Quantity, None] = dict.fromkeys((r.metric, r.split) for r in entry.reported)
         for quantity in quantities:
             value, ours = of.reported_in_our_unit(quantity), of.mean(quantity)

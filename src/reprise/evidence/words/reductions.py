@@ -16,7 +16,7 @@ COUNTED = {
     "final_length": "characters of the last text",
     "hidden_size": "hidden units",
     "matrices": "recurrence matrices",
-    "max_epochs": "epochs at most",
+    "max_epochs": "epochs",
     "pairs": "pairs of sentences",
     "sample_words": "words a sample",
     "samples": "samples",
@@ -27,7 +27,7 @@ COUNTED = {
 
 
 def changes(entry: Experiment, resolved: Resolved | None) -> dict[str, str]:
-    """ "6 epochs in place of 25", by option: every setting of the paper's file that the tier changes.
+    """ "at most 6 epochs (paper: 25)", by option: every setting of the paper's file that the tier changes.
 
     Empty of a check, and of what the tier does not run. The options of a corpus that takes the place of the paper's are
     left out: they are that corpus's own.
@@ -45,7 +45,7 @@ def changes(entry: Experiment, resolved: Resolved | None) -> dict[str, str]:
 
 
 def reduced(experiments: Iterable[Runs]) -> str:
-    """ "At this tier 6 epochs in place of 25."; empty where the tier changes no setting of the experiments it has.
+    """ "Reduced run: at most 6 epochs (paper: 25)."; empty where the tier changes no setting of the experiments it has.
 
     A setting that it changes in more than one way is only named.
     """
@@ -56,7 +56,7 @@ def reduced(experiments: Iterable[Runs]) -> str:
     said = [
         next(iter(ways)) if len(ways) == 1 else f"other values of {_name(option)}" for option, ways in found.items()
     ]
-    return f"At this tier {listed(said)}." if said else ""
+    return f"Reduced run: {listed(said)}." if said else ""
 
 
 def _name(option: str) -> str:
@@ -67,7 +67,8 @@ def _words(option: str, now: Scalar, before: Scalar) -> str:
     """Counts before what is counted, values after what has them."""
     counted = COUNTED.get(option)
     said = f"{_shown(now)} {counted}" if counted else f"{_name(option)} {_shown(now)}"
-    return f"{said} in place of {_shown(before)}"
+    most = "at most " if option.startswith("max_") else ""
+    return f"{most}{said} (paper: {_shown(before)})"
 
 
 def _shown(value: Scalar) -> str:

@@ -45,6 +45,11 @@ class Answer:
         return f"{self.paper}/{self.claim}"
 
     @property
+    def kind(self) -> str:
+        """How it is coloured: its direction, or "not-run" whatever the reason."""
+        return self.direction if self.direction in JUDGED else "not-run"
+
+    @property
     def full(self) -> bool:
         return self.tier == FULL
 

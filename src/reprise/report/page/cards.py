@@ -196,7 +196,7 @@ def replicas_of(context: Context, display_id: str) -> str:
         NOT_TRAINED.capitalize(): {n: "" for n, s in states.items() if s.wanted and not s.run and s.trains},
         NOT_RUN_YET.capitalize(): {n: "" for n, s in states.items() if s.wanted and not s.run and not s.trains},
         NOT_RUN.capitalize(): {n: "" for n, s in states.items() if not s.wanted},
-        "On another corpus at this tier": {n: "" for n, s in states.items() if s.run and context.replaced_dataset(n)},
+        "On another corpus": {n: "" for n, s in states.items() if s.run and context.replaced_dataset(n)},
     }
     for words, found in kinds.items():
         if len(found) > _NAMED_EACH:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from reprise.evidence import readings
 from reprise.evidence.verdicts import (
     AGREES,
     ARITHMETIC,
@@ -23,9 +24,10 @@ from reprise.report.page.answers import Answer, Tiers, of_paper, tally
 from reprise.report.page.forest import Row, forest
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import fixed, plural, significant
+from reprise.report.parts.words import cut
 
 STRIPS = {TRAINED: (TRAINED,), COUNTED: (COUNTED,), "equations and arithmetic": (EQUATION, ARITHMETIC)}
-_LABEL = 54
+_LABEL = 62
 """Characters of a label in the forest plot."""
 _NARROW_LABEL = 56
 
@@ -39,10 +41,23 @@ def sentences(found: Sequence[Answer], contexts: Iterable[Context]) -> list[dict
             "name": context.paper.name,
             "about": context.paper.title,
             "year": context.paper.year,
-            "sentence": sentence(of_paper(found, context.paper_id), context),
+            "sentence": f"{sentence(of_paper(found, context.paper_id), context)} {reading(context, found)}".strip(),
         }
         for context in contexts
     ]
+
+
+def reading(context: Context, found: Sequence[Answer]) -> str:
+    """ "Of 6 readings schedule=rnnlm is nearest …": where another than the chosen one is, at the paper's protocol."""
+    if not any(a.full and a.evidence == TRAINED and a.ratio is not None for a in of_paper(found, context.paper_id)):
+        return ""
+    distances = readings.distances(context.paper, context.replicas.runs)
+    ranked = [one for one in distances if one.rows > 1]
+    nearest = ranked[0] if ranked else None
+    if nearest is None or nearest.reading == readings.CHOSEN:
+        return ""
+    text = f"Nearest to the paper's numbers is {nearest.reading}: {fixed(nearest.level, 1)} % off on {nearest.rows}"
+    return f"{text} of them (as chosen {fixed(nearest.chosen, 1)} %; found afterwards)."
 
 
 def sentence(found: Sequence[Answer], context: Context) -> str:
@@ -124,14 +139,6 @@ def plots(found: Sequence[Answer], contexts: Sequence[Context]) -> dict[str, str
     }
 
 
-def cut(text: str, width: int) -> str:
-    """The text in at most so many characters, cut at a word."""
-    text = text.removesuffix(".")
-    if len(text) <= width:
-        return text
-    return f"{text[:width].rpartition(' ')[0].rstrip(',;: ')} …"
-
-
 def strips(found: Sequence[Answer]) -> list[dict[str, Any]]:
     """A strip a kind of evidence: the claims that the forest plot does not have, those that were run first."""
     out = []
@@ -145,20 +152,18 @@ def strips(found: Sequence[Answer]) -> list[dict[str, Any]]:
 
 def trust(tiers: Tiers, found: Sequence[Answer]) -> list[str]:
     """What the reader should know before believing: records, divergence, other readings, models that did not learn."""
-    finished = diverged = 0
-    for contexts in tiers.values():
-        for context in contexts.values():
-            runs = context.metrics.drop_duplicates(["experiment", "variant", "replica"]).status
-            finished, diverged = finished + int((runs == "finished").sum()), diverged + int((runs == "diverged").sum())
-    said = [f"{fixed(finished + diverged, 0)} run records", f"{diverged} trainings diverged"]
-    flips = sum(a.flips for a in found)
-    said.append(f"{flips} answers change under another reading")
-    void = sum(a.direction == VOID for a in found)
-    said.append(f"{void} void: models did not learn")
-    replaced = [
-        f"{c.paper.document}: {deviation.title}"
-        for c in next(iter(tiers.values())).values()
-        for deviation in c.paper.deviations.values()
-        if deviation.data
+    runs = [
+        context.metrics.drop_duplicates(["experiment", "variant", "replica"]).status
+        for contexts in tiers.values()
+        for context in contexts.values()
     ]
-    return [*said, *(["data replaced: " + "; ".join(replaced)] if replaced else [])]
+    records, diverged = sum(map(len, runs)), sum(int((status == "diverged").sum()) for status in runs)
+    flips, void = sum(a.flips for a in found), sum(a.direction == VOID for a in found)
+    papers = [context.paper for context in next(iter(tiers.values())).values()]
+    replaced = sorted({paper.document for paper in papers if any(d.data for d in paper.deviations.values())})
+    said = [
+        f"{fixed(records, 0)} run records, {diverged} of them diverged",
+        f"{plural(flips, 'answer')} of {len(found)} {'changes' if flips == 1 else 'change'} under another reading",
+        f"{void} void, since a model did not learn",
+    ]
+    return [*said, f"other data stand in for documents {listed(replaced)}"] if replaced else said

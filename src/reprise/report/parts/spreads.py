@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 
+import numpy as np
 import pandas as pd
+from scipy import special
 
 from reprise.evidence.contrasts import Contrast, Term
 from reprise.evidence.measure import Measured as Found
@@ -172,3 +174,14 @@ def _measure(contrast: Contrast, runs: Mapping[str, Runs]) -> Found | None:
 def _reach(found: Found) -> float | None:
     bounds = found.estimate.interval(LEVEL)
     return None if bounds is None else bounds[1] - found.estimate.value
+
+
+def mean_and_interval(points: pd.DataFrame) -> tuple[pd.Series, pd.Series, pd.Series]:
+    """Mean over the columns, a replica each, and the ends of its 95 % interval by Student's law, row by row.
+
+    A row with one number has its ends there.
+    """
+    middle, n = points.mean(axis=1), points.notna().sum(axis=1)
+    quantile = pd.Series(special.stdtrit(np.maximum(n - 1, 1), 0.5 + LEVEL / 2), index=points.index)
+    reach = (points.std(axis=1) / np.sqrt(n.clip(lower=1)) * quantile).fillna(0.0)
+    return middle, middle - reach, middle + reach

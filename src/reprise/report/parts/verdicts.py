@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -12,7 +13,7 @@ from reprise.evidence.contrasts import terms_of
 from reprise.evidence.verdicts import JUDGED, NOT_RUN, VERDICTS
 from reprise.records.resolved import FULL
 from reprise.report.parts.context import Context, Status
-from reprise.report.parts.rounding import NONE, plural
+from reprise.report.parts.rounding import NONE, fixed, interval, plural, significant, unit_words
 from reprise.report.parts.tables import Column, Table
 
 _NO_CLAIM = "No claim of the paper is about these numbers."
@@ -215,3 +216,39 @@ def consequences(context: Context) -> str:
         return f"{text}; of the {plural(len(judged), 'claim')} judged under them none turns."
     turn = "turns" if count == 1 else "turn"
     return f"{text}; of the {plural(len(judged), 'claim')} judged under them {count} {turn}: {'; '.join(said)}."
+
+
+def compared(part: Mapping[str, Any]) -> dict[str, str]:
+    """One comparison of a claim in words: what, the paper's effect, ours with its 95 % interval, on how many replicas.
+
+    Differences are on the claim's side where they are above 0; those of perplexities are shares of the lower one.
+    """
+    counts = sorted(set(part["n"].values())) if isinstance(part["n"], Mapping) else [part["n"]]
+    found = {"n": interval(counts[0], counts[-1]) if counts else "", "paper": NONE, "what": part.get("label", "")}
+    if part["form"] == "means":
+        log = part["scale"] == "log"
+        unit = " %" if log else unit_words(part["unit"] or "")
+        show = (lambda value: f"{significant(100 * math.expm1(value))}") if log else significant
+        low, high = part["interval"] or (None, None)
+        between = "" if low is None or low == high else f" [{show(low)}, {show(high)}]"
+        found["ours"] = f"{show(part['estimate'])}{unit}{between}"
+        if part["paper_here"] is not None:
+            found["paper"] = f"{show(part['paper_here'])}{unit}"
+        found["what"] = _titles(part)
+    elif part["form"] == "share":
+        low, high = (fixed(100 * end, 0) for end in part["interval"])
+        found["ours"] = f"{part['reached']} of {counts[-1]} [{low} %, {high} %]"
+    elif part["form"] == "error":
+        found["ours"] = f"error {significant(part['estimate'], 2)}, at most {significant(part['tolerance'], 2)}"
+    else:
+        found["ours"] = f"p = {significant(part['p'], 2)}" if part.get("p") is not None else NONE
+    return found
+
+
+def _titles(part: Mapping[str, Any]) -> str:
+    """ "s-RNN, H = 100 − r-RNTN, K = 100"; the terms' titles, those that count as they are before the others."""
+    more, less = ([t["title"] for t in part["terms"] if (t["weight"] > 0) is side] for side in (True, False))
+    bound = part.get("bound")
+    more += [significant(bound)] if bound is not None and not more else []
+    less += [significant(bound)] if bound is not None and len(less) < 1 else []
+    return " − ".join(" + ".join(dict.fromkeys(side)) for side in (more, less) if side)
