@@ -95,7 +95,7 @@ def test_killed_at_random_points(first_run: tuple[Project, Run], tmp_path: Path,
         draw.uniform(0.0, 0.3),
     )
     assert cut.steps >= 1 or cut.is_at(*late), cut.said
-    for jobs in (late, (draw.choice(["drawing", "writing the table", "writing results/"]),)):
+    for jobs in (late, (draw.choice(["drawing", "writing results/"]),)):
         cut = power_cut(
             project, lambda run, jobs=jobs: run.wait_until(lambda: run.is_at(*jobs)), draw.uniform(0.0, 0.3)
         )

@@ -41,7 +41,7 @@ def test_from_nothing_to_the_page(first_run: tuple[Project, Run]) -> None:
     }
     claims = json.loads((results / "claims.json").read_text(encoding="utf-8"))
     assert {key: claim["verdict"] for key, claim in claims["digits"].items() if key != "D1"} == {
-        "D2": "reproduced",
+        "D2": "agrees",
         "D3": "not tested",
     }
     assert claims["digits"]["D1"]["n"] == {"rnn-t5": 2, "lstm-t5": 1}

@@ -77,7 +77,7 @@ needs_conda = any(
 )
 if needs_conda and shutil.which("conda") is None:
     stop(
-        "--use-conda: no command 'conda' on this machine; leave the flag away to run with the Python at hand"
+        "--use-conda: no command 'conda' on this machine; omit the flag to run with the Python at hand"
     )
 
 
@@ -205,7 +205,9 @@ def resolved(wildcards):
 def device_of(wildcards, resources):
     """A job that asked for no GPU uses none, even where it sees one that is another's."""
     experiment = resolved(wildcards)
-    if not resources.get("gpu") and (experiment.device == "auto" or not learns(experiment)):
+    if not resources.get("gpu") and (
+        experiment.device == "auto" or not learns(experiment)
+    ):
         return "--device cpu"
     return ""
 

@@ -37,7 +37,9 @@ rule train_together:
 rule train:
     input:
         corpus=corpus_of,
-        together=lambda wildcards: unless_trained(wildcards, trained_together(wildcards)),
+        together=lambda wildcards: unless_trained(
+            wildcards, trained_together(wildcards)
+        ),
     output:
         f"{RESULTS}/runs/{{paper}}/{{experiment}}/{{replica}}-{{config_hash}}.json",
     log:

@@ -25,6 +25,7 @@ COMMANDS = {
     "run": "train what is missing, the most valuable first, for so many minutes",
     "collect": "gather the run records into metrics, curves and samples",
     "verify": "judge the papers' claims from the run records",
+    "readings": "say which reading of a paper is nearest to its numbers",
     "render": "draw figures, tables and the report from what was collected",
     "list": "list papers, experiments and claims: what is trained, what was found",
     "show": "show one experiment or claim: equation, settings, records, numbers, command",

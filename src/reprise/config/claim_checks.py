@@ -13,16 +13,16 @@ STATISTICS = {
     "superiority": ("compare", "gaps"),
     "non-inferiority": ("compare",),
     "equivalence": ("equal", "optimum"),
-    "ordering": ("order", "gaps"),
+    "ordering": ("order", "gaps", "trend", "ranks"),
     "identity": ("checks",),
     "threshold": ("share", "level"),
     "unit": ("unit",),
     "descriptive": (),
 }
 """Which statistics can decide a claim of each kind."""
-_COUNTED = ("share", "level", "unit")
+_COUNTED = ("share", "level", "unit", "trend", "ranks")
 _GROUPS = ("order", *_COUNTED)
-_MARGIN = {"superiority": "may", "ordering": "may", "non-inferiority": "must", "equivalence": "must"}
+_MARGIN = {"superiority": "may", "non-inferiority": "must", "equivalence": "must"}
 
 
 def check_claims(paper: Paper, file: str) -> None:
@@ -60,12 +60,22 @@ def _check_statistic(claim: Claim, where: str) -> None:
 
 def _check_numbers(claim: Claim, where: str) -> None:
     """Bounds and margins have to be ones that records can keep to, and can fail to."""
-    margin, share, level = claim.margin, claim.share, claim.level
-    if margin and margin.measure == "relative" and margin.value >= 1:
+    margin, share, level, trend = claim.margin, claim.share, claim.level, claim.trend
+    if margin and (margin.measure == "share-of-gain") != (margin.over is not None):
+        raise UserError(f"{where}.margin.over: names the model that a share of the gain is over, and nothing else")
+    if margin and margin.measure == "share-of-gain" and claim.kind != "non-inferiority":
+        raise UserError(f"{where}.margin.is: a share of the gain is for non-inferiority alone; correct either")
+    if margin and margin.measure != "absolute" and margin.value >= 1:
         raise UserError(f"{where}.margin.value: {margin.value:g} is {100 * margin.value:g} %; write 0.05 for 5 %")
-    if share and (share.at_least is None) == (share.at_most is None):
-        raise UserError(f"{where}.share: write one of at_least and at_most")
-    if share and not 0 < (share.at_least or share.at_most or 0.0) < 1:
+    if len(claim.label) > 60:
+        raise UserError(f"{where}.short: missing; say the claim in at most 60 characters")
+    if claim.evidence == "arithmetic" and not claim.checks:
+        raise UserError(f"{where}.evidence: arithmetic is what checks are; remove it")
+    if trend and (len(trend.x) != len(trend.experiments) or sorted(set(trend.x)) != trend.x or trend.x[0] <= 0):
+        raise UserError(f"{where}.trend.x: write one value above 0 an experiment, ascending")
+    if share and [share.at_least is None, share.at_most is None, not share.any].count(False) != 1:
+        raise UserError(f"{where}.share: write one of at_least, at_most and any")
+    if share and not share.any and not 0 < (share.at_least or share.at_most or 0.0) < 1:
         raise UserError(f"{where}.share: write a bound between 0 and 1")
     if share and (claim.metric or "").endswith("accuracy") and not 0 < share.reaches <= 1:
         raise UserError(f"{where}.share.reaches: no accuracy is at {share.reaches:g}; write a share above 0")
@@ -92,6 +102,8 @@ def _check_names(claim: Claim, paper: Paper, where: str) -> None:
             require_known(name, paper.experiments, f"{where}.{key}", "experiment")
             if not paper.experiments[name].check:
                 raise UserError(f"{where}.{key}: '{name}' is no check; name an experiment that has one")
+    for name in claim.learned.experiments if claim.learned else []:
+        require_known(name, paper.experiments, f"{where}.learned.experiments", "experiment")
     if claim.margin:
         kind, _, name = claim.margin.origin.partition(" ")
         if kind in {"assumption", "deviation"}:
@@ -106,7 +118,10 @@ def _check_sides(claim: Claim, where: str) -> None:
         name = (term.experiment, term.metric or claim.metric, term.split or claim.split)
         statistic, *_ = key.split(".")
         # The order is one group and so are lists of experiments; comparisons, pairs and sweeps are one each.
-        one = key if key == "unit.reference" else statistic if statistic in _GROUPS else key.rpartition(".")[0]
+        if key == "margin.over":
+            continue
+        place = key.partition(".mean.")[0]
+        one = key if key == "unit.reference" else statistic if statistic in _GROUPS else place.rpartition(".")[0]
         group = seen.setdefault(one, [])
         if name in group and statistic in _COUNTED:
             raise UserError(f"{where}.{key}: '{term.experiment}' stands twice; keep one of the two")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, model_validator
 
 from reprise.config.base import Id, Name, Origin, Strict
 from reprise.units import Unit
@@ -27,7 +27,22 @@ class Term(Strict):
     split: str | None = None
 
 
-Side = Name | Term
+class Mean(Strict):
+    """The mean over several experiments, each once: a part of a sweep."""
+
+    # Of a mapping that is meant as a `Term` only that can tell which key is misspelt.
+    model_config = ConfigDict(extra="allow")
+
+    mean: Annotated[list[Name | Term], Field(min_length=2)]
+
+    @model_validator(mode="after")
+    def _alone(self) -> Mean:
+        if self.model_extra:
+            raise ValueError(f"{', '.join(self.model_extra)}: nothing stands beside 'mean'; remove it")
+        return self
+
+
+Side = Name | Term | Mean
 Group = Annotated[list[Side], Field(min_length=1)]
 LARGEST_COUNT = 2**53
 """A count up to here is a float too."""
@@ -43,11 +58,13 @@ class Comparison(Strict):
 class Margin(Strict):
     """The largest difference that counts as none, or, in a superiority claim, the least that counts.
 
-    Relative margins are shares of the metric of `higher`, or of the second of two that should be equal.
+    Relative margins are shares of the metric of `higher`, or of the second of two that should be equal. A share of the
+    gain says how much of what `higher` is below `over` `lower` has to be below it as well.
     """
 
     value: float = Field(gt=0, le=1e9)
-    measure: Literal["relative", "absolute"] = Field(alias="is")
+    measure: Literal["relative", "absolute", "share-of-gain"] = Field(alias="is")
+    over: Name | None = None
     origin: Origin = Field(alias="from")
 
 
@@ -60,11 +77,39 @@ class Bound(Strict):
 
 class Share(Bound):
     """A bound on the share of replicas whose metric, or a point of their curve of that name, is at least `reaches`: one
-    of `at_least` and `at_most`.
+    of `at_least` and `at_most`; or `any`, for at least one replica of each.
     """
 
     experiments: list[Name] = Field(min_length=1)
     reaches: float
+    any: bool = False
+
+
+class Trend(Strict):
+    """A sweep along which the metric falls: as a slope over log x, and from the first experiment to the last."""
+
+    experiments: Annotated[list[Name], Field(min_length=3)]
+    x: list[float]
+
+
+class Ranks(Strict):
+    """All replicas of `lower` together lie below those of `higher`, by an exact rank test; diverged ones rank last."""
+
+    lower: Annotated[list[Name], Field(min_length=1)]
+    higher: Name
+
+
+class Learned(Strict):
+    """What shows that a model learnt its task at all: the mean of this metric is above `above`, the chance level.
+
+    Comparisons with one of `experiments` (all, where none is named) that did not are void.
+    """
+
+    metric: str
+    split: str
+    above: float
+    experiments: list[Name] = []
+    why: str = Field(description="where the level comes from")
 
 
 class Level(Bound):
@@ -105,6 +150,8 @@ class Claim(Strict):
               be lower by less than that, but the first has to be below the last
     gaps      each difference higher - lower is larger than the next
     equal     the two of each pair differ by less than the margin
+    trend     the metric falls along a sweep
+    ranks     the replicas of one lie above those of others
     optimum   sweeps of as many places each: at one place the metric is lowest in all of them, to within the margin
     share     how many replicas get somewhere
     level     each mean metric against a bound
@@ -113,8 +160,13 @@ class Claim(Strict):
     """
 
     text: str
+    short: Annotated[str, Field(max_length=60)] | None = None
     place: str
     kind: Kind | None = None
+    evidence: Literal["arithmetic", "counted"] | None = Field(
+        None,
+        description="what decides it, where that is not seen: checks that calculate alone, networks left untrained",
+    )
     metric: str | None = None
     split: str | None = None
     compare: Comparison | list[Comparison] | None = None
@@ -122,15 +174,24 @@ class Claim(Strict):
     gaps: Annotated[list[Comparison], Field(min_length=2)] | None = None
     equal: list[Annotated[list[Side], Field(min_length=2, max_length=2)]] | None = None
     optimum: list[Annotated[list[Name], Field(min_length=2)]] | None = Field(None, min_length=2)
+    trend: Trend | None = None
+    ranks: Ranks | None = None
     share: Share | None = None
     level: Level | None = None
     unit: UnitQuestion | None = None
     checks: list[Id] = []
     corrections: list[Id] = []
     margin: Margin | None = None
+    learned: Learned | None = None
+    afterwards: str | None = Field(None, description="what of the rule was set after its numbers were known")
     criterion: str | None = Field(None, description="how the statistic stands for the words, where that is a choice")
     contradicted_by: str | None = Field(None, description="what the paper itself, or its author's log, says against it")
     reason: str | None = Field(None, description="why records cannot decide it")
+
+    @property
+    def label(self) -> str:
+        """The claim in at most 60 characters."""
+        return self.short or self.text.strip().rstrip(".")
 
     @property
     def comparisons(self) -> list[Comparison]:
@@ -138,8 +199,15 @@ class Claim(Strict):
         found = self.compare or self.gaps or []
         return found if isinstance(found, list) else [found]
 
-    def sides(self) -> Iterator[tuple[str, Side]]:
+    def sides(self) -> Iterator[tuple[str, Name | Term]]:
         """Every experiment that the statistic names, with its key: in a list, with its place, from 0."""
+        for key, side in self._sides():
+            if isinstance(side, Mean):
+                yield from ((f"{key}.mean.{i}", one) for i, one in enumerate(side.mean))
+            else:
+                yield key, side
+
+    def _sides(self) -> Iterator[tuple[str, Side]]:
         key = "compare" if self.compare else "gaps"
         alone = isinstance(self.compare, Comparison)
         for i, comparison in enumerate(self.comparisons):
@@ -155,7 +223,12 @@ class Claim(Strict):
             for i, group in enumerate(getattr(self, key) or []):
                 for j, side in enumerate(group):
                     yield f"{key}.{i}.{j}", side
-        for key in ("share", "level", "unit"):
+        if self.ranks:
+            yield "ranks.higher", self.ranks.higher
+            yield from ((f"ranks.lower.{i}", name) for i, name in enumerate(self.ranks.lower))
+        if self.margin and self.margin.over:
+            yield "margin.over", self.margin.over
+        for key in ("trend", "share", "level", "unit"):
             for i, side in enumerate(getattr(self, key).experiments if getattr(self, key) else []):
                 yield f"{key}.experiments.{i}", side
         if self.unit and self.unit.reference:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 
 from reprise.config.claim_checks import check_arithmetic, check_claims
-from reprise.config.claims import Claim, Term
+from reprise.config.claims import Claim, Mean, Term
 from reprise.config.mistakes import Places
 from reprise.config.schema import Alternative, Experiment, Paper
 from reprise.errors import UserError, require_known
@@ -115,8 +115,11 @@ def _compared(claim: Claim) -> Iterator[tuple[str, str]]:
     groups += [*(claim.equal or []), *(claim.optimum or [])]
     if claim.unit and claim.unit.reference:
         groups += [[name, claim.unit.reference] for name in claim.unit.experiments]
+    groups += [claim.trend.experiments] if claim.trend else []
+    groups += [[*claim.ranks.lower, claim.ranks.higher]] if claim.ranks else []
     for group in groups:
-        yield from combinations([side.experiment if isinstance(side, Term) else side for side in group], 2)
+        sides = [one for side in group for one in (side.mean if isinstance(side, Mean) else [side])]
+        yield from combinations([side.experiment if isinstance(side, Term) else side for side in sides], 2)
 
 
 def _apart(paper: Paper, one: Resolved, other: Resolved) -> str | None:

@@ -117,6 +117,9 @@ class Alternative(Strict):
     `settings_of` are those of one experiment, beside `settings`, which all have in common, and `replicas_of` how many
     it has in place of the tier's. A choice of what is measured needs no training: `metrics` names, in place of all
     these, the metric of the same records for each of the claims'.
+
+    A `co_primary` reading has the rank of the one as chosen: claims are judged in full under it too, and shown beside.
+    `found` says that it was found after numbers were known.
     """
 
     settings: dict[str, Scalar] = {}
@@ -125,6 +128,8 @@ class Alternative(Strict):
     tiers: dict[Tier, TierEntry] = {}
     replicas_of: dict[Id, Replicas] = {}
     metrics: dict[str, str] = {}
+    co_primary: bool = False
+    found: Literal["afterwards"] | None = None
 
     def changes(self, experiment: str) -> dict[str, Scalar]:
         """The settings that are other ones in the variant of an experiment."""
@@ -230,6 +235,7 @@ class Dataset(Strict):
     homepage: str
     prepare: str
     mirror: Plain | None = None
+    unavailable: str | None = Field(None, description="why its raw files could not be had where results were made")
     files: list[RawFile] = []
     expected: dict[str, Any] = {}
 
@@ -246,7 +252,7 @@ class Dataset(Strict):
             values = file.model_dump()
             values["member_digest"] = tuple(file.member_digest) if file.member_digest else None
             files.append(FileSpec(**values))
-        values = {**self.model_dump(exclude={"files"}), "mirror": self.mirror or ""}
+        values = {**self.model_dump(exclude={"files", "unavailable"}), "mirror": self.mirror or ""}
         return DatasetSpec(name=name, files=tuple(files), **values)
 
 

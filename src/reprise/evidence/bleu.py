@@ -24,6 +24,24 @@ def bleu_rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield {"split": sample["split"], "metric": "bleu", "value": bleu(sample), "unit": unit, "n": n}
 
 
+def different_translations(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """How many different translations are written, as a share of the sentences: who reads the source writes many.
+
+    One that does not writes the same few sentences, whatever it is to translate.
+    """
+    for sample in record["samples"] if record["status"] == "finished" else ():
+        if sample.get("kind") == KIND:
+            n = len(sample["texts"])
+            share = len(set(sample["texts"])) / n
+            yield {
+                "split": sample["split"],
+                "metric": "different_translations",
+                "value": share,
+                "unit": "share",
+                "n": n,
+            }
+
+
 def bleu(sample: Mapping[str, Any], sentences: Sequence[int] | None = None) -> float:
     """The score, 0 to 100, of all sentences or of those with these numbers; smoothed as sacrebleu does by default."""
     chosen = range(len(sample["texts"])) if sentences is None else sentences

@@ -1,17 +1,22 @@
 """From a claim to what is computed: linear combinations of mean metrics, each of which is positive if the claim holds.
 
-A margin is part of the combination: "at most 2 % higher" is 1.02 * mean(higher) - mean(lower) > 0. That the reference
-is itself an estimate is thereby accounted for.
+Perplexities are compared by their logarithms: replicas differ in their cross-entropy, a difference of logarithms is one
+in per cent, and a replica that is far too bad does not hide that it is bad. A margin is part of the combination: "at
+most 2 % higher" is log 1.02 + log higher - log lower > 0. That the reference is itself an estimate is thereby accounted
+for.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
-from reprise.config.claims import Claim, Comparison, Level, Margin, Side
+from reprise.config.claims import Claim, Comparison, Level, Margin, Mean, Side
 from reprise.config.claims import Term as ConfiguredTerm
 from reprise.evidence.runs import Quantity
+from reprise.evidence.statistics import slope_weights
 
 
 @dataclass(frozen=True)
@@ -24,10 +29,14 @@ class Term:
 
 @dataclass(frozen=True)
 class Contrast:
-    """Sum of weight * mean over terms, plus an offset; positive if what it stands for is true."""
+    """Sum of weight * mean over terms, plus an offset; positive if what it stands for is true.
+
+    `log`: of the logarithms of the metrics, which are perplexities.
+    """
 
     weights: tuple[tuple[float, Term], ...]
     offset: float = 0.0
+    log: bool = False
 
     def over_experiments(self) -> dict[str, list[tuple[float, Quantity]]]:
         """The part that each experiment has in it; an empty one of those whose terms cancel."""
@@ -44,6 +53,11 @@ class Contrast:
         for weight, term in self.weights:
             found[term] = found.get(term, 0.0) + weight
         return found
+
+    def of(self, values: Iterable[float]) -> float:
+        """The combination of one number a term, in the order of the weights."""
+        numbers = [math.log(v) for v in values] if self.log else values
+        return sum(weight * value for (weight, _), value in zip(self.weights, numbers, strict=True)) + self.offset
 
 
 @dataclass(frozen=True)
@@ -62,26 +76,24 @@ def statements(claim: Claim) -> list[Statement]:
         plains = (_minus(_difference(a, claim), _difference(b, claim)) for a, b in pairwise(claim.gaps))
         return [Statement(plain, (plain,)) for plain in plains]
     if claim.compare:
-        sign = 1 if claim.kind == "non-inferiority" else -1
-        return [_compared(_difference(c, claim), sign, margin) for c in claim.comparisons]
+        return [_compared(_difference(c, claim), claim.kind, margin, claim) for c in claim.comparisons]
     if claim.order:
         steps = [entry if isinstance(entry, list) else [entry] for entry in claim.order]
         pairs = [(a, b) for low, high in pairwise(steps) for a, b in product(low, high)]
-        found = [_compared(_difference(Comparison(lower=a, higher=b), claim), 1, margin) for a, b in pairs]
-        if margin and len(steps) > 2:
-            ends = (Comparison(lower=a, higher=b) for a, b in product(steps[0], steps[-1]))
-            found += [_compared(_difference(end, claim), 1, None) for end in ends]
-        return found
+        differences = (_difference(Comparison(lower=a, higher=b), claim) for a, b in pairs)
+        return [_compared(plain, claim.kind, margin, claim) for plain in differences]
     if claim.equal:
         return [_equal(a, b, claim) for a, b in claim.equal]
+    if claim.trend:
+        return _falling(claim)
     if claim.level:
-        return [held for name in claim.level.experiments for held in _held(_term(name, claim), claim.level)]
+        return [held for name in claim.level.experiments for held in _held(_terms(name, claim)[0][1], claim.level)]
     return []
 
 
 def terms_of(claim: Claim) -> list[Term]:
     """Every experiment that the statistic names, with the metric and split that are asked of it."""
-    return [_term(side, claim) for _, side in claim.sides()]
+    return [term for _, side in claim.sides() for _, term in _terms(side, claim)]
 
 
 def _held(term: Term, level: Level) -> list[Statement]:
@@ -94,44 +106,67 @@ def _held(term: Term, level: Level) -> list[Statement]:
     return [Statement(plain, (plain,)) for plain in plains]
 
 
-def _term(side: Side, claim: Claim) -> Term:
-    given = side if isinstance(side, ConfiguredTerm) else ConfiguredTerm(experiment=side)
-    return Term(given.experiment, (given.metric or claim.metric, given.split or claim.split))
+def _terms(side: Side, claim: Claim) -> list[tuple[float, Term]]:
+    """A side as weighted terms: one experiment, or the mean over several."""
+    given = side.mean if isinstance(side, Mean) else [side]
+    terms = [one if isinstance(one, ConfiguredTerm) else ConfiguredTerm(experiment=one) for one in given]
+    return [(1 / len(terms), Term(t.experiment, (t.metric or claim.metric, t.split or claim.split))) for t in terms]
+
+
+def _contrast(weights: Iterable[tuple[float, Term]], claim: Claim) -> Contrast:
+    found = tuple(weights)
+    absolute = claim.margin is not None and claim.margin.measure == "absolute"
+    return Contrast(found, log=not absolute and all(term.quantity[0] == "perplexity" for _, term in found))
 
 
 def _difference(comparison: Comparison, claim: Claim) -> Contrast:
-    return Contrast(((1.0, _term(comparison.higher, claim)), (-1.0, _term(comparison.lower, claim))))
+    higher, lower = _terms(comparison.higher, claim), _terms(comparison.lower, claim)
+    return _contrast([*higher, *((-weight, term) for weight, term in lower)], claim)
 
 
 def _minus(one: Contrast, other: Contrast) -> Contrast:
-    return Contrast((*one.weights, *((-weight, term) for weight, term in other.weights)))
+    return replace(one, weights=(*one.weights, *((-weight, term) for weight, term in other.weights)))
 
 
-def _compared(plain: Contrast, sign: int, margin: Margin | None) -> Statement:
-    """higher - lower with the margin on the claim's side (+1: still allowed) or against it (-1: at least so much)."""
+def _compared(plain: Contrast, kind: str, margin: Margin | None, claim: Claim) -> Statement:
+    """higher - lower, with the margin still allowed (non-inferiority) or asked (superiority)."""
     if margin is None:
         return Statement(plain, (plain,))
-    return Statement(plain, (_with_margin(plain, sign, margin),), margin)
+    if margin.measure == "share-of-gain":
+        # (over - lower) - share * (over - higher) > 0
+        ((_, over),) = _terms(margin.over, claim)
+        scaled = tuple((weight if weight < 0 else margin.value * weight, term) for weight, term in plain.weights)
+        test = replace(plain, weights=(*scaled, (1 - margin.value, over)))
+        return Statement(plain, (test,), margin)
+    return Statement(plain, (_shifted(plain, -1 if kind == "superiority" else 1, margin),), margin)
 
 
 def _equal(one: Side, other: Side, claim: Claim) -> Statement:
     """Two one-sided tests: the difference is above minus the margin, and below it (Schuirmann 1987)."""
-    plain = Contrast(((1.0, _term(other, claim)), (-1.0, _term(one, claim))))
-    turned = Contrast(tuple((-weight, term) for weight, term in plain.weights))
-    margin = claim.margin
-    if margin.measure == "absolute":
-        tests = tuple(replace(contrast, offset=margin.value) for contrast in (plain, turned))
-    else:
-        (_, reference), (_, compared) = plain.weights
-        tests = (
-            Contrast(((1.0 + margin.value, reference), (-1.0, compared))),
-            Contrast(((margin.value - 1.0, reference), (1.0, compared))),
-        )
-    return Statement(plain, tests, margin)
+    plain = _difference(Comparison(lower=one, higher=other), claim)
+    turned = replace(plain, weights=tuple((-weight, term) for weight, term in plain.weights))
+    if plain.log or claim.margin.measure == "absolute":
+        return Statement(plain, tuple(_shifted(way, 1, claim.margin) for way in (plain, turned)), claim.margin)
+    share = claim.margin.value
+    tests = (
+        replace(plain, weights=tuple((w * (1 + share) if w > 0 else w, t) for w, t in plain.weights)),
+        replace(turned, weights=tuple((w * (1 - share) if w < 0 else w, t) for w, t in turned.weights)),
+    )
+    return Statement(plain, tests, claim.margin)
 
 
-def _with_margin(plain: Contrast, sign: int, margin: Margin) -> Contrast:
+def _shifted(plain: Contrast, sign: int, margin: Margin) -> Contrast:
     if margin.measure == "absolute":
         return replace(plain, offset=sign * margin.value)
-    (_, higher), lower = plain.weights
-    return Contrast(((1.0 + sign * margin.value, higher), lower))
+    if plain.log:
+        return replace(plain, offset=math.log1p(sign * margin.value))
+    return replace(plain, weights=tuple((w * (1 + sign * margin.value) if w > 0 else w, t) for w, t in plain.weights))
+
+
+def _falling(claim: Claim) -> list[Statement]:
+    """A negative slope over log x, and the last experiment below the first."""
+    experiments, x = claim.trend.experiments, [math.log(value) for value in claim.trend.x]
+    terms = [_terms(name, claim)[0][1] for name in experiments]
+    slope = _contrast([(-w, term) for w, term in zip(slope_weights(x), terms, strict=True)], claim)
+    ends = _difference(Comparison(lower=experiments[-1], higher=experiments[0]), claim)
+    return [Statement(one, (one,)) for one in (slope, ends)]

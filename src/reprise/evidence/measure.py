@@ -1,16 +1,14 @@
-"""Contrasts estimated from run records: folds paired, seeds as independent samples, one or two replicas and few folds
-with a borrowed deviation that is shown as such.
-"""
+"""Contrasts estimated from run records: folds paired, seeds as independent samples with moderated variances."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from reprise.evidence.contrasts import Contrast, Statement
-from reprise.evidence.fold_spread import lent
 from reprise.evidence.runs import Runs
-from reprise.evidence.seed_spread import ENOUGH, FAMILY, Known, deviations
+from reprise.evidence.spreads import FAMILY, family_prior, of_folds
 from reprise.evidence.statistics import Estimate, Spread, combine, mean, over_folds, spread
 
 
@@ -18,11 +16,10 @@ from reprise.evidence.statistics import Estimate, Spread, combine, mean, over_fo
 class Measured:
     """A contrast, estimated.
 
-    `counts` are the finished replicas behind each experiment, `borrowed` those whose deviation is another's, and
-    `lenders` whose. `variances` (of one
-    replica of each experiment, squared weights included) and `ratio` (of folds) say how many replicas would do.
-    `unknown` are the experiments of which no deviation is known, where that leaves the estimate without an error.
-    `own` is, of three folds or more that borrow all the same, the estimate by their own deviation alone.
+    `counts` are the finished replicas behind each experiment, `borrowed` those whose deviation is their family's alone,
+    and `lenders` whose in words. `variances` (of one replica of each experiment, squared weights included) and `ratio`
+    (of folds) say how many replicas would do. `unknown` are the experiments of which no deviation is known, where that
+    leaves the estimate without an error. `doubt` is the p value of Bartlett's test of a family's folds.
     """
 
     estimate: Estimate
@@ -33,75 +30,79 @@ class Measured:
     method: str = "seeds"
     lenders: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
-    own: Estimate | None = None
+    doubt: float | None = None
 
 
 @dataclass(frozen=True)
 class Compared:
     """A statement, measured: the plain difference, the mean of each of its terms, the tests, the paper's difference.
 
-    `paper` is as printed; `paper_here` in our unit, None where the paper's cannot be turned into it.
+    `paper` is as printed; `paper_here` in our unit and on our scale, None where the paper's cannot be turned into it,
+    and `paper_tests` what the tests would be at the paper's own numbers.
     """
 
     statement: Statement
     plain: Measured
     means: tuple[float, ...]
     tests: tuple[Measured, ...]
-    paper: float | None
+    paper: float | None = None
     paper_here: float | None = None
+    paper_tests: tuple[float | None, ...] = ()
 
     @property
     def test(self) -> Measured:
         """The test that decides: of two one-sided ones the harder."""
         return max(self.tests, key=lambda test: (test.estimate.p_above(), -test.estimate.value))
 
-    @property
-    def by_own_folds(self) -> Compared | None:
-        """The same by the deviation of its own folds alone; None where that is too little known, or taken anyway."""
-        if any(measured.own is None for measured in (self.plain, *self.tests)):
-            return None
-        plain, *tests = (replace(measured, estimate=measured.own) for measured in (self.plain, *self.tests))
-        return replace(self, plain=plain, tests=tuple(tests))
 
-
-def compare(statement: Statement, runs: Mapping[str, Runs], everyone: Mapping[str, Runs]) -> Compared | None:
+def compare(statement: Statement, runs: Mapping[str, Runs], everyone: Collection[Runs]) -> Compared | None:
     """The statement over `runs`; None where an experiment has no number for it.
 
-    `everyone` holds all experiments and variants by their own names, `runs` the same under an alternative, if any.
+    `everyone` are all experiments and variants, `runs` those under one reading by the names of the experiments.
     """
-    plain = measure(statement.plain, runs, everyone.values())
-    if plain is None:
+    plain = measure(statement.plain, runs, everyone)
+    tests = tuple(measure(test, runs, everyone) for test in statement.tests)
+    if plain is None or None in tests:
         return None
-    numbers = [runs[term.experiment].combined([(1.0, term.quantity)]) for _, term in statement.plain.weights]
+    terms = [term for _, term in statement.plain.weights]
+    numbers = [runs[term.experiment].combined([(1.0, term.quantity)]) for term in terms]
     if plain.method == "folds":
         numbers = [{fold: found[fold] for fold in _common(numbers)} for found in numbers]
-    terms = [(runs[term.experiment], term.quantity) for _, term in statement.plain.weights]
-    paper = _combined(statement.plain, [of.reported(quantity) for of, quantity in terms])
-    paper_here = _combined(statement.plain, [of.reported_in_our_unit(quantity) for of, quantity in terms])
-    means = tuple(mean(found.values()) for found in numbers)
-    tests = tuple(measure(test, runs, everyone.values()) for test in statement.tests)
-    return Compared(statement, plain, means, tests, paper, paper_here)
+    printed = _papers(statement.plain, runs, here=False)
+    plain_paper = (
+        None if printed is None else sum(w * v for (w, _), v in zip(statement.plain.weights, printed, strict=True))
+    )
+    here = _papers(statement.plain, runs, here=True)
+    return Compared(
+        statement,
+        plain,
+        tuple(mean(found.values()) for found in numbers),
+        tests,
+        None if plain_paper is None else plain_paper + statement.plain.offset,
+        None if here is None else statement.plain.of(here),
+        tuple(None if (of := _papers(t, runs, here=True)) is None else t.of(of) for t in statement.tests),
+    )
 
 
-def _combined(contrast: Contrast, values: Collection[float | None]) -> float | None:
-    if None in values:
-        return None
-    return sum(weight * value for (weight, _), value in zip(contrast.weights, values, strict=True)) + contrast.offset
+def _papers(contrast: Contrast, runs: Mapping[str, Runs], here: bool) -> list[float] | None:
+    """The paper's number of every term, as printed or in our unit; None where one is missing, or has no logarithm."""
+    found = []
+    for _, term in contrast.weights:
+        of = runs[term.experiment]
+        found.append(of.reported_in_our_unit(term.quantity) if here else of.reported(term.quantity))
+    usable = None not in found and not (contrast.log and min(found) <= 0)
+    return found if usable else None
 
 
 def measure(contrast: Contrast, runs: Mapping[str, Runs], everyone: Collection[Runs]) -> Measured | None:
     """The contrast over the finished replicas; None where an experiment has no replica with all of its metrics.
 
-    What is exact has no error. Folds are paired where all experiments have them. Otherwise experiments are independent
-    samples, of which those with one or two replicas borrow a deviation (`seed_spread`).
-
-    Of folds there are up to two estimates of the variance: their own, and that of the family's folds
-    (`fold_spread`). The one with most degrees of freedom is taken, the first of equals, as a two-way analysis of
-    variance takes its pooled residual: were it for a lone fold alone, a second one would put the single degree of
-    freedom of two folds in the place of the family's many, and weaken a claim.
+    What is exact has no error. Folds are paired where all experiments have them; of their own variance and that of the
+    family's folds the one with most degrees of freedom is taken, as a two-way analysis of variance takes its pooled
+    residual. Otherwise experiments are independent samples, each with its moderated variance.
     """
     parts = contrast.over_experiments()
-    samples = {name: runs[name].combined(terms) for name, terms in parts.items()}
+    samples = {name: runs[name].combined(terms, contrast.log) for name, terms in parts.items()}
     if not all(samples.values()):
         return None
     if all(runs[name].counted(quantity for _, quantity in terms) for name, terms in parts.items()):
@@ -109,11 +110,7 @@ def measure(contrast: Contrast, runs: Mapping[str, Runs], everyone: Collection[R
         return Measured(Estimate(value, 0.0, 1), dict.fromkeys(samples, 1), method="exact")
     if all(runs[name].by_fold for name in parts):
         return _over_folds(contrast, runs, samples, everyone)
-    value = sum(mean(sample.values()) for sample in samples.values()) + contrast.offset
-    counts = {name: len(sample) for name, sample in samples.items()}
-    known = deviations({name: part for name, part in parts.items() if part}, runs, everyone)
-    unknown = tuple(name for name, one in known.items() if one.spread is None)
-    return Measured(Estimate(value), counts, unknown=unknown) if unknown else _over_seeds(value, counts, known)
+    return _over_seeds(contrast, runs, samples, everyone)
 
 
 def _common(samples: list[dict]) -> list:
@@ -128,29 +125,56 @@ def _over_folds(
     if not common:
         return None
     values = [sum(sample[fold] for sample in samples.values()) + contrast.offset for fold in common]
-    alone = spread(values)
-    lenders: list[tuple[Spread | None, str]] = [(alone, "")]
-    lenders.append((lent(contrast, common, runs, everyone), FAMILY))
-    found, lender = max(lenders, key=lambda entry: entry[0].freedom if entry[0] else 0)
-    ratio = max(runs[name].fold_ratio for name in samples)
-    counts = dict.fromkeys(samples, len(common))
-    value = mean(values)
-    if found is None:
-        return Measured(Estimate(value), counts, ratio=ratio, method="folds")
-    estimate = over_folds(value, len(common), ratio, found)
-    if not lender:
-        return Measured(estimate, counts, (), (found.variance,), ratio, "folds")
-    own = over_folds(value, len(common), ratio, alone) if alone and alone.freedom >= ENOUGH else None
-    return Measured(estimate, counts, tuple(samples), (found.variance,), ratio, "folds", (lender,), own=own)
+    counts, ratio = dict.fromkeys(samples, len(common)), max(runs[name].fold_ratio for name in samples)
+    family, doubt = of_folds(contrast, common, runs, everyone) or (None, None)
+    own = spread(values)
+    if own is None and family is None:
+        return Measured(Estimate(mean(values)), counts, ratio=ratio, method="folds", unknown=tuple(samples))
+    lent = own is None or (family is not None and family.freedom > own.freedom)
+    found = family if lent else own
+    estimate = over_folds(mean(values), len(common), ratio, found)
+    given = Measured(estimate, counts, variances=(found.variance,), ratio=ratio, method="folds")
+    if not lent:
+        return given
+    return Measured(estimate, counts, tuple(samples), (found.variance,), ratio, "folds", (FAMILY,), doubt=doubt)
 
 
-def _over_seeds(value: float, counts: dict[str, int], known: Mapping[str, Known]) -> Measured:
-    """Each estimate of a variance counts once, however many experiments share it."""
-    spreads = {one.source: one.spread for one in known.values()}
-    factors: dict[Hashable, float] = {}
-    for name, one in known.items():
-        factors[one.source] = factors.get(one.source, 0.0) + one.scale**2 / counts[name]
-    estimate = combine(value, [(factor, spreads[source]) for source, factor in factors.items()])
-    lent_to = tuple(name for name, one in known.items() if one.lender)
-    lenders = tuple(dict.fromkeys(known[name].lender for name in lent_to))
-    return Measured(estimate, counts, lent_to, tuple(one.variance for one in known.values()), lenders=lenders)
+def _over_seeds(
+    contrast: Contrast, runs: Mapping[str, Runs], samples: dict[str, dict], everyone: Collection[Runs]
+) -> Measured:
+    value = sum(mean(sample.values()) for sample in samples.values()) + contrast.offset
+    counts = {name: len(sample) for name, sample in samples.items()}
+    parts = {name: terms for name, terms in contrast.over_experiments().items() if terms}
+    # What is counted has no second replica that could differ.
+    trained = {name: terms for name, terms in parts.items() if not runs[name].counted(q for _, q in terms)}
+    known, priors, unknown, borrowed = {}, {}, [], []
+    for name, terms in trained.items():
+        # Weights up to a common scale: one prior serves all members of a family whose parts differ by it alone.
+        scale = terms[0][0]
+        shape = tuple((weight / scale, quantity) for weight, quantity in terms)
+        key = (runs[name].family, shape)
+        if key not in priors:
+            priors[key] = family_prior(*key, contrast.log, everyone)
+        own = spread([x / scale for x in samples[name].values()])
+        found = priors[key].moderate(own) if priors[key] else own
+        if found is None:
+            unknown.append(name)
+            continue
+        known[name] = (key, scale**2, found)
+        if own is None:
+            borrowed.append(name)
+    if unknown:
+        return Measured(Estimate(value), counts, unknown=tuple(unknown))
+    groups: dict[tuple, list[tuple[float, Spread]]] = {}
+    for name, (key, square, found) in known.items():
+        groups.setdefault(key, []).append((square / counts[name], found))
+    # Members of a family share its prior: together they know no more than all of its replicas.
+    sources = []
+    for key, members in groups.items():
+        of = combine(0.0, members)
+        most = priors[key].pooled if priors[key] else math.inf
+        sources.append((1.0, Spread(of.error**2, min(of.freedom, max(most, members[0][1].freedom)))))
+    variances = tuple(square * found.variance for _, square, found in known.values())
+    estimate = combine(value, sources) if sources else Estimate(value, 0.0, 1)
+    lenders = (FAMILY,) if borrowed else ()
+    return Measured(estimate, counts, tuple(borrowed), variances, lenders=lenders)

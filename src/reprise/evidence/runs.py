@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,9 @@ from reprise.config.claims import Term
 from reprise.config.project import Project
 from reprise.config.schema import Experiment, Paper, Reported
 from reprise.data.text.character_lines import VALIDATION
+from reprise.evidence.bleu import different_translations
 from reprise.evidence.numbers import numbers_of
+from reprise.evidence.statistics import mean
 from reprise.files import is_there
 from reprise.records.record import read_record
 from reprise.records.resolved import Resolved
@@ -59,7 +62,7 @@ class Replica:
 class Runs:
     """An experiment or variant in one tier, and the replicas of it that are there.
 
-    `compared` marks replicas that were picked to be as many as another reading has: they are a reading of their own.
+    `unavailable`: why its data cannot be had, "" where they can.
     """
 
     name: str
@@ -67,7 +70,7 @@ class Runs:
     resolved: Resolved | None
     entry: Experiment
     replicas: list[Replica] = field(default_factory=list)
-    compared: str = ""
+    unavailable: str = ""
 
     @property
     def finished(self) -> list[Replica]:
@@ -81,7 +84,7 @@ class Runs:
     def family(self) -> tuple[str, ...] | None:
         """What varies alike from replica to replica: model, dataset and task under one reading ("" is as chosen)."""
         found = family_of(self.resolved)
-        return found and (*found, self.compared or self.name.partition("@")[2])
+        return found and (*found, self.name.partition("@")[2])
 
     @property
     def exact(self) -> bool:
@@ -98,13 +101,32 @@ class Runs:
         splits = PROTOCOLS[self.resolved.config["training"]["protocol"]].counted
         return all(split in splits for _, split in quantities)
 
-    def combined(self, terms: Collection[tuple[float, Quantity]]) -> dict[int | str, float]:
-        """The weighted sum of metrics by replica (by fold where there are folds), of the finished ones with all."""
+    def combined(self, terms: Collection[tuple[float, Quantity]], log: bool = False) -> dict[int | str, float]:
+        """The weighted sum of metrics by replica (by fold where there are folds), of the finished ones with all.
+
+        `log`: of their logarithms.
+        """
+
+        def number(value: float) -> float:
+            return math.log(value) if log else value
+
         return {
-            r.number if r.fold is None else r.fold: sum(weight * r.metrics[quantity] for weight, quantity in terms)
+            r.number if r.fold is None else r.fold: sum(w * number(r.metrics[quantity]) for w, quantity in terms)
             for r in self.finished
             if all(quantity in r.metrics for _, quantity in terms)
         }
+
+    def mean(self, quantity: Quantity) -> float | None:
+        """The mean over finished replicas; None where none has it."""
+        found = [r.metrics[quantity] for r in self.finished if quantity in r.metrics]
+        return mean(found) if found else None
+
+    @property
+    def learns(self) -> bool:
+        """Whether it is a model that is trained, at whatever tier."""
+        if self.resolved is not None:
+            return trains(self.resolved)
+        return self.entry.check is None and PROTOCOLS[self.entry.training.protocol].trains
 
     @property
     def by_fold(self) -> bool:
@@ -183,7 +205,9 @@ def load_runs(project: Project, experiments: Iterable[Resolved]) -> dict[str, di
             for number, path in enumerate(paths)
             if is_there(path)
         ]
-        runs = Runs(resolved.experiment, _title(entry, resolved.alternative), resolved, entry, replicas)
+        dataset = None if resolved.is_check else project.config.datasets.get(resolved.config["data"]["dataset"])
+        away = (dataset and dataset.unavailable) or ""
+        runs = Runs(resolved.experiment, _title(entry, resolved.alternative), resolved, entry, replicas, away)
         found[resolved.paper][resolved.experiment] = runs
     return found
 
@@ -209,7 +233,7 @@ def _at(record: dict[str, Any], points: Collection[str]) -> Iterator[dict[str, A
 
 
 def _replica(record: dict[str, Any], points: Collection[str] = ()) -> Replica:
-    rows = [*numbers_of(record), *_at(record, points)]
+    rows = [*numbers_of(record), *_at(record, points), *different_translations(record)]
     return Replica(
         number=record["replica"],
         fold=record["fold"],

@@ -34,7 +34,7 @@ class SentenceClassifier(nn.Module):
             return h.masked_fill(~there, -torch.inf).amax(0)
         if self.pooling == "mean":
             return (h * there).sum(0) / there.sum(0)
-        sentences = torch.arange(h.shape[1])
+        sentences = torch.arange(h.shape[1], device=h.device)
         last = h[present.sum(0) - 1, sentences]  # (B, width)
         if not self.network.both:
             return last

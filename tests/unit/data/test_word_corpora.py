@@ -11,6 +11,7 @@ import pytest
 from reprise.data.corpus import Corpus
 from reprise.data.text import ptb, text8
 from reprise.errors import UserError
+from reprise.training.protocols.corpus_facts import corpus_metrics
 
 
 def write_ptb(folder: Path, train: str, valid: str = "a\n", test: str = "a\n") -> Path:
@@ -155,3 +156,14 @@ def test_text8_pieces_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     counted = Counter(text.split()[: len(whole.splits["train"].tokens)])
     frequent = {word for word, count in counted.items() if count >= 10}
     assert words == [word if word in frequent else "<unk>" for word in text.split()]
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [("train-at-least-2", 4), ("train-more-than-2", 2), ("all-at-least-2", 7), ("top-2", 3)],
+)
+def test_a_record_of_text8_has_the_words_that_its_rule_leaves(tmp_path, rule, words):
+    # train: d 3, a 2, b 2, c 1, e 1, f 1; whole text: also c 2, e 2, g 2; <unk> besides
+    write_text8(tmp_path, "c d a d b a e d b f", "a c g g x", "a e")
+    found = {(m["metric"], m["split"]): m["value"] for m in corpus_metrics(prepare_text8(tmp_path, rule))}
+    assert found["vocabulary", "all"] == words

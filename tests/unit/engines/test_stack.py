@@ -76,14 +76,36 @@ def dtype(request: pytest.FixtureRequest) -> torch.dtype:
     return request.param
 
 
+class Computed(Exception):
+    """Ends a work after its first step."""
+
+
+class Elsewhere(Stack):
+    """On torch's device without values, which refuses tensors of another as a GPU does."""
+
+    def __init__(self) -> None:
+        super().__init__(torch.device("meta"))
+
+    def run_collated(self, *step: Any) -> None:
+        found = super().run_collated(*step)
+        raise Computed({value.device.type for value in found.values()})
+
+
 def hold(
     protocol: str, options: dict[str, Any], models: list[nn.Module], solo: Callable[[nn.Module], Any], work: Work
 ) -> None:
-    """Raises unless members and solo engines find the same numbers and end with the same parameters."""
+    """Raises unless members and solo engines find the same numbers and end with the same parameters.
+
+    A step also has to keep to the stack's device.
+    """
     tolerance = TOLERANCE[next(models[0].parameters()).dtype]
     stack = Stack(CPU)
     members = [join(stack, protocol, model, options) for model in models]
     found = stack.advance([Working(member, work, i) for i, member in enumerate(members)])
+    elsewhere = Elsewhere()
+    away = [join(elsewhere, protocol, model, options) for model in models]
+    with pytest.raises(Computed, match="^{'meta'}$"):
+        elsewhere.advance([Working(member, work, i) for i, member in enumerate(away)])
     for i, (model, member) in enumerate(zip(models, members, strict=True)):
         if isinstance(found[i], BaseException):
             raise found[i]

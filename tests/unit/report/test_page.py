@@ -13,10 +13,10 @@ from report_case import make_project, resolve
 from test_golden import contexts, project
 
 from reprise.report.page.answers import answers
-from reprise.report.page.first import cut
 from reprise.report.page.forest import HIGH, LOW, Row, forest
 from reprise.report.page.page import packed, page
 from reprise.report.parts.context import load_contexts
+from reprise.report.parts.words import cut
 
 # The page of all committed records is written once, for all of them.
 pytestmark = pytest.mark.slow

@@ -72,7 +72,7 @@ def test_convergence_tells_not_run_from_never_reached(tmp_path):
     read = by(convergence(make_context(tmp_path), "convergence", {"variant": ""}), "experiment")
     assert read["rnn-t20"][FIRST_PAPER] == "never"
     assert read["rnn-t20"][FIRST_OURS] == "not trained yet"
-    assert read["lstm-t30"][FIRST_OURS] == "not run at this tier"
+    assert read["lstm-t30"][FIRST_OURS] == "not in this tier"
     assert read["rnn-t20"]["Replicas"] == "0 of 3"
     assert read["lstm-t30"][FIRST_PAPER] == "–"
     stuck = [metric("rnn-t20", 0, "last_ten_accuracy", 0.5, "train")]

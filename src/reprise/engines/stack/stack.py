@@ -50,6 +50,7 @@ class Stack:
         self.parameters: Tensors = {}  # (R, ...); a parameter whose rows are gathered has a spare row at its end
         self.kept: dict[str, tuple[Tensor, ...]] = {}  # what the optimiser keeps of each
         self.steps = torch.zeros(0, dtype=torch.float64, device=device)  # (R,) updates that each member has made
+        self._constants: dict[str, tuple[Any, Tensor]] = {}
         self.programs = Programs(device, self.say)
         self.lockstep = Lockstep(self._answer)
 
@@ -116,13 +117,20 @@ class Stack:
         self, mode: str, inputs: Tensors, slots: Sequence[int], rates: Mapping[int, float] | None = None
     ) -> Tensors:
         """The same of batches that lie side by side already, (R, ...) each."""
+        every = range(len(self.members))
         if mode == "train":
-            every = [rates.get(slot, 0.0) for slot in range(len(self.members))]
-            inputs["rate"] = torch.tensor(every, dtype=torch.float64, device=self.device)
+            inputs["rate"] = self._constant("rate", tuple(float(rates.get(slot, 0.0)) for slot in every))
         if len(slots) < len(self.members):
-            active = [slot in slots for slot in range(len(self.members))]
-            inputs["active"] = torch.tensor(active, device=self.device)
+            inputs["active"] = self._constant("active", tuple(slot in slots for slot in every))
         return self.programs.call(mode, self._train if mode == "train" else self._read, inputs)
+
+    def _constant(self, name: str, values: tuple[float, ...] | tuple[bool, ...]) -> Tensor:
+        """The values (R,) on the stack's device, where they are from step to step: moving them waits for the GPU."""
+        known = self._constants.get(name)
+        if known is None or known[0] != values:
+            dtype = torch.bool if isinstance(values[0], bool) else torch.float64
+            self._constants[name] = known = values, torch.tensor(values, dtype=dtype, device=self.device)
+        return known[1]
 
     def _answer(self, requests: Sequence[Request]) -> list[Any]:
         """Answers the requests of a round, those alike together."""

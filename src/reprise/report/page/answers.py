@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from reprise.evidence.verdicts import JUDGED, NOT_RUN, TRAINED, VERDICTS
 from reprise.records.resolved import FULL
 from reprise.report.parts.context import Context
 
-AGREES, DISAGREES, OPEN, VOID, NOT_RUN = "agrees", "disagrees", "open", "void", "not run"
-TRAINED, COUNTED, EQUATION, ARITHMETIC = "trained", "counted", "equation", "arithmetic"
 REDUCED = "reduced"
 Tiers = Mapping[str, Mapping[str, Context]]
 """Contexts by tier and paper."""
@@ -39,10 +38,16 @@ class Answer:
     unit: str = ""
     n: str = ""
     flips: bool = False
+    afterwards: str = ""
 
     @property
     def link(self) -> str:
         return f"{self.paper}/{self.claim}"
+
+    @property
+    def kind(self) -> str:
+        """How it is coloured: its direction, or "not-run" whatever the reason."""
+        return self.direction if self.direction in JUDGED else "not-run"
 
     @property
     def full(self) -> bool:
@@ -56,55 +61,41 @@ def answers(tiers: Tiers) -> list[Answer]:
     for name, context in first.items():
         for key in context.paper.claims:
             there = [(tier, contexts[name]) for tier, contexts in tiers.items() if name in contexts]
-            ran = ((t, c) for t, c in there if c.claims.get(key, {}).get("verdict", NOT_RUN) != NOT_RUN)
+            ran = ((t, c) for t, c in there if c.claims.get(key, {}).get("verdict") in JUDGED)
             tier, where = next(ran, there[0])
             found.append(_answer(where, key, tier))
     return found
 
 
-_DIRECTIONS = {
-    "reproduced": AGREES,
-    "not reproduced": DISAGREES,
-    "contradicted by the paper itself": DISAGREES,
-    "not run": NOT_RUN,
-}
-
-
 def _answer(context: Context, key: str, tier: str) -> Answer:
     claim, found = context.paper.claims[key], context.claims.get(key, {})
-    direction = _DIRECTIONS.get(found.get("verdict", NOT_RUN), OPEN)
-    common = {
-        "paper": context.paper_id,
-        "document": context.paper.document,
-        "claim": key,
-        "text": claim.text.strip(),
-        "tier": tier,
-        "direction": direction,
-        "size": "",
-        "evidence": EQUATION if found.get("kind") == "identity" else TRAINED,
-        "n": counted(found.get("n", {})),
-        "flips": any(under["flips"] for under in found.get("alternatives", {}).values()),
-    }
-    part = weakest(found)
-    if direction == NOT_RUN or part is None:
-        return Answer(**common)
-    scale = abs(part["paper_here"])
-    low, high = part["interval"]
+    ratio = found.get("ratio") or {}
+    part = found["parts"][ratio["part"]] if ratio else {}
+    log = bool(part) and part["scale"] == "log"
+    # Of perplexities the effects are logarithms of a ratio.
+    effects = [100 * math.expm1(part[k]) if log else part[k] for k in _EFFECTS] if part else [None, None]
     return Answer(
-        **common,
-        ratio=part["estimate"] / scale,
-        low=low / scale,
-        high=high / scale,
-        ours=part["estimate"],
-        paper_effect=part["paper_here"],
-        unit=part.get("unit") or "",
+        paper=context.paper_id,
+        document=context.paper.document,
+        claim=key,
+        text=found.get("short") or claim.label,
+        tier=tier,
+        direction=found.get("verdict", NOT_RUN),
+        size=found.get("size") or "",
+        evidence=found.get("evidence", TRAINED),
+        ratio=ratio.get("value"),
+        low=ratio.get("low"),
+        high=ratio.get("high"),
+        ours=effects[0],
+        paper_effect=effects[1],
+        unit="%" if log else part.get("unit") or "",
+        n=counted(found.get("n", {})),
+        flips=any(under["flips"] for under in found.get("alternatives", {}).values()),
+        afterwards=found.get("afterwards") or "",
     )
 
 
-def weakest(found: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The comparison that has an effect in the paper and ours the least of it."""
-    there = [p for p in found.get("parts", ()) if p.get("paper_here") and p.get("interval") and len(p["terms"]) > 1]
-    return min(there, key=lambda part: part["estimate"] / abs(part["paper_here"]), default=None)
+_EFFECTS = ("estimate", "paper_here")
 
 
 def counted(n: Mapping[str, int]) -> str:
@@ -115,7 +106,7 @@ def counted(n: Mapping[str, int]) -> str:
 
 def tally(found: Iterable[Answer]) -> dict[str, int]:
     """How many answers have each direction."""
-    counts = dict.fromkeys((AGREES, DISAGREES, OPEN, VOID, NOT_RUN), 0)
+    counts = dict.fromkeys(VERDICTS, 0)
     for answer in found:
         counts[answer.direction] += 1
     return counts

@@ -15,8 +15,8 @@ import pandas as pd
 from markupsafe import Markup
 
 from reprise.catalogue.models import MODELS
-from reprise.evidence.names import name_of
 from reprise.evidence.statistics import clopper_pearson
+from reprise.evidence.words import name_of
 from reprise.records.resolved import Resolved
 from reprise.report.parts import rounding
 from reprise.report.parts.context import NOT_RUN, NOT_RUN_YET, NOT_TRAINED, Context, of_experiment
@@ -196,7 +196,7 @@ def replicas_of(context: Context, display_id: str) -> str:
         NOT_TRAINED.capitalize(): {n: "" for n, s in states.items() if s.wanted and not s.run and s.trains},
         NOT_RUN_YET.capitalize(): {n: "" for n, s in states.items() if s.wanted and not s.run and not s.trains},
         NOT_RUN.capitalize(): {n: "" for n, s in states.items() if not s.wanted},
-        "On another corpus at this tier": {n: "" for n, s in states.items() if s.run and context.replaced_dataset(n)},
+        "On another corpus": {n: "" for n, s in states.items() if s.run and context.replaced_dataset(n)},
     }
     for words, found in kinds.items():
         if len(found) > _NAMED_EACH:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from reprise.evidence.verdicts import JUDGED
 from reprise.report.page import criteria
 from reprise.report.page.answers import Answer
-from reprise.report.page.first import cut
 from reprise.report.parts.context import Context
-from reprise.report.parts.rounding import NONE, from_to, significant
-from reprise.report.parts.verdicts import flips
+from reprise.report.parts.verdicts import compared
+from reprise.report.parts.words import cut
 
 _SUMMARY = 110
 
@@ -27,14 +27,18 @@ def _claim(answer: Answer, tiers: Mapping[str, Context]) -> dict[str, Any]:
     judged = []
     for tier, there in tiers.items():
         found = there.claims.get(answer.claim)
-        if found and found["verdict"] != "not run":
+        if found and found["verdict"] in JUDGED:
             judged.append(
                 {
                     "tier": tier,
                     "sentence": found["sentence"],
-                    "verdict": found["verdict"],
-                    "parts": [_part(part) for part in found.get("parts", ())],
-                    "readings": flips(found["alternatives"]),
+                    "verdict": found["answer"],
+                    "size": found["size"],
+                    "beside": [
+                        (name, under["answer"], under["sentence"]) for name, under in found["co_primary"].items()
+                    ],
+                    "parts": [compared(part) for part in found["parts"]],
+                    "readings": (found["readings"] or {}).get("line", ""),
                     "experiments": found["experiments"],
                 }
             )
@@ -45,6 +49,7 @@ def _claim(answer: Answer, tiers: Mapping[str, Context]) -> dict[str, Any]:
         "short": cut(answer.text, _SUMMARY),
         "place": claim.place,
         "direction": answer.direction,
+        "kind": answer.kind,
         "size": answer.size,
         "full": answer.full,
         "evidence": answer.evidence,
@@ -52,15 +57,4 @@ def _claim(answer: Answer, tiers: Mapping[str, Context]) -> dict[str, Any]:
         "n": answer.n,
         "decided": criteria.decided_by(claim, first),
         "judged": judged,
-    }
-
-
-def _part(part: Mapping[str, Any]) -> dict[str, str]:
-    labels = [term["label"] for term in part.get("terms", ())] or [part.get("label", "")]
-    low, high = part.get("interval") or (None, None)
-    ours = significant(part.get("estimate"))
-    return {
-        "what": " − ".join(labels) if len(labels) == 2 else "; ".join(labels),
-        "ours": ours if low is None else from_to(ours, significant(low), significant(high)),
-        "paper": NONE if part.get("paper") is None else significant(part["paper"]),
     }

@@ -6,79 +6,71 @@ from collections.abc import Mapping
 from typing import Any
 
 from reprise.config.claims import Bound, Claim
-from reprise.evidence.seed_spread import DOUBT
-from reprise.evidence.unit_audit import CLEAR
 from reprise.evidence.verdicts import (
-    CONTRADICTED,
-    DIRECTION,
+    AGREES,
+    CONSISTENT,
+    DISAGREES,
     EQUIVALENCE_TAIL,
-    INCONCLUSIVE,
-    NEGLIGIBLE,
-    NOT,
+    LARGER,
+    NOT_AVAILABLE,
     NOT_RUN,
     NOT_TESTED,
-    REPRODUCED,
+    OPEN,
+    OPPOSITE,
+    SMALLER,
     TAIL,
+    VOID,
 )
-from reprise.evidence.wording import margin_words, number, percent
+from reprise.evidence.verdicts.units import CLEAR
+from reprise.evidence.words import margin_words, number, percent
 from reprise.report.parts.words import sentence
 
 
 def key() -> list[tuple[str, str]]:
-    """What each verdict means, what each kind of claim asks, and how means are compared: words and explanations."""
+    """What each answer means, what each kind of claim asks, and how means are compared: words and explanations."""
     one, two, level = percent(TAIL), percent(EQUIVALENCE_TAIL), percent(1 - 2 * TAIL)
     return [
         (
-            REPRODUCED,
-            f"every comparison of the claim is established by a one-sided test at {one}, so that a two-sided {level} "
-            f"interval excludes the opposite (equivalence: two tests at {two} each). Several are tested together after "
-            "Holm.",
+            AGREES,
+            f"each comparison of the claim is established by a one-sided test at {one}, so that a two-sided {level} "
+            f"interval excludes the opposite (equivalence: two tests at {two} each). All have to hold, so each is "
+            "tested at the full level.",
+        ),
+        (DISAGREES, "the opposite of one comparison is established, all of them tested together after Holm."),
+        (OPEN, "the runs say neither. How many replicas would find the paper's own effect is in claims.json."),
+        (VOID, "a model that is compared did not learn its task, by the rule that the claim states."),
+        (
+            f"{NOT_RUN}, {NOT_AVAILABLE}, {NOT_TESTED}",
+            "records are missing; the data cannot be had where these results were made; no record could decide it.",
         ),
         (
-            DIRECTION,
-            "not that sure, but every comparison lies on the claim's side by more than a standard error (by anything, "
-            "where no deviation is known); or a difference is established, but not that it is as large as asked.",
+            f"{CONSISTENT}, {SMALLER}, {LARGER}, {OPPOSITE}",
+            f"the size of our effect beside the paper's: its number lies in our {level} interval, or beyond it.",
+        ),
+        ("*", "the bound, margin or test was set when its numbers were known."),
+        (
+            "At a reduced budget",
+            "the models were trained for less than in the paper. Such answers enter no sum of the full protocol.",
         ),
         (
-            NOT,
-            "the opposite of a comparison is established in the same way, or what can be left of one that is not "
-            f"established is, at {level}, less than {percent(NEGLIGIBLE)} of the paper's.",
-        ),
-        (INCONCLUSIVE, "anything else: the runs say neither. The sentence says how many replicas might."),
-        (CONTRADICTED, "the paper, or its author's log, says otherwise itself; what our records alone say is added."),
-        (f"{NOT_RUN}, {NOT_TESTED}", "records are missing; or no record could decide it, and why stands beside it."),
-        (
-            "Superiority, ordering",
-            "one mean is below another, or several ascend; which is lower if the claim is true is part of it. With a "
-            "margin it is lower by that much at least; of neighbours in an order it may then be higher by less.",
-        ),
-        (
-            "Non-inferiority, equivalence",
-            "a mean is at most so much higher than another, or differs by less than so much either way. Sweeps have "
-            "one optimum where all of them are that good at the same place, compared with each of the others.",
-        ),
-        (
-            "Threshold",
-            "a mean, or the share of replicas that get somewhere, lies above or below a bound; shares by the "
-            "binomial test, with the interval of Clopper and Pearson.",
-        ),
-        (
-            "Identity, unit",
-            "computed errors are within a tolerance; or printed numbers fit one unit: they are off from ours by less "
-            f"than 1/{number(CLEAR)} as much, in logarithms, as in the other.",
+            "Readings",
+            "under how many choices of the assumptions each comparison lies on the claim's side, be it of one replica.",
         ),
         (
             "Seeds, folds",
-            "seeds are independent replicas, their degrees of freedom after Welch and Satterthwaite; one or two "
-            "borrow the deviation of their family (same model, dataset and task), that of a perplexity as a share of "
-            f"it; where Bartlett's test finds that its members' own differ (p below {DOUBT:g}), the sentence says so. "
-            "Folds are paired, their variance after Nadeau and Bengio. ± in tables is from the same.",
+            "perplexities are compared by their logarithms. Seeds are independent replicas, whose variances are "
+            "moderated by their family's (Smyth 2004); folds are paired, after Nadeau and Bengio. Intervals are over "
+            "seeds or folds, not over the items of the test set.",
         ),
         (
             "Diverged",
-            "a replica that diverged, or finished without the metric, has no number. A comparison without it is at "
-            "best direction only (an equivalence or a non-inferiority inconclusive); in a share it counts by what it "
-            "reached before.",
+            "a replica that diverged has no number. A comparison without it is at best open; a rank test and a share "
+            "of replicas count it.",
+        ),
+        (
+            "Unit",
+            f"printed numbers fit a unit if they are off from ours by less than 1/{number(CLEAR)} as much, in "
+            "logarithms, as in the other.",
         ),
     ]
 
@@ -89,7 +81,10 @@ def decided_by(claim: Claim, found: Mapping[str, Any]) -> str:
     `found`: its entry in claims.json; empty where it was not judged.
     """
     kind = claim.kind or ("identity" if claim.checks else "")
-    asked = [_bound(claim.share, "share of replicas that reach " + number(claim.share.reaches))] if claim.share else []
+    asked = []
+    if claim.share:
+        what = f"of replicas that reach {number(claim.share.reaches)}"
+        asked.append(f"one {what}" if claim.share.any else _bound(claim.share, f"share {what}"))
     asked += [_bound(claim.level, "mean")] if claim.level else []
     if claim.margin:
         asked.append(f"{margin_words(kind, claim.margin)} ({claim.margin.origin})")

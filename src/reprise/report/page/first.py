@@ -5,28 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from reprise.evidence.wording import listed
-from reprise.report.page.answers import (
+from reprise.evidence import readings
+from reprise.evidence.verdicts import (
     AGREES,
     ARITHMETIC,
     COUNTED,
     DISAGREES,
     EQUATION,
+    JUDGED,
+    NOT_AVAILABLE,
     NOT_RUN,
     OPEN,
     TRAINED,
     VOID,
-    Answer,
-    Tiers,
-    of_paper,
-    tally,
 )
+from reprise.evidence.words import listed
+from reprise.report.page.answers import Answer, Tiers, of_paper, tally
 from reprise.report.page.forest import Row, forest
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import fixed, plural, significant
+from reprise.report.parts.words import cut
 
 STRIPS = {TRAINED: (TRAINED,), COUNTED: (COUNTED,), "equations and arithmetic": (EQUATION, ARITHMETIC)}
-_LABEL = 54
+_LABEL = 62
 """Characters of a label in the forest plot."""
 _NARROW_LABEL = 56
 
@@ -40,10 +41,23 @@ def sentences(found: Sequence[Answer], contexts: Iterable[Context]) -> list[dict
             "name": context.paper.name,
             "about": context.paper.title,
             "year": context.paper.year,
-            "sentence": sentence(of_paper(found, context.paper_id), context),
+            "sentence": f"{sentence(of_paper(found, context.paper_id), context)} {reading(context, found)}".strip(),
         }
         for context in contexts
     ]
+
+
+def reading(context: Context, found: Sequence[Answer]) -> str:
+    """ "Of 6 readings schedule=rnnlm is nearest …": where another than the chosen one is, at the paper's protocol."""
+    if not any(a.full and a.evidence == TRAINED and a.ratio is not None for a in of_paper(found, context.paper_id)):
+        return ""
+    distances = readings.distances(context.paper, context.replicas.runs)
+    ranked = [one for one in distances if one.rows > 1]
+    nearest = ranked[0] if ranked else None
+    if nearest is None or nearest.reading == readings.CHOSEN:
+        return ""
+    text = f"Nearest to the paper's numbers is {nearest.reading}: {fixed(nearest.level, 1)} % off on {nearest.rows}"
+    return f"{text} of them (as chosen {fixed(nearest.chosen, 1)} %; found afterwards)."
 
 
 def sentence(found: Sequence[Answer], context: Context) -> str:
@@ -62,12 +76,16 @@ def counts(found: Sequence[Answer]) -> str:
     trained = [a for a in found if a.evidence == TRAINED]
     said = []
     for full, words in ((True, ""), (False, " at a reduced budget")):
-        some = [a for a in trained if a.full == full and a.direction != NOT_RUN]
+        some = [a for a in trained if a.full == full and a.direction in JUDGED]
         if some:
             said.append(f"{plural(len(some), 'trained claim')}{words}: {_tallied(some)}")
-    if missing := sum(a.direction == NOT_RUN for a in trained):
-        said.append(f"{missing} not run")
+    for direction in (NOT_RUN, NOT_AVAILABLE):
+        if missing := sum(a.direction == direction for a in trained):
+            said.append(f"{missing} {_MISSING[direction]}")
     return f"{'; '.join(said)}." if said else ""
+
+
+_MISSING = {NOT_RUN: "not run", NOT_AVAILABLE: "without data here"}
 
 
 def _tallied(found: Sequence[Answer]) -> str:
@@ -82,8 +100,8 @@ def _tallied(found: Sequence[Answer]) -> str:
 
 
 def _became(answer: Answer) -> str:
-    if answer.direction == NOT_RUN:
-        return "was not run"
+    if answer.direction not in JUDGED:
+        return "was not run" if answer.direction == NOT_RUN else f"has no answer: {answer.direction}"
     if answer.direction == VOID:
         return "has no answer: the models did not learn"
     if answer.direction == OPEN:
@@ -96,7 +114,9 @@ def _became(answer: Answer) -> str:
 def _effects(answer: Answer) -> str:
     if answer.ours is None or answer.paper_effect is None:
         return ""
-    unit = {"1": "", "nats/token": " nats", "nats/character": " nats"}.get(answer.unit, f" {answer.unit}".rstrip())
+    unit = {"1": "", "%": " %", "nats/token": " nats", "nats/character": " nats"}.get(
+        answer.unit, f" {answer.unit}".rstrip()
+    )
     return f" (ours {significant(answer.ours)}{unit}; the paper {significant(answer.paper_effect)}{unit})"
 
 
@@ -119,20 +139,12 @@ def plots(found: Sequence[Answer], contexts: Sequence[Context]) -> dict[str, str
     }
 
 
-def cut(text: str, width: int) -> str:
-    """The text in at most so many characters, cut at a word."""
-    text = text.removesuffix(".")
-    if len(text) <= width:
-        return text
-    return f"{text[:width].rpartition(' ')[0].rstrip(',;: ')} …"
-
-
 def strips(found: Sequence[Answer]) -> list[dict[str, Any]]:
     """A strip a kind of evidence: the claims that the forest plot does not have, those that were run first."""
     out = []
     for words, kinds in STRIPS.items():
         some = [a for a in found if a.evidence in kinds and a.ratio is None]
-        some.sort(key=lambda a: a.direction == NOT_RUN)
+        some.sort(key=lambda a: a.direction not in JUDGED)
         if some:
             out.append({"words": words, "answers": some, "counts": _tallied(some)})
     return out
@@ -140,20 +152,18 @@ def strips(found: Sequence[Answer]) -> list[dict[str, Any]]:
 
 def trust(tiers: Tiers, found: Sequence[Answer]) -> list[str]:
     """What the reader should know before believing: records, divergence, other readings, models that did not learn."""
-    finished = diverged = 0
-    for contexts in tiers.values():
-        for context in contexts.values():
-            runs = context.metrics.drop_duplicates(["experiment", "variant", "replica"]).status
-            finished, diverged = finished + int((runs == "finished").sum()), diverged + int((runs == "diverged").sum())
-    said = [f"{fixed(finished + diverged, 0)} run records", f"{diverged} trainings diverged"]
-    flips = sum(a.flips for a in found)
-    said.append(f"{flips} answers change under another reading")
-    void = sum(a.direction == VOID for a in found)
-    said.append(f"{void} void: models did not learn")
-    replaced = [
-        f"{c.paper.document}: {deviation.title}"
-        for c in next(iter(tiers.values())).values()
-        for deviation in c.paper.deviations.values()
-        if deviation.data
+    runs = [
+        context.metrics.drop_duplicates(["experiment", "variant", "replica"]).status
+        for contexts in tiers.values()
+        for context in contexts.values()
     ]
-    return [*said, *(["data replaced: " + "; ".join(replaced)] if replaced else [])]
+    records, diverged = sum(map(len, runs)), sum(int((status == "diverged").sum()) for status in runs)
+    flips, void = sum(a.flips for a in found), sum(a.direction == VOID for a in found)
+    papers = [context.paper for context in next(iter(tiers.values())).values()]
+    replaced = sorted({paper.document for paper in papers if any(d.data for d in paper.deviations.values())})
+    said = [
+        f"{fixed(records, 0)} run records, {diverged} of them diverged",
+        f"{plural(flips, 'answer')} of {len(found)} {'changes' if flips == 1 else 'change'} under another reading",
+        f"{void} void, since a model did not learn",
+    ]
+    return [*said, f"other data stand in for documents {listed(replaced)}"] if replaced else said

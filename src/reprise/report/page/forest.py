@@ -50,7 +50,7 @@ def forest(rows: Sequence[Row], narrow: bool = False, alone: bool = False) -> st
     `narrow`: for a phone, each label above its interval. `alone`: a file of its own, with style and background and
     without links.
     """
-    width, left, right = (360, 8, 112) if narrow else (880, 372, 130)
+    width, left, right = (360, 8, 112) if narrow else (880, 390, 126)
     step, above = (31, 14) if narrow else (17, 0)
     plot = width - left - right
     top = 32

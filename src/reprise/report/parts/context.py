@@ -21,7 +21,7 @@ from reprise.evidence.runs import Quantity, Replica, Runs, trains
 from reprise.records.resolved import FULL, TIERS, Resolved
 from reprise.report.parts.collected import CURVE_COLUMNS, METRIC_COLUMNS, read_claims, read_collected, read_samples
 
-NOT_RUN = "not run at this tier"
+NOT_RUN = "not in this tier"
 NOT_TRAINED = "not trained yet"
 NOT_RUN_YET = "not run yet"
 """Of what trains nothing: checks, and facts of a corpus."""

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from reprise.evidence import statistics
-from reprise.evidence.wording import digits as decimals
+from reprise.evidence.words import digits as decimals
 
 NONE = "–"
 """Stands where there is no number to show."""

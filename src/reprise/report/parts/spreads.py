@@ -1,8 +1,8 @@
 """How sure a mean is, and how far the paper's number is from it: one measure for all tables, the one of verdicts.
 
-`reprise.evidence.measure` says how much one replica differs from the next: three or more seeds by themselves, fewer by
-their family, folds by whichever knows most. A table's interval and its gap in deviations rest on just that, so that no
-table contradicts the verdict beside it.
+`reprise.evidence.measure` says how much one replica differs from the next: seeds by their own variance, moderated by
+their family's, folds by whichever knows most. A table's interval and its gap in deviations rest on just that: no table
+contradicts the verdict beside it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 
+import numpy as np
 import pandas as pd
+from scipy import special
 
 from reprise.evidence.contrasts import Contrast, Term
 from reprise.evidence.measure import Measured as Found
@@ -98,8 +100,10 @@ def meaning(
         )
         text += "these know more, their overlap accounted for after Nadeau and Bengio"
     else:
-        text += " one replica: that of its own from three on, else pooled over its family (all that was trained of a "
-        text += "model on one text or task, under one choice of every assumption)"
+        text += (
+            " one replica: its own, moderated by that of its family (all that was trained of a model on one text or "
+        )
+        text += "task, under one choice of every assumption) after Smyth"
     if shares:
         text += ". Where the interval of a share would pass 0 or 1, it is given in brackets, cut there"
     if least:
@@ -149,12 +153,17 @@ def _measured(name: str, quantity: Quantity, runs: Mapping[str, Runs]) -> Measur
         return Measured(None, 0)
     values = [r.metrics[quantity] for r in runs[name].finished if quantity in r.metrics]
     plain = Measured(mean(values), len(values), deviation(values))
-    found = _measure(Contrast(((1.0, Term(name, quantity)),)), runs)
+    # A perplexity's interval is taken of its logarithm, as verdicts do.
+    log = quantity[0] == "perplexity"
+    found = _measure(Contrast(((1.0, Term(name, quantity)),), log=log), runs)
     if found is None or not found.variances:
         return plain
     lender = found.lenders[0] if found.lenders else None
     variance, freedom = found.variances[0], found.estimate.freedom
-    return Measured(plain.mean, plain.n, plain.own, math.sqrt(variance), freedom, _reach(found), lender)
+    reach, scale = _reach(found), plain.mean if log else 1.0
+    return Measured(
+        plain.mean, plain.n, plain.own, scale * math.sqrt(variance), freedom, reach and scale * reach, lender
+    )
 
 
 def _measure(contrast: Contrast, runs: Mapping[str, Runs]) -> Found | None:
@@ -165,3 +174,14 @@ def _measure(contrast: Contrast, runs: Mapping[str, Runs]) -> Found | None:
 def _reach(found: Found) -> float | None:
     bounds = found.estimate.interval(LEVEL)
     return None if bounds is None else bounds[1] - found.estimate.value
+
+
+def mean_and_interval(points: pd.DataFrame) -> tuple[pd.Series, pd.Series, pd.Series]:
+    """Mean over the columns, a replica each, and the ends of its 95 % interval by Student's law, row by row.
+
+    A row with one number has its ends there.
+    """
+    middle, n = points.mean(axis=1), points.notna().sum(axis=1)
+    quantile = pd.Series(special.stdtrit(np.maximum(n - 1, 1), 0.5 + LEVEL / 2), index=points.index)
+    reach = (points.std(axis=1) / np.sqrt(n.clip(lower=1)) * quantile).fillna(0.0)
+    return middle, middle - reach, middle + reach

@@ -8,18 +8,22 @@ line width, line style and marker too, so that a grey print can be read.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import matplotlib.style
+import pandas as pd
 import seaborn as sns
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from reprise.files import write_atomically
 from reprise.report.parts.context import Context
+from reprise.report.parts.spreads import Measured, mean_and_interval
 
 PALETTE = "colorblind"
 BLUE, _, _, VERMILION = sns.color_palette(PALETTE)[:4]
@@ -97,7 +101,7 @@ def save(figure: Figure, stem: Path) -> list[Path]:
     return paths
 
 
-OTHER_CORPUS = "trained on another corpus at this tier"
+OTHER_CORPUS = "trained on another corpus"
 
 
 def absent(context: Context, figure_id: str, names: Iterable[str]) -> Figure:
@@ -117,3 +121,34 @@ def empty(title: str, words: str) -> Figure:
     axes.spines[["top", "right"]].set_visible(True)
     axes.text(0.5, 0.5, words, ha="center", va="center", transform=axes.transAxes, color=GREY, fontsize=11)
     return figure
+
+
+def estimate(axes: Axes, x: float, found: Measured, look: Mapping[str, Any], across: bool = False) -> None:
+    """A mean with its 95 % interval at `x`; hollow where it is of a single replica. `across`: `x` is the height."""
+    if found.mean is None:
+        return
+    face = "white" if found.n == 1 else look["color"]
+    drawn = {"capsize": 2, "elinewidth": 0.9, "markersize": 4.5, "linestyle": "none", "zorder": 4}
+    drawn |= {**look, "linestyle": "none", "markerfacecolor": face}
+    bar = found.reach or None
+    if across:
+        axes.errorbar([found.mean], [x], xerr=bar, **drawn)
+    else:
+        axes.errorbar([x], [found.mean], yerr=bar, **drawn)
+
+
+def course(
+    axes: Axes, points: pd.DataFrame, look: Mapping[str, Any], low: float = -math.inf, high: float = math.inf
+) -> None:
+    """Draws the mean over the replicas (columns) by step (index) in the band of its 95 % interval.
+
+    The band ends at `low` and `high`, where a share or a loss cannot pass them.
+    """
+    if points.empty:
+        return
+    middle, lower, upper = mean_and_interval(points)
+    if points.shape[1] > 1:
+        axes.fill_between(
+            points.index, lower.clip(low, high), upper.clip(low, high), **{**BAND, "color": look["color"]}
+        )
+    axes.plot(middle, **look)

@@ -23,6 +23,7 @@ _OPEN, _CLOSE = "\ue000", "\ue001"  # stand for tags until the text between them
 _LONG_OPEN, _LONG_CLOSE = "\ue002", "\ue003"
 _MARKUP = re.compile(r"<(?=[A-Za-z/!?])|`|\*+(?=[^\s*])|(?<!\w)_+(?=[^\s_])")
 """Beginnings of tags, code and emphasis in Markdown; a star between blanks, or an underscore in a word, is none."""
+NO_BREAK = "\N{NO-BREAK SPACE}"
 _LONG = 32
 """Words of so many characters are a text that a page may break into lines."""
 
@@ -40,67 +41,88 @@ class Column:
     words: bool = False
     code: bool = False
 
-    @property
-    def align(self) -> str:
-        return "left" if self.words else "right"
-
 
 @dataclass(frozen=True)
 class Table:
-    """`rows` holds raw values by name; `columns` say what is shown of them; `notes` stand under the table."""
+    """`rows` holds raw values by name; `columns` say what is shown of them; `notes` stand under the table.
+
+    `by`: a column of the rows; what is read is then a table for each of its values, under it. `folded`: texts with
+    their titles that Markdown holds below, folded.
+    """
 
     columns: list[Column]
     rows: pd.DataFrame
     notes: list[str] = field(default_factory=list)
+    by: str = ""
+    folded: list[tuple[str, list[str]]] = field(default_factory=list)
 
     def reading(self) -> pd.DataFrame:
         """The table as it is read: texts, rounded."""
-        records = self.rows.to_dict("records")
+        return self._read(self.rows)
+
+    def _read(self, rows: pd.DataFrame) -> pd.DataFrame:
+        records = rows.to_dict("records")
         return pd.DataFrame({c.title: [c.show(row) for row in records] for c in self.columns}, dtype="str")
+
+    def _parts(self) -> list[tuple[str, pd.DataFrame]]:
+        """What is read, in one part or one for each value of `by`, with its heading."""
+        if not self.by:
+            return [("", self._read(self.rows))]
+        return [(str(value), self._read(rows)) for value, rows in self.rows.groupby(self.by, sort=False)]
 
     def csv(self) -> str:
         """Every raw value, floats with all the digits that tell them apart; empty where there is none."""
         return self.rows.to_csv(index=False, lineterminator="\n")
 
     def markdown(self) -> str:
-        """A pipe table and the notes as a list; what a viewer would take for markup or for a tag is escaped."""
-        reading = self._with_code("`", "`")
-        for column in self.columns:
-            # Browsers and many viewers make one space of several, but not of these.
-            shown = (lambda text: text.replace(" ", "\N{NO-BREAK SPACE}")) if column.code else as_written
-            reading[column.title] = reading[column.title].map(shown).str.replace("|", r"\|")
-        reading = reading.rename(columns=lambda title: as_written(title).replace("|", r"\|"))
-        text = self._tabulated(reading, "pipe")
-        notes = "".join(f"- {as_written(note)}\n" for note in self.notes)
-        return f"{text}\n" + (f"\n{notes}" if notes else "")
+        """Pipe tables without padding, the notes as a list, and what is folded.
+
+        What a viewer would take for markup or for a tag is escaped.
+        """
+        lines = []
+        for heading, reading in self._parts():
+            lines += [f"### {as_written(heading)}", ""] if heading else []
+            lines.append(f"| {' | '.join(_cell(column.title) for column in self.columns)} |")
+            lines.append(f"|{'|'.join(':--' if column.words else '--:' for column in self.columns)}|")
+            for row in reading.itertuples(index=False):
+                cells = (_cell(text, c.code) for c, text in zip(self.columns, row, strict=True))
+                lines.append(f"| {' | '.join(cells)} |")
+            lines.append("")
+        lines += [*(f"- {as_written(note)}" for note in self.notes), ""] if self.notes else []
+        for title, texts in self.folded:
+            lines += ["<details>", f"<summary>{html.escape(title)}</summary>", ""]
+            lines += [line for text in texts for line in (as_written(text), "")]
+            lines += ["</details>", ""]
+        return "\n".join(lines).rstrip("\n") + "\n"
 
     def html(self) -> str:
         """A <table> and the notes as a list, everything escaped; no styles but alignment and the spaces of code.
 
         Long words stand in a <span class="long">, for which the page has a width.
         """
+        parts = []
+        for heading, reading in self._parts():
+            for column in self.columns:
+                shown = reading[column.title]
+                if column.code:
+                    shown = _OPEN + shown + _CLOSE
+                elif column.words:
+                    shown = shown.where(shown.str.len() <= _LONG, _LONG_OPEN + shown + _LONG_CLOSE)
+                reading[column.title] = shown
+            aligned = ["left" if column.words else "right" for column in self.columns]
+            text = reading.to_markdown(index=False, tablefmt="html", colalign=aligned, disable_numparse=True)
+            text = text.replace(_OPEN, '<code style="white-space: pre">').replace(_CLOSE, "</code>")
+            text = text.replace(_LONG_OPEN, '<span class="long">').replace(_LONG_CLOSE, "</span>")
+            parts.append(f"<h4>{html.escape(heading)}</h4>\n{text}\n" if heading else f"{text}\n")
         notes = "".join(f"<li>{html.escape(note)}</li>\n" for note in self.notes)
-        reading = self._with_code(_OPEN, _CLOSE)
-        for column in self.columns:
-            if column.words and not column.code:
-                long = reading[column.title].str.len() > _LONG
-                reading.loc[long, column.title] = _LONG_OPEN + reading.loc[long, column.title] + _LONG_CLOSE
-        text = self._tabulated(reading, "html")
-        text = text.replace(_OPEN, '<code style="white-space: pre">').replace(_CLOSE, "</code>")
-        text = text.replace(_LONG_OPEN, '<span class="long">').replace(_LONG_CLOSE, "</span>")
-        return f"{text}\n" + (f'<ul class="notes">\n{notes}</ul>\n' if notes else "")
+        return "".join(parts) + (f'<ul class="notes">\n{notes}</ul>\n' if notes else "")
 
-    def _with_code(self, before: str, after: str) -> pd.DataFrame:
-        """The table as it is read, code between two marks."""
-        reading = self.reading()
-        for column in self.columns:
-            if column.code:
-                reading[column.title] = before + reading[column.title] + after
-        return reading
 
-    def _tabulated(self, reading: pd.DataFrame, style: str) -> str:
-        aligned = [c.align for c in self.columns]
-        return reading.to_markdown(index=False, tablefmt=style, colalign=aligned, disable_numparse=True)
+def _cell(text: str, code: bool = False) -> str:
+    """A cell of a pipe table; spaces of code are kept, of which browsers otherwise make one."""
+    if not code:
+        return as_written(text).replace("|", r"\|")
+    return f"`{text.replace(' ', NO_BREAK)}`".replace("|", r"\|")
 
 
 def as_written(text: str) -> str:

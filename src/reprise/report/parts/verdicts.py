@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -9,10 +10,10 @@ from typing import Any
 
 from reprise.config.claims import Claim
 from reprise.evidence.contrasts import terms_of
-from reprise.evidence.verdicts import NOT_RUN, NOT_TESTED, VERDICTS
+from reprise.evidence.verdicts import JUDGED, NOT_RUN, VERDICTS
 from reprise.records.resolved import FULL
 from reprise.report.parts.context import Context, Status
-from reprise.report.parts.rounding import NONE, plural
+from reprise.report.parts.rounding import NONE, fixed, interval, plural, significant, unit_words
 from reprise.report.parts.tables import Column, Table
 
 _NO_CLAIM = "No claim of the paper is about these numbers."
@@ -23,7 +24,7 @@ _UNDER = (
 
 
 def of_experiments(context: Context, names: Iterable[str], about: Collection[str] = ("*",)) -> str:
-    """ "R1 reproduced; R4, R20 not run": the claims that rest on experiments or variants; "" without any.
+    """ "R1 agrees; R4, R20 not run": the claims that rest on experiments or variants; "" without any.
 
     `about`: patterns of "<metric> <split>" (a point of a curve is "<metric>@<x> <split>"); claims about other metrics
     of the experiments are left out.
@@ -53,11 +54,11 @@ def in_order(context: Context) -> list[tuple[str, Mapping[str, Any]]]:
 def in_full(context: Context, key: str) -> str:
     """The verdict on a claim at the tier paper, where that has come to one and it is another; else ""."""
     there, here = (found.get(key, {}).get("verdict", NOT_RUN) for found in (context.in_full, context.claims))
-    return "" if there in {here, NOT_RUN, NOT_TESTED} else there
+    return there if there in JUDGED and there != here else ""
 
 
 def in_full_sentence(context: Context, key: str) -> str:
-    """ " At the tier paper: inconclusive."; "" where that says the same, or nothing."""
+    """ " At the tier paper: open."; "" where that says the same, or nothing."""
     verdict = in_full(context, key)
     return f" At the tier {FULL}: {verdict}." if verdict else ""
 
@@ -92,42 +93,17 @@ def beside(context: Context, table: Table, about: About, only: Collection[str] =
 
 
 def was_judged(alternative: Mapping[str, Any]) -> bool:
-    """Whether a claim has a verdict under an alternative and one under the choice to set beside it."""
-    return NOT_RUN not in {alternative["verdict"], alternative["before"]}
-
-
-def flips(alternatives: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """ "weight-law=corrected (direction only)" of every alternative that turns a claim.
-
-    Where a part of it was looked at, or as few replicas as were trained under the alternative, what it turns from need
-    not be the claim's verdict, beside which this stands: "(inconclusive → not reproduced, with as few replicas)".
-    """
-    return [f"{name} ({_flip(found)})" for name, found in alternatives.items() if found["flips"]]
-
-
-def _flip(found: Mapping[str, Any]) -> str:
-    limits = part_of(found).replace(" (", ", of ") + fewer_of(found).replace(" (", ", ")
-    turn = f"{found['before']} → {found['verdict']}" if limits else found["verdict"]
-    return turn + limits.replace(")", "")
-
-
-def how_many_run(alternatives: Mapping[str, Mapping[str, Any]]) -> str:
-    """ "2 of 5 alternatives run, not looked at under 1 more": of those that touch what a claim rests on; "" of none."""
-    there = [found for found in alternatives.values() if is_looked_at(found)]
-    left = len(alternatives) - len(there)
-    if not there:
-        return f"not looked at under {plural(left, 'alternative')}" if left else ""
-    run = f"{sum(map(was_judged, there))} of {plural(len(there), 'alternative')} run"
-    return f"{run}, not looked at under {left} more" if left else run
+    """Whether a claim was judged under an alternative, and the same comparisons as chosen beside it."""
+    return alternative["holds"] is not None and {alternative["verdict"], alternative["before"]} <= JUDGED
 
 
 def turns(entries: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
-    """What claims are as chosen and under a choice: "U3: inconclusive → direction only; U1, U2: still reproduced".
+    """What claims are as chosen and under a choice: "U3: no longer holds; U1, U2: as before".
 
-    First stand those that it turns, last those without a verdict under it yet ("not run") and those that rest on the
-    assumption, but were not to be trained under the alternative ("not looked at"). Of how many comparisons a verdict
-    is, and that fewer replicas are behind it, stands where the one as chosen is not the claim's for that. Claims that
-    the alternative cannot touch, since nothing they compare depends on it, have "the same numbers".
+    First stand those that it turns, last those that were not run under it yet and those that rest on the assumption,
+    but were not to be trained under the alternative ("not looked at"). Of how many comparisons that is stands where it
+    is not all. Claims that the alternative cannot touch, since nothing they compare depends on it, have "the same
+    numbers".
     """
     found: list[dict[str, list[str]]] = [{}, {}, {}, {}]
     for key, entry in entries:
@@ -140,16 +116,11 @@ def _turn(entry: Mapping[str, Any]) -> tuple[int, str]:
     """Where it stands in the order of `turns`, and what it says of one claim."""
     if not is_looked_at(entry):
         return 3, "not looked at"
-    if entry["verdict"] == NOT_RUN:
-        return 2, NOT_RUN
-    stays = entry["before"] == entry["verdict"]
-    turn = f"still {entry['verdict']}" if stays else f"{entry['before']} → {entry['verdict']}"
-    return int(stays), turn + part_of(entry) + fewer_of(entry) + (" (the same numbers)" if entry["same"] else "")
-
-
-def fewer_of(entry: Mapping[str, Any]) -> str:
-    """ " (with as few replicas)", of an alternative that is set against the choice cut to as few; "" where not."""
-    return " (with as few replicas)" if entry.get("fewer") else ""
+    if not was_judged(entry):
+        return 2, entry["verdict"]
+    if entry["flips"]:
+        return 0, f"{'holds' if entry['holds'] else 'no longer holds'}{part_of(entry)}"
+    return 1, f"as before{part_of(entry)}" + (" (the same numbers)" if entry["same"] else "")
 
 
 def is_looked_at(entry: Mapping[str, Any]) -> bool:
@@ -167,7 +138,7 @@ def part_of(entry: Mapping[str, Any]) -> str:
 class Outcome:
     """One alternative of one assumption: its variants' replicas, and every claim that can be judged under it.
 
-    `claims` holds of each its entry under `alternatives` in claims.json: verdict, before, flips. Another choice of what
+    `claims` holds of each its entry under `alternatives` in claims.json. Another choice of what
     is measured, which is taken of the same records, has no variants: `trains` is then false.
     """
 
@@ -190,7 +161,7 @@ class Outcome:
 
     @property
     def state(self) -> str:
-        """ "not trained yet", "trained: no verdict changes", "trained: U1: inconclusive → direction only"."""
+        """ "not trained yet", "trained: no claim turns", "trained: U1: no longer holds"."""
         if self.trains and not self.status.run:
             return self.status.absence
         trained = "trained" if self.complete else f"{self.status.run} of {self.status.wanted} replicas trained"
@@ -201,9 +172,9 @@ class Outcome:
         if turned:
             return f"{trained}: {turns(turned)}"
         if judged:
-            return f"{trained}: no verdict changes (of {', '.join(judged)})"
+            return f"{trained}: no claim turns (of {', '.join(judged)})"
         asked = any(is_looked_at(entry) for entry in self.claims.values())
-        return f"{trained}: {'no verdict yet' if asked else 'no claim compares what it was run on'}"
+        return f"{trained}: {'not judged yet' if asked else 'no claim compares what it was run on'}"
 
 
 def outcomes(context: Context) -> list[Outcome]:
@@ -226,7 +197,7 @@ def outcomes(context: Context) -> list[Outcome]:
 
 
 def consequences(context: Context) -> str:
-    """One sentence for the reader: how many alternatives were run, and which verdicts hang on a choice."""
+    """One sentence for the reader: how many alternatives were run, and which claims hang on a choice."""
     found = outcomes(context)
     if not found:
         return ""
@@ -242,6 +213,42 @@ def consequences(context: Context) -> str:
         return f"{text}, and no claim could be judged under one yet."
     count = len({key for _, entries in turned for key, _ in entries})
     if not said:
-        return f"{text}; of the {plural(len(judged), 'claim')} judged under them no verdict changes."
-    changes = "verdict changes" if count == 1 else "verdicts change"
-    return f"{text}; of the {plural(len(judged), 'claim')} judged under them {count} {changes}: {'; '.join(said)}."
+        return f"{text}; of the {plural(len(judged), 'claim')} judged under them none turns."
+    turn = "turns" if count == 1 else "turn"
+    return f"{text}; of the {plural(len(judged), 'claim')} judged under them {count} {turn}: {'; '.join(said)}."
+
+
+def compared(part: Mapping[str, Any]) -> dict[str, str]:
+    """One comparison of a claim in words: what, the paper's effect, ours with its 95 % interval, on how many replicas.
+
+    Differences are on the claim's side where they are above 0; those of perplexities are shares of the lower one.
+    """
+    counts = sorted(set(part["n"].values())) if isinstance(part["n"], Mapping) else [part["n"]]
+    found = {"n": interval(counts[0], counts[-1]) if counts else "", "paper": NONE, "what": part.get("label", "")}
+    if part["form"] == "means":
+        log = part["scale"] == "log"
+        unit = " %" if log else unit_words(part["unit"] or "")
+        show = (lambda value: f"{significant(100 * math.expm1(value))}") if log else significant
+        low, high = part["interval"] or (None, None)
+        between = "" if low is None or low == high else f" [{show(low)}, {show(high)}]"
+        found["ours"] = f"{show(part['estimate'])}{unit}{between}"
+        if part["paper_here"] is not None:
+            found["paper"] = f"{show(part['paper_here'])}{unit}"
+        found["what"] = _titles(part)
+    elif part["form"] == "share":
+        low, high = (fixed(100 * end, 0) for end in part["interval"])
+        found["ours"] = f"{part['reached']} of {counts[-1]} [{low} %, {high} %]"
+    elif part["form"] == "error":
+        found["ours"] = f"error {significant(part['estimate'], 2)}, at most {significant(part['tolerance'], 2)}"
+    else:
+        found["ours"] = f"p = {significant(part['p'], 2)}" if part.get("p") is not None else NONE
+    return found
+
+
+def _titles(part: Mapping[str, Any]) -> str:
+    """ "s-RNN, H = 100 − r-RNTN, K = 100"; the terms' titles, those that count as they are before the others."""
+    more, less = ([t["title"] for t in part["terms"] if (t["weight"] > 0) is side] for side in (True, False))
+    bound = part.get("bound")
+    more += [significant(bound)] if bound is not None and not more else []
+    less += [significant(bound)] if bound is not None and len(less) < 1 else []
+    return " − ".join(" + ".join(dict.fromkeys(side)) for side in (more, less) if side)

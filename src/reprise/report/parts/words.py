@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from reprise.evidence.reductions import changes
-from reprise.evidence.wording import listed
+from reprise.evidence.words import changes, listed
 from reprise.report.parts.context import Context, Status
 from reprise.report.parts.rounding import plural
 
@@ -40,6 +39,14 @@ _NUMBERS = {
 def sentence(text: str) -> str:
     """The text with one full stop at its end, whether it had one or not."""
     return f"{text.strip().removesuffix('.')}."
+
+
+def cut(text: str, width: int) -> str:
+    """The text in at most so many characters, cut at a word."""
+    text = text.removesuffix(".")
+    if len(text) <= width:
+        return text
+    return f"{text[:width].rpartition(' ')[0].rstrip(',;: ')} …"
 
 
 def setting(name: str, value: Any) -> str:
@@ -82,7 +89,7 @@ _NAMED = 4
 
 
 def reduced(context: Context, name: str) -> str:
-    """ "6 epochs at most in place of 25": see `reprise.evidence.reductions.changes`."""
+    """ "at most 6 epochs (paper: 25)": see `reprise.evidence.words.changes`."""
     return listed(list(changes(context.entry(name), context.resolved(name)).values()))
 
 
@@ -98,6 +105,27 @@ def reductions(context: Context, names: Sequence[str]) -> list[str]:
     """A sentence for each way in which models are changed, with these models; without them where all are alike."""
     groups = by_reduction((context, name) for name in names)
     if len(groups) == 1:
-        return [f"At this tier {changed}." for changed in groups if changed]
+        return [f"Reduced run: {changed}." for changed in groups if changed]
     named = {c: "; ".join(t) if len(t) <= _NAMED else plural(len(t), "model") for c, t in groups.items() if c}
-    return [f"{titles}: at this tier {changed}." for changed, titles in named.items()]
+    return [f"Reduced run of {titles}: {changed}." for changed, titles in named.items()]
+
+
+def corpora(context: Context, names: Iterable[str]) -> list[str]:
+    """A sentence for each corpus that stands in for one of the paper's, with the models trained on it."""
+    names, groups = list(names), {}
+    for name in names:
+        if used := context.replaced_dataset(name):
+            groups.setdefault((used, context.entry(name).data.dataset), []).append(context.entry(name).title)
+    said = []
+    for (used, stated), titles in groups.items():
+        who = "All models" if len(titles) == len(names) > 1 else "; ".join(titles)
+        texts = (context.dataset_title(text) for text in (used, stated))
+        said.append("{}: trained on “{}”; the paper used “{}”.".format(who, *texts))
+    return said
+
+
+def corpus(context: Context, name: str) -> str:
+    """The title of the corpus that this tier reads for an experiment, else of that in its file; "" of none."""
+    stated = context.entry(name).data
+    read = context.replaced_dataset(name) or (stated.dataset if stated else "")
+    return context.dataset_title(read) if read else ""

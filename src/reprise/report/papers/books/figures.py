@@ -16,6 +16,7 @@ from reprise.catalogue.displays import display
 from reprise.report.papers.books.numbers import NEIGHBOURS, loss_near, original_near, original_of, table_steps
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
+from reprise.report.parts.spreads import mean_and_interval
 
 _SMOOTH = 2 * NEIGHBOURS + 1
 _EVERY = 5  # of the points of a smoothed curve, which share most of what they average, so many make one
@@ -23,6 +24,7 @@ _BATCHES = {"color": style.GREY, "linewidth": 0.4, "alpha": 0.5, "zorder": 0}
 _MARK = {"linestyle": "none", "markersize": 4, "zorder": 6}
 _OURS_AT = {**_MARK, "marker": "o", "color": style.BLUE}
 _ORIGINAL_AT = {**_MARK, "marker": "s", "color": style.BLACK, "fillstyle": "none", "capsize": 2, "linewidth": 0.8}
+_THEIRS = style.ORIGINAL
 _BOOK = {"color": style.BLACK, "linewidth": 0.8, "linestyle": (0, (4, 2))}
 _MEASURES = {"words_in_book": "words of the book", "distinct_2": "different word pairs", "spaces": "spaces"}
 _DECODERS = {"sample": style.OURS, "argmax": {**style.OURS, "color": style.VERMILION, "linestyle": (0, (3, 1))}}
@@ -30,46 +32,60 @@ _DECODERS = {"sample": style.OURS, "argmax": {**style.OURS, "color": style.VERMI
 
 @display(protocols=("character-windows",))
 def loss_curves(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
-    """A panel a book, loss over the step: ours, mean and range of the replicas, over the original."""
+    """A column a book: the loss over the step, ours over the original; below, ours minus the original.
+
+    Lines are rolling means; the band is the 95 % interval of our mean, where several replicas were run. Squares and
+    dots are the means at the document's steps.
+    """
     names = context.cited_by(figure_id)
     if not context.total(names).run:
         return style.absent(context, figure_id, names)
-    figure = Figure(figsize=(style.WIDTH, 3.2), layout="constrained")
-    for axes, name in zip(figure.subplots(1, len(names), sharey=True, squeeze=False)[0], names, strict=True):
-        _losses(axes, context, name)
-        axes.set_title(context.entry(name).title)
+    figure = Figure(figsize=(style.WIDTH, 4.2), layout="constrained")
+    grid = figure.subplots(2, len(names), sharex="col", sharey="row", squeeze=False, height_ratios=(2, 1))
+    for (above, below), name in zip(grid.T, names, strict=True):
+        _losses(above, below, context, name)
+        above.set_title(context.entry(name).title)
         note = style.OTHER_CORPUS if context.replaced_dataset(name) else _missing(context, name)
-        axes.set_title(note, loc="right", fontsize=6.5, fontweight="normal")
-        axes.set_xlabel("step", labelpad=1)
+        above.set_title(note, loc="right", fontsize=6.5, fontweight="normal")
+        below.set_xlabel("step", labelpad=1)
+        below.axhline(0, **_THEIRS)
     first = figure.axes[0]
     first.set_yscale("log")
     first.set_ylabel("loss (nats per character)")
     first.yaxis.set_major_locator(FixedLocator([0.5, 0.75, 1, 1.25, 1.5, 2, 3, 4]))
     first.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     first.yaxis.set_minor_locator(NullLocator())
+    grid[1, 0].set_ylabel("ours − original")
+    grid[1, 0].set_ylim(-0.25, 0.25)
     _legend(figure)
     return figure
 
 
-def _losses(axes: Axes, context: Context, name: str) -> None:
+def _losses(above: Axes, below: Axes, context: Context, name: str) -> None:
     original = original_of(context, name)
     ours = context.points(name, "cross_entropy", "train")
+    smooth = _smoothed(ours)
     if original is not None:
-        axes.plot(original, **_BATCHES, label="original, single batches")
-        axes.plot(_smoothed(original), **style.ORIGINAL, label="original")
+        theirs = _smoothed(original)
+        above.plot(original, **_BATCHES)
+        above.plot(theirs, **_THEIRS)
     if len(ours):
-        smooth = _smoothed(ours)
-        axes.fill_between(smooth.index, smooth.min(axis=1), smooth.max(axis=1), **style.BAND)
-        axes.plot(smooth.mean(axis=1), **style.OURS)
+        middle, low, high = mean_and_interval(smooth)
+        above.fill_between(smooth.index, low, high, **style.BAND)
+        above.plot(middle, **style.OURS)
+        if original is not None:
+            shared = smooth.index.intersection(theirs.index)
+            gap = theirs[shared]
+            below.fill_between(shared, low[shared] - gap, high[shared] - gap, **style.BAND)
+            below.plot(middle[shared] - gap, **style.OURS)
     for _, points in context.points(name, "cross_entropy", "train", status="diverged").items():
-        axes.plot(points.dropna(), **style.DIVERGED, label="ours, diverged")
+        above.plot(points.dropna(), **style.DIVERGED, label="diverged")
     steps = table_steps(context, name)
-    near = [loss_near(ours, step).mean() for step in steps]
-    axes.plot(steps, near, **_OURS_AT)
+    above.plot(steps, [loss_near(ours, step).mean() for step in steps], **_OURS_AT)
     if original is not None:
         centres, deviations = zip(*(original_near(original, step) for step in steps), strict=True)
-        axes.errorbar(steps, centres, yerr=[2 * d for d in deviations], **_ORIGINAL_AT)
-    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+        above.errorbar(steps, centres, yerr=[2 * d for d in deviations], **_ORIGINAL_AT)
+    above.xaxis.set_major_locator(MaxNLocator(4, integer=True))
 
 
 def _smoothed(points: Any) -> Any:
@@ -87,11 +103,15 @@ def _missing(context: Context, name: str) -> str:
 def _legend(figure: Figure) -> None:
     handles = [
         Line2D([], [], **style.OURS, label="ours, mean"),
-        Patch(facecolor=style.BAND["color"], alpha=style.BAND["alpha"], label="ours, lowest to highest"),
+        Patch(facecolor=style.BAND["color"], alpha=style.BAND["alpha"], label="95 % interval"),
+        Line2D([], [], **_THEIRS, label="original"),
+        Line2D([], [], **{**_BATCHES, "alpha": 1}, label="original, single batches"),
+        Line2D([], [], **_OURS_AT, label="ours at the document's steps"),
+        Line2D([], [], **{k: v for k, v in _ORIGINAL_AT.items() if k != "capsize"}, label="original there ± 2 SD"),
     ]
-    lines = [line for axes in figure.axes for line in axes.lines]
-    labels = {line.get_label(): line for line in lines if not str(line.get_label()).startswith("_")}
-    figure.legend(handles=[*handles, *labels.values()], loc="outside lower center", ncols=5, frameon=False)
+    if any(line.get_label() == "diverged" for axes in figure.axes for line in axes.lines):
+        handles.append(Line2D([], [], **style.DIVERGED, label="diverged"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
 
 
 @display(protocols=("character-windows",))
@@ -101,15 +121,12 @@ def measures_over_steps(context: Context, figure_id: str, options: Mapping[str, 
     if not context.total(names).run:
         return style.absent(context, figure_id, names)
     figure = Figure(figsize=(style.WIDTH, 1.7 * len(names) + 0.4), layout="constrained")
-    grid = figure.subplots(len(names), len(_MEASURES), sharex="row", sharey="col", squeeze=False)
+    grid = figure.subplots(len(names), len(_MEASURES), sharex=True, sharey=True, squeeze=False)
     for number, (row, name) in enumerate(zip(grid, names, strict=True)):
         for axes, (measure, label) in zip(row, _MEASURES.items(), strict=True):
             for decoder, look in _DECODERS.items():
                 points = context.points(name, measure, decoder)
-                axes.plot(points.mean(axis=1), **look)
-                if points.shape[1] > 1:
-                    band = {**style.BAND, "color": look["color"]}
-                    axes.fill_between(points.index, points.min(axis=1), points.max(axis=1), **band)
+                style.course(axes, points, look, 0, 1)
             own = context.values(name, measure, "book-short")
             if len(own):
                 axes.axhline(own.mean(), **_BOOK)
@@ -124,6 +141,7 @@ def measures_over_steps(context: Context, figure_id: str, options: Mapping[str, 
         Line2D([], [], **_DECODERS["sample"], label="sampled"),
         Line2D([], [], **_DECODERS["argmax"], label="argmax"),
         Line2D([], [], **_BOOK, label="the book itself"),
+        Patch(facecolor=style.GREY, alpha=style.BAND["alpha"], label="95 % interval"),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
     return figure

@@ -13,7 +13,7 @@ import pandas as pd
 from reprise.catalogue.displays import display
 from reprise.evaluation import text_measures
 from reprise.report.papers.books.numbers import EXPECTED, loss_near, original_near, original_of, table_steps
-from reprise.report.parts import verdicts
+from reprise.report.parts import verdicts, words
 from reprise.report.parts.context import Context, of_experiment
 from reprise.report.parts.rounding import NONE, fixed, integer, least_of, significant, spread
 from reprise.report.parts.spreads import INTERVAL, Measured, measured, measured_by, noted, passes
@@ -45,12 +45,7 @@ def loss_at_steps(context: Context, table_id: str, options: Mapping[str, Any]) -
     """
     names = context.cited_by(table_id)
     rows = pd.DataFrame([row for name in names for row in _losses(context, name)])
-    notes = [
-        f"{context.entry(name).title}: trained on “{context.dataset_title(other)}” at this tier; the original's losses "
-        "are no measure of it."
-        for name in names
-        if (other := context.replaced_dataset(name))
-    ]
+    notes = words.corpora(context, names)
     notes += _within(rows)
     notes += [f"Ours {note}" for note in noted(context, names, rows)]
     return verdicts.beside(context, Table(_LOSSES, rows, notes), lambda row: (f"cross_entropy_mark_{row['mark']} *",))
@@ -64,7 +59,7 @@ def _within(rows: pd.DataFrame) -> list[str]:
     books = [f"{sum(found)} of {len(found)} of {title}" for title, found in judged.groupby("title", sort=False).within]
     far = judged.loc[judged.gap_in_std.abs().astype(float).idxmax()]
     text = f"{sum(judged.within)} of {len(judged)} mean losses are within two standard deviations of the original's "
-    text += f"batches ({'; '.join(books)}); the farthest, that of step {integer(far.step)} of {far.title}, is "
+    text += f"batches ({'; '.join(books)}); the largest gap is at step {integer(far.step)} of {far.title}, "
     return [f"{text}{fixed(abs(far.gap_in_std), 1)} deviations {'above' if far.gap > 0 else 'below'} its mean."]
 
 
@@ -328,9 +323,7 @@ def _notes(context: Context, name: str, original: pd.DataFrame) -> list[str]:
             notes.append(f"{where}: the log has this text at step {integer(row.logged_step)}.")
         if not printed_as_logged(row.kind, row.prompt, row.printed, row.logged):
             notes.append(f"{where}: in our copy of the document “{row.printed}”.")
-    other = context.replaced_dataset(name)
-    if other:
-        notes.append(f"Trained on “{context.dataset_title(other)}” at this tier: the original's texts are left out.")
+    notes += words.corpora(context, [name])
     if not context.samples(name):
         notes.append(f"Ours: {context.status(name).absence}.")
     return notes

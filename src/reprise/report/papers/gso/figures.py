@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -13,56 +13,68 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 
 from reprise.catalogue.displays import display
 from reprise.data.text.character_lines import LONG
-from reprise.report.papers.gso.numbers import CHARACTER, TOKEN, astray, on_equal_folds
+from reprise.report.papers.gso.numbers import CHARACTER, TOKEN, diverged, on_equal_folds
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
-from reprise.report.parts.rounding import deviation, mean, plural, significant
+from reprise.report.parts.rounding import plural, significant
+from reprise.report.parts.spreads import Measured, difference_reach, measured
 
 _FIRST = {"color": style.BLUE, "marker": "o", "linestyle": "-"}
 _SECOND = {"color": style.VERMILION, "marker": "s", "linestyle": (0, (4, 1.5)), "markerfacecolor": "white"}
 _KINDS = {"characters": _FIRST, "bigrams": _SECOND}
 _DRAWN = {"markersize": 4, "linewidth": 1.3}
-_BARS = {"capsize": 2, "elinewidth": 0.8}
 _BEST = {"color": style.BLACK, "marker": "o", "markersize": 9, "fillstyle": "none", "linestyle": "none", "zorder": 5}
-_ASTRAY = {**style.DIVERGED_END, "color": style.BLACK, "linestyle": "none", "zorder": 6}
-_PANELS = {TOKEN: "nats per token", CHARACTER: "nats per character"}
+_DIVERGED = {**style.DIVERGED_END, "color": style.BLACK, "linestyle": "none", "zorder": 6}
+_OPTIMUM = 2
+"""The paper's best |m|/|h| for both kinds of token (section 4.2)."""
+_LEAST = 30
+"""A mean over fewer characters says little of a position."""
 _SUFFIXES = {"letters": ("", _FIRST), "spaces after words": ("_of_space", _SECOND)}
 
 
 @display(protocols=("line-epochs",), settings=("data.tokens", "model.second_order_size"))
 def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
-    """Test loss over |m|/|h| (logarithmic), a line a kind of token: per token, per character, and above the best ratio.
+    """Test loss over |m|/|h| (logarithmic), a line a kind of token: per character, and above the best ratio.
 
-    Points are means over the folds that all models of a curve have, bars ± one standard deviation, none where it is one
-    fold; in the third panel of the differences of equal folds. The ratio of the lowest mean is marked, and where a fold
-    stopped being finite. What is said of the bars is computed by `numbers.bars`.
+    Points are means over the folds that all models of a curve have, hollow where that is one fold; bars are 95 %
+    intervals, in the right panel of the differences of equal folds. The paper's optimum is marked, and where a fold
+    stopped being finite.
     """
     names = context.cited_by(figure_id)
     points = pd.DataFrame([_point(context, name) for name in names], index=names)
     if not points.n.sum():
         return style.absent(context, figure_id, names)
-    figure = Figure(figsize=(style.WIDTH, 3.0), layout="constrained")
-    panels = figure.subplots(1, 3)
+    figure = Figure(figsize=(style.WIDTH, 3.2), layout="constrained")
+    left, right = figure.subplots(1, 2)
     handles = []
     for kind, look in _KINDS.items():
         cited = points[points.tokens == kind].sort_values("ratio")
         there = cited[cited.n > 0]
         if there.empty:
             continue
-        losses = [on_equal_folds(context, there.index, metric) for metric in _PANELS]
-        best = losses[0].mean(axis=1).idxmin()
-        for axes, of in zip(panels, [*losses, losses[0] - losses[0].loc[best]], strict=True):
-            _line(axes, there, _over_folds(of, mean), _over_folds(of, deviation), look)
+        losses = on_equal_folds(context, there.index, CHARACTER)
+        best = losses.mean(axis=1).idxmin()
+        _line(
+            left, there, losses, {name: measured(context, name, CHARACTER, "test").reach for name in there.index}, look
+        )
+        gaps = losses - losses.loc[best]
+        reaches = {
+            name: difference_reach(context, name, best, CHARACTER, "test") if name != best else None
+            for name in there.index
+        }
+        _line(right, there, gaps, reaches, look)
         part = [] if len(there) == len(cited) else [f"{len(there)} of {plural(len(cited), 'ratio')} run"]
-        part += ["n = 1"] if losses[0].notna().sum(axis=1).max() == 1 else []
+        part += ["1 fold"] if losses.notna().sum(axis=1).max() == 1 else []
         handles.append(Line2D([], [], **look, **_DRAWN, label=f"{kind} ({'; '.join(part)})" if part else kind))
-    for axes, title in zip(panels, (*_PANELS.values(), "above the best, nats per token"), strict=True):
+    for axes, title in ((left, "nats per character"), (right, "above the best ratio, nats per character")):
         axes.set_title(title)
+        axes.axvline(_OPTIMUM, **style.DOTTED)
         _ratios(axes, points[points.n > 0])
-    panels[0].set_ylabel("test loss")
-    handles.append(Line2D([], [], **_BEST, label="lowest"))
-    if points.astray.any():
-        handles.append(Line2D([], [], **_ASTRAY, label="a fold diverged"))
+    left.set_ylabel("test loss")
+    handles.append(Line2D([], [], **style.DOTTED, label=f"best in the paper, about {_OPTIMUM}"))
+    handles.append(Line2D([], [], **_BEST, label="best of ours"))
+    if points.diverged.any():
+        handles.append(Line2D([], [], **_DIVERGED, label="a fold diverged"))
     _legend(figure, handles, context, names)
     return figure
 
@@ -71,7 +83,8 @@ def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, A
 def loss_by_position(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """Test loss over the position in the word, letters and the spaces after words apart, above the number of each.
 
-    Means are over all characters of the folds together; thin lines show the folds, where there are several.
+    Means are over all characters of the folds together; thin lines show the folds, where there are several. Positions
+    with fewer than 30 characters have no loss.
     """
     (name,) = context.cited_by(figure_id)
     found = {kind: _by_position(context, name, suffix) for kind, (suffix, _) in _SUFFIXES.items()}
@@ -84,9 +97,10 @@ def loss_by_position(context: Context, figure_id: str, options: Mapping[str, Any
     for kind, (_, look) in _SUFFIXES.items():
         losses, counts = found[kind]
         total = counts.sum(axis=1)
+        losses, shown = losses[total >= _LEAST], total >= _LEAST
         if losses.shape[1] > 1:
             above.plot(losses, **style.ONE_OF_OURS | {"color": look["color"]})
-        above.plot((losses * counts).sum(axis=1) / total, **look, **_DRAWN)
+        above.plot(((losses * counts).sum(axis=1) / total)[shown], **look, **_DRAWN)
         below.plot(total, **look, **_DRAWN)
         handles.append(Line2D([], [], **look, **_DRAWN, label=kind))
     letters = found["letters"][1].sum(axis=1)
@@ -118,19 +132,21 @@ def _point(context: Context, name: str) -> dict[str, Any]:
         "tokens": context.setting(name, "data.tokens"),
         "ratio": context.setting(name, "model.second_order_size") / context.setting(name, "model.hidden_size"),
         "n": len(context.by_fold(name, TOKEN)),
-        "astray": bool(astray(context, name)),
+        "diverged": bool(diverged(context, name)),
     }
 
 
-def _over_folds(losses: pd.DataFrame, of: Callable[[pd.Series], float | None]) -> pd.Series:
-    return pd.Series({name: of(row.dropna()) for name, row in losses.iterrows()}, dtype=float)
-
-
-def _line(axes: Axes, points: pd.DataFrame, height: pd.Series, std: pd.Series, look: Mapping[str, Any]) -> None:
-    axes.errorbar(points.ratio, height, std.fillna(0), **look, **_DRAWN, **_BARS)
-    best = height.idxmin()
-    axes.plot(points.ratio[best], height[best], **_BEST)
-    axes.plot(points.ratio[points.astray], height[points.astray], **_ASTRAY)
+def _line(
+    axes: Axes, points: pd.DataFrame, losses: pd.DataFrame, reaches: Mapping[str, float | None], look: Mapping[str, Any]
+) -> None:
+    heights = losses.mean(axis=1)
+    axes.plot(points.ratio, heights, color=look["color"], linestyle=look["linestyle"], linewidth=1.2)
+    for name, ratio in points.ratio.items():
+        found = Measured(heights[name], int(losses.loc[name].notna().sum()), reach=reaches[name])
+        style.estimate(axes, ratio, found, {"color": look["color"], "marker": look["marker"]})
+    best = heights.idxmin()
+    axes.plot(points.ratio[best], heights[best], **_BEST)
+    axes.plot(points.ratio[points.diverged], heights[points.diverged], **_DIVERGED)
 
 
 def _ratios(axes: Axes, points: pd.DataFrame) -> None:

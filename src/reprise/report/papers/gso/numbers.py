@@ -12,9 +12,10 @@ import pandas as pd
 
 from reprise.config import ldc_wsj
 from reprise.config.claims import Published
-from reprise.evidence.unit_audit import CLEAR, distance
+from reprise.evidence.verdicts.units import CLEAR, distance
+from reprise.report.parts import words
 from reprise.report.parts.context import Context, of_experiment
-from reprise.report.parts.rounding import fixed, integer, interval, plural
+from reprise.report.parts.rounding import fixed, integer, plural
 
 TOKEN = "cross_entropy"
 CHARACTER = "cross_entropy_per_character"
@@ -29,27 +30,12 @@ def on_equal_folds(context: Context, names: Iterable[str], metric: str) -> pd.Da
     return losses if shared.empty else shared
 
 
-def bars(context: Context, names: Iterable[str]) -> str:
-    """What the points and bars of Figure 1 are, of each kind of token: means over so many folds, or one fold."""
-    kinds: dict[str, list[str]] = {}
-    for name in names:
-        if len(context.by_fold(name, TOKEN)):
-            kinds.setdefault(context.setting(name, "data.tokens"), []).append(name)
-    said = []
-    for kind, there in kinds.items():
-        counts = on_equal_folds(context, there, TOKEN).notna().sum(axis=1)
-        low, high = counts.min(), counts.max()
-        over = f"means over {interval(low, high)} folds, bars ± one standard deviation of folds"
-        said.append(f"{kind} {over if high > 1 else 'of 1 fold (n = 1), without bars'}")
-    return f"Points: {'; '.join(said)}." if said else ""
-
-
 def paired(context: Context, name: str, other: str, metric: str) -> pd.Series:
     """By how much the test metric of `name` is above that of `other`, on the folds that both have."""
     return (context.by_fold(name, metric) - context.by_fold(other, metric)).dropna()
 
 
-def astray(context: Context, name: str) -> list[str]:
+def diverged(context: Context, name: str) -> list[str]:
     """Of each fold whose loss stopped being finite, in which epoch, and which epoch's parameters count instead."""
     epochs, best = context.by_fold(name, "diverged_epoch", "train"), context.by_fold(name, "best_epoch", "valid")
     found = {
@@ -64,20 +50,15 @@ def astray(context: Context, name: str) -> list[str]:
     return [found[fold] for fold in sorted(found)]
 
 
-def corpora(context: Context, names: Sequence[str]) -> str:
-    """Which texts this tier reads, and that the paper's numbers are about another where they are.
-
-    Mikolov's text in place of the raw one is a declared deviation, which is named.
-    """
+def corpora(context: Context, names: Sequence[str]) -> list[str]:
+    """Which texts are read, where they stand in for the paper's, and the declared deviation of Mikolov's text."""
     there = [name for name in names if context.resolved(name)] or names
     used = {context.replaced_dataset(name) or context.entry(name).data.dataset for name in there}
-    text = f"Text of ours: {'; '.join(sorted(context.dataset_title(dataset) for dataset in used))}."
-    if any(context.replaced_dataset(name) for name in names):
-        text += " It stands in for the paper's at this tier: the paper's numbers are no measure of it."
+    said = [f"Text: {'; '.join(sorted(context.dataset_title(dataset) for dataset in used))}."]
     deviation = context.paper.deviations.get(MIKOLOV)
     if deviation and any(d in context.datasets and context.datasets[d].prepare == ldc_wsj.REPLACES for d in used):
-        text += f" Deviation {MIKOLOV}: {deviation.title}."
-    return text
+        said.append(f"Deviation {MIKOLOV}: {deviation.title}.")
+    return [*said, *words.corpora(context, names)]
 
 
 _READINGS = {"bits": "paper", "nats": "paper_as_nats"}

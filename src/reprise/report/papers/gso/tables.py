@@ -11,7 +11,7 @@ from reprise.catalogue.displays import display
 from reprise.data.text.character_lines import LONG
 from reprise.errors import UserError
 from reprise.evaluation.line_losses import SHOWN_LINES
-from reprise.report.papers.gso.numbers import CHARACTER, astray, corpora, paired, unit_sentences
+from reprise.report.papers.gso.numbers import CHARACTER, corpora, diverged, paired, unit_sentences
 from reprise.report.parts import verdicts, words
 from reprise.report.parts.context import Context, of_experiment
 from reprise.report.parts.rounding import NONE, deviation, fixed, integer, mean, significant, spread
@@ -34,7 +34,7 @@ def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     """
     names = context.cited_by(table_id)
     rows = pd.DataFrame([_row(context, name, names) for name in names]).astype({"parameters": "Int64"})
-    notes = [corpora(context, names), *words.reductions(context, names)]
+    notes = [*corpora(context, names), *words.reductions(context, names)]
     printed = {entry.note for name in names for entry in context.entry(name).reported if entry.note}
     notes += [f"Paper: {note}." for note in sorted(printed)]
     if rows.difference.notna().any():
@@ -43,7 +43,7 @@ def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
             f"folds, in nats per character, ± half of its {INTERVAL}."
         )
     notes += _precision(context, names, rows)
-    where = {name: astray(context, name) for name in names}
+    where = {name: diverged(context, name) for name in names}
     notes += [f"Diverged: {context.entry(name).title}, {'; '.join(folds)}." for name, folds in where.items() if folds]
     return verdicts.beside(context, Table(_ABLATION, rows, notes), lambda row: _ABOUT)
 
@@ -79,7 +79,7 @@ def unit_audit(context: Context, table_id: str, options: Mapping[str, Any]) -> T
         rows[f"{column}_beside"] = rows[column] / yardstick - 1 if yardstick else None
     rows["bits_beside"] = [_beside_on_equal_folds(context, name, asked.reference) for name in names]
     note = f"Beside the n-gram: above (+) or below (−) what the {title} gets, for ours on the folds that both have."
-    notes = [note, corpora(context, names)]
+    notes = [note, *corpora(context, names)]
     if yardstick:
         notes = [*unit_sentences(rows, yardstick, title, asked.published), *notes]
     notes += noted(context, names, rows)
@@ -124,7 +124,7 @@ def _row(context: Context, name: str, names: Sequence[str]) -> dict[str, Any]:
         "difference_reach": difference_reach(context, name, plain, CHARACTER, "test") if plain else None,
         "best_epoch": mean(context.values(name, "best_epoch", "valid")),
         "n": nats.n,
-        "diverged": len(astray(context, name)),
+        "diverged": len(diverged(context, name)),
         "run": status.run,
         "wanted": status.wanted,
         "absence": status.absence,
@@ -263,7 +263,7 @@ def predictions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     rows = [row for whose, pair in pairs for row in _rows(whose, pair["line"], pair["prediction"], options["width"])]
     notes = ["Right: of the characters after the first of a line, the share that was held most probable."]
     notes += [] if ours else [f"Ours: {context.status(name).absence}."]
-    notes += [corpora(context, [name]), *words.reductions(context, [name])]
+    notes += [*corpora(context, [name]), *words.reductions(context, [name])]
     return Table(_PREDICTIONS, pd.DataFrame(rows, columns=["whose", "right", "kind", "text", "begins"]), notes)
 
 
@@ -290,7 +290,7 @@ def facts(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
                 "absence": context.status(name).absence_of(ours),
             }
         )
-    return Table(_FACTS_SHOWN, pd.DataFrame(rows), [corpora(context, [name])])
+    return Table(_FACTS_SHOWN, pd.DataFrame(rows), corpora(context, [name]))
 
 
 def _check_pair(pair: Any, where: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from itertools import cycle
 from typing import Any
@@ -12,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
 from reprise.catalogue.displays import display
 from reprise.data.synthetic.phrases import FIXED, SENTENCE_2
@@ -22,6 +23,7 @@ from reprise.evidence.bleu import bleu
 from reprise.report.papers.lecture.tables import translations
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
+from reprise.report.parts.spreads import mean_and_interval, measured
 from reprise.units import perplexity
 
 _LOOKS = [
@@ -33,8 +35,6 @@ _LOOKS = [
     {"color": style.VERMILION, "marker": "P", "linestyle": "-"},
 ]
 _DRAWN = {"markersize": 4, "linewidth": 1.3}
-_SIZES = (4, 4, 4, 9, 6.5, 3.5)
-"""Of markers, where networks that recall everything lie on one another."""
 _SENTENCES = {FIXED: "1", FIXED + SENTENCE_2: "2"}
 
 
@@ -101,7 +101,7 @@ def _stored(axes: Axes, context: Context, names: list[str]) -> None:
 
 @display(protocols=("recall",))
 def recall(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
-    """Share of names recalled over the distance, a line a network: mean and range of the replicas."""
+    """Share of names recalled over the distance, a labelled line a network: mean and its 95 % interval."""
     names = context.cited_by(figure_id)
     recalled = {name: context.points(name, "accuracy", "test") for name in names}
     distances = {distance for points in recalled.values() for distance in points.index}
@@ -109,21 +109,22 @@ def recall(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figu
         return style.absent(context, figure_id, names)
     figure = Figure(figsize=(style.WIDTH, 3.4), layout="constrained")
     axes = figure.add_subplot()
-    handles = []
-    for size, look, (name, points) in zip(cycle(_SIZES), cycle(_LOOKS), recalled.items(), strict=False):
-        look = {**look, **_DRAWN, "markersize": size}
-        if len(points):
-            axes.plot(points.mean(axis=1), **look)
-            axes.fill_between(
-                points.index, points.min(axis=1), points.max(axis=1), **{**style.BAND, "color": look["color"]}
-            )
+    ends: list[tuple[float, str, Any]] = []
+    for look, (name, points) in zip(cycle(_LOOKS), recalled.items(), strict=False):
+        look = {**look, **_DRAWN}
         status = context.status(name)
-        note = f" ({status.run} of {status.wanted} run)" if status.missing else ""
-        note += f" ({status.diverged} diverged)" if status.diverged else ""
-        handles.append(Line2D([], [], **look, label=f"{context.entry(name).title}{note}"))
-    chance = 1 / context.setting(names[0], "data.names")
+        note = f", {status.run} of {status.wanted} run" if status.missing else ""
+        note += f", {status.diverged} diverged" if status.diverged else ""
+        if len(points):
+            style.course(axes, points, look, 0, 1)
+            ends.append((float(points.iloc[-1].mean()), f"{context.entry(name).title}{note}", look["color"]))
+    chance, last = 1 / context.setting(names[0], "data.names"), max(distances)
     axes.axhline(chance, **style.HAIRLINE)
-    axes.annotate("by guessing", (max(distances), chance), (0, 3), textcoords="offset points", ha="right", fontsize=6.5)
+    axes.annotate("by guessing", (min(distances), chance), (2, -8), textcoords="offset points", fontsize=6.5)
+    for height, (value, title, colour) in zip(_apart([end for end, *_ in ends]), sorted(ends), strict=True):
+        place = {"xytext": (1.06, height), "textcoords": axes.get_yaxis_transform()}
+        line = {"arrowprops": {"arrowstyle": "-", "color": colour, "linewidth": 0.5}, "annotation_clip": False}
+        axes.annotate(title, (last, value), **place, **line, va="center", fontsize=7, color=colour)
     for distance, number in _SENTENCES.items():
         if distance in distances:
             axes.axvline(distance, **style.DOTTED)
@@ -132,8 +133,16 @@ def recall(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figu
     axes.xaxis.set_major_locator(FixedLocator(sorted(distances)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
     axes.xaxis.set_minor_locator(NullLocator())
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
     return figure
+
+
+def _apart(values: list[float], least: float = 0.075) -> list[float]:
+    """Heights for labels at these values, in ascending order, no two nearer than `least`."""
+    places: list[float] = []
+    for value in sorted(values):
+        places.append(max(value, places[-1] + least) if places else value)
+    over = max(0.0, places[-1] - 1.06) if places else 0.0
+    return [place - over for place in places]
 
 
 @display(protocols=("error-surface",), alone=True)
@@ -181,7 +190,7 @@ _END = {"color": style.VERMILION, "linewidth": 1.4, "linestyle": (0, (5, 1)), "z
 _BOUND = {"color": style.BLACK, "linewidth": 0.9, "linestyle": (0, (4, 2)), "zorder": 4}
 _BOUND_1 = style.DOTTED
 _SPLITS = {"start": (_START, "before training"), "end": (_END, "after training")}
-_LOWEST = 1e-40
+_LOWEST = 1e-70
 """Norms below it are beside the point, and would leave the others no room."""
 
 
@@ -225,26 +234,37 @@ def _panels(
             axes.set_title(note, loc="right", fontsize=6.5, fontweight="normal")
     for axes in grid.flat[len(names) :]:
         axes.set_visible(False)
-    grid[0, 0].set(yscale="log", ylim=(_LOWEST, None))
+    _decades(grid[0, 0], [context.points(name, "jacobian_norm", split) for name in names for split in splits])
     for axes in grid[-1]:
         axes.set_xlabel("steps t − k", labelpad=1)
     for axes in grid[:, 0]:
         axes.set_ylabel("norm")
     handles = [Line2D([], [], **look, label=label) for look, label in (_SPLITS[split] for split in splits)]
-    handles.append(Patch(facecolor=style.BAND["color"], alpha=style.BAND["alpha"], label="lowest to highest replica"))
+    handles.append(Patch(facecolor=style.BAND["color"], alpha=style.BAND["alpha"], label="95 % interval"))
     handles += [Line2D([], [], **look, label=label) for look, label in zip(bounds.values(), labels, strict=True)]
     figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
     return figure
 
 
+def _decades(axes: Axes, norms: list[pd.DataFrame]) -> None:
+    """A logarithmic axis at whole decades that holds the mean norms of every network down to `_LOWEST`."""
+    means = pd.concat([_middle(points) for points in norms if len(points)])
+    low = math.floor(math.log10(max(means.min(), _LOWEST)))
+    high = math.ceil(math.log10(means.max())) + 1
+    step = next(step for step in (1, 2, 5, 10, 20, 50) if (high - low) / step <= 6)
+    axes.set(yscale="log", ylim=(10.0**low, 10.0**high))
+    axes.yaxis.set_major_locator(FixedLocator([10.0**d for d in range(low, high + 1) if d % step == 0]))
+    axes.yaxis.set_minor_locator(NullLocator())
+
+
 def _norms(axes: Axes, points: pd.DataFrame, look: Mapping[str, Any]) -> None:
     if not len(points):
         return
-    axes.plot(_middle(points), **look)
+    middle, low, high = (10.0**line for line in mean_and_interval(np.log10(_positive(points))))
+    axes.plot(middle, **look)
     if points.shape[1] > 1:
         band = {**style.BAND, "color": look["color"]}
-        shown = _positive(points)
-        axes.fill_between(points.index, shown.min(axis=1).clip(lower=_LOWEST), shown.max(axis=1), **band)
+        axes.fill_between(points.index, low.clip(lower=_LOWEST), high, **band)
 
 
 def _middle(points: pd.DataFrame) -> pd.Series:
@@ -258,29 +278,33 @@ def _positive(points: pd.DataFrame) -> pd.DataFrame:
 
 
 _PANELS = {"": "all words", "_ambiguous": "words with several tags", "_unseen": "words unseen in training"}
-_MEAN = {"color": style.BLACK, "marker": "|", "markersize": 13, "markeredgewidth": 1.6, "linestyle": "", "zorder": 4}
-_REPLICA = {"color": style.BLUE, "marker": "o", "markersize": 4.5, "linestyle": "", "alpha": 0.7, "zorder": 3}
+_REPLICA = {"color": style.BLUE, "marker": "o", "markersize": 3, "linestyle": "none", "alpha": 0.35, "zorder": 2}
+_ESTIMATE = {"color": style.BLUE, "marker": "o", "markersize": 4.5}
 
 
 @display(protocols=("tagging",))
 def taggers(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
-    """A panel a group of words, a row a network: a dot a replica, a bar their mean, and guessing without context."""
+    """A panel a group of words, a row a network: a faint dot a seed, their mean with its interval, and the baseline."""
     names = context.cited_by(figure_id)
     if not context.total(names).finished:
         return style.absent(context, figure_id, names)
     figure = Figure(figsize=(style.WIDTH, 0.32 * len(names) + 0.9), layout="constrained")
     for axes, (group, title) in zip(figure.subplots(1, len(_PANELS), sharey=True), _PANELS.items(), strict=True):
         for place, name in enumerate(names):
-            values = context.values(name, f"accuracy{group}", "test")
-            if len(values):
-                axes.plot(values, [place] * len(values), **_REPLICA)
-                axes.plot(values.mean(), place, **_MEAN)
+            axes.plot(values := context.values(name, f"accuracy{group}", "test"), [place] * len(values), **_REPLICA)
+            style.estimate(axes, place, measured(context, name, f"accuracy{group}", "test"), _ESTIMATE, across=True)
             guessed = context.values(name, f"guessing{group}", "test")
             if len(guessed):
                 axes.axvline(guessed.mean(), **style.DOTTED)
         axes.set(title=title, xlabel="accuracy")
         axes.set_yticks(range(len(names)), [_label(context, name) for name in names])
         axes.set_ylim(len(names) - 0.5, -0.5)
+    handles = [
+        Line2D([], [], **_ESTIMATE, linestyle="none", label="mean, 95 % interval"),
+        Line2D([], [], **_REPLICA, label="one seed"),
+        Line2D([], [], **style.DOTTED, label="baseline: the word's most frequent tag"),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
     return figure
 
 
@@ -290,8 +314,8 @@ def _label(context: Context, name: str) -> str:
     return f"{context.entry(name).title}{note}"
 
 
-_DOT = {"color": style.BLUE, "marker": "o", "markersize": 4, "linestyle": "none", "zorder": 3}
-_TRANSLATION_MEAN = {"color": style.BLACK, "marker": "|", "markersize": 11, "markeredgewidth": 1.2, "linestyle": "none"}
+_DIFFERENT = 0.1
+"""A model with fewer different translations, of all, has not learned to translate."""
 _TRANSLATION_LOOKS = [
     {"color": style.GREY, "marker": "v", "linestyle": (0, (1, 1))},
     {"color": style.BLACK, "marker": "^", "linestyle": (0, (6, 1.5, 1, 1.5)), "markerfacecolor": "white"},
@@ -318,35 +342,56 @@ def translation_ladder(context: Context, figure_id: str, options: Mapping[str, A
         raise UserError(f"{where}: {len(lines)} lines are more than {len(_TRANSLATION_LOOKS)}; leave some out")
     if not context.total(names).finished:
         return style.absent(context, figure_id, names)
-    figure = Figure(figsize=(style.WIDTH, 3.3), layout="constrained")
+    figure = Figure(figsize=(style.WIDTH, 3.6), layout="constrained")
     left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1, 1.3))
+    labels = _labels(context, names)
     for axes, metric in ((left, "perplexity"), (middle, "bleu")):
         for row, name in enumerate(names):
             values = context.values(name, metric, "test")
-            axes.plot(values, [row] * len(values), **_DOT)
-            if len(values):
-                axes.plot([values.mean()], [row], **_TRANSLATION_MEAN)
-        axes.set_ylim(len(names) - 0.5, -0.5)
-    left.set(title="test perplexity", yticks=range(len(names)))
-    left.set_yticklabels([_short(context, name) for name in names])
-    middle.set(title="BLEU", yticks=range(len(names)))
+            axes.plot(values, [row] * len(values), **_REPLICA)
+            look = _ESTIMATE if learned(context, name) else {**_ESTIMATE, "color": style.GREY, "marker": "X"}
+            style.estimate(axes, row, measured(context, name, metric, "test"), look, across=True)
+        axes.set(ylim=(len(names) - 0.5, -0.5), xscale="log" if metric == "perplexity" else "linear")
+        axes.set_yticks(range(len(names)), labels.values())
+    left.set_title("test perplexity")
+    left.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    left.xaxis.set_minor_formatter(NullFormatter())
+    middle.set_title("BLEU")
+    middle.set_xlim(left=0)
     middle.tick_params(labelleft=False)
     for look, name in zip(_TRANSLATION_LOOKS, lines, strict=False):
-        _by_length(right, context, name, look)
+        _by_length(right, context, name, look, labels[name])
     right.set(title="BLEU by length", xlabel="words of the source")
-    if right.lines:
-        figure.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
+    handles = [
+        Line2D([], [], **_ESTIMATE, linestyle="none", label="mean, 95 % interval (hollow: a single seed)"),
+        Line2D([], [], **_REPLICA, label="one seed"),
+    ]
+    if not all(learned(context, name) for name in names):
+        dull = {**_ESTIMATE, "color": style.GREY, "marker": "X", "linestyle": "none"}
+        handles.append(Line2D([], [], **dull, label="did not learn: the same few translations for everything"))
+    figure.legend(handles=[*handles, *right.lines], loc="outside lower center", ncols=2, frameon=False)
     return figure
 
 
-def _short(context: Context, name: str) -> str:
-    """ "Translation, I to III, two layers" -> "I to III, two layers", and what is missing of it."""
-    status, title = context.status(name), context.entry(name).title
-    title = title.partition(", ")[2] or title
-    return f"{title} ({status.absence})" if not status.run else title
+def learned(context: Context, name: str) -> bool:
+    """Whether a model's translations differ: a tenth of them at least, on the mean over its replicas."""
+    texts = [sample["texts"] for sample in translations(context, name)]
+    return not texts or sum(len(set(found)) / len(found) for found in texts) / len(texts) >= _DIFFERENT
 
 
-def _by_length(axes: Axes, context: Context, name: str, look: Mapping[str, Any]) -> None:
+def _labels(context: Context, names: list[str]) -> dict[str, str]:
+    """ "Translation, I to III, two layers" -> "+ two layers"; with its steps where two would be called alike."""
+    parts = {name: context.entry(name).title.partition(", ")[2] or context.entry(name).title for name in names}
+    steps = {name: text.partition(", ") if text.startswith("I") else ("", "", text) for name, text in parts.items()}
+    found, last = {}, [rest for *_, rest in steps.values()]
+    for name, (step, _, rest) in steps.items():
+        text = f"{'+ ' if step else ''}{rest}" + (f" ({step})" if last.count(rest) > 1 else "")
+        status = context.status(name)
+        found[name] = text if status.run else f"{text} ({status.absence})"
+    return found
+
+
+def _by_length(axes: Axes, context: Context, name: str, look: Mapping[str, Any], label: str) -> None:
     """Mean over the replicas of the BLEU of each group of sentences, at the group's mean length.
 
     A group without a reference of four words is left out: BLEU counts four words in a row.
@@ -361,4 +406,4 @@ def _by_length(axes: Axes, context: Context, name: str, look: Mapping[str, Any])
     members = [np.flatnonzero(group == g) for g in np.unique(group) if enough[group == g].any()]
     x = [lengths[chosen].mean() for chosen in members]
     y = [np.mean([bleu(sample, chosen.tolist()) for sample in found]) for chosen in members]
-    axes.plot(x, y, **look, markersize=4, linewidth=1.2, label=_short(context, name))
+    axes.plot(x, y, **look, markersize=4, linewidth=1.2, label=label)

@@ -62,7 +62,7 @@ def ngrams(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
         *(Column(f"n = {n}", _order(n)) for n in orders),
     ]
     keys = ["experiment", "title", "quantity", *(f"order_{n}" for n in orders)]
-    table = Table(columns, pd.DataFrame(rows, columns=keys), corpora(context, names))
+    table = Table(columns, pd.DataFrame(rows, columns=keys), words.corpora(context, names))
     return verdicts.beside(context, table, lambda row: _ABOUT.get(row["quantity"], ("*",)))
 
 
@@ -103,7 +103,7 @@ def storage(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
     sizes = [column for column in frame if column.startswith("words_")]
     columns = [Column("n", lambda row: integer(row["order"]))]
     columns += [Column(f"{int(size[6:]):,} words", _count(size)) for size in sizes]
-    notes = corpora(context, [name])
+    notes = words.corpora(context, [name])
     notes = notes if sizes else [*notes, f"{context.status(name).absence.capitalize()}."]
     return verdicts.beside(context, Table(columns, frame, notes), lambda row: (f"stored_order_{row['order']}* train",))
 
@@ -123,7 +123,7 @@ def language_models(context: Context, table_id: str, options: Mapping[str, Any])
     own = context.cited_by(table_id)
     rows, models = [_language_model(context, name, "") for name in own], [(context, name) for name in own]
     where = context.option_key(table_id, "cited")
-    notes = corpora(context, own)
+    notes = words.corpora(context, own)
     for entry in cited:
         paper, _, name = entry.partition("/")
         if paper not in context.papers:
@@ -134,9 +134,9 @@ def language_models(context: Context, table_id: str, options: Mapping[str, Any])
             raise UserError(f"{where}: {paper} has no experiment '{name}'; {known(name, other.paper.experiments)}")
         rows.append(_language_model(other, name, f"document {other.paper.document}"))
         models.append((other, name))
-        notes += corpora(other, [name])
+        notes += words.corpora(other, [name])
     changes = words.by_reduction(models).items()
-    notes += [f"{'; '.join(titles)}: at this tier {changed}." for changed, titles in changes if changed]
+    notes += [f"Reduced run of {'; '.join(titles)}: {changed}." for changed, titles in changes if changed]
     stored = [context.entry(name).title for name in own if context.entry(name).training.protocol == "word-ngram"]
     if stored:
         notes.append(f"Parameters of {'; '.join(stored)}: the n-grams that they store.")
@@ -210,15 +210,6 @@ def _accuracy(key: str) -> Any:
 
 def _norm(key: str) -> Any:
     return lambda row: NONE if pd.isna(row[key]) else significant(10.0 ** row[key], 2)
-
-
-def corpora(context: Context, names: list[str]) -> list[str]:
-    """One line a corpus that the tier takes in the place of the configured one."""
-    others: dict[str, list[str]] = {}
-    for name in names:
-        if replaced := context.replaced_dataset(name):
-            others.setdefault(replaced, []).append(context.entry(name).title)
-    return [f"On “{context.dataset_title(other)}” at this tier: {'; '.join(t)}." for other, t in others.items()]
 
 
 def _ours(row: Mapping[str, Any]) -> str:
@@ -309,7 +300,7 @@ def _frame(rows: list[dict[str, Any]], groups: Any) -> pd.DataFrame:
 
 
 def _notes(context: Context, names: list[str], frame: pd.DataFrame) -> list[str]:
-    said = [*corpora(context, names), *words.reductions(context, names)]
+    said = [*words.corpora(context, names), *words.reductions(context, names)]
     return said + noted(context, names, frame, shares=True)
 
 
@@ -347,7 +338,7 @@ def word_order(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     ]
     numbers = (f"{kind}_{n}" for kind in ("order", "tied") for n in orders)
     keys = ["experiment", "title", "quantity", "kind", "about", *numbers]
-    notes = ["No number stands where the phrase has probability 0.", *corpora(context, names)]
+    notes = ["No number stands where the phrase has probability 0.", *words.corpora(context, names)]
     return verdicts.beside(
         context, Table(columns, pd.DataFrame(rows, columns=keys), notes), lambda row: (row["about"],)
     )
@@ -382,21 +373,6 @@ def signatures(context: Context, names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(unit for row in rows for unit in row[row.metric == "bleu"].unit))
 
 
-def pair_corpora(context: Context, names: Sequence[str]) -> list[str]:
-    """The text that this tier trains on in the place of the configured one, else what it reduces; each said once."""
-    notes: dict[str, list[str]] = {}
-    for name in names:
-        other = context.replaced_dataset(name)
-        said = f"on “{context.dataset_title(other)}”" if other else words.reduced(context, name)
-        if said:
-            notes.setdefault(said, []).append(context.entry(name).title)
-    everyone = len(names)
-    return [
-        f"{'All' if len(titles) == everyone else '; '.join(titles)} at this tier: {text}."
-        for text, titles in notes.items()
-    ]
-
-
 @display(protocols=("translation",))
 def translation_ladder(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a model: test perplexity and BLEU, validation perplexity and the epoch that they are of."""
@@ -405,7 +381,11 @@ def translation_ladder(context: Context, table_id: str, options: Mapping[str, An
     notes = [f"BLEU by sacrebleu, {found.removeprefix('BLEU|')}." for found in signatures(context, names)]
     notes += [*_alike(rows), *_cut_short(context, rows)]
     cut = passes(rows, *((key, f"{key}_reach") for key in ("perplexity", "valid_perplexity")))
-    notes += [*pair_corpora(context, names), *noted(context, names, rows, least=cut)]
+    notes += [
+        *words.corpora(context, names),
+        *words.reductions(context, names),
+        *noted(context, names, rows, least=cut),
+    ]
     return verdicts.beside(context, Table(_COLUMNS, rows, notes), lambda row: ("perplexity *", "bleu *"))
 
 
@@ -428,7 +408,7 @@ def _cut_short(context: Context, rows: pd.DataFrame) -> list[str]:
             titles.append(_title(row, last))
     if not titles:
         return []
-    return [f"The best epoch is the last that this tier allows, so that more might be better: {'; '.join(titles)}."]
+    return [f"Best at the last epoch, so more might be better: {'; '.join(titles)}."]
 
 
 def _title(row: Mapping[str, Any], concerned: int) -> str:

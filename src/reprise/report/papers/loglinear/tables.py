@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
 from reprise.catalogue.displays import display
 from reprise.errors import UserError, known
-from reprise.report.parts import verdicts
+from reprise.report.parts import verdicts, words
 from reprise.report.parts.context import Context, of_experiment
 from reprise.report.parts.rounding import NONE, fixed, integer, mean, spread
 from reprise.report.parts.spreads import INTERVAL, deviations, meaning, measured
@@ -91,7 +91,7 @@ def _compared(context: Context, table_id: str, quantities: list[tuple[str, str, 
                 {
                     "experiment": name,
                     "title": _title(context, name),
-                    "corpus": _corpus(context, name),
+                    "corpus": words.corpus(context, name),
                     "quantity": title,
                     "decimals": places,
                     "paper": paper,
@@ -126,14 +126,6 @@ def _title(context: Context, name: str) -> str:
     return f"{title} ({settings(context.paper.assumptions[assumption].alternatives[alternative].settings)})"
 
 
-def _corpus(context: Context, name: str) -> str:
-    """The corpus that the tier reads, else the one of the paper's file."""
-    resolved, stated = context.resolved(name), context.entry(name).data
-    if resolved is not None:
-        return context.dataset_title(resolved.config["data"]["dataset"])
-    return context.dataset_title(stated.dataset) if stated else NONE
-
-
 def _by_tag(context: Context, name: str, kind: str) -> dict[str, float]:
     """Tokens or types by tag, from the first finished replica; empty where there is none."""
     start = f"tag_{kind}."
@@ -147,7 +139,7 @@ def _count_column(title: str, key: str, absence: str) -> Column:
 
 
 def _tag_note(context: Context, name: str, counts: Mapping[str, float]) -> str:
-    title = f"{context.paper.experiments[name].title} ({_corpus(context, name)})"
+    title = f"{context.paper.experiments[name].title} ({words.corpus(context, name)})"
     if not counts:
         return f"{title}: {context.status(name).absence_of(None)}."
     missing = [tag for tag in PAPER_TAGS if tag not in counts]
@@ -159,33 +151,35 @@ def _tag_note(context: Context, name: str, counts: Mapping[str, float]) -> str:
 METRIC, BEST = "cross_entropy", "cross_entropy_best"
 SHOWN = {"train": "Train", "test1": "Test1", "test2": "Test2"}
 BOTH = "tests"
-_AFTERWARDS = "Train: ours, reread with the last weights"
 
 
 @display(protocols=("windows",))
 def perplexities(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row an experiment: the paper's log-perplexities and ours, at the last epoch and at the best one.
+    """A table a split, a row an experiment: the paper's log-perplexity and ours, at the last epoch and at the best one.
 
     The paper's numbers stand beside ours on another release of its treebank too; the notes say which one it is.
     """
     names = context.cited_by(table_id)
-    rows = pd.DataFrame([_row(context, name) for name in names]).astype({"parameters": "Int64"})
-    notes = [_corpora(context, names), *_factor(context, names)]
-    columns, gaps = [*_HEAD], False
-    for split, title in SHOWN.items():
-        given = rows[f"{split}_paper"].notna().any()
-        if given:
-            columns.append(_number(f"{title}: paper", f"{split}_paper", 2))
-        columns.append(_ours(f"{title}: ours ± {INTERVAL}", split))
-        if given:
-            columns.append(Column(f"{title}: gap (in deviations)", _gap(split)))
-            gaps = True
-        if split == "train":
-            columns.append(_number(_AFTERWARDS, "train_read", 3))
-    columns += [_number(f"{SHOWN[s]}, best epoch", f"{s}_best", 3) for s in ("test1", "test2")]
-    columns += [Column("Epochs (best)", _epochs), Column("Replicas", _replicas)]
-    notes += _precision(context, names, rows, gaps)
-    return verdicts.beside(context, Table(columns, rows, notes), _about)
+    wide = [_row(context, name) for name in names]
+    rows = pd.DataFrame([_of_split(row, split) for split in SHOWN for row in wide]).astype({"parameters": "Int64"})
+    columns, given = [_HEAD[0]], rows.paper.notna().any()
+    columns += [_number("Paper", "paper", 2)] if given else []
+    columns.append(Column(f"Ours ± {INTERVAL}", lambda row: _mean_of(row, "mean", "reach")))
+    columns += [Column("Gap (in SD)", _gap)] if given else []
+    columns += [_number("Best epoch, or reread", "other", 3), Column("n", _replicas)]
+    notes = [*words.corpora(context, names), *_factor(context, names)]
+    if rows[rows.split == SHOWN["train"]].other.notna().any():
+        notes.append("Reread: of Train, the loss of the last weights over the training part.")
+    notes += _precision(context, names, pd.DataFrame(wide), bool(given))
+    return verdicts.beside(context, Table(columns, rows, notes, by="split"), _about)
+
+
+def _of_split(row: Mapping[str, Any], split: str) -> dict[str, Any]:
+    """What a row of all splits has of one."""
+    shared = ("experiment", "title", "parameters", "epochs", "best_epoch", "diverged", "run", "wanted", "absence")
+    own = ("paper", "mean", "std", "reach", "deviation", "lender", "gap", "gap_in_std")
+    found = {key: row[key] for key in shared} | {key: row[f"{split}_{key}"] for key in own}
+    return {"split": SHOWN[split]} | found | {"other": row["train_read" if split == "train" else f"{split}_best"]}
 
 
 @display(options={"base": "", "full": ""}, protocols=("windows",))
@@ -201,7 +195,7 @@ def controls(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
         if name not in names:
             where = context.option_key(table_id, key)
             raise UserError(f"{where}: '{name}' is not cited by this table; {known(name, names)}")
-    rows, notes = [], [_corpora(context, names)]
+    rows, notes = [], words.corpora(context, names)
     gain, best_gain = (_above(context, *ends, metric) for metric in (METRIC, BEST))
     if gain is not None:
         titles = [context.entry(name).title for name in ends]
@@ -270,15 +264,6 @@ def _row(context: Context, name: str) -> dict[str, Any]:
         row |= {f"{split}_gap": found.gap(paper), f"{split}_gap_in_std": found.gap_in_deviations(paper)}
         row[f"{split}_best"] = mean(context.values(name, BEST, split))
     return row
-
-
-def _corpora(context: Context, names: list[str]) -> str:
-    """On which corpora this tier trains, and what the paper trained on where that is another."""
-    there = [name for name in names if context.resolved(name)]
-    used = {context.replaced_dataset(name) or context.entry(name).data.dataset for name in there}
-    text = f"Ours: {', '.join(sorted(context.dataset_title(name) for name in used)) or NONE}."
-    stated = {context.entry(name).data.dataset for name in there if context.replaced_dataset(name)}
-    return text + "".join(f" Paper: {context.dataset_title(name)}." for name in sorted(stated))
 
 
 def _paper(context: Context, name: str, split: str) -> float | None:
@@ -357,26 +342,18 @@ def _number(title: str, key: str, places: int) -> Column:
 
 
 def _ours(title: str, split: str) -> Column:
-    def show(row: Mapping[str, Any]) -> str:
-        if not row["run"]:
-            return row["absence"]
-        if row["run"] == row["diverged"]:
-            return "diverged"
-        return spread(row[f"{split}_mean"], row[f"{split}_reach"], 3)
-
-    return Column(title, show)
+    return Column(title, lambda row: _mean_of(row, f"{split}_mean", f"{split}_reach"))
 
 
-def _gap(split: str) -> Callable[[Mapping[str, Any]], str]:
-    def show(row: Mapping[str, Any]) -> str:
-        text, in_std = _signed(row[f"{split}_gap"]), row[f"{split}_gap_in_std"]
-        return text if pd.isna(in_std) else f"{text} ({fixed(in_std, 1)})"
-
-    return show
+def _mean_of(row: Mapping[str, Any], mean_: str, reach: str) -> str:
+    if not row["run"]:
+        return row["absence"]
+    return "diverged" if row["run"] == row["diverged"] else spread(row[mean_], row[reach], 3)
 
 
-def _epochs(row: Mapping[str, Any]) -> str:
-    return NONE if pd.isna(row["epochs"]) else f"{fixed(row['epochs'], 0)} ({fixed(row['best_epoch'], 0)})"
+def _gap(row: Mapping[str, Any]) -> str:
+    text, in_std = _signed(row["gap"]), row["gap_in_std"]
+    return text if pd.isna(in_std) else f"{text} ({fixed(in_std, 1)})"
 
 
 def _replicas(row: Mapping[str, Any]) -> str:
@@ -428,7 +405,7 @@ def agreement(context: Context, table_id: str, options: Mapping[str, Any]) -> Ta
     judged = [(name, WORDS_METRIC, context.entry(name).title) for name in names]
     corpora: dict[str, str] = {}
     for name in filter(groups.get, names):
-        corpora.setdefault(_words_corpus(context, name), name)
+        corpora.setdefault(words.corpus(context, name), name)
     judged += [(name, BY_FREQUENCY, f"the more frequent form, {corpus}") for corpus, name in corpora.items()]
     rows = [
         _words_row(context, *one, feature, groups, spans) for one in judged for feature in _features(groups[one[0]])
@@ -474,10 +451,6 @@ def _features(groups: Mapping[tuple[str, str], int]) -> list[str]:
     return list(dict.fromkeys(feature for feature, _ in groups)) or [ALL]
 
 
-def _words_corpus(context: Context, name: str) -> str:
-    return context.dataset_title(context.replaced_dataset(name) or context.entry(name).data.dataset)
-
-
 def _words_share(span: str) -> Column:
     def show(row: Mapping[str, Any]) -> str:
         if pd.isna(row[span]):
@@ -495,7 +468,7 @@ def _words_compared(
     for name in names:
         if not groups[name]:
             continue
-        other = first.setdefault(_words_corpus(context, name), name)
+        other = first.setdefault(words.corpus(context, name), name)
         if other == name:
             continue
         parts = []
@@ -503,8 +476,8 @@ def _words_compared(
             metric = f"{WORDS_METRIC}/{ALL}/{ALL}/{span}"
             ours, theirs = (mean(context.values(run, metric, SPLIT)) for run in (name, other))
             if None not in (ours, theirs):
-                words = "of all pairs" if span == ALL else f"at distance {span}"
-                parts.append(f"{fixed(100 * (ours - theirs), 1)} {words}")
+                where = "of all pairs" if span == ALL else f"at distance {span}"
+                parts.append(f"{fixed(100 * (ours - theirs), 1)} {where}")
         title, beside = (context.entry(run).title for run in (name, other))
         notes.append(f"{title} against {beside}, percentage points: {', '.join(parts)}.")
     return notes

@@ -1,58 +1,44 @@
-"""Document 002, part 1, Figures 1 and 2: accuracy and loss while training, ours over the original."""
+"""Document 002, part 1, Figures 1 and 2: how many seeds solve the task by a step, and the loss of each."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from reprise.catalogue.displays import display
 from reprise.errors import UserError
+from reprise.evidence.statistics import clopper_pearson
 from reprise.report.parts import style
 from reprise.report.parts.context import NOT_RUN, Context, Status
 
 SPLIT = "train"
 ORIGINAL = "uva_palindrome_curves.csv"
-# The original's name of a model, by ours; and of a quantity.
 _MODELS = {"elman": "rnn", "lstm": "lstm"}
-_QUANTITIES = {"accuracy": "train_accuracy", "cross_entropy": "train_loss_nats"}
-_LABELS = {"accuracy": "accuracy", "cross_entropy": "loss (nats)"}
-_CHANCE = {"accuracy": 0.1, "cross_entropy": math.log(10)}
+"""The original's name of a model, by ours."""
+_CHANCE = math.log(10)
 _COLUMNS = 5
-_DIVERGED, _END_OF_ORIGINAL = "ours, diverged", "end of the original"
-
-
-@dataclass(frozen=True)
-class _Curves:
-    """What one panel shows of one quantity; index: step."""
-
-    finished: list[pd.Series]
-    diverged: list[pd.Series]
-    mean: pd.Series
-    low: pd.Series
-    high: pd.Series
-    original: pd.Series
-
-    @property
-    def last(self) -> float:
-        return max((s.index[-1] for s in (*self.finished, *self.diverged) if len(s)), default=0)
+_POINTS = 90
+"""Points of a line: more make a larger file and the same drawing."""
+_ONE = {"color": style.BLUE, "linewidth": 0.5, "alpha": 0.35, "zorder": 2}
+_THEIRS = {"color": style.BLACK, "linewidth": 1.3, "zorder": 4}
+_THEIR_STEP = {"color": style.BLACK, "linewidth": 1.0, "linestyle": (0, (4, 2)), "zorder": 4}
 
 
 @display(options={"smooth": 1}, protocols=("final-digit",))
 def training_curves(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
-    """One column an experiment, two rows: accuracy above loss, over the step.
+    """A column an experiment: the share of seeds that have made no mistake in a batch by a step, above their losses.
 
-    Mean and band are over the replicas that finished, which the thin lines show one by one; one that diverged
-    is drawn by itself, to where it ended. Option `smooth`: every curve, the original too, is the rolling mean
-    of its last so many logged points (1: as logged).
+    The band is the share's 95 % interval after Clopper and Pearson. The original's first such step is a dashed line;
+    its loss stands out from ours, a faint line a seed. Option `smooth`: losses are means of so many logged points.
     """
     smooth = options["smooth"]
     if smooth < 1:
@@ -68,79 +54,89 @@ def training_curves(context: Context, figure_id: str, options: Mapping[str, Any]
     grid = figure.subplots(2 * blocks, columns, sharey="row", squeeze=False)
     for number, name in enumerate(names):
         block, column = divmod(number, columns)
-        for row, quantity in enumerate(_QUANTITIES):
-            axes = grid[2 * block + row, column]
-            curves = _curves(context, name, quantity, original, smooth)
-            _draw(axes, curves)
-            _dress(axes, quantity, first=column == 0, bottom=row == 1)
-            if row == 0:
-                axes.set_title(f"T = {context.setting(name, 'data.length')}")
-                axes.set_title(_note(context.status(name)), loc="right", fontsize=6.5, fontweight="normal")
+        above, below = grid[2 * block : 2 * block + 2, column]
+        theirs = _original_of(context, name, original)
+        last = _reached(above, context, name, theirs.train_accuracy)
+        last = max(last, _losses(below, context, name, theirs.train_loss_nats, smooth))
+        above.set_title(f"T = {context.setting(name, 'data.length')}")
+        above.set_title(_note(context.status(name)), loc="right", fontsize=6.5, fontweight="normal")
+        for axes in (above, below):
+            axes.set_xlim(0, last or 1)
+            axes.xaxis.set_major_locator(MaxNLocator(3, integer=True))
+            axes.xaxis.set_major_formatter(FuncFormatter(_thousands))
+        above.tick_params(labelbottom=False)
+        below.set_xlabel("step", labelpad=1)
+        if column == 0:
+            above.set_ylabel("seeds at 100 %")
+            below.set_ylabel("loss (nats)")
     for number in range(len(names), columns * blocks):
         block, column = divmod(number, columns)
         for axes in grid[2 * block : 2 * block + 2, column]:
             axes.set_visible(False)
-    _one_loss_scale(grid[1::2, 0])
+    _one_scale(list(grid[1::2, 0]))
     _legend(figure, smooth)
     return figure
 
 
-def _curves(context: Context, name: str, quantity: str, original: pd.DataFrame, smooth: int) -> _Curves:
-    def rolled(points: pd.DataFrame | pd.Series) -> Any:
-        return points.rolling(smooth, min_periods=1).mean().where(points.notna())
-
-    finished, diverged = (rolled(context.points(name, quantity, SPLIT, status)) for status in ("finished", "diverged"))
-    # Neighbours share most of their window: every few, and the last, make a small file and the same curve.
-    kept = sorted({*range(0, len(finished), max(1, smooth // 4)), len(finished) - 1} - {-1})
-    finished = finished.iloc[kept]
-    model = _MODELS.get(context.paper.experiments[name].model.name)  # of another there is no original
+def _original_of(context: Context, name: str, original: pd.DataFrame) -> pd.DataFrame:
+    """The original's curves by step; empty for a model that it has not."""
+    model = _MODELS.get(context.entry(name).model.name)
     chosen = original[(original.model == model) & (original.sequence_length == context.setting(name, "data.length"))]
-    return _Curves(
-        finished=[finished[replica].dropna() for replica in finished],
-        diverged=[diverged[replica].dropna() for replica in diverged],
-        mean=finished.mean(axis=1),
-        low=finished.min(axis=1),
-        high=finished.max(axis=1),
-        original=rolled(chosen.set_index("step")[_QUANTITIES[quantity]]),
-    )
+    return chosen.set_index("step")
 
 
-def _draw(axes: Axes, curves: _Curves) -> None:
-    axes.fill_between(curves.mean.index, curves.low, curves.high, **style.BAND)
-    # The more there are, the fainter each: their mean and the original have to stand out.
-    fainter = {"alpha": style.ONE_OF_OURS["alpha"] * min(1.0, 5 / max(1, len(curves.finished)))}
-    for replica in curves.finished:
-        axes.plot(replica, **style.ONE_OF_OURS | fainter)
-    axes.plot(curves.mean, **style.OURS)
-    axes.plot(curves.original, **style.ORIGINAL)
-    for replica in curves.diverged:
-        axes.plot(replica, **style.DIVERGED, label=_DIVERGED)
-        axes.plot(replica.index[-1:], replica.iloc[-1:], **style.DIVERGED_END, zorder=6)
-    if len(curves.original) and curves.last > curves.original.index[-1]:
-        axes.axvline(curves.original.index[-1], **style.DOTTED, label=_END_OF_ORIGINAL)
-    axes.set_xlim(0, max(curves.last, *curves.original.index[-1:], 1))
+def first_steps(context: Context, name: str) -> list[float]:
+    """Of every replica that ran, diverged ones too, the first logged step without a mistake; infinite without one."""
+    found = []
+    for status in ("finished", "diverged"):
+        points = context.points(name, "accuracy", SPLIT, status)
+        for _, line in points.items():
+            there = line.index[line == 1]
+            found.append(float(there[0]) if len(there) else math.inf)
+    return sorted(found)
 
 
-def _dress(axes: Axes, quantity: str, first: bool, bottom: bool) -> None:
-    axes.axhline(_CHANCE[quantity], **style.HAIRLINE)
-    axes.xaxis.set_major_locator(MaxNLocator(3, integer=True))
-    if quantity == "accuracy":
-        axes.set_ylim(-0.03, 1.05)
-        axes.yaxis.set_major_locator(FixedLocator([0, 0.5, 1]))
-    else:
-        axes.set_yscale("log")
-        axes.yaxis.set_minor_locator(NullLocator())
-    if first:
-        axes.set_ylabel(_LABELS[quantity])
-    if bottom:
-        axes.set_xlabel("step", labelpad=1)
-    else:
-        axes.tick_params(labelbottom=False)
+def _reached(axes: Axes, context: Context, name: str, original: pd.Series) -> float:
+    """Draws the share over the step; returns the last step of ours."""
+    steps = first_steps(context, name)
+    end = max((context.points(name, "accuracy", SPLIT, s).index.max() for s in ("finished", "diverged")), default=0)
+    end = 0.0 if pd.isna(end) else float(end)
+    if steps:
+        x = [0.0, *(step for step in steps if math.isfinite(step)), end]
+        counts = [0, *range(1, len(x) - 1), len(x) - 2]
+        ends = np.array([clopper_pearson(count, len(steps)) for count in counts])
+        axes.fill_between(x, ends[:, 0], ends[:, 1], step="post", **style.BAND)
+        axes.step(x, np.array(counts) / len(steps), where="post", color=style.BLUE, linewidth=1.5, zorder=3)
+    there = original.index[original == 1]
+    if len(there):
+        axes.axvline(there[0], **_THEIR_STEP)
+    axes.set_ylim(-0.03, 1.05)
+    axes.yaxis.set_major_locator(FixedLocator([0, 0.5, 1]))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.0f} %"))
+    return end
 
 
-def _one_loss_scale(rows: Iterable[Axes]) -> None:
-    """The same limits in every block, at whole powers of ten."""
-    rows = list(rows)
+def _losses(axes: Axes, context: Context, name: str, original: pd.Series, smooth: int) -> float:
+    def rolled(points: pd.DataFrame | pd.Series) -> Any:
+        means = points.rolling(smooth, min_periods=1).mean().where(points.notna())
+        kept = sorted({*range(0, len(means), max(1, len(means) // _POINTS)), len(means) - 1} - {-1})
+        return means.iloc[kept]
+
+    for _, line in rolled(context.points(name, "cross_entropy", SPLIT)).items():
+        axes.plot(line.dropna(), **_ONE)
+    for _, line in context.points(name, "cross_entropy", SPLIT, "diverged").items():
+        lost = line.dropna()
+        axes.plot(rolled(lost), **{**style.DIVERGED, "linewidth": 0.7})
+        axes.plot(lost.index[-1:], rolled(lost).iloc[-1:], **style.DIVERGED_END, zorder=6)
+    axes.plot(rolled(original), **_THEIRS)
+    axes.axhline(_CHANCE, **style.HAIRLINE)
+    axes.set_yscale("log")
+    axes.yaxis.set_minor_locator(NullLocator())
+    return float(max(original.index.max() if len(original) else 0, 0))
+
+
+def _one_scale(rows: list[Axes]) -> None:
+    """The same limits of the losses in every block, at whole powers of ten."""
     limits = [bound for axes in rows for bound in axes.get_ylim()]
     decades = range(math.floor(math.log10(min(limits))), math.ceil(math.log10(max(limits))) + 1)
     for axes in rows:
@@ -148,38 +144,32 @@ def _one_loss_scale(rows: Iterable[Axes]) -> None:
         axes.yaxis.set_major_locator(FixedLocator([10.0**d for d in decades]))
 
 
+def _thousands(value: float, _: Any) -> str:
+    return f"{value / 1000:g}k" if value >= 1000 else f"{value:g}"
+
+
 def _note(status: Status) -> str:
-    """What is unlike a panel in which every replica finished."""
+    """How many seeds ran, and what is unlike a panel in which every one finished."""
     if not status.wanted:
         return NOT_RUN
-    notes = []
+    notes = [f"n = {status.run}" if not status.missing else f"{status.run} of {status.wanted} run"]
     if status.diverged:
-        notes.append(f"{status.diverged} of {status.run} diverged")
-    if status.missing:
-        notes.append(f"{status.run} of {status.wanted} run")
-    return "\n".join(notes)
+        notes.append(f"{status.diverged} diverged")
+    return ", ".join(notes)
 
 
 def _legend(figure: Figure, smooth: int) -> None:
+    rolling = f", rolling mean of {smooth} points" if smooth > 1 else ""
     handles: list[Line2D | Patch] = [
-        Line2D([], [], **style.OURS, label="ours, mean"),
-        Line2D([], [], **style.ONE_OF_OURS, label="ours, one by one"),
-        Patch(facecolor=style.BAND["color"], alpha=style.BAND["alpha"], label="ours, lowest to highest"),
-        Line2D([], [], **style.ORIGINAL, label="original"),
+        Line2D([], [], color=style.BLUE, linewidth=1.5, label="share of our seeds"),
+        Patch(facecolor=style.BAND["color"], alpha=style.BAND["alpha"], label="95 % interval"),
+        Line2D([], [], **_THEIR_STEP, label="original at 100 %"),
+        Line2D([], [], **{**_ONE, "alpha": 0.8}, label=f"one seed{rolling}"),
+        Line2D([], [], **_THEIRS, label="original"),
         Line2D([], [], **style.HAIRLINE, label="chance"),
     ]
-    drawn = {line.get_label() for axes in figure.axes for line in axes.lines}
-    if _END_OF_ORIGINAL in drawn:
-        handles.append(Line2D([], [], **style.DOTTED, label=_END_OF_ORIGINAL))
-    if _DIVERGED in drawn:
-        handles.append(Line2D([], [], **{**style.DIVERGED, **style.DIVERGED_END}, label=_DIVERGED))
+    if any(line.get_marker() == "X" for axes in figure.axes for line in axes.lines):
+        handles.append(Line2D([], [], **{**style.DIVERGED, **style.DIVERGED_END}, label="diverged"))
     figure.legend(
-        handles=handles,
-        loc="outside lower center",
-        ncols=4 if len(handles) > 6 else len(handles),
-        frameon=False,
-        title=f"rolling means of {smooth} logged points" if smooth > 1 else None,
-        columnspacing=1.3,
-        handlelength=1.6,
-        handletextpad=0.5,
+        handles=handles, loc="outside lower center", ncols=4, frameon=False, columnspacing=1.3, handlelength=1.6
     )

@@ -3,105 +3,174 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from reprise.catalogue.displays import display
 from reprise.errors import UserError
+from reprise.records.resolved import FULL
 from reprise.report.parts import style, words
 from reprise.report.parts.context import Context
-from reprise.report.parts.rounding import deviation, mean
+from reprise.report.parts.spreads import Measured, measured
 
 _METRIC, _SPLIT = "perplexity", "test"
-_WHITE = {"markerfacecolor": "white"}
 _SERIES = {
-    ("r-rntn", "f"): {"color": style.BLUE, "marker": "o", "linestyle": "-"},
-    ("r-rntn", "f_mod"): {"color": style.VERMILION, "marker": "s", "linestyle": (0, (4, 1.5)), **_WHITE},
-    ("gru-lm", "f"): {"color": style.BLUE, "marker": "^", "linestyle": "-"},
-    ("lstm-lm", "f"): {"color": style.VERMILION, "marker": "v", "linestyle": (0, (4, 1.5)), **_WHITE},
+    ("r-rntn", "f"): {"color": style.BLUE, "marker": "o"},
+    ("r-rntn", "f_mod"): {"color": style.VERMILION, "marker": "s"},
+    ("gru-lm", "f"): {"color": style.BLUE, "marker": "o"},
+    ("lstm-lm", "f"): {"color": style.VERMILION, "marker": "s"},
 }
-_LABELS = {
-    ("r-rntn", "f"): "ours, f: the most frequent words",
-    ("r-rntn", "f_mod"): "ours, f_mod: rank modulo K",
-    ("gru-lm", "f"): "ours, r-GRU",
-    ("lstm-lm", "f"): "ours, r-LSTM",
+_LABELS = {("r-rntn", "f"): "f: the most frequent words", ("r-rntn", "f_mod"): "f_mod: rank modulo K"}
+_GATED = {"gru-lm": "r-GRU", "lstm-lm": "r-LSTM"}
+_READING = "schedule=rnnlm"
+"""The reading that is drawn beside the one as chosen: the schedule of the toolkit that the paper used."""
+_SEED = {"markersize": 3, "linestyle": "none", "alpha": 0.45, "markeredgewidth": 0, "zorder": 2}
+_PAPER = {
+    "color": style.BLACK,
+    "marker": "D",
+    "markersize": 5.5,
+    "markerfacecolor": "none",
+    "linestyle": "none",
+    "zorder": 5,
 }
+
+
+@dataclass(frozen=True)
+class _Point:
+    experiment: str
+    line: tuple[str, str]
+    K: int
+    paper: float | None
+    found: Measured
+    seeds: np.ndarray
+    shift: float = 0.0
+    """Width of a change: what the heights are divided by, 0 where they stand as measured."""
+
+    def height(self, value: float) -> float:
+        return 100 * (value / self.shift - 1) if self.shift else value
+
+    @property
+    def drawn(self) -> Measured:
+        """The mean and its reach in the units of the axis."""
+        if not self.shift or self.found.mean is None:
+            return self.found
+        reach = self.found.reach
+        scaled = None if reach is None else 100 * reach / self.shift
+        return Measured(self.height(self.found.mean), self.found.n, reach=scaled)
 
 
 @display(protocols=("batched-sgd", "subsequence-sgd"), settings=("model.mapping", "model.matrices"))
 def perplexity_against_matrices(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
-    """Test perplexity over K (logarithmic), a line a model and map; bars: ± one standard deviation over replicas.
+    """Test perplexity over K, a line a map, with every seed and 95 % intervals; a panel a reading that was run.
 
-    K = 1 and K = V are the same model under either map, so that both lines begin and end there. Numbers that the paper
-    gives for one of these experiments are diamonds of its line's colour. Experiments that the tier trains on another
-    corpus are left out. Where a K was not run the line breaks; the legend counts those that were, and says what the
-    tier changes in the experiments that it has. A model and map without a line are refused: `UserError`.
+    K = 1 and K = V are the same model under either map: f_mod's line reaches to them, and has no points there. The
+    paper's numbers are diamonds. At a reduced tier heights are changes from K = 1, in per cent, since the levels are
+    those of fewer epochs. Gated models, of which two K are run, have a panel each. Experiments on another corpus are
+    left out. Ticks are at the K that were run. A model and map without
+    a line are refused: `UserError`.
     """
     cited = context.cited_by(figure_id)
     shown = [name for name in cited if not context.replaced_dataset(name)]
-    points = pd.DataFrame([_point(context, name, figure_id) for name in shown])
-    if points.empty or not points.n.sum():
-        title = context.display(figure_id).title
+    points = [_point(context, name, name, figure_id) for name in shown]
+    if not any(point.found.n for point in points):
         status = context.total(cited)
-        return style.empty(title, style.OTHER_CORPUS if status.run else status.absence)
-    figure = Figure(figsize=(style.WIDTH, 3.4), layout="constrained")
-    axes = figure.add_subplot()
-    for (model, mapping), look in _SERIES.items():
-        of_model = points[points.model == model]
-        own = of_model[of_model["mapping"] == mapping]
-        if own.empty:
-            continue
-        drawn, label = {**look, "markersize": 4, "linewidth": 1.3}, _LABELS[model, mapping]
-        if not own.n.any():
-            axes.plot([], [], label=f"{label}: not run", **drawn | {"color": style.GREY})
-            continue
-        ends = of_model[of_model.K.isin([1, of_model.K.max()])]
-        series = pd.concat([own, ends]).drop_duplicates("experiment").sort_values("K")
-        part = "" if series.n.all() else f" ({(series.n > 0).sum()} of {len(series)} K)"
-        # A K without a number breaks the line.
-        heights, bars = series["mean"].astype(float), series["std"].astype(float).fillna(0)
-        axes.errorbar(series.K, heights, bars, label=f"{label}{part}", **drawn, capsize=2, elinewidth=0.8)
-    _originals(axes, points.dropna(subset="paper"))
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(FixedLocator(sorted(points.K.unique())))
-    run = set(points[points.n > 0].K)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda k, _: f"{k:.0f}" if round(k) in run else f"{k:.0f}\nnot run"))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xlabel("K, the number of recurrence matrices")
-    axes.set_ylabel("test perplexity")
-    axes.margins(x=0.03, y=0.08)
-    changed = words.reductions(context, [name for name in shown if context.resolved(name)])
-    figure.legend(loc="outside lower center", ncols=3, frameon=False, title=" ".join(changed) or None)
+        reason = style.OTHER_CORPUS if status.run else status.absence
+        return style.empty(context.display(figure_id).title, reason)
+    if any(point.line[0] in _GATED for point in points):
+        return _gated(context, points, shown)
+    panels = {"as chosen": points}
+    under = [_point(context, name, f"{name}@{_READING}", figure_id) for name in shown]
+    if sum(bool(point.found.n) for point in under) > 1:
+        panels["the toolkit's schedule"] = under
+    change = context.tier != FULL
+    panels = {title: _changed(some) if change else some for title, some in panels.items()}
+    figure = Figure(figsize=(style.WIDTH, 3.2), layout="constrained")
+    every = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for axes, (title, some) in zip(every, panels.items(), strict=True):
+        _sweep(axes, some, paper=not change)
+        axes.set(title=title, xscale="log", xlabel="K, the number of recurrence matrices")
+        axes.xaxis.set_major_locator(FixedLocator(sorted({point.K for point in some if point.found.n})))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda k, _: f"{k:.0f}"))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.tick_params(axis="x", labelsize=6 if len(panels) > 1 else 7)
+        axes.margins(x=0.05, y=0.08)
+    every[0].set_ylabel("change of the test perplexity from K = 1 (%)" if change else "test perplexity")
+    _legend(figure, context, shown, [line for line in _LABELS if any(p.line == line for p in points)], not change)
     return figure
 
 
-def _point(context: Context, name: str, figure_id: str) -> dict[str, Any]:
-    values = context.values(name, _METRIC, _SPLIT)
+def _point(context: Context, name: str, run: str, figure_id: str) -> _Point:
     line = context.entry(name).model.name, context.setting(name, "model.mapping")
     if line not in _SERIES:
-        remedy = f"leave {figure_id} out, or give it a line in src/reprise/report/figures/rrntn.py"
+        remedy = f"leave {figure_id} out, or give it a line in src/reprise/report/papers/rrntn/figures.py"
         where = f"{context.file}: key experiments.{name}.cited_by"
         raise UserError(f"{where}: {figure_id} has no line for the model {line[0]} with the map {line[1]}; {remedy}")
-    return {
-        "experiment": name,
-        "model": line[0],
-        "title": context.entry(name).title,
-        "K": int(context.setting(name, "model.matrices")),
-        "mapping": line[1],
-        "mean": mean(values),
-        "std": deviation(values),
-        "n": len(values),
-        "paper": context.reported(name, _METRIC, _SPLIT)[1],
-    }
+    matrices, paper = int(context.setting(name, "model.matrices")), context.reported(name, _METRIC, _SPLIT)[1]
+    found = measured(context, run, _METRIC, _SPLIT)
+    return _Point(name, line, matrices, paper, found, context.values(run, _METRIC, _SPLIT))
 
 
-def _originals(axes: Axes, points: pd.DataFrame) -> None:
-    look = {"linestyle": "", "marker": "D", "markersize": 5.5, "fillstyle": "none", "zorder": 4}
-    for point in points.itertuples():
-        axes.plot([point.K], [point.paper], color=_SERIES[point.model, point.mapping]["color"], **look)
-    if len(points):
-        axes.plot([], [], color=style.BLACK, **look, label="paper, Table 1")
+def _changed(points: list[_Point]) -> list[_Point]:
+    """The points as changes from K = 1, where that was run."""
+    base = next((point.found.mean for point in points if point.K == 1 and point.found.mean), 0.0)
+    return [_Point(p.experiment, p.line, p.K, p.paper, p.found, p.seeds, base) for p in points]
+
+
+def _sweep(axes: Axes, points: list[_Point], paper: bool) -> None:
+    top = max(point.K for point in points)
+    for line, look in _SERIES.items():
+        own = sorted((p for p in points if p.line == line), key=lambda point: point.K)
+        if not own:
+            continue
+        ends = [p for p in points if p.K in (1, top) and p.line != line and p.line[0] == line[0]]
+        through = sorted([*own, *ends], key=lambda point: point.K)
+        # A K without a number breaks the line.
+        heights = [np.nan if p.drawn.mean is None else p.drawn.mean for p in through]
+        axes.plot([p.K for p in through], heights, color=look["color"], linewidth=1.1, zorder=3)
+        for point in own:
+            axes.plot([point.K] * len(point.seeds), [point.height(v) for v in point.seeds], **look, **_SEED)
+            style.estimate(axes, point.K, point.drawn, look)
+    for point in points:
+        if paper and point.paper is not None:
+            axes.plot([point.K], [point.paper], **_PAPER)
+
+
+def _gated(context: Context, points: list[_Point], shown: list[str]) -> Figure:
+    """A panel a model: its slope from one matrix to many, and the paper's, as changes from K = 1."""
+    models = [model for model in _GATED if any(point.line[0] == model for point in points)]
+    figure = Figure(figsize=(style.WIDTH * 0.75, 2.9), layout="constrained")
+    for axes, model in zip(figure.subplots(1, len(models), sharey=True, squeeze=False)[0], models, strict=True):
+        own = sorted((p for p in points if p.line[0] == model), key=lambda point: point.K)
+        drawn, look = _changed(own), _SERIES[own[0].line]
+        x = range(len(own))
+        heights = [np.nan if p.drawn.mean is None else p.drawn.mean for p in drawn]
+        axes.plot(x, heights, color=look["color"], linewidth=1.3)
+        for place, point in zip(x, drawn, strict=True):
+            axes.plot([place] * len(point.seeds), [point.height(v) for v in point.seeds], **look, **_SEED)
+            style.estimate(axes, place, point.drawn, look)
+        if own[0].paper and all(p.paper for p in own):
+            theirs = [100 * (p.paper / own[0].paper - 1) for p in own]
+            axes.plot(x, theirs, **{**_PAPER, "linestyle": (0, (4, 2)), "linewidth": 1})
+        axes.set_xticks(list(x), [f"K = {point.K}" for point in own])
+        axes.set_title(f"{_GATED[model]}, H = {context.setting(own[0].experiment, 'model.hidden_size')}")
+        axes.margins(x=0.25)
+    figure.axes[0].set_ylabel("change of the test perplexity (%)")
+    _legend(figure, context, shown, [], True)
+    return figure
+
+
+def _legend(figure: Figure, context: Context, shown: list[str], lines: list[tuple[str, str]], paper: bool) -> None:
+    handles = [Line2D([], [], **_SERIES[line], linewidth=1.1, markersize=4.5, label=_LABELS[line]) for line in lines]
+    look = {"color": style.GREY, "marker": "o"}
+    handles.append(Line2D([], [], **look, **{**_SEED, "alpha": 0.8}, label="one seed"))
+    if paper:
+        handles.append(Line2D([], [], **_PAPER, label="paper, Table 1"))
+    changed = words.reductions(context, [name for name in shown if context.resolved(name)])
+    title = " ".join(["Bars: 95 % intervals; hollow: a single seed.", *changed])
+    figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False, title=title)

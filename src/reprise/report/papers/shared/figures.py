@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from reprise.catalogue.displays import display
 from reprise.errors import UserError, known
-from reprise.evidence.names import name_of
+from reprise.evidence.words import name_of
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import unit_words
@@ -32,8 +32,8 @@ _LOGGED = {"perplexity": "cross_entropy"}
 
 @display(options={"metric": "cross_entropy", "split": "valid"})
 def curves(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
-    """A line a cited experiment: the mean over the replicas that finished, as far as all of them go, in a band from the
-    lowest to the highest. One that diverged is a line of its own.
+    """A line a cited experiment: the mean over the replicas that finished, as far as all of them go, in the band of its
+    95 % interval. One that diverged is a line of its own.
 
     Options: `metric` (a curve's, or "perplexity", worked out from a cross-entropy in nats/token) and `split`. The
     paper's number for both is a dashed line in the colour of its experiment, where that reads the paper's text.
@@ -56,10 +56,7 @@ def curves(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figu
 
 def _draw(axes: Axes, context: Context, name: str, metric: str, split: str, look: Mapping[str, Any]) -> None:
     points = _points(context, name, metric, split).dropna()
-    axes.plot(points.mean(axis=1), **look, label=f"{context.entry(name).title}{_note(context, name)}")
-    if points.shape[1] > 1:
-        band = {**style.BAND, "color": look["color"]}
-        axes.fill_between(points.index, points.min(axis=1), points.max(axis=1), **band)
+    style.course(axes, points, {**look, "label": f"{context.entry(name).title}{_note(context, name)}"})
     for _, diverged in _points(context, name, metric, split, "diverged").items():
         axes.plot(diverged.dropna(), **{**style.DIVERGED, "color": look["color"]})
     _, paper = context.reported(name, metric, split)

@@ -9,28 +9,30 @@ from typing import Any
 import pandas as pd
 
 from reprise.catalogue.displays import display
+from reprise.config.claims import Claim
 from reprise.errors import UserError, known
 from reprise.evidence.arithmetic import AGREES, DIFFERS, NOT_EQUAL, work_out
 from reprise.evidence.contrasts import terms_of
-from reprise.evidence.names import name_of, plain
-from reprise.evidence.wording import listed
+from reprise.evidence.verdicts import EVIDENCE, JUDGED
+from reprise.evidence.words import name_of, plain
 from reprise.report.parts import rounding, spreads, verdicts, words
 from reprise.report.parts.context import Context, of_experiment
 from reprise.report.parts.rounding import NONE, even, fixed, integer, mean, plural, significant, spread
 from reprise.report.parts.spreads import INTERVAL, measured, noted, passes
 from reprise.report.parts.tables import Column, Table
 from reprise.report.parts.verdicts import Outcome, consequences, outcomes
-from reprise.report.parts.words import replicas, sentence, settings
+from reprise.report.parts.words import cut, replicas, sentence, settings
 from reprise.units import perplexity as to_perplexity
 
 
 @display(of_experiments=False)
 def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row a claim, from claims.json: verdict, the sentence behind it, alternatives that would change it.
+    """A row a comparison, from claims.json: the paper's effect and ours, and of its claim direction and size.
 
+    Below, folded, stand each claim's words in the paper, what was found, its method, readings and criterion.
     Errors: `UserError` where claims.json is missing or does not know a claim.
     """
-    rows = []
+    rows, folded, missing = [], [], {}
     for key, claim in context.paper.claims.items():
         if key not in context.claims:
             raise UserError(
@@ -38,60 +40,71 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
                 f"run `python -m reprise verify --tier {context.tier}`"
             )
         found = context.claims[key]
-        rows.append(
-            {
-                "claim": key,
-                "text": claim.text.strip(),
-                "place": claim.place,
-                "kind": found["kind"],
-                "verdict": found["verdict"],
-                "records": found["records"],
-                "sentence": found["sentence"] + verdicts.in_full_sentence(context, key),
-                "replicas": found["replicas"],
-                "flips": "; ".join(verdicts.flips(found["alternatives"])),
-                "alternatives": verdicts.how_many_run(found["alternatives"]),
-                "criterion": claim.criterion,
-            }
-        )
-    frame = pd.DataFrame(rows, columns=_KEYS).astype({"replicas": "Int64"})
-    counts = Counter(row["verdict"] for row in rows)
-    notes = [f"Of {plural(len(rows), 'claim')}: {', '.join(f'{n} {verdict}' for verdict, n in counts.most_common())}."]
-    if any(_tests_several(context.claims[row["claim"]]) for row in rows):
-        notes.append(_TOGETHER)
-    notes += [f"{row['claim']}: {sentence(row['criterion'])}" for row in rows if row["criterion"]]
-    return Table(_COLUMNS, frame, notes if rows else [])
+        folded.append((f"{key}: {found['answer']}", _in_full(context, key, claim, found)))
+        if found["verdict"] not in JUDGED:
+            missing.setdefault(found["verdict"], []).append(key)
+            continue
+        mark = "*" if found["afterwards"] else ""
+        common = {"claim": key, "evidence": found["evidence"], "direction": f"{found['answer']}{mark}"}
+        parts = [verdicts.compared(part) | {"size": part.get("size")} for part in found["parts"]] or [{}]
+        for number, part in enumerate(parts):
+            rows.append(common | {"text": found["short"], "number": number, "of": len(parts)} | part)
+    frame = pd.DataFrame(rows, columns=_KEYS)
+    notes = []
+    for kind in EVIDENCE:
+        answers = [found["answer"] for found in context.claims.values() if found["evidence"] == kind]
+        if answers:
+            said = ", ".join(f"{n} {answer}" for answer, n in Counter(answers).most_common())
+            notes.append(f"{kind.capitalize()}, {plural(len(answers), 'claim')}: {said}.")
+    notes += [f"{verdict.capitalize()}: {', '.join(keys)}." for verdict, keys in missing.items()]
+    if any(found["afterwards"] for found in context.claims.values()):
+        notes.append("*: the bound, margin or test was set when its numbers were known.")
+    if rows:
+        notes.append("Ours and the paper's are differences, above 0 on the claim's side; [95 % interval].")
+    return Table(_COLUMNS, frame, notes, folded=folded)
 
 
-def _verdict(row: Mapping[str, Any]) -> str:
-    return row["verdict"] if pd.isna(row["records"]) else f"{row['verdict']} (our records: {row['records']})"
+def _in_full(context: Context, key: str, claim: Claim, found: Mapping[str, Any]) -> list[str]:
+    """What stands folded under the table: a paragraph each."""
+    against, readings = found["contradicted_by"], (found["readings"] or {}).get("line", "")
+    said = [
+        f"“{claim.text.strip()}” ({claim.place})",
+        f"{found['sentence']}{verdicts.in_full_sentence(context, key)}",
+        f"The paper contradicts itself: {sentence(against)}" if against else "",
+        *(_under(name, other) for name, other in found["co_primary"].items()),
+        f"Readings: {readings}." if readings else "",
+        f"Method: {sentence(found['method'])}" if found["method"] else "",
+        f"Criterion: {sentence(claim.criterion)}" if claim.criterion else "",
+        f"Set when its numbers were known: {sentence(found['afterwards'])}" if found["afterwards"] else "",
+    ]
+    return [text for text in said if text]
 
 
-def _changes(row: Mapping[str, Any]) -> str:
-    """What turns the claim, after how many alternatives were looked at: none of them is not none at all."""
-    return "; ".join(filter(None, (row["flips"], row["alternatives"]))) or NONE
+def _under(reading: str, found: Mapping[str, Any]) -> str:
+    """ "Under schedule=rnnlm, found afterwards: agrees. …": what a reading of equal rank says."""
+    when = f", found {found['found']}" if found["found"] else ""
+    return f"Under {reading}{when}: {found['answer']}. {found['sentence']}"
 
 
-def _tests_several(found: Mapping[str, Any]) -> bool:
-    """Whether chance is in several of a claim's comparisons."""
-    intervals = filter(None, (part.get("interval") for part in found.get("parts", ())))
-    return sum(low < high for low, high in intervals) > 1
+_WIDTH = 60
+"""Characters of a claim's cell: GitHub shows no wider ones whole."""
+_KEYS = ["claim", "text", "evidence", "number", "of", "what", "paper", "ours", "n", "direction", "size"]
 
 
-_TOGETHER = (
-    "Several comparisons of one claim are tested together, after Holm: what the 95 % interval of one alone excludes "
-    "may then be left open."
-)
-_KEYS = [
-    *("claim", "text", "place", "kind", "verdict", "records", "sentence", "replicas"),
-    *("flips", "alternatives", "criterion"),
-]
+def _what(row: Mapping[str, Any]) -> str:
+    """The claim before its first comparison, and what is compared where there are several."""
+    if row["number"] == 0:
+        return f"{row['claim']} {cut(row['text'], _WIDTH)}"
+    return f"· {cut(row['what'], _WIDTH)}"
+
+
 _COLUMNS = [
-    Column("Claim", lambda row: row["claim"], words=True),
-    Column("Verdict", _verdict, words=True),
-    Column("Kind", lambda row: row["kind"] or NONE, words=True),
-    Column("What the paper says", lambda row: f"{row['text']} ({row['place']})", words=True),
-    Column("What the run records say", lambda row: row["sentence"], words=True),
-    Column("Changes under", _changes, words=True),
+    Column("Claim", _what, words=True),
+    Column("Paper", lambda row: NONE if pd.isna(row["paper"]) else row["paper"]),
+    Column("Ours [95 % CI]", lambda row: NONE if pd.isna(row["ours"]) else row["ours"]),
+    Column("n", lambda row: "" if pd.isna(row["n"]) else row["n"]),
+    Column("Direction", lambda row: row["direction"] if row["number"] == 0 else "", words=True),
+    Column("Size", lambda row: "" if pd.isna(row["size"]) else row["size"], words=True),
 ]
 
 
@@ -285,18 +298,12 @@ def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     judged = filter(verdicts.was_judged, entries)
     if any(verdicts.is_looked_at(entry) and verdicts.part_of(entry) for entry in judged):
         notes.append(
-            "Where only a part of a claim's comparisons could be looked at (2 of 4), both verdicts are on these alone: "
-            "the one as chosen may differ from the claim's, which is on all of them."
+            "Where only a part of a claim's comparisons could be looked at (2 of 4), a claim turns where these do."
         )
     if not all(map(verdicts.is_looked_at, entries)):
         notes.append(
             "Not looked at: the claim rests on the assumption, but what it compares was not to be trained under the "
             "alternative."
-        )
-    if any(map(verdicts.fewer_of, entries)):
-        notes.append(
-            "With as few replicas: as chosen, the claim was judged with as many as were trained under the alternative, "
-            "which says less than all that there are."
         )
     notes += [f"Deviation {key}: {entry.title}." for key, entry in context.paper.deviations.items()]
     return Table(columns, frame, notes)
@@ -465,7 +472,7 @@ _ASSUMPTIONS_COLUMNS = [
 ]
 
 
-_ASTRAY = 1.5
+_SETBACK = 1.5
 """A validation perplexity of so many times an earlier one is no noise."""
 
 
@@ -481,10 +488,10 @@ def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     needed = {_FLOOR: rows.floor.notna().any(), _CORPUS: rows.corpus.nunique() > 1}
     printed = {name for name in names if _printed(context, name)[1] is not None}
     columns = [column for column in _model_columns(printed) if needed.get(column, True)]
-    notes = _elsewhere(context, names)
+    notes = words.corpora(context, names)
     changed = words.reductions(context, [name for name in names if not context.replaced_dataset(name)])
     notes = [*changed, *notes, *_deviations(context, names, rows)]
-    notes += [note for name in names for note in _astray(context, name)]
+    notes += [note for name in names for note in _setbacks(context, name)]
     return verdicts.beside(context, Table(columns, rows, notes), lambda row: ("perplexity *", "cross_entropy *"))
 
 
@@ -532,29 +539,6 @@ def _printed(context: Context, name: str) -> tuple[bool, float | None]:
     return context.reported(name, "perplexity", "test")
 
 
-def _elsewhere(context: Context, names: list[str]) -> list[str]:
-    """A sentence for each corpus of this tier that stands in for one of the paper's, with the models trained on it.
-
-    Those that the paper has a number of have a sentence of their own.
-    """
-    groups: dict[tuple[str, str, bool], list[str]] = {}
-    for name in names:
-        if replaced := context.replaced_dataset(name):
-            texts = replaced, context.entry(name).data.dataset
-            groups.setdefault((*texts, _printed(context, name)[1] is not None), []).append(name)
-    notes = []
-    for (here, stated, _), some in groups.items():
-        titles = "; ".join(context.entry(name).title for name in some)
-        used, meant = context.dataset_title(here), context.dataset_title(stated)
-        note = f"{titles}: trained on “{used}” at this tier, not on “{meant}”"
-        reported = (_printed(context, name)[1] for name in some)
-        if printed := [fixed(value, 1) for value in reported if value is not None]:
-            are, these = ("is", "it") if len(some) == 1 else ("are" if len(printed) > 1 else "is", "these")
-            note += f", so that the paper's {listed(printed)} {are} no measure of {these}"
-        notes.append(f"{note}.")
-    return notes
-
-
 def _deviations(context: Context, names: list[str], rows: pd.DataFrame) -> list[str]:
     """What ± and the gaps are measured in, and the deviations that models borrow."""
     known = rows[rows.reach.notna()]
@@ -566,16 +550,16 @@ def _deviations(context: Context, names: list[str], rows: pd.DataFrame) -> list[
     return [spreads.meaning(context, names, gaps=rows.gap.notna().any(), least=cut), *found]
 
 
-def _astray(context: Context, name: str) -> list[str]:
+def _setbacks(context: Context, name: str) -> list[str]:
     """Of each replica whose validation perplexity rose far above an earlier one, where and how far."""
     found = []
     courses = context.points(name, "cross_entropy", "valid")
     for replica, losses in courses.items():
         course = losses.dropna().map(to_perplexity)
         after = course[course.index > course.idxmin()]
-        risen = course[course > _ASTRAY * course.cummin()]
+        risen = course[course > _SETBACK * course.cummin()]
         best, last = integer(course.idxmin()), integer(course.index[-1])
-        if len(after) and after.max() > _ASTRAY * course.min():
+        if len(after) and after.max() > _SETBACK * course.min():
             worst = integer(after.idxmax())
             lowest, highest = fixed(after.min(), 0), fixed(after.max(), 0)
             later = f"the one after it had {highest}"
@@ -590,7 +574,7 @@ def _astray(context: Context, name: str) -> list[str]:
                 f"replica {replica} rose to a validation perplexity of {fixed(risen.max(), 0)} in epoch "
                 f"{integer(risen.idxmax())}; its best, {fixed(course.min(), 0)}, is that of epoch {best} of {last}"
             )
-    return [f"{context.entry(name).title} went astray: {'; '.join(found)}."] if found else []
+    return [f"{context.entry(name).title} diverged for a while: {'; '.join(found)}."] if found else []
 
 
 def _model_ours(row: Mapping[str, Any]) -> str:

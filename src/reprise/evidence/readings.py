@@ -1,0 +1,147 @@
+"""Which reading explains a paper's numbers: how far each is from what is printed. Descriptive, and found afterwards.
+
+A reading is as chosen, or one alternative of one assumption. It is compared over the rows (an experiment's number) for
+which the paper prints one and the reading has replicas; as chosen is shown over the same rows beside it. It never
+changes which reading is as chosen, and no verdict rests on it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from scipy import stats
+
+from reprise.config.schema import Paper
+from reprise.evidence.contrasts import Contrast, Term
+from reprise.evidence.measure import measure
+from reprise.evidence.runs import Quantity, Runs
+from reprise.evidence.words import plural
+
+CHOSEN = "as chosen"
+_LEAST = 2
+"""Rows on which a reading has to rest to be ranked: one row alone has no difference."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One printed number: logarithms of ours and the paper's, and one replica's deviation of ours (None: unknown)."""
+
+    term: Term
+    ours: float
+    paper: float
+    n: int
+    deviation: float | None
+    freedom: float | None
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How far a reading is from the paper, over `rows` of its numbers.
+
+    `level`: mean distance of levels in %; `effect`: of the differences of any two rows of one metric, in percentage
+    points, None for a single row; `likelihood`: mean log likelihood a row of the paper's numbers, Student's t with the
+    deviation between seeds, None where no deviation is known. `factor`: by what all of ours are multiplied where the
+    unit is in doubt, 1 elsewhere. `chosen`: level of the reading as chosen over the same rows.
+    """
+
+    reading: str
+    rows: int
+    seeds: int
+    level: float
+    effect: float | None
+    likelihood: float | None
+    chosen: float
+    factor: float = 1.0
+
+
+def distances(paper: Paper, runs: Mapping[str, Runs]) -> list[Distance]:
+    """Every reading that was run, the nearest first by its levels; those on a single row last.
+
+    A deviation that a reading's few replicas do not show is that of the reading as chosen.
+    """
+    free = any(claim.unit for claim in paper.claims.values())
+    chosen = {row.term: row for row in _rows(runs, paper, {})}
+    found = [_distance(CHOSEN, list(chosen.values()), chosen, free)] if chosen else []
+    for name, assumption in paper.assumptions.items():
+        for alternative, choice in assumption.alternatives.items():
+            suffix = f"{name}={alternative}"
+            variants = {e: of for e in choice.experiments if (of := runs.get(f"{e}@{suffix}")) and of.finished}
+            rows = [row for row in _rows(runs, paper, variants) if row.term.experiment in variants]
+            if rows := [row for row in rows if row.term in chosen]:
+                found.append(_distance(suffix, rows, chosen, free))
+    return sorted(found, key=lambda one: (one.rows < _LEAST, one.level))
+
+
+def sentence(paper: Paper, found: Sequence[Distance]) -> str:
+    """ "Of 6 readings of document 001 schedule=rnnlm is nearest: 1.1 % off on 4 rows; as chosen 4.2 %."; "" of one."""
+    ranked = [one for one in found if one.rows >= _LEAST]
+    if len(ranked) < 2:
+        return ""
+    best = ranked[0]
+    end = "" if best.reading == CHOSEN else f"; as chosen {best.chosen:.1f} % on the same"
+    text = f"Of {len(ranked)} readings of document {paper.document} {best.reading} is nearest: {best.level:.1f} % off"
+    return f"{text} on {plural(best.rows, 'row')}{end}. Found afterwards."
+
+
+def _rows(runs: Mapping[str, Runs], paper: Paper, variants: Mapping[str, Runs]) -> Iterable[Row]:
+    """Every number above zero that the paper prints for a trained experiment that has one."""
+    everyone = list(runs.values())
+    for name, entry in paper.experiments.items():
+        of = variants.get(name, runs.get(name))
+        if of is None:
+            continue
+        quantities: dict[Quantity, None] = dict.fromkeys((r.metric, r.split) for r in entry.reported)
+        for quantity in quantities:
+            value, ours = of.reported_in_our_unit(quantity), of.mean(quantity)
+            if not of.learns or not value or not ours or min(value, ours) <= 0 or of.counted([quantity]):
+                continue
+            if any(r.metrics.get(quantity, 1.0) <= 0 for r in of.finished):
+                continue
+            term = Term(name, quantity)
+            deviation, freedom = _deviation(term, {**runs, name: of}, everyone) or (
+                _deviation(term, runs, everyone) or (None, None)
+            )
+            logs = of.combined([(1.0, quantity)], log=True).values()
+            yield Row(term, sum(logs) / len(logs), math.log(value), len(logs), deviation, freedom)
+
+
+def _deviation(term: Term, runs: Mapping[str, Runs], everyone: Sequence[Runs]) -> tuple[float, float] | None:
+    """The deviation of one replica's logarithm and its degrees of freedom."""
+    found = measure(Contrast(((1.0, term),), log=True), runs, everyone)
+    if found is None or not found.variances or not found.variances[0]:
+        return None
+    return math.sqrt(found.variances[0]), found.estimate.freedom
+
+
+def _distance(name: str, rows: Sequence[Row], chosen: Mapping[Term, Row], free: bool) -> Distance:
+    shift = _shift(rows) if free else 0.0
+    same = [chosen[row.term] for row in rows]
+    gaps = {row.term: row.ours + shift - row.paper for row in rows}
+    pairs = [abs(gaps[a.term] - gaps[b.term]) for a, b in combinations(rows, 2) if a.term.quantity == b.term.quantity]
+    known = [
+        float(stats.t.logpdf(gaps[r.term] / scale, r.freedom)) - math.log(scale)
+        for r in rows
+        if r.deviation and (scale := r.deviation * math.sqrt(1 + 1 / r.n))
+    ]
+    return Distance(
+        name,
+        len(rows),
+        sum(row.n for row in rows),
+        _level(rows, shift),
+        100 * sum(pairs) / len(pairs) if pairs else None,
+        sum(known) / len(known) if known else None,
+        _level(same, _shift(same) if free else 0.0),
+        math.exp(shift),
+    )
+
+
+def _shift(rows: Sequence[Row]) -> float:
+    """What brings ours nearest to the paper's by one common factor: the mean logarithm."""
+    return sum(row.paper - row.ours for row in rows) / len(rows)
+
+
+def _level(rows: Sequence[Row], shift: float) -> float:
+    return 100 * sum(math.expm1(abs(row.ours + shift - row.paper)) for row in rows) / len(rows)

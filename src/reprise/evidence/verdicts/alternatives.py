@@ -1,0 +1,173 @@
+"""Assumptions with consequences: what becomes of a claim under another choice of one of them.
+
+A reading is one choice of every assumption. Under it the claim is judged on the comparisons whose experiments were all
+run under it; what does not rest on the assumption stays as it is. A comparison holds under a reading where it lies on
+the claim's side, be it of one replica. Readings never lend each other a deviation, so that few replicas rarely decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import BaseModel
+
+from reprise.config.claims import Claim
+from reprise.config.schema import Alternative, Paper
+from reprise.evidence.contrasts import terms_of
+from reprise.evidence.runs import Replica, Runs
+from reprise.evidence.verdicts import JUDGED, NOT_RUN, Decision, Table, everything
+from reprise.evidence.verdicts.decide import decide, experiments_of, parts_of
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A claim under an alternative: `under` it, and `chosen`, the same comparisons as chosen.
+
+    `run` are the experiments that it changes and that were run, `looked_at` how many of the `parts` are judged, `left`
+    the experiments that rest on the assumption and were not to be run. `table` is what it is judged by.
+    """
+
+    name: str
+    choice: Alternative
+    under: Decision
+    chosen: Decision
+    table: Table
+    run: list[str]
+    looked_at: int
+    parts: int
+    left: list[str]
+
+    @property
+    def judged(self) -> bool:
+        return self.under.verdict in JUDGED and self.chosen.verdict in JUDGED and self.under.holds is not None
+
+    @property
+    def turns(self) -> bool:
+        """Whether it puts the claim on another side."""
+        return self.judged and self.under.holds != self.chosen.holds
+
+
+def readings(claim: Claim, paper: Paper, table: Table, chosen: Decision) -> Iterator[Reading]:
+    """The claim under every alternative to what it rests on, in the order of the paper's file.
+
+    An alternative that measures something else takes the same records, and all of the claim. Of an alternative that
+    was to be run on no experiment of the claim nothing is looked at.
+    """
+    parts = parts_of(claim)
+    for name, assumption in paper.assumptions.items():
+        for alternative, choice in assumption.alternatives.items():
+            suffix = f"{name}={alternative}"
+            if choice.metrics:
+                if choice.metrics.keys() & {term.quantity[0] for term in terms_of(claim)}:
+                    under, read = _measured_otherwise(claim, choice.metrics, table)
+                    yield Reading(
+                        suffix, choice, under, chosen, read, experiments_of(claim), len(parts), len(parts), []
+                    )
+                continue
+            names = experiments_of(claim)
+            variants = {e: there for e in names if (there := _at_tier(table, f"{e}@{suffix}"))}
+            resting = {e for e in names if _rests_on(table.runs[e], name, choice.changes(e))}
+            covered = _Covered(frozenset(variants), frozenset(resting))
+            left = [table.runs[e].title for e in names if e in resting - variants.keys()]
+            seen = [of for of in parts if covered(of)]
+            read = table.under(variants)
+            if not seen:
+                if left:
+                    yield Reading(suffix, choice, Decision(NOT_RUN), chosen, read, [], 0, len(parts), left)
+                continue
+            before = chosen if len(seen) == len(parts) else decide(claim, table, covered)
+            under = decide(claim, read, covered, frozenset(variants))
+            run = [e for e in variants if any(e in of for of in seen)]
+            yield Reading(suffix, choice, under, before, read, run, len(seen), len(parts), left)
+
+
+@dataclass(frozen=True)
+class _Covered:
+    """Whether a part of a claim can be judged under an alternative: all of it that rests on the choice was run."""
+
+    run: frozenset[str]
+    resting: frozenset[str]
+
+    def __call__(self, names: set[str]) -> bool:
+        return bool(names & self.run) and names & self.resting <= self.run
+
+
+def same_numbers(reading: Reading) -> bool:
+    """Whether both compare the same means: the alternative cannot touch them."""
+    means = [
+        [term["mean"] for part in decision.parts for term in part.get("terms", [])]
+        for decision in (reading.under, reading.chosen)
+    ]
+    return bool(means[0]) and means[0] == means[1]
+
+
+def summary(found: Collection[Reading], chosen: Decision) -> dict[str, Any] | None:
+    """Under how many readings a claim holds, and under which it does not; None where no alternative touches it."""
+    if not found:
+        return None
+    judged = [reading for reading in found if reading.judged]
+    against = [reading.name for reading in judged if not reading.under.holds]
+    own = [chosen.holds] if chosen.verdict in JUDGED and chosen.holds is not None else []
+    of = len(judged) + len(own)
+    return {"holds": len(judged) - len(against) + sum(own), "of": of, "chosen": bool(own and own[0]), "not": against}
+
+
+def _at_tier(table: Table, name: str) -> Runs | None:
+    """The variant of that name; None where there is none, or the tier does not run it."""
+    variant = table.runs.get(name)
+    return variant if variant and variant.resolved else None
+
+
+def _rests_on(runs: Runs, assumption: str, changed: Collection[str]) -> bool:
+    """Whether a setting comes from the assumption, also one that the tier's entry states again for its own dataset.
+
+    Where the experiment has one of the settings that the alternative changes, these decide: what its paper fixes, the
+    alternative leaves.
+    """
+    if runs.resolved is None:
+        return False
+    sections = {name: getattr(runs.entry, name) for name in ("model", "data", "training")}
+    stated = {f"{name}.{k}": s.origin for name, given in sections.items() if given for k, s in given.settings.items()}
+    there = runs.resolved.origins
+    keys = [key for key in there if key.rpartition(".")[2] in changed] or list(there)
+    return f"assumption {assumption}" in {origin for key in keys for origin in (there[key], stated.get(key))}
+
+
+def renamed(value: Any, metrics: Mapping[str, str]) -> Any:
+    """A claim, or a part of one, about other metrics: each name of `metrics` gives way to the one it stands beside."""
+    if isinstance(value, list):
+        return [renamed(entry, metrics) for entry in value]
+    if not isinstance(value, BaseModel):
+        return value
+    update = {name: metrics.get(v, v) if name == "metric" else renamed(v, metrics) for name, v in value}
+    return value.model_copy(update=update)
+
+
+def _measured_otherwise(claim: Claim, metrics: Mapping[str, str], table: Table) -> tuple[Decision, Table]:
+    """The decision on the claim about the other metrics; "not run" where a record has the claim's metric alone."""
+    other = renamed(claim, metrics)
+    for old, new in zip(terms_of(claim), terms_of(other), strict=True):
+        if any(
+            old.quantity in r.metrics and new.quantity not in r.metrics for r in table.runs[old.experiment].finished
+        ):
+            return Decision(NOT_RUN), table
+    runs = {name: _read_as(of, metrics) for name, of in table.runs.items()}
+    read = Table(runs, list(runs.values()))
+    return decide(other, read, everything), read
+
+
+def _read_as(runs: Runs, metrics: Mapping[str, str]) -> Runs:
+    """The same records beside the paper's numbers taken for those of the other metrics.
+
+    Sizes stay those of the claim's metrics: a mean over lines counts lines, and units are converted by tokens.
+    """
+    reported = [r.model_copy(update={"metric": metrics.get(r.metric, r.metric)}) for r in runs.entry.reported]
+    entry = runs.entry.model_copy(update={"reported": reported})
+    return replace(runs, entry=entry, replicas=[_sized(replica, metrics) for replica in runs.replicas])
+
+
+def _sized(replica: Replica, metrics: Mapping[str, str]) -> Replica:
+    sizes = {(metrics[metric], split): n for (metric, split), n in replica.sizes.items() if metric in metrics}
+    return replace(replica, sizes={**replica.sizes, **sizes})

@@ -1,0 +1,236 @@
+"""claims.json: what was found of every claim of every paper, from the run records of a tier alone.
+
+    {paper: {claim: {
+        short         the claim in at most 60 characters
+        evidence      trained, counted, equation or arithmetic: counts of claims are kept apart by it
+        kind          superiority, ordering, ...
+        verdict       its direction: agrees, disagrees, open, void; or why there is none: not run, data not available
+                      here, not tested
+        answer        the same in words; "at a reduced budget: agrees" of models trained at a tier below `paper`
+        budget        full or reduced
+        size          consistent, smaller, larger, opposite; mixed; null where the paper gives no effect
+        sizes         how many comparisons have each size
+        ratio         {value, low, high, part}: our effect over the paper's with its 95 % interval, of the comparison
+                      (its place in `parts`) in which ours is the least share of the paper's; of perplexities, of logs
+        levels        [{experiment, title, metric, split, unit, ours, paper, percent, deviations, n}]: every number of
+                      the claim that the paper prints, beside ours; deviations are those of one replica
+        afterwards    what of the rule was set after its numbers were known; null
+        contradicted_by   what the paper itself says against it; null
+        sentence      what was found, in words
+        method        how means are compared
+        replicas      how many of each experiment would find the paper's own effect; null where that is not known
+        parts         the numbers of every comparison; `scale` "log": estimate, interval and paper_here are logarithms
+        experiments   what decides it, in the claim's order
+        n             finished replicas of each
+        readings      {holds, of, chosen, not, line}: under how many readings it holds; null where none but one is there
+        co_primary    {"<assumption>=<alternative>": the same keys from verdict to n}: readings of equal rank
+        alternatives  {"<assumption>=<alternative>": {verdict, sentence, holds, flips: holds and the choice does not, or
+                      the other way round; before: the verdict as chosen on the same comparisons; parts: [looked at,
+                      of all]; experiments: those run under it; same: whether both compare the same numbers}}
+    }}}
+
+Floats are rounded to six significant digits, so that machines agree on every byte.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from reprise.config.claims import Claim
+from reprise.config.project import PAPERS, Project
+from reprise.config.schema import Paper
+from reprise.errors import UserError, known
+from reprise.evidence.contrasts import Contrast, terms_of
+from reprise.evidence.letters import LETTERS
+from reprise.evidence.measure import measure
+from reprise.evidence.runs import Runs, load_runs
+from reprise.evidence.verdicts import JUDGED, TRAINED, Decision, Table, size_of, sizes
+from reprise.evidence.verdicts.alternatives import Reading, readings, renamed, same_numbers, summary
+from reprise.evidence.verdicts.decide import decide, evidence_of, experiments_of
+from reprise.evidence.verdicts.units import in_unit
+from reprise.evidence.words import answer, name_of, reading_line, reduced, sentence
+from reprise.records.resolved import FULL, Resolved
+
+_DIGITS = 6
+
+
+def judge_claims(project: Project, experiments: Iterable[Resolved]) -> dict[str, Any]:
+    """The content of claims.json.
+
+    Errors: `UserError` for a damaged record, and for a claim, an alternative to what it measures, or a number of the
+    paper, about a metric that no finished replica has.
+    """
+    runs = load_runs(project, experiments)
+    found: dict[str, Any] = {}
+    for paper_id, paper in project.papers.items():
+        file = project.root / PAPERS / f"{paper_id}.yaml"
+        found[paper_id] = {}
+        _check_reported(paper, runs[paper_id], file)
+        titles = {name: dataset.title for name, dataset in project.config.datasets.items()}
+        for key, claim in paper.claims.items():
+            _check_metrics(claim, runs[paper_id], f"{file}: key claims.{key}")
+            _check_alternatives(claim, paper, runs[paper_id], file)
+            table = Table(runs[paper_id], list(runs[paper_id].values()))
+            found[paper_id][key] = _rounded(entry(claim, paper, table, project.config.tier, titles))
+    return found
+
+
+def entry(claim: Claim, paper: Paper, table: Table, tier: str, datasets: Mapping[str, str]) -> dict[str, Any]:
+    """A claim of claims.json, not rounded; `datasets` are titles by name."""
+    decision = decide(claim, table)
+    evidence = evidence_of(claim, table)
+    budget = "reduced" if tier != FULL and evidence == TRAINED else "full"
+    found = list(readings(claim, paper, table, decision))
+    line = summary(found, decision)
+    return {
+        "short": claim.label,
+        "evidence": evidence,
+        "kind": claim.kind or ("identity" if claim.checks else None),
+        **_judged(claim, decision, table, budget, datasets),
+        "budget": budget,
+        "afterwards": claim.afterwards,
+        "contradicted_by": claim.contradicted_by,
+        "readings": line and {**line, "line": reading_line(line)},
+        "co_primary": {
+            reading.name: {
+                **_judged(claim, reading.under, reading.table, budget, datasets),
+                "found": reading.choice.found,
+            }
+            for reading in found
+            if reading.choice.co_primary and reading.looked_at
+        },
+        "alternatives": {reading.name: _alternative(reading) for reading in found},
+    }
+
+
+def _judged(claim: Claim, decision: Decision, table: Table, budget: str, datasets: Mapping[str, str]) -> dict[str, Any]:
+    """What one reading says of a claim."""
+    names = experiments_of(claim)
+    there = [table.runs[name] for name in names]
+    said = [sentence(decision)]
+    replaced = dict.fromkeys(filter(None, (of.replaced_dataset for of in there)))
+    if decision.verdict in JUDGED:
+        said += [f"Trained on another corpus: {'; '.join(datasets[name] for name in replaced)}."] if replaced else []
+        said.append(reduced(there))
+    counts = sizes(decision.parts)
+    with_ratio = [(i, part["ratio"]) for i, part in enumerate(decision.parts) if part.get("ratio")]
+    least = min(with_ratio, key=lambda pair: pair[1]["value"], default=None)
+    return {
+        "verdict": decision.verdict,
+        "answer": answer(decision.verdict, budget),
+        "size": size_of(counts),
+        "sizes": counts,
+        "ratio": least and {**least[1], "part": least[0]},
+        "levels": _levels(claim, table) if decision.verdict in JUDGED else [],
+        "sentence": " ".join(filter(None, said)),
+        "method": decision.method,
+        "replicas": decision.replicas,
+        "parts": [_labelled(part) for part in decision.parts],
+        "experiments": names,
+        "n": {name: len(of.finished) for name, of in zip(names, there, strict=True)},
+    }
+
+
+def _labelled(part: Mapping[str, Any]) -> dict[str, Any]:
+    terms = [{**t, "label": f"{t['title']} ({name_of(t['metric'], t['split'])})"} for t in part.get("terms", ())]
+    return {**part, "terms": terms} if terms else dict(part)
+
+
+def _alternative(reading: Reading) -> dict[str, Any]:
+    return {
+        "verdict": reading.under.verdict,
+        "sentence": sentence(reading.under),
+        "holds": reading.under.holds,
+        "flips": reading.turns,
+        "before": reading.chosen.verdict,
+        "parts": [reading.looked_at, reading.parts],
+        "experiments": reading.run,
+        "same": same_numbers(reading),
+    }
+
+
+def _levels(claim: Claim, table: Table) -> list[dict[str, Any]]:
+    """Every number of the claim that the paper prints, beside ours: in per cent and in deviations of one replica."""
+    found = []
+    for term in dict.fromkeys(terms_of(claim)):
+        runs, (metric, split) = table.runs[term.experiment], term.quantity
+        ours, paper = runs.mean(term.quantity), runs.reported_in_our_unit(term.quantity)
+        if ours is None or paper is None:
+            continue
+        log = metric == "perplexity" and paper > 0
+        measured = measure(Contrast(((1.0, term),), log=log), table.runs, table.everyone)
+        deviation = math.sqrt(measured.variances[0]) if measured and measured.variances else None
+        gap = measured.estimate.value - math.log(paper) if log else ours - paper
+        found.append(
+            {
+                "experiment": runs.name,
+                "title": runs.title,
+                "metric": metric,
+                "split": split,
+                "unit": runs.unit(term.quantity),
+                "ours": ours,
+                "paper": paper,
+                "percent": 100 * (ours / paper - 1) if paper else None,
+                "deviations": gap / deviation if deviation else None,
+                "n": sum(term.quantity in r.metrics for r in runs.finished),
+            }
+        )
+    return found
+
+
+def _check_metrics(claim: Claim, runs: Mapping[str, Runs], where: str) -> None:
+    """A metric that no finished replica of the paper has is a mistake, or not recorded yet."""
+    there = {quantity for r in runs.values() for replica in r.finished for quantity in replica.metrics}
+    there |= {quantity for r in runs.values() for replica in r.replicas for quantity in replica.best}
+    # Where a text has no word that long, a record with the curve lacks them, and the claim is told so.
+    there |= {(metric, split) for name, split in there if name in LETTERS for metric in LETTERS}
+    for term in terms_of(claim):
+        quantity = term.quantity
+        # A curve may lack the point that is asked for, where a tier stops before it: the claim is told so.
+        known_as = {quantity, (quantity[0].partition("@")[0], quantity[1])}
+        if runs[term.experiment].finished and not known_as & there:
+            names = (f"{metric} ({split})" for metric, split in there)
+            raise UserError(f"{where}: no record has the metric {quantity[0]} ({quantity[1]}); {known('', names)}")
+    rule = claim.learned
+    if rule and any(runs[t.experiment].finished for t in terms_of(claim)) and (rule.metric, rule.split) not in there:
+        raise UserError(f"{where}.learned: no record has the metric {rule.metric} ({rule.split}); fix its name")
+    asked = [*claim.unit.experiments, claim.unit.reference] if claim.unit else []
+    for name, unit in product(filter(None, asked), (claim.unit.stated, claim.unit.other) if asked else ()):
+        try:
+            in_unit(runs[name], (claim.metric, claim.split), unit)
+        except ValueError as error:
+            raise UserError(f"{where}.unit: {name}: {error}; name a metric that has them") from None
+
+
+def _check_reported(paper: Paper, runs: Mapping[str, Runs], file: Path) -> None:
+    """A number of the paper that stands beside none of ours, though the experiment was run, has a misspelt name."""
+    there = {quantity for r in runs.values() for replica in r.finished for quantity in replica.metrics}
+    for name, experiment in paper.experiments.items():
+        # Another dataset, in the place of the paper's, may lack what the paper counts.
+        comparable = runs[name].finished and not runs[name].replaced_dataset
+        for i, reported in enumerate(experiment.reported if comparable else []):
+            if (reported.metric, reported.split) not in there:
+                asked, names = f"{reported.metric} ({reported.split})", (f"{metric} ({s})" for metric, s in there)
+                where = f"{file}: key experiments.{name}.reported.{i}"
+                raise UserError(f"{where}: no record has the metric {asked}; {known(asked, names)}")
+
+
+def _check_alternatives(claim: Claim, paper: Paper, runs: Mapping[str, Runs], file: Path) -> None:
+    """The metrics that alternatives put in the place of the claim's are held to the same."""
+    for name, assumption in paper.assumptions.items():
+        for alternative, choice in assumption.alternatives.items():
+            if choice.metrics.keys() & {term.quantity[0] for term in terms_of(claim)}:
+                where = f"{file}: key assumptions.{name}.alternatives.{alternative}.metrics"
+                _check_metrics(renamed(claim, choice.metrics), runs, where)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.{_DIGITS}g}")
+    if isinstance(value, Mapping):
+        return {key: _rounded(entry) for key, entry in value.items()}
+    return [_rounded(entry) for entry in value] if isinstance(value, list | tuple) else value

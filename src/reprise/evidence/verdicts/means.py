@@ -1,0 +1,183 @@
+"""Claims about means: superiority, non-inferiority, equivalence, orderings, gaps, trends and levels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from reprise.config.claims import Claim
+from reprise.evidence.contrasts import Contrast, Statement, Term, statements
+from reprise.evidence.measure import Compared, compare, measure
+from reprise.evidence.runs import Quantity, Runs
+from reprise.evidence.statistics import replicas_needed
+from reprise.evidence.verdicts import (
+    LEVEL,
+    OPEN,
+    Covered,
+    Decision,
+    Part,
+    Table,
+    direction,
+    everything,
+    ratio,
+    size,
+    tail_of,
+)
+from reprise.evidence.verdicts.validity import unlearned
+
+METHODS = {
+    "seeds": "independent seeds, variances moderated after Smyth, degrees of freedom after Satterthwaite",
+    "folds": "paired by fold, variance after Nadeau and Bengio",
+    "exact": "counted, without chance",
+}
+LEVELS = {"equivalence": 0.9}
+"""Levels of the intervals that are shown; 0.95 otherwise. Two one-sided tests at 5 % are a 90 % interval."""
+
+
+def decide(claim: Claim, table: Table, covered: Covered = everything, tail: float | None = None) -> Decision | None:
+    """The decision on a claim about means; None where `covered` leaves no comparison.
+
+    `tail`, where it is not the claim's kind that gives it, is what comparisons are established and refuted by.
+    """
+    runs = table.runs
+    stated = [s for s in statements(claim) if covered({term.experiment for _, term in s.plain.weights})]
+    if not stated:
+        return None
+    names = dict.fromkeys(term.experiment for s in stated for test in s.tests for _, term in test.weights)
+    notes = lost(stated, [runs[name] for name in names])
+    parts = [compare(statement, runs, table.everyone) for statement in stated]
+    if None in parts:
+        return Decision(OPEN, notes=(*notes, ("nothing", {})))
+    not_learned = unlearned(claim, runs, names)
+    judged = [_judgeable(part, claim, table, not_learned) for part in parts]
+    tail = tail or tail_of(claim.kind)
+    if not_learned:
+        notes.append(("unlearned", {"which": [runs[name].title for name in not_learned], "why": claim.learned.why}))
+    if unknown := dict.fromkeys(name for part in parts for name in part.test.unknown):
+        notes.append(("unknown", {"which": [runs[name].title for name in unknown]}))
+    if claim.trend and len(parts) == len(statements(claim)) and (rise := _rise(claim, table)):
+        notes.append(("rise", rise))
+    return Decision(
+        direction(judged, tail, lost=any(name in {"diverged", "lacking"} for name, _ in notes)),
+        [_row(part, found, claim, table) for part, found in zip(parts, judged, strict=True)],
+        METHODS[parts[0].plain.method],
+        all(found.toward > 0 for found in judged),
+        _forecast(parts, tail),
+        tuple(notes),
+    )
+
+
+def lost(stated: Sequence[Statement], experiments: Iterable[Runs]) -> list[tuple[str, dict[str, Any]]]:
+    """Notes on replicas without a number: those that diverged, and those that finished without a metric asked for."""
+    asked: dict[str, set[Quantity]] = {}
+    for _, term in (weighted for statement in stated for weighted in statement.plain.weights):
+        asked.setdefault(term.experiment, set()).add(term.quantity)
+    there = list(experiments)
+    gone = [f"{runs.diverged} of {len(runs.replicas)} of {runs.title}" for runs in there if runs.diverged]
+    by_name = {runs.name.partition("@")[0]: runs for runs in there}
+    without = [
+        (by_name[name], sum(not q <= r.metrics.keys() for r in by_name[name].finished))
+        for name, q in asked.items()
+        if name in by_name
+    ]
+    lacks = [f"{count} of {len(runs.finished)} of {runs.title}" for runs, count in without if count]
+    return [(name, {"which": which}) for name, which in (("diverged", gone), ("lacking", lacks)) if which]
+
+
+def _judgeable(part: Compared, claim: Claim, table: Table, not_learned: Iterable[str]) -> Part:
+    against = [test.estimate.p_below() for test in part.tests]
+    void = any(term.experiment in set(not_learned) for _, term in part.statement.plain.weights)
+    if claim.kind in {"superiority", "ordering"} and abs(part.plain.estimate.value) < _item(part, table):
+        return Part(0.0, 1.0, 1.0, void)
+    estimate = part.test.estimate
+    return Part(estimate.value, estimate.p_above(), min(1.0, len(against) * min(against)), void)
+
+
+def _item(part: Compared, table: Table) -> float:
+    """One item of the test set, as a share of it: two shares that differ by less do not differ. 0 of other metrics."""
+    terms = [term for _, term in part.statement.plain.weights]
+    if len(terms) < 2:
+        return 0.0
+    found = []
+    for term in terms:
+        runs = table.runs[term.experiment]
+        n = max((r.sizes.get(term.quantity) or 0 for r in runs.finished), default=0)
+        found.append(1 / n if n and runs.unit(term.quantity) == "share" else 0.0)
+    return min(found)
+
+
+def _forecast(parts: Sequence[Compared], tail: float) -> int | None:
+    """Replicas of each experiment with which every comparison is established, if the paper's numbers are the truth."""
+    found = []
+    for part in parts:
+        if part.plain.method == "exact" or None in part.paper_tests or not all(t.variances for t in part.tests):
+            return None
+        found += [
+            replicas_needed(effect, test.variances, test.ratio, tail)
+            for test, effect in zip(part.tests, part.paper_tests, strict=True)
+        ]
+    return None if not found or None in found else max(found)
+
+
+def _rise(claim: Claim, table: Table) -> dict[str, Any] | None:
+    """What a sweep shows against falling to its end: by how much its end lies above its lowest place, if it does."""
+    terms = [Term(name, (claim.metric, claim.split)) for name in claim.trend.experiments]
+    means = [table.runs[t.experiment].mean(t.quantity) for t in terms]
+    lowest = min(range(len(means)), key=means.__getitem__)
+    if lowest == len(means) - 1:
+        return None
+    contrast = Contrast(((1.0, terms[-1]), (-1.0, terms[lowest])), log=claim.metric == "perplexity")
+    found = measure(contrast, table.runs, table.everyone).estimate
+    return {
+        "end": table.runs[terms[-1].experiment].title,
+        "lowest": table.runs[terms[lowest].experiment].title,
+        "by": found.value,
+        "interval": found.interval(LEVEL),
+        "scale": "log" if contrast.log else "difference",
+    }
+
+
+def _row(part: Compared, judged: Part, claim: Claim, table: Table) -> dict[str, Any]:
+    """A part in numbers. `estimate` is the plain difference, in the direction of the claim; `p` that of the test.
+
+    `paper` is as printed, in `paper_unit`; `paper_here` the same in our unit and on our scale, None where it cannot be
+    turned into that.
+    """
+    runs, plain = table.runs, part.statement.plain
+    terms = [(weight, term, runs[term.experiment]) for weight, term in plain.weights]
+    level = LEVELS.get(claim.kind, LEVEL)
+    compared = len(terms) > 1 and part.plain.method != "exact"
+    interval = part.plain.estimate.interval(LEVEL)
+    return {
+        "form": "trend" if claim.trend and len(terms) > 2 else "gap" if claim.gaps else "means",
+        "terms": [
+            {"experiment": of.name, "title": of.title, "metric": term.quantity[0], "split": term.quantity[1],
+             "weight": weight, "mean": mean}
+            for (weight, term, of), mean in zip(terms, part.means, strict=True)
+        ],
+        "bound": -plain.offset * terms[0][0] if len(terms) == 1 else None,
+        "scale": "log" if plain.log else "difference",
+        "estimate": part.plain.estimate.value,
+        "error": part.plain.estimate.error,
+        "interval": part.plain.estimate.interval(level),
+        "level": level,
+        "toward": judged.toward,
+        "p": judged.p_for,
+        "void": judged.void,
+        "method": part.plain.method,
+        "n": {runs[name].name: count for name, count in part.plain.counts.items()},
+        "borrowed": [runs[name].name for name in part.plain.borrowed],
+        "doubt": part.plain.doubt,
+        "unit": _same(of.unit(term.quantity) for _, term, of in terms),
+        "paper": part.paper,
+        "paper_unit": _same(of.reported_unit(term.quantity) for _, term, of in terms),
+        "paper_here": part.paper_here,
+        "size": size(interval, part.paper_here) if compared else None,
+        "ratio": ratio(part.plain.estimate.value, interval, part.paper_here) if compared else None,
+    }  # fmt: skip
+
+
+def _same(units: Iterable[str | None]) -> str | None:
+    """The unit that all terms have; of the paper's None is: that of ours."""
+    found = set(units)
+    return found.pop() if len(found) == 1 else None

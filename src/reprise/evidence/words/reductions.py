@@ -1,0 +1,75 @@
+"""What a tier does less of than the paper, in words: under which settings the numbers of a claim or table came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reprise.config.schema import Experiment, Scalar
+from reprise.evidence.runs import Runs
+from reprise.evidence.words.forms import listed, number
+from reprise.records.resolved import Resolved
+
+_SECTIONS = ("training", "model", "data")
+COUNTED = {
+    "batch_size": "examples a batch",
+    "embedding_size": "dimensions of the embedding",
+    "final_length": "characters of the last text",
+    "hidden_size": "hidden units",
+    "matrices": "recurrence matrices",
+    "max_epochs": "epochs",
+    "pairs": "pairs of sentences",
+    "sample_words": "words a sample",
+    "samples": "samples",
+    "second_order_size": "second-order units",
+    "steps": "steps",
+}
+"""What a number of these options counts."""
+
+
+def changes(entry: Experiment, resolved: Resolved | None) -> dict[str, str]:
+    """ "at most 6 epochs (paper: 25)", by option: every setting of the paper's file that the tier changes.
+
+    Empty of a check, and of what the tier does not run. The options of a corpus that takes the place of the paper's are
+    left out: they are that corpus's own.
+    """
+    if resolved is None or resolved.is_check or resolved.tier not in entry.tiers:
+        return {}
+    replaced = entry.data is not None and resolved.config["data"]["dataset"] != entry.data.dataset
+    sections = [getattr(entry, name) for name in _SECTIONS if name != "data" or not replaced]
+    stated = {name: s.value for section in reversed(sections) if section for name, s in section.settings.items()}
+    return {
+        option: _words(option, now, stated[option])
+        for option, now in entry.tiers[resolved.tier].reductions.items()
+        if option in stated and now != stated[option]
+    }
+
+
+def reduced(experiments: Iterable[Runs]) -> str:
+    """ "Reduced run: at most 6 epochs (paper: 25)."; empty where the tier changes no setting of the experiments it has.
+
+    A setting that it changes in more than one way is only named.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for runs in experiments:
+        for option, words in changes(runs.entry, runs.resolved).items():
+            found.setdefault(option, {})[words] = None
+    said = [
+        next(iter(ways)) if len(ways) == 1 else f"other values of {_name(option)}" for option, ways in found.items()
+    ]
+    return f"Reduced run: {listed(said)}." if said else ""
+
+
+def _name(option: str) -> str:
+    return option.removeprefix("max_").replace("_", " ")
+
+
+def _words(option: str, now: Scalar, before: Scalar) -> str:
+    """Counts before what is counted, values after what has them."""
+    counted = COUNTED.get(option)
+    said = f"{_shown(now)} {counted}" if counted else f"{_name(option)} {_shown(now)}"
+    most = "at most " if option.startswith("max_") else ""
+    return f"{most}{said} (paper: {_shown(before)})"
+
+
+def _shown(value: Scalar) -> str:
+    return number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)

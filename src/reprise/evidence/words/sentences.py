@@ -1,0 +1,236 @@
+"""A decision as a short sentence: the one place where numbers become words. Phrases are data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reprise.evidence.verdicts import AGREES, DISAGREES, OPEN, TAIL, VOID, Decision
+from reprise.evidence.verdicts.identities import share_of_tolerance
+from reprise.evidence.words.forms import digits, listed, number, percent, plural, unit_words
+from reprise.evidence.words.names import name_of
+
+ANSWERS = {AGREES: "agrees", DISAGREES: "disagrees", OPEN: "open", VOID: "void: did not learn"}
+BUDGETS = {"full": "{}", "reduced": "at a reduced budget: {}"}
+NOTES = {
+    "nothing": "There is nothing to compare.",
+    "reason": "{why}",
+    "unavailable": "{why}",
+    "not-at-tier": "Not run at this tier: {which}.",
+    "not-trained": "Not trained yet: {which}.",
+    "not-run": "Not run yet: {which}.",
+    "diverged": "Diverged, without a number: {which}.",
+    "lacking": "Finished without the metric: {which}.",
+    "unknown": "One replica shows no deviation: {which}.",
+    "unlearned": "Did not learn ({why}): {which}.",
+    "corrected": "Corrected ({label}) it holds: {estimate} (tolerance {tolerance}).",
+    "rise": "Against the sentence, {end} lies {by} above {lowest}, the lowest.",
+    "place": "{how}: {which}.",
+}
+"""What is said of each note of a decision."""
+
+
+def answer(verdict: str, budget: str = "full") -> str:
+    """ "agrees", "at a reduced budget: agrees", "not run"."""
+    said = ANSWERS.get(verdict, verdict)
+    return BUDGETS[budget].format(said) if verdict in ANSWERS else said
+
+
+def reading_line(summary: Mapping[str, Any]) -> str:
+    """ "holds under 5 of 6 readings; not under learning-rate=larger"; "" of the reading as chosen alone."""
+    if summary["of"] < 2:
+        return ""
+    line = f"holds under {summary['holds']} of {summary['of']} readings"
+    against = ([] if summary["chosen"] else ["the one as chosen"]) + summary["not"]
+    return f"{line}; not under {listed(against)}" if summary["holds"] and against else line
+
+
+def sentence(decision: Decision) -> str:
+    """What was found of a claim: the comparison that says most, and what belongs beside it."""
+    said = [_note(name, facts) for name, facts in decision.notes]
+    return " ".join(filter(None, [_parts(decision), *said]))
+
+
+def _parts(decision: Decision) -> str:
+    """Of several comparisons how many are established, and the least sure one, or the one that refutes."""
+    parts = [part for part in decision.parts if part["form"] != "unit"]
+    if not parts:
+        return ""
+    if parts[0]["form"] == "error":
+        failed = [part for part in parts if not part["held"]]
+        worst = max(failed or parts, key=share_of_tolerance)
+        count = f"{len(failed)} of {len(parts)} errors fail, the worst: " if failed and len(parts) > 1 else ""
+        count = f"Largest of {len(parts)} errors: " if not failed and len(parts) > 1 else count
+        return f"{count}{worst['label']}, {_error(worst)}."
+    if parts[0]["form"] == "share":
+        return f"Reached by {listed([_share(part) for part in parts])}; {_asked_share(parts[0])}."
+    parts = parts[:1] if parts[0]["form"] == "ranks" else parts
+    least = max(parts, key=lambda part: (part["p"], -(part.get("toward") or 0.0)))
+    said = _ranks(least) if least["form"] == "ranks" else _means(least)
+    if len(parts) == 1:
+        return f"{said}."
+    held = sum(part["p"] <= TAIL and not part["void"] for part in parts)
+    return f"{held} of {len(parts)} comparisons established; least sure: {said}."
+
+
+def _error(row: Mapping[str, Any]) -> str:
+    return f"{number(row['estimate'])} (tolerance {number(row['tolerance'])})"
+
+
+def _share(row: Mapping[str, Any]) -> str:
+    low, high = row["interval"]
+    ((_, n),) = row["n"].items()
+    return f"{row['reached']} of {n} ({row['label']}; {percent(low)} to {percent(high)})"
+
+
+def _asked_share(row: Mapping[str, Any]) -> str:
+    if row["at_least"] is not None:
+        return f"more than {percent(row['at_least'])} asked"
+    return f"fewer than {percent(row['at_most'])} asked" if row["at_most"] is not None else "one of each asked"
+
+
+def _ranks(row: Mapping[str, Any]) -> str:
+    above, together = row["replicas"]
+    others = listed(row["others"])
+    said = f"{row['above']} of {above} replicas of {row['label']} lie above all {together} of {others}"
+    return f"{said} (p = {row['p']:.2g})"
+
+
+def _means(row: Mapping[str, Any]) -> str:
+    """Subject, difference with its interval, the paper's, and how many replicas: one form for all comparisons."""
+    said = [_subject(row), _difference(row), _paper(row), _replicas(row)]
+    return (
+        "; ".join(filter(None, said)).replace(";", ":", 1) if len(row["terms"]) > 1 else "; ".join(filter(None, said))
+    )
+
+
+def _subject(row: Mapping[str, Any]) -> str:
+    """What is compared, with its means: "Test perplexity, s-RNN 139.7 against RNTN 131.5"."""
+    terms, unit, decimals = row["terms"], unit_words(row["unit"]), _decimals(row, level=True)
+    names = [name_of(term["metric"], term["split"]) for term in terms]
+    titles = [term["title"] for term in terms]
+    if len(set(names)) == 1:
+        head, items = names[0], titles
+    elif len(set(titles)) == 1:
+        head, items = titles[0], names
+    else:
+        head, items = "", [f"{title}, {name}" for title, name in zip(titles, names, strict=True)]
+    head = f"{_capital(head)}, " if head else ""
+    if row["form"] == "trend":
+        return f"{head}slope from {items[0]} to {items[-1]}"
+    shown = [f"{item} {number(t['mean'], decimals)}{unit}" for item, t in zip(items, terms, strict=True)]
+    if row["form"] == "gap":
+        half = len(terms) // 2
+        return f"{head}{_against(shown[:half], terms)}, more than {_against(shown[half:], terms[half:])}"
+    return f"{head}{_against(shown, terms)}"
+
+
+def _against(shown: Sequence[str], terms: Sequence[Mapping[str, Any]]) -> str:
+    """The lower against the higher, each one or several; one alone is by itself."""
+    ways = [
+        [text for text, term in zip(shown, terms, strict=False) if (term["weight"] > 0) == up] for up in (False, True)
+    ]
+    if terms[0]["weight"] < 0:
+        ways.reverse()
+    return " against ".join(_together(way) for way in ways if way)
+
+
+def _together(items: Sequence[str]) -> str:
+    """One as it is; of several, whose mean is compared, the first and the last."""
+    return items[0] if len(items) == 1 else f"the mean of {len(items)} from {items[0]} to {items[-1]}"
+
+
+def _difference(row: Mapping[str, Any]) -> str:
+    terms = row["terms"]
+    if len(terms) == 1:
+        sign, bound = terms[0]["weight"], row["bound"]
+        asked = f"{'at least' if sign > 0 else 'at most'} {number(bound)} asked"
+        if row["interval"] is None or row["method"] == "exact":
+            return asked
+        bounds = sorted(sign * b + bound for b in row["interval"])
+        return f"{percent(row['level'])} interval {_from_to(bounds, _decimals(row))}; {asked}"
+    return _signed(row["estimate"], row["interval"], row)
+
+
+def _paper(row: Mapping[str, Any]) -> str:
+    if row["paper_here"] is None:
+        return ""
+    if len(row["terms"]) == 1:
+        return f"paper {number((row['paper'] + row['bound'] * row['terms'][0]['weight']) * row['terms'][0]['weight'])}"
+    return f"paper {_signed(row['paper_here'], None, row)}"
+
+
+def _replicas(row: Mapping[str, Any]) -> str:
+    if row["method"] == "exact":
+        return "counted"
+    counts = list(row["n"].values())
+    noun = "fold" if row["method"] == "folds" else "seed"
+    if row["method"] == "folds" or len(set(counts)) == 1:
+        return plural(counts[0], noun) + (" each" if len(counts) > 1 and noun == "seed" else "")
+    return f"{min(counts)} to {max(counts)} seeds"
+
+
+def _signed(value: float, interval: Sequence[float] | None, row: Mapping[str, Any]) -> str:
+    """ "−9.6 % [−15.5, −3.2]": the lower less the higher, in per cent of it where it is one of logarithms.
+
+    Of a gap, of how much more the first difference is.
+    """
+    sign = 1 if row["form"] == "gap" else -1
+    bounds = sorted(sign * b for b in interval) if interval else None
+    value = sign * value
+    if row["scale"] == "log":
+        value, bounds = 100 * math.expm1(value), bounds and [100 * math.expm1(b) for b in bounds]
+        width = bounds[1] - bounds[0] if bounds else abs(value)
+        decimals = max(1, min(3, (digits(width / 4) or 1) if width else 1))
+        unit = " % per factor e" if row["form"] == "trend" else " %"
+    else:
+        decimals, unit = _decimals(row), ""
+    text = f"{'+' if value > 0 else ''}{number(value, decimals)}{unit}"
+    return f"{text} [{number(bounds[0], decimals)}, {number(bounds[1], decimals)}]" if bounds and row["error"] else text
+
+
+def _decimals(row: Mapping[str, Any], level: bool = False) -> int | None:
+    """Those of the error, or of the difference where there is none; of what is counted as many as any number needs."""
+    if row["method"] == "exact":
+        return None
+    error = row["estimate"] if row["error"] is None else row["error"]
+    if row["scale"] == "log" and level:
+        error *= row["terms"][0]["mean"]
+    return digits(error)
+
+
+def _from_to(bounds: Sequence[float], decimals: int | None) -> str:
+    return f"{number(bounds[0], decimals)} to {number(bounds[1], decimals)}"
+
+
+def _note(name: str, facts: Mapping[str, Any]) -> str:
+    shown = dict(facts)
+    if "which" in shown:
+        shown["which"] = "; ".join(shown["which"])
+    if name == "unavailable":
+        shown["why"] = " ".join(shown["why"])
+    if name == "reason":
+        shown["why"] = shown["why"] or "No statistic is entered for it yet."
+    if name == "corrected":
+        shown |= {key: number(shown[key]) for key in ("estimate", "tolerance")}
+    if name == "rise":
+        row = {"form": "gap", "scale": shown["scale"], "method": "seeds", "estimate": shown["by"], "error": 1.0}
+        shown["by"] = _signed(shown["by"], shown["interval"], row)
+    if name == "place":
+        shown["how"] = (
+            "Lowest in every sweep" if shown["lowest"] else "No place is lowest in every sweep; together the best"
+        )
+    if name == "unit":
+        stated, other = (f"{percent(abs(math.expm1(x)))} {'higher' if x > 0 else 'lower'}" for x in shown["off"])
+        stated_unit, other_unit = (shown[key].replace("/", " per ") for key in ("stated", "other"))
+        models = plural(shown["models"], "model")
+        return f"Over {models} ours are {stated} read as {stated_unit}, {other} read as {other_unit}."
+    if name == "beats":
+        beaten = listed([f"{number(value)} of {what}" for what, value in shown["beaten"].items()])
+        return f"As {shown['unit'].replace('/', ' per ')} its {number(shown['lowest'])} would beat {beaten}."
+    return NOTES[name].format(**shown)
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]

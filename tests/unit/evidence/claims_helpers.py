@@ -1,0 +1,100 @@
+"""Made-up runs for the tests of claims: an experiment is a list of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from reprise.config.claims import Claim
+from reprise.config.schema import Experiment
+from reprise.evidence.contrasts import Contrast, Term
+from reprise.evidence.measure import Measured, measure
+from reprise.evidence.runs import Replica, Runs
+from reprise.evidence.verdicts import Decision, Table
+from reprise.evidence.verdicts import decide as decisions
+from reprise.records.resolved import Resolved
+
+QUANTITY = ("perplexity", "test")
+
+
+def runs(
+    name: str,
+    values: Sequence[float],
+    *,
+    family: str = "net",
+    paper: float | None = None,
+    origin: str = "paper Table 1",
+    diverged: int = 0,
+    folds: bool = False,
+    unit: str = "1",
+    protocol: str = "final-digit",
+    more: dict[tuple[str, str], Sequence[float]] | None = None,
+    origins: dict[str, str] | None = None,
+) -> Runs:
+    """An experiment whose replicas have these numbers as QUANTITY; `more` adds others, `folds` makes replicas folds."""
+    data = {"dataset": "text", "options": {"folds": 5} if folds else {}}
+    config: dict[str, Any] = {
+        "model": {"name": family, "options": {}},
+        "data": data,
+        "training": {"protocol": protocol},
+    }
+    resolved = Resolved("p", name, "paper", name, len(values), config, origins or {}, None)
+    entry: dict[str, Any] = {"title": name.upper(), "tiers": {}}
+    if paper is not None:
+        reported = {"metric": QUANTITY[0], "split": QUANTITY[1], "value": paper, "from": origin}
+        entry["reported"] = [reported]
+    replicas = []
+    for i, value in enumerate(values):
+        metrics = {QUANTITY: value, **{quantity: numbers[i] for quantity, numbers in (more or {}).items()}}
+        replicas.append(Replica(i, i if folds else None, True, metrics, dict.fromkeys(metrics, unit)))
+    replicas += [Replica(len(values) + i, None, False, {}) for i in range(diverged)]
+    return Runs(name, name.upper(), resolved, Experiment.model_validate(entry), replicas)
+
+
+def measured(weights: Sequence[tuple[float, str]], *there: Runs, log: bool = False) -> Measured | None:
+    """The sum of weight * mean over experiments."""
+    contrast = Contrast(tuple((weight, Term(name, QUANTITY)) for weight, name in weights), log=log)
+    return measure(contrast, {r.name: r for r in there}, there)
+
+
+def curves(name: str, tops: Sequence[float], diverged: Sequence[float] = ()) -> Runs:
+    """An experiment whose replicas have curves of accuracy with these highest points."""
+    empty = runs(name, [])
+    replicas = [
+        Replica(i, None, i < len(tops), {}, best={("accuracy", "train"): top})
+        for i, top in enumerate([*tops, *diverged])
+    ]
+    return Runs(name, empty.title, empty.resolved, empty.entry, replicas)
+
+
+def claim(kind: str, **statistic: Any) -> Claim:
+    given = {"text": "It is so.", "place": "Table 1", "kind": kind, "metric": QUANTITY[0], "split": QUANTITY[1]}
+    return Claim.model_validate({**given, **statistic})
+
+
+def below(lower: Any, higher: Any) -> dict[str, Any]:
+    return {"lower": lower, "higher": higher}
+
+
+def margin(value: float, measure: str = "relative") -> dict[str, Any]:
+    return {"value": value, "is": measure, "from": "ours: small enough"}
+
+
+def table(*there: Runs) -> Table:
+    return Table({r.name: r for r in there}, there)
+
+
+def decide(given: Claim, *there: Runs) -> Decision:
+    return decisions.decide(given, table(*there))
+
+
+def learning(of: Runs, *numbers: float, metric: tuple[str, str] = ("accuracy", "test")) -> Runs:
+    """The same, whose replicas have these numbers of another metric too."""
+    added = [replace(r, metrics={**r.metrics, metric: x}) for r, x in zip(of.replicas, numbers, strict=True)]
+    return replace(of, replicas=added)
+
+
+def with_unit(entry: Experiment, unit: str) -> Experiment:
+    """The entry whose paper states this unit for its numbers."""
+    return entry.model_copy(update={"reported": [r.model_copy(update={"unit": unit}) for r in entry.reported]})

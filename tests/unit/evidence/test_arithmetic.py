@@ -1,0 +1,166 @@
+"""Paper arithmetic: formulas, what counts as agreement, and every committed formula held to the model it counts."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import torch
+
+from reprise.catalogue.models import MODELS
+from reprise.config.claims import Arithmetic
+from reprise.config.formula import evaluate, names_in, read_printed
+from reprise.config.project import read_paper
+from reprise.evidence.arithmetic import AGREES, CUT, DIFFERS, NOT_EQUAL, work_out
+from reprise.units import convert, derived
+
+ROOT = Path(__file__).parents[3]
+PAPERS = sorted((ROOT / "config/papers").glob("*.yaml"))
+
+
+def entry(formula: str, **given) -> Arithmetic:
+    return Arithmetic.model_validate({"text": "A number", "place": "Table 1", "formula": formula, **given})
+
+
+@pytest.mark.parametrize(
+    ("formula", "values", "value"),
+    [
+        ("2 * H * V + K * H ** 2 + K * H + V", {"H": 100, "V": 10000, "K": 100}, 3020000),
+        ("words + ranges + 3 * sentences", {"words": 401960, "ranges": 11765, "sentences": 16448}, 463069),
+        ("-(a - b) / 2", {"a": 1, "b": 4}, 1.5),
+        ("exp(log(a))", {"a": 7.0}, pytest.approx(7.0)),
+    ],
+)
+def test_formulas_by_hand(formula, values, value):
+    assert evaluate(formula, values) == value
+    assert names_in(formula) == values.keys()
+
+
+@pytest.mark.parametrize(
+    "formula", ["open('f')", "a.b", "a[0]", "[1]", "a if a else a", "True", "exp(1, 2)", "a +", "(-1) ** 0.5", "1e400"]
+)
+def test_what_is_not_arithmetic_is_refused(formula):
+    with pytest.raises(ValueError, match="formula|arithmetic|no number"):
+        evaluate(formula, {"a": 1})
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "digit"),
+    [
+        ("3M", 3e6, 1e6),
+        ("4K", 4e3, 1e3),
+        ("4.3k", 4.3e3, 1e2),
+        ("5.3M", 5.3e6, 1e5),
+        ("82 %", 0.82, 0.01),
+        ("463,069", 463069, 1),
+        ("2.7", 2.7, 0.1),
+    ],
+)
+def test_printed_numbers_are_read_with_their_last_digit(text, value, digit):
+    assert read_printed(text) == (pytest.approx(value), pytest.approx(digit))
+
+
+@pytest.mark.parametrize(
+    ("formula", "text", "agreement"),
+    [
+        ("3020000", "3M", AGREES),
+        ("388873051", "388M", CUT),
+        ("388873051", "389M", AGREES),
+        ("102010100", "103M", DIFFERS),
+        ("0.9 * 0.8", "82 %", DIFFERS),
+        ("0.9 * 0.8", "72 %", AGREES),
+        ("433 / 161", "2.7", AGREES),
+        ("exp(5.08)", "161", AGREES),
+        ("2.45", "2.4", AGREES),
+        ("2.45", "2.5", AGREES),
+        ("2.5", "2.4", DIFFERS),
+    ],
+)
+def test_a_printed_number_agrees_is_cut_or_does_not_agree(formula, text, agreement):
+    assert work_out(entry(formula, printed=text)).agreement == agreement
+
+
+def test_what_the_paper_calls_equal_is_equal_or_off_by_a_share():
+    assert work_out(entry("4 * (d + 1)", values={"d": 3}, equals="4 * d + 4")).agreement == AGREES
+    found = work_out(entry("3020000", equals="3032650"))
+    assert (found.agreement, found.other) == (NOT_EQUAL, 3032650)
+    assert found.off == pytest.approx(-0.00417, abs=1e-5)
+
+
+def counted(experiment, values) -> int:
+    """Parameters of the experiment's model, built without memory for them."""
+    module, name = MODELS[experiment.model.name].target.split(":")
+    model = getattr(import_module(module), name)
+    options = {key: setting.value for key, setting in experiment.model.settings.items()}
+    options |= {key.removesuffix("_size"): value for key, value in options.items()}
+    options |= {"vocabulary": values.get("V"), "input_size": values.get("d"), "output_size": values.get("k")}
+    with torch.device("meta"):
+        built = model(**{key: options[key] for key in inspect.signature(model).parameters if key in options})
+    return sum(p.numel() for p in built.parameters())
+
+
+@pytest.mark.parametrize("path", [*PAPERS, ROOT / "docs/example-paper.yaml"], ids=lambda path: path.stem)
+def test_committed_formulas_count_the_parameters_of_the_models(path):
+    paper = read_paper(path)[0]
+    for key, given in paper.arithmetic.items():
+        if given.experiment:
+            found = counted(paper.experiments[given.experiment], given.values)
+            assert evaluate(given.formula, given.values) == found, key
+
+
+def test_the_printed_numbers_of_the_docs_example_agree():
+    paper = read_paper(ROOT / "docs/example-paper.yaml")[0]
+    assert {key: work_out(given).agreement for key, given in paper.arithmetic.items()} == {
+        "parameters-10": AGREES,
+        "saved": AGREES,
+    }
+
+
+def test_the_errata_of_document_001_are_found():
+    paper = read_paper(next(p for p in PAPERS if p.stem == "rrntn"))[0]
+    found = {key: work_out(given).agreement for key, given in paper.arithmetic.items()}
+    assert {key for key, agreement in found.items() if agreement == CUT} == {
+        "parameters-text8-rntn-100",
+        "parameters-text8-r-rntn-150",
+    }
+    assert {key for key, agreement in found.items() if agreement == DIFFERS} == {
+        "rntn-single-bias",
+        "rntn-single-bias-text8",
+    }
+    # As equation 3 has it: 385.1M.
+    assert round(work_out(paper.arithmetic["rntn-single-bias-text8"]).value / 1e5) == 3851
+
+
+def test_k_on_text8_makes_the_two_models_of_equal_size():
+    """376 on the paper's vocabulary and 88 on that of the prefix, where 88.49 is rounded."""
+    paper = read_paper(next(p for p in PAPERS if p.stem == "rrntn"))[0]
+    for name in ("text8-r-rntn-100", "text8-r-rntn-150"):
+        entry = paper.experiments[name]
+        configured = entry.model.settings["matrices"].value, entry.tiers["reduced"].reductions["matrices"]
+        found = [work_out(paper.arithmetic[key]) for key in ("parity-text8", "parity-text8-prefix")]
+        assert configured == tuple(round(worked.value) for worked in found) == (376, 88)
+    assert found[1].value == pytest.approx(88.49, abs=0.005)
+
+
+def test_entropies_are_converted_in_one_place():
+    assert convert(1.0, "nats/character", "bits/character") == pytest.approx(1.442695)
+    assert convert(convert(1.3, "bits/token", "nats/token"), "nats/token", "bits/token") == pytest.approx(1.3)
+    # 100 tokens of 157 characters.
+    assert convert(1.57, "nats/token", "nats/character", tokens=100, characters=157) == pytest.approx(1.0)
+    assert convert(1.0, "nats/character", "bits/token", tokens=100, characters=157) == pytest.approx(1.57 * 1.442695)
+    with pytest.raises(ValueError, match="numbers of tokens and characters"):
+        convert(1.0, "nats/token", "nats/character")
+    with pytest.raises(ValueError, match="no unit"):
+        convert(1.0, "nats", "bits/token")
+
+
+def test_a_record_with_counted_characters_gives_bits_per_character():
+    loss = {"metric": "cross_entropy", "split": "test", "unit": "nats/token", "value": 1.57, "n": 100}
+    count = {"metric": "predicted_characters", "split": "test", "unit": "characters", "value": 157, "n": 100}
+    rows = {row["metric"]: row for row in derived(loss, [loss, count])}
+    assert rows.keys() == {"perplexity", "bits_per_character"}
+    assert rows["bits_per_character"]["value"] == pytest.approx(1.442695)
+    assert (rows["bits_per_character"]["unit"], rows["bits_per_character"]["n"]) == ("bits/character", 157)
+    assert [row["metric"] for row in derived(loss, [loss, {**count, "split": "valid"}])] == ["perplexity"]

@@ -1,0 +1,120 @@
+"""BLEU: counts held to sacrebleu's, the score of records, and what is said where sacrebleu is missing."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reprise.config.project import load_project
+from reprise.config.resolve import resolve_tier
+from reprise.errors import UserError
+from reprise.evaluation.bleu_counts import bleu_counts
+from reprise.evidence.bleu import bleu, bleu_rows, signature
+from reprise.evidence.collect import collect
+from reprise.evidence.runs import _replica
+from reprise.records.record import Outcome, make_record, read_record, write_record
+from reprise.records.resolved import Resolved
+
+metrics = pytest.importorskip("sacrebleu.metrics", reason="sacrebleu is not installed")
+ROOT = Path(__file__).parents[3]
+HYPOTHESES = ["a man in a red hat .", "two dogs run on the grass .", "a a a a", "", "the boy's ball , 3.5 metres"]
+REFERENCES = ["A man in an orange hat.", "Two dogs run on grass.", "A cat sleeps.", "Nobody.", "The boy's ball, 3.5 m."]
+
+
+def sample(hypotheses=HYPOTHESES, references=REFERENCES, lowercase=True):
+    counts = bleu_counts(hypotheses, references, lowercase)
+    return {"kind": "translations", "split": "test", "texts": list(hypotheses), **counts}
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_the_score_is_that_of_sacrebleu_on_the_texts(lowercase):
+    theirs = metrics.BLEU(lowercase=lowercase)
+    expected = theirs.corpus_score(HYPOTHESES, [REFERENCES])
+    found = sample(lowercase=lowercase)
+    assert bleu(found) == pytest.approx(expected.score, abs=1e-12)
+    assert bleu(sample(lowercase=not lowercase)) != pytest.approx(bleu(found), abs=1)
+    assert [sum(found[f"matches_{n}"]) for n in (1, 2, 3, 4)] == expected.counts
+    assert signature(found) == str(theirs.get_signature())
+
+
+WORDS = st.lists(st.sampled_from(["a", "dog", "runs", ".", "the", "3.5", "l'"]), max_size=9).map(" ".join)
+
+
+@given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=5))
+def test_any_texts_give_the_score_of_sacrebleu(pairs):
+    hypotheses, references = zip(*pairs, strict=True)
+    expected = metrics.BLEU(force=True).corpus_score(hypotheses, [references]).score
+    assert bleu(sample(hypotheses, references, lowercase=False)) == pytest.approx(expected, abs=1e-12)
+
+
+def test_some_sentences_alone_have_their_own_score():
+    chosen = [0, 1, 4]
+    texts = [[text[i] for i in chosen] for text in (HYPOTHESES, REFERENCES)]
+    assert bleu(sample(), chosen) == bleu(sample(*texts)) > bleu(sample())
+
+
+def record(tmp_path, samples, diverged=None):
+    resolved = Resolved("p", "e", "quick", "t", 1, {"x": 1}, {}, None)
+    loss = {"split": "test", "metric": "cross_entropy", "value": 1.0, "unit": "nats/token", "n": 7}
+    run = {"engine": "hand", "device": "cpu", "wall_seconds": 1.0}
+    made = make_record(resolved, 0, Outcome([loss], [], samples), 5, diverged, run)
+    write_record(tmp_path / resolved.record_path(0), made)
+    return resolved, made
+
+
+def test_collecting_adds_the_score_with_its_signature(tmp_path):
+    resolved, made = record(tmp_path, [sample(), {"kind": "example", "text": "a"}])
+    collect([resolved], tmp_path, tmp_path / "out")
+    rows = list(csv.DictReader((tmp_path / "out/metrics.csv").read_text().splitlines()))
+    found = {row["metric"]: row for row in rows}
+    assert list(found) == ["cross_entropy", "perplexity", "bleu"]
+    assert float(found["bleu"]["value"]) == bleu(sample())
+    version = sys.modules["sacrebleu"].__version__
+    assert found["bleu"]["unit"] == f"BLEU|nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|version:{version}"
+    assert (found["bleu"]["n"], found["bleu"]["split"]) == ("5", "test")
+    assert _replica(made).metrics["bleu", "test"] == bleu(sample())
+    assert json.loads((tmp_path / "out/metrics.json").read_text())["p"]["e"]["test.bleu"]["n"] == 1
+
+
+def test_a_replica_that_diverged_has_no_score(tmp_path):
+    _, made = record(tmp_path, [sample()], diverged={"epoch": 1})
+    assert list(bleu_rows(made)) == []
+
+
+def test_where_sacrebleu_is_missing_one_line_says_so(tmp_path, monkeypatch):
+    _, made = record(tmp_path, [sample()])
+    monkeypatch.setitem(sys.modules, "sacrebleu.metrics", None)
+    with pytest.raises(UserError, match=r"needs the package sacrebleu.*; install what envs/report\.yaml lists"):
+        list(bleu_rows(made))
+    assert list(bleu_rows({**made, "samples": []})) == []
+
+
+@pytest.mark.slow
+def test_committed_scores_are_those_of_sacrebleu_on_the_raw_references(mirror):
+    """The records hold counts and no references: here their translations meet the text itself."""
+    text = mirror / "multi30k" / "test_2016_flickr.en.gz"
+    if not text.is_file():
+        pytest.skip(f"{text} is not there")
+    references = gzip.decompress(text.read_bytes()).decode().splitlines()
+    project, compared = load_project(ROOT), 0
+    for tier in ("reduced", "paper"):
+        for experiment in resolve_tier(project, tier):
+            if experiment.is_check or experiment.config["data"]["dataset"] != "multi30k":
+                continue
+            for path in experiment.record_paths():
+                if (ROOT / path).is_file():
+                    found = read_record(ROOT / path, experiment)
+                    (row,) = bleu_rows(found)
+                    texts = next(s["texts"] for s in found["samples"] if s["kind"] == "translations")
+                    theirs = metrics.BLEU(lowercase=True, force=True).corpus_score(texts, [references])
+                    assert row["value"] == pytest.approx(theirs.score, abs=1e-9), path
+                    compared += 1
+    if not compared:
+        pytest.skip("no record of a translation model is there yet")

@@ -1,0 +1,70 @@
+"""Losses at places of a word, of the curve in a record: document 000, section 5."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from claims_helpers import decide, runs
+
+from reprise.config.project import read_paper
+from reprise.evidence.letters import LETTERS, letter_rows
+from reprise.evidence.numbers import numbers_of
+from reprise.evidence.verdicts import AGREES, DISAGREES, OPEN
+
+GSO = read_paper(Path(__file__).parents[3] / "config/papers/gso.yaml")[0]
+FIRST, SECOND, MIDDLE, LATE = LETTERS
+QUANTITY = ("cross_entropy", "test")
+
+
+def record(x, losses, counts, **more):
+    fixed = {"split": "test", "axis": "position_in_word", "x": x}
+    curves = [
+        {**fixed, "metric": "cross_entropy", "unit": "nats/token", "y": losses},
+        {**fixed, "metric": "count", "unit": "characters", "y": counts},
+        {**fixed, "metric": "cross_entropy_of_space", "unit": "nats/token", "y": [9.0] * len(x)},
+    ]
+    return {"status": "finished", "metrics": [], "samples": [], "curves": curves, **more}
+
+
+def test_positions_are_weighed_by_their_letters():
+    found = {
+        row["metric"]: row
+        for row in letter_rows(record([1, 2, 9, 13, 14, 20], [3, 2, 1, 0.4, 0.5, 2], [90, 80, 1, 3, 2, 1]))
+    }
+    assert {name: (row["value"], row["n"]) for name, row in found.items()} == {
+        FIRST: (3, 90),
+        SECOND: (2, 80),
+        MIDDLE: (pytest.approx((1 + 3 * 0.4) / 4), 4),
+        LATE: (pytest.approx(1.0), 3),
+    }
+    assert {(row["split"], row["unit"]) for row in found.values()} == {("test", "nats/token")}
+
+
+def test_what_no_word_reaches_and_what_diverged_has_no_row():
+    short = record([1, 2, 3], [3, 2, 1], [9, 8, 7])
+    assert [row["metric"] for row in numbers_of(short)] == [FIRST, SECOND]
+    assert list(letter_rows({**short, "status": "diverged"})) == []
+    assert list(letter_rows({**short, "curves": short["curves"][:1]})) == []
+
+
+def judged(key: str, *letters: tuple[float, ...]):
+    """A claim on folds with these losses of first letters, second ones, 9 to 13 and beyond."""
+    columns = dict(zip(((name, "test") for name in LETTERS), zip(*letters, strict=True), strict=True))
+    one = runs("f1-unigram-r2", [1.0] * len(letters), more=columns, unit="nats/token", folds=True)
+    return decide(GSO.claims[key], one)
+
+
+def test_the_order_by_position_is_decided_on_the_experiment_of_figure_3():
+    assert "figure-3" in GSO.experiments["f1-unigram-r2"].cited_by
+    falling = [(2.6, 1.4, 0.3, 0.4), (2.5, 1.45, 0.28, 0.38), (2.55, 1.38, 0.31, 0.42)]
+    assert judged("G15", *falling).verdict == AGREES
+    found = judged("G15-late", *falling)
+    assert found.verdict == AGREES
+    assert judged("G15", *((b, a, c, d) for a, b, c, d in falling)).verdict == DISAGREES
+    assert judged("G15-late", *((a, b, d, c) for a, b, c, d in falling)).verdict == DISAGREES
+
+
+def test_a_text_without_long_words_leaves_it_open():
+    one = runs("f1-unigram-r2", [1.0, 1.1], more={(FIRST, "test"): [2, 3], (SECOND, "test"): [1, 1]}, folds=True)
+    assert decide(GSO.claims["G15-late"], one).verdict == OPEN

@@ -1,0 +1,202 @@
+"""Claims of every kind, worked out again from the raw records of this clone with numpy and scipy alone."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from reprise.config.project import load_project
+from reprise.config.resolve import resolve_tier
+from reprise.evidence.runs import load_runs
+from reprise.evidence.verdicts import AGREES, OPEN, Table
+from reprise.evidence.verdicts.decide import decide
+
+ROOT = Path(__file__).parents[3]
+LEVELS = {"agrees": 0.025, "disagrees": 0.025}
+
+
+@cache
+def found(tier: str) -> dict:
+    return json.loads((ROOT / f"results/{tier}/claims.json").read_text(encoding="utf-8"))
+
+
+def numbers(tier: str, experiment: str, metric: str, split: str) -> list[float]:
+    """A metric of every finished record of an experiment, in the order of replicas; a perplexity from its loss."""
+    values = {}
+    for path in (ROOT / f"results/{tier}/runs" / experiment).glob("*.json"):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        asked = "cross_entropy" if metric == "perplexity" else metric
+        for row in record["metrics"]:
+            if (row["metric"], row["split"]) == (asked, split):
+                values[record["replica"]] = math.exp(row["value"]) if metric == "perplexity" else row["value"]
+    return [values[replica] for replica in sorted(values)]
+
+
+def curve_tops(tier: str, experiment: str) -> list[float]:
+    tops = []
+    for path in sorted((ROOT / f"results/{tier}/runs" / experiment).glob("*.json")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        tops.append(max(max(c["y"]) for c in record["curves"] if (c["metric"], c["split"]) == ("accuracy", "train")))
+    return tops
+
+
+def moderated(sample: np.ndarray, family: list[np.ndarray]) -> tuple[float, float]:
+    """Variance and freedom of a sample: the posterior under the likeliest s0^2 F(d, d0), by a fine grid."""
+    own = [(np.var(s, ddof=1), len(s) - 1) for s in family if len(s) > 1]
+    v, d = (np.array(column, dtype=float) for column in zip(*own, strict=True))
+    pooled = float(np.sum(v * d) / np.sum(d))
+    infinite = float(np.sum(stats.chi2.logpdf(d * v / pooled, d) + np.log(d / pooled)))
+    grid = [
+        (float(np.sum(stats.f.logpdf(v / scale, d, freedom) - np.log(scale))), scale, freedom)
+        for freedom in np.geomspace(0.5, 1e4, 40)
+        for scale in np.geomspace(v.min() / 20, v.max() * 20, 300)
+    ]
+    best, scale, freedom = max(grid)
+    if best <= infinite + 1e-3:
+        return pooled, float(np.sum(d))
+    n = len(sample) - 1
+    mine = float(np.var(sample, ddof=1)) if n else 0.0
+    return (freedom * scale + n * mine) / (freedom + n), min(freedom + n, float(np.sum(d)))
+
+
+def by_seeds(tier: str, low: str, high: str, family: list[str]) -> tuple[float, tuple[float, float], float]:
+    """Difference of mean log perplexities, its 95 % interval, and the one-sided p that it is not above 0."""
+    logs = {name: np.log(numbers(tier, f"rrntn/{name}", "perplexity", "test")) for name in family}
+    parts = [(moderated(logs[n], list(logs.values())), len(logs[n])) for n in (low, high)]
+    variances = [variance / n for (variance, _), n in parts]
+    error = math.sqrt(sum(variances))
+    freedom = sum(variances) ** 2 / sum(x**2 / f for x, ((_, f), _) in zip(variances, parts, strict=True))
+    freedom = min(freedom, sum(len(x) - 1 for x in logs.values()))
+    value = logs[high].mean() - logs[low].mean()
+    reach = stats.t.ppf(0.975, freedom) * error
+    return value, (value - reach, value + reach), float(stats.t.sf(value / error, freedom))
+
+
+FAMILY = ["s-rnn-100", "s-rnn-150", "r-rntn-100-k100", "r-rntn-150-k100", "rntn-100"]
+FAMILY += [f"r-rntn-100-k{k}{m}" for k in (10, 30, 100, 300, 1000, 3000) for m in ("", "-mod")]
+FAMILY = list(dict.fromkeys(FAMILY))
+
+
+@pytest.mark.parametrize(
+    ("key", "low", "high"),
+    [
+        ("R1", "r-rntn-100-k100", "s-rnn-100"),
+        ("R2", "r-rntn-100-k100", "s-rnn-150"),
+        ("R8", "r-rntn-150-k100", "r-rntn-100-k100"),
+        ("R22", "r-rntn-150-k100", "s-rnn-150"),
+    ],
+)
+def test_differences_of_perplexities(key, low, high):
+    family = [name for name in FAMILY if numbers("paper", f"rrntn/{name}", "perplexity", "test")]
+    value, interval, p = by_seeds("paper", low, high, family)
+    claim = found("paper")["rrntn"][key]
+    (part,) = claim["parts"]
+    assert part["estimate"] == pytest.approx(value, rel=1e-4)
+    assert part["interval"] == pytest.approx(interval, rel=0.03, abs=1e-3)
+    assert part["p"] == pytest.approx(p, rel=0.1, abs=2e-4)
+    assert claim["verdict"] == (AGREES if p <= 0.025 else OPEN)
+    reported = load_project(ROOT).papers["rrntn"].experiments
+    paper = math.log(reported[high].reported[0].value / reported[low].reported[0].value)
+    assert claim["ratio"]["value"] == pytest.approx(value / paper, rel=1e-4)
+    inside = interval[0] <= paper <= interval[1]
+    assert (claim["size"] == "consistent") == inside
+
+
+def test_ranks_of_models_that_blow_up():
+    others = ["s-rnn-100", "r-rntn-100-k100", "rntn-100", "s-rnn-150", "r-rntn-150-k100"]
+    low = [x for name in others for x in numbers("paper", f"rrntn/{name}", "perplexity", "test")]
+    high = numbers("paper", "rrntn/m-rnn-100", "perplexity", "test")
+    claim = found("paper")["rrntn"]["R9"]
+    exact = stats.mannwhitneyu(high, low, alternative="greater", method="exact").pvalue
+    assert claim["parts"][0]["p"] == pytest.approx(exact, rel=1e-4)
+    assert claim["verdict"] == (AGREES if exact <= 0.025 else OPEN)
+
+
+def test_a_share_of_replicas():
+    claim = found("paper")["palindromes"]["U2"]
+    tops = curve_tops("paper", "palindromes/rnn-t30-long")
+    reached, n = sum(top >= 1.0 for top in tops), len(tops)
+    test = stats.binomtest(reached, n, 0.5, "greater")
+    assert (claim["parts"][0]["reached"], claim["n"]["rnn-t30-long"]) == (reached, n)
+    assert claim["parts"][0]["p"] == pytest.approx(test.pvalue, rel=1e-5)
+    assert claim["verdict"] == (AGREES if test.pvalue <= 0.025 else OPEN)
+    bounds = stats.binomtest(reached, n).proportion_ci(0.95, "exact")
+    assert claim["parts"][0]["interval"] == pytest.approx((bounds.low, bounds.high), rel=1e-5)
+
+
+def test_a_level_of_one_experiment():
+    claim = found("paper")["books"]["U12"]
+    values = numbers("paper", "books/quijote", "words_in_licence", "bird")
+    test = stats.ttest_1samp(values, 0.05, alternative="less")
+    assert claim["parts"][0]["p"] == pytest.approx(test.pvalue, rel=0.02)
+    assert (claim["verdict"] == AGREES) == (test.pvalue <= 0.025)
+
+
+def test_paired_folds():
+    low, high = (
+        np.array(numbers("reduced", f"gso/{name}", "cross_entropy", "test")) for name in ("t1-mi-rnn", "t1-rnn")
+    )
+    claim = found("reduced")["gso"]["G6"]
+    part = claim["parts"][0]
+    assert part["estimate"] == pytest.approx(float(np.mean(high - low)), rel=1e-5)
+    # Its own folds alone say the same, though less surely than the residual of the family.
+    error = math.sqrt((1 / 3 + 0.2 / 0.72) * np.var(high - low, ddof=1))
+    assert stats.t.sf(np.mean(high - low) / error, 2) <= 0.025
+    assert (claim["verdict"], claim["size"]) == (AGREES, "larger")
+    printed = 1.23 - 1.21
+    assert claim["answer"] == "at a reduced budget: agrees"
+    assert part["ratio"]["value"] == pytest.approx(part["estimate"] / part["paper_here"], rel=1e-5)
+    assert part["paper"] == pytest.approx(printed, abs=0.02)
+
+
+def test_errors_of_a_formula():
+    claim = found("paper")["gso"]["G16"]
+    rows = [
+        (row["split"], row["value"])
+        for path in (ROOT / "results/paper/runs/gso/g16-as-printed").glob("*.json")
+        for row in json.loads(path.read_text(encoding="utf-8"))["metrics"]
+        if row["metric"] == "max_error"
+    ]
+    tolerance = load_project(ROOT).papers["gso"].experiments["g16-as-printed"].check.tolerance
+    assert (claim["verdict"] == AGREES) == all(value <= tolerance for _, value in rows)
+    assert sum(not part["held"] for part in claim["parts"]) == sum(value > tolerance for _, value in rows)
+    assert claim["evidence"] == "equation"
+
+
+def test_a_count():
+    claim = found("paper")["gso"]["G14"]
+    (value,) = numbers("paper", "gso/corpus", "shortening_by_bigrams", "all")
+    assert (claim["verdict"] == AGREES) == (0.35 <= value <= 0.45)
+    assert (claim["evidence"], claim["afterwards"]) == ("counted", "the bounds")
+
+
+@pytest.mark.parametrize("tier", ["paper", "reduced"])
+def test_no_record_that_is_deleted_turns_an_open_claim_into_an_agreeing_one(tier):
+    """Every record of every experiment of document 001, one at a time."""
+    project = load_project(ROOT, {"tier": tier})
+    runs = load_runs(project, resolve_tier(project))["rrntn"]
+    claims = {k: c for k, c in project.papers["rrntn"].claims.items() if not c.checks}
+
+    def judged(table: Table, keys) -> dict[str, str]:
+        return {key: decide(claims[key], table).verdict for key in keys}
+
+    whole = judged(Table(runs, list(runs.values())), claims)
+    opened = [key for key, verdict in whole.items() if verdict == OPEN]
+    tried = 0
+    for name, of in runs.items():
+        if of.resolved is None or of.resolved.is_check or "@" in name:
+            continue
+        for gone in of.replicas:
+            less = {**runs, name: replace(of, replicas=[r for r in of.replicas if r is not gone])}
+            after = judged(Table(less, list(less.values())), opened)
+            assert AGREES not in after.values(), (name, gone.number, after)
+            tried += 1
+    assert tried > 20
+    assert opened

@@ -1,0 +1,186 @@
+"""How far replicas differ: moderated variances of seeds, paired folds, and readings that never share either."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from claims_helpers import QUANTITY, below, claim, decide, learning, measured, runs, table
+from scipy import stats
+
+from reprise.data.text.character_lines import TEST, TRAIN, assign_folds
+from reprise.evidence.measure import measure
+from reprise.evidence.statistics import Spread, prior, spread
+from reprise.evidence.verdicts import AGREES, DISAGREES, OPEN
+from reprise.evidence.verdicts import decide as decisions
+
+A_BELOW_B = claim("superiority", compare=below("a", "b"))
+LOSS = claim("superiority", metric="loss", split="test", compare=below("a", "b"))
+RATIO = 0.2 / 0.72
+LATE = ("late", "test")
+DIFFERENCE = [(1.0, "b"), (-1.0, "a")]
+
+
+def test_seeds_of_families_of_their_own_are_welchs_test():
+    a, b = [1.0, 1.4, 0.8, 1.1], [1.9, 1.5, 2.6]
+    found = measured(DIFFERENCE, runs("a", a, family="x"), runs("b", b, family="y")).estimate
+    expected = stats.ttest_ind(b, a, equal_var=False, alternative="greater")
+    assert found.p_above() == pytest.approx(expected.pvalue)
+
+
+def test_seeds_of_one_family_moderate_each_other():
+    values = {"a": [1.0, 1.4, 0.8], "b": [1.9, 1.5, 2.6], "c": [5.0, 5.5, 5.1], "d": [3.0]}
+    there = [runs(n, v) for n, v in values.items()]
+    known = prior([spread(v) for v in values.values() if len(v) > 1])
+    found = measured(DIFFERENCE, *there)
+    variances = [known.moderate(spread(values[n])).variance for n in "ba"]
+    assert found.variances == pytest.approx(variances)
+    assert found.estimate.error == pytest.approx(math.sqrt(sum(variances) / 3))
+    assert found.estimate.freedom <= 6
+    # A lone replica has its family's variance alone.
+    lone = measured([(1.0, "d")], *there)
+    assert lone.variances == pytest.approx([known.moderate(None).variance])
+    assert lone.borrowed == ("d",)
+    assert measured([(1.0, "d")], there[3]).unknown == ("d",)
+
+
+def test_a_third_replica_that_is_deleted_does_not_jump_the_variance():
+    """With hard pooling below three replicas it did; here own and family's knowledge go over into each other."""
+    there = [runs(n, v) for n, v in (("a", [1.0, 1.5, 0.5]), ("c", [5.0, 5.5, 5.1]), ("d", [3.0, 3.4, 2.6]))]
+    three = measured([(1.0, "a")], *there).variances[0]
+    two = measured([(1.0, "a")], runs("a", [1.0, 1.5]), *there[1:]).variances[0]
+    assert 0.5 < two / three < 2.0
+
+
+def test_a_reading_lends_to_its_own_variants_alone():
+    quiet, wild = [100.0, 100.1, 99.9], [100.0, 160.0, 60.0]
+    chosen = [runs("a", [110.0]), runs("b", [130.0]), runs("c", quiet)]
+    variants = [runs("a@x=y", [111.0]), runs("b@x=y", [131.0])]
+
+    def errors(*more):
+        everyone = [*chosen, *variants, *more]
+        as_chosen = table(*everyone)
+        under = as_chosen.under({"a": variants[0], "b": variants[1]})
+        return [decisions.decide(A_BELOW_B, one).parts[0]["error"] for one in (as_chosen, under)]
+
+    alone, unknown = errors()
+    assert alone == pytest.approx(math.sqrt(2) * np.std(np.log(quiet), ddof=1))
+    assert unknown is None
+    # Replicas of a variant lend to variants of the same reading, and to nobody else.
+    same = errors(runs("d@x=y", wild))
+    assert same[0] == alone
+    assert same[1] == pytest.approx(math.sqrt(2) * np.std(np.log(wild), ddof=1))
+    assert errors(runs("d@x=z", wild), runs("e@w=y", quiet)) == [alone, None]
+
+
+def test_counted_numbers_have_no_doubt():
+    counted = runs("a", [1.0], family="count", protocol="corpus-facts")
+    seeds = [1.9, 1.5, 2.6]
+    found = measured(DIFFERENCE, counted, runs("b", seeds))
+    assert found.estimate.error == pytest.approx(math.sqrt(np.var(seeds, ddof=1) / 3))
+    exact = measured([(1.0, "a")], counted)
+    assert (exact.method, exact.estimate.error) == ("exact", 0.0)
+
+
+def test_a_term_in_both_differences_varies_once_by_twice_that():
+    values = {"a": [1.0, 1.1, 0.9], "b": [3.0, 3.2, 2.8], "c": [4.0, 4.3, 3.7]}
+    found = measured(
+        [(1.0, "b"), (-1.0, "a"), (-1.0, "c"), (1.0, "b")], *(runs(n, v, family=n) for n, v in values.items())
+    )
+    by_hand = sum(w**2 * np.var(values[n], ddof=1) / 3 for n, w in (("a", 1), ("b", 2), ("c", 1)))
+    assert found.estimate.error == pytest.approx(math.sqrt(by_hand))
+
+
+def test_folds_are_paired_and_corrected():
+    # The folds differ by far more than the models; paired they tell them apart.
+    easy = [1.0, 5.0, 9.0, 3.0, 7.0]
+    a = runs("a", easy, folds=True)
+    b = runs("b", [x + d for x, d in zip(easy, [1, 1.1, 0.9, 1, 1], strict=True)], folds=True)
+    found = measured(DIFFERENCE, a, b)
+    assert found.method == "folds"
+    assert found.estimate.error == pytest.approx(math.sqrt((1 / 5 + RATIO) * 0.005))
+    # Only the folds that both have are compared.
+    assert measured(DIFFERENCE, a, runs("b", [2.0, 6.2], folds=True)).counts == {"b": 2, "a": 2}
+
+
+def test_the_ratio_is_that_of_the_lines_of_a_fold():
+    part = assign_folds(lines=49199, folds=5, seed=0)[0]
+    tested, trained = (part == TEST).sum(), (part == TRAIN).sum()
+    assert runs("a", [1.0] * 5, folds=True).fold_ratio == pytest.approx(tested / trained, rel=1e-3)
+
+
+def test_few_folds_have_the_residual_of_their_family():
+    logs = np.array([[0.1, 0.9, 2.0], [-0.1, 1.1, 2.0]])
+    family = [runs(n, np.exp(row), folds=True) for n, row in zip("cd", logs, strict=True)]
+    lone = runs("a", [2.0], folds=True), runs("b", [3.0], folds=True)
+    found = measured(DIFFERENCE, *lone, *family)
+    residual = np.var(logs[0] - logs[1], ddof=1) / 2
+    # Models of one fold add no residual: two of three have two degrees of freedom.
+    assert found.estimate.error == pytest.approx(math.sqrt((1 + RATIO) * residual * (2**2 + 3**2)))
+    assert found.estimate.freedom == pytest.approx(2)
+    assert set(found.borrowed) == {"a", "b"}
+    assert measured(DIFFERENCE, *lone).unknown == ("b", "a")
+    # Those of another reading lend nothing.
+    others = [runs(f"{r.name}@x=y", [v.metrics[QUANTITY] for v in r.finished], folds=True) for r in family]
+    assert measured(DIFFERENCE, *lone, *others).unknown == ("b", "a")
+
+
+def test_bartletts_test_looks_at_folds():
+    draw = np.random.default_rng(0)
+    common = draw.normal(0, 1, 9)
+
+    def doubt(*deviations):
+        made = [np.exp(common + draw.normal(0, d, 9)) for d in deviations]
+        lone = runs("a", [2.0], folds=True), runs("b", [3.0], folds=True)
+        family = [runs(n, v, folds=True) for n, v in zip("cdefgh", made, strict=False)]
+        return measured(DIFFERENCE, *lone, *family).doubt
+
+    assert doubt(0.01, 0.01, 0.01, 0.01, 0.01, 2.0) < 0.05 < doubt(0.1, 0.1, 0.1, 0.1, 0.1)
+
+
+def test_two_metrics_of_one_experiment_keep_what_their_folds_do():
+    # log early - log late: 1.0, 1.2, 0.8 and 2.0, 2.2, 1.8, of variance 0.04 around each member's mean.
+    early = [np.exp([1.0, 1.2, 0.8]), np.exp([2.0, 2.2, 1.8])]
+    family = [learning(runs(n, v, folds=True), 1, 1, 1, metric=LATE) for n, v in zip("cd", early, strict=True)]
+    lone = learning(runs("a", [3.0], folds=True), 1.0, metric=LATE)
+    given = claim("superiority", compare=below({"experiment": "a", "metric": "late"}, {"experiment": "a"}))
+    (part,) = decide(given, lone, *family).parts
+    # Weights are the terms themselves, 3 log early - 1 log late; the latter never differs here.
+    assert part["error"] == pytest.approx(3 * math.sqrt((1 + RATIO) * 0.04))
+    # Both members share their folds: 2 degrees of freedom, not 4.
+    assert (part["interval"][1] - 2.0) / part["error"] == pytest.approx(4.302653, rel=1e-6)
+
+
+def test_nothing_is_lent_against_an_absolute_margin():
+    logs = np.array([[0.1, 0.9, 2.0], [-0.1, 1.1, 2.0]])
+    family = [runs(n, np.exp(row), folds=True) for n, row in zip("cd", logs, strict=True)]
+    lone = runs("a", [2.0], folds=True), runs("b", [3.0], folds=True)
+    there = table(*lone, *family)
+    (plain,) = decisions.statements(A_BELOW_B)
+    shifted = plain.plain.__class__(plain.plain.weights, 0.5)
+    assert measure(shifted, there.runs, there.everyone).unknown
+
+
+TRIALS = 600
+
+
+def rates(draws, given):
+    found = [decide(given, runs("a", a), runs("b", b)).verdict for a, b in draws]
+    return found.count(AGREES) / len(found), found.count(DISAGREES) / len(found)
+
+
+def test_seeds_without_a_difference_are_told_apart_no_more_often_than_said():
+    draw = np.random.default_rng(3).normal(100, 1, (TRIALS, 2, 4))
+    noise = 3 * math.sqrt(0.025 / TRIALS)
+    assert max(rates(draw, A_BELOW_B)) < 0.025 + noise
+    same = claim("equivalence", equal=[["a", "b"]], margin={"value": 0.03, "is": "relative", "from": "ours: x"})
+    apart = draw * np.array([[1.0], [1.03]])
+    assert rates(apart, same)[0] < 0.05 + 3 * math.sqrt(0.05 / TRIALS)
+
+
+def test_replicas_that_are_all_at_the_bound_are_above_and_below_it_no_more_than_chance_says():
+    for n in (3, 6, 7):
+        at = decide(claim("threshold", level={"experiments": ["a"], "at_least": 0.7}), runs("a", [0.7] * n))
+        assert at.verdict == OPEN
+    assert Spread(4.0, 2).deviation == 2.0

@@ -1,0 +1,310 @@
+"""The statistics of verdicts, held to numbers worked out by hand, to scipy.stats, and to tables of known truth."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from reprise.evidence.statistics import (
+    Estimate,
+    Prior,
+    Spread,
+    all_hold,
+    bartlett,
+    binomial,
+    clopper_pearson,
+    combine,
+    holm,
+    mean,
+    over_folds,
+    pooled,
+    prior,
+    ranks_above,
+    replicas_needed,
+    residuals,
+    slope_weights,
+    spread,
+)
+
+RATIO = 0.25  # of five folds: one is tested, all of the others are trained on
+
+
+def welch(groups):
+    """The sum of weight * mean over samples, each with a variance of its own."""
+    value = sum(weight * float(np.mean(values)) for weight, values in groups)
+    return combine(value, [(weight**2 / len(values), spread(values)) for weight, values in groups])
+
+
+def folds(differences, ratio):
+    """Of differences paired by fold that have a deviation of their own."""
+    return over_folds(float(np.mean(differences)), len(differences), ratio, spread(differences))
+
+
+def test_welch_by_hand():
+    # Means 2 and 4, variances 1 and 4: error^2 = 1/3 + 4/3, freedom (5/3)^2 / ((1/3)^2/2 + (4/3)^2/2) = 50/17.
+    found = welch([(1.0, [2.0, 4.0, 6.0]), (-1.0, [1.0, 2.0, 3.0])])
+    assert found.value == pytest.approx(2.0)
+    assert found.error == pytest.approx(math.sqrt(5 / 3))
+    assert found.freedom == pytest.approx(50 / 17)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_welch_is_that_of_scipy(seed):
+    draw = np.random.default_rng(seed)
+    one, other = draw.normal(1, 2, 3 + seed), draw.normal(0, 0.5, 4)
+    found = welch([(1.0, one), (-1.0, other)])
+    expected = stats.ttest_ind(one, other, equal_var=False, alternative="greater")
+    assert found.p_above() == pytest.approx(expected.pvalue)
+    assert found.p_below() == pytest.approx(1 - expected.pvalue)
+    bounds = stats.ttest_ind(one, other, equal_var=False).confidence_interval(0.9)
+    assert found.interval(0.9) == pytest.approx((bounds.low, bounds.high))
+
+
+def test_welch_with_weights_is_welch_of_weighted_samples():
+    one, other = [3.0, 5.0, 4.0], [1.0, 2.0]
+    found = welch([(2.0, one), (-1.5, other)])
+    expected = welch([(1.0, [2 * x for x in one]), (-1.0, [1.5 * x for x in other])])
+    assert (found.value, found.error, found.freedom) == pytest.approx(
+        (expected.value, expected.error, expected.freedom)
+    )
+
+
+def test_corrected_folds_by_hand():
+    # Variance 2.5 of the differences; of their mean (1/5 + 1/4) * 2.5 = 1.125 instead of 0.5.
+    found = folds([1.0, 2.0, 3.0, 4.0, 5.0], RATIO)
+    assert (found.value, found.error**2, found.freedom) == pytest.approx((3.0, 1.125, 4.0))
+
+
+def test_folds_without_overlap_are_the_paired_test_of_scipy():
+    one, other = np.array([1.0, 2.5, 2.0, 4.0]), np.array([0.5, 2.75, 1.0, 2.0])
+    found = folds(list(one - other), 0.0)
+    expected = stats.ttest_rel(one, other, alternative="greater")
+    assert found.p_above() == pytest.approx(expected.pvalue)
+
+
+def test_pooled_variance_by_hand():
+    # Variances 2 and 3 with 1 and 2 degrees of freedom; a lone value adds nothing.
+    found = pooled([[1.0, 3.0], [2.0, 2.0, 5.0], [9.0]])
+    assert (found.variance, found.freedom) == pytest.approx((8 / 3, 3))
+    assert found.deviation == pytest.approx(math.sqrt(8 / 3))
+    assert pooled([[1.0], []]) is None
+    assert spread([1.0]) is None
+
+
+def test_equal_variances_are_tested_as_by_scipy():
+    samples = [[1.0, 3.0, 2.5], [2.0, 2.1, 5.0, 4.0], [9.0, 9.4]]
+    assert bartlett([spread(s) for s in samples]) == pytest.approx(stats.bartlett(*samples).pvalue)
+    assert bartlett([Spread(1.0, 2)]) is None
+    assert bartlett([Spread(0.0, 2), Spread(0.0, 2)]) is None
+    assert bartlett([Spread(0.0, 2), Spread(1.0, 2)]) == 0.0
+
+
+def test_variances_that_are_equal_are_doubted_as_often_as_the_level_says():
+    tables = np.random.default_rng(0).normal(5.0, 2.0, (4000, 4, 3))
+    doubted = np.mean([bartlett([spread(row) for row in table]) < 0.05 for table in tables])
+    assert doubted == pytest.approx(0.05, abs=4 * math.sqrt(0.05 * 0.95 / 4000))
+
+
+def test_two_that_share_one_variance_have_its_freedom():
+    shared = Spread(4.0, 6)
+    assert combine(1.0, [(2.0, shared)]).freedom == pytest.approx(6)
+    assert combine(1.0, [(1.0, shared), (1.0, Spread(4.0, 6))]).freedom == pytest.approx(12)
+
+
+def test_no_deviation_decides_nothing_and_none_at_all_decides_everything():
+    unknown = Estimate(5.0)
+    assert (unknown.p_above(), unknown.p_below(), unknown.interval()) == (1.0, 1.0, None)
+    exact = combine(0.5, [(1.0, Spread(0.0, 2))])
+    assert (exact.p_above(), exact.p_below(), exact.p_above(0.5)) == (0.0, 1.0, 1.0)
+    assert exact.interval() == (0.5, 0.5)
+
+
+@pytest.mark.parametrize("value", [0.1, 0.7, 1 / 3])
+@pytest.mark.parametrize("n", [2, 3, 6, 7, 10])
+def test_equal_numbers_have_their_own_mean_and_no_deviation(value, n):
+    """Their sum is rounded, and its n-th part another number than theirs."""
+    assert mean([value] * n) == value
+    assert spread([value] * n) == Spread(0.0, n - 1)
+
+
+@pytest.mark.parametrize(("successes", "n"), [(0, 10), (3, 20), (11, 20), (20, 20), (1, 1), (5, 5)])
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_shares_are_judged_as_by_scipy(successes, n, level):
+    expected = stats.binomtest(successes, n).proportion_ci(level, method="exact")
+    assert clopper_pearson(successes, n, level) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    for share in (0.5, 0.05, 0.9):
+        tails = [stats.binomtest(successes, n, share, side).pvalue for side in ("greater", "less")]
+        assert binomial(successes, n, share) == pytest.approx(tails, rel=1e-9)
+
+
+def test_shares_by_hand():
+    # All of n: the lower end is the share whose n-th power is the tail.
+    assert clopper_pearson(5, 5) == pytest.approx((0.025 ** (1 / 5), 1.0))
+    assert clopper_pearson(0, 5) == pytest.approx((0.0, 1 - 0.025 ** (1 / 5)))
+    # Five of five do not tell a share from a half, six of six do.
+    assert binomial(5, 5, 0.5) == pytest.approx((1 / 32, 1.0))
+    assert binomial(6, 6, 0.5) == pytest.approx((1 / 64, 1.0))
+
+
+@pytest.mark.parametrize("successes", range(0, 21, 4))
+def test_the_test_of_a_share_excludes_what_its_interval_excludes(successes):
+    above, below = binomial(successes, 20, 0.5)
+    low, high = clopper_pearson(successes, 20)
+    assert (above <= 0.025) == (low > 0.5)
+    assert (below <= 0.025) == (high < 0.5)
+
+
+@pytest.mark.parametrize("n", [3, 5, 10, 20])
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.8])
+def test_a_share_is_told_from_itself_no_more_often_than_the_level_says(n, share):
+    law = stats.binom.pmf(np.arange(n + 1), n, share)
+    for side in (0, 1):
+        assert sum(law[k] for k in range(n + 1) if binomial(k, n, share)[side] <= 0.025) <= 0.025
+
+
+def test_holm_by_hand():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
+    assert holm([]) == []
+
+
+def test_replicas_needed_is_the_tabled_number():
+    # Cohen's table: 17 a group find a difference of one deviation with power 0.8, two-sided at 0.05; 64 find half.
+    assert replicas_needed(1.0, [1.0, 1.0]) == 17
+    assert replicas_needed(0.5, [1.0, 1.0]) == 64
+    assert replicas_needed(-0.5, [1.0, 1.0]) is None
+    assert replicas_needed(0.0, [1.0, 1.0]) is None
+    assert replicas_needed(0.01, [1.0, 1.0]) is None
+    assert replicas_needed(1000.0, [1.0, 1.0]) == 2
+    assert replicas_needed(1.0, [0.0, 0.0]) == 2
+
+
+def test_more_folds_help_only_so_far():
+    # The error of the mean stays above sqrt(ratio) = half a deviation.
+    assert replicas_needed(1.0, [1.0], ratio=RATIO) is None
+    assert 3 <= replicas_needed(3.0, [1.0], ratio=RATIO) <= 8
+
+
+TRIALS = 4000
+# Three deviations of a rate of 0.025 over so many trials.
+NOISE = 3 * math.sqrt(0.025 * 0.975 / TRIALS)
+
+
+@pytest.mark.parametrize(("sizes", "deviations"), [((3, 3), (1, 1)), ((3, 5), (1, 1)), ((5, 20), (1, 2))])
+def test_welch_errs_as_often_as_it_says(sizes, deviations):
+    draw = np.random.default_rng(7)
+    samples = [draw.normal(0, s, (TRIALS, n)) for n, s in zip(sizes, deviations, strict=True)]
+    found = [welch([(1.0, a), (-1.0, b)]) for a, b in zip(*samples, strict=True)]
+    # With three replicas of each Welch's test is known to err a little less often than it says.
+    assert np.mean([f.p_above() <= 0.025 for f in found]) < 0.025 + NOISE
+    covered = np.mean([f.interval()[0] <= 0 <= f.interval()[1] for f in found])
+    assert 0.95 - 2 * NOISE < covered < 0.98
+
+
+def test_folds_with_overlapping_training_sets_err_as_often_as_they_say():
+    """Differences of folds with the correlation that Nadeau and Bengio assume, n_test / (n_test + n_train)."""
+    draw = np.random.default_rng(8)
+    k, correlation = 5, RATIO / (1 + RATIO)
+    own, common = draw.normal(size=(TRIALS, k)), draw.normal(size=(TRIALS, 1))
+    differences = math.sqrt(1 - correlation) * own + math.sqrt(correlation) * common
+    corrected = np.mean([folds(d, RATIO).p_above() <= 0.025 for d in differences])
+    naive = np.mean([folds(d, 0.0).p_above() <= 0.025 for d in differences])
+    assert abs(corrected - 0.025) < NOISE
+    assert naive > 0.05
+
+
+def test_a_borrowed_deviation_errs_as_often_as_it_says():
+    draw = np.random.default_rng(9)
+    family = draw.normal(size=(TRIALS, 4, 3))
+    lone = draw.normal(size=(TRIALS, 2))
+    found = [combine(a - b, [(2.0, pooled(f))]) for f, (a, b) in zip(family, lone, strict=True)]
+    assert abs(np.mean([f.p_above() <= 0.025 for f in found]) - 0.025) < NOISE
+
+
+def test_variances_of_one_law_are_pooled():
+    found = prior([Spread(1.0, 2), Spread(1.2, 4), Spread(0.9, 2)])
+    assert math.isinf(found.freedom)
+    assert (found.variance, found.pooled) == (pytest.approx((2 * 1.0 + 4 * 1.2 + 2 * 0.9) / 8), 8)
+    assert found.moderate(Spread(1.2, 4)) == found.moderate(None) == Spread(found.variance, 8)
+    assert prior([]) is None
+    assert prior([Spread(0.0, 2), Spread(0.0, 2), Spread(1.0, 2)]) is None
+
+
+def test_a_moderated_variance_is_smyths_posterior():
+    found = Prior(2.0, 3.0, 20).moderate(Spread(8.0, 2))
+    assert (found.variance, found.freedom) == (pytest.approx((3 * 2.0 + 2 * 8.0) / 5), 5.0)
+    assert Prior(2.0, 3.0, 20).moderate(None) == Spread(2.0, 3.0)
+    # A family knows no more than all of its replicas.
+    assert Prior(2.0, 30.0, 6).moderate(Spread(8.0, 2)).freedom == 6
+
+
+def test_the_prior_is_that_of_greatest_likelihood():
+    """s / s0^2 follows F(d, d0): no pair of numbers near the ones found, nor far from them, is likelier."""
+    members = [Spread(v, d) for v, d in ((0.1, 2), (0.2, 1), (1.5, 2), (40.0, 2), (0.4, 3), (3.0, 2))]
+    s, d = np.array([m.variance for m in members]), np.array([m.freedom for m in members])
+
+    def likelihood(scale, freedom):
+        return float(np.sum(stats.f.logpdf(s / scale, d, freedom) - np.log(scale)))
+
+    found = prior(members)
+    best = likelihood(found.variance, found.freedom)
+    scales, freedoms = np.geomspace(0.01, 100, 60), np.geomspace(0.5, 1000, 60)
+    assert best > max(likelihood(a, b) for a in scales for b in freedoms) - 0.01
+    assert 0.5 < found.freedom < 5
+
+
+def test_moderated_variances_find_the_law_that_they_were_drawn_from():
+    draw = np.random.default_rng(1)
+    true = 3.0 * 8 / draw.chisquare(8, 2000)
+    found = prior([Spread(v * c / 2, 2) for v, c in zip(true, draw.chisquare(2, 2000), strict=True)])
+    assert found.variance == pytest.approx(3.0, rel=0.1)
+    assert found.freedom == pytest.approx(8, rel=0.35)
+
+
+def test_moderated_tests_err_as_often_as_they_say():
+    """Six experiments of three seeds, whose variances differ as the prior says they may."""
+    draw, found = np.random.default_rng(2), []
+    for _ in range(800):
+        deviations = np.sqrt(6 / draw.chisquare(6, 6))
+        samples = [list(row) for row in draw.normal(0, deviations[:, None], (6, 3))]
+        known = prior([spread(s) for s in samples])
+        parts = [(1 / 3, known.moderate(spread(s))) for s in samples[:2]]
+        found.append(combine(mean(samples[0]) - mean(samples[1]), parts).p_above() <= 0.025)
+    assert np.mean(found) < 0.025 + 3.5 * math.sqrt(0.025 * 0.975 / 800)
+
+
+def test_all_hold_is_the_largest_p():
+    assert all_hold([0.01, 0.024, 0.02]) == 0.024
+
+
+@pytest.mark.parametrize(("high", "low"), [([4.0, 5.0], [1.0, 2.0, 3.0]), ([1.0, 6.0], [2.0, 2.0, 3.0, 1.0])])
+def test_ranks_are_compared_as_by_scipy(high, low):
+    def total(x, y):
+        return stats.rankdata([*x, *y])[: len(x)].sum()
+
+    expected = stats.permutation_test((high, low), total, alternative="greater", n_resamples=np.inf)
+    assert ranks_above(high, low) == pytest.approx(expected.pvalue)
+
+
+def test_a_replica_that_diverged_ranks_last():
+    assert ranks_above([math.inf, 9.0, 8.0], [1.0] * 15) == pytest.approx(1 / math.comb(18, 3))
+    with pytest.raises(ValueError, match="not empty"):
+        ranks_above([], [1.0])
+
+
+def test_a_slope_is_that_of_least_squares():
+    x, y = [0.0, 1.0, 2.5, 4.0], [3.0, 2.0, 2.5, -1.0]
+    assert sum(w * v for w, v in zip(slope_weights(x), y, strict=True)) == pytest.approx(stats.linregress(x, y).slope)
+    assert sum(slope_weights(x)) == pytest.approx(0.0)
+
+
+def test_the_residual_of_folds_is_half_the_variance_of_paired_differences():
+    one, other = {0: 1.0, 1: 2.0, 2: 4.0}, {0: 1.5, 1: 2.1, 2: 4.9}
+    found, own = residuals([one, other])
+    differences = [other[k] - one[k] for k in one]
+    assert (found.variance, found.freedom) == (pytest.approx(np.var(differences, ddof=1) / 2), 2)
+    assert sum(each.freedom for each in own) == pytest.approx(found.freedom)
+    assert residuals([one]) is None

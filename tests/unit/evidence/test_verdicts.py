@@ -1,0 +1,388 @@
+"""Direction and size of every kind of claim, held to records whose answer is known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from claims_helpers import QUANTITY, below, claim, curves, decide, learning, margin, runs, with_unit
+from scipy import stats
+
+from reprise.evidence.runs import Runs
+from reprise.evidence.verdicts import (
+    AGREES,
+    COUNTED,
+    DISAGREES,
+    NOT_AVAILABLE,
+    NOT_RUN,
+    NOT_TESTED,
+    OPEN,
+    TRAINED,
+    VOID,
+    Part,
+    Table,
+    direction,
+    ratio,
+    size,
+    size_of,
+    sizes,
+)
+from reprise.evidence.verdicts.decide import evidence_of
+from reprise.evidence.words import answer, reading_line, sentence
+
+LOW, HIGH = [10.0, 10.2, 9.8], [12.0, 12.2, 11.8]
+A_BELOW_B = claim("superiority", compare=below("a", "b"))
+TOGETHER = Part(1.0, 0.02, 0.98), Part(-1.0, 0.98, 0.02), Part(1.0, 0.2, 0.8), Part(1.0, 0.02, 0.98, void=True)
+
+
+@pytest.mark.parametrize(
+    ("parts", "lost", "found"),
+    [
+        # Establishing is not adjusted for several: each at its level (intersection-union); refuting is, after Holm.
+        ([0, 0, 0, 0], False, AGREES),
+        ([0, 0, 2], False, OPEN),
+        ([1], False, DISAGREES),
+        ([1, 0], False, OPEN),
+        ([0, 0], True, OPEN),
+        ([1], True, OPEN),
+        ([0, 3], False, VOID),
+        ([1, 3], False, DISAGREES),
+        ([3], False, VOID),
+    ],
+)
+def test_the_direction_of_parts_together(parts, lost, found):
+    assert direction([TOGETHER[i] for i in parts], lost=lost) == found
+
+
+@pytest.mark.parametrize(
+    ("interval", "paper", "found"),
+    [
+        ((0.5, 1.5), 1.0, "consistent"),
+        ((0.5, 1.5), 2.0, "smaller"),
+        ((-0.5, 1.5), 2.0, "smaller"),
+        ((0.5, 1.5), 0.3, "larger"),
+        ((-1.5, -0.5), 0.3, "opposite"),
+        ((-1.5, -0.5), -1.0, "consistent"),
+        ((-1.5, -0.5), -0.2, "larger"),
+        ((0.5, 1.5), -0.2, "opposite"),
+        (None, 1.0, None),
+        ((0.5, 1.5), None, None),
+        ((0.5, 1.5), 0.0, None),
+    ],
+)
+def test_the_size_of_an_effect(interval, paper, found):
+    assert size(interval, paper) == found
+
+
+def test_sizes_and_ratios():
+    counts = sizes([{"size": "smaller"}, {"size": "consistent"}, {"size": "smaller"}, {}])
+    assert counts == {"consistent": 1, "smaller": 2}
+    assert (size_of(counts), size_of({"larger": 2}), size_of({})) == ("mixed", "larger", None)
+    assert ratio(1.0, (0.5, 2.0), -2.0) == {"value": -0.5, "low": -1.0, "high": -0.25}
+    assert ratio(1.0, (0.5, 2.0), None) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "a", "b", "found"),
+    [
+        (A_BELOW_B, LOW, HIGH, AGREES),
+        (A_BELOW_B, HIGH, LOW, DISAGREES),
+        (A_BELOW_B, LOW, LOW, OPEN),
+        (claim("superiority", compare=below("a", "b"), margin=margin(0.1)), LOW, HIGH, AGREES),
+        (claim("superiority", compare=below("a", "b"), margin=margin(0.5)), LOW, HIGH, DISAGREES),
+        (claim("non-inferiority", compare=below("b", "a"), margin=margin(0.3)), LOW, HIGH, AGREES),
+        (claim("non-inferiority", compare=below("b", "a"), margin=margin(0.01)), LOW, HIGH, DISAGREES),
+        (claim("equivalence", equal=[["a", "b"]], margin=margin(0.3)), LOW, HIGH, AGREES),
+        (claim("equivalence", equal=[["a", "b"]], margin=margin(0.05)), LOW, HIGH, DISAGREES),
+        (claim("equivalence", equal=[["a", "b"]], margin=margin(3.0, "absolute")), LOW, HIGH, AGREES),
+        (claim("ordering", order=["a", "b"]), LOW, HIGH, AGREES),
+        (claim("threshold", level={"experiments": ["a"], "at_least": 9.0}), LOW, HIGH, AGREES),
+        (claim("threshold", level={"experiments": ["a"], "at_most": 9.0}), LOW, HIGH, DISAGREES),
+        (claim("threshold", level={"experiments": ["a"], "at_least": 9.0, "at_most": 11.0}), LOW, HIGH, AGREES),
+    ],
+)
+def test_every_kind_of_claim_about_means(given, a, b, found):
+    assert decide(given, runs("a", a), runs("b", b)).verdict == found
+
+
+def test_perplexities_are_compared_by_their_logarithms():
+    # Far too bad by itself, and yet no doubt that it is bad: on the plain scale p is 0.11.
+    bad, good = [160.0, 220.0, 550.0], [100.0, 101.0, 99.0]
+    found = decide(A_BELOW_B, runs("a", good, family="x"), runs("b", bad, family="y"))
+    logs = np.log(bad), np.log(good)
+    assert found.parts[0]["p"] == pytest.approx(stats.ttest_ind(*logs, equal_var=False, alternative="greater").pvalue)
+    assert found.parts[0]["estimate"] == pytest.approx(logs[0].mean() - logs[1].mean())
+    raw = stats.ttest_ind(bad, good, equal_var=False, alternative="greater").pvalue
+    assert found.parts[0]["p"] < raw
+
+
+def test_the_papers_effect_stands_beside_ours_on_one_scale():
+    found = decide(A_BELOW_B, runs("a", LOW, paper=10.0), runs("b", HIGH, paper=11.0))
+    (part,) = found.parts
+    assert (part["scale"], part["paper"]) == ("log", 1.0)
+    assert part["paper_here"] == pytest.approx(math.log(1.1))
+    assert part["ratio"]["value"] == pytest.approx(part["estimate"] / math.log(1.1))
+    assert part["size"] == "larger"
+    nats = [with_nats(runs("a", LOW, paper=1.0)), with_nats(runs("b", HIGH, paper=2.0))]
+    other = claim("superiority", metric="loss", split="test", compare=below("a", "b"))
+    bits = [replace(r, entry=with_unit(r.entry, "bits/token")) for r in nats]
+    assert decide(other, *nats).parts[0]["paper_here"] == 1.0
+    assert decide(other, *bits).parts[0]["paper_here"] == pytest.approx(math.log(2))
+
+
+def with_nats(of: Runs) -> Runs:
+    """The same numbers as a loss in nats."""
+    new, unit = ("loss", "test"), "nats/token"
+    replicas = [replace(r, metrics={new: r.metrics[QUANTITY]}, units={new: unit}) for r in of.replicas]
+    reported = [r.model_copy(update={"metric": "loss"}) for r in of.entry.reported]
+    return replace(of, replicas=replicas, entry=of.entry.model_copy(update={"reported": reported}))
+
+
+def test_the_forecast_is_made_at_the_papers_effect_and_not_at_ours():
+    near = [runs("a", [10.0, 10.5, 9.5], paper=10.0), runs("b", [10.1, 10.6, 9.6], paper=12.0)]
+    found = decide(A_BELOW_B, *near)
+    assert found.verdict == OPEN
+    deviation = math.sqrt((np.var(np.log([10.0, 10.5, 9.5]), ddof=1) + np.var(np.log([10.1, 10.6, 9.6]), ddof=1)) / 2)
+    effect = math.log(1.2) / deviation
+    n = next(
+        n
+        for n in range(2, 99)
+        if stats.nct.sf(stats.t.isf(0.025, 2 * (n - 1)), 2 * (n - 1), effect * math.sqrt(n / 2)) >= 0.8
+    )
+    assert found.replicas == n
+    # Beside an agreeing claim as well; not where the paper gives no number, and not where no number of them would do.
+    assert decide(A_BELOW_B, runs("a", LOW, paper=10.0), runs("b", HIGH, paper=12.0)).replicas == 2
+    assert decide(A_BELOW_B, runs("a", LOW), runs("b", HIGH)).replicas is None
+    assert decide(A_BELOW_B, runs("a", LOW, paper=12.0), runs("b", HIGH, paper=11.0)).replicas is None
+
+
+def test_a_mean_over_a_sweep_is_one_comparison():
+    sweep = {"lower": {"mean": ["a", "b"]}, "higher": {"mean": ["c", "d"]}}
+    values = {"a": [9.0, 9.9, 9.4], "b": [10.0, 9.1, 9.6], "c": [9.8, 10.6, 10.1], "d": [10.8, 9.9, 10.3]}
+    found = decide(claim("superiority", compare=sweep), *(runs(n, v, family=n) for n, v in values.items()))
+    (part,) = found.parts
+    logs = {n: np.log(v) for n, v in values.items()}
+    expected = (logs["c"].mean() + logs["d"].mean() - logs["a"].mean() - logs["b"].mean()) / 2
+    assert part["estimate"] == pytest.approx(expected)
+    assert part["error"] == pytest.approx(math.sqrt(sum(np.var(x, ddof=1) / 3 / 4 for x in logs.values())))
+    each = [claim("superiority", compare=below(*pair)) for pair in ("ac", "bd")]
+    alone = [decide(one, *(runs(n, v, family=n) for n, v in values.items())).verdict for one in each]
+    assert (found.verdict, alone) == (AGREES, [OPEN, OPEN])
+
+
+def test_a_share_of_the_gain():
+    given = claim(
+        "non-inferiority",
+        compare=below("a", "b"),
+        margin={**margin(0.75, "share-of-gain"), "over": "c"},
+    )
+
+    def at(a, b, c):
+        return decide(given, *(runs(n, [x, 1.001 * x, 0.999 * x]) for n, x in (("a", a), ("b", b), ("c", c))))
+
+    assert at(101.0, 100.0, 110.0).verdict == AGREES
+    assert at(107.0, 100.0, 110.0).verdict == DISAGREES
+    part = at(103.0, 100.0, 110.0)
+    toward = (math.log(110) - math.log(103)) - 0.75 * (math.log(110) - math.log(100))
+    assert part.parts[0]["toward"] == pytest.approx(toward, abs=1e-6)
+
+
+TREND = {"experiments": ["a", "b", "c", "d"], "x": [1, 10, 100, 1000]}
+
+
+def sweep(*means: float, spread: float = 0.002) -> list[Runs]:
+    return [runs(n, [m, m * (1 + spread), m * (1 - spread)]) for n, m in zip("abcd", means, strict=False)]
+
+
+def test_a_falling_sweep():
+    falls = claim("ordering", trend=TREND)
+    found = decide(falls, *sweep(140.0, 130.0, 125.0, 120.0))
+    assert (found.verdict, len(found.parts)) == (AGREES, 2)
+    logs = np.log([140.0, 130.0, 125.0, 120.0])
+    slope = stats.linregress(np.log(TREND["x"]), logs).slope
+    assert found.parts[0]["estimate"] == pytest.approx(-slope, rel=1e-3)
+    assert decide(falls, *sweep(120.0, 125.0, 130.0, 140.0)).verdict == DISAGREES
+    assert not [name for name, _ in found.notes if name == "rise"]
+
+
+def test_what_a_sweep_shows_against_its_sentence_is_said():
+    found = decide(claim("ordering", trend=TREND), *sweep(140.0, 125.0, 120.0, 130.0))
+    rise = dict(found.notes)["rise"]
+    assert rise["by"] == pytest.approx(math.log(130 / 120), rel=1e-3)
+    assert (rise["end"], rise["lowest"]) == ("D", "C")
+
+
+WORST = claim("ordering", ranks={"lower": ["a", "b"], "higher": "c"})
+
+
+def test_ranks_decide_where_a_replica_blows_up():
+    a, b = runs("a", [10.0, 11.0, 12.0]), runs("b", [13.0, 14.0, 15.0])
+    found = decide(WORST, a, b, runs("c", [20.0, 1e9], diverged=1))
+    assert found.verdict == AGREES
+    assert found.parts[0]["p"] == pytest.approx(1 / math.comb(9, 3))
+    assert found.parts[0]["replicas"] == [3, 6]
+    assert decide(WORST, a, b, runs("c", [1.0, 2.0, 3.0])).verdict == DISAGREES
+    # Above most of the others together, and yet not above one of them.
+    many = runs("a", [float(x) for x in range(1, 15)])
+    assert decide(WORST, many, runs("b", [30.0, 31.0, 32.0]), runs("c", [20.0, 21.0, 22.0])).verdict == OPEN
+
+
+def test_shares_of_replicas():
+    most = claim("threshold", share={"experiments": ["a"], "reaches": 1.0, "at_least": 0.5})
+    some = claim("threshold", share={"experiments": ["a", "b"], "reaches": 1.0, "any": True})
+    for given in (most, some):
+        given.__dict__.update(metric="accuracy", split="train")
+    assert decide(most, curves("a", [1.0] * 9 + [0.9])).verdict == AGREES
+    assert decide(most, curves("a", [1.0] + [0.9] * 9)).verdict == DISAGREES
+    assert decide(most, curves("a", [1.0] * 6 + [0.9] * 4)).verdict == OPEN
+    # One that diverged counts by what it reached before.
+    assert decide(most, curves("a", [1.0] * 5, [1.0] * 4)).verdict == AGREES
+    assert decide(some, curves("a", [1.0, 0.2]), curves("b", [0.1, 1.0])).verdict == AGREES
+    # That none of so many does refutes no "can".
+    assert decide(some, curves("a", [1.0, 0.2]), curves("b", [0.1] * 40)).verdict == OPEN
+
+
+def test_a_model_that_did_not_learn_says_nothing():
+    rule = {"metric": "accuracy", "split": "test", "above": 0.2, "why": "chance"}
+    given = claim("superiority", compare=[below("a", "b"), below("a", "c")], learned=rule)
+    a, b, c = (learning(runs(n, v), *[0.9] * 3) for n, v in (("a", LOW), ("b", HIGH), ("c", HIGH)))
+    chance = learning(runs("c", HIGH), 0.1, 0.2, 0.2)
+    assert decide(given, a, b, c).verdict == AGREES
+    found = decide(given, a, b, chance)
+    assert (found.verdict, [part["void"] for part in found.parts]) == (VOID, [False, True])
+    assert "Did not learn (chance): C." in sentence(found)
+    # What did learn can still refute it; a number that is missing shows no learning.
+    assert decide(
+        given, a, replace(b, replicas=learning(runs("b", [1.0] * 3), *[0.9] * 3).replicas), chance
+    ).verdict == (DISAGREES)
+    assert decide(given, a, b, runs("c", HIGH)).verdict == VOID
+
+
+def test_a_difference_below_one_item_is_none():
+    def share(name: str, *values: float) -> Runs:
+        made = runs(name, values, unit="share")
+        return replace(made, replicas=[replace(r, sizes={QUANTITY: 1000}) for r in made.replicas])
+
+    given = claim("superiority", compare=below("a", "b"), margin=margin(0.0001, "absolute"))
+    given = given.model_copy(update={"margin": None, "metric": "accuracy"})
+    quantity = ("accuracy", "test")
+
+    def renamed(of: Runs) -> Runs:
+        return replace(
+            of,
+            replicas=[
+                replace(r, metrics={quantity: r.metrics[QUANTITY]}, units={quantity: "share"}, sizes={quantity: 1000})
+                for r in of.replicas
+            ],
+        )
+
+    near, far = ((renamed(share("a", *[0.5] * 3)), renamed(share("b", *[0.5 + d] * 3))) for d in (0.0009, 0.0011))
+    assert decide(given, *near).verdict == OPEN
+    assert decide(given, *far).verdict == AGREES
+
+
+def test_lost_replicas_leave_a_claim_open():
+    good = runs("a", LOW), runs("b", HIGH)
+    assert decide(A_BELOW_B, runs("a", LOW, diverged=1), good[1]).verdict == OPEN
+    lacking = replace(
+        good[1], replicas=[replace(r, metrics={} if i == 2 else r.metrics) for i, r in enumerate(good[1].replicas)]
+    )
+    assert decide(A_BELOW_B, good[0], lacking).verdict == OPEN
+    nothing = decide(A_BELOW_B, good[0], runs("b", [], diverged=2))
+    assert (nothing.verdict, nothing.parts, nothing.holds) == (OPEN, [], None)
+
+
+def test_what_is_missing_is_no_verdict():
+    assert decide(A_BELOW_B, runs("a", LOW), runs("b", [])).verdict == NOT_RUN
+    away = replace(runs("b", []), unavailable="It was in no mirror.")
+    found = decide(A_BELOW_B, runs("a", LOW), away)
+    assert (found.verdict, sentence(found)) == (NOT_AVAILABLE, "It was in no mirror.")
+    # Records that are there count, whatever became of the data since.
+    assert decide(A_BELOW_B, runs("a", LOW), replace(runs("b", HIGH), unavailable="gone")).verdict == AGREES
+    assert decide(claim("descriptive", reason="It says no more."), runs("a", LOW)).verdict == NOT_TESTED
+
+
+def test_what_kind_of_evidence_decides_a_claim():
+    trained, counted = runs("a", LOW), runs("b", [3.0], protocol="corpus-facts")
+    assert evidence_of(A_BELOW_B, Table({"a": trained, "b": trained}, [])) == TRAINED
+    assert (
+        evidence_of(claim("threshold", level={"experiments": ["b"], "at_least": 1}), Table({"b": counted}, []))
+        == COUNTED
+    )
+
+
+UNIT = {"stated": "bits/character", "other": "nats/character", "experiments": ["a", "b"], "reference": "c"}
+
+
+@pytest.mark.parametrize(("ours", "found"), [((1.61, 1.84), DISAGREES), ((1.13, 1.26), AGREES), ((1.35, 1.52), OPEN)])
+def test_the_unit_that_fits_the_printed_numbers(ours, found):
+    a, b = (runs(n, [x], paper=p, unit="bits/character") for n, x, p in zip("ab", ours, (1.12, 1.27), strict=True))
+    c = runs("c", [1.572], unit="bits/character")
+    assert decide(claim("unit", unit=UNIT), a, b, c).verdict == found
+    assert decide(claim("unit", unit=UNIT), a, runs("b", [], paper=1.27), c).verdict == found
+    assert decide(claim("unit", unit=UNIT), a, b, runs("c", [])).verdict == NOT_RUN
+
+
+def test_a_unit_per_token_is_told_from_one_per_character():
+    """Words of five characters: 6 nats each are 1.2 nats per character, which is what is printed."""
+    there = [
+        runs(n, [x], paper=p, unit="nats/token", more={("predicted_characters", "test"): [500.0]})
+        for n, x, p in zip("abc", (6.0, 7.0, 8.0), (1.2, 1.4, None), strict=True)
+    ]
+    there = [replace(r, replicas=[replace(one, sizes={QUANTITY: 100}) for one in r.replicas]) for r in there]
+    for stated, other, found in (("nats/token", "nats/character", DISAGREES), ("nats/character", "nats/token", AGREES)):
+        assert decide(claim("unit", unit={**UNIT, "stated": stated, "other": other}), *there).verdict == found
+
+
+SAME = claim("equivalence", optimum=[["a", "b", "c"], ["d", "e", "f"]], margin=margin(0.1, "absolute"))
+
+
+def sweeps(*means, spread=0.01):
+    return [runs(n, [m - spread, m, m + spread]) for n, m in zip("abcdef", means, strict=False)]
+
+
+@pytest.mark.parametrize(
+    ("means", "spread", "found"),
+    [
+        ((2.0, 1.0, 2.0, 9.0, 5.0, 6.0), 0.01, AGREES),
+        # B is 0.05 above A, E 0.05 above F: nothing else is within the margin in both.
+        ((1.0, 1.05, 2.0, 9.0, 5.05, 5.0), 0.01, AGREES),
+        ((1.0, 2.0, 2.0, 6.0, 6.0, 5.0), 0.01, DISAGREES),
+        ((1.0, 1.0, 1.1, 5.0, 5.0, 5.1), 0.5, OPEN),
+    ],
+)
+def test_sweeps_that_are_best_at_one_place(means, spread, found):
+    assert decide(SAME, *sweeps(*means, spread=spread)).verdict == found
+
+
+def test_no_place_is_found_more_often_than_the_level_says():
+    """In each sweep the best place of the other is worse by just the margin, so that no place serves both."""
+    given = claim("equivalence", optimum=[["a", "b"], ["c", "d"]], margin=margin(0.5, "absolute"))
+    rng, found = np.random.default_rng(3), 0
+    for _ in range(300):
+        drawn = rng.normal([[0.0], [0.5], [0.5], [0.0]], 0.2, (4, 4)) + 5
+        there = [runs(name, list(values)) for name, values in zip("abcd", drawn, strict=True)]
+        found += decide(given, *there).verdict == AGREES
+    # Two places, each held to half of 2.5 %.
+    assert found <= 300 * 0.025 + 3 * (300 * 0.025) ** 0.5
+
+
+def test_an_answer_at_a_reduced_budget_is_never_that_of_the_full_protocol():
+    assert answer(AGREES) == "agrees"
+    assert answer(DISAGREES, "reduced") == "at a reduced budget: disagrees"
+    assert answer(NOT_RUN, "reduced") == "not run"
+
+
+@pytest.mark.parametrize(
+    ("summary", "line"),
+    [
+        ({"holds": 5, "of": 6, "chosen": True, "not": ["x=y"]}, "holds under 5 of 6 readings; not under x=y"),
+        ({"holds": 6, "of": 6, "chosen": True, "not": []}, "holds under 6 of 6 readings"),
+        ({"holds": 1, "of": 2, "chosen": False, "not": []}, "holds under 1 of 2 readings; not under the one as chosen"),
+        ({"holds": 1, "of": 1, "chosen": True, "not": []}, ""),
+    ],
+)
+def test_readings_take_one_line(summary, line):
+    assert reading_line(summary) == line

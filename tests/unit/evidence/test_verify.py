@@ -1,0 +1,361 @@
+"""`reprise verify`: claims.json says what the run records say, and --check finds it out where it does not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from verify_helpers import CLAIMS, RUN, claims, edit, leave, metric, new_clone, resolved, verify
+
+from reprise.cli import main
+from reprise.config.project import load_project
+from reprise.config.resolve import resolve_tier
+from reprise.errors import EXIT_FAILED, EXIT_USAGE
+from reprise.evidence.verdicts.claims import judge_claims
+from reprise.records.record import Outcome, make_record, result_digest, write_record
+from reprise.report.parts.verdicts import turns
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    new_clone(tmp_path)
+    return tmp_path
+
+
+def alter(name: str, value: float) -> None:
+    """Changes the first number of an experiment's first record by hand, and makes the record sound again."""
+    (path,) = Path("results/quick/runs/digits").glob(f"{name}/0-*.json")
+    record = json.loads(path.read_text(encoding="utf-8"))
+    record["metrics"][0]["value"] = value
+    record["result_sha256"] = result_digest(record)
+    write_record(path, record)
+
+
+def judge(tier: str) -> dict:
+    project = load_project(".")
+    return judge_claims(project, resolve_tier(project, tier))["digits"]
+
+
+def test_every_claim_has_a_verdict_or_a_reason(clone, capsys):
+    assert verify() == 0
+    found = claims()
+    assert {key: c["verdict"] for key, c in found.items()} == {"D1": "open", "D2": "agrees", "D3": "not tested"}
+    assert [found["D1"][k] for k in ("kind", "evidence", "budget")] == ["superiority", "trained", "reduced"]
+    assert found["D1"]["answer"] == "at a reduced budget: open"
+    assert (found["D2"]["evidence"], found["D2"]["answer"]) == ("equation", "agrees")
+    assert found["D1"]["n"] == {"rnn-t5": 2, "lstm-t5": 1}
+    assert found["D3"]["sentence"]
+    assert json.loads(CLAIMS.read_text(encoding="utf-8"))["words"] == {}
+    said = capsys.readouterr().out
+    # Kinds of evidence are never added up; a line a claim that was judged.
+    assert "equation: 1 agrees; trained: 1 at a reduced budget: open" in said
+    assert "digits/D1" in said
+
+
+def test_the_same_records_give_the_same_bytes(clone):
+    verify()
+    before = CLAIMS.read_bytes()
+    verify()
+    assert CLAIMS.read_bytes() == before
+    assert verify("--check") == 0
+    assert CLAIMS.read_bytes() == before
+
+
+def test_one_record_changed_by_hand_changes_its_verdict_and_check_fails(clone, capsys):
+    verify()
+    before = CLAIMS.read_bytes()
+    alter("count", 3.0)
+    assert verify("--check") == EXIT_FAILED
+    said = capsys.readouterr().err
+    assert "claims.json: does not say what the run records say (digits/D2: agrees, records: disagrees)" in said
+    assert "run `python -m reprise verify --tier quick`" in said
+    assert CLAIMS.read_bytes() == before
+    verify()
+    assert claims()["D2"]["verdict"] == "disagrees"
+
+
+@pytest.mark.parametrize("name", ["metrics.csv", "curves.csv.gz", "a table", "gone"])
+def test_a_file_that_follows_from_records_cannot_be_changed_unseen(clone, name, capsys):
+    shutil.copytree(ROOT / "config/reference", "config/reference")
+    assert main(["collect", "--tier", "quick"]) == 0
+    assert verify() == 0
+    assert main(["render", "--tier", "quick"]) == 0
+    assert verify("--check") == 0
+    folder = Path("results/quick")
+    path = folder / name if (folder / name).is_file() else sorted((folder / "tables").glob("*.md"))[0]
+    if name == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes() + b" ")
+    capsys.readouterr()
+    assert verify("--check") == EXIT_FAILED
+    said = capsys.readouterr().err
+    assert f"not what the run records give: {path.relative_to(folder)}; run collect" in said
+
+
+def test_a_number_that_changes_no_verdict_is_found_too(clone, capsys):
+    verify()
+    alter("rnn-t5", 0.31)
+    assert verify("--check") == EXIT_FAILED
+    assert "digits/D1: numbers" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text", [None, "{", "[]", '{"digits": 3}', '{"digits": {"D1": 3}}', '{"digits": {}, "words": {}}']
+)
+def test_check_fails_without_a_sound_file(clone, text):
+    if text is not None:
+        CLAIMS.parent.mkdir(parents=True, exist_ok=True)
+        CLAIMS.write_text(text, encoding="utf-8")
+    assert verify("--check") == EXIT_FAILED
+    assert CLAIMS.is_file() == (text is not None)
+
+
+def test_check_tells_a_damaged_file_in_one_line(clone, capsys):
+    verify()
+    sound = CLAIMS.read_bytes()
+    damaged = bytes([sound[0], 0xFF]) + sound[2:]
+    CLAIMS.write_bytes(damaged)
+    capsys.readouterr()
+    assert verify("--check") == EXIT_FAILED
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "claims.json: does not say what the run records say (not a file of claims); run `python -m reprise v" in said
+    assert CLAIMS.read_bytes() == damaged
+    verify()
+    assert CLAIMS.read_bytes() == sound
+
+
+@pytest.mark.parametrize(("kind", "says"), [("folder", "no plain file"), ("nested", "not a file of claims")])
+def test_check_tells_what_can_be_no_file_of_claims(kind, says, clone, capsys):
+    CLAIMS.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "folder":
+        CLAIMS.mkdir()
+    else:
+        CLAIMS.write_text("[" * 200_000)
+    assert verify("--check") == EXIT_FAILED
+    said = capsys.readouterr().err
+    assert f"claims.json: does not say what the run records say ({says}); run" in said
+    assert said.count("\n") == 1
+
+
+def test_a_record_altered_without_its_digest_is_refused(clone, capsys):
+    verify()
+    (path,) = Path("results/quick/runs/digits/lstm-t5").glob("*.json")
+    path.write_text(path.read_text(encoding="utf-8").replace("0.9", "0.8", 1), encoding="utf-8")
+    assert verify("--check") == EXIT_USAGE
+    assert "result_sha256" in capsys.readouterr().err
+
+
+def test_missing_records_are_not_run(clone):
+    shutil.rmtree("results/quick/runs/digits/lstm-t5")
+    verify()
+    found = claims()["D1"]
+    assert (found["verdict"], found["sentence"]) == ("not run", "Not trained yet: LSTM, T = 5.")
+    (found,) = [c for key, c in judge("paper").items() if key == "D1"]
+    assert found["verdict"] == "not run"
+
+
+def test_a_metric_that_no_record_has_is_a_mistake(clone, capsys):
+    edit("metric: last_ten_accuracy\n    split: train\n    compare", "metric: accuracy\n    split: train\n    compare")
+    assert verify() == EXIT_USAGE
+    said = capsys.readouterr().err
+    assert "digits.yaml: key claims.D1: no record has the metric accuracy (train); known are" in said
+    assert "last_ten_accuracy (train)" in said
+
+
+def test_a_number_of_the_paper_about_a_metric_that_no_record_has_is_a_mistake(clone, capsys):
+    edit("{metric: last_ten_accuracy, split: train, value", "{metric: last_ten_acuracy, split: train, value")
+    assert verify() == EXIT_USAGE
+    where = "digits.yaml: key experiments.rnn-t5.reported.0: no record has the metric last_ten_acuracy (train); "
+    assert f"{where}did you mean 'last_ten_accuracy (train)'?" in capsys.readouterr().err
+    # Nobody can know as long as nothing was trained.
+    shutil.rmtree("results/quick/runs/digits/rnn-t5")
+    assert verify() == 0
+
+
+def test_losses_at_places_of_a_word_are_known_where_a_record_has_their_curve(clone, capsys):
+    late = "metric: cross_entropy_of_letters_beyond_13\n    split: test\n    compare"
+    edit("metric: last_ten_accuracy\n    split: train\n    compare", late)
+    assert verify() == EXIT_USAGE
+    assert "no record has the metric cross_entropy_of_letters_beyond_13 (test)" in capsys.readouterr().err
+    # A text without a word that long has the curve and not the number: then the claim is told so.
+    for name in ("rnn-t5", "lstm-t5"):
+        one = resolved()[f"digits/{name}"]
+        fixed = {"split": "test", "axis": "position_in_word", "x": [1, 2]}
+        losses = {**fixed, "metric": "cross_entropy", "unit": "nats/token", "y": [2.0, 1.0]}
+        counts = {**fixed, "metric": "count", "unit": "characters", "y": [9, 8]}
+        outcome = Outcome([metric("last_ten_accuracy", 0.5)], [losses, counts])
+        write_record(Path(one.record_path(0)), make_record(one, 0, outcome, 7, None, RUN))
+    verify()
+    assert claims()["D1"]["verdict"] == "open"
+
+
+def test_what_the_paper_contradicts_itself_keeps_the_verdict_of_the_records(clone):
+    edit("    compare: {lower", "    contradicted_by: Figure 2 shows the opposite.\n    compare: {lower")
+    verify()
+    found = claims()["D1"]
+    assert (found["verdict"], found["contradicted_by"]) == ("open", "Figure 2 shows the opposite.")
+
+
+def test_another_corpus_is_said_and_the_papers_number_left_out(clone):
+    other = "dataset: synthetic, vocabulary_size: 16, training_sentences: 5, seed: 1"
+    edit("tiers: {quick: {replicas: 2}, paper", f"tiers: {{quick: {{replicas: 2, {other}}}, paper")
+    edit(
+        "model: {name: lstm}\n    tiers: {quick: {replicas: 1}",
+        f"model: {{name: lstm}}\n    tiers: {{quick: {{replicas: 1, {other}}}",
+    )
+    leave(resolved(), "rnn-t5", 0.30, 0.32)
+    leave(resolved(), "lstm-t5", 0.90)
+    verify()
+    found = claims()["D1"]
+    assert found["sentence"].endswith("Trained on another corpus: Sentences of a Markov chain of known entropy.")
+    assert found["parts"][0]["paper"] is None
+    # That corpus may lack what the paper counts of its own.
+    edit("{metric: last_ten_accuracy, split: train, value", "{metric: sentences, split: train, value")
+    assert verify() == 0
+
+
+def test_a_claim_about_a_variant_of_another_tier_is_not_run(clone):
+    """The configuration is sound, and the tier that runs the variant judges it."""
+    edit(
+        "    source: ours\n",
+        """    source: ours
+    alternatives:
+      corrected:
+        settings: {weight_law: fan-in-truncated-normal-corrected}
+        experiments: [rnn-t5]
+        tiers: {paper: {replicas: 1}}
+""",
+    )
+    edit("lower: rnn-t5", "lower: rnn-t5@weight-law=corrected")
+    assert verify() == 0
+    assert claims()["D1"]["verdict"] == "not run"
+    assert claims()["D1"]["sentence"].startswith("Not run at this tier: RNN, T = 5 (corrected).")
+
+
+def test_records_on_a_disk_that_is_not_mounted_are_no_verdict(clone, capsys):
+    """Its claims would say that nothing was run."""
+    Path("results/quick/runs").rename("elsewhere")
+    Path("results/quick/runs").symlink_to("/nowhere/runs")
+    assert verify() == EXIT_USAGE
+    error = capsys.readouterr().err
+    assert "no such record: the link results/quick/runs leads nowhere (to /nowhere/runs); mount" in error
+    assert error.count("\n") == 1
+    assert not CLAIMS.exists()
+
+
+VARIANTS = """
+    source: ours
+    alternatives:
+      corrected:
+        settings: {weight_law: fan-in-truncated-normal-corrected}
+        experiments: [rnn-t5, lstm-t5]
+        tiers: {quick: {replicas: 2}}
+        co_primary: true
+        found: afterwards
+      one-of-two:
+        settings: {weight_law: fan-in-truncated-normal-corrected}
+        experiments: [rnn-t5]
+        tiers: {quick: {replicas: 2}}
+"""
+
+
+def test_readings_say_where_a_claim_holds(clone):
+    edit("\n    source: ours\n", VARIANTS)
+    leave(resolved(), "rnn-t5@weight-law=corrected", 0.90, 0.92)
+    leave(resolved(), "lstm-t5@weight-law=corrected", 0.30, 0.32)
+    leave(resolved(), "rnn-t5@weight-law=one-of-two", 0.90, 0.92)
+    verify()
+    found = claims()["D1"]
+    # The LSTM rests on the assumption too and was not run under the second alternative.
+    left = found["alternatives"]["weight-law=one-of-two"]
+    assert (left["verdict"], left["flips"], left["parts"], left["experiments"]) == ("not run", False, [0, 1], [])
+    assert turns([("D1", left)]) == "D1: not looked at"
+    under = found["alternatives"]["weight-law=corrected"]
+    assert (under["verdict"], under["holds"], under["flips"], under["parts"]) == ("disagrees", False, True, [1, 1])
+    assert under["experiments"] == ["rnn-t5", "lstm-t5"]
+    assert found["readings"]["line"] == "holds under 1 of 2 readings; not under weight-law=corrected"
+    # A reading of equal rank stands beside the claim with all that is said of it.
+    beside = found["co_primary"]["weight-law=corrected"]
+    assert found["co_primary"].keys() == {"weight-law=corrected"}
+    assert (beside["answer"], beside["found"]) == ("at a reduced budget: disagrees", "afterwards")
+    assert beside["parts"][0]["estimate"] == pytest.approx(0.31 - 0.91)
+    assert claims()["D2"]["alternatives"] == {}
+    assert claims()["D2"]["readings"] is None
+
+
+def test_an_alternative_is_judged_on_the_comparisons_that_were_run_under_it(clone):
+    edit("\n    source: ours\n", VARIANTS)
+    edit("kind: superiority", "kind: threshold")
+    edit("compare: {lower: rnn-t5, higher: lstm-t5}", "level: {experiments: [rnn-t5, lstm-t5], at_most: 0.5}")
+    leave(resolved(), "rnn-t5@weight-law=one-of-two", 0.90, 0.92)
+    verify()
+    under = claims()["D1"]["alternatives"]["weight-law=one-of-two"]
+    # The RNN alone keeps the bound as chosen and not under the alternative; the LSTM never did.
+    assert (under["before"], under["verdict"], under["flips"]) == ("agrees", "disagrees", True)
+    assert (under["parts"], under["experiments"]) == ([1, 2], ["rnn-t5"])
+
+
+def test_another_metric_of_the_same_records_is_an_alternative(clone):
+    edit("\n    source: ours\n", BEST)
+    there = resolved()
+    for name, pairs in (("rnn-t5", [(0.30, 0.9), (0.32, 0.92)]), ("lstm-t5", [(0.9, 0.1)])):
+        for replica, (last, best) in enumerate(pairs):
+            one = there[f"digits/{name}"]
+            metrics = [metric("last_ten_accuracy", last), metric("best_accuracy", best)]
+            write_record(Path(one.record_path(replica)), make_record(one, replica, Outcome(metrics), 7, None, RUN))
+    verify()
+    under = claims()["D1"]["alternatives"]["weight-law=best"]
+    assert (under["holds"], under["flips"], under["parts"]) == (False, True, [1, 1])
+
+
+BEST = "\n    source: ours\n    alternatives:\n      best: {metrics: {last_ten_accuracy: best_accuracy}}\n"
+
+
+def test_a_metric_that_some_records_lack_flips_nothing(clone):
+    edit("\n    source: ours\n", BEST)
+    rnn = resolved()["digits/rnn-t5"]
+    metrics = [metric("last_ten_accuracy", 0.3), metric("best_accuracy", 0.95)]
+    write_record(Path(rnn.record_path(0)), make_record(rnn, 0, Outcome(metrics), 7, None, RUN))
+    verify()
+    under = claims()["D1"]["alternatives"]["weight-law=best"]
+    assert (under["verdict"], under["flips"]) == ("not run", False)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("best_accuracy", "last_ten_acuracy", "alternatives.best.metrics: no record has the metric "),
+        ("last_ten_accuracy", "last_ten_acuracy", "best.metrics: no claim about a metric 'last_ten_acuracy'"),
+    ],
+)
+def test_a_metric_that_nothing_has_is_a_mistake(clone, old, new, says, capsys):
+    edit("\n    source: ours\n", BEST.replace(old, new))
+    assert verify() == EXIT_USAGE
+    assert says in capsys.readouterr().err
+
+
+def test_what_a_tier_reduces_is_said(clone):
+    edit("tiers: {quick: {replicas: 2}, paper", "tiers: {quick: {replicas: 2, steps: 10, learning_rate: 0.1}, paper")
+    leave(resolved(), "rnn-t5", 0.30, 0.32)
+    verify()
+    less = " At this tier 10 steps in place of 30 and learning rate 0.1 in place of 0.01."
+    assert claims()["D1"]["sentence"].endswith(less)
+    assert "At this tier" not in claims()["D2"]["sentence"]
+
+
+def test_which_reading_is_nearest_to_the_papers_numbers(clone, capsys):
+    edit("\n    source: ours\n", VARIANTS)
+    leave(resolved(), "rnn-t5@weight-law=corrected", 0.29, 0.31)
+    leave(resolved(), "lstm-t5@weight-law=corrected", 0.30, 0.32)
+    assert main(["readings", "digits", "--tier", "quick"]) == 0
+    said = capsys.readouterr().out
+    assert "as chosen" in said or "no printed number" in said
+    assert main(["readings", "digts", "--tier", "quick"]) == EXIT_USAGE
+    assert "no paper 'digts'" in capsys.readouterr().err

@@ -1,0 +1,39 @@
+"""The table of claims: a comparison a row, within the width that GitHub shows, and the rest folded below."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+from test_golden import contexts
+
+from reprise.evidence.verdicts import JUDGED
+from reprise.report.papers.shared.tables import claims
+from reprise.report.parts.verdicts import compared
+
+PAPERS = ("gso", "rrntn", "palindromes", "books", "lecture", "llrnn")
+EVERY = [(tier, paper) for tier in ("paper", "reduced") for paper in PAPERS]
+
+
+@pytest.mark.parametrize(("tier", "paper"), EVERY)
+def test_cells_are_narrow_and_every_claim_is_told(tier, paper):
+    context = contexts()[tier][paper]
+    table = claims(context, "claims", {})
+    text = table.markdown()
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(table.columns) <= 7
+    assert max(len(cell.strip()) for row in rows for cell in re.split(r"(?<!\\)\|", row)) <= 80
+    for key, claim in context.paper.claims.items():
+        found = context.claims[key]
+        assert text.count(f"<summary>{key}: ") == 1
+        assert claim.place in text
+        if found["verdict"] in JUDGED:
+            assert (table.rows.claim == key).sum() == max(1, len(found["parts"]))
+
+
+def test_ratios_of_perplexities_are_read_in_per_cent():
+    part = {"form": "means", "scale": "log", "unit": "1", "estimate": math.log(1.25), "interval": [0.0, math.log(1.5)]}
+    terms = [{"title": "A", "weight": 1.0}, {"title": "B", "weight": -1.0}]
+    found = compared(part | {"paper_here": math.log(1.1), "n": {"a": 3, "b": 1}, "terms": terms, "bound": None})
+    assert found == {"what": "A − B", "paper": "10 %", "ours": "25 % [0, 50]", "n": "1–3"}
