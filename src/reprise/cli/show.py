@@ -120,6 +120,8 @@ def _settings(experiment: Resolved) -> Iterator[tuple[str, str, str]]:
 def _numbers(project: Project, experiment: Resolved, found: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
     """One row a metric and split: those that the paper prints first."""
     entry = project.papers[experiment.paper].experiments[experiment.base]
+    # Nobody compares perplexities of two texts.
+    other = entry.data is not None and entry.data.dataset != experiment.config.get("data", {}).get("dataset")
     stated = {(r.metric, r.split): r for r in entry.reported}
     measured: dict[tuple[str, str], list[tuple[float, str]]] = {}
     for record in found:
@@ -131,6 +133,8 @@ def _numbers(project: Project, experiment: Resolved, found: list[dict[str, Any]]
         printed = "" if paper is None or paper.value is None else shown(paper.value)
         if paper is not None and paper.unit:
             printed += f" {paper.unit}"
+        if printed and other:
+            printed += " (another text)"
         yield (
             *key,
             printed,

@@ -15,6 +15,7 @@ from reprise import cli
 from reprise.records.record import read_record, result_digest, write_record
 
 RNN = "digits/rnn-t5"
+DIGITS = "    title: Other digits\n    licence: none\n    homepage: ''\n    prepare: palindromes\n"
 ACCURACIES = (0.30, 0.32, 0.37, 0.31)
 
 
@@ -82,6 +83,19 @@ def test_show_has_equation_settings_numbers_and_the_command(clone, capsys):
     numbers = next(line.split() for line in out.splitlines() if line.startswith("last_ten_accuracy"))
     assert numbers[1:6] == ["train", "0.5", "0.31", f"{statistics.stdev([0.30, 0.32]):.6g}", "2"]
     assert f"python -m reprise train {RNN} --tier quick --replica 0 --engine reference --output again.json" in out
+
+
+def test_a_printed_number_of_another_text_is_called_so(clone, capsys):
+    assert "another text" not in run(capsys, "show", RNN, "--tier", "quick")[1]
+    for file, old, new in (
+        ("config/config.yaml", "datasets:\n", "datasets:\n  digits:\n" + DIGITS),
+        ("config/papers/digits.yaml", "quick: {replicas: 2}", "quick: {replicas: 2, dataset: digits, length: 5}"),
+        ("config/papers/digits.yaml", "quick: {replicas: 1}", "quick: {replicas: 1, dataset: digits, length: 5}"),
+    ):
+        text = Path(file).read_text(encoding="utf-8")
+        assert old in text
+        Path(file).write_text(text.replace(old, new, 1), encoding="utf-8")
+    assert "another text" in run(capsys, "show", RNN, "--tier", "quick")[1]
 
 
 def test_show_of_a_claim_has_its_text_and_its_experiments(clone, capsys):
