@@ -57,6 +57,7 @@ def browsers(tmp_path_factory):
             options.add_argument("--blink-settings=preferredColorScheme=0")
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
         started.append(Chrome(options=options, service=Service(DRIVER)))
+        started[-1].set_script_timeout(150)  # the whole page is unfolded
         return started[-1]
 
     yield start

@@ -14,9 +14,9 @@ PHONE = 390
 UNFOLD = """
 const done = arguments[0];
 (async () => {
-  for (let folded; (folded = document.querySelector("details:not([open])")); ) {
-    folded.open = true;
-    await fill(folded);
+  for (let folded; (folded = [...document.querySelectorAll("details:not([open])")]).length; ) {
+    for (const details of folded) details.open = true;
+    for (const details of folded) await fill(details);
   }
   done();
 })();

@@ -79,7 +79,7 @@ def parse(
         # A misspelt key is missing under its right name too; of a union's members the meant one was read furthest.
         keys, first = max(
             errors,
-            key=lambda one: (one[1]["type"] == "extra_forbidden", len(one[0]), not one[1]["type"].endswith("_type")),
+            key=lambda one: (one[1]["type"] == "extra_forbidden", len(one[0]), _tells(one[1]["type"])),
         )
         wanted = list(dict.fromkeys(_TYPES[e["type"]] for k, e in errors if k == keys and e["type"] in _TYPES))
         missing = first["type"] == "missing"
@@ -90,6 +90,11 @@ def parse(
         raise UserError(
             f"{where}: key {key or '.'.join(keys) or '(top)'}: {_remedy(first, keys, wanted)}{others}"
         ) from None
+
+
+def _tells(kind: str) -> int:
+    """How much an error says of what was meant: a key that is missing may be that of another member of a union."""
+    return 0 if kind == "missing" else 1 if kind.endswith("_type") else 2
 
 
 def source(path: Path, key: str, said: Mapping[str, Any]) -> str:

@@ -144,6 +144,36 @@ DIGITS = [
         ),
         "claims.D1.optimum",
     ),
+    # names and values inside lists, and nothing that is compared with itself
+    *(
+        (CLAIM, f"    {line}\n", f"claims.D1.{key}")
+        for line, key in [
+            ("compare: [{lower: rnn-t5, higher: lstm-t5}, {lower: rnn-t5}]", "compare.1.higher"),
+            ("compare: {lower: rnn-t5, higher: {experiment: a, split: 3}}", "compare.higher.split"),
+            ("compare: [{lower: rnn-t5, highr: lstm-t5}]", "compare.0.highr"),
+            ("order: [a, [b, {experiment: c, splt: d}]]", "order.1.1.splt"),
+            ("gaps: [{lower: a, higher: b}, {lower: a, higher: B}]", "gaps.1.higher"),
+            ("compare: [{lower: rnn-t5, higher: lstm-t5}, {lower: rnn, higher: a}]", "compare.1.lower"),
+            ("compare: {lower: a, higher: 3}", "compare.higher"),
+            ("order: [a, 3]", "order.1"),
+            ("order: [rnn-t5]", "order"),
+            ("compare: {lower: rnn-t5, higher: rnn-t5}", "compare"),
+            ("compare: [{lower: rnn-t5, higher: {experiment: rnn-t5, split: train}}]", "compare.0"),
+            ("gaps: [{lower: rnn-t5, higher: lstm-t5}, {lower: rnn-t5, higher: lstm-t5}]", "gaps"),
+            ("gaps: [{lower: rnn-t5, higher: lstm-t5}, {lower: rnn-t5, higher: rnn-t5}]", "gaps.1"),
+            (f"{CLAIM.strip()}\n    {MARGIN.replace('0.1', '.inf')}", "margin.value"),
+            (f"{CLAIM.strip()}\n    {MARGIN.replace('0.1', '0')}", "margin.value"),
+            (f"{CLAIM.strip()}\n    {MARGIN.replace('ours: a guess', 'deviation x')}", "margin.from"),
+        ]
+    ),
+    ("kind: superiority", "kind: ordering\n    order: [rnn-t5, [lstm-t5, rnn-t5]]", "claims.D1.kind"),
+    (
+        KIND,
+        statistic(
+            "kind: threshold", "metric: a", "split: b", f"level: {{experiments: [rnn-t5], equals: 1{'0' * 400}}}"
+        ),
+        "claims.D1.level.equals",
+    ),
     # alternatives
     (*alternative("metrics: {accuracy: loss}"), "assumptions.weight-law.alternatives.other.metrics"),
     (

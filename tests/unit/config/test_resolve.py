@@ -155,6 +155,8 @@ CLAIMS = [
     "    kind: identity\n    checks: [count]\n    corrections: [count]\n    contradicted_by: The next page.\n",
     "    kind: unit\n    metric: n\n    split: train\n    unit: {stated: bits/character, other: nats/character, "
     "experiments: [rnn-t5], reference: lstm-t5}\n",
+    "    kind: superiority\n    metric: n\n    split: train\n"
+    "    compare: {lower: rnn-t5, higher: {experiment: rnn-t5, split: test}}\n",
     "    checks: [count]\n",
     "",
 ]

@@ -27,7 +27,7 @@ from reprise.report.parts.rounding import fixed, plural, significant
 from reprise.report.parts.words import cut
 
 STRIPS = {TRAINED: (TRAINED,), COUNTED: (COUNTED,), "equations and arithmetic": (EQUATION, ARITHMETIC)}
-_LABEL = 62
+_LABEL = 57
 """Characters of a label in the forest plot."""
 _NARROW_LABEL = 56
 
@@ -38,7 +38,7 @@ def sentences(found: Sequence[Answer], contexts: Iterable[Context]) -> list[dict
         {
             "paper": context.paper_id,
             "document": context.paper.document,
-            "name": context.paper.name,
+            "name": context.paper.name or context.paper.title,
             "about": context.paper.title,
             "year": context.paper.year,
             "sentence": f"{sentence(of_paper(found, context.paper_id), context)} {reading(context, found)}".strip(),
@@ -122,7 +122,7 @@ def _effects(answer: Answer) -> str:
 
 def rows(found: Sequence[Answer], contexts: Iterable[Context], width: int) -> list[Row]:
     """The forest plot's rows, sorted by document."""
-    names = {c.paper_id: f"{c.paper.document} {c.paper.name}" for c in contexts}
+    names = {c.paper_id: f"{c.paper.document} {c.paper.name or c.paper.title}" for c in contexts}
     return [
         Row(names[a.paper], cut(f"{a.claim}  {a.text}", width), a.link, a.direction, a.full, a.ratio, a.low, a.high)
         for paper in names

@@ -97,7 +97,7 @@ def _summary(context: Context, found: Sequence[answers_of.Answer]) -> dict[str, 
     return {
         "id": context.paper_id,
         "document": context.paper.document,
-        "name": context.paper.name or context.paper_id,
+        "name": context.paper.name or context.paper.title,
         "counts": first.counts(found),
     }
 

@@ -15,7 +15,7 @@ from reprise.report.parts.context import Context
 
 BEGIN, END = "<!-- results: begin (reprise render --readme) -->", "<!-- results: end -->"
 PLOT = Path("results/forest.svg")
-_LABEL = 62
+_LABEL = 57
 
 
 def write_results(project: Project, tiers: Tiers) -> list[Path]:
