@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # torch, pip is asked.
 UV = uv==0.13.9
 PIP = .venv/bin/python -m pip install -qq --disable-pip-version-check --no-compile
-QUICK = .venv/bin/python -m uv pip install --quiet --python .venv/bin/python --no-deps
+QUICK = .venv/bin/python -m uv pip install --quiet --system-certs --python .venv/bin/python --no-deps
 TORCH ?= $(shell sed -n '/^torch==/p' requirements.lock)
 
 PYTEST = python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 10
