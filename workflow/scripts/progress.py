@@ -25,6 +25,7 @@ _DONE = re.compile(r"^(\d+) of (\d+) steps \([\d.]+%\) done$")
 _OURS = "reprise: error: "
 _SECONDS_BETWEEN_LINES = 20.0
 """Where the output is no terminal."""
+_SECONDS_BETWEEN_LOOKS = 0.2
 _SHOWN = 40
 _LONGEST = 200
 """Characters: Snakemake lists all inputs on one line."""
@@ -55,7 +56,7 @@ class Progress:
             return self.now
         left = self.total - self.done
         # The first jobs say little about the others: they import and compile.
-        known = self.done >= 3
+        known = self.done >= max(3, self.total // 10)
         seconds = (time.monotonic() - self.begin) / self.done * left if known else 0.0
         return (
             f"{self.done} of {self.total} jobs done{f', about {_duration(seconds)} left' if known else ''}: {self.now}"
@@ -84,24 +85,27 @@ def main(arguments: list[str]) -> int:
     log.parent.mkdir(parents=True, exist_ok=True)
     progress = Progress(sys.stderr)
     progress.show()
-    # At Ctrl-C Snakemake ends its jobs, which save their state; this program waits for it.
+    # At Ctrl-C Snakemake ends its jobs, which save their state; this program waits for it. SIGTERM is handed on.
+    command: subprocess.Popen[bytes] | None = None
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with log.open("w", encoding="utf-8") as kept:
+    signal.signal(signal.SIGTERM, lambda *_: command.terminate() if command else sys.exit(128 + signal.SIGTERM))
+    # Straight into the file: nobody waits for a reader, and a process that outlives Snakemake holds no pipe open.
+    with log.open("wb") as out, log.open(encoding="utf-8", errors="replace") as written:
         command = subprocess.Popen(
             arguments[1:],
-            stdout=subprocess.PIPE,
+            stdout=out,
             stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
-        signal.signal(signal.SIGTERM, lambda *_: command.terminate())
-        assert command.stdout is not None
-        for line in command.stdout:
-            kept.write(line)
-            kept.flush()
-            progress.take(line.rstrip("\n"))
-        status = command.wait()
+        begun = ""
+        while True:
+            status = command.poll()
+            *whole, begun = (begun + written.read()).split("\n")
+            for line in whole:
+                progress.take(line)
+            if status is not None:
+                break
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
     progress.end()
     if status != 0:
         for line in _failure(log.read_text(encoding="utf-8").splitlines()):

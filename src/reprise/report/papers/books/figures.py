@@ -90,8 +90,9 @@ def _losses(above: Axes, below: Axes, context: Context, name: str) -> None:
 
 def _smoothed(points: Any) -> Any:
     """Means of the points at most NEIGHBOURS steps away; every few of them."""
-    gap = pd.Series(points.index).diff().median() or 1
-    window = max(1, int(_SMOOTH // gap) | 1)
+    gap = pd.Series(points.index).diff().median()
+    # NaN of fewer than two points: a book that a tier does not read has none.
+    window = max(1, int(_SMOOTH // gap) | 1) if gap > 0 else 1
     return points.rolling(window, center=True, min_periods=1).mean().iloc[::_EVERY]
 
 
