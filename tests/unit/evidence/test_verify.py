@@ -345,9 +345,10 @@ def test_what_a_tier_reduces_is_said(clone):
     edit("tiers: {quick: {replicas: 2}, paper", "tiers: {quick: {replicas: 2, steps: 10, learning_rate: 0.1}, paper")
     leave(resolved(), "rnn-t5", 0.30, 0.32)
     verify()
-    less = " At this tier 10 steps in place of 30 and learning rate 0.1 in place of 0.01."
-    assert claims()["D1"]["sentence"].endswith(less)
-    assert "At this tier" not in claims()["D2"]["sentence"]
+    said = claims()["D1"]["sentence"]
+    assert "10 steps (paper: 30)" in said
+    assert "learning rate 0.1 (paper: 0.01)" in said
+    assert "paper: 30" not in claims()["D2"]["sentence"]
 
 
 def test_which_reading_is_nearest_to_the_papers_numbers(clone, capsys):
