@@ -27,7 +27,7 @@ def boxes(browser, selector: str) -> list[list[float]]:
     """[left, top, right, bottom] of every element that is shown."""
     script = (
         "return [...document.querySelectorAll(arguments[0])].map(e => e.getBoundingClientRect())"
-        ".filter(b => b.width && b.height).map(b => [b.left, b.top, b.right, b.bottom])"
+        ".filter(b => b.width || b.height).map(b => [b.left, b.top, b.right, b.bottom])"
     )
     return browser.execute_script(script, selector)
 
@@ -87,7 +87,8 @@ def test_a_phone_shows_sentences_and_squares_before_the_plot(opened):
 
 def test_identifiers_are_unique_and_every_link_on_the_page_has_its_target(opened):
     browser = opened()
-    links = "return [...document.querySelectorAll('a[href^=\"#\"]')].map(e => decodeURIComponent(e.hash.slice(1)))"
+    address = "element => decodeURIComponent(element.getAttribute('href').slice(1))"
+    links = f"return [...document.querySelectorAll('a[href^=\"#\"]')].map({address})"
     browser.execute_async_script(UNFOLD)
     ids = browser.execute_script("return [...document.querySelectorAll('[id]')].map(element => element.id)")
     assert len(ids) == len(set(ids)) > 500

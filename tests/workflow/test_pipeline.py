@@ -210,4 +210,8 @@ def test_the_graph_of_every_tier_can_be_built_from_nothing(clone: Project, tier:
     shutil.copytree(ROOT / "config", clone.root / "config")
     run = clone.snakemake("--dry-run", tier=tier)
     assert run.status == 0, run.log[-2000:]
-    assert run.jobs["train"] > 100
+    # `make run` has a few minutes: the quick tier has every rule, and few jobs.
+    if tier == "quick":
+        assert 30 < run.jobs["train"] < sum(run.jobs.values()) <= 60
+    else:
+        assert run.jobs["train"] > 100

@@ -258,7 +258,7 @@ def _settings(experiment: Resolved) -> Any:
 
 def _anchor(origin: str) -> str:
     kind, _, name = origin.partition(" ")
-    return f"{kind}-{name}" if kind in {"assumption", "deviation"} else ""
+    return f"{kind}s/{name}" if kind in {"assumption", "deviation"} else ""
 
 
 def _replica(row: Mapping[str, Any], experiment: Resolved) -> dict[str, str]:

@@ -170,7 +170,7 @@ def _display(context: Context, entry: Entry, folder: Path) -> dict[str, Any] | N
     if not file.is_file():
         return None
     text = file.read_text(encoding="utf-8")
-    table, end, notes = ("", "", "") if figure else text.partition("</table>")
+    table, end, notes = ("", "", "") if figure else text.rpartition("</table>")
     return {
         "id": entry.id,
         "title": entry.display.title,
