@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import json
 import re
 import shutil
+import zlib
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,8 @@ def test_from_nothing_to_the_page(first_run: tuple[Project, Run]) -> None:
     assert {p.name for p in (results / "figures").iterdir()} == figures
     assert {p.name for p in (results / "tables").iterdir()} == tables
     page = (project.root / "results/report.html").read_text(encoding="utf-8")
+    folded = re.findall(r'<script type="text/plain" data-name="[^"]+">([^<]+)</script>', page)
+    page += "".join(zlib.decompress(base64.b64decode(part)).decode("utf-8") for part in folded)
     assert all(title in page for title in ("Palindromes of five digits", "A language model of four units"))
     with (results / "metrics.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
