@@ -50,7 +50,7 @@ def key() -> list[tuple[str, str]]:
         ("*", "the bound, margin or test was set when its numbers were known."),
         (
             "At a reduced budget",
-            "the models were trained for less than in the paper. Such answers enter no sum of the full protocol.",
+            "the models were trained for less than in the paper. They are counted separately.",
         ),
         (
             "Readings",
