@@ -26,7 +26,11 @@ from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import fixed, plural, significant
 from reprise.report.parts.words import cut
 
-STRIPS = {f"{TRAINED}, not in the plot": (TRAINED,), COUNTED: (COUNTED,), "equations and arithmetic": (EQUATION, ARITHMETIC)}
+STRIPS = {
+    f"{TRAINED}, not in the plot": (TRAINED,),
+    COUNTED: (COUNTED,),
+    "equations and arithmetic": (EQUATION, ARITHMETIC),
+}
 _LABEL = 57
 """Characters of a label in the forest plot."""
 _NARROW_LABEL = 56
