@@ -10,7 +10,7 @@ from dataclasses import dataclass
 class Bench:
     """A benchmark.
 
-    `module` has WORKLOADS, GOALS, SHOWN, the classes Workload and Task, `make_task(workload, folder)`, which returns
+    `module` has WORKLOADS, GOALS, SHOWN, `make_task(workload, folder)`, which returns
     the task and facts about it, and `expected(task)`, the loss and the norms of the updates that every implementation
     has to show on the task's first `block` pieces. It imports no torch when it is imported: the peers in JAX run in a
     process without it. `implementations` names what is timed, "module:function" of a task, in the package
@@ -71,7 +71,7 @@ BENCHES = {
             "stacked-8": "gpu:eight",
             "stacked-most": "gpu:most",
             "eager": "gpu:eager",
-            "compile": "gpu:Compiled",
+            "compile": "gpu:compiled",
             "cudnn": "gpu:cudnn",
         },
         ours="stacked-1",

@@ -218,7 +218,7 @@ def make_task(workload: Workload, folder: Path, batches: int = BATCHES) -> tuple
 class Engine(tasks.Implementation):
     """The engine called `name` in the way the training protocol calls it, on batches that are packed already."""
 
-    def __init__(self, task: Task, name: str, double: bool = False) -> None:
+    def __init__(self, task: Task, name: str, double: bool = False, on: str = "cpu") -> None:
         import torch
 
         from reprise.engines import gso
@@ -228,8 +228,7 @@ class Engine(tasks.Implementation):
         self.batches = pack(task.lines, task.training, BATCH)
         self.model = build_model(task.workload)
         self.model.load_state_dict(tasks.weights_of(task))
-        if double:
-            self.model.double()
+        self.model.to(on, torch.float64 if double else torch.float32)
         self.kernel = gso.choose(name, self.model)
         rate, epsilon = task.learning_rate, task.epsilon
         self.optimiser = torch.optim.Adam(self.model.parameters(), lr=rate, eps=epsilon, fused=True)

@@ -170,13 +170,13 @@ def _text(workload: Workload, corpora: Path) -> tuple[np.ndarray, dict[str, np.n
 class Engine(tasks.Implementation):
     """An engine of ours, in the way the training protocol calls it."""
 
-    def __init__(self, task: Task, name: str, double: bool = False) -> None:
+    def __init__(self, task: Task, name: str, double: bool = False, on: str = "cpu") -> None:
         from reprise.engines import loglinear
 
         self.task = task
-        self.x, self.y = tasks.words_of(task)
+        self.x, self.y = (words.to(on) for words in tasks.words_of(task))
         model = build_model(task)
-        self.kernel = loglinear.choose(name, model.double() if double else model)
+        self.kernel = loglinear.choose(name, (model.double() if double else model).to(on))
 
     def step(self, batch: int) -> float:
         return self.kernel.train(self.x[batch], self.y[batch], **self.task.rates)

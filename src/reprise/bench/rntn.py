@@ -212,14 +212,14 @@ def make_task(workload: Workload, folder: Path, count: int = SUBSEQUENCES) -> tu
 class Engine(tasks.Implementation):
     """The engine called `name` on a task, in the way the training protocol calls it."""
 
-    def __init__(self, task: Task, name: str) -> None:
+    def __init__(self, task: Task, name: str, on: str = "cpu") -> None:
         from reprise.engines import rntn
 
         self.task = task
         self.data = rntn.Subsequences(task.inputs, task.targets, task.offsets, task.reset)
         model = build_model(task.workload)
         model.load_state_dict(tasks.weights_of(task))
-        self.engine = rntn.choose(name, model)
+        self.engine = rntn.choose(name, model.to(on))
 
     def train(self, first: int, last: int) -> float:
         """SGD on subsequences first .. last-1; their summed loss in nats."""

@@ -9,8 +9,8 @@ import dataclasses
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -66,14 +66,16 @@ def write(task: Any, folder: Path) -> None:
     for name, value in task.weights.items():
         np.save(folder / f"{name}.npy", value)
     facts |= {"workload": dataclasses.asdict(task.workload), "weights": list(task.weights)}
+    facts["family"] = type(task).__module__
     (folder / "task.json").write_text(json.dumps(facts), encoding="utf-8")
 
 
-def read(folder: Path, family: ModuleType) -> Any:
+def read(folder: Path) -> Any:
     """The task that `write` wrote; weights stay in their files until they are read (hundreds of megabytes)."""
     found = json.loads((folder / "task.json").read_text(encoding="utf-8"))
     with np.load(folder / "text.npz") as text:
         found |= text
+    family = import_module(found.pop("family"))
     weights = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in found["weights"]}
     return family.Task(**found | {"workload": family.Workload(**found["workload"]), "weights": weights})
 

@@ -71,7 +71,7 @@ def prepared(bench: str, name: str, folder: Path) -> tuple[Stream, dict[str, Any
     """The implementation after the check and a warm-up, and the line that says what it did."""
     entry = BENCHES[bench]
     module, _, make = entry.implementations[name].partition(":")
-    task = tasks.read(folder, import_module(entry.module))
+    task = tasks.read(folder)
     stream = Stream(task, getattr(import_module(f"reprise.bench.{module}"), make)(task))
     block = stream.implementation.block
     shown = getattr(stream.implementation, "log_perplexity", None)

@@ -56,7 +56,7 @@ class Peer(Implementation):
     def parameters(self) -> dict[str, np.ndarray]:
         """In the readable model's shapes."""
         shapes = {name: value.shape for name, value in self.task.weights.items()}
-        return {name: value.detach().reshape(shapes[name]).numpy() for name, value in self.p.items()}
+        return {name: value.detach().reshape(shapes[name]).cpu().numpy() for name, value in self.p.items()}
 
     def before(self, i: int) -> Tensor:
         return torch.zeros_like(self.h) if self.task.reset[i] else self.h

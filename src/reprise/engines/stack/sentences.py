@@ -59,9 +59,9 @@ class LineFamily(Ragged):
 class LineMember(Member):
     """A `PackedEngine` that makes the update as well, by Adam."""
 
-    def __init__(self, stack: Stack, model: SymbolModel, clip_norm: float) -> None:
+    def __init__(self, stack: Stack, model: SymbolModel, adam: Adam, clip_norm: float) -> None:
         """`clip_norm` 0: gradients are not clipped."""
-        super().__init__(stack, LineFamily(model, Adam(), Clip(clip_norm) if clip_norm else None), model)
+        super().__init__(stack, LineFamily(model, adam, Clip(clip_norm) if clip_norm else None), model)
         self.dtype = model.c.dtype
 
     def update(self, batch: PackedBatch, reduction: str, learning_rate: float) -> float:
@@ -169,12 +169,7 @@ class TranslationMember(Member):
         y.view(-1)[batch.places], there.view(-1)[batch.places] = batch.targets, True
         pairs = torch.tensor(len(batch.lengths))
         found = {"lengths": batch.lengths, "before": batch.before, "y": y, "there": there, "pairs": pairs}
-        for list_, name, words, limit in zip(
-            self.family.rows.values(),
-            ("source", "before"),
-            (batch.source, batch.before),
-            self.family.sizes,
-            strict=False,
-        ):
-            found[list_], found[name] = self.family.listed(words, limit)
+        found["rows"], found["source"] = self.family.listed(batch.source, self.family.sizes[0])
+        if "E_y" in self.family.rows:
+            found["rows_before"], found["before"] = self.family.listed(batch.before, self.family.sizes[1])
         return found
