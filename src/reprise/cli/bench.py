@@ -80,5 +80,5 @@ def committed_table(folder: Path = COMMITTED) -> str:
             continue
         if not path.is_file():
             raise UserError(f"{path} is missing; run `python -m reprise bench {name} --json {path}`")
-        results.append((name, json.loads(path.read_text(encoding="utf-8")), module, entry.ours))
+        results.append((name, json.loads(path.read_text(encoding="utf-8")), module.SHOWN, entry.ours))
     return markdown(results)
