@@ -189,6 +189,18 @@ def test_subsequences(make: Callable[[], nn.Module], dropout: float, reduction: 
     hold("subsequence-sgd", {"loss_reduction": reduction}, models, rntn_engines.ReferenceEngine, work)
 
 
+@pytest.mark.parametrize("make", [lambda: rntn.RNTN(4, 5, 4), lambda: rntn.RNTN(4, 5, 2, mapping="f_mod")])
+def test_a_subsequence_may_be_longer_than_the_vocabulary(make: Callable[[], nn.Module], dtype: torch.dtype) -> None:
+    models = made(make, lambda model, g: rntn.initialise(model, 1.0, g), dtype)
+    x, y = np.random.default_rng(0).integers(0, 4, (2, 20)).astype(np.int32)
+    data = Subsequences(x, y, np.array([0, 20]), np.array([True]))
+
+    def work(engine: Any, number: int) -> list[Any]:
+        return [engine.train(data, learning_rate=0.1, reduction="sum", dropout=0.0, key=0), engine.evaluate(data)]
+
+    hold("subsequence-sgd", {"loss_reduction": "sum"}, models, rntn_engines.ReferenceEngine, work)
+
+
 @pytest.mark.parametrize("reduction", ["sum-steps", "mean-steps"])
 @pytest.mark.parametrize("matrices", [1, 4])
 @pytest.mark.parametrize("model", [gated_models.GRU, gated_models.LSTM, OwnGRU], ids=["GRU", "LSTM", "inherits"])

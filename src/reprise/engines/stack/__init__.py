@@ -10,7 +10,7 @@ from typing import Any
 from torch import nn
 
 from reprise.engines.stack.loglinear import LogLinearMember
-from reprise.engines.stack.optimisers import RMSProp
+from reprise.engines.stack.optimisers import Adam, RMSProp
 from reprise.engines.stack.sentences import LineMember, SentenceMember, TranslationMember
 from reprise.engines.stack.stack import NAME, Member, OutOfMemory, Stack
 from reprise.engines.stack.symbols import BookMember, PalindromeMember, RecallMember
@@ -34,7 +34,7 @@ def join(stack: Stack, protocol: str, model: nn.Module, options: Mapping[str, An
         case "batched-sgd":
             return GatedMember(stack, model, options["loss_reduction"], clip)
         case "line-epochs":
-            return LineMember(stack, model, clip)
+            return LineMember(stack, model, Adam(epsilon=options.get("epsilon", 1e-8)), clip)
         case "windows":
             epsilon, inside = options["epsilon"], 0.0
             if options["optimiser"] == "rmsprop-epsilon-inside":

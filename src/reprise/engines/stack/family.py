@@ -101,11 +101,11 @@ class Loss(nn.Module):
         return self._family.compute(self.model, batch)
 
 
-def distinct(words: np.ndarray, limit: int) -> tuple[Tensor, Tensor]:
-    """The distinct numbers in `words` (...), filled up with -1 to as many as there can be below `limit`; and for each
-    of the words the place of its number, (...).
+def distinct(words: np.ndarray, limit: int, room: int = 0) -> tuple[Tensor, Tensor]:
+    """The distinct numbers in `words` (...), filled up with -1 to as many as there can be below `limit`, in so many
+    words or in `room`; and for each of the words the place of its number, (...).
     """
     found, places = np.unique(words, return_inverse=True)
-    rows = np.full(min(words.size, limit), -1, np.int64)
+    rows = np.full(min(max(words.size, room), limit), -1, np.int64)
     rows[: len(found)] = found
     return torch.from_numpy(rows), torch.from_numpy(places.reshape(words.shape).astype(np.int64))

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reprise.engines.loglinear.classes import Classes
-from reprise.engines.stack.family import Family
+from reprise.engines.stack.family import Family, distinct
 from reprise.engines.stack.optimisers import RMSProp
 from reprise.engines.stack.programs import Tensors
 from reprise.engines.stack.stack import Member, Stack
@@ -44,12 +44,8 @@ class ByClasses(nn.Module):
         self.register_buffer("log_share", (model.log_b - log_mass[classes.of_type]).to(like.dtype))  # log b(x) / B_c
 
     def embedded(self, words: Tensor) -> Tensor:
-        """psi(x) E: words (T, B) -> (T, B, D)."""
-        if not self.reads_features:
-            return functional.embedding(words, self.E)
-        c = self.of_type[words]
-        e = self.tags[c] @ self.E[self.identities :]
-        return e + self.E[c.clamp(max=self.M)] if self.identities else e
+        """psi(x) E: words (T, B), as places among the embeddings that were gathered -> (T, B, D)."""
+        return functional.embedding(words, self.E)
 
     def log_p(self, a: Tensor, y: Tensor | None = None) -> Tensor:
         """log p (13), by adaptors a (n, F), of all types (n, V), or of the types y (n,) alone."""
@@ -75,6 +71,32 @@ class LogLinearFamily(Family):
         made = ByClasses(model)
         super().__init__(made, optimiser)
         self.constants = {f"model.{name}": value for name, value in made.named_buffers()}
+        self.of_type = made.of_type.numpy() if made.reads_features else None
+        self.identities = made.identities if made.reads_features else 0
+        self.inputs = len(made.tags) if made.reads_features else len(made.E)  # classes or types
+        self.features = len(made.E)
+        self.rows = {"E": "rows"} if self.identities or not made.reads_features else {}
+
+    def lists(self, x: Tensor) -> Tensors:
+        """Words x (T, B) as their places among the distinct types, or classes, and the rows of E that these read."""
+        if self.of_type is None:
+            return dict(zip(("rows", "x"), distinct(x.numpy(), self.inputs), strict=True))
+        classes, places = distinct(self.of_type[x.numpy()], self.inputs)
+        lists = {"x": places, "classes": classes.clamp(min=0)}
+        if self.identities:  # those of the classes, each its own or that of all others, and those of all tags
+            own = classes.clamp(max=self.identities - 1).numpy()
+            rows, lists["identity"] = distinct(own[own >= 0], self.features, len(own))
+            lists["identity"] = functional.pad(lists["identity"], (0, len(own) - len(lists["identity"])))
+            lists["rows"] = torch.cat([rows, torch.arange(self.identities, self.features)])
+        return lists
+
+    def expanded(self, parameters: Tensors, batch: Tensors) -> Tensors:
+        """See `Family`: psi E of the batch's classes, each the sum of its features' rows."""
+        if self.of_type is None:
+            return parameters
+        E, tags = parameters["E"], self.constants["model.tags"][batch["classes"]]
+        e = tags @ E[len(E) - tags.shape[-1] :]
+        return parameters | {"E": e + E[batch["identity"]] if self.identities else e}
 
     def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
         """See `Family`: the mean loss of the targets; without targets the distribution after every window."""
@@ -111,7 +133,7 @@ class LogLinearMember(Member):
 
     def log_probabilities(self, x: Tensor) -> Tensor:
         """See `WindowEngine`."""
-        return self.ask("read", x=x, **self._state())["log_p"]
+        return self.ask("read", **self.family.lists(x), **self._state())["log_p"]
 
     def reset(self, batch: int) -> None:
         """See `WindowEngine`."""
@@ -122,7 +144,7 @@ class LogLinearMember(Member):
         return {f"{name}_{i}": value for i, pair in pairs for name, value in zip("hc", pair, strict=True)}
 
     def _go_on(self, mode: str, x: Tensor, y: Tensor, **more: Any) -> float:
-        found = self.ask(mode, x=x, y=y, **self._state(), **more)
+        found = self.ask(mode, **self.family.lists(x), y=y, **self._state(), **more)
         if self.state is not None:
             self.state = tuple((found[f"h_{i}"], found[f"c_{i}"]) for i in range(len(self.state)))
         return float(found["nats"])

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reprise.engines.gso.packing import PackedBatch
-from reprise.engines.stack.family import Family
+from reprise.engines.stack.family import Family, distinct
 from reprise.engines.stack.optimisers import Adam, Clip
 from reprise.engines.stack.programs import Tensors
 from reprise.engines.stack.stack import Member, Stack
@@ -25,6 +25,8 @@ from reprise.models.gso import SymbolModel
 class Ragged(Family):
     """Batches of any sizes go together."""
 
+    fill: ClassVar[dict[str, int]] = {"lengths": 1, "rows": -1, "rows_before": -1}
+
     def signature(self, batch: Mapping[str, Any]) -> Hashable:
         """See `Family`."""
         return tuple(sorted(name for name, value in batch.items() if isinstance(value, Tensor)))
@@ -33,6 +35,11 @@ class Ragged(Family):
         """-log p of each target y (...), by logits (..., V), in nats; 0 where it is not there."""
         nats = functional.cross_entropy(logits.flatten(0, -2), y.flatten(), reduction="none").view(y.shape)
         return torch.where(there, nats, torch.zeros_like(nats))
+
+    def listed(self, words: Tensor, limit: int) -> tuple[Tensor, Tensor]:
+        """The distinct words of (T, B) below `limit`, as many as a stack can bring together, and their places."""
+        T, B = words.shape
+        return distinct(words.numpy(), limit, -(-T // self.multiple) * self.multiple * B)
 
 
 class LineFamily(Ragged):
@@ -52,9 +59,9 @@ class LineFamily(Ragged):
 class LineMember(Member):
     """A `PackedEngine` that makes the update as well, by Adam."""
 
-    def __init__(self, stack: Stack, model: SymbolModel, clip_norm: float) -> None:
+    def __init__(self, stack: Stack, model: SymbolModel, adam: Adam, clip_norm: float) -> None:
         """`clip_norm` 0: gradients are not clipped."""
-        super().__init__(stack, LineFamily(model, Adam(), Clip(clip_norm) if clip_norm else None), model)
+        super().__init__(stack, LineFamily(model, adam, Clip(clip_norm) if clip_norm else None), model)
         self.dtype = model.c.dtype
 
     def update(self, batch: PackedBatch, reduction: str, learning_rate: float) -> float:
@@ -81,6 +88,7 @@ class LineMember(Member):
 class SentenceFamily(Ragged):
     """Taggers of words and classifiers of sentences: document 003, sections 2.5 and 2.2."""
 
+    rows: ClassVar[dict[str, str]] = {"network.x": "rows"}
     told: ClassVar[tuple[str, ...]] = ("nats", "best")
     round_up: ClassVar[tuple[str, ...]] = ("words", "present", "y", "item")
 
@@ -102,7 +110,7 @@ class SentenceMember(Member):
 
     def __init__(self, stack: Stack, model: nn.Module, clip_norm: float, of_words: bool) -> None:
         super().__init__(stack, SentenceFamily(model, Adam(), Clip(clip_norm)), model)
-        self.of_words = of_words
+        self.of_words, self.V = of_words, len(model.network.x)
 
     def update(self, words: Tensor, present: Tensor, y: Tensor, learning_rate: float) -> tuple[float, Tensor]:
         """One update on words (T, B), padded where `present` is false, and classes y (n,) of the sentences, or of the
@@ -118,16 +126,21 @@ class SentenceMember(Member):
         item = present if self.of_words else torch.ones_like(y, dtype=torch.bool)
         classes = torch.zeros(item.shape, dtype=torch.int64)
         classes[item] = y
-        batch = {"words": words, "present": present, "y": classes, "item": item, "count": torch.tensor(len(y))}
-        found = self.ask(mode, **batch, **more)
+        rows, places = self.family.listed(words, self.V)
+        batch = {"words": places, "present": present, "y": classes, "item": item, "count": torch.tensor(len(y))}
+        found = self.ask(mode, rows=rows, **batch, **more)
         return float(found["nats"]) / len(y), found["best"][tuple(slice(n) for n in item.shape)][item]
 
 
 class TranslationFamily(Ragged):
     """The translation model of document 003, section 2.6."""
 
-    fill: ClassVar[dict[str, int]] = {"lengths": 1}
     round_up: ClassVar[tuple[str, ...]] = ("source", "before", "y", "there")
+
+    def __init__(self, model: nn.Module, clip_norm: float) -> None:
+        super().__init__(model, Adam(), Clip(clip_norm))
+        self.rows = {"E_x": "rows"} | ({"E_y": "rows_before"} if model.context else {})
+        self.sizes = [getattr(model, name).shape[0] for name in self.rows]
 
     def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
         """See `Family`: a pair counts as one (26)."""
@@ -140,7 +153,7 @@ class TranslationMember(Member):
     """Updates a translation model by Adam."""
 
     def __init__(self, stack: Stack, model: nn.Module, clip_norm: float) -> None:
-        super().__init__(stack, TranslationFamily(model, Adam(), Clip(clip_norm)), model)
+        super().__init__(stack, TranslationFamily(model, clip_norm), model)
 
     def update(self, batch: Any, learning_rate: float) -> float:
         """One update on a batch of pairs: the summed loss in nats before it."""
@@ -155,5 +168,8 @@ class TranslationMember(Member):
         y, there = torch.zeros_like(batch.before), torch.zeros_like(batch.before, dtype=torch.bool)
         y.view(-1)[batch.places], there.view(-1)[batch.places] = batch.targets, True
         pairs = torch.tensor(len(batch.lengths))
-        names = {"source": batch.source, "lengths": batch.lengths, "before": batch.before}
-        return names | {"y": y, "there": there, "pairs": pairs}
+        found = {"lengths": batch.lengths, "before": batch.before, "y": y, "there": there, "pairs": pairs}
+        found["rows"], found["source"] = self.family.listed(batch.source, self.family.sizes[0])
+        if "E_y" in self.family.rows:
+            found["rows_before"], found["before"] = self.family.listed(batch.before, self.family.sizes[1])
+        return found

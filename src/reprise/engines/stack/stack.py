@@ -161,7 +161,7 @@ class Stack:
             if name in self.family.rows:
                 values = [torch.cat([value, value.new_zeros(1, *value.shape[1:])]) for value in values]
             self.parameters[name] = torch.stack([value.to(self.device) for value in values])
-            self.kept[name] = self.family.optimiser.start(self.parameters[name])
+            self.kept[name] = self.family.optimiser.start(self.parameters[name], name in self.family.rows)
         self.steps = torch.zeros(len(self.members), dtype=torch.float64, device=self.device)
         for slot, member in enumerate(self.members):
             if member.own_optimiser is not None:
@@ -186,41 +186,32 @@ class Stack:
             self.steps.add_(1 if active is None else active.to(self.steps.dtype))
             scalars = self.family.optimiser.scalars(rate, self.steps)
             for name, p in before.items():
-                new, kept = self.family.optimiser.update(p, gradients[name], self.kept[name], scalars)
-                if active is not None:
-                    there = active.view(-1, *[1] * (p.dim() - 1))
-                    new = torch.where(there, new, p)
-                    kept = tuple(torch.where(there, k, old) for k, old in zip(kept, self.kept[name], strict=True))
-                self._scatter(name, new, batch)
-                for mine, value in zip(self.kept[name], kept, strict=True):
-                    mine.copy_(value)
+                rows, g, mine = self._rows(name, batch), gradients[name], (self.parameters[name], *self.kept[name])
+                if rows is not None and not self.family.optimiser.by_rows:
+                    g = put_rows(torch.zeros_like(mine[0]), rows, g)
+                    p, rows = mine[0], None
+                old = (p, *(k if rows is None else take_rows(k, rows) for k in mine[1:]))
+                new, kept = self.family.optimiser.update(p, g, old[1:], scalars)
+                for table, before_, after in zip(mine, old, (new, *kept), strict=True):
+                    if active is not None:
+                        after = torch.where(active.view(-1, *[1] * (after.dim() - 1)), after, before_)
+                    if rows is None:
+                        table.copy_(after)
+                    else:
+                        put_rows(table, rows, after)
         return found
 
     def _gathered(self, batch: Tensors) -> Tensors:
         """All parameters, of those with rows the ones that the batch names, (R, N, ...)."""
-        parameters = dict(self.parameters)
-        for name, rows in self.family.rows.items():
-            if name in parameters:
-                flat = parameters[name].flatten(0, 1)
-                parameters[name] = flat.index_select(0, self._flat(name, batch[rows])).unflatten(0, batch[rows].shape)
-        return parameters
+        rows = {name: self._rows(name, batch) for name in self.parameters}
+        return {n: p if rows[n] is None else take_rows(p, rows[n]) for n, p in self.parameters.items()}
 
-    def _scatter(self, name: str, new: Tensor, batch: Tensors) -> None:
-        rows = self.family.rows.get(name)
-        if rows is None:
-            self.parameters[name].copy_(new)
-        else:
-            # Rows that are there twice are the spare one, which never changes.
-            self.parameters[name].flatten(0, 1).index_copy_(0, self._flat(name, batch[rows]), new.flatten(0, 1))
-
-    def _flat(self, name: str, rows: Tensor) -> Tensor:
-        """Rows (R, N) of each member -> their places in the table of all members one below the other, (R N,).
-
-        The row -1 is the spare one.
-        """
-        R, V = self.parameters[name].shape[:2]
-        first = torch.arange(0, R * V, V, device=rows.device)[:, None]
-        return (first + torch.where(rows < 0, V - 1, rows)).flatten()
+    def _rows(self, name: str, batch: Tensors) -> Tensor | None:
+        """The rows of a parameter that the batch names, (R, N), the spare one for -1; None: the whole parameter."""
+        if name not in self.family.rows:
+            return None
+        rows = batch[self.family.rows[name]]
+        return torch.where(rows < 0, self.parameters[name].shape[1] - 1, rows)
 
     def take(self, slot: int) -> Tensors:
         """The member's parameters as copies on the CPU."""
@@ -243,6 +234,22 @@ class Stack:
         for name, values in state["kept"].items():
             for mine, value in zip(self.kept[name], values, strict=True):
                 mine[slot].copy_(value)
+
+
+def take_rows(table: Tensor, rows: Tensor) -> Tensor:
+    """Rows (R, N) of each member's part of a table (R, V, ...), (R, N, ...)."""
+    return table.flatten(0, 1).index_select(0, _flat(table, rows)).unflatten(0, rows.shape)
+
+
+def put_rows(table: Tensor, rows: Tensor, values: Tensor) -> Tensor:
+    """Writes them; a row that is there twice is the spare one, which stays as it is."""
+    table.flatten(0, 1).index_copy_(0, _flat(table, rows), values.flatten(0, 1))
+    return table
+
+
+def _flat(table: Tensor, rows: Tensor) -> Tensor:
+    R, V = table.shape[:2]
+    return (torch.arange(0, R * V, V, device=rows.device)[:, None] + rows).flatten()
 
 
 class Member:

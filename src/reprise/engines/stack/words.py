@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from reprise import counters
 from reprise.engines.gated.reference import share_of_one_word
-from reprise.engines.rntn.subsequences import Subsequences
+from reprise.engines.rntn.subsequences import MAX_LENGTH, Subsequences
 from reprise.engines.stack.family import Family, distinct
 from reprise.engines.stack.optimisers import SGD, Clip
 from reprise.engines.stack.programs import Tensors
@@ -40,7 +40,7 @@ class SubsequenceFamily(Family):
             self.matrix_index, self.K = model.matrix_index, model.matrices
             self.of_word, self.of_matrix = ("W_h",), ("U_h", "b_h") if model.bias == "matrix" else ("U_h",)
             # A word is read as its place in the subsequence: each has the row and the matrix that were gathered for it.
-            self.readable.model.matrices, self.readable.model.mapping = model.vocabulary, "f"
+            self.readable.model.matrices, self.readable.model.mapping = MAX_LENGTH, "f"
         elif type(model) is MRNN:
             self.of_word = ("W_h", "v")
         self.rows = {name: "words" for name in self.of_word} | {name: "matrices" for name in self.of_matrix}
