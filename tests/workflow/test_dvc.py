@@ -164,8 +164,7 @@ def check(fresh: Path, *folder: str, damaged: Path | None = None) -> None:
     said = call(fresh, sys.executable, "-m", "reprise", "cache", *folder, status=int(damaged is not None))
     assert f" objects, {int(damaged is not None)} damaged" in said
     if damaged:
-        assert f"{damaged.parent.name}/{damaged.name}: damaged" in said
-        assert f"({FIGURE}.png)" in said
+        assert f"{damaged.parent.name}/{damaged.name} ({FIGURE}.png)" in said
 
 
 @pytest.mark.parametrize("remedy", ["pull", "repro"])

@@ -15,7 +15,7 @@ import yaml
 from gate import normal, pinned
 from project import PYTHON, ROOT, TOY, Project
 
-from reprise.cli.schemas import schemas
+from reprise.cli.steps import json_schemas
 from reprise.config.strict_yaml import load_yaml
 
 ENVIRONMENTS = sorted((ROOT / "envs").glob("*.yaml"))
@@ -187,7 +187,7 @@ def test_snakemake_finds_nothing_to_object_to(clone: Project) -> None:
 def test_committed_schemas_are_those_of_the_classes() -> None:
     folder = ROOT / "workflow/schemas"
     assert {p.name: p.read_text(encoding="utf-8") for p in folder.iterdir()} == {
-        f"{name}.schema.json": text for name, text in schemas().items()
+        f"{name}.schema.json": text for name, text in json_schemas().items()
     }
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,19 +26,9 @@ _NAMES = ("ptb-h100-k1", "ptb-h100-k100", "ptb-h100-k10000", "full-394", "first-
 WORKLOADS = gated.WORKLOADS + tuple(w for some in (rntn, gso, loglinear) for w in some.WORKLOADS if w.name in _NAMES)
 
 
-def family_of(workload: Any) -> ModuleType:
-    """The benchmark whose workload it is."""
-    return import_module(type(workload).__module__)
-
-
 def make_task(workload: Any, *rest: Any) -> tuple[Any, dict[str, Any]]:
     """See `reprise.bench.Bench`."""
-    return family_of(workload).make_task(workload, *rest)
-
-
-def expected(task: Any) -> dict[str, Any]:
-    """See `reprise.bench.Bench`."""
-    return family_of(task).expected(task)
+    return tasks.family_of(workload).make_task(workload, *rest)
 
 
 def device() -> str:
@@ -104,7 +93,7 @@ class Stacked(tasks.Implementation):
     """`replicas` copies of the task in one stack; 0 for as many, by doubling, as train a piece in memory."""
 
     def __init__(self, task: Any, replicas: int) -> None:
-        family = family_of(task)
+        family = tasks.family_of(task)
         self.way = WAYS[family](task)
         self.model = family.build_model(task if family is loglinear else task.workload)
         self.model.load_state_dict(tasks.weights_of(task))
@@ -156,14 +145,14 @@ class _Replica(NamedTuple):
 
 def eager(task: Any) -> tasks.Implementation:
     """The readable model with autograd, on the GPU."""
-    return family_of(task).Engine(task, "reference", on=device())
+    return tasks.family_of(task).Engine(task, "reference", on=device())
 
 
 def compiled(task: Any) -> tasks.Implementation:
     """What torch compiles: the readable model of a gated network, else the peer of the family."""
     import torch
 
-    family = family_of(task)
+    family = tasks.family_of(task)
     if family is gated:
         engine = eager(task)
         engine.kernel.model.forward = torch.compile(engine.kernel.model.forward, mode="reduce-overhead")
@@ -177,7 +166,7 @@ def compiled(task: Any) -> tasks.Implementation:
 
 def cudnn(task: Any) -> tasks.Implementation:
     """`nn.LSTM` and `nn.RNN`, where they compute the same."""
-    if family_of(task) in (rntn, loglinear):
+    if tasks.family_of(task) in (rntn, loglinear):
         raise NotImplementedError("cuDNN does not have this network")
     return peer(task, "Library")
 
@@ -186,7 +175,7 @@ def peer(task: Any, name: str) -> Any:
     """A peer of the task's family with all its tensors on the GPU, moved in place: optimisers keep their parameters."""
     import torch
 
-    made = getattr(import_module(family_of(task).__name__.replace("bench", "bench.peers")), name)(task)
+    made = getattr(import_module(tasks.family_of(task).__name__.replace("bench", "bench.peers")), name)(task)
 
     def move(value: Any) -> None:
         if isinstance(value, torch.Tensor):

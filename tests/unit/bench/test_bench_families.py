@@ -93,7 +93,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def made(bench, workload, folder):
-    return import_module(BENCHES[bench].module).make_task(workload, folder, PIECES[gpu.family_of(workload)])
+    return import_module(BENCHES[bench].module).make_task(workload, folder, PIECES[tasks.family_of(workload)])
 
 
 @pytest.mark.slow
@@ -106,7 +106,7 @@ def test_implementations_make_the_same_update(bench, name, workload, folder):
         with pytest.raises(NotImplementedError):
             worker.prepared(bench, name, folder)
         return
-    expected = import_module(BENCHES[bench].module).expected(task)
+    expected = tasks.expected(task)
     stream, facts = worker.prepared(bench, name, folder)
     assert disagreement(expected, facts) is None
     assert all(norm > 0 for norm in facts["update_norms"].values())
@@ -153,7 +153,7 @@ def test_jax_makes_the_same_update_without_torch(folder):
                 workload = replace(workload, length=9)
             place = folder / f"{bench}_{name}_{key}"
             place.mkdir()
-            expected[place] = import_module(BENCHES[bench].module).expected(made(bench, workload, place)[0])
+            expected[place] = tasks.expected(made(bench, workload, place)[0])
     # One process for all, and not this one: JAX's threads would disturb tests that fork.
     environment = os.environ | worker.ENVIRONMENT
     subprocess.run([sys.executable, "-c", TRAIN_IN_JAX, *map(str, expected)], env=environment, check=True)
@@ -173,7 +173,7 @@ def test_a_task_is_read_as_it_was_written(bench, folder):
     workload = next(iter(TINY[bench].values()))
     task, _ = made(bench, workload, folder)
     again = tasks.read(folder)
-    assert (again.workload, len(again), again.block) == (workload, PIECES[gpu.family_of(workload)], task.block)
+    assert (again.workload, len(again), again.block) == (workload, PIECES[tasks.family_of(workload)], task.block)
     for name, value in vars(task).items():
         if isinstance(value, np.ndarray):
             assert np.array_equal(getattr(again, name), value), name
@@ -183,7 +183,7 @@ def test_a_task_is_read_as_it_was_written(bench, folder):
 
 def test_a_wrong_gradient_is_found(folder):
     task, _ = made("gso", TINY["gso"]["none"], folder)
-    expected = gso.expected(task)
+    expected = tasks.expected(task)
     # twice the gradient of one matrix gives nearly twice its update, though Adam divides by the gradient's size
     engine = gso.Engine(task, "reference")
     train = engine.kernel.train
@@ -202,7 +202,7 @@ def test_a_wrong_gradient_is_found(folder):
 @needs_compiler
 def test_a_timed_engine_that_is_off_in_its_log_perplexity_is_refused(folder, monkeypatch):
     task, _ = made("loglinear", TINY["loglinear"]["ll"], folder)
-    expected = loglinear.expected(task)
+    expected = tasks.expected(task)
     stream, facts = worker.prepared("loglinear", "fused", folder)
     assert log_perplexity_error(expected, facts) < 1e-6
     kernel = type(stream.implementation.kernel)

@@ -136,7 +136,25 @@ def test_records_of_two_experiments_differ_in_their_settings(clone, capsys):
     assert "model.name: elman | lstm" in out
 
 
-@pytest.mark.parametrize("command", ["list", "show digits/rnn-t5"])
+@pytest.mark.parametrize("command", ["list", f"show {RNN}", "collect", "verify", f"train {RNN} --replica 7"])
 def test_quiet_prints_nothing_and_colours_stay_on_terminals(command, clone, capsys):
-    assert run(capsys, *command.split(), "--tier", "quick", "--quiet") == (0, "")
-    assert "\x1b" not in run(capsys, *command.split(), "--tier", "quick")[1]
+    capsys.readouterr()
+    for loud in (True, False):  # the second time `train` finds the record
+        assert cli.main([*command.split(), "--tier", "quick", *([] if loud else ["--quiet"])]) == 0
+        said = capsys.readouterr()
+        assert bool(said.out) == loud
+        assert "\x1b" not in said.out
+        assert loud or not said.err
+
+
+def test_quiet_shows_no_progress_but_why_a_run_failed(clone, capsys):
+    """A replica of one experiment trains; those of another have no corpus."""
+    record(1).unlink()
+    capsys.readouterr()
+    assert cli.main(["run", "--tier", "quick", "--quiet"]) == 1
+    said = capsys.readouterr()
+    assert record(1).is_file()
+    assert said.out == ""
+    assert said.err.startswith("reprise: tier quick: ")
+    assert "left out; logs/run/quick.log says why" in said.err
+    assert said.err.count("\n") == 1

@@ -13,7 +13,6 @@ import pytest
 from verify_helpers import new_clone, resolved
 
 from reprise import cli
-from reprise.cli import bench, prepare, resolve
 from reprise.errors import EXIT_FAILED, EXIT_STOPPED, EXIT_USAGE
 from reprise.records.resolved import Resolved
 from reprise.refusals import told_of
@@ -74,7 +73,7 @@ def test_a_folder_in_the_place_of_a_corpus_is_told_before_the_work(clone, capsys
     monkeypatch.setattr("reprise.data.prepare_corpus", pytest.fail)
     experiment = resolved()["digits/lstm-t5"]
     corpus = "data/corpora/digits.npz"
-    monkeypatch.setattr(prepare, "find_experiment", lambda *_: (None, replace(experiment, corpus=corpus)))
+    monkeypatch.setattr("reprise.cli.steps.find_experiment", lambda *_: (None, replace(experiment, corpus=corpus)))
     for place, says in ((corpus, "is no plain file; move it away, or name another"), ("data", f"{clone}/data is no ")):
         Path(place).parent.mkdir(parents=True, exist_ok=True)
         Path(place).mkdir() if place == corpus else Path(place).touch()
@@ -129,11 +128,9 @@ def interrupted(*_):
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("module", [resolve, prepare, bench])
-def test_ctrl_c_is_one_line(module, monkeypatch, capsys):
-    monkeypatch.setattr(module, "run", interrupted)
-    monkeypatch.setattr(module, "add_arguments", lambda options: None)
-    assert cli.main([module.__name__.rpartition(".")[2]]) == EXIT_STOPPED
+def test_ctrl_c_is_one_line(monkeypatch, capsys):
+    monkeypatch.setattr("reprise.cli.steps.resolve", interrupted)
+    assert cli.main(["resolve"]) == EXIT_STOPPED
     assert capsys.readouterr().err == ("reprise: stopped; every file is whole, and the same command can be run again\n")
 
 

@@ -100,11 +100,9 @@ class Compiled(Peer):
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
-        padded = task.padded()
-        self.x, self.y, self.last = (
-            torch.from_numpy(a.astype(np.int64)) for a in (padded.inputs, padded.targets, padded.last)
-        )
-        self.masks, self.weights = torch.from_numpy(padded.masks), torch.from_numpy(padded.weights)
+        inputs, targets, masks, weights, last, _ = task.padded()
+        self.x, self.y, self.last = (torch.from_numpy(a.astype(np.int64)) for a in (inputs, targets, last))
+        self.masks, self.weights = torch.from_numpy(masks), torch.from_numpy(weights)
         self.prepare()
 
     def prepare(self) -> None:

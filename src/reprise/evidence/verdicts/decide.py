@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reprise.config.claims import Claim, Term, UnitQuestion
+from reprise.config.claims import Claim, UnitQuestion
 from reprise.evidence.contrasts import statements, terms_of
 from reprise.evidence.runs import Runs, trains
 from reprise.evidence.verdicts import (
@@ -29,7 +29,7 @@ from reprise.evidence.verdicts import (
 
 def experiments_of(claim: Claim) -> list[str]:
     """The experiments and checks that decide a claim, each once, in its order."""
-    names = [side.experiment if isinstance(side, Term) else side for _, side in claim.sides()]
+    names = [term.experiment for _, term in claim.sides()]
     return list(dict.fromkeys([*names, *claim.checks, *claim.corrections]))
 
 
