@@ -13,7 +13,7 @@ from reprise.config.project import Project
 from reprise.records.resolved import Resolved
 
 
-def list_(given: argparse.Namespace) -> None:
+def list_command(given: argparse.Namespace) -> None:
     """List the papers of a tier, or the experiments and claims of some: what is trained, and what was found."""
     project, experiments = project_and_experiments(given.tier)
     for name in given.paper:

@@ -129,7 +129,7 @@ def interrupted(*_):
 
 
 def test_ctrl_c_is_one_line(monkeypatch, capsys):
-    monkeypatch.setattr("reprise.cli.steps.resolve", interrupted)
+    monkeypatch.setattr("reprise.cli.steps.resolve_command", interrupted)
     assert cli.main(["resolve"]) == EXIT_STOPPED
     assert capsys.readouterr().err == ("reprise: stopped; every file is whole, and the same command can be run again\n")
 
