@@ -61,7 +61,7 @@ def _paper(project: Project, name: str, experiments: Sequence[Resolved]) -> dict
 
 def _summary(paper: dict[str, Any]) -> tuple[str, ...]:
     done = sum(len(e["records"]) >= e["replicas"] for e in paper["experiments"])
-    counts = Counter(claim["answer"] for claim in paper["claims"])
+    counts = Counter(claim["answer"].partition(",")[0] for claim in paper["claims"])
     return (
         paper["paper"],
         f"{paper['document']} {paper['title']}",
