@@ -76,8 +76,7 @@ def resolve_command(given: argparse.Namespace) -> None:
 
 def collect_command(given: argparse.Namespace) -> None:
     """Gather the run records of a tier into metrics.csv, curves.csv.gz, samples.jsonl and metrics.json."""
-    from reprise.evidence.collect import collect
-    from reprise.evidence.counted import counted_by
+    from reprise.evidence.collect import collect, counted_by
 
     project, experiments = project_and_experiments(given.tier)
     folder = project.root / "results" / project.config.tier

@@ -1,0 +1,91 @@
+"""Moderated variances: each experiment's own variance, shrunk toward that of its family.
+
+Smyth, "Linear models and empirical Bayes methods for assessing differential expression in microarray experiments"
+(Stat. Appl. Genet. Mol. Biol. 3, 2004): true variances of a family are taken to follow s0^2 d0 / chi^2(d0), so that a
+sample variance with d degrees of freedom is s0^2 times F(d, d0). An experiment with d of its own then has d0 + d, and
+one without any has d0. Both numbers are estimated by maximum likelihood, as limma's `fitFDistUnequalDF1` does: moments
+of logarithms, Smyth's own way for many variances, hang on the smallest of a few (two seeds that are alike by chance).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy import optimize, special
+
+from reprise.evidence.statistics import Spread
+
+_FLOOR = 1e-5
+"""Sample variances are at least this share of their median, as in limma: 0 has no likelihood."""
+_FREEDOMS = np.geomspace(0.5, 1e4, 40)
+"""The values of d0 that are tried; beyond the last it is infinite."""
+_CLEAR = 1e-3
+"""A finite d0 is taken where its log likelihood is higher than that of an infinite one by more than this."""
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What a family says of the variance of a member: s0^2, d0, and the degrees of freedom of all of its members."""
+
+    variance: float
+    freedom: float
+    pooled: float
+
+    def moderate(self, own: Spread | None) -> Spread:
+        """The posterior variance of a member with this own one (None: it has a single replica)."""
+        if own is None:
+            return Spread(self.variance, min(self.freedom, self.pooled))
+        if math.isinf(self.freedom):
+            return Spread(self.variance, self.pooled)
+        freedom = self.freedom + own.freedom
+        variance = (self.freedom * self.variance + own.freedom * own.variance) / freedom
+        return Spread(variance, min(freedom, max(self.pooled, own.freedom)))
+
+
+def prior(members: Iterable[Spread]) -> Prior | None:
+    """The prior of a family from its members' own variances; None where none has one, or most have none to speak of.
+
+    Where they differ by no more than chance lets them, d0 is infinite and s0^2 their pooled variance.
+    """
+    return _prior(tuple(members))
+
+
+@lru_cache(maxsize=4096)
+def _prior(members: tuple[Spread, ...]) -> Prior | None:
+    pooled = sum(one.freedom for one in members)
+    if not pooled:
+        return None
+    together = sum(one.freedom * one.variance for one in members) / pooled
+    middle = float(np.median([one.variance for one in members]))
+    if len(members) < 2:
+        return Prior(together, math.inf, pooled)
+    if middle == 0:
+        return None
+    d = np.array([one.freedom for one in members], dtype=float)
+    s = np.array([max(one.variance, _FLOOR * middle) for one in members])
+    fits = [_scale(s, d, freedom) for freedom in _FREEDOMS]
+    best = max(range(len(fits)), key=lambda i: fits[i][1])
+    half = d / 2
+    # s / together ~ chi^2(d) / d
+    fixed = half * np.log(half / together) - special.gammaln(half)
+    known = float(np.sum(fixed + (half - 1) * np.log(s) - half * s / together))
+    if best == len(fits) - 1 or fits[best][1] <= known + _CLEAR:
+        return Prior(together, math.inf, pooled)
+    return Prior(fits[best][0], float(_FREEDOMS[best]), pooled)
+
+
+def _scale(s: np.ndarray, d: np.ndarray, d0: float) -> tuple[float, float]:
+    """The s0^2 that is likeliest for this d0, and the log likelihood of both: of s / s0^2 as F(d, d0)."""
+    fixed = float(np.sum(d / 2 * np.log(d / d0) + (d / 2 - 1) * np.log(s) - special.betaln(d / 2, d0 / 2)))
+
+    def loss(log_scale: float) -> float:
+        odds = d * s / (d0 * math.exp(log_scale))
+        return float(np.sum(d / 2 * log_scale + (d + d0) / 2 * np.log1p(odds))) - fixed
+
+    ends = math.log(s.min()) - 3.0, math.log(s.max()) + 3.0
+    found = optimize.minimize_scalar(loss, bounds=ends, method="bounded", options={"xatol": 1e-10})
+    return math.exp(found.x), -float(found.fun)
