@@ -25,6 +25,10 @@ class UserError(Exception):
     """Bad input: one line that names the file, the key and the remedy. The command line prints it and exits 2."""
 
 
+class Failed(Exception):
+    """What was asked is answered with no, or could not be done for all; the message says of what. Exits 1."""
+
+
 class Interrupted(Exception):
     """The work was put off, not lost: the same command goes on where it stopped. Exits 75."""
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Bench:
+class Bench(NamedTuple):
     """A benchmark.
 
-    `module` has WORKLOADS, GOALS, SHOWN, the classes Workload and Task, `make_task(workload, folder)`, which returns
-    the task and facts about it, and `expected(task)`, the loss and the norms of the updates that every implementation
-    has to show on the task's first `block` pieces. It imports no torch when it is imported: the peers in JAX run in a
+    `module` has WORKLOADS, GOALS, SHOWN, the classes Workload, Task and Engine, and `make_task(workload, folder)`,
+    which returns the task and facts about it. It imports no torch when it is imported: the peers in JAX run in a
     process without it. `implementations` names what is timed, "module:function" of a task, in the package
     `reprise.bench`; `ours` is the one that the others are set against.
     """
@@ -71,7 +69,7 @@ BENCHES = {
             "stacked-8": "gpu:eight",
             "stacked-most": "gpu:most",
             "eager": "gpu:eager",
-            "compile": "gpu:Compiled",
+            "compile": "gpu:compiled",
             "cudnn": "gpu:cudnn",
         },
         ours="stacked-1",

@@ -1,20 +1,19 @@
-"""Training of document 001's gated language models on a GPU: one replica, eight, and as many as memory holds.
+"""Training on a GPU: the engine `stacked` with one replica, eight, and as many as memory holds, beside PyTorch's ways.
 
-The tasks are those of `gated`. Never run on a GPU; where none is visible the command says so.
+The tasks are those of the other benchmarks; where no GPU is visible the command says so.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from reprise.bench import gated, tasks
-from reprise.bench.gated import WORKLOADS, Task, Workload, expected, make_task
+from reprise.bench import gated, gso, loglinear, rntn, tasks
 from reprise.errors import UserError
-
-__all__ = ["GOALS", "ON_GPU", "SHOWN", "WORKLOADS", "Stacked", "Task", "Workload", "expected", "make_task"]
 
 ON_GPU = True
 """The peak of a core says nothing of these speeds."""
@@ -22,6 +21,14 @@ GOALS: tuple[Any, ...] = ()
 SHOWN: tuple[Any, ...] = ()
 MOST = 256
 """Replicas that are tried at most."""
+
+_NAMES = ("ptb-h100-k1", "ptb-h100-k100", "ptb-h100-k10000", "full-394", "first-order-680", "m2500-b32", "softmax-b32")
+WORKLOADS = gated.WORKLOADS + tuple(w for some in (rntn, gso, loglinear) for w in some.WORKLOADS if w.name in _NAMES)
+
+
+def make_task(workload: Any, *rest: Any) -> tuple[Any, dict[str, Any]]:
+    """See `reprise.bench.Bench`."""
+    return tasks.family_of(workload).make_task(workload, *rest)
 
 
 def device() -> str:
@@ -33,12 +40,63 @@ def device() -> str:
     return "cuda"
 
 
-class Stacked(tasks.Implementation):
-    """`replicas` copies of the task in one stack; 0 for as many, by doubling, as train a window in memory."""
+class Way(NamedTuple):
+    """How a family trains in a stack: a protocol, its options, and what a replica does with pieces first .. last-1."""
 
-    def __init__(self, task: Task, replicas: int, on: str | None = None) -> None:
-        self.task, self.on = task, on or device()
-        self.x, self.y = tasks.words_of(task)
+    protocol: str
+    options: dict[str, Any]
+    train: Callable[[Any, int, int], float]
+
+
+def _rntn(task: rntn.Task) -> Way:
+    from reprise.engines.rntn import Subsequences
+
+    data = Subsequences(task.inputs, task.targets, task.offsets, task.reset)
+    how = {"learning_rate": task.learning_rate, "reduction": "sum", "dropout": task.dropout, "key": task.key}
+    train = lambda member, first, last: member.train(data.slice(first, last), **how)  # noqa: E731
+    return Way("subsequence-sgd", {"loss_reduction": "sum"}, train)
+
+
+def _gated(task: gated.Task) -> Way:
+    x, y = tasks.words_of(task)
+    how = {"learning_rate": task.learning_rate, "reduction": "sum-steps", "clip_norm": task.clip_norm}
+
+    def train(member: Any, first: int, last: int) -> float:
+        if not member.state:
+            member.reset(x.shape[2])
+        return sum(member.train(x[i], y[i], task.masks(i), **how) for i in range(first, last))
+
+    return Way("batched-sgd", {"loss_reduction": "sum-steps", "clip_norm": task.clip_norm}, train)
+
+
+def _gso(task: gso.Task) -> Way:
+    from reprise.engines.gso.packing import pack
+
+    batches = pack(task.lines, task.training, gso.BATCH)
+
+    def train(member: Any, first: int, last: int) -> float:
+        return sum(member.update(batches[i], "mean-tokens", task.learning_rate) for i in range(first, last))
+
+    return Way("line-epochs", {"epsilon": task.epsilon}, train)
+
+
+def _loglinear(task: loglinear.Task) -> Way:
+    x, y = tasks.words_of(task)
+    train = lambda member, first, last: sum(member.train(x[i], y[i], **task.rates) for i in range(first, last))  # noqa: E731
+    return Way("windows", {"optimiser": "rmsprop", "rho": task.rho, "epsilon": task.epsilon}, train)
+
+
+WAYS = {rntn: _rntn, gated: _gated, gso: _gso, loglinear: _loglinear}
+
+
+class Stacked(tasks.Implementation):
+    """`replicas` copies of the task in one stack; 0 for as many, by doubling, as train a piece in memory."""
+
+    def __init__(self, task: Any, replicas: int) -> None:
+        family = tasks.family_of(task)
+        self.way = WAYS[family](task)
+        self.model = family.build_model(task if family is loglinear else task.workload)
+        self.model.load_state_dict(tasks.weights_of(task))
         self.replicas = replicas or self._most()
         self._make(self.replicas)
 
@@ -47,13 +105,8 @@ class Stacked(tasks.Implementation):
 
         from reprise.engines.stack import Stack, join
 
-        model = gated.build_model(self.task.workload)
-        model.load_state_dict(tasks.weights_of(self.task))
-        self.stack = Stack(torch.device(self.on))
-        options = {"loss_reduction": "sum-steps", "clip_norm": self.task.clip_norm}
-        self.members = [join(self.stack, "batched-sgd", model, options) for _ in range(replicas)]
-        for member in self.members:
-            member.reset(self.task.x.shape[2])
+        self.stack = Stack(torch.device(device()))
+        self.members = [join(self.stack, self.way.protocol, self.model, self.way.options) for _ in range(replicas)]
 
     def _most(self) -> int:
         import torch
@@ -64,7 +117,7 @@ class Stacked(tasks.Implementation):
         while more <= MOST:
             try:
                 self._make(more)
-                self.step(0)
+                self.train(0, 1)
             except OutOfMemory:
                 break
             fits, more = more, 2 * more
@@ -72,12 +125,11 @@ class Stacked(tasks.Implementation):
         torch.cuda.empty_cache()
         return fits
 
-    def step(self, window: int) -> float:
-        """All replicas train on the window; the summed loss of one."""
-        masks = tuple(mask.to(self.on) for mask in self.task.masks(window))
-        how = {"learning_rate": self.task.learning_rate, "reduction": "sum-steps", "clip_norm": self.task.clip_norm}
-        replicas = [_Replica(member, (self.x[window], self.y[window], masks), how) for member in self.members]
-        losses = self.stack.advance(replicas)
+    def train(self, first: int, last: int) -> float:
+        """All replicas train on the pieces; the summed loss of one."""
+        losses = self.stack.advance([_Replica(partial(self.way.train, one, first, last)) for one in self.members])
+        if isinstance(losses[0], BaseException):
+            raise losses[0]
         return losses[0]
 
     def parameters(self) -> dict[str, np.ndarray]:
@@ -85,38 +137,58 @@ class Stacked(tasks.Implementation):
         return tasks.numpy_of(self.members[0].export())
 
 
-class _Replica:
+class _Replica(NamedTuple):
     """What a stack advances."""
 
-    def __init__(self, kernel: Any, batch: tuple[Any, ...], how: dict[str, Any]) -> None:
-        self.kernel, self.batch, self.how = kernel, batch, how
-
-    def advance(self) -> float:
-        return self.kernel.train(*self.batch, **self.how)
+    advance: Callable[[], float]
 
 
-class Compiled(gated.Engine):
-    """The readable model on the GPU, compiled by torch (`reduce-overhead`, which captures CUDA graphs)."""
-
-    def __init__(self, task: Task) -> None:
-        import torch
-
-        super().__init__(task, "reference", on=device())
-        self.kernel.model.forward = torch.compile(self.kernel.model.forward, mode="reduce-overhead")
-
-
-def eager(task: Task) -> gated.Engine:
+def eager(task: Any) -> tasks.Implementation:
     """The readable model with autograd, on the GPU."""
-    return gated.Engine(task, "reference", on=device())
+    return tasks.family_of(task).Engine(task, "reference", on=device())
 
 
-def cudnn(task: Task) -> tasks.Implementation:
-    """`nn.LSTM` on the GPU."""
-    from reprise.bench.peers.gated import Library
+def compiled(task: Any) -> tasks.Implementation:
+    """What torch compiles: the readable model of a gated network, else the peer of the family."""
+    import torch
 
-    return Library(task, on=device())
+    family = tasks.family_of(task)
+    if family is gated:
+        engine = eager(task)
+        engine.kernel.model.forward = torch.compile(engine.kernel.model.forward, mode="reduce-overhead")
+        return engine
+    if family is loglinear:
+        made = peer(task, "Dense" if task.workload.top else "Eager")
+        made.loss = torch.compile(made.loss)
+        return made
+    return peer(task, "CompiledRows" if family is rntn else "Compiled")
 
 
-one = partial(Stacked, replicas=1)
-eight = partial(Stacked, replicas=8)
-most = partial(Stacked, replicas=0)
+def cudnn(task: Any) -> tasks.Implementation:
+    """`nn.LSTM` and `nn.RNN`, where they compute the same."""
+    if tasks.family_of(task) in (rntn, loglinear):
+        raise NotImplementedError("cuDNN does not have this network")
+    return peer(task, "Library")
+
+
+def peer(task: Any, name: str) -> Any:
+    """A peer of the task's family with all its tensors on the GPU, moved in place: optimisers keep their parameters."""
+    import torch
+
+    made = getattr(import_module(tasks.family_of(task).__name__.replace("bench", "bench.peers")), name)(task)
+
+    def move(value: Any) -> None:
+        if isinstance(value, torch.Tensor):
+            value.data = value.data.to(on)
+        elif isinstance(value, torch.nn.Module):
+            value.to(on)
+        elif isinstance(value, (dict, list, tuple)):
+            for one in value.values() if isinstance(value, dict) else value:
+                move(one)
+
+    on = device()
+    move({name: value for name, value in vars(made).items() if name != "lengths"})  # torch packs by those of a CPU
+    return made
+
+
+one, eight, most = (partial(Stacked, replicas=replicas) for replicas in (1, 8, 0))

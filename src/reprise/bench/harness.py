@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import math
 import os
+import re
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from reprise.bench import tasks
 from reprise.bench.timing import Repetition, interleave, summarise
 from reprise.bench.worker import Worker, WorkerFailed
 
@@ -34,48 +35,29 @@ LOG_PERPLEXITY_TOLERANCE = 1e-6
 WRONG = "wrong"
 
 Report = Callable[[str], None]
-Place = tuple[str, str]
-"""Workload and implementation."""
+
+_GOAL = re.compile(r"(\S+): (\S+) >= (\S+) (?:x (\S+?)(?: of (\S+?))?|of the peak)(?: \(stretch\))?")
 
 
-@dataclass(frozen=True)
-class Goal:
-    """`of` reaches `at_least` times the speed of `over`, or that share of the core's peak where `over` is None."""
+def judge(goals: Iterable[str], rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """For each goal the measured value and whether it was reached; None for both where nothing was measured.
 
-    of: Place
-    at_least: float
-    over: Place | None = None
-    stretch: bool = False
-
-    @property
-    def text(self) -> str:
-        """In words, for example "ptb-h100-k100: fused >= 8 x eager"."""
-        workload, implementation = self.of
-        if self.over is None:
-            other = "of the peak"
-        else:
-            other = "x " + " of ".join(reversed(self.over)) if self.over[0] != workload else f"x {self.over[1]}"
-        return f"{workload}: {implementation} >= {self.at_least:g} {other}{' (stretch)' if self.stretch else ''}"
-
-
-def judge(goals: Iterable[Goal], rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """For each goal the measured value and whether it was reached; None for both where nothing was measured."""
+    A goal is "<workload>: <implementation> >= <number> x <implementation>[ of <workload>]", or "of the peak".
+    """
     by_place = {(row["workload"], row["implementation"]): row for row in rows}
-
-    def value(place: Place, key: str) -> float | None:
-        return by_place.get(place, {}).get(key)
-
-    def found(goal: Goal) -> float | None:
-        if goal.over is None:
-            return value(goal.of, "share_of_peak")
-        above, below = value(goal.of, "median"), value(goal.over, "median")
-        return above / below if above and below else None
-
-    pairs = [(goal, found(goal)) for goal in goals]
-    return [
-        {"goal": g.text, "at_least": g.at_least, "found": n, "reached": None if n is None else n >= g.at_least}
-        for g, n in pairs
-    ]
+    judged = []
+    for goal in goals:
+        workload, implementation, least, over, of = _GOAL.fullmatch(goal).groups()
+        ours = by_place.get((workload, implementation), {})
+        theirs = by_place.get((of or workload, over), {})
+        if over is None:
+            found = ours.get("share_of_peak")
+        else:
+            above, below = ours.get("median"), theirs.get("median")
+            found = above / below if above and below else None
+        reached = None if found is None else found >= float(least)
+        judged.append({"goal": goal, "at_least": float(least), "found": found, "reached": reached})
+    return judged
 
 
 def run_bench(
@@ -83,41 +65,33 @@ def run_bench(
 ) -> dict[str, Any]:
     """Times the selected implementations of each workload; the content of `bench NAME --json FILE`.
 
-    `budget` is in seconds, for the repetitions of all workloads together; checks and compilation, with a
-    limit of their own, come on top. `bench` is the module of `reprise.bench.Bench`.
+    `budget` is in seconds, for the repetitions of all workloads together; checks and compilation, with a limit of their
+    own, come on top. `bench` is the module of `reprise.bench.Bench`.
     """
     with pinned() as core:
         machine = machine_facts(core)
         peak = None if getattr(bench, "ON_GPU", False) else peak_gflops()
-        found, workloads = [], []
+        rows, workloads = [], []
         for workload, implementations in selected:
             with tempfile.TemporaryDirectory(prefix="reprise-bench-") as folder:
                 task, facts = bench.make_task(workload, Path(folder))
                 workloads.append(workload.described() | facts)
-                seconds = budget / len(selected)
-                expected = bench.expected(task)
+                expected = tasks.expected(task)
                 report(f"{workload.name}: {facts['text']}")
-                more: dict[str, dict[str, Any]] = {}
-                timed = compare(name, Path(folder), expected, implementations, seconds, report, more)
-            found += [(workload, one, timed[one], more.get(one, {})) for one in implementations]
+                timed = compare(name, Path(folder), expected, implementations, budget / len(selected), report)
+            some = [{"workload": workload.name, "flops": workload.flops_a_token, **row} for row in timed]
+            for row in some:  # each row's median over those of the others of its workload
+                others = [other for other in some if other is not row and row["median"] and other["median"]]
+                row["ratio_to"] = {other["implementation"]: row["median"] / other["median"] for other in others}
+            rows += some
         # The better of two: a disturbance at the start would make all look close to the peak.
         peak = max(peak, peak_gflops() or peak) if peak else None
-    rows = [_row(*one, peak) for one in found]
-    for row in rows:  # each row's median over those of the others of its workload
-        row["ratio_to"] = {
-            other["implementation"]: row["median"] / other["median"]
-            for other in rows
-            if row["median"] and other["median"] and other is not row and other["workload"] == row["workload"]
-        }
-    return {
-        "schema": SCHEMA,
-        "bench": name,
-        "machine": machine,
-        "peak_gflops": peak,
-        "workloads": workloads,
-        "rows": rows,
-        "goals": judge(bench.GOALS, rows),
-    }
+    for row in rows:
+        flops = row.pop("flops")
+        if peak and row["median"]:
+            row["share_of_peak"] = row["median"] * flops / (peak * 1e9)
+    head = {"schema": SCHEMA, "bench": name, "machine": machine, "peak_gflops": peak}
+    return {**head, "workloads": workloads, "rows": rows, "goals": judge(bench.GOALS, rows)}
 
 
 def compare(
@@ -127,48 +101,55 @@ def compare(
     implementations: Iterable[str],
     seconds: float,
     report: Report,
-    more: dict[str, dict[str, Any]],
-) -> dict[str, list[Repetition] | str]:
-    """For each implementation its repetitions, or why there are none; `more` gets what else its row says."""
-    found: dict[str, list[Repetition] | str] = {}
+) -> list[dict[str, Any]]:
+    """A row an implementation: its speed, or in `note` why there is none."""
+    rows = {name: _row(name) for name in implementations}
     with ExitStack() as stack:
         ready: dict[str, tuple[Worker, dict[str, Any]]] = {}
-        for name in implementations:
+
+        def failed(name: str, worker: Worker, failure: WorkerFailed) -> None:
+            worker.close()  # or it might go on computing while others are timed
+            rows[name] = _row(name) | {"note": str(failure)}
+
+        for name in rows:
             worker = stack.enter_context(closing(Worker(bench, name, folder)))
             try:
                 facts = worker.ready(PREPARATION_LIMIT)
                 if difference := disagreement(expected, facts):
                     raise WorkerFailed(f"{WRONG}: {difference}")
             except WorkerFailed as failure:
-                worker.close()  # or it might go on computing while others are timed
-                found[name] = str(failure)
+                failed(name, worker, failure)
                 report(f"  {name}: {failure}")
-            else:
-                ready[name] = worker, facts
-                error = log_perplexity_error(expected, facts)
-                more[name] = {} if error is None else {"log_perplexity_error": error}
-                more[name]["replicas"] = facts["replicas"]
-                closeness = "" if error is None else f", log-perplexity within {error:.1e} nats"
-                report(f"  {name}: the same update{closeness}")
+                continue
+            ready[name] = worker, facts
+            rows[name]["replicas"] = facts["replicas"]
+            error = log_perplexity_error(expected, facts)
+            if error is not None:
+                rows[name]["log_perplexity_error"] = error
+            closeness = "" if error is None else f", log-perplexity within {error:.1e} nats"
+            report(f"  {name}: the same update{closeness}")
         each = min(REPETITION_SECONDS, seconds / (REPETITIONS * max(1, len(ready))))
 
-        def runner(name: str) -> Callable[[], Repetition | None]:
+        def repeat(name: str) -> Repetition | None:
             worker, facts = ready[name]
             pace, block = facts["seconds_a_piece"], facts["block"]
             count = block * max(1, round(each / pace / block))
+            try:
+                return worker.run(count, 60 + 20 * count * pace)
+            except WorkerFailed as failure:
+                failed(name, worker, failure)
+                return None
 
-            def one() -> Repetition | None:
-                try:
-                    return worker.run(count, 60 + 20 * count * pace)
-                except WorkerFailed as failure:
-                    worker.close()
-                    found[name] = str(failure)
-                    return None
+        for name, done in interleave({name: partial(repeat, name) for name in ready}, REPETITIONS, seconds).items():
+            if rows[name]["note"] is None:
+                rows[name] |= summarise(done)
+    return list(rows.values())
 
-            return one
 
-        timed = interleave({name: runner(name) for name in ready}, REPETITIONS, seconds)
-    return timed | found
+def _row(name: str) -> dict[str, Any]:
+    speeds = {**dict.fromkeys(("median", "low", "high")), "reps": 0, "quiet_reps": 0}
+    row = {"implementation": name, "threads": 1, "replicas": 1, "unit": "tokens/s", **speeds}
+    return row | {"share_of_peak": None, "ratio_to": {}, "note": None}
 
 
 def disagreement(expected: Mapping[str, Any], facts: Mapping[str, Any]) -> str | None:
@@ -190,31 +171,6 @@ def log_perplexity_error(expected: Mapping[str, Any], facts: Mapping[str, Any]) 
     if "log_perplexity" not in expected or "log_perplexity" not in facts:
         return None
     return abs(facts["log_perplexity"] - expected["log_perplexity"])
-
-
-def _row(
-    workload: Any, name: str, result: list[Repetition] | str, more: Mapping[str, Any], peak: float | None
-) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "workload": workload.name,
-        "implementation": name,
-        "threads": 1,
-        "replicas": 1,
-        "unit": "tokens/s",
-        **dict.fromkeys(("median", "low", "high")),
-        "reps": 0,
-        "quiet_reps": 0,
-        "share_of_peak": None,
-        "ratio_to": {},
-        "note": None,
-        **more,
-    }
-    if isinstance(result, str):
-        return row | {"note": result}
-    row |= vars(summarise(result))
-    if peak:
-        row["share_of_peak"] = row["median"] * workload.flops_a_token / (peak * 1e9)
-    return row
 
 
 @contextlib.contextmanager
@@ -264,28 +220,25 @@ def machine_facts(core: int | None) -> dict[str, Any]:
 def peak_gflops(seconds: float = 0.5, clock: Callable[[], float] = time.perf_counter) -> float | None:
     """The highest rate of float32 multiply-adds of one thread, 10**9 operations (two each) a second.
 
-    The best of many bursts of 10 ms: a burst that nothing interrupts is what the core can do. None
-    where there is no C++ compiler.
+    The best of many bursts of 10 ms: a burst that nothing interrupts is what the core can do. None where there is no
+    C++ compiler.
     """
     from reprise.engines import build
 
     try:
-        library = build.load("fma_peak")
+        library = build.functions("fma_peak", multiply_adds="flff", flops_a_round="d")
     except build.NoCompiler:
         return None
-    work, flops = library.reprise_multiply_adds, library.reprise_flops_a_round
-    work.argtypes, work.restype = [ctypes.c_int64, ctypes.c_float, ctypes.c_float], ctypes.c_float
-    flops.argtypes, flops.restype = [], ctypes.c_double
     rounds, best, now = 1000, 0.0, clock()
     end = now + seconds
     while now < end or not best:
         start = clock()
-        work(rounds, 0.5, 1.0)
+        library.multiply_adds(rounds, 0.5, 1.0)
         now = clock()
         if now - start < 0.01:
             rounds *= 2
         else:
-            best = max(best, rounds * flops() / (now - start))
+            best = max(best, rounds * library.flops_a_round() / (now - start))
     return best / 1e9
 
 
@@ -296,17 +249,22 @@ def show(result: dict[str, Any], console: Any, ours: str) -> None:
     peak = result["peak_gflops"]
     measured = f"peak {peak:.0f} GFLOP/s" if peak else "peak unknown (no C++ compiler)"
     table = Table(title=f"{result['bench']}: {result['machine']['device']}, one thread, {measured}")
-    for number, name in enumerate(
-        ("workload", "implementation", "tokens/s", "low", "high", "reps (quiet)", "of peak", f"{ours} is")
-    ):
+    columns = ("workload", "implementation", "tokens/s", "low", "high", "reps (quiet)", "of peak", f"{ours} is")
+    for number, name in enumerate(columns):
         table.add_column(name, no_wrap=True, justify="right" if number > 1 else "left")
     before = None
     for row in result["rows"]:
-        workload = row["workload"]
-        if workload != before and before is not None:
+        cells = ["-"] * 6
+        if row["median"] is not None:
+            share, ratio = row["share_of_peak"], row["ratio_to"].get(ours)
+            cells = [f"{row[key]:,.0f}" for key in ("median", "low", "high")]
+            cells += [f"{row['reps']} ({row['quiet_reps']})", "-" if share is None else f"{100 * share:.3g} %"]
+            cells += ["-" if ratio is None else f"{1 / ratio:.2f} x"]
+        new = row["workload"] != before
+        if new and before is not None:
             table.add_section()
-        table.add_row(workload if workload != before else "", row["implementation"], *_numbers(row, ours))
-        before = workload
+        table.add_row(row["workload"] if new else "", row["implementation"], *cells)
+        before = row["workload"]
     console.print(table)
     for row in result["rows"]:
         if row["note"]:
@@ -318,36 +276,14 @@ def show(result: dict[str, Any], console: Any, ours: str) -> None:
         console.print(f"goal  {goal['goal']}: {verdict}", markup=False, highlight=False)
 
 
-def _numbers(row: dict[str, Any], ours: str) -> list[str]:
-    if row["median"] is None:
-        return ["-"] * 6
-    share, ratio = row["share_of_peak"], row["ratio_to"].get(ours)
-    return [
-        *(f"{row[key]:,.0f}" for key in ("median", "low", "high")),
-        f"{row['reps']} ({row['quiet_reps']})",
-        "-" if share is None else f"{100 * share:.1f} %" if share >= 0.01 else f"{100 * share:.2f} %",
-        "-" if ratio is None else f"{1 / ratio:.2f} x",
-    ]
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A row of the table of speeds: workload, its title, what is counted, the peers and their names."""
-
-    workload: str
-    title: str
-    counted: str
-    peers: Mapping[str, str]
-
-
-def markdown(results: Iterable[tuple[str, dict[str, Any], ModuleType, str]]) -> str:
+def markdown(results: Iterable[tuple[str, dict[str, Any], Sequence[tasks.Shown], str]]) -> str:
     """Speeds of our engines beside others', then the goals that were missed.
 
-    `results`: of each benchmark its name, its result, its module and our engine.
+    `results`: of each benchmark its name, its result, the rows that are shown and our engine.
     """
     speeds, missed = [], []
-    for name, result, bench, ours in results:
-        for shown in bench.SHOWN:
+    for name, result, rows, ours in results:
+        for shown in rows:
             found = {row["implementation"]: row for row in result["rows"] if row["workload"] == shown.workload}
             row = found[ours]
             times = (f"{peer} {row['median'] / found[key]['median']:,.1f}" for key, peer in shown.peers.items())

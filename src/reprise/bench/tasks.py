@@ -9,9 +9,10 @@ import dataclasses
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +37,15 @@ class Described:
         return dataclasses.asdict(self) | {"flops_a_token": self.flops_a_token}
 
 
+class Shown(NamedTuple):
+    """A row of the table of speeds: workload, its title, what is counted, the peers and their names."""
+
+    workload: str
+    title: str
+    counted: str
+    peers: Mapping[str, str]
+
+
 class Implementation:
     """One way to train on a task. One with `log_perplexity()` says that of its first piece, before any training."""
 
@@ -43,6 +53,8 @@ class Implementation:
     """It trains on whole multiples of so many pieces (subsequences, windows, batches)."""
     replicas = 1
     """So many train at once, each on all of the pieces."""
+    kernel: Any
+    """Of an engine of ours: what `choose` gave."""
 
     def train(self, first: int, last: int) -> float:
         """Trains on pieces first .. last-1; their summed loss in nats."""
@@ -54,39 +66,57 @@ class Implementation:
 
     def parameters(self) -> dict[str, np.ndarray]:
         """In the readable model's shapes."""
-        raise NotImplementedError
+        return numpy_of(self.kernel.export())
 
 
-def write(task: Any, folder: Path) -> None:
-    """Writes a task, a dataclass of its workload, its weights, arrays and numbers, into an empty folder."""
+def family_of(one: Any) -> ModuleType:
+    """The benchmark whose workload or task it is."""
+    return import_module(type(one).__module__)
+
+
+def write(task: Any, folder: Path, **facts: Any) -> tuple[Any, dict[str, Any]]:
+    """Writes a task, a dataclass of its workload, its weights, arrays and numbers, into a folder.
+
+    Returns the task and facts about it: those given, and how many parameters it has.
+    """
     parts = {field.name: getattr(task, field.name) for field in dataclasses.fields(task)}
     arrays = {name: value for name, value in parts.items() if isinstance(value, np.ndarray)}
     np.savez(folder / "text.npz", **arrays)
-    facts = {name: value for name, value in parts.items() if name not in arrays}
+    kept = {name: value for name, value in parts.items() if name not in arrays}
     for name, value in task.weights.items():
         np.save(folder / f"{name}.npy", value)
-    facts |= {"workload": dataclasses.asdict(task.workload), "weights": list(task.weights)}
-    (folder / "task.json").write_text(json.dumps(facts), encoding="utf-8")
+    kept |= {"workload": dataclasses.asdict(task.workload), "weights": list(task.weights)}
+    kept["family"] = family_of(task).__name__
+    (folder / "task.json").write_text(json.dumps(kept), encoding="utf-8")
+    return task, facts | {"parameters": sum(value.size for value in task.weights.values())}
 
 
-def read(folder: Path, family: ModuleType) -> Any:
+def read(folder: Path) -> Any:
     """The task that `write` wrote; weights stay in their files until they are read (hundreds of megabytes)."""
     found = json.loads((folder / "task.json").read_text(encoding="utf-8"))
     with np.load(folder / "text.npz") as text:
         found |= text
+    family = import_module(found.pop("family"))
     weights = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in found["weights"]}
     return family.Task(**found | {"workload": family.Workload(**found["workload"]), "weights": weights})
 
 
-def update_norms(before: Mapping[str, np.ndarray], after: Mapping[str, np.ndarray]) -> dict[str, float]:
-    """The Euclidean norm of what was added to each parameter."""
-    return {name: float(np.linalg.norm(after[name] - value)) for name, value in before.items()}
-
-
 def checked(task: Any, implementation: Implementation) -> dict[str, Any]:
-    """Loss and norms of the updates over the first `block` pieces of a task: implementations have to agree in these."""
-    loss = implementation.train(0, task.block)
-    return {"loss": loss, "update_norms": update_norms(task.weights, implementation.parameters())}
+    """Loss and norms of the updates over the first `block` pieces of a task: implementations have to agree in these.
+
+    Engines of document 004 say their log-perplexity of the first piece besides, before any training.
+    """
+    shown = getattr(implementation, "log_perplexity", None)
+    facts = {"log_perplexity": shown()} if shown else {}
+    facts["loss"] = implementation.train(0, task.block)
+    after = implementation.parameters()
+    norms = {name: float(np.linalg.norm(after[name] - value)) for name, value in task.weights.items()}
+    return facts | {"update_norms": norms}
+
+
+def expected(task: Any) -> dict[str, Any]:
+    """What the readable model with autograd does in double precision: every implementation has to do the same."""
+    return checked(task, family_of(task).Engine(task, "reference", double=True))
 
 
 def weights_of(task: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 QUIET_SHARE = 0.05
 """Others may take this much of one core during a repetition that still counts as quiet."""
@@ -20,30 +20,17 @@ ENOUGH_QUIET = 3
 _PROC_STAT = Path("/proc/stat")
 
 
-class Clock(Protocol):
-    def wall(self) -> float: ...
-    def busy(self) -> float | None: ...
-    def own(self) -> float: ...
+def now() -> tuple[float, float, float | None]:
+    """Seconds since some moment: of the wall, of this process at work, of all cores at work.
 
-
-class SystemClock:
-    """Seconds since some moment: of the wall, of all cores at work, of this process at work."""
-
-    def wall(self) -> float:
-        return time.perf_counter()
-
-    def busy(self) -> float | None:
-        """None where the system does not tell (no /proc/stat)."""
-        try:
-            # user nice system idle iowait irq softirq steal; steal is what other virtual machines took
-            ticks = [int(n) for n in _PROC_STAT.read_text().split("\n", 1)[0].split()[1:9]]
-        except OSError:
-            return None
-        return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
-
-    def own(self) -> float:
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        return used.ru_utime + used.ru_stime
+    None for the last where the system does not tell (no /proc/stat).
+    """
+    used, busy = resource.getrusage(resource.RUSAGE_SELF), None
+    if _PROC_STAT.exists():
+        # user nice system idle iowait irq softirq steal; steal is what other virtual machines took
+        ticks = [int(n) for n in _PROC_STAT.read_text().split("\n", 1)[0].split()[1:9]]
+        busy = (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
+    return time.perf_counter(), used.ru_utime + used.ru_stime, busy
 
 
 @dataclass(frozen=True)
@@ -65,34 +52,23 @@ class Repetition:
         return self.others is not None and self.others <= QUIET_SHARE * self.seconds
 
 
-def repetition(work: Callable[[], int], clock: Clock | None = None) -> Repetition:
+def repetition(work: Callable[[], int], clock: Callable[[], tuple[float, float, float | None]] = now) -> Repetition:
     """Does the work once; it returns how many tokens it did."""
-    clock = clock or SystemClock()
-    busy, own, start = clock.busy(), clock.own(), clock.wall()
+    start, own, busy = clock()
     tokens = work()
-    seconds, own, busy_after = clock.wall() - start, clock.own() - own, clock.busy()
-    known = busy is not None and busy_after is not None
+    end, own_after, busy_after = clock()
+    if busy is None or busy_after is None:
+        return Repetition(tokens, end - start, None)
     # Below zero only because /proc/stat counts in hundredths of a second.
-    others = max(0.0, busy_after - busy - own) if known else None
-    return Repetition(tokens, seconds, others)
+    return Repetition(tokens, end - start, max(0.0, busy_after - busy - (own_after - own)))
 
 
-@dataclass(frozen=True)
-class Summary:
-    """Median, lowest and highest rate of the repetitions that count, and how many there were of all."""
-
-    median: float
-    low: float
-    high: float
-    reps: int
-    quiet_reps: int
-
-
-def summarise(repetitions: Sequence[Repetition]) -> Summary:
-    """Quiet repetitions alone if there are at least ENOUGH_QUIET, else all of them."""
+def summarise(repetitions: Sequence[Repetition]) -> dict[str, Any]:
+    """Median, lowest and highest rate of the quiet ones if there are at least ENOUGH_QUIET, else of all; the counts."""
     quiet = [r.rate for r in repetitions if r.quiet]
     counted = quiet if len(quiet) >= ENOUGH_QUIET else [r.rate for r in repetitions]
-    return Summary(statistics.median(counted), min(counted), max(counted), len(repetitions), len(quiet))
+    found = {"median": statistics.median(counted), "low": min(counted), "high": max(counted)}
+    return found | {"reps": len(repetitions), "quiet_reps": len(quiet)}
 
 
 def interleave(
@@ -103,20 +79,18 @@ def interleave(
 ) -> dict[str, list[Repetition]]:
     """Repetitions of all by turns, so that whatever drifts (clock rate, neighbours) hits all alike.
 
-    Ends when each has `quiet` quiet ones, or after `seconds` and at least ENOUGH_QUIET rounds. Every
-    round begins with another one: nobody always runs after the same neighbour. A run that returns None
-    is out of it.
+    Ends when each has `quiet` quiet ones, or after `seconds` and at least ENOUGH_QUIET rounds. Every round begins with
+    another one: nobody always runs after the same neighbour. A run that returns None is out of it.
     """
     done: dict[str, list[Repetition]] = {name: [] for name in runs}
     left = list(runs)
     start, rounds = wall(), 0
     while left:
         for name in left[rounds % len(left) :] + left[: rounds % len(left)]:
-            one = runs[name]()
-            if one is None:
-                left.remove(name)
-            else:
+            if one := runs[name]():
                 done[name].append(one)
+            else:
+                left.remove(name)
         rounds += 1
         satisfied = all(sum(r.quiet for r in done[name]) >= quiet for name in left)
         if rounds >= ENOUGH_QUIET and (satisfied or wall() - start >= seconds):

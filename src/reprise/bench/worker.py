@@ -71,13 +71,11 @@ def prepared(bench: str, name: str, folder: Path) -> tuple[Stream, dict[str, Any
     """The implementation after the check and a warm-up, and the line that says what it did."""
     entry = BENCHES[bench]
     module, _, make = entry.implementations[name].partition(":")
-    task = tasks.read(folder, import_module(entry.module))
+    task = tasks.read(folder)
     stream = Stream(task, getattr(import_module(f"reprise.bench.{module}"), make)(task))
     block = stream.implementation.block
-    shown = getattr(stream.implementation, "log_perplexity", None)
-    facts = {"log_perplexity": shown()} if shown else {}
-    _, facts["loss"] = stream.advance(task.block)
-    facts["update_norms"] = tasks.update_norms(task.weights, stream.implementation.parameters())
+    facts = tasks.checked(task, stream.implementation)
+    stream.position = task.block % len(task)
     stream.advance(block)
     start, count = time.perf_counter(), 0
     while not count or time.perf_counter() - start < WARM_SECONDS:

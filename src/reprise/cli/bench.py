@@ -1,9 +1,4 @@
-"""Time Reprise's engines beside what else one could run, on one core.
-
-Every implementation first has to compute the readable model's update; one that computes another is not timed, and the
-command exits 1. All are timed by turns. Nothing else should run meanwhile: repetitions during which other processes
-took more than 5 % of a core are counted but left out of the medians, as long as there are three others.
-"""
+"""Speeds of the engines."""
 
 from __future__ import annotations
 
@@ -18,41 +13,24 @@ from pathlib import Path
 from typing import Any
 
 from reprise.bench import BENCHES, RENAMED
-from reprise.errors import EXIT_FAILED, UserError, known
-from reprise.refusals import output_file
+from reprise.errors import Failed, UserError, known
 
 COMMITTED = Path("results/bench")
 
-EXAMPLE = "reprise bench rntn --only h100-k --budget 150"
 
+def bench_command(given: argparse.Namespace) -> None:
+    """Time Reprise's engines beside what else one could run, on one core.
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", nargs="?", help=f"one of {', '.join(BENCHES)}")
-    parser.add_argument(
-        "--json", type=output_file("--json", "bench.json"), metavar="FILE", help="write the result there"
-    )
-    parser.add_argument(
-        "--only", metavar="SUBSTRING", default="", help="of <workload>/<implementation>, for example k100/ or /fused"
-    )
-    parser.add_argument(
-        "--budget",
-        type=float,
-        metavar="SECONDS",
-        default=900.0,
-        help="for all repetitions together (default 900); checks and compilation come on top",
-    )
-    parser.add_argument(
-        "--table", action="store_true", help=f"without NAME: the table of the results in {COMMITTED}/, in Markdown"
-    )
-
-
-def run(given: argparse.Namespace) -> int:
+    Every implementation first has to compute the readable model's update; one that computes another is not timed, and
+    the command exits 1. All are timed by turns. Nothing else should run meanwhile: repetitions during which other
+    processes took more than 5 % of a core are counted but left out of the medians, as long as there are three others.
+    """
     if given.table:
         print(committed_table(), end="")
-        return 0
+        return
+    if given.name in RENAMED:
+        raise UserError(f"no benchmark '{given.name}' any more; it is called {RENAMED[given.name]}")
     if given.name not in BENCHES:
-        if given.name in RENAMED:
-            raise UserError(f"no benchmark '{given.name}' any more; it is called {RENAMED[given.name]}")
         raise UserError(f"no benchmark '{given.name or ''}'; {known(given.name or '', BENCHES)}")
     if not given.budget > 0:
         raise UserError(f"--budget {given.budget:g}: give a number of seconds above 0")
@@ -62,24 +40,23 @@ def run(given: argparse.Namespace) -> int:
     from reprise.files import write_json
 
     entry = BENCHES[given.name]
-    bench = import_module(entry.module)
-    if getattr(bench, "ON_GPU", False):
-        bench.device()
-    selected = select(bench.WORKLOADS, entry.implementations, given.only)
+    module = import_module(entry.module)
+    if getattr(module, "ON_GPU", False):
+        module.device()
+    selected = select(module.WORKLOADS, entry.implementations, given.only)
     # An exception, so that processes and their folder of weights are cleared away.
     before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
-        say = partial(print, file=sys.stderr, flush=True)
-        result = run_bench(given.name, bench, selected, given.budget, say)
+        result = run_bench(given.name, module, selected, given.budget, partial(print, file=sys.stderr, flush=True))
     finally:
         signal.signal(signal.SIGTERM, before)
-    console = Console()
     # First: what was measured for so long is not lost where it cannot be written.
-    show(result, Console(width=max(console.width, 120)), entry.ours)
+    show(result, Console(width=max(Console().width, 120)), entry.ours)
     if given.json:
         write_json(given.json, result)
-    wrong = any((row["note"] or "").startswith(WRONG) for row in result["rows"])
-    return EXIT_FAILED if wrong else 0
+    wrong = [row for row in result["rows"] if (row["note"] or "").startswith(WRONG)]
+    if wrong:
+        raise Failed("; ".join(f"{row['workload']}/{row['implementation']}: {row['note']}" for row in wrong))
 
 
 def select(workloads: Iterable[Any], implementations: Iterable[str], only: str) -> list[tuple[Any, list[str]]]:
@@ -103,5 +80,5 @@ def committed_table(folder: Path = COMMITTED) -> str:
             continue
         if not path.is_file():
             raise UserError(f"{path} is missing; run `python -m reprise bench {name} --json {path}`")
-        results.append((name, json.loads(path.read_text(encoding="utf-8")), module, entry.ours))
+        results.append((name, json.loads(path.read_text(encoding="utf-8")), module.SHOWN, entry.ours))
     return markdown(results)

@@ -1,20 +1,30 @@
-"""What several commands share: where the clone is, and which experiments are meant."""
+"""What several commands share: the clone, the experiments that are meant, the records and answers, tables."""
 
 from __future__ import annotations
 
-import argparse
-import os
-from collections.abc import Iterable
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import mean, stdev
+from typing import TYPE_CHECKING, Any
 
 from reprise.config.project import Project, load_project
 from reprise.config.resolve import resolve_tier
 from reprise.errors import UserError, known
+from reprise.files import is_there
+from reprise.records.record import read_record
 from reprise.records.resolved import TIERS, Resolved
+from reprise.units import derived
 
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
-def add_tier(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--tier", choices=TIERS, help="default: the tier of config/config.yaml")
+CONFIG = Path("config/config.yaml")
+NOT_RUN = "not run"
+_WIDTH = 150
+"""Characters of a line where no terminal says how many it has."""
 
 
 def project_and_experiments(tier: str | None) -> tuple[Project, list[Resolved]]:
@@ -40,11 +50,73 @@ def not_in_tier(tier: str, kind: str, name: str, names: Iterable[str]) -> UserEr
     return UserError(f"no {kind} '{name}' in the tier {tier}; {known(name, names)}")
 
 
-def mirror() -> Path | None:
-    """The folder of REPRISE_MIRROR, where raw files are looked for before they are downloaded."""
-    value = os.environ.get("REPRISE_MIRROR")
-    if not value:
-        return None
-    if not Path(value).is_dir():
-        raise UserError(f"REPRISE_MIRROR: no folder {value}; name a folder that holds the datasets, or unset it")
-    return Path(value)
+def require_paper(project: Project, name: str) -> None:
+    """UserError for a paper that config/config.yaml does not list."""
+    if name not in project.papers:
+        raise UserError(f"no paper '{name}' in {CONFIG}; {known(name, project.papers)}")
+
+
+def console() -> Console:
+    """Prints to stdout as it is now; colours and the width of the screen on a terminal alone."""
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _WIDTH)
+
+
+def table(columns: Iterable[str], rows: Iterable[Iterable[str]], title: str | None = None) -> Table:
+    """A table without lines, for `console()`."""
+    from rich.table import Table
+
+    found = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for column in columns:
+        found.add_column(column, overflow="fold")
+    for row in rows:
+        found.add_row(*row)
+    return found
+
+
+def answers(root: Path, tier: str) -> dict[str, dict[str, dict[str, Any]]]:
+    """Every claim's entry in results/<tier>/claims.json, by paper and claim; {} where the file is not there.
+
+    Raises UserError where it is damaged.
+    """
+    path = root / "results" / tier / "claims.json"
+    if not path.is_file():
+        return {}
+    try:
+        return {paper: dict(found) for paper, found in json.loads(path.read_text(encoding="utf-8")).items()}
+    except (ValueError, AttributeError, TypeError):
+        raise UserError(f"{path}: not a file of claims; run `python -m reprise verify --tier {tier}`") from None
+
+
+def answer(entry: Mapping[str, Any] | None) -> str:
+    """The answer in a few words: "agrees, smaller"; `NOT_RUN` where there is no entry. Other readings have no size."""
+    if not entry:
+        return NOT_RUN
+    return ", ".join(filter(None, (entry.get("answer", entry["verdict"]), entry.get("size"))))
+
+
+def trained(experiment: Resolved, root: Path) -> list[str]:
+    """The records that are there of an experiment's replicas, relative to `root`; none is read."""
+    return [path for path in experiment.record_paths() if is_there(root / path)]
+
+
+def records(experiment: Resolved, root: Path) -> list[dict[str, Any]]:
+    """The records that are there, read and checked; UserError for one that is damaged."""
+    return [read_record(root / path, experiment) for path in trained(experiment, root)]
+
+
+def numbers(record: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, str]]:
+    """(value, unit) by metric and split of a record, perplexities and bits per character included."""
+    rows = [row for stated in record["metrics"] for row in (stated, *derived(stated, record["metrics"]))]
+    return {(row["metric"], row["split"]): (row["value"], row["unit"]) for row in rows}
+
+
+def spread(values: Sequence[float]) -> tuple[float, float | None]:
+    """Mean and standard deviation over replicas; None for the deviation of one."""
+    return mean(values), stdev(values) if len(values) > 1 else None
+
+
+def shown(value: float) -> str:
+    """A number in six significant digits, whole where it is whole."""
+    return f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e15 else f"{value:.6g}"

@@ -1,36 +1,26 @@
-"""Say how long what is missing will take on this machine, one core a job.
-
-Experiments with finished replicas take as long as those did, and so do their variants, or as those of another tier did
-for each of their epochs or steps; the others are measured for a few seconds each, once (kept in build/estimates.json),
-as far as their corpora are prepared. Where they are not, what finished replicas took on another processor stands in,
-and is called so.
-"""
+"""How long the rest takes."""
 
 from __future__ import annotations
 
 import argparse
-import os
+from pathlib import Path
 
-from reprise.cli.common import add_tier, not_in_tier, project_and_experiments
+from reprise.cli.common import not_in_tier, project_and_experiments
 from reprise.config.resolve import other_tiers
 from reprise.errors import UserError
 from reprise.estimate.calibration import calibration
-from reprise.estimate.estimates import Estimate, estimates, hours, summary
+from reprise.estimate.estimates import estimates, hours, summary
 from reprise.records.resolved import Resolved
 
-EXAMPLE = "reprise estimate rrntn --tier paper --cores 8"
 
+def estimate_command(given: argparse.Namespace) -> None:
+    """Say how long what is missing will take on this machine, one core a job.
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_tier(parser)
-    parser.add_argument("name", nargs="*", help="<paper> or <paper>/<experiment>; default: all of the tier")
-    parser.add_argument("--cores", type=int, default=os.cpu_count() or 1, help="default: those of this machine")
-    parser.add_argument("--no-calibration", action="store_true", help="use what is known and measure nothing")
-
-
-def run(given: argparse.Namespace) -> None:
-    from pathlib import Path
-
+    Experiments with finished replicas take as long as those did, and so do their variants, or as those of another tier
+    did for each of their epochs or steps; the others are measured for a few seconds each, once (kept in
+    build/estimates.json), as far as their corpora are prepared. Where they are not, what finished replicas took on
+    another processor stands in, and is called so.
+    """
     from rich.console import Console
     from rich.table import Table
 
@@ -51,28 +41,15 @@ def run(given: argparse.Namespace) -> None:
         calibrate = None if given.no_calibration else measured
         found = estimates(chosen, Path(), calibrate, among=experiments, tiers=other_tiers(project))
     table = Table()
-    for title in ("experiment", "missing"):
-        table.add_column(title, no_wrap=True)
-    for title in ("each", "all"):
-        table.add_column(title, justify="right", no_wrap=True)
+    for title, side in {"experiment": "left", "missing": "left", "each": "right", "all": "right"}.items():
+        table.add_column(title, justify=side, no_wrap=True)
     table.add_column("from")
-    for one in found:
-        if one.missing:
-            table.add_row(*_row(one))
+    for one in (e for e in found if e.missing):
+        times = ("-" if seconds is None else hours(seconds) for seconds in (one.seconds, one.total))
+        table.add_row(one.experiment.id, f"{one.missing} of {one.wanted}", *times, one.source)
     console = Console()
     if table.row_count:
         Console(width=max(console.width, 130)).print(table)
     groups = {name: [e for e in found if e.experiment.paper == name] for name in dict.fromkeys(e.paper for e in chosen)}
     for title, some in {**groups, "all": found}.items():
         console.print(f"{title}: {summary(some, given.cores)}", markup=False, highlight=False, soft_wrap=True)
-
-
-def _row(one: Estimate) -> tuple[str, ...]:
-    each = "-" if one.seconds is None else hours(one.seconds)
-    return (
-        one.experiment.id,
-        f"{one.missing} of {one.wanted}",
-        each,
-        "-" if one.total is None else hours(one.total),
-        one.source,
-    )

@@ -1,48 +1,36 @@
-"""Train what is missing of a tier, the most valuable first, for so many minutes, and leave records and a log.
-
-Experiments with the fewest finished replicas come first, then the order of the papers' files. On a CPU a job is a
-replica; on a GPU it is all missing replicas of an experiment. Jobs train one after another; start the command once a
-core, or once a GPU, to use several: what one process trains, the others pass over. What is not done is saved in
-checkpoints/, and the same command goes on from there.
-
-Nothing is needed beyond torch, numpy, pyyaml and rich: corpora are read from a folder, and where config/ cannot be
-checked (that takes pydantic) the configurations that `reprise resolve` wrote are taken as they are.
-"""
+"""What is missing of a tier, trained within a time."""
 
 from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reprise.cli.chosen import chosen_experiments
-from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, UserError
-from reprise.records.resolved import TIERS, Resolved
+from reprise.config.strict_yaml import load_yaml
+from reprise.errors import EXIT_INTERRUPTED, Failed, UserError, known
+from reprise.records.resolved import TIERS, Resolved, read_resolved
 from reprise.training.devices import claim_gpu, learns, prepare_environment, visible_gpus
 
 if TYPE_CHECKING:
     from reprise.training.loop import Job
+    from reprise.training.timebox import Log
 
-EXAMPLE = "reprise run --tier paper --paper rrntn --minutes 25"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--tier", choices=TIERS, required=True)
-    parser.add_argument("--minutes", type=float, help="default: until all is done")
-    parser.add_argument("--paper", nargs="+", default=[], help="only experiments of these papers")
-    parser.add_argument(
-        "--experiment", nargs="+", default=[], help="only these, <paper>/<experiment>; with --paper, of its papers"
-    )
-    parser.add_argument("--corpora", type=Path, default=Path("data/corpora"), help="the folder of prepared corpora")
-    parser.add_argument("--output", type=Path, default=Path(), help="the folder that gets results/ and logs/")
-    parser.add_argument("--checkpoints", type=Path, default=Path(), help="the folder that gets checkpoints/")
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), help="default: the configured one")
-    parser.add_argument("--resolved", action="store_true", help="take results/<tier>/config/ as it is, config/ unread")
+_CONFIG = Path("config/config.yaml")
 
 
-def run(given: argparse.Namespace) -> int:
+def run_command(given: argparse.Namespace) -> int:
+    """Train what is missing of a tier, the most valuable first, for so many minutes, and leave records and a log.
+
+    Experiments with the fewest finished replicas come first, then the order of the papers' files. On a CPU a job is a
+    replica; on a GPU it is all missing replicas of an experiment. Jobs train one after another; start the command once
+    a core, or once a GPU, to use several: what one process trains, the others pass over. What is not done is saved in
+    checkpoints/, and the same command goes on from there.
+
+    Nothing is needed beyond torch, numpy, pyyaml and rich: corpora are read from a folder, and where config/ cannot be
+    checked (that takes pydantic) the configurations that `reprise resolve` wrote are taken as they are.
+    """
     prepare_environment()
     if given.minutes is not None and not given.minutes > 0:
         raise UserError(f"--minutes {given.minutes:g}: give a number above 0, or omit it")
@@ -57,7 +45,8 @@ def run(given: argparse.Namespace) -> int:
     return _train(given, experiments, Log(given.output / "logs" / "run" / f"{given.tier}.log"))
 
 
-def _train(given: argparse.Namespace, experiments: Sequence[Resolved], say: Callable[[str], None]) -> int:
+def _train(given: argparse.Namespace, experiments: Sequence[Resolved], say: Log) -> int:
+    from reprise.training.loop import trains_in_stack
     from reprise.training.timebox import Runner, TimeBox, damaged, missing
 
     box, roots = TimeBox(given.minutes), [Path(), given.output]
@@ -66,9 +55,12 @@ def _train(given: argparse.Namespace, experiments: Sequence[Resolved], say: Call
         say(f"left out: {line}")
     jobs = [_job(resolved, replica, given) for resolved, replica in missing(experiments, roots)]
     left_out = _without_corpus(jobs, say)
-    groups = _groups([job for job in jobs if job not in left_out])
-    runner = Runner(groups, box, say)
-    say(f"tier {given.tier}: {sum(map(len, groups))} replicas to train in {len(groups)} jobs")
+    # Jobs of one experiment that train in a stack are one group, at the place of the first; every other is its own.
+    groups: dict[str, list[Job]] = {}
+    for job in (job for job in jobs if job not in left_out):
+        groups.setdefault(job.resolved.id if trains_in_stack(job) else job.title, []).append(job)
+    runner = Runner(groups.values(), box, say)
+    say(f"tier {given.tier}: {len(jobs) - len(left_out)} replicas to train in {len(groups)} jobs")
     runner.run()
     counts = {
         "failed": len(runner.failed),
@@ -76,20 +68,20 @@ def _train(given: argparse.Namespace, experiments: Sequence[Resolved], say: Call
         "in training elsewhere": len(runner.held),
         "left out": len(left_out) + len(broken),
     }
-    say(", ".join(f"{count} {what}" for what, count in counts.items() if count) or "all done")
+    summary = ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "all done"
+    say(summary)
     if counts["failed"] or counts["left out"]:
-        return EXIT_FAILED
+        raise Failed(f"tier {given.tier}: {summary}; {say.path} says why")
     return EXIT_INTERRUPTED if counts["unfinished"] or counts["in training elsewhere"] else 0
 
 
-def _groups(jobs: Sequence[Job]) -> list[list[Job]]:
-    """Jobs of one experiment that train in a stack are one group, at the place of the first; every other is its own."""
-    from reprise.training.loop import trains_in_stack
+def _job(resolved: Resolved, replica: int, given: argparse.Namespace) -> Job:
+    from reprise.training.loop import Job
 
-    groups: dict[str, list[Job]] = {}
-    for job in jobs:
-        groups.setdefault(job.resolved.id if trains_in_stack(job) else job.title, []).append(job)
-    return list(groups.values())
+    corpus = given.corpora / Path(resolved.corpus).name if resolved.corpus else None
+    device = (given.device or resolved.device) if learns(resolved) else "cpu"
+    output = given.output / resolved.record_path(replica)
+    return Job(resolved, replica, output, corpus, resolved.engine, device, root=given.checkpoints)
 
 
 def _without_corpus(jobs: list[Job], say: Callable[[str], None]) -> list[Job]:
@@ -103,11 +95,71 @@ def _without_corpus(jobs: list[Job], say: Callable[[str], None]) -> list[Job]:
     return left_out
 
 
-def _job(resolved: Resolved, replica: int, given: argparse.Namespace) -> Job:
-    from reprise.training.loop import Job
+def chosen_experiments(
+    tier: str, papers: Collection[str] = (), wanted: Collection[str] = (), written: bool = False
+) -> list[Resolved]:
+    """Experiments and variants of a tier in the order of the papers' files; of these papers only, and of the `wanted`
+    ones only, where any are named.
 
-    corpus = given.corpora / Path(resolved.corpus).name if resolved.corpus else None
-    output = given.output / resolved.record_path(replica)
-    device = given.device or resolved.device
-    device = device if learns(resolved) else "cpu"
-    return Job(resolved, replica, output, corpus, resolved.engine, device, root=given.checkpoints)
+    Without pydantic, or without config/, and where `written` says so, they are those that `reprise resolve` or the
+    pipeline wrote to results/<tier>/config/. Raises UserError for a name that is not there, for a wanted one of another
+    paper, and for a tier of which no configured paper has experiments.
+    """
+    checked = None if written else _from_config(tier)
+    experiments = resolved_files(tier) if checked is None else checked
+    asked = (("paper", papers, {e.paper for e in experiments}), ("experiment", wanted, {e.id for e in experiments}))
+    for kind, names, there in asked:
+        for name in (name for name in names if name not in there):
+            if not checked:
+                raise UserError(f"no {kind} '{name}' in the tier {tier}; {known(name, there)}")
+            from reprise.cli.common import not_in_tier
+
+            raise not_in_tier(tier, kind, name, there)
+    for name in wanted:
+        if papers and name.partition("/")[0] not in papers:
+            raise UserError(f"--experiment {name}: is not of --paper {' '.join(papers)}; leave one of the two away")
+    return [e for e in experiments if (not papers or e.paper in papers) and (not wanted or e.id in wanted)]
+
+
+def _from_config(tier: str) -> list[Resolved] | None:
+    """None where config/ cannot be checked."""
+    if not _CONFIG.is_file():
+        return None
+    try:
+        from reprise.cli.common import project_and_experiments
+    except ModuleNotFoundError:
+        return None
+    project, found = project_and_experiments(tier)
+    if not found:
+        others = " or ".join(f"--tier {t}" for t in TIERS if t != tier and project_and_experiments(t)[1])
+        what = f"no paper of {', '.join(project.papers)} has experiments in the tier {tier}"
+        raise UserError(f"{_CONFIG}: {what}; {f'write {others}' if others else 'give their experiments tiers'}")
+    return found
+
+
+def resolved_files(tier: str) -> list[Resolved]:
+    """What `reprise resolve` wrote, in the order of config/ as far as that is there; UserError where nothing is."""
+    folder = Path("results") / tier / "config"
+    found = [read_resolved(path) for path in sorted(folder.rglob("*.json"))]
+    if not found:
+        resolve = f"`python -m reprise resolve --tier {tier}`"
+        if _CONFIG.is_file():
+            raise UserError(f"{folder}: no configurations; run {resolve} where pydantic is")
+        remedy = f"run from the root of the clone, or put there what {resolve} wrote in one"
+        raise UserError(f"{folder}: no configurations, and no {_CONFIG} either; {remedy}")
+    # config/ is read without being checked. What it no longer names was left behind by an older one.
+    papers = (load_yaml(_CONFIG) or {}).get("papers", []) if _CONFIG.is_file() else []
+    order: dict[str, int] = {}
+    for paper in (name for name in papers if name in {e.paper for e in found}):
+        content = load_yaml(Path("config", "papers", f"{paper}.yaml")) or {}
+        order |= {f"{paper}/{name}": len(order) + i for i, name in enumerate(content.get("experiments", {}))}
+    # Variants come after all experiments of a paper.
+    return sorted(
+        (e for e in found if not order or f"{e.paper}/{e.base}" in order),
+        key=lambda e: (
+            papers.index(e.paper) if order else 0,
+            e.assumption is not None,
+            order.get(f"{e.paper}/{e.base}", 0),
+            e.id,
+        ),
+    )

@@ -1,46 +1,49 @@
-"""Show one experiment or claim: equation, settings with origins, records, the paper's number, ours, the command."""
+"""One experiment or claim, as a card of the page."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
-from reprise.cli.common import add_tier, not_in_tier, project_and_experiments
-from reprise.cli.found import answer, answers, command, console, numbers, records, shown, spread
+from reprise.cli.common import (
+    answer,
+    answers,
+    console,
+    not_in_tier,
+    numbers,
+    project_and_experiments,
+    records,
+    shown,
+    spread,
+    table,
+)
 from reprise.config.project import Project
 from reprise.errors import report_packages
 from reprise.records.resolved import Resolved
 
-if TYPE_CHECKING:
-    from rich.console import Console
 
-EXAMPLE = "reprise show rrntn/s-rnn-100 --tier paper"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", help="<paper>/<experiment> or <paper>/<claim>, as `reprise list <paper>` prints them")
-    add_tier(parser)
-
-
-def run(given: argparse.Namespace) -> None:
+def show_command(given: argparse.Namespace) -> None:
+    """Show one experiment or claim: equation, settings with origins, records, the paper's number, ours, the command."""
     project, experiments = project_and_experiments(given.tier)
     by_id = {e.id: e for e in experiments}
     paper, _, key = given.name.partition("/")
-    out = console()
     if given.name in by_id:
-        _experiment(out, project, by_id[given.name])
+        _experiment(project, by_id[given.name])
     elif paper in project.papers and key in project.papers[paper].claims:
-        _claim(out, project, paper, key)
+        _claim(project, paper, key)
     else:
         claims = [f"{name}/{claim}" for name, content in project.papers.items() for claim in content.claims]
         raise not_in_tier(project.config.tier, "experiment or claim", given.name, [*by_id, *claims])
 
 
-def _experiment(out: Console, project: Project, experiment: Resolved) -> None:
+def _experiment(project: Project, experiment: Resolved) -> None:
     with report_packages("show"):
         from reprise.report.page.cards import equation
 
+    out = console()
+    line, heading = partial(out.print, soft_wrap=True), partial(out.print, style="bold cyan")
     entry = project.papers[experiment.paper].experiments[experiment.base]
     out.print(f"{experiment.id}: {experiment.title} (tier {experiment.tier})", style="bold")
     if experiment.assumption:
@@ -48,60 +51,47 @@ def _experiment(out: Console, project: Project, experiment: Resolved) -> None:
     if entry.note:
         out.print(" ".join(entry.note.split()))
     if entry.model and (lines := equation(entry.model.name)):
-        _heading(out, "equation")
+        heading("\nequation")
         out.print(lines)
-    _heading(out, f"settings (configuration {experiment.config_hash})")
-    _table(out, ("setting", "value", "from"), _settings(experiment))
+    heading(f"\nsettings (configuration {experiment.config_hash})")
+    out.print(table(("setting", "value", "from"), _settings(experiment)))
     found = records(experiment, project.root)
-    _heading(out, f"numbers ({len(found)} of {experiment.replicas} replicas trained)")
-    _table(out, ("metric", "split", "paper", "ours", "SD", "n", "unit"), _numbers(project, experiment, found))
+    heading(f"\nnumbers ({len(found)} of {experiment.replicas} replicas trained)")
+    if rows := list(_numbers(project, experiment, found)):
+        out.print(table(("metric", "split", "paper", "ours", "SD", "n", "unit"), rows))
     for record in found:
         run, path = record["run"], experiment.record_path(record["replica"])
-        how = f"{run['engine']}, {run['device']}, {run['wall_seconds']:.0f} s"
-        out.print(f"{path}: {record['status']}, {how}", soft_wrap=True)
-    _heading(out, "train it again" if found else "train it")
-    out.print(command(experiment, found), soft_wrap=True)
+        line(f"{path}: {record['status']}, {run['engine']}, {run['device']}, {run['wall_seconds']:.0f} s")
+    # With the engine that made the first record, which alone gives its bits again.
+    heading("\ntrain it again" if found else "\ntrain it")
+    train = f"python -m reprise train {experiment.id} --tier {experiment.tier} --replica"
     if found:
-        out.print(f"python -m reprise diff again.json {experiment.record_path(found[0]['replica'])}", soft_wrap=True)
+        replica = found[0]["replica"]
+        line(f"{train} {replica} --engine {found[0]['run']['engine']} --output again.json")
+        line(f"python -m reprise diff again.json {experiment.record_path(replica)}")
+    else:
+        line(f"{train} 0")
 
 
-def _claim(out: Console, project: Project, paper: str, key: str) -> None:
+def _claim(project: Project, paper: str, key: str) -> None:
+    out = console()
     claim, tier = project.papers[paper].claims[key], project.config.tier
     entry = answers(project.root, tier).get(paper, {}).get(key, {})
     out.print(f"{paper}/{key}: {claim.text}", style="bold")
     out.print(f"stands in: {claim.place}")
     if claim.criterion:
         out.print(f"criterion: {' '.join(claim.criterion.split())}")
-    _heading(out, f"answer at the tier {tier}")
-    out.print(f"{answer(entry)}. {entry.get('sentence', '')}".strip())
-    for name, other in entry.get("alternatives", {}).items():
-        out.print(f"under {name}: {answer(other)}. {other.get('sentence', '')}".strip())
+    out.print(f"\nanswer at the tier {tier}", style="bold cyan")
+    for under, said in (("", entry), *((f"under {name}: ", e) for name, e in entry.get("alternatives", {}).items())):
+        out.print(f"{under}{answer(said)}. {said.get('sentence', '')}".strip())
     names = entry.get("experiments") or list(dict.fromkeys(side.experiment for _, side in claim.sides()))
     if names:
-        _heading(out, "experiments (reprise show <experiment>)")
-        counts = entry.get("n") or {}
+        out.print("\nexperiments (reprise show <experiment>)", style="bold cyan")
+        counts = entry["n"] if isinstance(entry.get("n"), dict) else {}
         for name in names:
-            n = counts.get(name) if isinstance(counts, dict) else None
-            out.print(f"{paper}/{name}{'' if n is None else f': {n} replicas'}")
-    _heading(out, "judge it again from the records")
+            out.print(f"{paper}/{name}{f': {counts[name]} replicas' if name in counts else ''}")
+    out.print("\njudge it again from the records", style="bold cyan")
     out.print(f"python -m reprise verify --tier {tier} --check")
-
-
-def _heading(out: Console, text: str) -> None:
-    out.print()
-    out.print(text, style="bold cyan")
-
-
-def _table(out: Console, columns: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    if table.row_count:
-        out.print(table)
 
 
 def _settings(experiment: Resolved) -> Iterator[tuple[str, str, str]]:
@@ -130,16 +120,9 @@ def _numbers(project: Project, experiment: Resolved, found: list[dict[str, Any]]
     for key in dict.fromkeys([*stated, *measured]):
         paper, ours = stated.get(key), measured.get(key, [])
         center, deviation = spread([value for value, _ in ours]) if ours else (None, None)
-        printed = "" if paper is None or paper.value is None else shown(paper.value)
-        if paper is not None and paper.unit:
-            printed += f" {paper.unit}"
+        printed = "" if paper is None or paper.value is None else f"{shown(paper.value)} {paper.unit or ''}".strip()
         if printed and other:
             printed += " (another text)"
-        yield (
-            *key,
-            printed,
-            "" if center is None else shown(center),
-            "" if deviation is None else shown(deviation),
-            str(len(ours)),
-            ours[0][1] if ours and ours[0][1] != "1" else "",
-        )
+        mean, sd = ("" if value is None else shown(value) for value in (center, deviation))
+        unit = ours[0][1] if ours and ours[0][1] != "1" else ""
+        yield *key, printed, mean, sd, str(len(ours)), unit

@@ -1,58 +1,37 @@
-"""Train one replica of one experiment (or run a check) and leave its run record.
-
-A run that is stopped (SIGTERM, SIGINT) saves its state and exits 75; the same command goes on from there to the same
-numbers. A replica that another process trains exits 75 too, and names that process. REPRISE_SAVE_SECONDS says how often
-the state is saved besides (default: every 30 seconds), for power cuts and kill -9.
-"""
+"""One replica of one experiment."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-from functools import partial
 from pathlib import Path
 
 from reprise.errors import UserError
 from reprise.files import is_there
 from reprise.records.record import read_record, write_record
-from reprise.records.resolved import TIERS, Resolved, read_resolved
-from reprise.refusals import named_file, require_place
+from reprise.records.resolved import Resolved, read_resolved
+from reprise.refusals import require_place
 from reprise.training.devices import claim_gpu, gpus_wanted, prepare_environment, visible_gpus
 
 _MOST_THREADS = 1024
 """More than any machine has cores; torch takes no number of any size."""
 
-EXAMPLE = "reprise train palindromes/rnn-t10 --tier paper --replica 0 --output again.json"
 
+def train_command(given: argparse.Namespace) -> int | None:
+    """Train one replica of one experiment (or run a check) and leave its run record.
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("experiment", help="<paper>/<experiment>, as in config/papers/<paper>.yaml")
-    parser.add_argument("--replica", type=int, required=True, help="which replica, from 0")
-    parser.add_argument("--tier", choices=TIERS, help="default: the tier of config/config.yaml")
-    parser.add_argument("--config", type=Path, help="a resolved configuration; default: worked out from config/")
-    parser.add_argument("--hash", metavar="CONFIG_HASH", help="train this configuration or nothing; for the pipeline")
-    parser.add_argument("--corpus", type=Path, help="default: where the pipeline puts it")
-    named = partial(named_file, "--output", example="record.json")
-    parser.add_argument("--output", type=named, help="the run record; default: where the pipeline puts it")
-    parser.add_argument("--engine", help="auto, reference or another engine of the model; default: the configured one")
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), help="default: the configured one")
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads (default 1: a job a core is faster)")
-    parser.add_argument(
-        "--found", type=Path, metavar="FOLDER", help="move the record from where `run --output FOLDER` left it"
-    )
-    parser.add_argument("--wait", action="store_true", help="wait for another process that trains this replica")
-
-
-def run(given: argparse.Namespace) -> int | None:
+    A run that is stopped (SIGTERM, SIGINT) saves its state and exits 75; the same command goes on from there to the
+    same numbers. A replica that another process trains exits 75 too, and names that process. REPRISE_SAVE_SECONDS says
+    how often the state is saved besides (default: every 30 seconds), for power cuts and kill -9.
+    """
     prepare_environment()
     if os.environ.get("REPRISE_WARM"):
         from reprise.cli.warm import run_warm
 
         # Unset for the process that does the work, which would look for another one otherwise.
         del os.environ["REPRISE_WARM"]
-        status = run_warm(sys.argv[1:])
-        if status is not None:
+        if (status := run_warm(sys.argv[1:])) is not None:
             return status
     resolved = _resolved(given)
     if given.hash not in (None, resolved.config_hash):
@@ -82,8 +61,8 @@ def run(given: argparse.Namespace) -> int | None:
     corpus = given.corpus or (Path(resolved.corpus) if resolved.corpus else None)
     if corpus is not None and not corpus.is_file():
         dataset = resolved.config["data"]["dataset"]
-        command = f"python -m reprise prepare {resolved.id} --tier {resolved.tier}"
-        raise UserError(f"{corpus}: no such corpus; run `{command}` ({dataset})")
+        remedy = f"run `python -m reprise prepare {resolved.id} --tier {resolved.tier}`"
+        raise UserError(f"{corpus}: no such corpus; {remedy} ({dataset})")
     require_place(output, f"--output {output}" if given.output else str(output))
     device = given.device or resolved.device
     if device != "cpu" and (visible := visible_gpus()) > 1 and gpus_wanted(resolved, visible):
@@ -91,17 +70,8 @@ def run(given: argparse.Namespace) -> int | None:
     # torch takes seconds to import: only once the input is known to be good.
     from reprise.training.loop import Job, run_job
 
-    job = Job(
-        resolved=resolved,
-        replica=given.replica,
-        output=output,
-        corpus=corpus,
-        engine=given.engine or resolved.engine,
-        device=device,
-        wait=given.wait,
-        threads=given.threads,
-    )
-    run_job(job)
+    engine = given.engine or resolved.engine
+    run_job(Job(resolved, given.replica, output, corpus, engine, device, wait=given.wait, threads=given.threads))
     print(f"{output}: done")
     return None
 

@@ -1,8 +1,4 @@
-"""Judge every claim of the papers from the run records of a tier, and write results/<tier>/claims.json.
-
-With --check nothing is written: everything that follows from the records (metrics, curves, samples, claims, tables and
-figures) is made again elsewhere, and the exit status is 1 unless the files that are there are the same to the byte.
-"""
+"""Claims and readings judged from the run records, and what is committed held against them."""
 
 from __future__ import annotations
 
@@ -17,8 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from reprise.cli.common import add_tier, project_and_experiments
-from reprise.errors import EXIT_FAILED, UserError, report_packages
+from reprise.cli.common import console, project_and_experiments, require_paper, table
+from reprise.errors import Failed, UserError, report_packages
 from reprise.files import is_there, json_text, write_atomically
 
 _NAMED = 5
@@ -26,57 +22,51 @@ _NAMED = 5
 _COLLECTED = ("metrics.csv", "metrics.json", "curves.csv.gz", "samples.jsonl")
 _DRAWN = ("tables/*", "figures/*.svg")
 
-EXAMPLE = "reprise verify --tier paper --check"
 
+def verify_command(given: argparse.Namespace) -> None:
+    """Judge every claim of the papers from the run records of a tier, and write results/<tier>/claims.json.
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--check", action="store_true", help="compare with the files that are there, and write nothing")
-    add_tier(parser)
-
-
-def run(given: argparse.Namespace) -> int:
+    With --check nothing is written: everything that follows from the records (metrics, curves, samples, claims, tables
+    and figures) is made again elsewhere, and the exit status is 1 unless the files that are there are the same to the
+    byte.
+    """
     project, experiments = project_and_experiments(given.tier)
     with report_packages("verify"):
         from reprise.evidence.verdicts.claims import judge_claims
-    folder = project.root / "results" / project.config.tier
+    tier = project.config.tier
+    folder = project.root / "results" / tier
     path = folder / "claims.json"
     claims = judge_claims(project, experiments)
     text = json_text(claims)
     if not given.check:
         write_atomically(path, text)
-        print(f"{table(claims)}\n{path}: {summary(claims)}")
-        return 0
-    remedy = f"run `python -m reprise verify --tier {project.config.tier}`"
+        columns = ("claim", "evidence", "direction", "size", "ours / paper", "readings", "")
+        judged = [(f"{paper}/{key}", c) for paper, found in claims.items() for key, c in found.items() if c["parts"]]
+        console().print(table(columns, (_row(name, claim) for name, claim in judged)))
+        print(f"{path}: {summary(claims)}")
+        return
     if not path.is_file() or path.read_bytes() != text.encode():
         why = "; ".join(_differences(path, claims)) or "other bytes"
-        print(f"reprise: {path}: does not say what the run records say ({why}); {remedy}", file=sys.stderr)
-        return EXIT_FAILED
-    if differ := list(_changed(folder, project.root, project.config.tier)):
-        more = f" and {len(differ) - _NAMED} more" if len(differ) > _NAMED else ""
-        named = f"{', '.join(differ[:_NAMED])}{more}"
-        remedy = f"run collect, verify and render --tier {project.config.tier}"
-        print(f"reprise: {folder}: not what the run records give: {named}; {remedy}", file=sys.stderr)
-        return EXIT_FAILED
+        remedy = f"run `python -m reprise verify --tier {tier}`"
+        raise Failed(f"{path}: does not say what the run records say ({why}); {remedy}")
+    if differ := list(_changed(folder, project.root, tier)):
+        remedy = f"run collect, verify and render --tier {tier}"
+        raise Failed(f"{folder}: not what the run records give: {', '.join(_first(differ))}; {remedy}")
     print(f"{folder}: everything follows from the run records; {summary(claims)}")
-    return 0
 
 
-def table(claims: dict[str, Any]) -> str:
-    """A line a claim that was judged: evidence, direction, size, our effect over the paper's, readings, the claim."""
-    head = ("claim", "evidence", "direction", "size", "ours / paper", "readings", "")
-    rows = [head, *(_row(paper, key, c) for paper, found in claims.items() for key, c in found.items() if c["parts"])]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(head) - 1)]
-    return "\n".join("  ".join([*(c.ljust(w) for c, w in zip(r, widths, strict=False)), r[-1]]).rstrip() for r in rows)
+def _first(names: list[str]) -> list[str]:
+    return names[:_NAMED] + ([f"{len(names) - _NAMED} more"] if len(names) > _NAMED else [])
 
 
-def _row(paper: str, key: str, claim: dict[str, Any]) -> tuple[str, ...]:
+def _row(name: str, claim: dict[str, Any]) -> tuple[str, ...]:
+    """Claim, evidence, direction, size, our effect over the paper's, readings, what it says."""
     ratio, readings = claim["ratio"], claim["readings"]
-    shown = "" if ratio is None else f"{ratio['value']:.2f}"
-    shown += f" [{ratio['low']:.2f}, {ratio['high']:.2f}]" if ratio and ratio["low"] is not None else ""
+    effect = "" if ratio is None else f"{ratio['value']:.2f}"
+    effect += f" [{ratio['low']:.2f}, {ratio['high']:.2f}]" if ratio and ratio["low"] is not None else ""
     under = f"{readings['holds']} of {readings['of']}" if readings else ""
     mark = f" (set afterwards: {claim['afterwards']})" if claim["afterwards"] else ""
-    name = f"{paper}/{key}"
-    return name, claim["evidence"], claim["answer"], claim["size"] or "", shown, under, claim["short"] + mark
+    return name, claim["evidence"], claim["answer"], claim["size"] or "", effect, under, claim["short"] + mark
 
 
 def summary(claims: dict[str, Any]) -> str:
@@ -88,37 +78,36 @@ def summary(claims: dict[str, Any]) -> str:
     return "; ".join(said) or "no claims"
 
 
+def _files(folder: Path) -> set[str]:
+    there = {name for name in _COLLECTED if (folder / name).is_file()}
+    return there | {str(path.relative_to(folder)) for pattern in _DRAWN for path in folder.glob(pattern)}
+
+
 def _changed(folder: Path, root: Path, tier: str) -> Iterator[str]:
     """The files of a tier that are not what its records give: those made of records, and tables and figures if any.
 
     Errors: `UserError` where they cannot be made again.
     """
-    there = {name for name in _COLLECTED if (folder / name).is_file()}
-    there |= {str(path.relative_to(folder)) for pattern in _DRAWN for path in folder.glob(pattern)}
-    if not there:
+    if not (there := _files(folder)):
         return
     with TemporaryDirectory() as clone:
         again = Path(clone) / "results" / tier
         again.mkdir(parents=True)
-        for path in root.iterdir():
-            if path.name != "results":
-                (Path(clone) / path.name).symlink_to(path.resolve())
-        for path in (root / "results").iterdir():
-            if path.name != tier:
-                (Path(clone) / "results" / path.name).symlink_to(path.resolve())
+        for source, left_out in ((root, "results"), (root / "results", tier)):
+            for path in source.iterdir():
+                if path.name != left_out:
+                    (Path(clone) / path.relative_to(root)).symlink_to(path.resolve())
         if (folder / "runs").is_dir():
             (again / "runs").symlink_to((folder / "runs").resolve())
         drawn = any("/" in name for name in there)
-        for command in ("collect", "verify", "render")[: 3 if drawn else 1]:
+        paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+        for command in ("collect", "verify", "render") if drawn else ("collect",):
             arguments = [sys.executable, "-m", "reprise", command, "--tier", tier]
-            paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
-            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
             done = subprocess.run(arguments, cwd=clone, env=environment, capture_output=True, text=True, check=False)
             if done.returncode:
                 raise UserError(f"{folder}: `reprise {command}` fails: {done.stderr.strip().splitlines()[-1]}")
-        made = {name for name in _COLLECTED if (again / name).is_file()}
-        if drawn:
-            made |= {str(path.relative_to(again)) for pattern in _DRAWN for path in again.glob(pattern)}
+        made = {name for name in _files(again) if drawn or name in _COLLECTED}
         for name in sorted(there | made):
             old, new = folder / name, again / name
             if not (old.is_file() and new.is_file() and old.read_bytes() == new.read_bytes()):
@@ -135,9 +124,35 @@ def _differences(path: Path, claims: dict[str, Any]) -> list[str]:
     except (ValueError, AttributeError, TypeError, RecursionError):
         return ["not a file of claims"]
     ours = {(paper, key): claim for paper, found in claims.items() for key, claim in found.items()}
-    differ = [name for name in {**ours, **there} if ours.get(name) != there.get(name)]
     lines = []
-    for name in differ[:_NAMED]:
-        says, should = ((c or {}).get("verdict", "nothing") for c in (there.get(name), ours.get(name)))
-        lines.append(f"{'/'.join(name)}: {says}, records: {should}" if says != should else f"{'/'.join(name)}: numbers")
-    return lines + ([f"{len(differ) - _NAMED} more"] if len(differ) > _NAMED else [])
+    for name in {**ours, **there}:
+        if ours.get(name) != there.get(name):
+            says, should = ((c or {}).get("verdict", "nothing") for c in (there.get(name), ours.get(name)))
+            differ = f"{says}, records: {should}" if says != should else "numbers"
+            lines.append(f"{'/'.join(name)}: {differ}")
+    return _first(lines)
+
+
+def readings_command(given: argparse.Namespace) -> None:
+    """Say which reading of a paper is nearest to its printed numbers: descriptive, and found afterwards."""
+    project, experiments = project_and_experiments(given.tier)
+    require_paper(project, given.paper)
+    with report_packages("readings"):
+        from reprise.evidence.readings import distances, sentence
+        from reprise.evidence.runs import load_runs
+    paper = project.papers[given.paper]
+    found = distances(paper, load_runs(project, experiments)[given.paper])
+    if not found:
+        print(f"{given.paper}: no printed number has a trained one beside it at the tier {project.config.tier}")
+        return
+
+    def rounded(value: float | None) -> str:
+        return "-" if value is None else f"{value:.2f}" if value < 1000 else "> 1000"
+
+    columns = ("reading", "rows", "seeds", "level %", "as chosen", "effect %", "log-lik", "factor")
+    rows = []
+    for one in found:
+        measured = (rounded(value) for value in (one.level, one.chosen, one.effect, one.likelihood))
+        rows.append((one.reading, str(one.rows), str(one.seeds), *measured, f"{one.factor:.3f}"))
+    console().print(table(columns, rows))
+    print(sentence(paper, found))

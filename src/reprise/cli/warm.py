@@ -37,26 +37,27 @@ def run_warm(arguments: Sequence[str]) -> int | None:
     if "SLURM_JOB_ID" in os.environ:
         # A job takes its processes with it when it ends, and its limits are not those of the next.
         return None
-    try:
-        path = _socket_path()
-        connection = _connect(path) or _start(path)
-    except OSError:
-        return None
-    if connection is None:
-        return None
+    request = {"arguments": list(arguments), "folder": os.getcwd(), "environment": dict(os.environ)}
+    payload = json.dumps(request).encode()
     # The training is no child of this process, so a signal meant for it has to be passed on, and is held back until
     # its pid is known.
     stopping = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, stopping)
     try:
-        answers = _ask(connection, arguments)
-        if answers is None:
+        path = _socket_path()
+        connection = _connect(path) or _start(path)
+        if connection is None:
             return None
+        socket.send_fds(connection, [len(payload).to_bytes(8, "big")], [0, 1, 2])
+        connection.sendall(payload)
+        answers = connection.makefile()
         child = int(_line(answers) or 0)
         if not child:
             return None
         for number in stopping:
             signal.signal(number, lambda n, _: _pass_on(child, n))
+    except OSError:
+        return None
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, stopping)
     status = _line(answers)
@@ -64,16 +65,12 @@ def run_warm(arguments: Sequence[str]) -> int | None:
     return int(status) if status else 128 + signal.SIGKILL
 
 
-def _ask(connection: socket.socket, arguments: Sequence[str]) -> TextIO | None:
-    """Sends the request with this process's input and output; the answers are two lines, the child's pid and status."""
-    request = {"arguments": list(arguments), "folder": os.getcwd(), "environment": dict(os.environ)}
-    payload = json.dumps(request).encode()
+def _line(answers: TextIO) -> str:
+    """The next of the child's two answers, its pid and its status; empty where there is none any more."""
     try:
-        socket.send_fds(connection, [len(payload).to_bytes(8, "big")], [0, 1, 2])
-        connection.sendall(payload)
+        return answers.readline().strip()
     except OSError:
-        return None
-    return connection.makefile()
+        return ""
 
 
 def _pass_on(child: int, number: int) -> None:
@@ -104,34 +101,19 @@ def _start(path: Path) -> socket.socket | None:
     """Starts the process, once however many ask at the same time, and waits until it answers."""
     with path.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        connection = _connect(path)
-        if connection is not None:
+        if (connection := _connect(path)) is not None:
             return connection
-        server = subprocess.Popen(
-            [sys.executable, __file__, str(path)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            cwd="/",
-        )
+        nothing = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+        command = [sys.executable, __file__, str(path)]
+        server = subprocess.Popen(command, **nothing, start_new_session=True, cwd="/")
         limit = time.monotonic() + START_SECONDS
         while time.monotonic() < limit and server.poll() is None:
-            connection = _connect(path)
-            if connection is not None:
+            if (connection := _connect(path)) is not None:
                 # It lives longer than this process and is nobody's to wait for.
                 server.returncode = 0
                 return connection
             time.sleep(0.02)
     return None
-
-
-def _line(answers: TextIO) -> str:
-    """The next line of the child's answers; empty where there is none any more."""
-    try:
-        return answers.readline().strip()
-    except OSError:
-        return ""
 
 
 def serve(path: Path) -> None:

@@ -7,10 +7,10 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from reprise.data.corpus import Corpus
+from reprise.data.corpus import SPLITS, Corpus
 from reprise.options import COUNT, NOT_NEGATIVE
 from reprise.records.record import Outcome, curve, metric
-from reprise.training.protocol import SPLITS, Diverged, Learner
+from reprise.training.protocol import Diverged, Learner
 from reprise.units import perplexity
 
 SCHEDULE = {

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from reprise.catalogue.models import MODELS, ModelRefused
 from reprise.catalogue.protocols import PROTOCOLS
-from reprise.data.corpus import SENTENCE_END, Corpus
+from reprise.data.corpus import SENTENCE_END, SPLITS, Corpus
 from reprise.engines.optimisers import clip_by_global_norm
 from reprise.engines.stack import Member, Stack, join
 from reprise.errors import UserError
@@ -24,8 +24,6 @@ from reprise.records.record import Outcome
 from reprise.records.resolved import Resolved
 from reprise.registered import load
 
-SPLITS = ("train", "valid", "test")
-"""Also, as 0, 1 and 2, the parts of a fold in a corpus's `extra["part"]` (folds, lines)."""
 ADAM = {"batch_size": COUNT, "optimiser": ("adam",), "learning_rate": POSITIVE, "clip_norm": POSITIVE}
 """Options of protocols whose updates are Adam's on clipped gradients."""
 
@@ -117,6 +115,7 @@ class Training(ABC):
             raise UserError(f"{path}: this corpus has no folds; the protocol {self.protocol} needs them")
         if fold >= len(folds):
             raise UserError(f"replica {fold}: {path} has {len(folds)} folds, one a replica; ask for fewer replicas")
+        # 0, 1 and 2 in `part` (folds, lines).
         parts = {name: np.flatnonzero(folds[fold] == number) for number, name in enumerate(SPLITS)}
         lengths = np.diff(corpus.splits["lines"].offsets)
         for name, lines in parts.items():

@@ -19,8 +19,8 @@ from reprise.catalogue.protocols import PROTOCOLS
 from reprise.catalogue.stated import stated
 from reprise.errors import UserError
 from reprise.registered import load
-from reprise.training.protocol import Training
 from reprise.report.render import find_function
+from reprise.training.protocol import Training
 
 ROOT = Path(__file__).parents[3]
 TARGETS = [(entry.target, entry) for entry in [*MODELS.values(), *PROTOCOLS.values()] if entry.target]

@@ -12,6 +12,7 @@ from scipy import stats
 from verify_helpers import leave, new_clone, resolved, verify
 
 from reprise import cli
+from reprise.cli.common import answer
 from reprise.records.record import read_record, result_digest, write_record
 
 RNN = "digits/rnn-t5"
@@ -60,10 +61,15 @@ def test_list_counts_records_and_quotes_answers(clone, capsys):
     assert found[RNN]["config_hash"] == resolved()[RNN].config_hash
     written = json.loads(Path("results/quick/claims.json").read_text(encoding="utf-8"))["digits"]
     answers = {c["id"].partition("/")[2]: c["answer"] for c in papers["digits"]["claims"]}
-    assert answers.keys() == written.keys()
-    for key, entry in written.items():
-        assert str(entry.get("direction", entry.get("verdict"))) in answers[key]
+    assert answers == {key: entry["answer"] for key, entry in written.items()}
     assert all(not e["records"] for e in papers["words"]["experiments"])
+
+
+def test_an_answer_has_the_size_of_the_effect_where_there_is_one():
+    assert answer({"verdict": "agrees", "answer": "agrees", "size": "smaller"}) == "agrees, smaller"
+    assert answer({"verdict": "void", "answer": "void: did not learn", "size": None}) == "void: did not learn"
+    assert answer({"verdict": "open"}) == "open"
+    assert answer(None) == "not run"
 
 
 def test_list_of_one_paper_leaves_the_others_out(clone, capsys):
@@ -136,7 +142,25 @@ def test_records_of_two_experiments_differ_in_their_settings(clone, capsys):
     assert "model.name: elman | lstm" in out
 
 
-@pytest.mark.parametrize("command", ["list", "show digits/rnn-t5"])
+@pytest.mark.parametrize("command", ["list", f"show {RNN}", "collect", "verify", f"train {RNN} --replica 7"])
 def test_quiet_prints_nothing_and_colours_stay_on_terminals(command, clone, capsys):
-    assert run(capsys, *command.split(), "--tier", "quick", "--quiet") == (0, "")
-    assert "\x1b" not in run(capsys, *command.split(), "--tier", "quick")[1]
+    capsys.readouterr()
+    for loud in (True, False):  # the second time `train` finds the record
+        assert cli.main([*command.split(), "--tier", "quick", *([] if loud else ["--quiet"])]) == 0
+        said = capsys.readouterr()
+        assert bool(said.out) == loud
+        assert "\x1b" not in said.out
+        assert loud or not said.err
+
+
+def test_quiet_shows_no_progress_but_why_a_run_failed(clone, capsys):
+    """A replica of one experiment trains; those of another have no corpus."""
+    record(1).unlink()
+    capsys.readouterr()
+    assert cli.main(["run", "--tier", "quick", "--quiet"]) == 1
+    said = capsys.readouterr()
+    assert record(1).is_file()
+    assert said.out == ""
+    assert said.err.startswith("reprise: tier quick: ")
+    assert "left out; logs/run/quick.log says why" in said.err
+    assert said.err.count("\n") == 1

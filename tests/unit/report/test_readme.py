@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 from report_case import make_project, resolve
 
-from reprise.cli import train as train_command
+from reprise import cli
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.errors import UserError
@@ -39,12 +38,10 @@ def test_what_stands_around_the_results_is_kept(tmp_path):
 
 def test_the_replica_that_one_may_doubt_has_a_record_of_the_engine_that_trains_it_again():
     """Replicas of one experiment may have been trained by several engines, whose numbers differ."""
-    parser = argparse.ArgumentParser()
-    train_command.add_arguments(parser)
     (command,) = re.findall(
         r"python -m reprise train (.*again\.json)", (ROOT / "README.md").read_text(encoding="utf-8")
     )
-    given = parser.parse_args(command.split())
+    given = cli.command_parser("train").parse_args(command.split())
     experiments = resolve_tier(load_project(ROOT, {"tier": given.tier}))
     (experiment,) = [e for e in experiments if e.id == given.experiment]
     record = json.loads((ROOT / experiment.record_path(given.replica)).read_text(encoding="utf-8"))

@@ -16,13 +16,11 @@ from reprise.engines.readable import clipped
 class Library(Implementation):
     """`nn.LSTM` with autograd, for K = 1. (No GRU: equation 8 is not the one of `nn.GRU`.)"""
 
-    def __init__(self, task: Task, on: str = "cpu") -> None:
+    def __init__(self, task: Task) -> None:
         if task.workload.cell != "lstm" or task.workload.matrices > 1:
             raise NotImplementedError("torch does not have this cell")
-        self.task, self.on = task, on
-        self.x, self.y = (words.to(on) for words in words_of(task))
-        w = {name: value.to(on) for name, value in weights_of(task).items()}
-        self.lstm = nn.LSTM(task.workload.embedding, task.workload.hidden, device=on)
+        self.task, (self.x, self.y), w = task, words_of(task), weights_of(task)
+        self.lstm = nn.LSTM(task.workload.embedding, task.workload.hidden)
         self.p = {name: w[name].clone().requires_grad_() for name in ("E", "W_o", "b_o")}
         with torch.no_grad():
             H = self.lstm.hidden_size
@@ -34,10 +32,10 @@ class Library(Implementation):
         self.lstm.bias_hh_l0.requires_grad_(False)
         self.trained = [*self.p.values(), *(p for p in self.lstm.parameters() if p.requires_grad)]
         shape = (1, task.x.shape[2], task.workload.hidden)
-        self.state: tuple[Tensor, Tensor] = (torch.zeros(shape, device=on), torch.zeros(shape, device=on))
+        self.state: tuple[Tensor, Tensor] = (torch.zeros(shape), torch.zeros(shape))
 
     def step(self, window: int) -> float:
-        of_embeddings, of_softmax_input = (mask.to(self.on) for mask in self.task.masks(window))
+        of_embeddings, of_softmax_input = (mask.to(self.x.device) for mask in self.task.masks(window))
         x, y = self.x[window], self.y[window]
         h, state = self.lstm(functional.embedding(x, self.p["E"]) * of_embeddings, self.state)
         self.state = (state[0].detach(), state[1].detach())

@@ -59,7 +59,7 @@ class Eager(Implementation):
     def states(self, x: Tensor) -> Tensor:
         """Symbols (T, B) -> h_1 .. h_T (T, B, H)."""
         rows = [functional.embedding(x, self.p[name]).unbind() for name in TABLES if name in self.p]
-        h, states = torch.zeros(x.shape[1], self.hidden), []
+        h, states = self.p["c"].new_zeros(x.shape[1], self.hidden), []
         for inputs in zip(*rows, strict=True):
             h = self.state_after(self.p, h, *inputs)
             states.append(h)
@@ -79,7 +79,7 @@ class EagerIndexing(Eager):
 
     def states(self, x: Tensor) -> Tensor:
         rows = [functional.embedding(x.T, self.p[name]) for name in TABLES if name in self.p]  # (B, T, n)
-        h, states = torch.zeros(x.shape[1], self.hidden), []
+        h, states = self.p["c"].new_zeros(x.shape[1], self.hidden), []
         for t in range(len(x)):
             h = self.state_after(self.p, h, *(row[:, t] for row in rows))
             states.append(h)
@@ -121,4 +121,4 @@ class Library(Eager):
     def parameters(self) -> dict[str, np.ndarray]:
         """In the readable model's shapes."""
         rnn = {"U": self.rnn.weight_ih_l0, "W": self.rnn.weight_hh_l0, "b": self.rnn.bias_ih_l0}
-        return super().parameters() | {name: value.detach().numpy().copy() for name, value in rnn.items()}
+        return super().parameters() | {name: value.detach().cpu().numpy().copy() for name, value in rnn.items()}

@@ -56,7 +56,7 @@ class Peer(Implementation):
     def parameters(self) -> dict[str, np.ndarray]:
         """In the readable model's shapes."""
         shapes = {name: value.shape for name, value in self.task.weights.items()}
-        return {name: value.detach().reshape(shapes[name]).numpy() for name, value in self.p.items()}
+        return {name: value.detach().reshape(shapes[name]).cpu().numpy() for name, value in self.p.items()}
 
     def before(self, i: int) -> Tensor:
         return torch.zeros_like(self.h) if self.task.reset[i] else self.h
@@ -100,11 +100,9 @@ class Compiled(Peer):
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
-        padded = task.padded()
-        self.x, self.y, self.last = (
-            torch.from_numpy(a.astype(np.int64)) for a in (padded.inputs, padded.targets, padded.last)
-        )
-        self.masks, self.weights = torch.from_numpy(padded.masks), torch.from_numpy(padded.weights)
+        inputs, targets, masks, weights, last, _ = task.padded()
+        self.x, self.y, self.last = (torch.from_numpy(a.astype(np.int64)) for a in (inputs, targets, last))
+        self.masks, self.weights = torch.from_numpy(masks), torch.from_numpy(weights)
         self.prepare()
 
     def prepare(self) -> None:

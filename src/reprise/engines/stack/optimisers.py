@@ -2,12 +2,18 @@
 
 `update` takes one parameter p (R, ...), its gradient, what the optimiser keeps of it, and the scalars that `scalars`
 made of the step: (R,) each. It returns the new values and writes nothing.
+
+Of a table of which a step reads some rows, SGD and RMSProp update these alone (`by_rows`). SGD leaves other rows as
+they are; so does RMSProp, but their mean squares fall by rho a step: a row that comes back is caught up first. Adam
+moves every row that ever had a gradient at every step, by its first moment, and no closed form says how far after k
+steps: it has to update the whole table, which costs a pass over three tensors of the table's size.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -24,9 +30,9 @@ def along(values: Tensor, like: Tensor) -> Tensor:
 class SGD:
     """p - rate g"""
 
-    names: tuple[str, ...] = ()
+    by_rows: ClassVar[bool] = True
 
-    def start(self, p: Tensor) -> Kept:
+    def start(self, p: Tensor, table: bool = False) -> Kept:
         return ()
 
     def scalars(self, rate: Tensor, step: Tensor) -> Sequence[Tensor]:
@@ -44,9 +50,9 @@ class Adam:
     beta_1: float = 0.9
     beta_2: float = 0.999
     epsilon: float = 1e-8
-    names: tuple[str, ...] = ("mean", "mean_square")
+    by_rows: ClassVar[bool] = False
 
-    def start(self, p: Tensor) -> Kept:
+    def start(self, p: Tensor, table: bool = False) -> Kept:
         return torch.zeros_like(p), torch.zeros_like(p)
 
     def scalars(self, rate: Tensor, step: Tensor) -> Sequence[Tensor]:
@@ -72,19 +78,27 @@ class RMSProp:
     epsilon: float
     inside: float = 0.0
     first: float = 0.0
-    names: tuple[str, ...] = ("mean_square",)
+    by_rows: ClassVar[bool] = True
 
-    def start(self, p: Tensor) -> Kept:
-        return (torch.full_like(p, self.first),)
+    def start(self, p: Tensor, table: bool = False) -> Kept:
+        """s, and of a table the step in which each row was last updated, (R, rows) float64."""
+        s = torch.full_like(p, self.first)
+        return (s, p.new_zeros(p.shape[:2], dtype=torch.float64)) if table else (s,)
 
     def scalars(self, rate: Tensor, step: Tensor) -> Sequence[Tensor]:
-        return (rate,)
+        """`step` counts from 1."""
+        return rate, step
 
     def update(self, p: Tensor, g: Tensor, kept: Kept, scalars: Sequence[Tensor]) -> tuple[Tensor, Kept]:
-        rate = along(scalars[0], p)
-        s = (self.rho * kept[0]).addcmul_(g, g, value=1 - self.rho)
+        rate, step = scalars
+        s, *seen = kept
+        if seen:
+            missed = step[:, None] - 1 - seen[0]
+            s = s * (self.rho**missed).to(s.dtype).view(*missed.shape, *[1] * (s.dim() - 2))
+            seen = [step[:, None].expand_as(missed)]
+        s = (self.rho * s).addcmul_(g, g, value=1 - self.rho)
         root = (s + self.inside).sqrt_().add_(self.epsilon)
-        return torch.addcmul(p, rate, g / root, value=-1), (s,)
+        return torch.addcmul(p, along(rate, p), g / root, value=-1), (s, *seen)
 
 
 Optimiser = SGD | Adam | RMSProp

@@ -1,6 +1,6 @@
 """Functions of tensors of fixed shapes, captured once as CUDA graphs and replayed: a launch a step instead of hundreds.
 
-Captures are untried: tests run the plain calls alone.
+Tests run the plain calls alone.
 """
 
 from __future__ import annotations

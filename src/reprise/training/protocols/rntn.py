@@ -8,13 +8,12 @@ from typing import Any
 from torch import Tensor
 
 from reprise import counters
-from reprise.data.corpus import SENTENCE_END
+from reprise.data.corpus import SENTENCE_END, SPLITS
 from reprise.engines.rntn import choose
 from reprise.engines.rntn.subsequences import cut
 from reprise.models.rntn import initialise
 from reprise.options import POSITIVE, SHARE, Number
 from reprise.training.epochs import SCHEDULE, HalvingSchedule
-from reprise.training.protocol import SPLITS
 
 _DROPOUT_STREAM = 1
 

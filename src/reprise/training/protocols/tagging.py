@@ -12,15 +12,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from reprise.data.corpus import Corpus, Split
-from reprise.data.treebank.tagged import KINDS, Baseline
+from reprise.data.corpus import SPLITS, Corpus, Split
+from reprise.data.treebank.tagged import KINDS, most_frequent_tags
 from reprise.engines.choice import reference_alone
 from reprise.errors import UserError
 from reprise.models.bidirectional import initialise
 from reprise.options import COUNT
 from reprise.records.record import Outcome, curve, metric
 from reprise.training.epochs import Epochs
-from reprise.training.protocol import ADAM, SPLITS
+from reprise.training.protocol import ADAM
 
 _POOL = 50  # batches whose sentences are sorted by length together: little padding, and batches that still differ
 _READING = 64
@@ -254,7 +254,7 @@ class Tagging(SentenceSGD):
     groups, item = KINDS, "tag"
 
     def items_of(self, corpus: Corpus, split: str) -> Items:
-        guesses = Baseline.of(corpus).of_words(corpus.splits[split].tokens)
+        guesses = most_frequent_tags(corpus)[corpus.splits[split].tokens]
         return Items(corpus.extra[f"tags.{split}"], corpus.extra[f"kinds.{split}"], guesses)
 
     def classes_of(self, corpus: Corpus) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reprise.data.corpus import SENTENCE_END, UNKNOWN, Split
+from reprise.data.corpus import SENTENCE_END, SPLITS, UNKNOWN, Split
 from reprise.data.pairs.pairs import is_parallel, lines_of_test, source_of
 from reprise.engines.lecture.translation import translator_of
 from reprise.engines.stack import Stack
@@ -27,7 +27,6 @@ from reprise.models.translation import initialise
 from reprise.options import COUNT
 from reprise.records.record import Outcome, metric
 from reprise.training.epochs import Epochs
-from reprise.training.protocol import SPLITS
 from reprise.training.protocols.tagging import SentenceSGD, batch_of, by_length, cut, shuffled
 from reprise.units import perplexity
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from reprise.data.corpus import SENTENCE_END
+from reprise.data.corpus import SENTENCE_END, SPLITS
 from reprise.engines.lecture.window import choose
 from reprise.models.ngram_counts import Positions
 from reprise.models.window import initialise
 from reprise.options import COUNT, POSITIVE
 from reprise.training.epochs import SCHEDULE, HalvingSchedule
-from reprise.training.protocol import SPLITS
 
 _READING = 500
 """Windows that are evaluated at once."""

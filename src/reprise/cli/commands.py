@@ -1,0 +1,163 @@
+"""The table of commands: what each does, where it is, an example of it and its arguments."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from reprise.bench import BENCHES
+from reprise.records.resolved import TIERS
+from reprise.refusals import named_file, output_file
+
+Argument = tuple[tuple[str, ...], dict[str, Any]]
+
+
+def argument(*names: str, **how: Any) -> Argument:
+    """What `argparse.ArgumentParser.add_argument` takes."""
+    return names, how
+
+
+# In `reprise.cli` the module that has the function "<command>_command", whose docstring is the help; what it does.
+COMMANDS = {
+    "fetch": ("steps", "download the raw files of datasets, checksums checked"),
+    "prepare": ("steps", "make a corpus from raw files"),
+    "resolve": ("steps", "check the configuration and write what training reads"),
+    "train": ("train", "train one replica of one experiment and leave its run record"),
+    "run": ("run", "train what is missing, the most valuable first, for so many minutes"),
+    "collect": ("steps", "gather the run records into metrics, curves and samples"),
+    "verify": ("verify", "judge the papers' claims from the run records"),
+    "readings": ("verify", "say which reading of a paper is nearest to its numbers"),
+    "render": ("steps", "draw figures, tables and the report from what was collected"),
+    "list": ("list", "list papers, experiments and claims: what is trained, what was found"),
+    "show": ("show", "show one experiment or claim: equation, settings, records, numbers, command"),
+    "diff": ("diff", "compare two run records: configuration, environment, numbers"),
+    "estimate": ("estimate", "say how long what is missing will take on this machine"),
+    "cache": ("cache", "check the figures that DVC keeps against their checksums"),
+    "schemas": ("steps", "write the JSON Schemas of the configuration"),
+    "bench": ("bench", "time the engines beside what else one could run"),
+}
+
+EXAMPLES = {
+    "fetch": "ptb",
+    "prepare": "rrntn/s-rnn-100 --tier quick",
+    "resolve": "--tier quick",
+    "train": "palindromes/rnn-t10 --tier paper --replica 0 --output again.json",
+    "run": "--tier paper --paper rrntn --minutes 25",
+    "collect": "--tier paper",
+    "verify": "--tier paper --check",
+    "readings": "rrntn --tier paper",
+    "render": "rrntn-table-1 rrntn-figure-1 --tier paper",
+    "list": "rrntn --tier paper",
+    "show": "rrntn/s-rnn-100 --tier paper",
+    "diff": "again.json results/paper/runs/palindromes/rnn-t10/0-d2f4cbc3ddb4.json",
+    "estimate": "rrntn --tier paper --cores 8",
+    "cache": ".dvc/cache",
+    "schemas": "",
+    "bench": "rntn --only h100-k --budget 150",
+}
+
+TIER = argument("--tier", choices=TIERS, help="default: the tier of config/config.yaml")
+DEVICE = argument("--device", choices=("auto", "cpu", "cuda"), help="default: the configured one")
+
+ARGUMENTS: dict[str, list[Argument]] = {
+    "fetch": [
+        argument("dataset", nargs="+", help="names under `datasets` in config/config.yaml"),
+        argument("--file", action="append", help="only this raw file (may be given again)"),
+    ],
+    "prepare": [
+        argument("experiment", help="<paper>/<experiment> whose corpus is wanted"),
+        argument("--output", type=output_file("--output", "corpus.npz"), help="default: where the pipeline puts it"),
+        TIER,
+    ],
+    "resolve": [TIER],
+    "train": [
+        argument("experiment", help="<paper>/<experiment>, as in config/papers/<paper>.yaml"),
+        argument("--replica", type=int, required=True, help="which replica, from 0"),
+        TIER,
+        argument("--config", type=Path, help="a resolved configuration; default: worked out from config/"),
+        argument("--hash", metavar="CONFIG_HASH", help="train this configuration or nothing; for the pipeline"),
+        argument("--corpus", type=Path, help="default: where the pipeline puts it"),
+        argument(
+            "--output",
+            type=partial(named_file, "--output", example="record.json"),
+            help="the run record; default: where the pipeline puts it",
+        ),
+        argument("--engine", help="auto, reference or another engine of the model; default: the configured one"),
+        DEVICE,
+        argument("--threads", type=int, default=1, help="CPU threads (default 1: a job a core is faster)"),
+        argument("--found", type=Path, metavar="FOLDER", help="move the record that `run --output FOLDER` left"),
+        argument("--wait", action="store_true", help="wait for another process that trains this replica"),
+    ],
+    "run": [
+        argument("--tier", choices=TIERS, required=True),
+        argument("--minutes", type=float, help="default: until all is done"),
+        argument("--paper", nargs="+", default=[], help="only experiments of these papers"),
+        argument("--experiment", nargs="+", default=[], help="only these; with --paper, of its papers"),
+        argument("--corpora", type=Path, default=Path("data/corpora"), help="the folder of prepared corpora"),
+        argument("--output", type=Path, default=Path(), help="the folder that gets results/ and logs/"),
+        argument("--checkpoints", type=Path, default=Path(), help="the folder that gets checkpoints/"),
+        DEVICE,
+        argument("--resolved", action="store_true", help="take results/<tier>/config/ as it is, config/ unread"),
+    ],
+    "collect": [TIER],
+    "verify": [
+        argument("--check", action="store_true", help="compare with the files that are there, write nothing"),
+        TIER,
+    ],
+    "readings": [
+        argument("paper", help="for example rrntn"),
+        TIER,
+    ],
+    "render": [
+        argument("name", nargs="*", help="figures and tables, for example palindromes-figure-1"),
+        argument("--report", action="store_true", help="results/report.html, from the displays that are there"),
+        argument("--readme", action="store_true", help="write README's results and its forest plot"),
+        TIER,
+    ],
+    "list": [
+        argument("paper", nargs="*", help="list the experiments and claims of these papers; default: all papers"),
+        argument("--json", action="store_true", help="everything, of these papers or of all, as JSON"),
+        TIER,
+    ],
+    "show": [
+        argument("name", help="<paper>/<experiment> or <paper>/<claim>, as `reprise list <paper>` has them"),
+        TIER,
+    ],
+    "diff": [
+        argument("first", type=Path, help="a run record, such as `reprise train --output again.json` leaves"),
+        argument("second", type=Path, help="the record to compare it with"),
+    ],
+    "estimate": [
+        argument("name", nargs="*", help="<paper> or <paper>/<experiment>; default: all of the tier"),
+        argument("--cores", type=int, default=os.cpu_count() or 1, help="default: those of this machine"),
+        argument("--no-calibration", action="store_true", help="use what is known and measure nothing"),
+        TIER,
+    ],
+    "cache": [
+        argument(
+            "folder",
+            nargs="?",
+            type=Path,
+            default=Path(".dvc/cache"),
+            help="the cache, or the folder of a remote; default: %(default)s",
+        ),
+    ],
+    "schemas": [
+        argument("--folder", type=Path, default=Path("workflow/schemas"), help="default: %(default)s"),
+    ],
+    "bench": [
+        argument("name", metavar="NAME", nargs="?", help=f"one of {', '.join(BENCHES)}"),
+        argument("--json", type=output_file("--json", "bench.json"), metavar="FILE", help="write the result there"),
+        argument("--only", metavar="SUBSTRING", default="", help="of <workload>/<implementation>, such as k100/"),
+        argument(
+            "--budget",
+            type=float,
+            metavar="SECONDS",
+            default=900.0,
+            help="for all repetitions together (default 900); checks and compilation come on top",
+        ),
+        argument("--table", action="store_true", help="without NAME: the results in results/bench/, in Markdown"),
+    ],
+}

@@ -1,0 +1,137 @@
+"""The steps of the pipeline that are one call each, from raw files to figures."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from reprise.cli.common import CONFIG, find_experiment, project_and_experiments
+from reprise.config.project import load_project
+from reprise.errors import UserError, known, report_memory, report_packages
+from reprise.files import write_if_changed
+from reprise.refusals import require_place
+
+RAW = Path("data/raw")
+_LONGEST = 90
+"""Characters of a fact that is printed."""
+
+
+def fetch_command(given: argparse.Namespace) -> None:
+    """Download the raw files of datasets into data/raw/, or take them from the folder REPRISE_MIRROR; checksums
+    always."""
+    from reprise.data.fetch import fetch
+
+    project, mirror = load_project("."), os.environ.get("REPRISE_MIRROR")
+    datasets = project.config.datasets
+    if mirror and not Path(mirror).is_dir():
+        raise UserError(f"REPRISE_MIRROR: no folder {mirror}; name a folder that holds the datasets, or unset it")
+    say = partial(print, file=sys.stderr, flush=True)
+    for name in given.dataset:
+        if name not in datasets:
+            raise UserError(f"{CONFIG}: key datasets: no dataset '{name}'; {known(name, datasets)}")
+        spec = project.spec(name)
+        if given.file:
+            files = {f.name: f for f in spec.files}
+            for file in given.file:
+                if file not in files:
+                    raise UserError(f"--file: dataset {name} has no file '{file}'; {known(file, files)}")
+            spec = replace(spec, files=tuple(files[file] for file in given.file))
+        if not spec.files:
+            say(f"{name}: nothing to fetch")
+        fetch(spec, RAW, Path(mirror) if mirror else None, say)
+
+
+def prepare_command(given: argparse.Namespace) -> None:
+    """Make the corpus that an experiment reads, from its dataset's raw files."""
+    project, experiment = find_experiment(given.tier, given.experiment)
+    if experiment.corpus is None:
+        raise UserError(f"{experiment.id} needs no corpus; train it")
+    from reprise.data import prepare_corpus
+
+    output = given.output or Path(experiment.corpus)
+    require_place(output, str(output))
+    data = experiment.config["data"]
+    spec = project.spec(data["dataset"])
+    remedy = f"make the options of dataset {spec.name} in config/papers/{experiment.paper}.yaml smaller"
+    with report_memory(experiment.id, remedy):
+        corpus = prepare_corpus(spec, data["options"], RAW, output)
+    # Long tables of facts are for the records and tables that quote them.
+    lines = (f"{name} {value}" for name, value in sorted(corpus.facts.items()))
+    print(f"{corpus.name}: " + ", ".join(line for line in lines if len(line) <= _LONGEST))
+
+
+def resolve_command(given: argparse.Namespace) -> None:
+    """Check config/ and write the resolved configuration of every experiment of a tier to results/<tier>/config/."""
+    project, experiments = project_and_experiments(given.tier)
+    for experiment in experiments:
+        write_if_changed(project.root / experiment.config_path(), experiment.to_json())
+    replicas = sum(e.replicas for e in experiments)
+    print(f"tier {project.config.tier}: {len(experiments)} experiments, {replicas} run records; configuration is sound")
+
+
+def collect_command(given: argparse.Namespace) -> None:
+    """Gather the run records of a tier into metrics.csv, curves.csv.gz, samples.jsonl and metrics.json."""
+    from reprise.evidence.collect import collect, counted_by
+
+    project, experiments = project_and_experiments(given.tier)
+    folder = project.root / "results" / project.config.tier
+    preparations = {name: dataset.prepare for name, dataset in project.config.datasets.items()}
+    found, wanted = collect(experiments, project.root, folder, partial(counted_by, preparations=preparations))
+    print(f"{folder}: {found} of {wanted} run records collected")
+
+
+def render_command(given: argparse.Namespace) -> None:
+    """Draw the figures and write the tables of a tier, and the page and README's results of all tiers.
+
+    Without names and without --report everything is written. Names are those of the files: <paper>-<figure or table>.
+    """
+    if given.readme and (given.name or given.report):
+        raise UserError("--readme: writes README's results alone; put the names and --report into another call")
+    project, experiments = project_and_experiments(given.tier)
+    with report_packages("render"):
+        from reprise.report.page.page import write_page
+        from reprise.report.page.readme import write_results
+        from reprise.report.parts.context import every_tier, load_contexts
+        from reprise.report.render import render
+    if given.readme:
+        write_results(project, every_tier(project))
+        return
+    written = []
+    if given.name or not given.report:
+        written += render(project, load_contexts(project, experiments), given.name)
+    if given.report or not given.name:
+        written.append(write_page(project, every_tier(project)))
+    print(*written, sep="\n")
+
+
+def schemas_command(given: argparse.Namespace) -> None:
+    """Write the JSON Schemas of config/config.yaml and config/papers/*.yaml to workflow/schemas/."""
+    if given.folder == Path("workflow/schemas") and not CONFIG.is_file():
+        raise UserError(f"{CONFIG}: no such file; run from the root of the clone, or name a folder with --folder")
+    for name, text in json_schemas().items():
+        path = given.folder / f"{name}.schema.json"
+        print(f"{path}: {'written' if write_if_changed(path, text) else 'unchanged'}")
+
+
+def json_schemas() -> dict[str, str]:
+    """The schemas' texts by name. A paper's file may have families, and experiments that borrow from them."""
+    from reprise.config.schema import Config, Paper
+
+    paper = Paper.model_json_schema()
+    paper["properties"]["families"] = {
+        "type": "object",
+        "additionalProperties": {"type": "object"},
+        "description": "what experiments have in common: `like: <family>` in an experiment takes it over",
+    }
+    experiment = paper["$defs"]["Experiment"]
+    says = "the family that fills in what is not said here"
+    experiment["properties"]["like"] = {"type": "string", "description": says}
+    experiment["required"] = []
+    kinds = {"config": Config.model_json_schema(), "paper": paper}
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return {name: json.dumps({**head, **kind}, indent=1, ensure_ascii=False) + "\n" for name, kind in kinds.items()}
