@@ -44,7 +44,7 @@ class Distance:
     `level`: mean distance of levels in %; `effect`: of the differences of any two rows of one metric, in percentage
     points, None for a single row; `likelihood`: mean log likelihood a row of the paper's numbers, Student's t with the
     deviation between seeds, None where no deviation is known. `factor`: by what all of ours are multiplied where the
-    unit is in doubt, 1 elsewhere. `chosen`: level of the reading as chosen over the same rows.
+    unit is in doubt, 1 elsewhere. `chosen`: level of the reading as chosen over the same rows, `each` in each of them.
     """
 
     reading: str
@@ -54,6 +54,7 @@ class Distance:
     effect: float | None
     likelihood: float | None
     chosen: float
+    each: Mapping[Term, float]
     factor: float = 1.0
 
 
@@ -84,6 +85,22 @@ def sentence(paper: Paper, found: Sequence[Distance]) -> str:
     end = "" if best.reading == CHOSEN else f"; as chosen {best.chosen:.1f} % on the same"
     text = f"Of {len(ranked)} readings of document {paper.document} {best.reading} is nearest: {best.level:.1f} % off"
     return f"{text} on {plural(best.rows, 'row')}{end}. Found afterwards."
+
+
+HEAD = ("reading", "rows", "seeds", "level %", "as chosen %", "effect %", "log likelihood", "factor")
+
+
+def lines(found: Sequence[Distance]) -> list[tuple[str, ...]]:
+    """A line of texts a reading, below `HEAD`."""
+    return [
+        (one.reading, str(one.rows), str(one.seeds), *map(_shown, (one.level, one.chosen, one.effect, one.likelihood)),
+         f"{one.factor:.3f}")
+        for one in found
+    ]  # fmt: skip
+
+
+def _shown(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}".replace("-", "−") if value < 1000 else "> 1000"
 
 
 def _rows(runs: Mapping[str, Runs], paper: Paper, variants: Mapping[str, Runs]) -> Iterable[Row]:
@@ -134,6 +151,7 @@ def _distance(name: str, rows: Sequence[Row], chosen: Mapping[Term, Row], free: 
         100 * sum(pairs) / len(pairs) if pairs else None,
         sum(known) / len(known) if known else None,
         _level(same, _shift(same) if free else 0.0),
+        {row.term: _level([row], _shift(same) if free else 0.0) for row in same},
         math.exp(shift),
     )
 

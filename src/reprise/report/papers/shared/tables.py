@@ -14,7 +14,7 @@ from reprise.errors import UserError, known
 from reprise.evidence.arithmetic import AGREES, DIFFERS, NOT_EQUAL, work_out
 from reprise.evidence.contrasts import terms_of
 from reprise.evidence.verdicts import EVIDENCE, JUDGED
-from reprise.evidence.words import name_of, plain
+from reprise.evidence.words import name_of, plain, size_words
 from reprise.report.parts import rounding, spreads, verdicts, words
 from reprise.report.parts.context import Context, of_experiment
 from reprise.report.parts.rounding import NONE, even, fixed, integer, mean, plural, significant, spread
@@ -46,7 +46,7 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
             continue
         mark = "*" if found["afterwards"] else ""
         common = {"claim": key, "evidence": found["evidence"], "direction": f"{found['answer']}{mark}"}
-        parts = [verdicts.compared(part) | {"size": part.get("size")} for part in found["parts"]] or [{}]
+        parts = [verdicts.compared(part) | {"size": size_words(found, part)} for part in found["parts"]] or [{}]
         for number, part in enumerate(parts):
             rows.append(common | {"text": found["short"], "number": number, "of": len(parts)} | part)
     frame = pd.DataFrame(rows, columns=_KEYS)
@@ -61,6 +61,7 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
         notes.append("*: the bound, margin or test was set when its numbers were known.")
     if rows:
         notes.append("Ours and the paper's are differences, above 0 on the claim's side; [95 % interval].")
+        notes.append("Differences of perplexities are in per cent of what the claim calls the higher.")
     return Table(_COLUMNS, frame, notes, folded=folded)
 
 
@@ -71,19 +72,13 @@ def _in_full(context: Context, key: str, claim: Claim, found: Mapping[str, Any])
         f"“{claim.text.strip()}” ({claim.place})",
         f"{found['sentence']}{verdicts.in_full_sentence(context, key)}",
         f"The paper contradicts itself: {sentence(against)}" if against else "",
-        *(_under(name, other) for name, other in found["co_primary"].items()),
+        *(verdicts.under(name, other) for name, other in found["co_primary"].items()),
         f"Readings: {readings}." if readings else "",
         f"Method: {sentence(found['method'])}" if found["method"] else "",
         f"Criterion: {sentence(claim.criterion)}" if claim.criterion else "",
         f"Set when its numbers were known: {sentence(found['afterwards'])}" if found["afterwards"] else "",
     ]
     return [text for text in said if text]
-
-
-def _under(reading: str, found: Mapping[str, Any]) -> str:
-    """ "Under schedule=rnnlm, found afterwards: agrees. …": what a reading of equal rank says."""
-    when = f", found {found['found']}" if found["found"] else ""
-    return f"Under {reading}{when}: {found['answer']}. {found['sentence']}"
 
 
 _WIDTH = 60
