@@ -44,6 +44,7 @@ def _claim(answer: Answer, tiers: Mapping[str, Context]) -> dict[str, Any]:
     return {
         "key": answer.claim,
         "text": answer.text,
+        "quote": claim.text.strip(),
         "short": cut(answer.text, _SUMMARY),
         "place": claim.place,
         "direction": answer.direction,

@@ -54,12 +54,12 @@ def key() -> list[tuple[str, str]]:
         ),
         (
             f"{CONSISTENT}, {SMALLER}, {LARGER}, {OPPOSITE}",
-            f"the size of our effect beside the paper's: its number lies in our {level} interval, or beyond it. A claim "
-            "that allows a margin says instead whether the difference lies within it.",
+            f"the size of our effect beside the paper's: its number lies in our {level} interval, or beyond it. A "
+            "claim that allows a margin says instead whether the difference lies within it.",
         ),
         (
             "Differences",
-            "are above 0 on the claim's side. Those of perplexities are in per cent of what the claim calls the higher.",
+            "are above 0 on the claim's side; those of perplexities are in per cent of what it calls the higher.",
         ),
         ("*", "the bound, margin or test was set when its numbers were known."),
         ("At a reduced budget", "the models were trained for less than in the paper. They are counted separately."),

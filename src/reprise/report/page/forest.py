@@ -113,7 +113,7 @@ def _row(
         hollow = "" if row.full else " (reduced)"
         number = f"{_number(row.ratio)}{hollow}"
         parts.append(
-            f'<text class="{kind} end" text-anchor="{anchor}" x="{side}" y="{at - 4}">{number}</text>'
+            f'<text class="{kind} end" text-anchor="{anchor}" x="{side}" y="{at + (11 if narrow else -4)}">{number}</text>'
             if high - low > 2 and high > LOW and low < HIGH
             else f'<text class="{kind} end" text-anchor="{anchor}" x="{side}" y="{at + 3.5}">{number}</text>'
         )

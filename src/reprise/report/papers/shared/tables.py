@@ -62,6 +62,8 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     if rows:
         notes.append("Ours and the paper's are differences, above 0 on the claim's side; [95 % interval].")
         notes.append("Differences of perplexities are in per cent of what the claim calls the higher.")
+    if found := verdicts.reading_table(context):
+        folded.append((f"Readings: {found[0]}", [verdicts.markdown_lines(found[1])]))
     return Table(_COLUMNS, frame, notes, folded=folded)
 
 
