@@ -141,9 +141,10 @@ def readings(given: argparse.Namespace) -> None:
         from reprise.evidence.readings import HEAD, distances, lines, sentence
         from reprise.evidence.runs import load_runs
     paper = project.papers[given.paper]
-    found = distances(paper, load_runs(project, experiments)[given.paper])
+    runs = load_runs(project, experiments)[given.paper]
+    found = distances(paper, runs)
     if not found:
         print(f"{given.paper}: no printed number has a trained one beside it at the tier {project.config.tier}")
         return
     console().print(table(HEAD, lines(found)))
-    print(sentence(paper, found))
+    print(sentence(paper, runs, found))

@@ -55,24 +55,10 @@ def reading(context: Context, found: Sequence[Answer]) -> str:
     """Which reading is nearest to the paper's numbers, where it is not the chosen one, at the paper's protocol."""
     if not any(a.full and a.evidence == TRAINED and a.ratio is not None for a in of_paper(found, context.paper_id)):
         return ""
-    nearest = next((one for one in readings.distances(context.paper, context.replicas.runs) if one.rows > 1), None)
-    if nearest is None or nearest.reading == readings.CHOSEN:
+    distances = readings.distances(context.paper, context.replicas.runs)
+    if not distances or distances[0].reading == readings.CHOSEN:
         return ""
-    *most, (worst, off) = sorted(nearest.each.items(), key=lambda pair: pair[1])
-    low, high = (fixed(value, 0) for value in (most[0][1], most[-1][1]))
-    text = (
-        f"Nearest to the paper's numbers, found afterwards, is {nearest.reading}: {fixed(nearest.level, 1)} % off over"
-    )
-    text += f" {nearest.rows} models; as chosen {low} to "
-    if off < _OUTLYING * most[-1][1]:
-        return f"{text}{fixed(off, 0)} %."
-    low_seed, high_seed = (fixed(end(context.values(worst.experiment, *worst.quantity)), 0) for end in (min, max))
-    title = context.entry(worst.experiment).title
-    return f"{text}{high} %, but {fixed(off, 0)} % for {title} (seeds from {low_seed} to {high_seed})."
-
-
-_OUTLYING = 4
-"""A model so many times as far off as the next one is named."""
+    return readings.sentence(context.paper, context.replicas.runs, distances)
 
 
 def sentence(found: Sequence[Answer], context: Context) -> str:

@@ -112,11 +112,9 @@ def _row(
         side, anchor = (x(LOW) + 9, "start") if row.ratio < LOW else (x(HIGH) - 9, "end")
         hollow = "" if row.full else " (reduced)"
         number = f"{_number(row.ratio)}{hollow}"
-        parts.append(
-            f'<text class="{kind} end" text-anchor="{anchor}" x="{side}" y="{at + (11 if narrow else -4)}">{number}</text>'
-            if high - low > 2 and high > LOW and low < HIGH
-            else f'<text class="{kind} end" text-anchor="{anchor}" x="{side}" y="{at + 3.5}">{number}</text>'
-        )
+        crossed = high - low > 2 and high > LOW and low < HIGH  # by the interval, above or below which it stands then
+        baseline = at + (3.5 if not crossed else 11 if narrow else -4)
+        parts.append(f'<text class="{kind} end" text-anchor="{anchor}" x="{side}" y="{baseline}">{number}</text>')
     parts.append(f'<text class="soft" text-anchor="end" x="{width - 2}" y="{at + 4}">{row.beside or row.words}</text>')
     inner = "".join(parts)
     title = (

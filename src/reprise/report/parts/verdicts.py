@@ -226,7 +226,7 @@ def reading_table(context: Context) -> tuple[str, list[tuple[str, ...]]] | None:
     None where only one reading can be compared.
     """
     found = readings.distances(context.paper, context.replicas.runs)
-    said = readings.sentence(context.paper, found)
+    said = readings.sentence(context.paper, context.replicas.runs, found)
     return (said, readings.lines(found)) if said else None
 
 
