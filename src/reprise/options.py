@@ -56,6 +56,8 @@ SHARE = Number(float, at_least=0, below=1)
 
 OptionType = type | Number | tuple[str, ...]
 Options = Mapping[str, OptionType]
+Values = Mapping[str, Any]
+"""What the options of one experiment are."""
 
 
 def check_options(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
-from reprise.config.claims import Claim, Term
+from reprise.config.claims import Claim
 from reprise.config.formula import evaluate, names_in, read_printed
 from reprise.config.schema import Paper
 from reprise.errors import UserError, require_known
@@ -20,15 +21,13 @@ STATISTICS = {
     "descriptive": (),
 }
 """Which statistics can decide a claim of each kind."""
-_COUNTED = ("share", "level", "unit", "trend", "ranks")
-_GROUPS = ("order", *_COUNTED)
 _MARGIN = {"superiority": "may", "non-inferiority": "must", "equivalence": "must"}
 
 
-def check_claims(paper: Paper, file: str) -> None:
-    """Raises `UserError` at the first claim that cannot be decided as it is written."""
+def check_claims(paper: Paper, place: Callable[..., str]) -> None:
+    """Raises `UserError` at the first claim that cannot be decided as it is written; `place` tells where a key is."""
     for key, claim in paper.claims.items():
-        where = f"{file}: key claims.{key}"
+        where = place("claims", key)
         _check_statistic(claim, where)
         _check_numbers(claim, where)
         _check_names(claim, paper, where)
@@ -89,13 +88,12 @@ def _check_numbers(claim: Claim, where: str) -> None:
 
 def _check_names(claim: Claim, paper: Paper, where: str) -> None:
     there = {*paper.experiments, *(name for name, *_ in paper.variants())}
-    for key, side in claim.sides():
-        term = side if isinstance(side, Term) else Term(experiment=side)
+    for key, term in claim.sides():
         require_known(term.experiment, there, f"{where}.{key}", "experiment")
         if paper.experiments[term.experiment.partition("@")[0]].check and not claim.level:
             raise UserError(f"{where}.{key}: '{term.experiment}' is a check; name a trained experiment")
         for part in ("metric", "split"):
-            if not (getattr(term, part) or getattr(claim, part)):
+            if not getattr(term, part):
                 raise UserError(f"{where}.{part}: missing; say which {part} of the run records decides it")
     for key in ("checks", "corrections"):
         for name in getattr(claim, key):
@@ -112,42 +110,34 @@ def _check_names(claim: Claim, paper: Paper, where: str) -> None:
 
 def _check_sides(claim: Claim, where: str) -> None:
     """Nothing is compared with itself, and nothing counts twice: a side is an experiment with its metric and split."""
-    seen: dict[str, list[tuple[str, str | None, str | None]]] = {}
-    for key, side in claim.sides():
-        term = side if isinstance(side, Term) else Term(experiment=side)
-        name = (term.experiment, term.metric or claim.metric, term.split or claim.split)
-        statistic, *_ = key.split(".")
-        # The order is one group and so are lists of experiments; comparisons, pairs and sweeps are one each.
-        if key == "margin.over":
-            continue
-        place = key.partition(".mean.")[0]
-        one = key if key == "unit.reference" else statistic if statistic in _GROUPS else place.rpartition(".")[0]
-        group = seen.setdefault(one, [])
-        if name in group and statistic in _COUNTED:
-            raise UserError(f"{where}.{key}: '{term.experiment}' stands twice; keep one of the two")
-        if name in group:
-            raise UserError(f"{where}.{one}: compares '{term.experiment}' with itself; name two")
-        group.append(name)
-    gaps = [group for key, group in seen.items() if key.startswith("gaps")]
+    groups = claim.groups()
+    for group, sides in groups.items():
+        for i, (key, term) in enumerate(sides):
+            if all(term != other for _, other in sides[:i]):
+                continue
+            if group in ("share", "level", "unit", "trend", "ranks"):
+                raise UserError(f"{where}.{key}: '{term.experiment}' stands twice; keep one of the two")
+            raise UserError(f"{where}.{group}: compares '{term.experiment}' with itself; name two")
+    gaps = [[term for _, term in sides] for group, sides in groups.items() if group.startswith("gaps")]
     if any(one == other for one, other in pairwise(gaps)):
         raise UserError(f"{where}.gaps: compares a difference with itself; name two")
 
 
-def check_arithmetic(paper: Paper, file: str) -> None:
+def check_arithmetic(paper: Paper, place: Callable[..., str]) -> None:
     """Raises `UserError` at the first printed number whose formula cannot be worked out."""
     for key, entry in paper.arithmetic.items():
-        where = f"{file}: key arithmetic.{key}"
+        where = place("arithmetic", key)
         if (entry.printed is None) == (entry.equals is None):
             raise UserError(f"{where}: write one of printed and equals")
         used: set[str] = set()
-        for place in ("formula", "equals"):
-            formula = getattr(entry, place)
+        for part in ("formula", "equals"):
+            formula = getattr(entry, part)
             try:
                 if formula is not None:
                     evaluate(formula, entry.values)
                     used |= names_in(formula)
             except ValueError as error:
-                raise UserError(f"{where}.{place}: {error}; correct the formula or its values") from None
+                raise UserError(f"{where}.{part}: {error}; correct the formula or its values") from None
         for name in entry.values.keys() - used:
             raise UserError(f"{where}.values.{name}: no formula uses it; remove it, or correct its spelling")
         if entry.experiment:
@@ -156,5 +146,5 @@ def check_arithmetic(paper: Paper, file: str) -> None:
         if entry.printed is not None and printed is None:
             raise UserError(f"{where}.printed: '{entry.printed}' is no number; write it as 3M, 82 %, 463,069 or 2.7")
         if (printed[0] if printed else evaluate(entry.equals, entry.values)) == 0:
-            place = "printed" if printed else "equals"
-            raise UserError(f"{where}.{place}: nothing is off from 0 by a share of it; omit the entry")
+            part = "printed" if printed else "equals"
+            raise UserError(f"{where}.{part}: nothing is off from 0 by a share of it; omit the entry")

@@ -7,7 +7,8 @@ has the lower metric if the claim is true, so that the direction of the metric n
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from itertools import chain
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -95,8 +96,8 @@ class Trend(Strict):
 class Ranks(Strict):
     """All replicas of `lower` together lie below those of `higher`, by an exact rank test; diverged ones rank last."""
 
-    lower: Annotated[list[Name], Field(min_length=1)]
     higher: Name
+    lower: Annotated[list[Name], Field(min_length=1)]
 
 
 class Learned(Strict):
@@ -199,40 +200,39 @@ class Claim(Strict):
         found = self.compare or self.gaps or []
         return found if isinstance(found, list) else [found]
 
-    def sides(self) -> Iterator[tuple[str, Name | Term]]:
-        """Every experiment that the statistic names, with its key: in a list, with its place, from 0."""
-        for key, side in self._sides():
-            if isinstance(side, Mean):
-                yield from ((f"{key}.mean.{i}", one) for i, one in enumerate(side.mean))
-            else:
-                yield key, side
+    def sides(self) -> Iterator[tuple[str, Term]]:
+        """Every experiment that the statistic names, with its key: in a list, with its place, from 0.
 
-    def _sides(self) -> Iterator[tuple[str, Side]]:
-        key = "compare" if self.compare else "gaps"
-        alone = isinstance(self.compare, Comparison)
-        for i, comparison in enumerate(self.comparisons):
-            yield f"{key}.lower" if alone else f"{key}.{i}.lower", comparison.lower
-            yield f"{key}.higher" if alone else f"{key}.{i}.higher", comparison.higher
-        for i, entry in enumerate(self.order or []):
-            if not isinstance(entry, list):
-                yield f"order.{i}", entry
-                continue
-            for j, side in enumerate(entry):
-                yield f"order.{i}.{j}", side
-        for key in ("equal", "optimum"):
-            for i, group in enumerate(getattr(self, key) or []):
-                for j, side in enumerate(group):
-                    yield f"{key}.{i}.{j}", side
-        if self.ranks:
-            yield "ranks.higher", self.ranks.higher
-            yield from ((f"ranks.lower.{i}", name) for i, name in enumerate(self.ranks.lower))
-        if self.margin and self.margin.over:
-            yield "margin.over", self.margin.over
-        for key in ("trend", "share", "level", "unit"):
-            for i, side in enumerate(getattr(self, key).experiments if getattr(self, key) else []):
-                yield f"{key}.experiments.{i}", side
-        if self.unit and self.unit.reference:
-            yield "unit.reference", self.unit.reference
+        What a side leaves out is filled in.
+        """
+        named = ("compare", "gaps", "order", "equal", "optimum", "ranks", "margin", "trend", "share", "level", "unit")
+        for key, side in chain.from_iterable(_sides(getattr(self, name), name) for name in named):
+            term = side if isinstance(side, Term) else Term(experiment=side)
+            filled = {"metric": term.metric or self.metric, "split": term.split or self.split}
+            yield key, term.model_copy(update=filled)
+
+    def groups(self) -> dict[str, list[tuple[str, Term]]]:
+        """The sides by what they are compared within: all of an order or list, else a comparison, pair or sweep."""
+        found: dict[str, list[tuple[str, Term]]] = {}
+        for key, term in self.sides():
+            statistic, *_ = key.split(".")
+            one = statistic in ("order", "ranks", "trend", "share", "level", "unit")
+            group = statistic if one else key.partition(".mean.")[0].rpartition(".")[0]
+            if statistic != "margin":
+                found.setdefault(group, []).append((key, term))
+        return found
+
+
+def _sides(value: Any, key: str) -> Iterator[tuple[str, Name | Term]]:
+    if isinstance(value, str | Term):
+        yield key, value
+    elif isinstance(value, list):
+        for i, one in enumerate(value):
+            yield from _sides(one, f"{key}.{i}")
+    elif value is not None:
+        for part in type(value).model_fields:
+            if part in ("lower", "higher", "mean", "experiments", "reference", "over"):
+                yield from _sides(getattr(value, part), f"{key}.{part}")
 
 
 class Arithmetic(Strict):

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import ast
 import math
-import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 
-_OPERATORS: dict[type, Callable] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.Pow: operator.pow,
-    ast.USub: operator.neg,
-}
-_FUNCTIONS: dict[str, Callable] = {"exp": math.exp, "log": math.log}
+_FUNCTIONS = {"exp": math.exp, "log": math.log}
+_PARTS = (ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.UnaryOp, ast.USub, ast.Name, ast.Load)
 _PRINTED = re.compile(r"(\d{1,3}(?:,\d{3})+|\d+)(?:\.(\d+))? ?(k|K|M|%)?")
 _SUFFIXES = {None: Fraction(1), "k": Fraction(1000), "K": Fraction(1000), "M": Fraction(10**6), "%": Fraction(1, 100)}
 
@@ -45,8 +37,11 @@ def evaluate(formula: str, values: Mapping[str, float]) -> float:
 
     Raises ValueError where it is no formula, a name has no value, or the result is not finite.
     """
+    tree = _parse(formula)
+    if unknown := names_in(formula) - values.keys():
+        raise ValueError(f"'{min(unknown)}' has no value")
     try:
-        result = _value(_parse(formula), values)
+        result = eval(compile(ast.Expression(tree), "formula", "eval"), {"__builtins__": {}, **_FUNCTIONS}, {**values})
         finite = not isinstance(result, complex) and math.isfinite(result)
     except ArithmeticError as error:
         raise ValueError(str(error)) from None
@@ -58,24 +53,17 @@ def evaluate(formula: str, values: Mapping[str, float]) -> float:
 
 
 def _parse(formula: str) -> ast.expr:
+    """The formula as a tree that holds nothing but arithmetic."""
     try:
-        return ast.parse(formula, mode="eval").body
+        tree = ast.parse(formula, mode="eval").body
     except SyntaxError:
         raise ValueError(f"'{formula}' is not a formula") from None
-
-
-def _value(node: ast.expr, values: Mapping[str, float]) -> float:
-    match node:
-        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-            return number
-        case ast.Name(id=name):
-            if name not in values:
-                raise ValueError(f"'{name}' has no value")
-            return values[name]
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            return _OPERATORS[type(op)](_value(left, values), _value(right, values))
-        case ast.UnaryOp(op=op, operand=operand) if type(op) in _OPERATORS:
-            return _OPERATORS[type(op)](_value(operand, values))
-        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name in _FUNCTIONS:
-            return _FUNCTIONS[name](_value(argument, values))
-    raise ValueError(f"'{ast.unparse(node)}' is not arithmetic")
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+                pass
+            case ast.Call(func=ast.Name(id=name), args=[_], keywords=[]) if name in _FUNCTIONS:
+                pass
+            case _ if not isinstance(node, _PARTS):
+                raise ValueError(f"'{ast.unparse(node)}' is not arithmetic")
+    return tree

@@ -7,8 +7,7 @@ dataset that `wsj_characters` prepares; its checksum goes into the configuration
 from __future__ import annotations
 
 import hashlib
-import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,8 +17,6 @@ from reprise.errors import UserError
 REPLACES = "wsj_characters"
 """The preparation whose raw files the folder replaces."""
 STORIES = "raw/wsj"
-_SECTION, _STORY = re.compile(r"\d\d"), re.compile(r"wsj_\d{4}")
-_KEY = "config/config.yaml: key ldc_wsj"
 
 
 @dataclass(frozen=True)
@@ -35,23 +32,22 @@ class FolderSpec(DatasetSpec):
         return {"ldc_wsj": f"sha256:{folder_digest(self.folder)}"}
 
 
-def in_place_of(spec: DatasetSpec, folder: Path, variable: str | None = None) -> FolderSpec:
+def in_place_of(spec: DatasetSpec, folder: Path) -> FolderSpec:
     """`spec` with the text in `folder` for its raw files, and without the facts that were expected of the other text.
 
-    Raises UserError where the folder is missing or holds no stories; it names the environment `variable` that the
-    folder was taken from, if it was.
+    Raises UserError where the folder is missing or holds no stories.
     """
     if not stories(folder):
-        remedy = f"name the folder of LDC99T42, or {'unset it' if variable else 'write null'} for Mikolov's text"
-        raise UserError(f"{variable or _KEY}: no file {folder / STORIES}/NN/wsj_NNNN; {remedy}")
-    values = {field.name: getattr(spec, field.name) for field in fields(spec)}
-    return FolderSpec(**{**values, "files": (), "expected": {}}, folder=folder)
+        raise UserError(
+            f"config/config.yaml: key ldc_wsj (or REPRISE_LDC_WSJ): no file {folder / STORIES}/NN/wsj_NNNN; name the"
+            " folder of LDC99T42, or write null (and unset the variable) for Mikolov's text"
+        )
+    return FolderSpec(spec.name, spec.title, spec.licence, spec.homepage, spec.prepare, folder=folder)
 
 
 def stories(folder: Path) -> list[Path]:
     """Files of all stories, sorted by name."""
-    found = [path for path in folder.glob(f"{STORIES}/*/*") if path.is_file()]
-    return sorted(p for p in found if _SECTION.fullmatch(p.parent.name) and _STORY.fullmatch(p.name))
+    return sorted(p for p in folder.glob(f"{STORIES}/[0-9][0-9]/wsj_[0-9][0-9][0-9][0-9]") if p.is_file())
 
 
 @lru_cache(maxsize=4)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -42,59 +42,45 @@ class Places:
     written: Mapping[str, Any] = field(default_factory=dict)
     families: Mapping[str, str] = field(default_factory=dict)
 
-    def of(self, experiment: str, *keys: str, missing: bool = False) -> str:
-        """Where a key of an experiment stands: "experiments.<experiment>.<keys>" or "families.<family>.<keys>".
+    def of(self, *keys: str, missing: bool = False) -> str:
+        """Where a key stands, dotted: one of an experiment that its family says, "families.<family>.<key>".
 
         A key that is `missing` is missing where the mapping around it stands.
         """
-        there = keys[:-1] if missing else keys
-        if experiment in self.families and not _holds(self.written[experiment], there):
-            return ".".join(("families", self.families[experiment], *keys))
-        return ".".join(("experiments", experiment, *keys))
+        name, inner = keys[1:2], keys[2:]
+        if keys[0] == "experiments" and inner and name[0] in self.families:
+            entry = self.written[name[0]]
+            try:
+                for key in inner[:-1] if missing else inner:
+                    entry = entry[int(key) if isinstance(entry, list) else key]
+            except (LookupError, TypeError, ValueError):
+                return ".".join(("families", self.families[name[0]], *inner))
+        return ".".join(keys)
 
 
-def _holds(entry: Any, keys: Sequence[str]) -> bool:
-    for key in keys:
-        if isinstance(entry, list) and key.isdecimal() and int(key) < len(entry):
-            entry = entry[int(key)]
-        elif isinstance(entry, Mapping) and key in entry:
-            entry = entry[key]
-        else:
-            return False
-    return True
-
-
-def parse(
-    kind: type[M],
-    content: Any,
-    path: Path,
-    places: Places | None = None,
-    said: Mapping[str, Any] | None = None,
-) -> M:
+def parse(kind: type[M], content: Any, path: Path, places: Places | None = None, said: Mapping[str, Any] = {}) -> M:
     """The `content` of a file as a `kind`; UserError where it is none. `said`: keys that the command line gave."""
     try:
         return kind.model_validate(content)
     except ValidationError as error:
         errors = [(_keys(e, content), e) for e in error.errors(include_url=False)]
-        # A misspelt key is missing under its right name too; of a union's members the meant one was read furthest.
+        # A misspelt key is missing under its right name too; of a union's members the meant one was read furthest, and
+        # a key that is missing may be that of another member.
         keys, first = max(
             errors,
-            key=lambda one: (one[1]["type"] == "extra_forbidden", len(one[0]), _tells(one[1]["type"])),
+            key=lambda one: (
+                one[1]["type"] == "extra_forbidden",
+                len(one[0]),
+                one[1]["type"] != "missing",
+                not one[1]["type"].endswith("_type"),
+            ),
         )
         wanted = list(dict.fromkeys(_TYPES[e["type"]] for k, e in errors if k == keys and e["type"] in _TYPES))
-        missing = first["type"] == "missing"
-        key = places.of(*keys[1:], missing=missing) if places and keys[0] == "experiments" and keys[2:] else ""
+        key = (places or Places()).of(*keys, missing=first["type"] == "missing") if keys else "(top)"
         more = len({tuple(k) for k, _ in errors if k[: len(keys)] != keys and keys[: len(k)] != k})
         others = f" (and {more} more)" if more else ""
-        where = source(path, keys[0] if keys else "", said or {})
-        raise UserError(
-            f"{where}: key {key or '.'.join(keys) or '(top)'}: {_remedy(first, keys, wanted)}{others}"
-        ) from None
-
-
-def _tells(kind: str) -> int:
-    """How much an error says of what was meant: a key that is missing may be that of another member of a union."""
-    return 0 if kind == "missing" else 1 if kind.endswith("_type") else 2
+        where = source(path, keys[0] if keys else "", said)
+        raise UserError(f"{where}: key {key}: {_remedy(first, keys, wanted)}{others}") from None
 
 
 def source(path: Path, key: str, said: Mapping[str, Any]) -> str:

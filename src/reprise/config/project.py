@@ -29,8 +29,10 @@ class Project:
     papers: dict[str, Paper]
     places: Mapping[str, Places] = field(default_factory=dict)
     """By paper, where its experiments' keys stand, for messages."""
-    ldc_wsj_variable: str | None = None
-    """The environment variable that `ldc_wsj` came from, if it did, for messages."""
+
+    def place(self, paper: str, *keys: str) -> str:
+        """Where a key of a paper's file was written, as messages begin: "<file>: key <dotted key>"."""
+        return f"{self.root / PAPERS / paper}.yaml: key {self.places.get(paper, Places()).of(*keys)}"
 
     def spec(self, dataset: str) -> DatasetSpec:
         """The files of a dataset of the configuration; a folder `ldc_wsj` takes the place of Mikolov's files.
@@ -39,7 +41,7 @@ class Project:
         """
         spec = self.config.datasets[dataset].spec(dataset)
         if self.config.ldc_wsj and spec.prepare == ldc_wsj.REPLACES:
-            return ldc_wsj.in_place_of(spec, self.root / self.config.ldc_wsj, self.ldc_wsj_variable)
+            return ldc_wsj.in_place_of(spec, self.root / self.config.ldc_wsj)
         return spec
 
 
@@ -52,11 +54,8 @@ def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = N
     root = Path(root)
     path, said = root / CONFIG, overrides or {}
     content = _mapping(load_yaml(path), path)
-    variable = None
-    # The pipeline also sets it to what the file says.
-    if os.environ.get(LDC_WSJ) and os.environ[LDC_WSJ] != content.get("ldc_wsj"):
-        content = {**content, "ldc_wsj": os.environ[LDC_WSJ]}
-        variable = None if "ldc_wsj" in said else LDC_WSJ
+    if folder := os.environ.get(LDC_WSJ):
+        content["ldc_wsj"] = folder
     config = parse(Config, {**content, **said}, path, said=said)
     listed = source(path, "papers", said)
     papers, places = {}, {}
@@ -70,7 +69,7 @@ def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = N
         papers[name], places[name] = read_paper(file)
         if papers[name].paper != name:
             raise UserError(f"{file}: key paper: says '{papers[name].paper}'; write '{name}', as the file is called")
-    return Project(root, config, papers, places, variable)
+    return Project(root, config, papers, places)
 
 
 def read_paper(path: Path) -> tuple[Paper, Places]:

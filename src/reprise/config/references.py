@@ -3,39 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import combinations
 
 from reprise.config.claim_checks import check_arithmetic, check_claims
-from reprise.config.claims import Claim, Mean, Term
-from reprise.config.mistakes import Places
+from reprise.config.claims import Claim
 from reprise.config.schema import Alternative, Experiment, Paper
 from reprise.errors import UserError, require_known
 from reprise.records.resolved import Resolved
 
+Place = Callable[..., str]
+"""Of keys: "<file>: key <dotted key>", where the key was written, in an experiment's entry or in its family's."""
 
-def check_references(paper: Paper, file: str, places: Places) -> None:
-    """Raises `UserError` at the first name in `paper` that stands for nothing.
 
-    The key is the one that was written: in an experiment's entry, or in its family's.
-    """
+def check_references(paper: Paper, place: Place) -> None:
+    """Raises `UserError` at the first name in `paper` that stands for nothing."""
     displays = {**paper.figures, **paper.tables}
     origins = {"assumption": paper.assumptions, "deviation": paper.deviations}
     for key, experiment in paper.experiments.items():
-        _check_reported(experiment, lambda *keys, of=key: f"{file}: key {places.of(of, *keys)}")
+        where = partial(place, "experiments", key)
+        _check_reported(experiment, where)
         for name in experiment.cited_by:
-            require_known(name, displays, f"{file}: key {places.of(key, 'cited_by')}", "figure or table")
+            require_known(name, displays, where("cited_by"), "figure or table")
         for keys, origin in _origins(experiment):
             kind, _, name = origin.partition(" ")
             if kind in origins:
-                require_known(name, origins[kind], f"{file}: key {places.of(key, *keys, 'from')}", kind)
+                require_known(name, origins[kind], where(*keys, "from"), kind)
     for key, assumption in paper.assumptions.items():
         for name, alternative in assumption.alternatives.items():
-            _check_alternative(paper, alternative, f"{file}: key assumptions.{key}.alternatives.{name}")
-    check_claims(paper, file)
-    check_arithmetic(paper, file)
+            _check_alternative(paper, alternative, place("assumptions", key, "alternatives", name))
+    check_claims(paper, place)
+    check_arithmetic(paper, place)
 
 
-def _check_reported(experiment: Experiment, where: Callable[..., str]) -> None:
+def _check_reported(experiment: Experiment, where: Place) -> None:
     """One number for each metric and split; what runs in no tier is there for a number that the paper left out."""
     if not experiment.tiers and not any(r.value is None for r in experiment.reported):
         remedy = "name one, or say with 'value: null' under reported that the paper did not run it"
@@ -54,13 +55,9 @@ def _check_alternative(paper: Paper, alternative: Alternative, where: str) -> No
     """It changes settings of experiments, or measures something else of the same records."""
     keys = ("settings", "settings_of", "experiments", "tiers", "replicas_of")
     trained = [key for key in keys if getattr(alternative, key)]
-    claimed = {
-        (side.metric if isinstance(side, Term) else None) or claim.metric
-        for claim in paper.claims.values()
-        for _, side in claim.sides()
-    }
+    claimed = {term.metric for claim in paper.claims.values() for _, term in claim.sides() if term.metric}
     for metric in alternative.metrics:
-        require_known(metric, claimed - {None}, f"{where}.metrics", "claim about a metric")
+        require_known(metric, claimed, f"{where}.metrics", "claim about a metric")
     if alternative.metrics and trained:
         raise UserError(f"{where}.{trained[0]}: another metric trains nothing; remove it, or 'metrics'")
     if alternative.metrics:
@@ -86,40 +83,36 @@ def _origins(experiment: Experiment) -> Iterator[tuple[tuple[str, ...], str]]:
         yield ("precision",), experiment.precision.origin
 
 
-def check_same_text(paper: Paper, experiments: Iterable[Resolved], file: str) -> None:
+def check_same_text(paper: Paper, experiments: Iterable[Resolved], place: Place) -> None:
     """Raises `UserError` at two of a paper's experiments that are compared and that a tier gives different texts.
 
     A claim would be decided by the difference of the texts. Two may differ where the experiments themselves say so.
     """
     there = {(e.tier, e.experiment): e for e in experiments if not e.is_check}
-    compared = [(one, other, f"claims.{key}") for key, claim in paper.claims.items() for one, other in _compared(claim)]
+    compared = [(pair, ("claims", key)) for key, claim in paper.claims.items() for pair in _compared(claim)]
     for name, base, alternative in paper.variants():
         assumption = name.partition("@")[2].partition("=")[0]
-        compared.append((base, name, f"assumptions.{assumption}.alternatives.{alternative}"))
-    for first, second, place in compared:
+        compared.append(((base, name), ("assumptions", assumption, "alternatives", alternative)))
+    for pair, keys in compared:
         for tier in dict.fromkeys(tier for tier, _ in there):
-            one, other = there.get((tier, first)), there.get((tier, second))
-            option = one and other and _apart(paper, one, other)
-            if option:
-                has = [e.config["data"].get(option) or e.config["data"]["options"][option] for e in (one, other)]
-                raise UserError(
-                    f"{file}: key {place}: compares '{first}' ({option} {has[0]}) with '{second}' ({option} {has[1]}) "
-                    f"at the tier {tier}; give both the same under tiers.{tier}"
+            both = [there[tier, name] for name in pair if (tier, name) in there]
+            if len(both) == 2 and (option := _apart(paper, *both)):
+                one, other = (
+                    f"'{e.experiment}' ({option} {e.config['data'].get(option) or e.config['data']['options'][option]})"
+                    for e in both
                 )
+                remedy = f"give both the same under tiers.{tier}"
+                raise UserError(f"{place(*keys)}: compares {one} with {other} at the tier {tier}; {remedy}")
 
 
 def _compared(claim: Claim) -> Iterator[tuple[str, str]]:
     """The pairs of experiments that the statistic compares."""
-    groups = [[c.lower, c.higher] for c in claim.comparisons]
-    groups.append([side for entry in claim.order or [] for side in (entry if isinstance(entry, list) else [entry])])
-    groups += [*(claim.equal or []), *(claim.optimum or [])]
-    if claim.unit and claim.unit.reference:
-        groups += [[name, claim.unit.reference] for name in claim.unit.experiments]
-    groups += [claim.trend.experiments] if claim.trend else []
-    groups += [[*claim.ranks.lower, claim.ranks.higher]] if claim.ranks else []
-    for group in groups:
-        sides = [one for side in group for one in (side.mean if isinstance(side, Mean) else [side])]
-        yield from combinations([side.experiment if isinstance(side, Term) else side for side in sides], 2)
+    for group, sides in claim.groups().items():
+        names = [term.experiment for _, term in sides]
+        if group == "unit" and claim.unit.reference:
+            yield from ((name, claim.unit.reference) for name in claim.unit.experiments)
+        elif group not in ("share", "level", "unit"):
+            yield from combinations(names, 2)
 
 
 def _apart(paper: Paper, one: Resolved, other: Resolved) -> str | None:
@@ -127,7 +120,8 @@ def _apart(paper: Paper, one: Resolved, other: Resolved) -> str | None:
     own = [paper.experiments[e.base].data for e in (one, other)]
     if own[0].dataset != own[1].dataset:
         return None
-    changed = {option for e in (one, other) if e.assumption for option in _alternative(paper, e).changes(e.base)}
+    variants = [(paper.assumptions[e.assumption].alternatives[e.alternative], e) for e in (one, other) if e.assumption]
+    changed = {option for alternative, e in variants for option in alternative.changes(e.base)}
     first, second = one.config["data"], other.config["data"]
     if one.base == other.base and changed & first["options"].keys():
         return None
@@ -137,7 +131,3 @@ def _apart(paper: Paper, one: Resolved, other: Resolved) -> str | None:
     if values[0] != values[1] or (one.base != other.base and (one.assumption or other.assumption)):
         return None
     return next((name for name, value in first["options"].items() if second["options"][name] != value), None)
-
-
-def _alternative(paper: Paper, variant: Resolved) -> Alternative:
-    return paper.assumptions[str(variant.assumption)].alternatives[str(variant.alternative)]

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from reprise.catalogue.checks import CHECKS
 from reprise.catalogue.datasets import PREPARATIONS
+from reprise.catalogue.models import MODELS
+from reprise.catalogue.protocols import PROTOCOLS
 from reprise.config.displays import check_displays
-from reprise.config.mistakes import Places
-from reprise.config.project import PAPERS, Project
+from reprise.config.project import CONFIG, Project
 from reprise.config.references import check_references, check_same_text
 from reprise.config.schema import Alternative, Experiment, Paper, TierEntry
-from reprise.config.sections import SECTIONS, Takes, check_sections, find_dataset, taken
 from reprise.errors import UserError, known, require_known
-from reprise.options import check_option, check_options
+from reprise.options import Options, check_option, check_options
 from reprise.records.resolved import Resolved, hash_of
+
+SECTIONS = ("model", "data", "training")
+PRECISIONS = ("float32", "float64")
 
 
 @dataclass(frozen=True)
@@ -42,8 +46,7 @@ def resolve_tier(project: Project, tier: str | None = None) -> list[Resolved]:
 
     Errors: see `_resolve_all`.
     """
-    tier = tier or project.config.tier
-    return [experiment for experiment in _resolve_all(project) if experiment.tier == tier]
+    return [e for e in _resolve_all(project) if e.tier == (tier or project.config.tier)]
 
 
 def other_tiers(project: Project) -> list[Resolved]:
@@ -55,34 +58,53 @@ def _resolve_all(project: Project) -> list[Resolved]:
     """The experiments of all tiers, so that a mistake in one that is not run now is reported now.
 
     Errors: `UserError` where an experiment names a missing model, dataset, protocol, check, display or assumption,
-    or gives an option that is unknown or of another type, where a tier has two that are compared read different texts,
-    and where a figure or table could not be made.
+    or gives an option that is unknown or of another type, where a variant is trained as the experiment itself is, where
+    a tier has two that are compared read different texts, and where a figure or table could not be made.
     """
     found: list[Resolved] = []
     for paper in project.papers.values():
-        file = str(project.root / PAPERS / f"{paper.paper}.yaml")
-        places = project.places.get(paper.paper, Places())
-        check_references(paper, file, places)
+        place = partial(project.place, paper.paper)
+        check_references(paper, place)
         for key, experiment in paper.experiments.items():
             if experiment.check is None:
-                check_sections(project, key, experiment, file, places)
-        resolved = [(entry, _resolve(project, paper, entry)) for entry in _entries(paper, file, places)]
-        _check_variants(resolved)
-        check_same_text(paper, [one for _, one in resolved], file)
-        found += [one for _, one in resolved]
+                _check_sections(project, experiment, partial(place, "experiments", key))
+        resolved = {}
+        for entry in _entries(paper, place):
+            one = resolved[entry.name, entry.tier] = _resolve(project, paper, entry)
+            own = resolved.get((entry.key, entry.tier))
+            if entry.choice is not None and own is not None and own.config_hash == one.config_hash:
+                keys = ("settings",) if entry.choice.settings else ("settings_of", entry.key)
+                same = f"'{entry.key}' has these values already in the tier {entry.tier}"
+                raise UserError(f"{entry.where(*keys)}: {same}; write others")
+        check_same_text(paper, resolved.values(), place)
+        found += resolved.values()
     check_displays(project.papers, project.root)
     return found
 
 
-def _check_variants(resolved: Sequence[tuple[_Entry, Resolved]]) -> None:
-    """Raises `UserError` at a variant that is trained as the experiment itself is: nothing would follow from it."""
-    hashes = {(one.experiment, one.tier): one.config_hash for _, one in resolved}
-    for entry, one in resolved:
-        if entry.choice is not None and hashes.get((one.base, one.tier)) == one.config_hash:
-            keys = ("settings",) if entry.choice.settings else ("settings_of", entry.key)
-            raise UserError(
-                f"{entry.where(*keys)}: '{entry.key}' has these values already in the tier {entry.tier}; write others"
-            )
+def _check_sections(project: Project, experiment: Experiment, where: Callable[..., str]) -> None:
+    """Raises `UserError` where the experiment lacks a section, or has one that the catalogue does not know.
+
+    `where` tells the key that was written: in the experiment's entry, or in its family's.
+    """
+    for section in (*SECTIONS, "precision"):
+        if getattr(experiment, section) is None:
+            raise UserError(f"{where(section)}: missing; add it, or name a family that has it with 'like'")
+    check_option(experiment.precision.value, PRECISIONS, where("precision"))
+    model, protocol = experiment.model.name, experiment.training.protocol
+    require_known(model, MODELS, where("model", "name"), "model")
+    require_known(protocol, PROTOCOLS, where("training", "protocol"), "protocol")
+    trained = PROTOCOLS[protocol].models
+    if model not in trained:
+        remedy = f"write {' or '.join(trained)}, or add it to TRAINS in the file of the protocol"
+        raise UserError(f"{where('model', 'name')}: the protocol {protocol} does not train '{model}'; {remedy}")
+    for option in PROTOCOLS[protocol].model_options:
+        if option not in MODELS[model].options:
+            raise UserError(f"{MODELS[model].file}: OPTIONS: {protocol} needs the option '{option}' of it; add it")
+    own = experiment.data.dataset
+    for section, (kinds, owner) in _options(project, experiment, own, where("data", "dataset")).items():
+        values = {option: setting.value for option, setting in getattr(experiment, section).settings.items()}
+        check_options(values, kinds, partial(where, section), owner)
 
 
 def corpus_path(dataset: str, options: Mapping[str, Any], raw: Mapping[str, str]) -> str:
@@ -91,19 +113,13 @@ def corpus_path(dataset: str, options: Mapping[str, Any], raw: Mapping[str, str]
     return f"data/corpora/{dataset}-{digest}.npz"
 
 
-def _entries(paper: Paper, file: str, places: Places) -> Iterator[_Entry]:
-    def of_experiment(key: str) -> Callable[..., str]:
-        return lambda *keys: f"{file}: key {places.of(key, *keys)}"
-
-    def of_alternative(*place: str) -> Callable[..., str]:
-        return lambda *keys: f"{file}: key {'.'.join((*place, *keys))}"
-
+def _entries(paper: Paper, place: Callable[..., str]) -> Iterator[_Entry]:
     for key, experiment in paper.experiments.items():
         for tier, in_tier in experiment.tiers.items():
-            yield _Entry(key, experiment, tier, in_tier, of_experiment(key))
+            yield _Entry(key, experiment, tier, in_tier, partial(place, "experiments", key))
     for assumption, entry in paper.assumptions.items():
         for alternative, choice in entry.alternatives.items():
-            where = of_alternative("assumptions", assumption, "alternatives", alternative)
+            where = partial(place, "assumptions", assumption, "alternatives", alternative)
             for key in choice.experiments:
                 for tier in choice.tiers:
                     experiment, in_tier = paper.experiments[key], choice.in_tier(key, tier)
@@ -111,8 +127,9 @@ def _entries(paper: Paper, file: str, places: Places) -> Iterator[_Entry]:
 
 
 def _resolve(project: Project, paper: Paper, entry: _Entry) -> Resolved:
-    if entry.experiment.check is not None:
-        config, origins, corpus = _check_config(entry), {}, None
+    if (check := entry.experiment.check) is not None:
+        require_known(check.name, CHECKS, entry.where("check", "name"), "check")
+        config, origins, corpus = {"check": check.name, "tolerance": check.tolerance}, {}, None
     else:
         config, origins, corpus = _training_config(project, entry)
     return Resolved(
@@ -131,44 +148,38 @@ def _resolve(project: Project, paper: Paper, entry: _Entry) -> Resolved:
     )
 
 
-def _check_config(entry: _Entry) -> dict[str, Any]:
-    check = entry.experiment.check
-    require_known(check.name, CHECKS, entry.where("check", "name"), "check")
-    return {"check": check.name, "tolerance": check.tolerance}
+def _options(project: Project, experiment: Experiment, dataset: str, where: str) -> dict[str, tuple[Options, str]]:
+    """By section, the options that the experiment's parts take where it reads `dataset`, and whose they are.
+
+    `where` begins the `UserError` for a dataset that is not there; an unknown preparation is reported in config.yaml.
+    """
+    require_known(dataset, project.config.datasets, where, "dataset")
+    prepare = project.config.datasets[dataset].prepare
+    place = f"{project.root / CONFIG}: key datasets.{dataset}.prepare"
+    require_known(prepare, PREPARATIONS, place, "preparation")
+    model, protocol = experiment.model.name, experiment.training.protocol
+    return {
+        "model": (MODELS[model].options, f"model {model}"),
+        "data": (PREPARATIONS[prepare].options, f"dataset {dataset}"),
+        "training": (PROTOCOLS[protocol].options, f"protocol {protocol}"),
+    }
 
 
 def _training_config(project: Project, entry: _Entry) -> tuple[dict[str, Any], dict[str, str], str | None]:
-    """The hashed configuration, the origin of each setting, and the path of the corpus if there is one."""
-    experiment = entry.experiment
+    """The hashed configuration, the origin of each setting, and the path of the corpus if there is one.
+
+    A setting's value is that of the experiment, then what the tier reduces, then what the variant changes.
+    """
+    experiment, tier = entry.experiment, entry.tier
     name = experiment.data.dataset if entry.in_tier.dataset is None else entry.in_tier.dataset
-    dataset = find_dataset(project, name, entry.where("tiers", entry.tier, "dataset"))
-    takes = taken(project, experiment, name)
-    values, origins = _settings(entry, takes)
-    options = {
-        section: check_options(values[section], kinds, entry.where(section), owner)
-        for section, (kinds, owner) in takes.items()
-    }
-    raw = project.spec(name).checksums()
-    config = {
-        "model": {"name": experiment.model.name, "options": options["model"]},
-        "data": {"dataset": name, "options": options["data"], "raw": raw},
-        "training": {"protocol": experiment.training.protocol, "options": options["training"]},
-        "precision": experiment.precision.value,
-    }
-    has_corpus = PREPARATIONS[dataset.prepare].corpus
-    return config, origins, corpus_path(name, options["data"], raw) if has_corpus else None
-
-
-def _settings(entry: _Entry, takes: Takes) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-    """Values by section and origins by "section.option", with what the tier reduces and the variant changes."""
-    settings = {section: getattr(entry.experiment, section).settings for section in SECTIONS}
+    takes = _options(project, experiment, name, entry.where("tiers", tier, "dataset"))
+    settings = {section: getattr(experiment, section).settings for section in SECTIONS}
     if entry.in_tier.dataset is not None:
-        # Another dataset has options of its own, which the tier's entry gives.
-        settings["data"] = {}
+        settings["data"] = {}  # another dataset has options of its own, which the tier's entry gives
     values = {s: {k: setting.value for k, setting in settings[s].items()} for s in SECTIONS}
     origins = {f"{s}.{k}": setting.origin for s in SECTIONS for k, setting in settings[s].items()}
-    origins["precision"] = entry.experiment.precision.origin
-    changes = [(("tiers", entry.tier), f"tier {entry.tier}", entry.in_tier.reductions)]
+    origins["precision"] = experiment.precision.origin
+    changes = [(("tiers", tier), f"tier {tier}", entry.in_tier.reductions)]
     if entry.choice is not None:
         of_all, of_one = entry.choice.settings, entry.choice.settings_of.get(entry.key, {})
         origin = f"assumption {entry.assumption}"
@@ -183,8 +194,17 @@ def _settings(entry: _Entry, takes: Takes) -> tuple[dict[str, dict[str, Any]], d
                 raise UserError(f"{place}: the experiment has no setting '{option}'; {known(option, every)}")
             values[section][option] = check_option(value, takes[section][0][option], place)
             origins[f"{section}.{option}"] = origin
-    kinds, owner = takes["data"]
-    for option in kinds:
+    for option in takes["data"][0]:
         if option not in values["data"]:
-            raise UserError(f"{entry.where('tiers', entry.tier)}: {owner} needs the option '{option}'; add it")
-    return values, origins
+            place = entry.where("tiers", tier)
+            raise UserError(f"{place}: {takes['data'][1]} needs the option '{option}'; add it")
+    made = {s: check_options(values[s], kinds, entry.where(s), owner) for s, (kinds, owner) in takes.items()}
+    raw = project.spec(name).checksums()
+    config = {
+        "model": {"name": experiment.model.name, "options": made["model"]},
+        "data": {"dataset": name, "options": made["data"], "raw": raw},
+        "training": {"protocol": experiment.training.protocol, "options": made["training"]},
+        "precision": experiment.precision.value,
+    }
+    has_corpus = PREPARATIONS[project.config.datasets[name].prepare].corpus
+    return config, origins, corpus_path(name, made["data"], raw) if has_corpus else None

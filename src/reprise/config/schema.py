@@ -17,7 +17,7 @@ from reprise.config.claims import Arithmetic, Claim
 from reprise.units import Unit
 
 Tier = Literal["quick", "reduced", "paper"]
-# "auto", the names of `ENGINES` in the modules of reprise.engines, of which a model knows some, and the stack's.
+# "auto", the names of the engines in reprise.engines, of which a model knows some, and the stack's.
 Engine = Literal["auto", "reference", "hand", "fused", "layerwise", "grouped", "stacked"]
 Scalar = bool | int | float | str
 # So many have never been trained; more would be listed for hours.
@@ -208,22 +208,20 @@ class RawFile(Strict):
     digest: Hex
     size: int | None = Field(None, ge=1)
     member: str | None = None
-    member_digest: Annotated[list[str], Field(min_length=2, max_length=2)] | None = None
+    member_digest: Annotated[tuple[str, str], Field(strict=False)] | None = None
     prefix: int | None = Field(None, ge=1)
 
     @model_validator(mode="after")
     def _fits(self) -> RawFile:
-        for algorithm, digest in [(self.algorithm, self.digest), *([self.member_digest] if self.member_digest else [])]:
-            if not re.fullmatch(rf"[0-9a-f]{{{DIGITS.get(algorithm, 0)}}}", digest):
-                raise ValueError(
-                    f"'{digest}' is no checksum of {algorithm}; write {DIGITS.get(algorithm)} hexadecimal digits"
-                )
+        for algorithm, digest in filter(None, [(self.algorithm, self.digest), self.member_digest]):
+            digits = DIGITS.get(algorithm, 0)
+            if not re.fullmatch(rf"[0-9a-f]{{{digits}}}", digest):
+                raise ValueError(f"'{digest}' is no checksum of {algorithm}; write {digits} hexadecimal digits")
         if self.member is None and (self.member_digest or self.prefix):
             raise ValueError("member_digest and prefix belong to 'member', which is missing; add it")
-        if self.member is not None and not re.fullmatch(PLAIN, last_part(self.url or "")):
-            raise ValueError("the archive that holds 'member' needs a url that ends with its name")
-        if self.member is not None and last_part(self.url or "") == self.name:
-            raise ValueError(f"'{self.name}' is also the archive's name; give the raw file another")
+        archive = last_part(self.url or "")
+        if self.member is not None and (archive == self.name or not re.fullmatch(PLAIN, archive)):
+            raise ValueError(f"'member' needs a url that ends with its archive's name, which is not '{self.name}'")
         return self
 
 
@@ -247,13 +245,8 @@ class Dataset(Strict):
         return self
 
     def spec(self, name: str) -> DatasetSpec:
-        files = []
-        for file in self.files:
-            values = file.model_dump()
-            values["member_digest"] = tuple(file.member_digest) if file.member_digest else None
-            files.append(FileSpec(**values))
-        values = {**self.model_dump(exclude={"files", "unavailable"}), "mirror": self.mirror or ""}
-        return DatasetSpec(name=name, files=tuple(files), **values)
+        values = self.model_dump(exclude={"files", "unavailable"}) | {"mirror": self.mirror or ""}
+        return DatasetSpec(name=name, files=tuple(FileSpec(**file.model_dump()) for file in self.files), **values)
 
 
 class RuleResources(Strict):

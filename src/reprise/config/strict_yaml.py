@@ -7,9 +7,7 @@ Here each of them is an error that names the file, the line, the key and what to
 from __future__ import annotations
 
 import contextlib
-import itertools
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +18,6 @@ from reprise.errors import UserError
 _EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
 _OTHER_BASE = re.compile(r"[-+]?0\d+|[-+]?\d+(:[0-5]?\d)+(\.\d*)?")
 _WORDY_BOOLEANS = {"yes", "no", "on", "off", "y", "n"}
-_DEEP = 100
-"""Levels that libyaml is trusted with; where the stack ends it takes the program with it."""
-_MANY = 100_000
-"""Values of a file, each of them anew wherever *alias stands for it: thirty times those of the largest paper."""
 _CAUSES = {
     "mapping values are not allowed": "a value with a colon needs quotes",
     "but got ':'": "a value with a colon needs quotes",
@@ -36,7 +30,7 @@ def load_yaml(path: Path | str) -> Any:
     """The content of a YAML file.
 
     Errors: `UserError` (file, line, key, remedy) for a missing file, bad syntax, a duplicate key, a number that YAML
-    would read as something else, a tag that would build a Python object, or more values than anybody writes.
+    would read as something else, a tag that would build a Python object, or aliases within themselves.
     """
     path = Path(path)
     try:
@@ -46,8 +40,7 @@ def load_yaml(path: Path | str) -> Any:
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: cannot be read ({error}); it must be a readable UTF-8 text") from None
     try:
-        root = _compose(text)
-        return None if root is None else _build(root, path, "", itertools.count(1))
+        return _build(_compose(text), path, "")
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         cause = next((f" ({cause})" for words, cause in _CAUSES.items() if words in str(error.problem)), "")
@@ -60,21 +53,19 @@ def load_yaml(path: Path | str) -> Any:
 
 def _compose(text: str) -> yaml.Node | None:
     """By libyaml where PyYAML has it, ten times as fast; what that refuses is left to PyYAML's parser and its words."""
-    depth = itertools.accumulate(1 if bracket in "[{" else -1 for bracket in re.findall(r"[\[\]{}]", text))
-    shallow = max(depth, default=0) < _DEEP and max(map(len, text.splitlines()), default=0) < 10 * _DEEP
-    if yaml.__with_libyaml__ and shallow:
+    if yaml.__with_libyaml__:
         with contextlib.suppress(yaml.YAMLError):
             return yaml.compose(text, Loader=yaml.CSafeLoader)
     return yaml.compose(text, Loader=yaml.SafeLoader)
 
 
-def _build(node: yaml.Node, path: Path, key: str, numbers: Iterator[int]) -> Any:
-    """The value at `key`; `numbers` counts the values of the file."""
+def _build(node: yaml.Node | None, path: Path, key: str) -> Any:
+    """The value at `key`; None of an empty file."""
+    if node is None:
+        return None
     where = f"{path}:{node.start_mark.line + 1}: key {key or '(top)'}"
-    if next(numbers) > _MANY:
-        raise UserError(f"{where}: the file has more than {_MANY} values; write fewer, or fewer aliases (&, *)")
     if isinstance(node, yaml.SequenceNode):
-        return [_build(item, path, f"{key}[{i}]", numbers) for i, item in enumerate(node.value)]
+        return [_build(item, path, f"{key}[{i}]") for i, item in enumerate(node.value)]
     if isinstance(node, yaml.MappingNode):
         result: dict[str, Any] = {}
         for name_node, value in node.value:
@@ -84,7 +75,7 @@ def _build(node: yaml.Node, path: Path, key: str, numbers: Iterator[int]) -> Any
             inner = f"{key}.{name}" if key else name
             if name in result:
                 raise UserError(f"{path}:{line}: key {inner} stands twice; keep one of the two")
-            result[name] = _build(value, path, inner, numbers)
+            result[name] = _build(value, path, inner)
         return result
     tag, text, plain = node.tag.removeprefix("tag:yaml.org,2002:"), node.value, not node.style
     if tag not in {"str", "int", "float", "bool", "null"}:

@@ -12,10 +12,10 @@ from reprise.catalogue.spec import DatasetSpec, how_to_fetch
 from reprise.data.corpus import Corpus
 from reprise.data.raw import mismatch
 from reprise.errors import UserError, known, require_known, shortened
-from reprise.options import check_options
+from reprise.options import Values, check_options
 
 
-def prepare_corpus(dataset: DatasetSpec, options: Mapping[str, Any], raw_root: Path, path: Path) -> Corpus:
+def prepare_corpus(dataset: DatasetSpec, options: Values, raw_root: Path, path: Path) -> Corpus:
     """Prepares the dataset from `raw_root/<dataset>/`, saves it at `path` and returns it.
 
     Fills `provenance` with the dataset's name, the options, and the raw files' checksums, which are verified first.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import errno
+import io
 import json
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from reprise.errors import UserError
-from reprise.files import atomic_path, canonical_json
+from reprise.files import atomic_path, canonical_json, read_whole
 
 SENTENCE_END = "</s>"
 UNKNOWN = "<unk>"
+SPLITS = ("train", "valid", "test")
+"""The splits of most corpora."""
 _FORMAT = "reprise-corpus-1"
 _PREPARE = "run `python -m reprise prepare PAPER/EXPERIMENT` for an experiment that reads it"
 
@@ -27,6 +29,24 @@ class Split:
 
     tokens: np.ndarray  # (n,) int32
     offsets: np.ndarray  # (s + 1,) int64, from 0 to n
+
+    @classmethod
+    def whole(cls, tokens: np.ndarray) -> Split:
+        """A text that is one stretch."""
+        return cls(tokens.astype(np.int32), np.array([0, len(tokens)], np.int64))
+
+    @classmethod
+    def of_words(cls, sentences: Sequence[Sequence[str]], ids: Mapping[str, int]) -> Split:
+        """Sentences of words; a word that `ids` lacks is `<unk>`."""
+        unknown = ids[UNKNOWN]
+        tokens = [ids.get(word, unknown) for sentence in sentences for word in sentence]
+        return cls(np.array(tokens, np.int32), offsets_of(map(len, sentences)))
+
+    @classmethod
+    def ended_by(cls, tokens: np.ndarray, end: int) -> Split:
+        """A text each of whose sentences ends with the token `end`."""
+        ends = np.flatnonzero(tokens == end) + 1
+        return cls(tokens.astype(np.int32), np.concatenate([[0], ends]).astype(np.int64))
 
     @property
     def sentences(self) -> int:
@@ -41,6 +61,14 @@ class Split:
 def offsets_of(lengths: Iterable[int] | np.ndarray) -> np.ndarray:
     """Where sentences of these lengths begin and the last one ends, (s + 1,) int64."""
     return np.concatenate([[0], np.cumsum(np.fromiter(lengths, np.int64))]).astype(np.int64)
+
+
+def sparse_rows(borne: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A matrix of truth values (V, K) as indptr (V + 1,) int64 and indices int32.
+
+    Row t holds at indices[indptr[t]:indptr[t + 1]], in increasing order.
+    """
+    return offsets_of(borne.sum(axis=1)), np.nonzero(borne)[1].astype(np.int32)
 
 
 @dataclass(frozen=True)
@@ -75,18 +103,22 @@ class Corpus:
     def check(self) -> None:
         """Raises ValueError where the parts do not fit together."""
         size = len(self.vocabulary)
-        _require(len(set(self.vocabulary)) == size, "a word stands twice in the vocabulary")
-        _require_array(self.counts, np.int64, "counts")
-        _require(len(self.counts) == size, "counts and vocabulary differ in length")
+        fits = {
+            "a word stands twice in the vocabulary": len(set(self.vocabulary)) == size,
+            "counts and vocabulary differ": _is_row(self.counts, np.int64) and len(self.counts) == size,
+        }
         for name, split in self.splits.items():
             tokens, offsets = split.tokens, split.offsets
-            _require_array(tokens, np.int32, f"tokens of {name}")
-            _require_array(offsets, np.int64, f"offsets of {name}")
-            bounds = len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == len(tokens)
-            _require(bounds, f"offsets of {name} do not run from 0 to its number of tokens")
-            _require(bool(np.all(np.diff(offsets) >= 0)), f"offsets of {name} decrease")
-            inside = len(tokens) == 0 or (tokens.min() >= 0 and tokens.max() < size)
-            _require(bool(inside), f"tokens of {name} lie outside the vocabulary")
+            rows = _is_row(tokens, np.int32) and _is_row(offsets, np.int64) and len(offsets) > 0
+            bounds = rows and offsets[0] == 0 and offsets[-1] == len(tokens) and np.all(np.diff(offsets) >= 0)
+            fits[f"tokens or offsets of {name} are no rows of int32 and int64"] = rows
+            fits[f"offsets of {name} do not run up from 0 to its number of tokens"] = bounds
+            inside = rows and (len(tokens) == 0 or (tokens.min() >= 0 and tokens.max() < size))
+            fits[f"tokens of {name} lie outside the vocabulary"] = inside
+        for name, array in self.extra.items():
+            fits[f"extra {name} holds Python objects"] = array.dtype != object
+        if problem := next((problem for problem, holds in fits.items() if not holds), None):
+            raise ValueError(problem)
 
     def save(self, path: Path | str) -> None:
         """Writes one `.npz` without pickles, whole or not at all; equal corpora give equal bytes.
@@ -103,14 +135,10 @@ class Corpus:
             "provenance": self.provenance,
             "extra": list(self.extra),
         }
-        arrays = {"header": np.frombuffer(canonical_json(header).encode(), np.uint8)}
-        arrays["counts"] = self.counts
+        arrays = {"header": np.frombuffer(canonical_json(header).encode(), np.uint8), "counts": self.counts}
         for name, split in self.splits.items():
-            arrays[f"tokens.{name}"] = split.tokens
-            arrays[f"offsets.{name}"] = split.offsets
-        for name, array in self.extra.items():
-            _require(array.dtype != object, f"extra {name} holds Python objects")
-            arrays[f"extra.{name}"] = array
+            arrays |= {f"tokens.{name}": split.tokens, f"offsets.{name}": split.offsets}
+        arrays |= {f"extra.{name}": array for name, array in self.extra.items()}
         with atomic_path(path) as temporary, temporary.open("wb") as file:
             np.savez(file, **arrays)
 
@@ -124,51 +152,26 @@ class Corpus:
         path = Path(path)
         if not path.is_file():
             raise UserError(f"{path}: no such corpus; {_PREPARE}")
+        content = io.BytesIO(read_whole(path))
         try:
-            corpus = _read(path)
+            if not zipfile.is_zipfile(content):
+                raise ValueError("not a complete .npz file")
+            with np.load(content, allow_pickle=False) as arrays:
+                header = json.loads(arrays["header"].tobytes()) if "header" in arrays.files else {}
+                if header.get("format") != _FORMAT:
+                    raise UserError(f"{path}: not a corpus of this version of Reprise; remove it and {_PREPARE}")
+                splits = {n: Split(arrays[f"tokens.{n}"], arrays[f"offsets.{n}"]) for n in header["splits"]}
+                extra = {n: arrays[f"extra.{n}"] for n in header["extra"]}
+                told = (header[key] for key in ("facts", "provenance"))
+                corpus = cls(header["name"], splits, header["vocabulary"], arrays["counts"], *told, extra)
             corpus.check()
-        except _Foreign:
-            raise UserError(f"{path}: not a corpus of this version of Reprise; remove it and {_PREPARE}") from None
+        except (UserError, MemoryError):
+            raise
         except Exception as error:  # a damaged archive raises errors of many kinds
-            # Without a number, or for a place that no file has, it comes from a directory of the archive that is wrong.
-            if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
-                raise OSError(error.errno, error.strerror, str(path)) from error
-            if isinstance(error, MemoryError):
-                raise
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise UserError(f"{path}: damaged corpus ({reason}); remove it and {_PREPARE}") from None
         return corpus
 
 
-class _Foreign(Exception):
-    pass
-
-
-def _read(path: Path) -> Corpus:
-    # Opened here: numpy leaves a file open that it cannot read.
-    with path.open("rb") as file:
-        if not zipfile.is_zipfile(file):
-            raise ValueError("not a complete .npz file")
-        file.seek(0)
-        with np.load(file, allow_pickle=False) as arrays:
-            header = json.loads(arrays["header"].tobytes().decode()) if "header" in arrays.files else None
-            if not isinstance(header, dict) or header.get("format") != _FORMAT:
-                raise _Foreign
-            return Corpus(
-                name=header["name"],
-                splits={name: Split(arrays[f"tokens.{name}"], arrays[f"offsets.{name}"]) for name in header["splits"]},
-                vocabulary=header["vocabulary"],
-                counts=arrays["counts"],
-                facts=header["facts"],
-                provenance=header["provenance"],
-                extra={name: arrays[f"extra.{name}"] for name in header["extra"]},
-            )
-
-
-def _require(condition: bool, problem: str) -> None:
-    if not condition:
-        raise ValueError(problem)
-
-
-def _require_array(array: np.ndarray, dtype: type, name: str) -> None:
-    _require(array.ndim == 1 and array.dtype == dtype, f"{name}: not a row of {dtype.__name__}")
+def _is_row(array: np.ndarray, dtype: type) -> bool:
+    return array.ndim == 1 and array.dtype == dtype

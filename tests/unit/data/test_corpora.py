@@ -8,10 +8,10 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from corpus_helpers import ptb_files, written
 
 from reprise.catalogue.spec import DatasetSpec, FileSpec
 from reprise.data import prepare_corpus
@@ -23,7 +23,7 @@ def small() -> Corpus:
     split = Split(np.array([2, 0, 1, 0, 1], np.int32), np.array([0, 3, 5], np.int64))
     return Corpus(
         name="toy",
-        splits={"train": split, "test": Split(split.tokens[:2], np.array([0, 2], np.int64))},
+        splits={"train": split, "test": Split.whole(split.tokens[:2])},
         vocabulary=["été", "</s>", "b"],
         counts=np.array([2, 2, 1], np.int64),
         facts={"tokens": {"train": 5}, "entropy": 1.25},
@@ -33,25 +33,27 @@ def small() -> Corpus:
 
 
 def assert_equal(a: Corpus, b: Corpus) -> None:
-    for key in ("name", "vocabulary", "facts", "provenance"):
-        assert getattr(a, key) == getattr(b, key)
-    assert list(a.splits) == list(b.splits)
-    assert list(a.extra) == list(b.extra)
-    pairs = [(a.counts, b.counts)]
-    for name, split in a.splits.items():
-        pairs += [(split.tokens, b.splits[name].tokens), (split.offsets, b.splits[name].offsets)]
-    pairs += [(array, b.extra[name]) for name, array in a.extra.items()]
-    for x, y in pairs:
-        assert x.dtype == y.dtype
-        assert np.array_equal(x, y)
+    assert (a.name, a.vocabulary, a.facts, a.provenance) == (b.name, b.vocabulary, b.facts, b.provenance)
+    one, other = ([c.counts, *c.extra.values(), *(vars(s) for s in c.splits.values())] for c in (a, b))
+    assert (list(a.splits), list(a.extra)) == (list(b.splits), list(b.extra))
+    np.testing.assert_equal(one, other)
+    assert [array.dtype for array in a.extra.values()] == [array.dtype for array in b.extra.values()]
 
 
-def test_round_trip(tmp_path: Path) -> None:
-    small().save(tmp_path / "sub" / "a.npz")
-    assert_equal(Corpus.load(tmp_path / "sub" / "a.npz"), small())
-    small().save(tmp_path / "b.npz")
-    assert (tmp_path / "b.npz").read_bytes() == (tmp_path / "sub" / "a.npz").read_bytes()
-    assert small().splits["train"].sentences == 2
+@pytest.fixture
+def path(tmp_path):
+    small().save(tmp_path / "a.npz")
+    return tmp_path / "a.npz"
+
+
+def test_round_trip(path, tmp_path):
+    assert_equal(Corpus.load(path), small())
+    small().save(tmp_path / "sub" / "b.npz")
+    assert (tmp_path / "sub" / "b.npz").read_bytes() == path.read_bytes()
+
+
+def rows(tokens, offsets, of=np.int32):
+    return {"splits": {"train": Split(np.array(tokens, of), np.array(offsets, np.int64))}}
 
 
 @pytest.mark.parametrize(
@@ -61,34 +63,32 @@ def test_round_trip(tmp_path: Path) -> None:
         {"vocabulary": ["a", "b", "a"]},
         {"vocabulary": ["a", "b"]},
         {"counts": np.ones(3, np.int32)},
-        {"splits": {"train": Split(np.array([3], np.int32), np.array([0, 1], np.int64))}},
-        {"splits": {"train": Split(np.array([-1], np.int32), np.array([0, 1], np.int64))}},
-        {"splits": {"train": Split(np.array([1], np.int64), np.array([0, 1], np.int64))}},
-        {"splits": {"train": Split(np.array([1], np.int32), np.array([0, 2], np.int64))}},
-        {"splits": {"train": Split(np.array([1], np.int32), np.array([0, 2, 1], np.int64))}},
+        rows([3], [0, 1]),
+        rows([-1], [0, 1]),
+        rows([1], [0, 1], np.int64),
+        rows([1], [0, 2]),
+        rows([1], [0, 2, 1]),
         {"extra": {"a": np.array([{}], object)}},
     ],
 )
-def test_corpus_that_does_not_fit_is_not_saved(tmp_path: Path, change: dict) -> None:
+def test_corpus_that_does_not_fit_is_not_saved(tmp_path, change):
     with pytest.raises(ValueError, match="JSON|twice|counts|tokens|offsets|objects"):
         replace(small(), **change).save(tmp_path / "a.npz")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_damaged_files(tmp_path: Path) -> None:
-    small().save(tmp_path / "a.npz")
-    whole = (tmp_path / "a.npz").read_bytes()
-    damaged = tmp_path / "damaged.npz"
+def test_damaged_files(path):
+    whole = path.read_bytes()
     for kept in (0, 1, 100, len(whole) // 2, len(whole) - 1):
-        damaged.write_bytes(whole[:kept])
-        with pytest.raises(UserError, match="damaged.npz: damaged corpus .*remove it"):
-            Corpus.load(damaged)
+        path.write_bytes(whole[:kept])
+        with pytest.raises(UserError, match=r"a\.npz: damaged corpus .*remove it"):
+            Corpus.load(path)
     survived = 0
     places = range(0, len(whole), 5)
     for place in places:  # one byte at a time: refused, or of no meaning to anybody
-        damaged.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
         try:
-            loaded = Corpus.load(damaged)
+            loaded = Corpus.load(path)
         except UserError:
             continue
         assert_equal(loaded, small())
@@ -96,121 +96,94 @@ def test_damaged_files(tmp_path: Path) -> None:
     assert survived < len(places) // 3  # time stamps and attributes in the container's tables
 
 
-@pytest.mark.parametrize("called", ["pathlib.Path.open", "numpy.load"])
-def test_file_that_cannot_be_read_is_not_called_damaged(tmp_path, monkeypatch, called):
-    small().save(tmp_path / "a.npz")
-
+def test_file_that_cannot_be_read_is_not_called_damaged(path, monkeypatch):
     def fails(*_, **__):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr(called, fails)
+    monkeypatch.setattr("pathlib.Path.read_bytes", fails)
     with pytest.raises(OSError, match="Input/output error: '.*a.npz'"):
-        Corpus.load(tmp_path / "a.npz")
+        Corpus.load(path)
 
 
-def test_whole_file_with_parts_that_do_not_fit(tmp_path: Path) -> None:
-    path = tmp_path / "a.npz"
-    small().save(path)
+FOREIGN = "not a corpus of this version"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"tokens.train": np.array([2, 0, 3, 0, 1], np.int32)}, "damaged corpus"),
+        ({"offsets.train": np.array([0, 3, 6], np.int64)}, "damaged corpus"),
+        ({"counts": np.zeros(2, np.int64)}, "damaged corpus"),
+        ({"header": np.array([{}], dtype=object)}, "damaged corpus"),
+        ({"header": None}, FOREIGN),
+        ({"header": np.frombuffer(b'{"format": "reprise-corpus-0"}', np.uint8)}, FOREIGN),
+    ],
+)
+def test_whole_file_with_parts_that_do_not_fit(path, change, told):
     with np.load(path) as arrays:
-        parts = dict(arrays)
-    for name, wrong in (
-        ("tokens.train", np.array([2, 0, 3, 0, 1], np.int32)),
-        ("offsets.train", np.array([0, 3, 6], np.int64)),
-        ("counts", np.zeros(2, np.int64)),
-    ):
-        np.savez(path, **{**parts, name: wrong})
-        with pytest.raises(UserError, match="damaged corpus"):
-            Corpus.load(path)
+        parts = {**arrays, **change}
+    np.savez(path, **{name: array for name, array in parts.items() if array is not None})
+    with pytest.raises(UserError, match=rf"a\.npz: {told}"):
+        Corpus.load(path)
 
 
-def test_foreign_files(tmp_path: Path) -> None:
-    path = tmp_path / "a.npz"
-    np.savez(path, tokens=np.arange(3))
-    with pytest.raises(UserError, match="not a corpus of this version"):
-        Corpus.load(path)
-    np.savez(path, header=np.frombuffer(b'{"format": "reprise-corpus-0"}', np.uint8))
-    with pytest.raises(UserError, match="not a corpus of this version"):
-        Corpus.load(path)
-    np.savez(path, header=np.array([{}], dtype=object), allow_pickle=True)
-    with pytest.raises(UserError, match="damaged corpus"):
-        Corpus.load(path)
-    path.write_text("hello")
-    with pytest.raises(UserError, match="damaged corpus"):
-        Corpus.load(path)
+def test_no_file(tmp_path):
     with pytest.raises(UserError, match="none.npz: no such corpus; run `python -m reprise prepare PAPER/EXPERIMENT`"):
         Corpus.load(tmp_path / "none.npz")
 
 
-def write_ptb(folder: Path, train: str, valid: str = "a\n", test: str = "a\n") -> Path:
-    for split, text in (("train", train), ("valid", valid), ("test", test)):
-        (folder / f"ptb.{split}.txt").write_text(text, encoding="utf-8")
-    return folder
+@pytest.fixture
+def toy(tmp_path):
+    """A dataset whose raw files lie in raw/toy."""
+    texts = ptb_files("a a b\n", "a\n", "b\n")
+    written(tmp_path / "raw" / "toy", texts)
+    files = [FileSpec(name, None, "sha256", hashlib.sha256(text.encode()).hexdigest()) for name, text in texts.items()]
+    return DatasetSpec("toy", "Toy", "none", "", "ptb", tuple(files))
 
 
-def toy_dataset(raw: Path, **values: object) -> DatasetSpec:
-    write_ptb(raw, "a a b\n", "a\n", "b\n")
-    files = tuple(
-        FileSpec(name, None, "sha256", hashlib.sha256((raw / name).read_bytes()).hexdigest())
-        for name in ("ptb.train.txt", "ptb.valid.txt", "ptb.test.txt")
-    )
-    return replace(DatasetSpec("toy", "Toy", "none", "", "ptb", files), **values)
+def test_prepare_corpus(toy, tmp_path):
+    spec = replace(toy, expected={"tokens": {"train": 4}, "vocabulary": 3})
+    made = prepare_corpus(spec, {}, tmp_path / "raw", tmp_path / "toy.npz")
+    assert_equal(Corpus.load(tmp_path / "toy.npz"), made)
+    assert (made.name, made.provenance) == ("toy", {"dataset": "toy", "options": {}, "raw": spec.checksums()})
 
 
-def test_prepare_corpus(tmp_path: Path) -> None:
-    raw = tmp_path / "raw" / "toy"
-    raw.mkdir(parents=True)
-    spec = toy_dataset(raw, expected={"tokens": {"train": 4}, "vocabulary": 3})
-    out = tmp_path / "toy.npz"
-    made = prepare_corpus(spec, {}, tmp_path / "raw", out)
-    assert_equal(Corpus.load(out), made)
-    assert made.name == "toy"
-    assert made.provenance["raw"] == spec.checksums()
-    assert made.provenance["dataset"] == "toy"
-    out.unlink()
-    for change, message in [
+@pytest.mark.parametrize(
+    ("change", "options", "test", "told"),
+    [
         (
             {"expected": {"tokens": {"train": 5}}},
+            {},
+            "b\n",
             "^config/config.yaml: key datasets.toy.expected.tokens.train: expected 5, got 4; correct the entry, "
             "or what src/reprise/data/text/ptb.py makes$",
         ),
-        ({"expected": {"tokns": 5}}, r"expected.tokns: expected 5, got nothing \(did you mean 'tokens'\?\)"),
-        ({"expected": {"entropy": 5}}, "expected.entropy: expected 5, got nothing"),
-        ({"prepare": "os.path"}, "datasets.toy.prepare: no preparation 'os.path'"),
-    ]:
-        with pytest.raises(UserError, match=message):
-            prepare_corpus(replace(spec, **change), {}, tmp_path / "raw", out)
-    with pytest.raises(UserError, match="lower: .* has no such option"):
-        prepare_corpus(spec, {"lower": True}, tmp_path / "raw", out)
-    (raw / "ptb.test.txt").write_text("a\n")
-    with pytest.raises(UserError, match="ptb.test.txt: wrong checksum .*run `python -m reprise fetch toy`"):
-        prepare_corpus(spec, {}, tmp_path / "raw", out)
-    (raw / "ptb.test.txt").unlink()
-    with pytest.raises(UserError, match="ptb.test.txt: no such raw file"):
-        prepare_corpus(spec, {}, tmp_path / "raw", out)
-    assert not out.exists()
+        ({"expected": {"tokns": 5}}, {}, "b\n", r"expected.tokns: expected 5, got nothing \(did you mean 'tokens'\?\)"),
+        ({"prepare": "os.path"}, {}, "b\n", "datasets.toy.prepare: no preparation 'os.path'"),
+        ({}, {"lower": True}, "b\n", "lower: .* has no such option"),
+        ({}, {}, "a\n", "ptb.test.txt: wrong checksum .*run `python -m reprise fetch toy`"),
+        ({}, {}, None, "ptb.test.txt: no such raw file"),
+    ],
+)
+def test_what_cannot_be_prepared_leaves_no_corpus(toy, tmp_path, change, options, test, told):
+    file = tmp_path / "raw" / "toy" / "ptb.test.txt"
+    file.unlink() if test is None else file.write_text(test)
+    with pytest.raises(UserError, match=told):
+        prepare_corpus(replace(toy, **change), options, tmp_path / "raw", tmp_path / "toy.npz")
+    assert not (tmp_path / "toy.npz").exists()
 
 
-def test_prepare_corpus_without_files(tmp_path: Path) -> None:
-    spec = DatasetSpec("synthetic", "", "", "", "synthetic")
-    options = {"vocabulary_size": 16, "training_sentences": 5, "seed": 9}
-    corpus = prepare_corpus(spec, options, tmp_path / "raw", tmp_path / "a.npz")
-    assert corpus.provenance["options"] == options
-    assert corpus.provenance["raw"] == {}
-
-
-def test_imports_stay_light() -> None:
+def test_imports_stay_light():
     """The training command must run where only torch, numpy, pyyaml and rich are installed."""
     code = (
         "import sys, reprise.data, reprise.data.corpus, reprise.data.text.ptb, reprise.data.synthetic.synthetic;"
-        "print(sorted({'pooch', 'requests', 'torch', 'pandas'} & set(sys.modules)))"
+        "print(sorted({'requests', 'torch', 'pandas'} & set(sys.modules)))"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
 
 
 def test_a_corpus_that_does_not_say_what_ends_a_sentence_is_one_clear_line():
-    split = Split(np.zeros(2, np.int32), np.array([0, 2], np.int64))
-    corpus = Corpus("c", {"train": split}, ["a"], np.array([2], np.int64))
-    with pytest.raises(UserError, match=r"corpus c: no fact 'boundaries'; its preparation has to say"):
-        _ = corpus.boundaries
-    assert replace(corpus, facts={"boundaries": "none"}).boundaries == "none"
+    with pytest.raises(UserError, match=r"corpus toy: no fact 'boundaries'; its preparation has to say"):
+        _ = small().boundaries
+    assert replace(small(), facts={"boundaries": "none"}).boundaries == "none"

@@ -1,67 +1,56 @@
-"""Downloads against a server on this machine that misbehaves in every way we know of."""
+"""Downloads against a server on this machine that misbehaves in every way we know of, mirrors, and zip archives."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import socket
 import threading
+import zipfile
 from collections import Counter
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from reprise.catalogue.spec import DatasetSpec, FileSpec
-from reprise.data.fetch import fetch
+from reprise.data.fetch import fetch, read_member
+from reprise.data.raw import file_digest
 from reprise.errors import UserError
 
 RIGHT = b"no it was n't black monday\n" * 5000
 WRONG = RIGHT.replace(b"monday", b"sunday")
 HTML = b"\n<!DOCTYPE html><html><body>Please log in</body></html>"
 SHA256 = hashlib.sha256(RIGHT).hexdigest()
-
-
-class Server(ThreadingHTTPServer):
-    """Serves one answer a path; `asked` counts requests."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.asked: Counter[str] = Counter()
-        self.files = {"/right": RIGHT, "/wrong": WRONG, "/html": HTML}
-
-    def url(self, path: str) -> str:
-        return f"http://127.0.0.1:{self.server_port}/{path}"
+LIMIT = 1 << 20
 
 
 class Handler(BaseHTTPRequestHandler):
-    server: Server
-
     def do_GET(self) -> None:
-        path = self.path
-        self.server.asked[path] += 1
-        failing = path == "/down" or (path == "/twice" and self.server.asked[path] <= 2)
+        path, asked = self.path, self.server.asked
+        asked[path] += 1
+        failing = path == "/down" or (path == "/twice" and asked[path] <= 2)
         if failing or path == "/gone":
             self.send_error(500 if failing else 404)
             return
-        body = self.server.files.get(path, RIGHT)
+        body = {"/wrong": WRONG, "/html": HTML}.get(path, RIGHT)
         self.send_response(200)
         if path != "/unsized":
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        first = self.server.asked[path] == 1
-        if path in ("/truncated", "/unsized") or (path == "/truncated-once" and first):
-            body = body[:70_000]
-        self.wfile.write(body)
+        broken = path in ("/truncated", "/unsized") or (path == "/truncated-once" and asked[path] == 1)
+        self.wfile.write(body[:70_000] if broken else body)
 
     def log_message(self, *_: object) -> None:
         pass
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+def server(monkeypatch):
+    """Serves one answer a path; `asked` counts requests."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
-    with Server() as running:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
+        running.asked = Counter()
         thread = threading.Thread(target=running.serve_forever, args=(0.01,))
         thread.start()
         yield running
@@ -69,71 +58,72 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         thread.join()
 
 
+class Fetching:
+    """A dataset of one file `a.txt`, the lines that were said, and a mirror that may hold files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.raw, self.mirror, self.said = folder / "raw", folder / "mirror", []
+        self.target = self.raw / "toy/a.txt"
+        self.mirror.mkdir()
+
+    def put(self, content: bytes, name: str = "a.txt") -> Path:
+        path = self.mirror / "toys" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
+        return path
+
+    def get(self, url: str | None = None, mirror: Path | None = None, pause: float = 0.0, **values: object) -> bytes:
+        entry = {"name": "a.txt", "url": url, "algorithm": "sha256", "digest": SHA256, **values}
+        spec = DatasetSpec("toy", "", "", "", "ptb", (FileSpec(**entry),), "toys")
+        (path,) = fetch(spec, self.raw, mirror or self.mirror, self.said.append, pause)
+        assert path == self.target
+        return path.read_bytes()
+
+    def refused(self, url: str | None, **values: object) -> str:
+        with pytest.raises(UserError) as caught:
+            self.get(url, **values)
+        assert "\n" not in str(caught.value)
+        assert self.left() == []
+        return str(caught.value)
+
+    def left(self) -> list[str]:
+        """Every file under raw/, hidden ones too."""
+        return sorted(path.name for path in self.raw.rglob("*") if path.is_file())
+
+
 @pytest.fixture
-def said() -> list[str]:
-    return []
+def fetching(tmp_path):
+    return Fetching(tmp_path)
 
 
-def dataset(url: str | None, **values: object) -> DatasetSpec:
-    entry = {"name": "a.txt", "url": url, "algorithm": "sha256", "digest": SHA256, **values}
-    return DatasetSpec("toy", "", "", "", "ptb", (FileSpec(**entry),), "toys")
+def url(server, path: str) -> str:
+    return f"http://127.0.0.1:{server.server_port}/{path}"
 
 
-def get(spec: DatasetSpec, tmp_path: Path, said: list[str], mirror: Path | None = None) -> Path:
-    (path,) = fetch(spec, tmp_path / "raw", mirror, said.append, pause=0.0)
-    assert left(tmp_path) == [path.name]
-    return path
-
-
-def left(tmp_path: Path) -> list[str]:
-    """Every file under raw/, hidden ones too."""
-    return sorted(path.name for path in (tmp_path / "raw").rglob("*") if path.is_file())
-
-
-def refused(
-    spec: DatasetSpec,
-    tmp_path: Path,
-    said: list[str],
-    mirror: Path | None = None,
-    pause: float = 0.0,
-) -> str:
-    with pytest.raises(UserError) as caught:
-        fetch(spec, tmp_path / "raw", mirror, said.append, pause=pause)
-    assert "\n" not in str(caught.value)
-    assert left(tmp_path) == []
-    return str(caught.value)
-
-
-def shelf(tmp_path: Path, content: bytes, name: str = "a.txt") -> Path:
-    file = tmp_path / "mirror" / "toys" / name
-    file.parent.mkdir(parents=True)
-    file.write_bytes(content)
-    return tmp_path / "mirror"
-
-
-def test_right_file_is_downloaded_once(server: Server, tmp_path: Path, said: list[str]) -> None:
-    spec = dataset(server.url("right"))
-    path = get(spec, tmp_path, said)
-    assert path == tmp_path / "raw" / "toy" / "a.txt"
-    assert path.read_bytes() == RIGHT
-    assert said == [f"toy/a.txt: downloaded from {server.url('right')} ({len(RIGHT):,} bytes)"]
-    get(spec, tmp_path, said)
-    assert said[1:] == ["toy/a.txt: already there, checksum verified"]
+def test_right_file_is_downloaded_once(server, fetching):
+    assert fetching.get(url(server, "right")) == RIGHT
+    assert fetching.said == [f"toy/a.txt: downloaded from {url(server, 'right')} ({len(RIGHT):,} bytes)"]
+    fetching.get(url(server, "right"))
+    assert fetching.said[1:] == ["toy/a.txt: already there, checksum verified"]
     assert server.asked == {"/right": 1}
+    fetching.target.write_bytes(WRONG)
+    assert fetching.get(url(server, "right")) == RIGHT
+    assert "wrong checksum" in fetching.said[2]
+    fetching.target.write_bytes(WRONG)
+    fetching.refused(url(server, "down"))
 
 
-def test_500_twice_then_200(server: Server, tmp_path: Path, said: list[str]) -> None:
-    assert get(dataset(server.url("twice")), tmp_path, said).read_bytes() == RIGHT
-    assert server.asked == {"/twice": 3}
-    assert [("HTTP 500" in line) for line in said] == [True, True, False]
+@pytest.mark.parametrize(("path", "asked"), [("twice", 3), ("truncated-once", 2)])
+def test_what_was_gone_is_asked_for_again(server, fetching, path, asked):
+    assert fetching.get(url(server, path)) == RIGHT
+    assert server.asked == {f"/{path}": asked}
 
 
-def test_500_for_ever(server: Server, tmp_path: Path, said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    pauses: list[float] = []
+def test_pauses_become_longer(server, fetching, monkeypatch):
+    pauses = []
     monkeypatch.setattr("reprise.data.fetch.time.sleep", pauses.append)
-    assert "REPRISE_MIRROR" in refused(dataset(server.url("down")), tmp_path, said, pause=1.0)
-    assert server.asked == {"/down": 4}
-    assert pauses == [1.0, 2.0, 4.0]
+    assert "HTTP 500" in fetching.refused(url(server, "down"), pause=1.0)
+    assert (server.asked, pauses) == ({"/down": 4}, [1.0, 2.0, 4.0])
 
 
 @pytest.mark.parametrize(
@@ -148,82 +138,154 @@ def test_500_for_ever(server: Server, tmp_path: Path, said: list[str], monkeypat
         ("right", 1000, 1, "more than the 1,000 bytes"),
     ],
 )
-def test_a_wrong_answer(server: Server, tmp_path: Path, said: list[str], path, size, attempts, words) -> None:
-    assert words in refused(dataset(server.url(path), size=size), tmp_path, said)
+def test_a_wrong_answer(server, fetching, path, size, attempts, words):
+    message = fetching.refused(url(server, path), size=size)
+    assert words in message
+    assert "or set REPRISE_MIRROR to a folder that holds toys/a.txt" in message
     assert server.asked == {f"/{path}": attempts}
 
 
-def test_truncated_once(server: Server, tmp_path: Path, said: list[str]) -> None:
-    assert get(dataset(server.url("truncated-once")), tmp_path, said).read_bytes() == RIGHT
-
-
-def test_no_network(server: Server, tmp_path: Path, said: list[str]) -> None:
+def test_no_network(server, fetching):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))  # bound, but nobody listens
-        url = f"http://127.0.0.1:{unused.getsockname()[1]}/right"
-        message = refused(dataset(url), tmp_path, said)
-    assert "no network" in message
-    assert "set REPRISE_MIRROR to a folder that holds toys/a.txt" in message
+        assert "no network" in fetching.refused(f"http://127.0.0.1:{unused.getsockname()[1]}/right")
 
 
-def test_mirror_comes_first(server: Server, tmp_path: Path, said: list[str]) -> None:
-    mirror = shelf(tmp_path, RIGHT)
-    assert get(dataset(server.url("right")), tmp_path, said, mirror).read_bytes() == RIGHT
-    assert said == [f"toy/a.txt: from the mirror, {mirror / 'toys' / 'a.txt'}"]
+def test_the_mirror_comes_first_unless_its_file_is_wrong(server, fetching):
+    there = fetching.put(RIGHT)
+    assert fetching.get(url(server, "right")) == RIGHT
+    assert fetching.said == [f"toy/a.txt: from the mirror, {there}"]
     assert not server.asked
-
-
-def test_wrong_file_in_mirror(server: Server, tmp_path: Path, said: list[str]) -> None:
-    mirror = shelf(tmp_path, WRONG)
-    assert get(dataset(server.url("right")), tmp_path, said, mirror).read_bytes() == RIGHT
-    assert "refused" in said[0]
-    assert SHA256 in said[0]
-    assert "downloaded" in said[1]
-    assert (mirror / "toys" / "a.txt").read_bytes() == WRONG
-    (tmp_path / "raw" / "toy" / "a.txt").unlink()
+    fetching.target.unlink()
+    fetching.put(WRONG)
+    assert fetching.get(url(server, "right")) == RIGHT
+    assert f"refused {there} of the mirror" in fetching.said[1]
+    fetching.target.unlink()
     for path in ("wrong", "down"):
-        message = refused(dataset(server.url(path)), tmp_path, said, mirror)
-        assert f", or replace {mirror / 'toys' / 'a.txt'} of the mirror, which has another checksum" in message
+        message = fetching.refused(url(server, path))
+        assert f", or replace {there} of the mirror, which has another checksum" in message
         assert "REPRISE_MIRROR" not in message
 
 
-def test_mirror_without_the_file(server: Server, tmp_path: Path, said: list[str]) -> None:
-    mirror = shelf(tmp_path, RIGHT, "b.txt")
-    assert get(dataset(server.url("right")), tmp_path, said, mirror).read_bytes() == RIGHT
-    said.clear()
-    (tmp_path / "raw" / "toy" / "a.txt").unlink()
-    assert get(dataset(server.url("right")), tmp_path, said, tmp_path / "none").is_file()
-    assert "no such folder" in said[0]
-    assert "downloaded" in said[1]
+def test_a_mirror_without_the_file(server, fetching, tmp_path):
+    for mirror in (fetching.mirror, tmp_path / "none"):
+        assert fetching.get(url(server, "right"), mirror) == RIGHT
+        fetching.target.unlink()
+    assert ["no such folder" in line for line in fetching.said] == [False, True, False]
 
 
-def test_no_url_and_no_mirror(tmp_path: Path, said: list[str]) -> None:
-    assert "set REPRISE_MIRROR to a folder" in refused(dataset(None), tmp_path, said)
-    assert get(dataset(None), tmp_path, said, shelf(tmp_path, RIGHT)).read_bytes() == RIGHT
+@pytest.mark.parametrize("algorithm", ["sha256", "sha1", "git-blob"])
+def test_a_file_that_the_mirror_alone_has_is_checked(fetching, tmp_path, algorithm):
+    assert "has no url and no mirror has it; set REPRISE_MIRROR to a folder" in fetching.refused(None)
+    (tmp_path / "x").write_bytes(RIGHT)
+    given = {"algorithm": algorithm, "digest": file_digest(tmp_path / "x", algorithm)}
+    there = fetching.put(WRONG)
+    assert f"key datasets.toy.files, or replace {there}" in fetching.refused(None, **given)
+    fetching.put(RIGHT)
+    assert fetching.get(None, **given) == RIGHT
 
 
-def test_damaged_raw_file(server: Server, tmp_path: Path, said: list[str]) -> None:
-    path = get(dataset(server.url("right")), tmp_path, said)
-    path.write_bytes(WRONG)
-    said.clear()
-    assert get(dataset(server.url("right")), tmp_path, said).read_bytes() == RIGHT
-    assert "wrong checksum" in said[0]
-    assert "removed" in said[0]
-    assert "downloaded" in said[1]
-    path.write_bytes(WRONG)
-    refused(dataset(server.url("down")), tmp_path, said)
+def test_checksums_are_those_of_git_and_openssl(tmp_path):
+    (tmp_path / "a").write_bytes(b"hello\n")
+    assert file_digest(tmp_path / "a", "sha1") == "f572d396fae9206628714fb2ce00f72e94f2258f"
+    assert file_digest(tmp_path / "a", "git-blob") == "ce013625030ba8dba906f756967f9e9ca394464a"
 
 
-def test_bar_on_a_terminal(
-    server: Server,
-    tmp_path: Path,
-    said: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    get(dataset(server.url("right")), tmp_path, said).unlink()
+def test_bar_on_a_terminal(server, fetching, monkeypatch, capsys):
+    fetching.get(url(server, "right"))
     assert capsys.readouterr() == ("", "")
+    fetching.target.unlink()
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setenv("FORCE_COLOR", "1")
-    assert get(dataset(server.url("right")), tmp_path, said).read_bytes() == RIGHT
+    assert fetching.get(url(server, "right")) == RIGHT
     assert "toy/a.txt" in capsys.readouterr().err
+
+
+@pytest.fixture
+def zipped(fetching):
+    """Of values of the file's entry: those of one that is a member of a zip in the mirror."""
+    path = fetching.put(b"", "z.zip")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("deep/er", RIGHT)
+    digest, member = hashlib.sha256(path.read_bytes()).hexdigest(), ("sha1", hashlib.sha1(RIGHT).hexdigest())
+    return {"url": "http://127.0.0.1:9/dc/z.zip", "digest": digest, "member": "deep/er", "member_digest": member}
+
+
+def test_member_of_an_archive(fetching, zipped):
+    assert fetching.get(**zipped) == RIGHT
+    assert ["from the mirror" in fetching.said[0], "taken out of z.zip" in fetching.said[1]] == [True, True]
+    fetching.target.write_bytes(WRONG)
+    (fetching.mirror / "toys/z.zip").unlink()  # now out of the archive that is kept in raw/
+    assert fetching.get(**zipped) == RIGHT
+    assert fetching.left() == ["a.txt", "z.zip"]
+    fetching.get(**zipped)
+    assert fetching.said[-1] == "toy/a.txt: already there, checksum verified"
+    fetching.target.write_bytes(WRONG)
+    assert fetching.get(**zipped | {"member_digest": None}) == RIGHT
+
+
+def test_member_straight_from_the_mirror(fetching, zipped):
+    fetching.put(WRONG)
+    assert fetching.get(**zipped) == RIGHT
+    assert "refused" in fetching.said[0]
+    fetching.target.unlink()
+    fetching.put(RIGHT)
+    assert fetching.get(**zipped) == RIGHT
+    assert "a.txt: from the mirror" in fetching.said[-1]
+
+
+def test_prefix_of_a_member(fetching, zipped):
+    start = ("sha256", hashlib.sha256(RIGHT[:1234]).hexdigest())
+    assert fetching.get(**zipped | {"prefix": 1234, "member_digest": start}) == RIGHT[:1234]
+
+
+@pytest.mark.parametrize("change", [{"member_digest": ("sha1", "0" * 40)}, {"member": "text9"}])
+def test_a_wrong_member_is_refused(fetching, zipped, change):
+    with pytest.raises(UserError, match="checksum|holds no file"):
+        fetching.get(**zipped | change)
+    assert fetching.left() == ["z.zip"]
+
+
+@pytest.mark.parametrize("member", [False, True])
+def test_a_full_disk_is_named_and_not_what_is_read(fetching, zipped, monkeypatch, member):
+    if not member:
+        fetching.put(RIGHT)
+    else:
+        fetching.get(**zipped)
+        fetching.target.unlink()
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    with pytest.raises(OSError, match="No space left") as caught:
+        fetching.get(**zipped if member else {})
+    assert Path(caught.value.filename) == fetching.target
+    assert not fetching.target.exists()
+
+
+@pytest.fixture
+def archive(tmp_path):
+    with zipfile.ZipFile(tmp_path / "z.zip", "w", zipfile.ZIP_DEFLATED) as opened:
+        for name, content in {"a.txt": b"one\n" * 100, "../c.txt": b"three", "bomb": b"\0" * (2 * LIMIT)}.items():
+            opened.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
+    return tmp_path / "z.zip"
+
+
+@pytest.mark.parametrize(
+    ("name", "prefix", "told"),
+    [("b", None, "holds no file"), ("bomb", None, "more than"), ("a.txt", 401, "ends after 400 of 401 bytes")],
+)
+def test_what_cannot_be_taken_out_is_one_line(archive, name, prefix, told):
+    assert read_member(archive, "../c.txt", LIMIT) == b"three"
+    with pytest.raises(UserError, match=rf"z\.zip: .*{told}"):
+        read_member(archive, name, LIMIT, prefix)
+
+
+@pytest.mark.parametrize("keep", [0.0, 0.05, 0.5, 0.9])
+def test_a_truncated_or_damaged_archive_is_one_line(archive, keep):
+    whole = archive.read_bytes()
+    for damaged in (whole[: int(keep * len(whole))], whole[:45] + bytes([whole[45] ^ 255]) + whole[46:]):
+        archive.write_bytes(damaged)
+        with pytest.raises(UserError, match="cannot be unpacked"):
+            read_member(archive, "a.txt", LIMIT)

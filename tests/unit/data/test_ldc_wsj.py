@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
+from config_helpers import copy_config
+from corpus_helpers import read, written
 
 from reprise.config import ldc_wsj
 from reprise.config.project import load_project
@@ -15,8 +16,6 @@ from reprise.data import prepare_corpus
 from reprise.data.text.character_lines import normalise
 from reprise.data.text.wsj_characters import sentences
 from reprise.errors import UserError
-
-ROOT = Path(__file__).parents[3]
 
 STORIES = {
     "00/wsj_0001": ".START \n\nPierre Vinken, 61 years old, will join the board.\nMr. Vinken isn't\tchairman.\n",
@@ -33,19 +32,11 @@ LINES = [
 
 
 def ldc_folder(folder: Path, stories=STORIES) -> Path:
-    for name, text in stories.items():
+    others = {"readme": "not a section\n", "00/wsj_0001.bak": "not a story\n"}
+    for name, text in {**stories, **others}.items():
         path = folder / "raw" / "wsj" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text.encode())
-    (folder / "raw" / "wsj" / "readme").write_text("not a section\n")
-    (folder / "raw" / "wsj" / "00" / "wsj_0001.bak").write_text("not a story\n")
+        written(path.parent, {path.name: text})
     return folder
-
-
-def text_of(corpus):
-    split = corpus.splits["lines"]
-    text = "".join(corpus.vocabulary[token] for token in split.tokens)
-    return [text[a:b] for a, b in zip(split.offsets[:-1], split.offsets[1:], strict=True)]
 
 
 def test_raw_stories(tmp_path):
@@ -66,10 +57,9 @@ def test_the_digest_is_of_names_and_contents(tmp_path):
 
 @pytest.fixture
 def clone(tmp_path):
-    shutil.copytree(ROOT / "config", tmp_path / "clone" / "config")
-    path = tmp_path / "clone" / "config" / "config.yaml"
-    text = path.read_text(encoding="utf-8")
-    text, replaced = re.subn(r"\npapers:\n(  - .*\n)+", "\npapers:\n  - gso\n", text)
+    """The configuration with document 000 alone."""
+    path = copy_config(tmp_path / "clone") / "config" / "config.yaml"
+    text, replaced = re.subn(r"\npapers:\n(  - .*\n)+", "\npapers:\n  - gso\n", path.read_text(encoding="utf-8"))
     assert replaced == 1
     path.write_text(text, encoding="utf-8")
     return tmp_path / "clone"
@@ -107,29 +97,19 @@ def test_the_corpus_is_made_from_the_folder(clone, tmp_path):
     assert (spec.files, spec.expected) == ((), {})
     options = {"tokens": "characters", "folds": 2, "fold_seed": 0}
     corpus = prepare_corpus(spec, options, tmp_path / "raw", tmp_path / "corpus.npz")
-    assert text_of(corpus) == LINES[:4] + ["one more line"] * 20 + LINES[4:]
+    assert read(corpus, "lines", "") == LINES[:4] + ["one more line"] * 20 + LINES[4:]
     assert corpus.provenance["raw"] == {"ldc_wsj": f"sha256:{ldc_wsj.folder_digest(folder)}"}
     assert not (tmp_path / "raw").exists()
     assert project.spec("ptb").files
 
 
 @pytest.mark.parametrize("variable", [False, True])
-@pytest.mark.parametrize("state", ["missing", "empty", "no stories"])
-def test_a_missing_or_wrong_folder_gets_one_line_that_names_where_it_was_written(
-    clone, tmp_path, state, variable, monkeypatch
-):
+@pytest.mark.parametrize("files", [None, {"raw/wsj/readme": ""}, {"raw/wsj/00/readme": ""}])
+def test_a_missing_or_wrong_folder_is_one_line(clone, tmp_path, files, variable, monkeypatch):
     folder = tmp_path / "ldc"
-    if state != "missing":
-        (folder / "raw" / "wsj" / "00").mkdir(parents=True)
-    if state == "empty":
-        shutil.rmtree(folder / "raw")
+    for name in files or ():
+        written((folder / name).parent, {"readme": ""})
     if variable:
         monkeypatch.setenv("REPRISE_LDC_WSJ", str(folder))
-    with pytest.raises(UserError) as error:
+    with pytest.raises(UserError, match=rf"^config/config\.yaml: key ldc_wsj .*{folder}.*name the folder of LDC99T42"):
         experiments(load_project(clone, {} if variable else {"ldc_wsj": str(folder)}))
-    line = str(error.value)
-    assert line.startswith("REPRISE_LDC_WSJ: " if variable else "config/config.yaml: key ldc_wsj: ")
-    assert str(folder) in line
-    remedy = "unset it" if variable else "write null"
-    assert f"name the folder of LDC99T42, or {remedy} for Mikolov's text" in line
-    assert "\n" not in line

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from corpus_helpers import read, spelled, written
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +20,6 @@ from reprise.data.pairs.multi30k import FILES, prepare
 from reprise.data.pairs.pairs import is_parallel, lines_of_test, source_of
 from reprise.data.synthetic.synthetic_pairs import prepare as prepare_synthetic
 from reprise.data.synthetic.synthetic_pairs import translation
-from reprise.errors import UserError
 
 ROOT = Path(__file__).parents[3]
 OPTIONS = {"pairs": 2, "lowercase": True, "minimum_count": 1}
@@ -34,31 +34,25 @@ TEXTS = {
 }
 
 
-def written(folder, texts=TEXTS, **instead):
-    """The six files; `instead` gives the bytes of some, by the name with underscores for dots."""
-    folder.mkdir(exist_ok=True)
-    for split, pairs in texts.items():
-        for i, language in enumerate(("fr", "en")):
-            text = "".join(f"{pair[i]}\n" for pair in pairs).encode()
-            name = f"{FILES[split]}.{language}.gz"
-            (folder / name).write_bytes(instead.get(name.replace(".", "_"), gzip.compress(text, mtime=0)))
-    return folder
+@pytest.fixture
+def made(tmp_path):
+    """Of changed options: the corpus of TEXTS."""
+    files = {
+        f"{FILES[split]}.{language}.gz": gzip.compress("".join(f"{pair[i]}\n" for pair in pairs).encode())
+        for split, pairs in TEXTS.items()
+        for i, language in enumerate(("fr", "en"))
+    }
+    return lambda **changed: prepare(written(tmp_path / "raw", files), {**OPTIONS, **changed})
 
 
-def spelled(split, vocabulary):
-    words = [vocabulary[i] for i in split.tokens]
-    return [" ".join(words[a:b]) for a, b in zip(split.offsets[:-1], split.offsets[1:], strict=True)]
-
-
-def test_a_line_is_the_translation_of_the_same_line(tmp_path):
-    corpus = prepare(written(tmp_path / "raw"), OPTIONS)
-    corpus.check()
+def test_a_line_is_the_translation_of_the_same_line(made):
+    corpus = made()
     source = source_of(corpus)
     assert spelled(source.splits["train"], source.vocabulary) == ["l' homme qu' il voit .", "l' homme dort ."]
-    assert spelled(corpus.splits["train"], corpus.vocabulary) == ["the man , he sees . </s>", "the man sleeps . </s>"]
+    assert read(corpus, "train") == ["the man , he sees . </s>", "the man sleeps . </s>"]
     assert spelled(source.splits["test"], source.vocabulary) == ["l' homme <unk> ."]
-    assert spelled(corpus.splits["test"], corpus.vocabulary) == ["the man <unk> . </s>"]
-    assert spelled(corpus.splits["valid"], corpus.vocabulary) == ["<unk> <unk> sleeps . </s>"]
+    assert read(corpus, "test") == ["the man <unk> . </s>"]
+    assert read(corpus, "valid") == ["<unk> <unk> sleeps . </s>"]
     assert lines_of_test(corpus) == [("L'homme court.", "The man runs.")]
     facts = corpus.facts
     assert facts["lines"] == {"train": 3, "valid": 1, "test": 1}
@@ -68,8 +62,8 @@ def test_a_line_is_the_translation_of_the_same_line(tmp_path):
     assert is_parallel(corpus)
 
 
-def test_vocabularies_are_by_count_and_leave_rare_words_out(tmp_path):
-    corpus = prepare(written(tmp_path / "raw"), OPTIONS | {"pairs": 3, "minimum_count": 2})
+def test_vocabularies_are_by_count_and_leave_rare_words_out(made):
+    corpus = made(pairs=3, minimum_count=2)
     # the man . </s> twice or more, the other nine once
     counted = dict(zip(corpus.vocabulary, corpus.counts.tolist(), strict=True))
     assert counted == {"<unk>": 6, ".": 3, "</s>": 3, "the": 2, "man": 2}
@@ -78,44 +72,19 @@ def test_vocabularies_are_by_count_and_leave_rare_words_out(tmp_path):
     assert set(source_of(corpus).vocabulary) == {"<unk>", ".", "l'", "homme"}
 
 
-def test_case_is_kept_where_it_is_asked_for(tmp_path):
-    corpus = prepare(written(tmp_path / "raw"), OPTIONS | {"lowercase": False})
-    assert spelled(corpus.splits["train"], corpus.vocabulary)[1] == "The man sleeps . </s>"
+def test_case_is_kept_where_it_is_asked_for(made):
+    corpus = made(lowercase=False)
+    assert read(corpus, "train")[1] == "The man sleeps . </s>"
     assert corpus.facts["lowercase"] is False
 
 
-def test_a_corpus_keeps_both_sides_when_it_is_saved(tmp_path):
-    corpus = prepare(written(tmp_path / "raw"), OPTIONS)
+def test_a_corpus_keeps_both_sides_when_it_is_saved(made, tmp_path):
+    corpus = made()
     corpus.save(tmp_path / "c.npz")
     again = Corpus.load(tmp_path / "c.npz")
     assert source_of(again).vocabulary == source_of(corpus).vocabulary
     assert lines_of_test(again) == lines_of_test(corpus)
     assert np.array_equal(source_of(again).splits["train"].tokens, source_of(corpus).splits["train"].tokens)
-
-
-@pytest.mark.parametrize(
-    ("instead", "told"),
-    [
-        ({"val_en_gz": gzip.compress(b"A dog.\nTwo dogs.\n")}, r"val\.en\.gz: 2 lines where val\.fr\.gz has 1.*fetch"),
-        ({"train_fr_gz": gzip.compress(b"Un.\nDeux.\n")}, r"train\.en\.gz: 3 lines where train\.fr\.gz has 2.*fetch"),
-        ({"train_en_gz": gzip.compress(b"A\n \nB\n")}, r"train\.en\.gz: line 2 is empty.*fetch it again"),
-        ({"val_fr_gz": b"no gzip"}, r"val\.fr\.gz: cannot be read .*fetch it again"),
-        ({"val_fr_gz": gzip.compress(b"Un chien.\n" * 9)[:-9]}, r"val\.fr\.gz: cannot be read .*fetch it again"),
-        ({"val_fr_gz": gzip.compress(b"\xff\n")}, r"val\.fr\.gz: line 1: not UTF-8; fetch it again"),
-    ],
-)
-def test_damaged_and_misaligned_files_are_told(tmp_path, instead, told):
-    with pytest.raises(UserError, match=told):
-        prepare(written(tmp_path / "raw", **instead), OPTIONS)
-
-
-def test_missing_files_and_wrong_options_are_told(tmp_path):
-    raw = written(tmp_path / "raw")
-    with pytest.raises(UserError, match="option pairs: 4 are more than the 3 of .*lower it"):
-        prepare(raw, OPTIONS | {"pairs": 4})
-    (raw / "val.en.gz").unlink()
-    with pytest.raises(UserError, match=r"val\.en\.gz: no such raw file; run `python -m reprise fetch raw`"):
-        prepare(raw, OPTIONS)
 
 
 def test_the_real_files_have_their_known_counts(mirror, tmp_path):
@@ -129,10 +98,10 @@ def test_the_real_files_have_their_known_counts(mirror, tmp_path):
     assert corpus.facts["pairs"] == {"train": 10000, "valid": 1014, "test": 1000}
     assert (corpus.facts["vocabulary"], corpus.facts["source_vocabulary"]) == (3343, 3567)
     assert lines_of_test(corpus)[0][1] == "A man in an orange hat starring at something."
-    source, target = source_of(corpus), corpus.splits["train"]
-    first = spelled(source.splits["train"], source.vocabulary)[3], spelled(target, corpus.vocabulary)[3]
-    assert first[0].startswith("un homme dans une chemise bleue se tient sur une échelle")
-    assert first[1] == "a man in a blue shirt is standing on a ladder cleaning a window . </s>"
+    source = source_of(corpus)
+    fourth = spelled(source.splits["train"], source.vocabulary)[3]
+    assert fourth.startswith("un homme dans une chemise bleue se tient sur une échelle")
+    assert read(corpus, "train")[3] == "a man in a blue shirt is standing on a ladder cleaning a window . </s>"
 
 
 @pytest.mark.parametrize(
@@ -157,15 +126,14 @@ def test_words_are_those_of_sacrebleu(text):
 def test_the_generated_text_is_a_cipher_with_neighbours_exchanged(tmp_path):
     options = {"vocabulary_size": 30, "training_sentences": 100, "most_words": 6, "seed": 2}
     corpus = prepare_synthetic(tmp_path, options)
-    corpus.check()
     source = source_of(corpus)
     assert corpus.facts["pairs"] == {"train": 100, "valid": 10, "test": 10}
     for split in ("train", "valid", "test"):
-        sides = spelled(source.splits[split], source.vocabulary), spelled(corpus.splits[split], corpus.vocabulary)
-        for read, target in zip(*sides, strict=True):
-            assert len(read.split()) <= 6
+        sources = spelled(source.splits[split], source.vocabulary)
+        for line, target in zip(sources, read(corpus, split), strict=True):
+            assert len(line.split()) <= 6
             if "<unk>" not in target:
-                assert target == " ".join([*translation(read.split()), "</s>"])
+                assert target == " ".join([*translation(line.split()), "</s>"])
     assert translation(["ab", "cd", "ef", "gh", "ij"]) == ["dc", "ba", "hg", "fe", "ji"]
     assert (tmp_path / "synthetic-pairs.test.source.txt").read_text().splitlines()[0] == lines_of_test(corpus)[0][0]
     assert prepare_synthetic(tmp_path, options).facts == corpus.facts

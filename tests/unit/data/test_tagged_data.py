@@ -10,16 +10,13 @@ import numpy as np
 import pytest
 from treebank_helpers import DU_LAIT, LA, LA_CHATTE, LE_CHAT, write_parts
 
-from reprise.data.corpus import Corpus
 from reprise.data.synthetic import synthetic_tagged
 from reprise.data.treebank import ud_tags
-from reprise.data.treebank.tagged import KINDS, Baseline, corpus_of
-from reprise.errors import UserError
+from reprise.data.treebank.tagged import KINDS, corpus_of, most_frequent_tags
 
 EST = "Elle elle PRON _ 2 nsubj\nest être AUX _ 0 root"
 UPOS = "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X"
 GENERATED = {"vocabulary_size": 1500, "training_sentences": 1500, "seed": 1}
-SPLITS = ("train", "valid", "test")
 
 
 def toy(folder, **options):
@@ -27,23 +24,24 @@ def toy(folder, **options):
     return ud_tags.prepare(write_parts(folder, **parts), {"minimum_count": 2, "validation_sentences": 1, **options})
 
 
-def spelled(corpus, split):
+def tagged(corpus, split):
+    """The sentences of a split, each as its words and its tags."""
     data, tags = corpus.splits[split], corpus.facts["tags"]
-    pairs = zip(data.tokens, corpus.extra[f"tags.{split}"], strict=True)
-    read = [(corpus.vocabulary[word], tags[tag]) for word, tag in pairs]
-    return [read[a:b] for a, b in zip(data.offsets, data.offsets[1:], strict=False)]
+    words = zip(data.tokens, corpus.extra[f"tags.{split}"], strict=True)
+    read = [f"{corpus.vocabulary[word]}/{tags[tag]}" for word, tag in words]
+    return [" ".join(read[a:b]) for a, b in zip(data.offsets, data.offsets[1:], strict=False)]
 
 
 def test_words_bear_their_tags_sentence_by_sentence(tmp_path):
     corpus = toy(tmp_path, minimum_count=1)
-    assert spelled(corpus, "train") == [
-        [("le", "DET"), ("chat", "NOUN"), ("dort", "VERB")],
-        [("elle", "PRON"), ("est", "AUX")],
-        [("de", "ADP"), ("le", "DET"), ("lait", "NOUN")],  # the words of "du", not the range
-        [("la", "DET"), ("chatte", "NOUN")],
+    assert tagged(corpus, "train") == [
+        "le/DET chat/NOUN dort/VERB",
+        "elle/PRON est/AUX",
+        "de/ADP le/DET lait/NOUN",  # the words of "du", not the range
+        "la/DET chatte/NOUN",
     ]
-    assert spelled(corpus, "valid") == [[("elle", "PRON"), ("est", "AUX")]]
-    assert [len(sentence) for sentence in spelled(corpus, "test")] == [1, 3, 2]  # test, then dev
+    assert tagged(corpus, "valid") == ["elle/PRON est/AUX"]
+    assert [len(sentence.split()) for sentence in tagged(corpus, "test")] == [1, 3, 2]  # test, then dev
     assert corpus.extra["labels.train"].tolist() == [0, 1, 0, 0]
     assert corpus.extra["labels.test"].tolist() == [0, 0, 1]
     assert corpus.facts["label"] == "has a word tagged AUX"
@@ -56,7 +54,7 @@ def test_rare_words_are_one_word_and_unseen_ones_are_told_from_them(tmp_path):
     corpus = toy(tmp_path)
     assert corpus.vocabulary == ["<unk>", "le"]
     assert corpus.counts.tolist() == [8, 2]
-    assert spelled(corpus, "valid") == [[("<unk>", "PRON"), ("<unk>", "AUX")]]
+    assert tagged(corpus, "valid") == ["<unk>/PRON <unk>/AUX"]
     corpus = toy(tmp_path, validation_sentences=4)
     assert [KINDS[kind] for kind in corpus.extra["kinds.valid"]][:2] == ["unseen", "unseen"]
     assert corpus.facts["unknown"] == {"train": 3, "valid": 9, "test": 6}
@@ -67,28 +65,8 @@ def test_the_most_frequent_tag_of_a_word():
     corpus = corpus_of("t", {"train": train, "valid": train, "test": [[("d", "X"), ("a", "X")]]}, 2, "X", {})
     assert corpus.vocabulary == ["a", "b", "<unk>"]
     words = np.array([corpus.vocabulary.index(word) for word in ("a", "b", "<unk>")])
-    assert [corpus.facts["tags"][tag] for tag in Baseline.of(corpus).of_words(words)] == ["Y", "X", "Y"]
+    assert [corpus.facts["tags"][tag] for tag in most_frequent_tags(corpus)[words]] == ["Y", "X", "Y"]
     assert [KINDS[kind] for kind in corpus.extra["kinds.test"]] == ["unseen", "ambiguous"]
-
-
-def test_wrong_input_is_told_in_one_line(tmp_path):
-    with pytest.raises(UserError, match="validation_sentences: 5 leave nothing of 5"):
-        toy(tmp_path, validation_sentences=5)
-    some = [[("a", "X")]]
-    with pytest.raises(UserError, match="the split valid has no sentence"):
-        corpus_of("t", {"train": some, "valid": [], "test": some}, 1, "X", {})
-    with pytest.raises(UserError, match="no word is tagged Q"):
-        corpus_of("t", dict.fromkeys(SPLITS, some), 1, "Q", {})
-    with pytest.raises(UserError, match="holds the word <unk>"):
-        corpus_of("t", dict.fromkeys(SPLITS, [[("<unk>", "X")]]), 1, "X", {})
-
-
-def test_a_corpus_is_kept_and_read_again(tmp_path):
-    corpus = toy(tmp_path / "raw")
-    corpus.save(tmp_path / "corpus.npz")
-    again = Corpus.load(tmp_path / "corpus.npz")
-    assert again.facts == corpus.facts
-    assert all((again.extra[name] == value).all() for name, value in corpus.extra.items())
 
 
 def test_posteriors_are_those_of_all_tag_sequences():
@@ -114,7 +92,7 @@ def test_generated_tags_are_better_known_from_both_sides():
     corpus = synthetic_tagged.prepare(None, GENERATED)
     best = corpus.facts["best_accuracy"]
     words = corpus.splits["test"].tokens
-    alone = (Baseline.of(corpus).of_words(words) == corpus.extra["tags.test"]).mean()
+    alone = (most_frequent_tags(corpus)[words] == corpus.extra["tags.test"]).mean()
     assert alone + 0.05 < best["forward"] + 0.05 < best["both"] < 0.95
     assert 0.3 < corpus.facts["labelled"]["test"] / corpus.facts["sentences"]["test"] < 0.7
     kinds = corpus.facts["kinds"]["test"]

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
+from corpus_helpers import ptb_files, read, written
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprise.data.corpus import Corpus
 from reprise.data.synthetic import synthetic_lines
 from reprise.data.text import character_lines, wsj_characters
 from reprise.data.text.character_lines import TEST, TRAIN, VALID, assign_folds, normalise, pair
-from reprise.errors import UserError
 
 OPTIONS = {"tokens": "characters", "folds": 5, "fold_seed": 0}
 SYMBOLS = character_lines.CHARACTERS + character_lines.PAIRS
-
-
-def texts(corpus):
-    split = corpus.splits["lines"]
-    bounds = zip(split.offsets[:-1], split.offsets[1:], strict=True)
-    return ["".join(corpus.vocabulary[i] for i in split.tokens[a:b]) for a, b in bounds]
 
 
 def test_normalisation():
@@ -82,26 +74,14 @@ def test_folds_are_drawn_by_their_seed():
     assert np.std(np.flatnonzero(part[0] == TEST)) > 250
 
 
-@pytest.mark.parametrize(("lines", "folds"), [(49, 5), (100, 1), (100, 0)])
-def test_too_few_lines_for_the_folds(lines, folds):
-    with pytest.raises(UserError, match=f"{lines} lines cannot be cut into {folds} folds"):
-        assign_folds(lines, folds, seed=0)
-
-
-def write_ptb(folder: Path, lines: int = 60) -> Path:
-    for k, split in enumerate(("train", "valid", "test")):
-        words = [f" the <unk> of {'abc'[k] * (i % 17 + 1)} N \n" for i in range(lines)]
-        (folder / f"ptb.{split}.txt").write_text("".join(words))
-    return folder
-
-
 def test_corpora_of_both_kinds_of_tokens_have_the_same_lines_and_folds(tmp_path):
+    words = ["".join(f" the <unk> of {c * (i % 17 + 1)} N \n" for i in range(60)) for c in "abc"]
+    raw = written(tmp_path, ptb_files(*words))
     options = {"folds": 3, "fold_seed": 7}
-    corpora = [wsj_characters.prepare(write_ptb(tmp_path), {**options, "tokens": t}) for t in ("characters", "bigrams")]
-    characters, bigrams = corpora
-    assert texts(characters) == texts(bigrams)
-    assert texts(characters)[0] == "the unk of a n"
-    assert texts(characters)[60] == "the unk of b n"
+    characters, bigrams = (wsj_characters.prepare(raw, {**options, "tokens": t}) for t in ("characters", "bigrams"))
+    texts = read(characters, "lines", "")
+    assert texts == read(bigrams, "lines", "")
+    assert (texts[0], texts[60]) == ("the unk of a n", "the unk of b n")
     assert np.array_equal(characters.extra["part"], bigrams.extra["part"])
     assert characters.extra["part"].shape == (3, 180)
     assert (len(characters.vocabulary), len(bigrams.vocabulary)) == (27, 703)
@@ -112,19 +92,6 @@ def test_corpora_of_both_kinds_of_tokens_have_the_same_lines_and_folds(tmp_path)
     assert characters.facts["median_length"] == {"characters": 21.0, "bigrams": 14.0}  # a word of 8 letters
     # in 12 of 60 lines of each file the word has 14 to 17 letters
     assert characters.facts["long_words"]["share_of_words"] == pytest.approx(12 / 60 / 5)
-    for corpus in corpora:
-        corpus.save(tmp_path / "corpus.npz")
-        assert np.array_equal(Corpus.load(tmp_path / "corpus.npz").extra["part"], corpus.extra["part"])
-
-
-def test_faults_of_the_text_and_the_options(tmp_path):
-    write_ptb(tmp_path)
-    (tmp_path / "ptb.valid.txt").write_text(" \n")
-    with pytest.raises(UserError, match="ptb.valid.txt: empty; fetch it again"):
-        wsj_characters.prepare(tmp_path, OPTIONS)
-    (tmp_path / "ptb.train.txt").unlink()
-    with pytest.raises(UserError, match=f"no such raw file; run `python -m reprise fetch {tmp_path.name}`"):
-        wsj_characters.prepare(tmp_path, OPTIONS)
 
 
 def test_generated_lines_need_no_files(tmp_path):
@@ -150,13 +117,8 @@ def test_facts_of_the_real_text(real):
     assert (facts["words"], facts["word_types"]) == (1_039_573, 9_611)
     assert facts["long_words"]["share_of_words"] == pytest.approx(0.0018, abs=5e-5)
     assert facts["long_words"]["share_of_types"] == pytest.approx(0.0074, abs=5e-5)
+    assert read(real, "lines", "")[31_418].startswith("to land customers for their unk stock unk business")
     assert (real.extra["part"] == TEST).sum(1).tolist() == [9_840, 9_840, 9_840, 9_840, 9_839]
-
-
-def test_lines_of_the_real_text(real):
-    split = real.splits["lines"]
-    line = "".join(real.vocabulary[i] for i in split.tokens[split.offsets[31_418] : split.offsets[31_419]])
-    assert line.startswith("to land customers for their unk stock unk business")
 
 
 def test_bigrams_of_the_real_text(mirror):

@@ -8,16 +8,14 @@ plain ones.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from reprise.data.corpus import Corpus
 from reprise.data.pairs.mteval import words_13a
-from reprise.data.pairs.pairs import SPLITS, TARGETS, Pair, parallel_corpus
+from reprise.data.pairs.pairs import TARGETS, Pair, parallel_corpus
 from reprise.data.raw import read_lines
 from reprise.errors import UserError
-from reprise.options import COUNT, Options
+from reprise.options import COUNT, Options, Values
 
 TOKENS = TARGETS
 OPTIONS: Options = {"pairs": COUNT, "lowercase": bool, "minimum_count": COUNT}
@@ -25,7 +23,7 @@ FILES = {"train": "train", "valid": "val", "test": "test_2016_flickr"}
 _ELISION = re.compile(r"(?<=\w)'(?=\w)")
 
 
-def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
+def prepare(raw: Path, options: Values) -> Corpus:
     """Corpus of `raw/{train,val,test_2016_flickr}.{fr,en}.gz`, source French, target English; see `parallel_corpus`.
 
     Options: the first `pairs` of the training text, whether texts are set in lower case, how often a word has to stand
@@ -33,13 +31,12 @@ def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
     more `pairs` than there are, and files that are missing, damaged or do not fit together.
     """
     lines = {split: _aligned(raw, name) for split, name in FILES.items()}
-    if options["pairs"] > len(lines["train"]):
-        raise UserError(
-            f"dataset multi30k: option pairs: {options['pairs']:,} are more than the {len(lines['train']):,} of"
-            f" {raw / FILES['train']}.fr.gz; lower it"
-        )
-    used = {**lines, "train": lines["train"][: options["pairs"]]}
-    pairs = {split: [_pair(*both, options["lowercase"]) for both in used[split]] for split in SPLITS}
+    there, wanted = len(lines["train"]), options["pairs"]
+    if wanted > there:
+        source = raw / f"{FILES['train']}.fr.gz"
+        raise UserError(f"dataset multi30k: option pairs: {wanted:,} are more than the {there:,} of {source}; lower it")
+    used = {**lines, "train": lines["train"][:wanted]}
+    pairs = {split: [_pair(*both, options["lowercase"]) for both in found] for split, found in used.items()}
     corpus = parallel_corpus("multi30k", pairs, lines["test"], options["minimum_count"], options["lowercase"])
     corpus.facts["lines"] = {split: len(found) for split, found in lines.items()}
     return corpus
@@ -47,22 +44,18 @@ def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
 
 def _aligned(raw: Path, name: str) -> list[tuple[str, str]]:
     """The lines of both files, (French, English)."""
-    french, english = raw / f"{name}.fr.gz", raw / f"{name}.en.gz"
-    sources, targets = _lines(french), _lines(english)
+    paths = raw / f"{name}.fr.gz", raw / f"{name}.en.gz"
+    sources, targets = ([line.strip() for line in read_lines(path)] for path in paths)
+    for path, lines in zip(paths, (sources, targets), strict=True):
+        if "" in lines:
+            number = lines.index("") + 1
+            raise UserError(f"{path}: line {number} is empty, so that its pair is none; fetch it again")
     if len(sources) != len(targets):
         raise UserError(
-            f"{english}: {len(targets):,} lines where {french.name} has {len(sources):,}; a line has to be the"
+            f"{paths[1]}: {len(targets):,} lines where {paths[0].name} has {len(sources):,}; a line has to be the"
             " translation of the other's: fetch both again"
         )
     return list(zip(sources, targets, strict=True))
-
-
-def _lines(path: Path) -> list[str]:
-    lines = read_lines(path)
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            raise UserError(f"{path}: line {number} is empty, so that its pair is none; fetch it again")
-    return [line.strip() for line in lines]
 
 
 def _pair(source: str, target: str, lowercase: bool) -> Pair:

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reprise.data.corpus import SENTENCE_END, UNKNOWN, Corpus, Split, offsets_of
+from reprise.data.corpus import SENTENCE_END, SPLITS, UNKNOWN, Corpus, Split
 from reprise.data.text.words import SENTENCES
 
-SPLITS = ("train", "valid", "test")
 TARGETS = f"{SENTENCES} of the target text, rare words as <unk>"
 """Tokens, where the target text is predicted."""
 _WORDS, _LINES = "source_words", "test_{side}_lines"
@@ -48,8 +47,8 @@ def parallel_corpus(
     """
     sources = {split: [source for source, _ in pairs[split]] for split in SPLITS}
     targets = {split: [[*target, SENTENCE_END] for _, target in pairs[split]] for split in SPLITS}
-    read, written = (_vocabulary(texts["train"], minimum_count) for texts in (sources, targets))
-    x, y = ({s: _encode(texts[s], list(v)) for s in SPLITS} for texts, v in ((sources, read), (targets, written)))
+    read, x, x_unknown = _encoded(sources, minimum_count)
+    written, y, y_unknown = _encoded(targets, minimum_count)
     extra = {_WORDS: _packed(list(read))}
     for i, side in enumerate(("source", "target")):
         extra[_LINES.format(side=side)] = _packed([line[i] for line in lines])
@@ -68,8 +67,8 @@ def parallel_corpus(
             "source_tokens": {split: len(data.tokens) for split, data in x.items()},
             "vocabulary": len(written),
             "source_vocabulary": len(read),
-            "unk_share": _unknown(y, list(written)),
-            "source_unk_share": _unknown(x, list(read)),
+            "unk_share": y_unknown,
+            "source_unk_share": x_unknown,
         },
         extra=extra,
     )
@@ -92,23 +91,19 @@ def is_parallel(corpus: Corpus) -> bool:
     return _WORDS in corpus.extra
 
 
-def _vocabulary(sentences: Sequence[Sequence[str]], minimum_count: int) -> dict[str, int]:
-    """Words and their counts, the most frequent first; `<unk>` has the count of all that are left out."""
-    counted = Counter(word for sentence in sentences for word in sentence)
+def _encoded(
+    texts: Mapping[str, Sequence[Sequence[str]]], minimum_count: int
+) -> tuple[dict[str, int], dict[str, Split], dict[str, float]]:
+    """Words and their counts, the most frequent first; the tokens of each split; and its share of `<unk>`.
+
+    `<unk>` has the count of all that are left out.
+    """
+    counted = Counter(word for sentence in texts["train"] for word in sentence)
     kept = {word: n for word, n in counted.items() if n >= minimum_count or word == SENTENCE_END}
     kept[UNKNOWN] = counted.total() - sum(kept.values())
-    return dict(sorted(kept.items(), key=lambda entry: -entry[1]))
-
-
-def _encode(sentences: Sequence[Sequence[str]], vocabulary: Sequence[str]) -> Split:
-    ids = {word: i for i, word in enumerate(vocabulary)}
-    unknown = ids[UNKNOWN]
-    tokens = np.array([ids.get(word, unknown) for sentence in sentences for word in sentence], np.int32)
-    return Split(tokens, offsets_of(map(len, sentences)))
-
-
-def _unknown(splits: Mapping[str, Split], vocabulary: list[str]) -> dict[str, float]:
-    return {split: data.share_of(vocabulary.index(UNKNOWN)) for split, data in splits.items()}
+    ids = {word: i for i, word in enumerate(sorted(kept, key=kept.__getitem__, reverse=True))}
+    splits = {split: Split.of_words(sentences, ids) for split, sentences in texts.items()}
+    return {w: kept[w] for w in ids}, splits, {split: data.share_of(ids[UNKNOWN]) for split, data in splits.items()}
 
 
 def _packed(texts: Sequence[str]) -> np.ndarray:

@@ -26,8 +26,6 @@ class Names:
     """The texts with `names` different names, which are the first words of the vocabulary."""
 
     def __init__(self, names: int) -> None:
-        if names < 2:
-            raise ValueError(f"two names are needed, not {names}")
         self.names = names
         spelled = [*" ".join(_TEXTS).split(), *_FILLER.split()]
         self.vocabulary = [f"name-{i}" for i in range(names)] + list(dict.fromkeys(spelled))

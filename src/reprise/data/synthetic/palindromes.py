@@ -18,12 +18,9 @@ def palindromes(length: int, batch: int, generator: torch.Generator) -> tuple[to
 
     The left half is uniform over the ten digits and mirrored; with odd T the middle digit stands
     once. The net sees the first T - 1 digits and predicts the last, which equals the first. The
-    batch lies on the generator's device. Raises ValueError for T < 2 or an empty batch.
+    batch lies on the generator's device.
     """
-    if length < 2 or batch < 1:
-        raise ValueError(f"palindromes need length >= 2 and batch >= 1, not {length} and {batch}")
-    left = torch.randint(  # (ceil(T / 2), B)
-        DIGITS, ((length + 1) // 2, batch), generator=generator, device=generator.device
-    )
+    shape = ((length + 1) // 2, batch)
+    left = torch.randint(DIGITS, shape, generator=generator, device=generator.device)  # (ceil(T / 2), B)
     whole = torch.cat([left, left[: length // 2].flip(0)])  # (T, B)
     return whole[:-1], whole[-1]

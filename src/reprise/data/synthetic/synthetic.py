@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from reprise.data.corpus import Corpus
-from reprise.data.synthetic.markov import GENERATED, Chain, entropy, make_chain
+from reprise.data.corpus import SPLITS, Corpus
+from reprise.data.synthetic.markov import GENERATED, entropy, make_chain
 from reprise.data.text.words import SENTENCES, word_corpus
 from reprise.files import write_if_changed
+from reprise.options import Values
 
 TOKENS = SENTENCES
 OPTIONS = GENERATED
-SPLITS = ("train", "valid", "test")
 HELD_OUT = 400
 """Sentences for validation, and as many for the test."""
 
 
-def generate(options: Mapping[str, Any], held_out: int = HELD_OUT) -> tuple[Chain, dict[str, list[int]]]:
-    """The source and, for every split, its word numbers (0 is `</s>`)."""
-    source = make_chain(options["vocabulary_size"], options["seed"])
-    sizes = (options["training_sentences"], held_out, held_out)
-    splits = enumerate(zip(SPLITS, sizes, strict=True))
-    return source, {split: source.sample(size, options["seed"], i) for i, (split, size) in splits}
-
-
-def prepare(raw: Path, options: Mapping[str, Any], held_out: int = HELD_OUT) -> Corpus:
+def prepare(raw: Path, options: Values, held_out: int = HELD_OUT) -> Corpus:
     """Corpus of generated text, which is also written to `raw/synthetic.{train,valid,test}.txt`.
 
     The files show the latest preparation to a reader; no corpus is read from them. Facts, in nats per token with `</s>`
@@ -34,7 +25,9 @@ def prepare(raw: Path, options: Mapping[str, Any], held_out: int = HELD_OUT) -> 
     `unigram_entropy_nats`, H(pi), the same without context; `source_nats`, the cross-entropy of the source itself on
     each split.
     """
-    source, drawn = generate(options, held_out)
+    source = make_chain(options["vocabulary_size"], options["seed"])
+    sizes = zip(SPLITS, (options["training_sentences"], held_out, held_out), strict=True)
+    drawn = {split: source.sample(size, options["seed"], i) for i, (split, size) in enumerate(sizes)}
     paths = {split: raw / f"synthetic.{split}.txt" for split in SPLITS}
     for split, path in paths.items():
         write_if_changed(path, source.text(drawn[split]))

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from reprise.data.corpus import Corpus
 from reprise.data.synthetic.markov import make_chain
 from reprise.data.text import character_lines
-from reprise.options import COUNT, Options
+from reprise.options import COUNT, Options, Values
 
 TOKENS = character_lines.TOKENS
 OPTIONS: Options = {**character_lines.OPTIONS, "lines": COUNT}
 _WORDS, _SEED = 200, 1
 
 
-def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
+def prepare(raw: Path, options: Values) -> Corpus:
     """Corpus of `lines` sentences of a Markov chain over 200 pseudo-words, always the same.
 
     The other options are those of `character_lines.corpus_of`. Raises UserError for too few lines.
     """
-    del raw
     source = make_chain(_WORDS, _SEED)
     text = source.text(source.sample(options["lines"], _SEED, 0))
     return character_lines.corpus_of("synthetic-lines", text.encode(), options)

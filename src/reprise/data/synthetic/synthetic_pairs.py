@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from reprise.data.corpus import Corpus
-from reprise.data.pairs.pairs import SPLITS, TARGETS, parallel_corpus
+from reprise.data.corpus import SPLITS, Corpus
+from reprise.data.pairs.pairs import TARGETS, parallel_corpus
 from reprise.data.synthetic.markov import GENERATED, make_chain
 from reprise.errors import UserError
 from reprise.files import write_if_changed
-from reprise.options import Options, at_least
+from reprise.options import Options, Values, at_least
 
 TOKENS = TARGETS
 OPTIONS: Options = {**GENERATED, "training_sentences": at_least(10), "most_words": at_least(2)}
@@ -20,26 +18,22 @@ _DRAWN = 8
 """Sentences that are drawn for each that is wanted: some are longer than `most_words`."""
 
 
-def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
+def prepare(raw: Path, options: Values) -> Corpus:
     """Corpus of sentences of `reprise.data.synthetic.markov` of at most `most_words` words, and their `translation`.
 
     Validation and test have a tenth of the training sentences. A target follows from its source, so that the best model
     loses nothing. The texts are also written to `raw/synthetic-pairs.<split>.{source,target}.txt` for readers. Raises
     UserError where too few sentences are that short.
     """
-    chain = make_chain(options["vocabulary_size"], options["seed"])
+    chain, most = make_chain(options["vocabulary_size"], options["seed"]), options["most_words"]
     pairs = {}
     for i, split in enumerate(SPLITS):
         wanted = options["training_sentences"] // (1 if split == "train" else 10)
         drawn = chain.text(chain.sample(_DRAWN * wanted, options["seed"], i))
-        sources = [words for words in map(str.split, drawn.splitlines()) if len(words) <= options["most_words"]][
-            :wanted
-        ]
+        sources = [words for words in map(str.split, drawn.splitlines()) if len(words) <= most]
         if len(sources) < wanted:
-            raise UserError(
-                f"dataset {NAME}: option most_words: too few sentences have {options['most_words']} words or less"
-            )
-        pairs[split] = [(words, translation(words)) for words in sources]
+            raise UserError(f"dataset {NAME}: option most_words: too few sentences have {most} words or less; raise it")
+        pairs[split] = [(words, translation(words)) for words in sources[:wanted]]
         for side, texts in zip(("source", "target"), zip(*pairs[split], strict=True), strict=True):
             text = "".join(f"{' '.join(words)}\n" for words in texts)
             write_if_changed(raw / f"{NAME}.{split}.{side}.txt", text)

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from reprise.data.corpus import Corpus
 from reprise.data.synthetic.markov import GENERATED, make_chain
 from reprise.data.text.books import TOKENS as BOOK_TOKENS
 from reprise.data.text.books import characters_of
 from reprise.files import write_if_changed
-from reprise.options import COUNT, Options
+from reprise.options import COUNT, Options, Values
 
 TOKENS = BOOK_TOKENS
 OPTIONS: Options = {**GENERATED, "licence_sentences": COUNT}
 NAME = "synthetic-prose"
 
 
-def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
+def prepare(raw: Path, options: Values) -> Corpus:
     """Corpus of sentences of `markov`, written as a book's: a capital first, a full stop at the end.
 
     After the book comes its licence, as in the books of document 002 in another language: its words are spelt backwards

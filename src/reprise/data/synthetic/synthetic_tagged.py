@@ -7,18 +7,16 @@ so that only their neighbours tell the tag: those before it in part, those on bo
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import numpy as np
 
 from reprise.data.corpus import Corpus
 from reprise.data.synthetic.markov import GENERATED, MOST_WORDS, shuffled
 from reprise.data.treebank.tagged import corpus_of
-from reprise.options import Number, Options, at_least
+from reprise.options import Number, Options, Values, at_least
 
 TAGS = 8
 TOKENS = "words, rare ones as <unk>"
@@ -68,14 +66,13 @@ class Source:
         return forward, smoothed
 
 
-def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
+def prepare(raw: Path, options: Values) -> Corpus:
     """Corpus as `tagged.corpus_of` keeps it; valid and test have a fifth of the training sentences.
 
     Words that training has once become `<unk>`. A sentence's label is whether it has the tag that comes nearest to
     half of the training sentences. Facts besides: `best_accuracy`, the share of the test's words that the source itself
     tags right from them and the words before them ("forward"), and from the whole sentence ("both").
     """
-    del raw
     source = make_source(options["vocabulary_size"], options["seed"])
     drawn = {
         split: source.sample(options["training_sentences"] // every, Random(f"{options['seed']} {split}"))

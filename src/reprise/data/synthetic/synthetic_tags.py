@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from reprise.data.corpus import SENTENCE_END, Corpus, Split, offsets_of
+from reprise.data.corpus import SENTENCE_END, Corpus, Split, sparse_rows
 from reprise.data.synthetic.markov import GENERATED, Chain, make_chain
-from reprise.options import Options, at_least
+from reprise.options import Options, Values, at_least
 
 TOKENS = "words and a @nil at the end of every sentence"
 OPTIONS: Options = {**GENERATED, "training_sentences": at_least(10)}
@@ -19,7 +18,7 @@ NIL = "@nil"
 _STEP = 5  # a minimal pair at every fifth token: enough to measure, few enough for a test
 
 
-def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
+def prepare(raw: Path, options: Values) -> Corpus:
     """Corpus of the source of `markov`; valid, test1 and test2 have a tenth of the training sentences.
 
     A type bears the tag POS:Lk for each list k of successors that it stands in, and Next:Lk for the list that follows
@@ -30,30 +29,27 @@ def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
 
     Facts besides: `entropy_rate_nats`, and `source_nats`, what the source itself loses on each split, a token.
     """
-    del raw
     source = make_chain(options["vocabulary_size"], options["seed"])
-    sizes = [options["training_sentences"] // (1 if split == "train" else 10) for split in SPLITS]
-    drawn = {
-        split: np.array(source.sample(size, options["seed"], i))
-        for i, (split, size) in enumerate(zip(SPLITS, sizes, strict=True))
-    }
+    sizes = {split: options["training_sentences"] // (1 if split == "train" else 10) for split in SPLITS}
+    drawn = {split: np.array(source.sample(size, options["seed"], i)) for i, (split, size) in enumerate(sizes.items())}
     counts = np.bincount(np.concatenate(list(drawn.values())), minlength=len(source.words))
-    order = np.argsort(-counts, kind="stable")[: int((counts > 0).sum())]
+    order = np.argsort(-counts, kind="stable")[: (counts > 0).sum()]
     ids = np.full(len(source.words), -1)
     ids[order] = np.arange(len(order))
     tags, borne = _tags(source)
-    borne = borne[order]
     training = np.bincount(ids[drawn["train"]], minlength=len(order))
-    sparse = _sparse("tag", borne) | _sparse("train_tag", borne & (training > 0)[:, None])
+    sparse = {}
+    for prefix, of_types in (("tag", borne[order]), ("train_tag", borne[order] & (training > 0)[:, None])):
+        sparse[f"{prefix}_indptr"], sparse[f"{prefix}_indices"] = sparse_rows(of_types)
     return Corpus(
         name="synthetic_tags",
-        splits={split: _split(ids[text], ids[0]) for split, text in drawn.items()},
+        splits={split: Split.ended_by(ids[text], ids[0]) for split, text in drawn.items()},
         vocabulary=[NIL if word == SENTENCE_END else word for word in (source.words[i] for i in order)],
         counts=training,
         facts={
             "boundaries": "none",
             "vocabulary": len(order),
-            "sentences": dict(zip(SPLITS, sizes, strict=True)),
+            "sentences": sizes,
             "tokens": {split: len(text) for split, text in drawn.items()},
             "tags": tags,
             "agreement": {"splits": ["test1", "test2"], "kinds": ["successor"], "features": ["POS"]},
@@ -77,17 +73,6 @@ def _tags(source: Chain) -> tuple[list[str], np.ndarray]:
     return [*names, "POS:NIL"], np.concatenate([stands, governs, ends[:, None]], axis=1)
 
 
-def _sparse(prefix: str, borne: np.ndarray) -> dict[str, np.ndarray]:
-    rows, indices = np.nonzero(borne)
-    indptr = offsets_of(np.bincount(rows, minlength=len(borne)))
-    return {f"{prefix}_indptr": indptr, f"{prefix}_indices": indices.astype(np.int32)}
-
-
-def _split(tokens: np.ndarray, end: int) -> Split:
-    ends = np.flatnonzero(tokens == end) + 1
-    return Split(tokens.astype(np.int32), np.concatenate([[0], ends]).astype(np.int64))
-
-
 def _pairs(source: Chain, drawn: Mapping[str, np.ndarray], ids: np.ndarray) -> dict[str, np.ndarray]:
     """At every fifth token of the tests: the token itself, and a type of equal rank that cannot stand there."""
     rows = []
@@ -102,8 +87,5 @@ def _pairs(source: Chain, drawn: Mapping[str, np.ndarray], ids: np.ndarray) -> d
             rows.append((number, place, ids[text[place]], ids[wrong], 1 + place - start))
     table = np.array(rows, np.int64).reshape(-1, 5)  # none in a text of a few words
     arrays = {name: table[:, i] for i, name in enumerate(("split", "position", "right", "wrong", "distance"))}
-    arrays |= {"kind": np.zeros(len(table), np.int64), "feature": np.zeros(len(table), np.int64)}
-    return {
-        f"agreement_{name}": value.astype(np.int64 if name == "position" else np.int32)
-        for name, value in arrays.items()
-    }
+    arrays |= dict.fromkeys(("kind", "feature"), np.zeros(len(table), np.int64))
+    return {f"agreement_{n}": value if n == "position" else value.astype(np.int32) for n, value in arrays.items()}

@@ -7,9 +7,7 @@ about the Spanish book rests on that), so they stay; where they begin and end is
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +15,7 @@ from reprise.catalogue.spec import how_to_fetch
 from reprise.data.corpus import Corpus, Split
 from reprise.data.raw import read_text
 from reprise.errors import UserError
-from reprise.options import Options
+from reprise.options import Options, Values
 
 TOKENS = "characters, blanks among them"
 OPTIONS: Options = {}
@@ -28,13 +26,12 @@ _HEADER_ENDS = re.compile(r"START OF TH(?:IS|E) PROJECT GUTENBERG EBOOK")
 _LICENCE_BEGINS = re.compile(r"End of (?:the )?Project Gutenberg")
 
 
-def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
+def prepare(raw: Path, options: Values) -> Corpus:
     """Corpus of the one file `book_*.txt` in `raw`: see `characters_of`.
 
     Extra `licence`, (2,) int64: the text before the first and from the second position on is Project Gutenberg's.
     Raises UserError for a folder or file that does not hold such a book.
     """
-    del options
     paths = sorted(raw.glob(PATTERN))
     if len(paths) != 1:
         raise UserError(f"{raw}: {len(paths)} files {PATTERN} where one book is wanted; {how_to_fetch(raw)}")
@@ -55,7 +52,7 @@ def clean(text: str) -> str:
     return _OTHERS.sub(" ", text).strip()
 
 
-def characters_of(name: str, text: str, licence: tuple[int, int] | None = None) -> Corpus:
+def characters_of(name: str, text: str, licence: tuple[int, int]) -> Corpus:
     """Corpus of a text as one sentence of characters; the vocabulary is its symbols by their code points.
 
     Facts: tokens, sentences and characters of the split `train`, vocabulary, and words, running and different, a word
@@ -74,11 +71,11 @@ def characters_of(name: str, text: str, licence: tuple[int, int] | None = None) 
     }
     return Corpus(
         name=name,
-        splits={"train": Split(tokens.astype(np.int32), np.array([0, len(tokens)], np.int64))},
+        splits={"train": Split.whole(tokens)},
         vocabulary=[chr(code) for code in symbols],
         counts=counts.astype(np.int64),
         facts=facts,
-        extra={} if licence is None else {"licence": np.array(licence, np.int64)},
+        extra={"licence": np.array(licence, np.int64)},
     )
 
 

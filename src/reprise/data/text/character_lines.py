@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +10,7 @@ from reprise.catalogue.wording import ByOption
 from reprise.data.corpus import Corpus, Split, offsets_of
 from reprise.data.synthetic.markov import shuffled
 from reprise.errors import UserError
-from reprise.options import Options, at_least
+from reprise.options import Options, Values, at_least
 
 TOKENS = ByOption(
     "tokens",
@@ -62,10 +60,10 @@ def normalise(text: bytes) -> Lines:
     A letter is one of a..z and A..Z; every byte of another character counts as a space.
     """
     codes = _CODES[np.frombuffer(text if text.endswith(b"\n") else text + b"\n", np.uint8)]
-    before = np.concatenate([np.array([_LINE_END], np.uint8), codes[:-1]])
-    codes = codes[(codes != _SPACE) | _is_letter(before)]  # of a run of spaces the first, if it follows a letter
-    after = np.concatenate([codes[1:], np.array([_LINE_END], np.uint8)])
-    codes = codes[(codes != _SPACE) | (after != _LINE_END)]
+    before = np.concatenate([[_LINE_END], codes[:-1]])
+    follows_letter = (before != _SPACE) & (before != _LINE_END)
+    codes = codes[(codes != _SPACE) | follows_letter]  # of a run of spaces the first, if it follows a letter
+    codes = codes[(codes != _SPACE) | (np.append(codes[1:], _LINE_END) != _LINE_END)]
     ends = np.flatnonzero(codes == _LINE_END)
     lengths = np.diff(ends, prepend=-1) - 1
     kept = lengths[lengths > 0]
@@ -77,12 +75,15 @@ def pair(lines: Lines) -> Split:
     over, and spaces: "state art" is st, at, e, space, ar, t. Ids are places in CHARACTERS + PAIRS.
     """
     s = lines.symbols.astype(np.int32)
-    place = _place_in_word(lines)
+    first = np.concatenate([np.ones(1, bool), s[:-1] == _SPACE])
+    first[lines.offsets[:-1]] = True
+    place = np.arange(len(s))
+    place -= np.maximum.accumulate(np.where(first, place, 0))  # in its word; of a space it says nothing
     begins = (s == _SPACE) | (place % 2 == 0)
     # the letter after the first of a pair is at an odd place of the same word
     paired = np.zeros(len(s), bool)
     paired[:-1] = begins[:-1] & (s[:-1] != _SPACE) & ~begins[1:]
-    second = np.concatenate([s[1:], np.zeros(1, np.int32)])
+    second = np.append(s[1:], 0)
     tokens = np.where(paired, len(CHARACTERS) + 26 * (s - 1) + second - 1, s)[begins]
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(begins)])
     return Split(tokens.astype(np.int32), before[lines.offsets])
@@ -108,7 +109,7 @@ def assign_folds(lines: int, folds: int, seed: int) -> np.ndarray:
     return part
 
 
-def corpus_of(name: str, text: bytes, options: Mapping[str, Any]) -> Corpus:
+def corpus_of(name: str, text: bytes, options: Values) -> Corpus:
     """The corpus of a text: one split, `lines`, in the text's order; `extra["part"]` as `assign_folds` makes it.
 
     Options: `tokens`, "characters" (27) or "bigrams" (703 symbols, all that are possible); `folds`; `fold_seed`. The
@@ -116,10 +117,17 @@ def corpus_of(name: str, text: bytes, options: Mapping[str, Any]) -> Corpus:
     characters and in bigrams, and the share of words longer than 13 letters. Raises UserError for too little text.
     """
     lines = normalise(text)
-    characters, pairs = Split(lines.symbols.astype(np.int32), lines.offsets), pair(lines)
-    split = characters if options["tokens"] == "characters" else pairs
+    kinds = {"characters": Split(lines.symbols.astype(np.int32), lines.offsets), "bigrams": pair(lines)}
+    split = kinds[options["tokens"]]
     vocabulary = CHARACTERS if options["tokens"] == "characters" else CHARACTERS + PAIRS
     part = assign_folds(split.sentences, options["folds"], options["fold_seed"])
+    median = {kind: float(np.median(np.diff(data.offsets))) for kind, data in kinds.items()}
+    words = b" ".join(lines.text()).split()
+    types = set(words)
+    long = {
+        f"share_of_{kind}": round(sum(len(word) > LONG for word in found) / len(found), 9)
+        for kind, found in (("words", words), ("types", types))
+    }
     facts = {
         "boundaries": "line",
         "lines": split.sentences,
@@ -127,45 +135,12 @@ def corpus_of(name: str, text: bytes, options: Mapping[str, Any]) -> Corpus:
         "tokens": {SPLIT: len(split.tokens)},
         "characters": {SPLIT: len(lines.symbols)},
         "vocabulary": len(vocabulary),
-        "median_length": {"characters": _median_length(characters), "bigrams": _median_length(pairs)},
-        "shortening_by_bigrams": round(1 - _median_length(pairs) / _median_length(characters), 9),
-        "observed_symbols": {"characters": len(np.unique(characters.tokens)), "bigrams": len(np.unique(pairs.tokens))},
-        **_word_facts(lines),
+        "median_length": median,
+        "shortening_by_bigrams": round(1 - median["bigrams"] / median["characters"], 9),
+        "observed_symbols": {kind: len(np.unique(data.tokens)) for kind, data in kinds.items()},
+        "words": len(words),
+        "word_types": len(types),
+        "long_words": {"longer_than": LONG, **long},
     }
     counts = np.bincount(split.tokens, minlength=len(vocabulary)).astype(np.int64)
     return Corpus(name, {SPLIT: split}, list(vocabulary), counts, facts, extra={"part": part})
-
-
-def _word_facts(lines: Lines) -> dict[str, Any]:
-    words = b" ".join(lines.text()).split()
-    types = set(words)
-    return {
-        "words": len(words),
-        "word_types": len(types),
-        "long_words": {
-            "longer_than": LONG,
-            "share_of_words": _share_of_long(words),
-            "share_of_types": _share_of_long(types),
-        },
-    }
-
-
-def _share_of_long(words: list[bytes] | set[bytes]) -> float:
-    return round(sum(len(word) > LONG for word in words) / len(words), 9)
-
-
-def _median_length(split: Split) -> float:
-    return float(np.median(np.diff(split.offsets)))
-
-
-def _place_in_word(lines: Lines) -> np.ndarray:
-    """0 for the first letter of a word, 1 for the second, ...; what it says of a space has no meaning."""
-    s = lines.symbols
-    first = np.concatenate([np.ones(1, bool), s[:-1] == _SPACE])
-    first[lines.offsets[:-1]] = True
-    place = np.arange(len(s))
-    return place - np.maximum.accumulate(np.where(first, place, 0))
-
-
-def _is_letter(codes: np.ndarray) -> np.ndarray:
-    return (codes != _SPACE) & (codes != _LINE_END)

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from reprise.data.corpus import UNKNOWN, Corpus
+from reprise.data.corpus import SPLITS, UNKNOWN, Corpus
 from reprise.data.text.words import SENTENCES, read_sentences, word_corpus
-from reprise.options import Options
+from reprise.options import Options, Values
 
 TOKENS = f"{SENTENCES}, <unk> and N among the words"
 OPTIONS: Options = {}
-SPLITS = ("train", "valid", "test")
 
 
-def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
+def prepare(raw: Path, options: Values) -> Corpus:
     """Corpus of `raw/ptb.{train,valid,test}.txt`; `</s>` ends every sentence and is counted.
 
     The vocabulary is that of the training text; the other two have no word outside it. Facts: those of `word_corpus`
     and unk_share. Raises UserError for missing files, or words outside the vocabulary.
     """
-    del options
     paths = {split: raw / f"ptb.{split}.txt" for split in SPLITS}
     corpus = word_corpus("ptb", {split: read_sentences(path) for split, path in paths.items()}, paths)
     unknown = corpus.vocabulary.index(UNKNOWN) if UNKNOWN in corpus.vocabulary else -1

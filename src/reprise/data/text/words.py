@@ -1,4 +1,4 @@
-"""Words to ranks: what every word corpus shares."""
+"""Texts with a sentence a line as corpora of words: token ids are ranks by training frequency."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ def read_sentences(path: Path) -> list[bytes]:
     text = read_text(path).encode()
     if not text.endswith(b"\n"):
         text += b"\n"
-    lines = text.count(b"\n")
     words = text.replace(b"\n", b" " + _END + b" ").split()
-    if words.count(_END) != lines:
+    if words.count(_END) != text.count(b"\n"):
         raise UserError(f"{path}: holds the word {SENTENCE_END}, which marks sentence ends")
     return words
 
@@ -37,51 +36,33 @@ def rank(counts: Mapping[bytes, int]) -> list[bytes]:
     return sorted(counts, key=counts.__getitem__, reverse=True)
 
 
-def index(vocabulary: Iterable[bytes]) -> dict[bytes, int]:
-    """Word -> token id, which is its rank minus 1."""
-    return {word: i for i, word in enumerate(vocabulary)}
-
-
-def encode_sentences(words: list[bytes], ids: Mapping[bytes, int], path: Path) -> Split:
-    """Token ids and bounds of words that `read_sentences` gave.
-
-    Raises UserError for a word outside the vocabulary: such texts are closed.
-    """
-    try:
-        tokens = np.fromiter(map(ids.__getitem__, words), np.int32, len(words))
-    except KeyError as error:
-        word = error.args[0].decode()
-        raise UserError(f"{path}: {word!r} is not in the training text's vocabulary") from None
-    ends = np.flatnonzero(tokens == ids[_END]) + 1
-    return Split(tokens, np.concatenate([np.zeros(1, np.int64), ends.astype(np.int64)]))
-
-
-def characters(words: list[bytes], ends: int) -> int:
-    """Characters of the text, one separator (blank or line end) after each word, `</s>` being none.
-
-    `ends` is the number of `</s>` among the words.
-    """
-    return len(b" ".join(words).decode()) + 1 - ends * (len(_END) + 1)
-
-
 def word_corpus(
     name: str, words: Mapping[str, list[bytes]], paths: Mapping[str, Path], rare: Iterable[str] = ()
 ) -> Corpus:
     """Corpus of the words of each split as `read_sentences` gives them; the vocabulary is that of the split `train`.
 
     Words of `rare` are part of the vocabulary, also where the training text lacks them. Facts: tokens, sentences and
-    characters a split, vocabulary. Raises UserError, naming the path, for a word outside the vocabulary.
+    characters a split, vocabulary. A separator, blank or line end, is a character, and `</s>` none. Raises UserError,
+    naming the path, for a word outside the vocabulary: such texts are closed.
     """
     counted = Counter(words["train"])
     for word in rare:
         counted.setdefault(word.encode(), 0)
     ranked = rank(counted)
-    ids = index(ranked)
-    splits = {split: encode_sentences(words[split], ids, path) for split, path in paths.items()}
+    ids = {word: i for i, word in enumerate(ranked)}
+    splits, characters = {}, {}
+    for split, path in paths.items():
+        try:
+            tokens = np.fromiter(map(ids.__getitem__, words[split]), np.int32, len(words[split]))
+        except KeyError as error:
+            raise UserError(f"{path}: {error.args[0].decode()!r} is not in the training text's vocabulary") from None
+        splits[split] = Split.ended_by(tokens, ids[_END])
+        spelled = len(b" ".join(words[split]).decode()) + 1
+        characters[split] = spelled - splits[split].sentences * (len(_END) + 1)
     facts = {
         "tokens": {split: len(data.tokens) for split, data in splits.items()},
         "sentences": {split: data.sentences for split, data in splits.items()},
-        "characters": {split: characters(words[split], data.sentences) for split, data in splits.items()},
+        "characters": characters,
         "vocabulary": len(ranked),
         "boundaries": SENTENCE_END,
     }

@@ -9,14 +9,13 @@ that make the text easier: a rare word is `<unk>` and becomes the word "unk", a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from reprise.config.ldc_wsj import stories
 from reprise.data.corpus import Corpus
 from reprise.data.raw import read_bytes
 from reprise.data.text import character_lines
+from reprise.options import Values
 
 TOKENS = character_lines.TOKENS
 OPTIONS = character_lines.OPTIONS
@@ -24,7 +23,7 @@ FILES = ("ptb.train.txt", "ptb.valid.txt", "ptb.test.txt")
 _HEADER = b".START"
 
 
-def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
+def prepare(raw: Path, options: Values) -> Corpus:
     """Corpus of the stories in `raw`, else of `raw/ptb.{train,valid,test}.txt`, in this order.
 
     Options as in `character_lines.corpus_of`. Raises UserError for missing or empty files.

@@ -8,14 +8,13 @@ same lemma and part of speech that differs in gender alone, or in number alone.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from reprise.data.treebank.conllu_rows import Row, Sentence
-from reprise.data.treebank.word_forms import Lexicon, elision_tells
+from reprise.data.treebank.conllu_rows import Features, Row, Sentence
 
 FEATURES = ("Gender", "Number")
 KINDS = (
@@ -32,7 +31,11 @@ DISTANT = 3
 """From so many tokens on a pair is counted as distant."""
 _AGREEING = {"det", "amod", "acl", "nummod", "nsubj", "nsubjpass", "aux", "auxpass", "cop"}
 _TARGETS = {"NOUN", "ADJ", "VERB", "AUX"}
+_VOWELS = set("aàâäæeéèêëiîïoôöœuùûüyÿh")
+_ELIDED = {"de", "je", "jusque", "la", "le", "lorsque", "me", "ne", "puisque", "que", "quoique", "se", "te"}
 
+Seen = Mapping[tuple[str, str], Mapping[str, Counter[Features]]]
+"""The forms of every lemma and part of speech, in lower case, each with the features it was seen with."""
 Tests = Mapping[str, tuple[list[Sentence], list[np.ndarray]]]
 
 
@@ -52,15 +55,18 @@ def find_pairs(
     * agreement_distance: tokens from the last earlier word that shows the gender or number of what the right word
       agrees with, 1 where that is the token before it.
     """
-    lexicon = Lexicon(corpus, _TARGETS)
+    seen: dict[tuple[str, str], dict[str, Counter[Features]]] = defaultdict(lambda: defaultdict(Counter))
+    for row in (row for sentence in corpus for row in sentence.rows):
+        if row.upos in _TARGETS and row.lemma is not None:
+            seen[row.lemma.lower(), row.upos][row.form.lower()][row.features] += 1
     names = ("split", "position", "right", "wrong", "kind", "feature", "distance")
     rows = []
     for number, (sentences, places) in enumerate(tests.values()):
         for sentence, where in zip(sentences, places, strict=True):
             for target, feature, kind, cue in agreements(sentence.words):
                 right = sentence.words[target]
-                wrong = lexicon.wrong_form(right, feature, ids)
-                if wrong is not None and not (target and elision_tells(sentence.words[target - 1], right.form, wrong)):
+                wrong = _wrong_form(right, feature, seen, ids)
+                if wrong is not None and not (target and _elision_tells(sentence.words[target - 1], right.form, wrong)):
                     pair = (ids[right.form.lower()], ids[wrong], KINDS.index(kind), FEATURES.index(feature))
                     rows.append((number, where[target], *pair, where[target] - where[cue]))
     table = np.array(rows, np.int64).reshape(-1, len(names))
@@ -92,7 +98,9 @@ def agreements(words: tuple[Row, ...]) -> Iterator[tuple[int, str, str, int]]:
             if value is None or words[controller].feature(feature) != value:
                 continue
             group = [owner] + [i for i in children[owner] + children[clause] if _agrees(words[i])]
-            yield target, feature, kind, max(i for i in group if i < target and _shows(words[i], feature, value))
+            shows = [i for i in group if words[i].feature(feature) == value]
+            shows += [i for i in group if value == "Plur" and _relation(words[i]) == "nummod"]
+            yield target, feature, kind, max(i for i in shows if i < target)
 
 
 def _controller(
@@ -130,6 +138,42 @@ def _controller(
     return f"antecedent-{role}", antecedent, antecedent, clause
 
 
+def _wrong_form(right: Row, feature: str, seen: Seen, ids: Mapping[str, int]) -> str | None:
+    """The most frequent form whose features differ from those of `right` in this feature's value alone.
+
+    None where there is none, where it was ever seen with the right value, or the right form with a wrong one:
+    such forms are ambiguous, or were annotated by mistake.
+    """
+    if right.lemma is None:
+        return None
+    forms = seen[right.lemma.lower(), right.upos]
+
+    def values(form: str) -> set[str]:
+        return {value for features in forms[form] for name, value in features if name == feature}
+
+    def others(features: Features) -> Features:
+        return tuple(pair for pair in features if pair[0] != feature)
+
+    value = right.feature(feature)
+    if values(right.form.lower()) != {value}:
+        return None
+    candidates = [
+        (-count, ids[form], form)
+        for form, found in forms.items()
+        if value not in values(form)
+        for features, count in found.items()
+        if len(others(features)) == len(features) - 1 and others(features) == others(right.features)
+    ]
+    return min(candidates)[2] if candidates else None
+
+
+def _elision_tells(before: Row, right: str, wrong: str) -> bool:
+    """Whether the word before shows by its vowel or apostrophe which form follows: "n'" stands before "est" alone."""
+    vowels = [form[0].lower() in _VOWELS for form in (right, wrong)]
+    word = before.form.lower()
+    return vowels[0] != vowels[1] and (word in _ELIDED or word.endswith(("'", "’")))
+
+
 def _relation(word: Row) -> str:
     """The dependency relation without its subtype, in the names of UD 1: nsubj:pass is nsubjpass."""
     main, _, subtype = (word.deprel or "").partition(":")
@@ -138,10 +182,6 @@ def _relation(word: Row) -> str:
 
 def _agrees(word: Row) -> bool:
     return word.upos == "DET" or _relation(word) in _AGREEING
-
-
-def _shows(word: Row, feature: str, value: str) -> bool:
-    return word.feature(feature) == value or (value == "Plur" and _relation(word) == "nummod")
 
 
 def _count(arrays: Mapping[str, np.ndarray]) -> dict[str, dict[str, dict[str, int]]]:

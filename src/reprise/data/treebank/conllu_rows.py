@@ -6,15 +6,14 @@ is refused here, with file and line.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import conllu
 from conllu.exceptions import ParseException
-from conllu.parser import parse_dict_value, parse_nullable_value
+from conllu.parser import DEFAULT_FIELD_PARSERS, DEFAULT_FIELDS, parse_dict_value, parse_line, parse_nullable_value
 
 from reprise.data.raw import read_lines
 from reprise.errors import UserError
@@ -70,29 +69,32 @@ def read_treebank(path: Path) -> Treebank:
     Raises UserError, naming file and line, where the file is missing, empty, damaged, not UTF-8 or no CoNLL-U.
     """
     lines = read_lines(path)
-    sentences = [_sentence(block, start, path) for start, block in _blocks(lines)]
+    blocks = groupby(enumerate(lines, start=1), key=lambda numbered: bool(numbered[1]))
+    sentences = [_sentence(list(block), path) for holds, block in blocks if holds]
     if not sentences:
         raise UserError(f"{path}: holds no sentence; fetch it again")
     return Treebank(sentences, len(lines))
 
 
-def _blocks(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """The lines of each sentence, and the number of the first of them."""
-    block: list[str] = []
-    for number, line in enumerate([*lines, ""], start=1):
-        if line:
-            block.append(line)
-        elif block:
-            yield number - len(block), block
-            block = []
+def _sentence(block: list[tuple[int, str]], path: Path) -> Sentence:
+    """The sentence of a block of lines with their numbers."""
 
+    def wrong(number: int, problem: str) -> UserError:
+        return UserError(f"{path}: line {number}: {problem}; correct the row, or fetch the file again")
 
-def _sentence(block: list[str], start: int, path: Path) -> Sentence:
-    numbered = [(start + i, line) for i, line in enumerate(block) if not line.startswith("#")]
-    tokens = _parse(numbered, path)
-    rows = []
-    words, covered = 0, (0, start)  # words read, and the last word of a range with the line that says so
-    for (number, line), token in zip(numbered, tokens, strict=True):
+    rows: list[tuple[int, Row]] = []
+    words, covered = 0, (0, 0)  # words read, and the last word of a range with the line that says so
+    for number, line in block:
+        if line.startswith("#"):
+            continue
+        if (columns := line.count("\t") + 1) != COLUMNS:
+            raise wrong(number, f"{columns} columns instead of {COLUMNS}")
+        if "  " in line:  # conllu would take it for the end of a column
+            raise wrong(number, "two blanks in a row")
+        try:
+            token = parse_line(line, DEFAULT_FIELDS, _PARSERS)
+        except ParseException as error:
+            raise wrong(number, str(error)) from None
         match token["id"]:
             case int(i) if i == words + 1:
                 words += 1
@@ -101,36 +103,21 @@ def _sentence(block: list[str], start: int, path: Path) -> Sentence:
             case (int(before), ".", int()) if before == words:
                 continue
             case _:
-                raise _wrong(path, number, f"the id {line.partition(chr(9))[0]!r} where {words + 1} is due")
-        rows.append((number, _row(token)))
+                raise wrong(number, f"the id {line.partition(chr(9))[0]!r} where {words + 1} is due")
+        if not token["form"].strip():
+            raise wrong(number, "a row without a form")
+        lemma, deprel = (parse_nullable_value(token[column]) for column in ("lemma", "deprel"))
+        is_range = isinstance(token["id"], tuple)
+        row = Row(token["form"], lemma, token["upos"], token["feats"], token["head"], deprel, is_range)
+        rows.append((number, row))
     if not words:
-        raise _wrong(path, start, "a sentence without words")
+        raise wrong(block[0][0], "a sentence without words")
     if covered[0] > words:
-        raise _wrong(path, covered[1], f"a range up to {covered[0]} in a sentence of {words} words")
+        raise wrong(covered[1], f"a range up to {covered[0]} in a sentence of {words} words")
     for number, row in rows:
         if row.head is not None and not 0 <= row.head <= words:
-            raise _wrong(path, number, f"the head {row.head} in a sentence of {words} words")
-        if not row.form.strip():
-            raise _wrong(path, number, "a row without a form")
+            raise wrong(number, f"the head {row.head} in a sentence of {words} words")
     return Sentence(tuple(row for _, row in rows))
-
-
-def _parse(numbered: list[tuple[int, str]], path: Path) -> list[conllu.Token]:
-    """The rows of a sentence as the package parses them; an error names the row that it cannot read."""
-    for number, line in numbered:
-        if (columns := line.count("\t") + 1) != COLUMNS:
-            raise _wrong(path, number, f"{columns} columns instead of {COLUMNS}")
-        if "  " in line:  # conllu would take it for the end of a column
-            raise _wrong(path, number, "two blanks in a row")
-    try:
-        return conllu.parse("\n".join(line for _, line in numbered), field_parsers=_PARSERS)[0] if numbered else []
-    except ParseException:
-        for number, line in numbered:
-            try:
-                conllu.parse(line, field_parsers=_PARSERS)
-            except ParseException as error:
-                raise _wrong(path, number, str(error)) from None
-        raise
 
 
 @cache
@@ -144,24 +131,7 @@ def _features(text: str) -> Features:
 
 
 _PARSERS: dict[str, Any] = {
+    **DEFAULT_FIELD_PARSERS,
     "feats": lambda columns, i: _features(columns[i]),
-    # Nothing here reads them: they are left as they stand.
-    "deps": lambda columns, i: columns[i],
-    "misc": lambda columns, i: columns[i],
+    **dict.fromkeys(("deps", "misc"), lambda columns, i: columns[i]),  # nothing here reads them
 }
-
-
-def _row(token: conllu.Token) -> Row:
-    return Row(
-        form=token["form"],
-        lemma=parse_nullable_value(token["lemma"]),
-        upos=token["upos"],
-        features=token["feats"],
-        head=token["head"],
-        deprel=parse_nullable_value(token["deprel"]),
-        is_range=isinstance(token["id"], tuple),
-    )
-
-
-def _wrong(path: Path, line: int, problem: str) -> UserError:
-    return UserError(f"{path}: line {line}: {problem}; correct the row, or fetch the file again")

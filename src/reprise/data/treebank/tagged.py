@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from reprise.data.corpus import UNKNOWN, Corpus, Split, offsets_of
+from reprise.data.corpus import UNKNOWN, Corpus, Split
 from reprise.errors import UserError
 
-SPLITS = ("train", "valid", "test")
 KINDS = ("single", "ambiguous", "unseen")
 """Kinds of words: with one tag in training, with several, or not in training at all."""
 
@@ -37,23 +36,33 @@ def corpus_of(
     for split, sentences in splits.items():
         if not sentences or not all(sentences):
             raise UserError(f"{name}: the split {split} has no sentence, or one without words; choose other sizes")
-    seen = _tags_by_word(splits["train"])
-    ids, counts = _vocabulary(splits["train"], minimum_count)
-    names = sorted({tag for sentences in splits.values() for sentence in sentences for _, tag in sentence})
+    tags_of = defaultdict(set)
+    counted: Counter[str] = Counter()
+    for word, tag in chain(*splits["train"]):
+        tags_of[word].add(tag)
+        counted[word] += 1
+    if UNKNOWN in counted:
+        raise UserError(f"a text holds the word {UNKNOWN}, which stands for words that are too rare")
+    counts = {UNKNOWN: sum(n for n in counted.values() if n < minimum_count)}
+    counts |= {word: n for word, n in counted.items() if n >= minimum_count}
+    vocabulary = sorted(counts, key=counts.__getitem__, reverse=True)  # stable: ties stay in the order of appearance
+    ids = {word: i for i, word in enumerate(vocabulary)}
+    names = sorted({tag for sentences in splits.values() for _, tag in chain(*sentences)})
     if label not in names:
         raise UserError(f"{name}: no word is tagged {label}, which the label of sentences asks for")
     tags = {tag: i for i, tag in enumerate(names)}
-    kinds = {word: int(len(found) > 1) for word, found in seen.items()}
+    kinds = {word: KINDS.index("single" if len(found) == 1 else "ambiguous") for word, found in tags_of.items()}
     made: dict[str, Split] = {}
     extra: dict[str, np.ndarray] = {}
     for split, sentences in splits.items():
-        words = [pair for sentence in sentences for pair in sentence]
-        tokens = np.array([ids.get(word, ids[UNKNOWN]) for word, _ in words], np.int32)
-        made[split] = Split(tokens, offsets_of(map(len, sentences)))
-        extra[f"tags.{split}"] = np.array([tags[tag] for _, tag in words], np.int32)
-        extra[f"kinds.{split}"] = np.array([kinds.get(word, KINDS.index("unseen")) for word, _ in words], np.int32)
-        extra[f"labels.{split}"] = np.array([any(tag == label for _, tag in s) for s in sentences], np.int32)
-    counted = {
+        made[split] = Split.of_words([[word for word, _ in sentence] for sentence in sentences], ids)
+        rows = {
+            "tags": [tags[tag] for _, tag in chain(*sentences)],
+            "kinds": [kinds.get(word, KINDS.index("unseen")) for word, _ in chain(*sentences)],
+            "labels": [any(tag == label for _, tag in sentence) for sentence in sentences],
+        }
+        extra |= {f"{row}.{split}": np.array(values, np.int32) for row, values in rows.items()}
+    told = {
         "boundaries": "none",
         "vocabulary": len(ids),
         "tags": names,
@@ -67,43 +76,17 @@ def corpus_of(
             for split in splits
         },
     }
-    return Corpus(name, made, list(ids), counts, counted | dict(facts), extra=extra)
+    by_id = np.array([counts[word] for word in vocabulary], np.int64)
+    return Corpus(name, made, vocabulary, by_id, told | dict(facts), extra=extra)
 
 
-def _tags_by_word(sentences: Sequence[Tagged]) -> Mapping[str, set[str]]:
-    found: dict[str, set[str]] = defaultdict(set)
-    for sentence in sentences:
-        for word, tag in sentence:
-            found[word].add(tag)
-    return found
+def most_frequent_tags(corpus: Corpus) -> np.ndarray:
+    """Tagging without context: the most frequent tag of every word of the vocabulary in training, (V,) int32.
 
-
-def _vocabulary(sentences: Sequence[Tagged], minimum_count: int) -> tuple[dict[str, int], np.ndarray]:
-    """Word -> id, and the training counts by id."""
-    every = Counter(word for sentence in sentences for word, _ in sentence)
-    if UNKNOWN in every:
-        raise UserError(f"a text holds the word {UNKNOWN}, which stands for words that are too rare")
-    counts = {UNKNOWN: sum(n for n in every.values() if n < minimum_count)}
-    counts |= {word: n for word, n in every.items() if n >= minimum_count}
-    ranked = sorted(counts, key=counts.__getitem__, reverse=True)  # stable: ties stay in the order of appearance
-    return {word: i for i, word in enumerate(ranked)}, np.array([counts[word] for word in ranked], np.int64)
-
-
-@dataclass(frozen=True)
-class Baseline:
-    """Tagging without context: the most frequent tag of every word of the vocabulary in training, (V,) int32."""
-
-    tags: np.ndarray
-
-    @classmethod
-    def of(cls, corpus: Corpus) -> Baseline:
-        """Ties go to the first tag in the alphabet; a word that training lacks takes the most frequent tag of all."""
-        tokens, tags = corpus.splits["train"].tokens, corpus.extra["tags.train"]
-        counts = np.zeros((len(corpus.vocabulary), len(corpus.facts["tags"])), np.int64)
-        np.add.at(counts, (tokens, tags), 1)
-        counts[counts.sum(1) == 0] = counts.sum(0)
-        return cls(counts.argmax(1).astype(np.int32))
-
-    def of_words(self, tokens: np.ndarray) -> np.ndarray:
-        """Words (n,) -> tags (n,)."""
-        return self.tags[tokens]
+    Ties go to the first tag in the alphabet; a word that training lacks takes the most frequent tag of all.
+    """
+    tokens, tags = corpus.splits["train"].tokens, corpus.extra["tags.train"]
+    counts = np.zeros((len(corpus.vocabulary), len(corpus.facts["tags"])), np.int64)
+    np.add.at(counts, (tokens, tags), 1)
+    counts[counts.sum(1) == 0] = counts.sum(0)
+    return counts.argmax(1).astype(np.int32)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reprise.data.corpus import Split, offsets_of
+from reprise.data.corpus import Split, offsets_of, sparse_rows
 from reprise.data.treebank.conllu_rows import Row, Sentence
 from reprise.errors import UserError
 
@@ -56,8 +56,7 @@ class Stream:
     def tags_of_types(self, places: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The boolean union of the tags of all tokens of a type, over these places or everywhere (section 5.2).
 
-        Returns indptr (V + 1,) int64 and indices int32: type t has the tags indices[indptr[t]:indptr[t + 1]], in
-        increasing order; a type that does not occur there has none.
+        As `sparse_rows` of types by tags; a type that does not occur there has none.
         """
         tokens, analyses = self.tokens, self.analyses
         if places is not None:
@@ -65,8 +64,7 @@ class Stream:
         borne = np.zeros((len(self.vocabulary), len(self.tags)), bool)
         seen = np.unique(np.stack([tokens, analyses], axis=1), axis=0)
         np.logical_or.at(borne, seen[:, 0], self.tags_of_analysis[seen[:, 1]])
-        types, indices = np.nonzero(borne)
-        return offsets_of(np.bincount(types, minlength=len(self.vocabulary))), indices.astype(np.int32)
+        return sparse_rows(borne)
 
     def tokens_with_tag(self) -> np.ndarray:
         """(K,) int64: how many tokens of the stream bear each tag."""
@@ -80,7 +78,9 @@ def make_stream(sentences: Iterable[Sentence], accounting: str) -> Stream:
     numbers: dict[tuple[str, ...], int] = {}
     tokens, analyses, is_word, lengths = [], [], [], []
     for sentence in sentences:
-        rows = token_rows(sentence, accounting)
+        rows = [row for row in sentence.rows if accounting != "words" or not row.is_range]
+        if accounting == "rows":
+            rows = [_NIL_ROW, _NIL_ROW, *rows, _NIL_ROW]
         lengths.append(len(rows))
         for row in rows:
             form = row.form.lower()
@@ -90,27 +90,17 @@ def make_stream(sentences: Iterable[Sentence], accounting: str) -> Stream:
             tags = (f"POS:{row.upos}", *(f"{name}:{value}" for name, value in row.features))
             analyses.append(numbers.setdefault(tags, len(numbers)))
             is_word.append(not row.is_range and row is not _NIL_ROW)
-    by_appearance = np.array(tokens, np.int64)
-    counts = np.bincount(by_appearance, minlength=len(ids))
-    order = np.argsort(-counts, kind="stable")  # stable: ties stay in the order of appearance
-    rank = np.empty(len(ids), np.int32)
-    rank[order] = np.arange(len(ids))
+    order = np.argsort(-np.bincount(tokens), kind="stable")  # stable: ties stay in the order of appearance
+    rank = np.argsort(order).astype(np.int32)
     forms = list(ids)
     tags = sorted({tag for analysis in numbers for tag in analysis}, key=lambda tag: (not tag.startswith("POS:"), tag))
     borne = np.array([[tag in analysis for tag in tags] for analysis in numbers], bool)
     return Stream(
         vocabulary=[forms[i] for i in order],
-        tokens=rank[by_appearance],
+        tokens=rank[tokens],
         offsets=offsets_of(lengths),
         is_word=np.array(is_word, bool),
         analyses=np.array(analyses, np.int32),
         tags=tags,
         tags_of_analysis=borne,
     )
-
-
-def token_rows(sentence: Sentence, accounting: str) -> list[Row]:
-    """The tokens of the sentence; NIL stands where the file has a line that is no row."""
-    if accounting == "rows":
-        return [_NIL_ROW, _NIL_ROW, *sentence.rows, _NIL_ROW]
-    return [row for row in sentence.rows if accounting == "surface" or not row.is_range]

@@ -22,7 +22,7 @@ from reprise.data.treebank.agreement import find_pairs
 from reprise.data.treebank.conllu_rows import Treebank, read_treebank
 from reprise.data.treebank.token_stream import NIL, Stream, make_stream
 from reprise.errors import UserError
-from reprise.options import COUNT, Options
+from reprise.options import COUNT, Options, Values
 
 TOKENS = ByOption(
     "accounting",
@@ -41,7 +41,7 @@ PARTS = {"train": "train", "test1": "test", "test2": "dev"}
 """Split -> part of the treebank (the paper's Table 1); the split valid comes out of the treebank's training part."""
 
 
-def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
+def prepare(raw: Path, options: Values) -> Corpus:
     """Corpus of `raw/*-ud-{train,dev,test}.conllu`, each plain or `.gz`; splits train, valid, test1, test2.
 
     Options: `accounting`, what counts as a token: rows (words, ranges and three `@nil` a sentence), surface (words and
@@ -100,7 +100,7 @@ def treebank_file(raw: Path, part: str) -> Path:
     return found[0]
 
 
-def _split_sentences(sizes: Mapping[str, int], options: Mapping[str, Any]) -> dict[str, np.ndarray]:
+def _split_sentences(sizes: Mapping[str, int], options: Values) -> dict[str, np.ndarray]:
     """Numbers of the sentences of each split, in the order of the files (train, test, dev); int64."""
     n, held_out = sizes["train"], options["validation_sentences"]
     if held_out >= n:

@@ -6,16 +6,14 @@ training part are held out for validation, and its test and development parts to
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from reprise.data.corpus import Corpus
 from reprise.data.treebank.conllu_rows import Sentence, read_treebank
 from reprise.data.treebank.tagged import corpus_of
 from reprise.data.treebank.ud_french import treebank_file
 from reprise.errors import UserError
-from reprise.options import COUNT, Options
+from reprise.options import COUNT, Options, Values
 
 TOKENS = "lower-cased words, rare ones as <unk>"
 OPTIONS: Options = {"minimum_count": COUNT, "validation_sentences": COUNT}
@@ -23,7 +21,7 @@ LABEL = "AUX"
 """The part of speech whose presence is a sentence's label: compound tenses, passives and, since release 2, copulas."""
 
 
-def prepare(raw: Path, options: Mapping[str, Any]) -> Corpus:
+def prepare(raw: Path, options: Values) -> Corpus:
     """Corpus of `raw/*-ud-{train,dev,test}.conllu`, each plain or `.gz`, as `tagged.corpus_of` keeps it.
 
     Words are those that bear a part of speech ("de" and "le", not the range "du"), in lower case. Options: words that

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reprise.catalogue.models import MODELS
-from reprise.data.corpus import Corpus, Split
-from reprise.data.treebank.tagged import KINDS, SPLITS, Baseline
+from reprise.data.corpus import SPLITS, Corpus, Split
+from reprise.data.treebank.tagged import KINDS, most_frequent_tags
 from reprise.engines.choice import reference_alone
 from reprise.engines.optimisers import clip_by_global_norm
 from reprise.errors import UserError
@@ -352,7 +352,7 @@ class Tagging(SentenceSGD):
 
     def items_of(self, corpus: Corpus, split: str) -> Items:
         """See `SentenceSGD`."""
-        guesses = Baseline.of(corpus).of_words(corpus.splits[split].tokens)
+        guesses = most_frequent_tags(corpus)[corpus.splits[split].tokens]
         return Items(corpus.extra[f"tags.{split}"], corpus.extra[f"kinds.{split}"], guesses)
 
     def classes_of(self, corpus: Corpus) -> int:
