@@ -42,8 +42,8 @@ def initialise_by_columns(
     uniform: bool = False,
     zero: Container[str] = (),
 ) -> None:
-    """Word vectors, the parameters `vectors`, from N(0, 0.1^2); matrices of n columns from N(0, 1 / n), or from U(-r, r),
-    r = 1 / sqrt(n), if `uniform`; biases and `zero` are zero. In the order of registration.
+    """Word vectors, called `vectors`, from N(0, 0.1^2); matrices of n columns from N(0, 1 / n), or if `uniform` from
+    U(-r, r), r = 1 / sqrt(n); biases and `zero` are zero. In the order of registration.
 
     Document 003 gives no law; these are ours.
     """

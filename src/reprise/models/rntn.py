@@ -24,9 +24,9 @@ from reprise.options import COUNT, NOT_NEGATIVE
 class RNTN(nn.Module):
     """The r-RNTN over V words with H hidden units and K recurrence matrices.
 
-    `mapping` is "f" (5) or "f_mod" (16). `bias` is "matrix" for a bias b_h^k beside every matrix (4) or "shared" for one
-    b_h (1, 3); Table 1 counts the former, for the RNTN as well. `h_0` is the value of all components of the state before
-    a sentence, which the paper does not state. Raises ValueError for K outside 1 .. V.
+    `mapping` is "f" (5) or "f_mod" (16). `bias` is "matrix" for a bias b_h^k beside every matrix (4) or "shared" for
+    one b_h (1, 3); Table 1 counts the former, for the RNTN as well. `h_0` is the value of all components of the state
+    before a sentence, which the paper does not state. Raises ValueError for K outside 1 .. V.
     """
 
     OPTIONS = {
@@ -103,8 +103,8 @@ def initialise(
 ) -> None:
     """Draws all parameters from N(0, std^2), in the order of their registration (section 4).
 
-    `biases` "zero" sets b_h and b_o to 0 instead. `constants` names parameters that start at a number: {"v": 1.0} starts
-    an m-RNN as an s-RNN whose matrix is U_l U_r.
+    `biases` "zero" sets b_h and b_o to 0 instead. `constants` names parameters that start at a number: {"v": 1.0}
+    starts an m-RNN as an s-RNN whose matrix is U_l U_r.
     """
     for name, parameter in model.named_parameters():
         if constants and name in constants:
