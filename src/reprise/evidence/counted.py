@@ -7,7 +7,7 @@ from typing import Any
 
 from reprise.catalogue.datasets import PREPARATIONS
 from reprise.catalogue.protocols import PROTOCOLS
-from reprise.catalogue.wording import worded
+from reprise.catalogue.stated import worded
 from reprise.records.resolved import Resolved
 
 

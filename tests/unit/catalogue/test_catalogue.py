@@ -31,9 +31,9 @@ def test_a_class_is_there_and_states_what_is_read_of_it(target, entry):
     assert dict(entry.options) == dict(getattr(made, "OPTIONS", {}))
 
 
-@pytest.mark.parametrize("name", [name for name, entry in PREPARATIONS.items() if entry.module])
+@pytest.mark.parametrize("name", [name for name, entry in PREPARATIONS.items() if entry.target])
 def test_a_preparation_is_there_and_states_what_is_read_of_it(name):
-    entry, module = PREPARATIONS[name], import_module(PREPARATIONS[name].module)
+    entry, module = PREPARATIONS[name], import_module(PREPARATIONS[name].target)
     assert (entry.options, entry.tokens) == (module.OPTIONS, module.TOKENS)
     assert entry.corpus == callable(getattr(module, "prepare", None))
 
