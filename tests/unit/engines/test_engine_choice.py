@@ -25,8 +25,8 @@ from compiler_helpers import (
 from loglinear_helpers import model as loglinear_model
 
 from reprise import engines
-from reprise.config.schema import Engine
 from reprise.config.resolve import PRECISIONS
+from reprise.config.schema import Engine
 from reprise.engines import books, build, gated, gso, loglinear, palindromes, rntn
 from reprise.engines.lecture import window
 from reprise.engines.rntn import native as rntn_native
