@@ -9,10 +9,6 @@ import pytest
 import torch
 
 from reprise.engines import build
-from reprise.engines.gso import native as gso
-from reprise.engines.loglinear import native as loglinear
-from reprise.engines.palindromes import native as palindromes
-from reprise.engines.rntn import native as rntn
 from reprise.training.devices import prepare_environment
 
 pytest.register_assert_rewrite("compiler_helpers", "engine_helpers", "protocol_helpers")
@@ -35,7 +31,7 @@ def torchs_usual_ways() -> Iterator[None]:
 def fresh_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """A machine on which nothing is compiled yet; what is then, lies in its folder `built`."""
     monkeypatch.setenv("REPRISE_BUILD", str(tmp_path / "built"))
-    caches = build.library, *(family._library for family in (rntn, gso, palindromes, loglinear))
+    caches = build.library, build.functions
     for cache in caches:
         cache.cache_clear()
     yield tmp_path

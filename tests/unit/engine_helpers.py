@@ -31,3 +31,10 @@ def export_and_load_are_exact_copies(
     assert same_bits(exported, loaded), "export must be a copy"
     assert same_bits(model.state_dict(), state)
     assert not same_bits(engine.export(), loaded)
+
+
+def worst_error(fast: Any, reference: Any, start: dict[str, Tensor]) -> float:
+    """The largest relative error of the update of a parameter since `start`, in the Euclidean norm."""
+    ours, exact = fast.export(), reference.export()
+    assert list(ours) == list(exact)
+    return max(((ours[n] - value).norm() / (value - start[n].double()).norm()).item() for n, value in exact.items())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import math
 import os
 import re
@@ -227,22 +226,19 @@ def peak_gflops(seconds: float = 0.5, clock: Callable[[], float] = time.perf_cou
     from reprise.engines import build
 
     try:
-        library = build.load("fma_peak")
+        library = build.functions("fma_peak", multiply_adds="flff", flops_a_round="d")
     except build.NoCompiler:
         return None
-    work, flops = library.reprise_multiply_adds, library.reprise_flops_a_round
-    work.argtypes, work.restype = [ctypes.c_int64, ctypes.c_float, ctypes.c_float], ctypes.c_float
-    flops.argtypes, flops.restype = [], ctypes.c_double
     rounds, best, now = 1000, 0.0, clock()
     end = now + seconds
     while now < end or not best:
         start = clock()
-        work(rounds, 0.5, 1.0)
+        library.multiply_adds(rounds, 0.5, 1.0)
         now = clock()
         if now - start < 0.01:
             rounds *= 2
         else:
-            best = max(best, rounds * flops() / (now - start))
+            best = max(best, rounds * library.flops_a_round() / (now - start))
     return best / 1e9
 
 

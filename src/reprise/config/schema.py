@@ -17,7 +17,7 @@ from reprise.config.claims import Arithmetic, Claim
 from reprise.units import Unit
 
 Tier = Literal["quick", "reduced", "paper"]
-# "auto", the names of `ENGINES` in the modules of reprise.engines, of which a model knows some, and the stack's.
+# "auto", the names of the engines in reprise.engines, of which a model knows some, and the stack's.
 Engine = Literal["auto", "reference", "hand", "fused", "layerwise", "grouped", "stacked"]
 Scalar = bool | int | float | str
 # So many have never been trained; more would be listed for hours.

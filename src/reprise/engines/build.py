@@ -1,8 +1,7 @@
-"""Compiles the C++ engines on first use, for the machine at hand.
+"""Compiles the C++ engines on first use, for the machine at hand, and calls them.
 
-The file of the compiled library is named by a hash of the source, the compiler's version, the options
-and this CPU's flags: on a file system that several kinds of machine share, each finds its own and none
-runs another's instructions.
+The file of the compiled library is named by a hash of the source, the compiler's version, the options and this CPU's
+flags: on a file system that several kinds of machine share, each finds its own and none runs another's instructions.
 """
 
 from __future__ import annotations
@@ -19,6 +18,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from torch import Tensor
 
 from reprise.files import atomic_path
 
@@ -31,13 +35,74 @@ class NoCompiler(RuntimeError):
     """There is no C++ compiler, it refused the source, or what it made cannot be loaded; the message is one line."""
 
 
-def load(name: str) -> ctypes.CDLL:
-    """`library(name)`, loaded. Raises NoCompiler."""
+class Pointer(ctypes.c_void_p):
+    """An argument of a C function: a contiguous tensor or array, a structure, an address, or None."""
+
+    @classmethod
+    def from_param(cls, value: Any) -> Any:
+        return ctypes.byref(value) if isinstance(value, ctypes.Structure) else ctypes.c_void_p(address(value))
+
+
+KINDS: dict[str, Any] = {
+    "i": ctypes.c_int32,
+    "l": ctypes.c_int64,
+    "u": ctypes.c_uint64,
+    "f": ctypes.c_float,
+    "d": ctypes.c_double,
+    "p": Pointer,
+    "-": None,
+}
+"""Types of C by a letter."""
+
+
+def address(value: Tensor | np.ndarray | int | None) -> int | None:
+    """Where the numbers lie; ValueError unless they lie side by side."""
+    tensor = isinstance(value, Tensor)
+    if tensor or isinstance(value, np.ndarray):
+        if not (value.is_contiguous() if tensor else value.flags.c_contiguous):
+            raise ValueError("numbers that do not lie side by side cannot be passed to C++")
+        return value.data_ptr() if tensor else value.ctypes.data
+    return value
+
+
+def structure(*fields: str) -> type[ctypes.Structure]:
+    """A C structure, made with its values by name; each of `fields` is a letter of `KINDS` and names.
+
+    It holds on to the tensors and arrays that it points at.
+    """
+
+    class Filled(ctypes.Structure):
+        _fields_ = [
+            (name, ctypes.c_void_p if kind == "p" else KINDS[kind])
+            for kind, *names in map(str.split, fields)
+            for name in names
+        ]
+
+        def __init__(self, **values: Any) -> None:
+            super().__init__(**{name: address(value) for name, value in values.items()})
+            self.values = values
+
+    return Filled
+
+
+@functools.cache
+def functions(name: str, prefix: str = "reprise_", **signatures: str) -> SimpleNamespace:
+    """The C functions of `library(name)` by their names without `prefix`. Raises NoCompiler.
+
+    A signature gives letters of `KINDS`: that of the result, and those of the arguments.
+    """
     path = library(name)
     try:
-        return ctypes.CDLL(str(path))
+        loaded = ctypes.CDLL(str(path))
     except OSError as error:  # damaged, or in a folder from which nothing may be run
         raise NoCompiler(f"{error}; remove {path}, or name a folder with REPRISE_BUILD") from None
+    found = SimpleNamespace()
+    for short, (result, *arguments) in signatures.items():
+        function = loaded[prefix + short]
+        function.restype = ctypes.c_void_p if result == "p" else KINDS[result]
+        function.argtypes = [KINDS[kind] for kind in arguments]
+        setattr(found, short, function)
+    return found
 
 
 def source_of(name: str) -> Path:

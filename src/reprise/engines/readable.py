@@ -1,4 +1,4 @@
-"""The readable model as an engine: its state_dict taken over, or a copy of it, and SGD by autograd."""
+"""The readable model as an engine, which the fast engines are held to: autograd, on its device and in its dtype."""
 
 from __future__ import annotations
 
@@ -10,19 +10,26 @@ import torch
 from torch import Tensor
 
 
-class ReadableEngine:
-    """Around a copy of `model`, on its device and in its dtype."""
+class Readable:
+    """The model itself: an engine of these fills the parameters' `.grad`, and an optimiser of torch does the rest."""
 
     name = "reference"
 
     def __init__(self, model: Any) -> None:
-        self.model = copy.deepcopy(model)
+        self.model = model
 
-    def descend(self, loss: Tensor, learning_rate: float, clip_norm: float | None = None) -> None:
+
+class ReadableEngine(Readable):
+    """A copy of the model, which the engine updates."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__(copy.deepcopy(model))
+
+    def descend(self, loss: Tensor, learning_rate: float, clip_norm: float) -> None:
         """One SGD step on the scalar `loss`; the gradient's norm over all parameters is clipped to `clip_norm`."""
         parameters = list(self.model.parameters())
         gradients = torch.autograd.grad(loss, parameters)
-        step = learning_rate if clip_norm is None else clipped(learning_rate, clip_norm, gradients)
+        step = clipped(learning_rate, clip_norm, gradients)
         with torch.no_grad():
             for parameter, gradient in zip(parameters, gradients, strict=True):
                 parameter.sub_(gradient, alpha=step)

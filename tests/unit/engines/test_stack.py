@@ -16,7 +16,7 @@ from reprise.data.synthetic.names import Names
 from reprise.engines.books import reference as books
 from reprise.engines.gated import reference as gated
 from reprise.engines.gso import reference as gso
-from reprise.engines.gso.packing import PackedBatch, pack
+from reprise.engines.gso.packing import pack
 from reprise.engines.lecture import window
 from reprise.engines.loglinear import reference as loglinear
 from reprise.engines.optimisers import TensorFlowRMSProp, clip_by_global_norm
@@ -142,25 +142,46 @@ def words(size: tuple[int, ...], number: int, below: int) -> Tensor:
 
 
 class Updating:
-    """A readable model, a loss of it and an optimiser: what the protocols do that keep an optimiser of torch."""
+    """What the protocols do that keep an optimiser of torch: gradients of a readable model, a clip, a step."""
 
-    def __init__(self, model: nn.Module, loss: Callable[..., tuple[Tensor, Any]], clip: float = NORM) -> None:
-        self.model, self.loss, self.clip = model, loss, clip
-        self.optimiser = torch.optim.Adam(model.parameters())
+    def __init__(self, model: nn.Module, gradients: Callable[..., Any], step: Any = None, clip: Any = None) -> None:
+        self.model, self.gradients, self.clip = model, gradients, clip or clip_by_global_norm
+        self.step = step or adam(model)
 
     def update(self, *batch: Any) -> Any:
         *inputs, rate = batch
-        self.optimiser.param_groups[0]["lr"] = rate
+        found = self.gradients(*inputs)
+        self.clip(self.model.parameters(), NORM)
+        self.step(rate)
+        return found
+
+
+class Losing(Updating):
+    """The same of a loss, which gives its mean and what else is found."""
+
+    def __init__(self, model: nn.Module, loss: Callable[..., tuple[Tensor, Any]]) -> None:
+        super().__init__(model, self.descended)
+        self.loss = loss
+
+    def descended(self, *inputs: Any) -> Any:
         loss, found = self.loss(self.model, *inputs)
-        self.optimiser.zero_grad()
+        self.model.zero_grad()
         loss.backward()
-        clip_by_global_norm(self.model.parameters(), self.clip)
-        self.optimiser.step()
         return found
 
     @torch.no_grad()
     def read(self, *inputs: Any) -> Any:
         return self.loss(self.model, *inputs)[1]
+
+
+def adam(model: nn.Module) -> Callable[[float], None]:
+    optimiser = torch.optim.Adam(model.parameters())
+
+    def step(rate: float) -> None:
+        optimiser.param_groups[0]["lr"] = rate
+        optimiser.step()
+
+    return step
 
 
 @pytest.mark.parametrize(("reduction", "dropout"), [("sum", 0.5), ("mean", 0.0)])
@@ -274,23 +295,15 @@ def test_palindromes(network: type[nn.Module], dtype: torch.dtype) -> None:
     laws = {"weight_law": "fan-in-truncated-normal"}
     models = made(lambda: network(10, 7, 10, **laws), initialise_by_fan_in, dtype)
 
-    class Solo(Updating):
-        def __init__(self, model: nn.Module) -> None:
-            super().__init__(model, None)
-            self.engine = palindromes.ReferenceEngine(model)
-
-        def update(self, x: Tensor, y: Tensor, learning_rate: float) -> tuple[float, int]:
-            self.optimiser.param_groups[0]["lr"] = learning_rate
-            found = self.engine.loss_and_gradients(x, y)
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
-            self.optimiser.step()
-            return found
+    def solo(model: nn.Module) -> Updating:
+        gradients = palindromes.ReferenceEngine(model).loss_and_gradients
+        return Updating(model, gradients, clip=torch.nn.utils.clip_grad_norm_)
 
     def work(engine: Any, number: int) -> list[Any]:
         batches = [(words((6, 8), 9 * number + i, 10), words((8,), i, 10)) for i in range(5)]
         return [engine.update(x, y, 0.01 * (number + 1)) for x, y in batches]
 
-    hold("final-digit", {"clip_norm": NORM}, models, Solo, work)
+    hold("final-digit", {"clip_norm": NORM}, models, solo, work)
 
 
 @pytest.mark.parametrize(("start", "activation"), [("one", "relu"), ("zero", "tanh")])
@@ -300,18 +313,15 @@ def test_books(activation: str, start: str, dtype: torch.dtype) -> None:
     models = made(make, deep_lstm.initialise, dtype)
     options = {"mean_square_start": start, "decay": 0.9, "epsilon": EPSILON, "clip_norm": NORM}
 
-    class Solo:
-        def __init__(self, model: nn.Module) -> None:
-            self.model, self.engine = model, books.ReferenceEngine(model)
-            rates = {"decay": 0.9, "epsilon": EPSILON, "start": 1.0 if start == "one" else 0.0}
-            self.optimiser = TensorFlowRMSProp(model.parameters(), learning_rate=0.0, **rates)
+    def solo(model: nn.Module) -> Updating:
+        rates = {"decay": 0.9, "epsilon": EPSILON, "start": 1.0 if start == "one" else 0.0}
+        optimiser = TensorFlowRMSProp(model.parameters(), learning_rate=0.0, **rates)
 
-        def update(self, x: Tensor, y: Tensor, state: Any, learning_rate: float) -> Any:
-            self.optimiser.learning_rate = learning_rate
-            found = self.engine.loss_and_gradients(x, y, state)
-            clip_by_global_norm(self.model.parameters(), NORM)
-            self.optimiser.step()
-            return found
+        def step(rate: float) -> None:
+            optimiser.learning_rate = rate
+            optimiser.step()
+
+        return Updating(model, books.ReferenceEngine(model).loss_and_gradients, step)
 
     def work(engine: Any, number: int) -> list[Any]:
         state, found = models[number].initial_state(4), []
@@ -321,7 +331,7 @@ def test_books(activation: str, start: str, dtype: torch.dtype) -> None:
             found += [loss, [part for pair in state for part in pair]]
         return found
 
-    hold("character-windows", options, models, Solo, work)
+    hold("character-windows", options, models, solo, work)
 
 
 @pytest.mark.parametrize(("reduction", "clip"), [("mean-tokens", 0.0), ("mean-lines", NORM)])
@@ -339,25 +349,18 @@ def test_lines(make: Callable[[], nn.Module], clip: float, reduction: str, dtype
     ones = dict.fromkeys(("alpha", "beta_1", "beta_2"), 0.5)
     models = made(make, lambda m, g: gso_start.initialise(m, g, "orthogonal", "normal", 0.1, ones), dtype)
 
-    class Solo(Updating):
-        def __init__(self, model: nn.Module) -> None:
-            super().__init__(model, None, clip or float("inf"))
-            self.engine = gso.ReferenceEngine(model)
-            self.evaluate = self.engine.evaluate
-
-        def update(self, batch: PackedBatch, reduction: str, learning_rate: float) -> float:
-            self.optimiser.param_groups[0]["lr"] = learning_rate
-            loss = self.engine.train(batch, reduction)
-            clip_by_global_norm(self.model.parameters(), self.clip)
-            self.optimiser.step()
-            return loss
+    def solo(model: nn.Module) -> Updating:
+        engine = gso.ReferenceEngine(model)
+        made = Updating(model, engine.train, clip=None if clip else lambda *_: None)
+        made.evaluate = engine.evaluate
+        return made
 
     def work(engine: Any, number: int) -> list[Any]:
         packed = pack(lines_of(number), np.arange(11), 4)  # the last batch has three lines
         found = [engine.update(packed[i], reduction, 0.01 * (number + 1)) for i in range(len(packed))]
         return [*found, [engine.evaluate(packed[i])[0] for i in range(len(packed))]]
 
-    hold("line-epochs", {"clip_norm": clip}, models, Solo, work)
+    hold("line-epochs", {"clip_norm": clip}, models, solo, work)
 
 
 def lines_of(number: int) -> Split:
@@ -394,7 +397,7 @@ def test_sentences(pooling: str, directions: str, dtype: torch.dtype) -> None:
         return found
 
     protocol = "sentence-labels" if pooling else "tagging"
-    hold(protocol, {"clip_norm": NORM}, models, lambda model: Updating(model, loss), work)
+    hold(protocol, {"clip_norm": NORM}, models, lambda model: Losing(model, loss), work)
 
 
 @pytest.mark.parametrize("unit", ["rnn", "gru", "lstm"])
@@ -415,7 +418,7 @@ def test_translation(extended: bool, unit: str, dtype: torch.dtype) -> None:
         batches = [pairs.batch(some) for some in pairs.shuffled(4, generator(number))]
         return [[engine.update(batch, 0.01 * (number + 1)) for batch in batches], engine.read(batches[0])]
 
-    hold("translation", {"clip_norm": NORM}, models, lambda model: Updating(model, loss), work)
+    hold("translation", {"clip_norm": NORM}, models, lambda model: Losing(model, loss), work)
 
 
 def sentences(number: int, vocabulary: int) -> Split:
@@ -442,4 +445,4 @@ def test_recall(network: type[recurrent.Recurrent], dtype: torch.dtype) -> None:
         batches = [names.draw((3 * i + 2 * number) % 5, 6, draw) for i in range(4)]
         return [engine.update(x, y, 0.01 * (number + 1)) for x, y in batches]
 
-    hold("recall", {"clip_norm": NORM}, models, lambda model: Updating(model, loss), work)
+    hold("recall", {"clip_norm": NORM}, models, lambda model: Losing(model, loss), work)

@@ -6,8 +6,6 @@ window to window, the gradient's norm over all parameters clipped.
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -16,64 +14,28 @@ from reprise.engines.readable import ReadableEngine
 from reprise.models.gated import GatedLanguageModel, Masks, State
 
 
-class GatedEngine(Protocol):
-    """Trains and evaluates a gated language model; it keeps its own copy of the parameters.
-
-    Words x and targets y are (T, B) int64. `train` and `evaluate` start from `state` and leave the last state in it.
-    """
-
-    name: str
-    state: State  # (B, H) each: readable and assignable
-
-    def train(
-        self,
-        x: Tensor,
-        y: Tensor,
-        masks: Masks | None,
-        *,
-        learning_rate: float,
-        reduction: str,
-        clip_norm: float,
-    ) -> float:
-        """One SGD step; the summed loss in nats, under the weights before it.
-
-        The step is on the loss summed over the steps ("sum-steps") or averaged over them ("mean-steps"), and averaged
-        over the streams. `masks` as in the model's `forward`.
-        """
-
-    def evaluate(self, x: Tensor, y: Tensor) -> float:
-        """The summed loss in nats, without dropout and without a step."""
-
-    def reset(self, batch: int) -> None:
-        """State zero for B streams."""
-
-    def export(self) -> dict[str, Tensor]:
-        """The state_dict of the readable model, as copies."""
-
-    def load(self, state: dict[str, Tensor]) -> None:
-        """Takes the values of a state_dict of the readable model."""
-
-
 class ReferenceEngine(ReadableEngine):
-    """The readable model with autograd, on its device and in its dtype."""
+    """Words x and targets y are (T, B) int64.
+
+    `train` and `evaluate` start from `state`, (B, H) each, and leave the last one in it.
+    """
 
     def __init__(self, model: GatedLanguageModel) -> None:
         super().__init__(model)
         self.state: State = ()
 
     def reset(self, batch: int) -> None:
+        """State zero for B streams."""
         self.state = self.model.initial_state(batch)
 
     def train(
-        self,
-        x: Tensor,
-        y: Tensor,
-        masks: Masks | None,
-        *,
-        learning_rate: float,
-        reduction: str,
-        clip_norm: float,
+        self, x: Tensor, y: Tensor, masks: Masks | None, *, learning_rate: float, reduction: str, clip_norm: float
     ) -> float:
+        """One SGD step; the summed loss in nats, under the weights before it.
+
+        The step is on the loss summed over the steps ("sum-steps") or averaged over them ("mean-steps"), and averaged
+        over the streams. `masks` as in the model's `forward`.
+        """
         share = share_of_one_word(reduction, *x.shape)
         loss = self._loss(x, y, masks)
         self.descend(loss * share, learning_rate, clip_norm)
@@ -81,6 +43,7 @@ class ReferenceEngine(ReadableEngine):
 
     @torch.no_grad()
     def evaluate(self, x: Tensor, y: Tensor) -> float:
+        """The summed loss in nats, without dropout and without a step."""
         return self._loss(x, y, None).item()
 
     def _loss(self, x: Tensor, y: Tensor, masks: Masks | None) -> Tensor:
@@ -90,7 +53,7 @@ class ReferenceEngine(ReadableEngine):
 
 
 def share_of_one_word(reduction: str, T: int, B: int) -> float:
-    """How much a word's loss counts in a window of T steps and B streams; see `GatedEngine.train`."""
+    """How much a word's loss counts in a window of T steps and B streams; see `ReferenceEngine.train`."""
     if reduction not in ("sum-steps", "mean-steps"):
         raise ValueError(f"reduction must be sum-steps or mean-steps, not {reduction}")
     return 1 / B if reduction == "sum-steps" else 1 / (T * B)

@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from reprise.engines.gso.packing import PackedBatch
-from reprise.models.gso import SymbolModel
+from reprise.engines.readable import Readable
 
 
-class PackedEngine(Protocol):
-    """Works on the readable model's own parameters: it fills their `.grad`, and an optimiser of torch does the rest."""
-
-    name: str
+class ReferenceEngine(Readable):
+    """A `SymbolModel`, every line filled up to the longest of its batch."""
 
     def train(self, batch: PackedBatch, reduction: str) -> float:
         """The summed loss in nats; sets `.grad` of every parameter, whatever it was, for the loss under `reduction`.
 
         `reduction` as in `PackedBatch.shares`.
         """
-
-    def evaluate(self, batch: PackedBatch) -> tuple[np.ndarray, np.ndarray]:
-        """The loss of every row in nats (rows,), and its most probable symbol (rows,) int32."""
-
-
-class ReferenceEngine:
-    """A `PackedEngine` on the model's device and in its dtype: every line filled up to the longest of its batch."""
-
-    name = "reference"
-
-    def __init__(self, model: SymbolModel) -> None:
-        self.model = model
-
-    def train(self, batch: PackedBatch, reduction: str) -> float:
         losses, _ = self._losses(batch)
         there = self._there(batch)
         shares = torch.from_numpy(batch.shares(reduction)).to(losses)  # (lines,)
@@ -49,6 +31,7 @@ class ReferenceEngine:
 
     @torch.no_grad()
     def evaluate(self, batch: PackedBatch) -> tuple[np.ndarray, np.ndarray]:
+        """The loss of every row in nats (rows,), and its most probable symbol (rows,) int32."""
         losses, best = self._losses(batch)
         there = self._there(batch)
         return losses[there].cpu().numpy(), best[there].cpu().numpy().astype(np.int32)

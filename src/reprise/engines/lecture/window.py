@@ -5,49 +5,28 @@ Plain SGD on the mean loss of a batch, the gradient clipped by its norm over all
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from reprise.engines import choice
+from reprise.engines.choice import Choice
 from reprise.engines.gemm import linear_for
 from reprise.engines.readable import ReadableEngine, clipped
 from reprise.models.window import WindowModel
 
 
-class WindowEngine(Protocol):
-    """Trains and evaluates the model; it keeps its own copy of the parameters.
-
-    Windows x (B, n) and next words y (B,) are int64; the result is the summed loss in nats.
-    """
-
-    name: str
+class ReferenceEngine(ReadableEngine):
+    """Windows x (B, n) and next words y (B,) are int64; results are the summed loss in nats."""
 
     def train(self, x: Tensor, y: Tensor, *, learning_rate: float, clip_norm: float) -> float:
         """One step; the loss is that before it."""
-
-    def evaluate(self, x: Tensor, y: Tensor) -> float:
-        """No step."""
-
-    def export(self) -> dict[str, Tensor]:
-        """The state_dict of the readable model, as copies."""
-
-    def load(self, state: dict[str, Tensor]) -> None:
-        """Takes the values of a state_dict of the readable model."""
-
-
-class ReferenceEngine(ReadableEngine):
-    """The readable model with autograd, on its device and in its dtype."""
-
-    def train(self, x: Tensor, y: Tensor, *, learning_rate: float, clip_norm: float) -> float:
         loss = functional.cross_entropy(self.model(x), y, reduction="sum")
         self.descend(loss / len(y), learning_rate, clip_norm)
         return loss.item()
 
     @torch.no_grad()
     def evaluate(self, x: Tensor, y: Tensor) -> float:
+        """No step."""
         return functional.cross_entropy(self.model(x), y, reduction="sum").item()
 
 
@@ -114,9 +93,4 @@ class HandEngine(ReferenceEngine):
         self.W = self._joined()
 
 
-ENGINES = {"reference": ReferenceEngine, "hand": HandEngine}
-
-
-def choose(name: str, model: WindowModel) -> WindowEngine:
-    """The engine called `name` around `model`; "auto" is hand, see `reprise.engines.choice`. Raises UserError."""
-    return choice.choose(name, model, ENGINES, knows=(WindowModel,))
+choose = Choice(ReferenceEngine, HandEngine, knows=(WindowModel,))

@@ -107,7 +107,8 @@ void reprise_ll_class_softmax(const Classes* classes, int rows, const float* a, 
     softmax.run(a + r * F, std::min(LANES, rows - r), target + r, weight, out ? out + r * F : nullptr, losses + r);
 }
 
-void reprise_ll_rmsprop(long n, float* p, float* a, const float* g, Rates rates) {
+void reprise_ll_rmsprop(long n, float* p, float* a, const float* g, const Rates* by) {
+  const Rates rates = *by;
   for (long j = 0; j < n; j += LANES) {
     const int some = n - j < LANES ? (int)(n - j) : LANES;
     rates.update(p + j, a + j, load_some(g + j, some), some);
@@ -116,7 +117,8 @@ void reprise_ll_rmsprop(long n, float* p, float* a, const float* g, Rates rates)
 
 // Of rows numbers[r] of a table, whose gradients are g (rows, width): each a first falls by rho for every step missed.
 void reprise_ll_rmsprop_rows(int rows, int width, const int64_t* numbers, float* p, float* a, int64_t* seen,
-                             const float* g, int64_t step, Rates rates) {
+                             const float* g, int64_t step, const Rates* by) {
+  const Rates rates = *by;
   for (int r = 0; r < rows; r++, g += width) {
     const int64_t row = numbers[r];
     const float fallen = (float)std::pow((double)rates.rho, (double)(step - 1 - seen[row]));
@@ -134,7 +136,8 @@ void reprise_ll_rmsprop_rows(int rows, int width, const int64_t* numbers, float*
 // The gradient of a group of rows goes by the cache: updating blocks of p and a as they come out of the product, rows
 // apart in memory, takes three times as long as going through them in order.
 void reprise_ll_rmsprop_product(int rows, int H, int depth, const float* d, const float* h, float* p, float* a,
-                                Rates rates) {
+                                const Rates* by) {
+  const Rates rates = *by;
   static thread_local Floats tiles, columns, gradient;
   const int width = rounded_up(H, NARROW), row = width + NARROW;  // no power of two: sets of the cache
   const long apart = depth + 1;  // distances that are no powers of two either

@@ -3,50 +3,13 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from reprise.engines.readable import ReadableEngine
 from reprise.models.loglinear import LogLinearRNN, State
-
-
-class WindowEngine(Protocol):
-    """Trains and evaluates a log-linear RNN by RMSprop; it keeps its own copy of the parameters.
-
-    Words x are (T, B) int64. Targets y are (B,), the words after the windows, or (T, B), the word after every word.
-    Without a state (None) a window starts from zeros; with one, it starts there and leaves the last state in it.
-    """
-
-    name: str
-    state: State | None  # h and c of every layer, (B, H) each: readable and assignable
-
-    def train(
-        self, x: Tensor, y: Tensor, *, learning_rate: float, rho: float, epsilon: float, inside: float = 0.0
-    ) -> float:
-        """One step of RMSprop on the mean loss of the targets; the summed loss, nats, under the weights before it."""
-
-    def evaluate(self, x: Tensor, y: Tensor) -> float:
-        """The summed loss in nats, without a step."""
-
-    def log_probabilities(self, x: Tensor) -> Tensor:
-        """log p of the word after each window, (B, V), nats."""
-
-    def reset(self, batch: int) -> None:
-        """State zero for B streams."""
-
-    def export(self) -> dict[str, Tensor]:
-        """The state_dict of the readable model, as copies."""
-
-    def load(self, state: dict[str, Tensor]) -> None:
-        """Takes the values of a state_dict of the readable model."""
-
-    def optimiser_state(self) -> dict[str, Any]:
-        """Copies of the state that RMSprop carries from step to step."""
-
-    def restore_optimiser(self, state: dict[str, Any]) -> None:
-        """Takes what `optimiser_state` gave."""
 
 
 class _RMSprop(torch.optim.RMSprop):
@@ -67,7 +30,12 @@ class _RMSprop(torch.optim.RMSprop):
 
 
 class ReferenceEngine(ReadableEngine):
-    """The readable model with autograd and torch's RMSprop, which is that of Keras (epsilon beside the root)."""
+    """Training by torch's RMSprop, which is that of Keras (epsilon beside the root).
+
+    Words x are (T, B) int64. Targets y are (B,), the words after the windows, or (T, B), the word after every word.
+    Without a state (None) a window starts from zeros; with one, h and c of every layer (B, H), it starts there and
+    leaves the last state in it.
+    """
 
     def __init__(self, model: LogLinearRNN) -> None:
         super().__init__(model)
@@ -77,6 +45,7 @@ class ReferenceEngine(ReadableEngine):
     def train(
         self, x: Tensor, y: Tensor, *, learning_rate: float, rho: float, epsilon: float, inside: float = 0.0
     ) -> float:
+        """One step on the mean loss of the targets; the summed loss, nats, under the weights before it."""
         self.optimiser.param_groups[0].update(lr=learning_rate, alpha=rho, eps=epsilon)
         self.optimiser.zero_grad()
         loss = self._loss(x, y)
@@ -86,6 +55,7 @@ class ReferenceEngine(ReadableEngine):
 
     @torch.no_grad()
     def evaluate(self, x: Tensor, y: Tensor) -> float:
+        """The summed loss in nats, without a step."""
         return self._loss(x, y).item()
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
@@ -97,13 +67,17 @@ class ReferenceEngine(ReadableEngine):
 
     @torch.no_grad()
     def log_probabilities(self, x: Tensor) -> Tensor:
+        """log p of the word after each window, (B, V), nats."""
         return self.model.log_p(self.model.adaptors(x, self.state)[0][-1])
 
     def reset(self, batch: int) -> None:
+        """State zero for B streams."""
         self.state = self.model.initial_state(batch)
 
     def optimiser_state(self) -> dict[str, Any]:
+        """Copies of what RMSprop carries from step to step."""
         return copy.deepcopy(self.optimiser.state_dict())
 
     def restore_optimiser(self, state: dict[str, Any]) -> None:
+        """Takes what `optimiser_state` gave."""
         self.optimiser.load_state_dict(state)

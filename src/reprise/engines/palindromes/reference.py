@@ -1,35 +1,21 @@
-"""Networks with one loss a sequence, on its last state, with autograd: what the fast engine is held to.
-
-An engine works on the readable model's own parameters: it fills their `.grad`, and an optimiser of torch does the rest.
-"""
+"""Networks with one loss a sequence, on its last state, with autograd: what the fast engine is held to."""
 
 from __future__ import annotations
 
-from typing import Protocol
-
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
+from reprise.engines.readable import Readable
 
-class LastStepEngine(Protocol):
-    name: str
+
+class ReferenceEngine(Readable):
+    """Elman or LSTM."""
 
     def loss_and_gradients(self, x: Tensor, y: Tensor) -> tuple[float, int]:
         """Symbols x (T, B) int64 and classes y (B,) int64 -> mean cross-entropy in nats, and how many are right.
 
         Sets `.grad` of every parameter to new tensors, whatever it was before.
         """
-
-
-class ReferenceEngine:
-    """The readable model itself, on its device and in its dtype: what the fast engine is held to."""
-
-    name = "reference"
-
-    def __init__(self, model: nn.Module) -> None:
-        self.model = model
-
-    def loss_and_gradients(self, x: Tensor, y: Tensor) -> tuple[float, int]:
         self.model.zero_grad(set_to_none=True)
         return through_softmax(self.model(x), y)
 

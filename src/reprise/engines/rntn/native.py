@@ -1,17 +1,13 @@
-"""The C++ engine of the batch-1 language models, called through ctypes.
+"""The C++ engine of the batch-1 language models: `rntn.cpp` does the work, without the interpreter's lock.
 
-`rntn.cpp` does the work, without the interpreter's lock. Here the parameters of the readable model are
-laid out as it needs them: rows padded with zeros to whole vectors, recurrence matrices transposed, W_o
-in tiles of words with b_o as their last row.
+Here the parameters of the readable model are laid out as it needs them: rows padded with zeros to whole vectors,
+recurrence matrices transposed, W_o in tiles of words with b_o as their last row.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import functools
 import mmap
-from ctypes import POINTER, c_double, c_float, c_int, c_int32, c_int64, c_uint64, c_void_p
 
 import numpy as np
 import torch
@@ -19,11 +15,9 @@ from torch import Tensor, nn
 
 from reprise.counters import dropout_threshold
 from reprise.engines import build
-from reprise.engines.choice import check_fit
 from reprise.engines.readable import check_state
 from reprise.engines.rntn.subsequences import MAX_LENGTH, Subsequences
 from reprise.models.mrnn import MRNN
-from reprise.models.rntn import RNTN
 
 PADDING_BIAS = -1e30
 """b_o of the words that fill up the last tile: their probability is nothing."""
@@ -31,52 +25,31 @@ PADDING_BIAS = -1e30
 _HUGE = 1 << 21
 """Bytes of a huge page, on x86-64 and mostly elsewhere."""
 
-
-class Model(ctypes.Structure):
-    _fields_ = [
-        ("V", c_int32),
-        ("H", c_int32),
-        ("M", c_int32),
-        ("h_0", c_float),
-        *((name, c_void_p) for name in ("matrix_of", "bias_of")),
-        *((name, c_void_p) for name in ("W_h", "U_h", "b_h", "W_o", "v", "U_l", "U_r")),
-    ]
-
-
-class Data(ctypes.Structure):
-    _fields_ = [
-        *((name, c_void_p) for name in ("inputs", "targets", "offsets", "reset")),
-        ("count", c_int64),
-        ("first_token", c_int64),
-    ]
+Model = build.structure("i V H M", "f h_0", "p matrix_of bias_of W_h U_h b_h W_o v U_l U_r")
+Data = build.structure("p inputs targets offsets reset", "l count first_token")
+FUNCTIONS = {"train": "dpppfiuuf", "evaluate": "dppp", "lanes": "i", "tile": "i", "max_length": "i"}
 
 
 class FusedEngine:
-    """A `SubsequenceEngine` for `RNTN` and `MRNN` in float32; NoCompiler if it cannot be compiled."""
+    """For `RNTN` and `MRNN` in float32 on a CPU; see `ReferenceEngine`. NoCompiler if it cannot be compiled."""
 
     name = "fused"
 
     def __init__(self, model: nn.Module) -> None:
-        check_fit(model, (RNTN, MRNN))
-        self.library = _library()
-        self.lanes, self.tile = self.library.reprise_lanes(), self.library.reprise_tile()
+        self.library = build.functions("rntn", **FUNCTIONS)
+        assert self.library.max_length() == MAX_LENGTH
+        self.lanes, self.tile = self.library.lanes(), self.library.tile()
         self.V, self.H = model.vocabulary, model.hidden
-        self.M = model.factors if isinstance(model, MRNN) else 0
+        M = model.factors if isinstance(model, MRNN) else 0
         words = torch.arange(self.V)
-        zero = torch.zeros_like(words)
-        self.arrays = {
-            "matrix_of": (zero if self.M else model.matrix_index(words)).to(torch.int32).numpy(),
-            "bias_of": (zero if self.M else model.bias_index(words)).to(torch.int32).numpy(),
-        }
+        numbers = [torch.zeros_like(words)] * 2 if M else [model.matrix_index(words), model.bias_index(words)]
+        matrix_of, bias_of = (number.to(torch.int32).numpy() for number in numbers)
         self.shapes = {name: parameter.shape for name, parameter in model.named_parameters()}
-        for name in ("W_h", "U_h", "b_h", "v", "U_l", "U_r"):
-            if name in self.shapes:
-                self.arrays[name] = _zeros(self._layout(name))
-        self.tiles = -(-self.V // self.tile)
-        self.arrays["W_o"] = _zeros((self.tiles, self.H + 1, self.tile))
+        self.arrays = {name: _zeros(self._layout(name)) for name in self.shapes if name not in ("W_o", "b_o")}
+        self.arrays["W_o"] = _zeros((-(-self.V // self.tile), self.H + 1, self.tile))
         self.arrays["W_o"][:, self.H] = PADDING_BIAS
-        pointers = {name: array.ctypes.data for name, array in self.arrays.items()}
-        self.model = Model(self.V, self.H, self.M, model.h_0, **pointers)
+        sizes = {"V": self.V, "H": self.H, "M": M, "h_0": model.h_0}
+        self.model = Model(**sizes, matrix_of=matrix_of, bias_of=bias_of, **self.arrays)
         self._hidden = np.full(self.H, model.h_0, dtype=np.float32)
         self.load(model.state_dict())
 
@@ -90,92 +63,64 @@ class FusedEngine:
         self._hidden[:] = value.detach().to("cpu", torch.float32).numpy()
 
     def train(self, data: Subsequences, *, learning_rate: float, reduction: str, dropout: float, key: int) -> float:
-        """One SGD step a subsequence; the summed loss in nats. See `SubsequenceEngine`."""
         if reduction not in ("sum", "mean"):
             raise ValueError(f"reduction must be sum or mean, not {reduction}")
-        arguments, _kept = self._arguments(data)
-        return self.library.reprise_train(
-            *arguments,
-            learning_rate,
-            int(reduction == "mean"),
-            key,
-            dropout_threshold(dropout),
-            float(np.float32(1.0 / (1.0 - dropout))),
-        )
+        kept = float(np.float32(1.0 / (1.0 - dropout)))
+        how = learning_rate, int(reduction == "mean"), key, dropout_threshold(dropout), kept
+        return self.library.train(self.model, self._data(data), self._hidden, *how)
 
     def evaluate(self, data: Subsequences) -> float:
-        """The summed loss in nats, without dropout and without steps."""
-        arguments, _kept = self._arguments(data)
-        return self.library.reprise_evaluate(*arguments)
+        return self.library.evaluate(self.model, self._data(data), self._hidden)
 
     def export(self) -> dict[str, Tensor]:
         """The state_dict of the readable model, as copies."""
-        state = {}
-        for name, shape in self.shapes.items():
-            if name in ("W_o", "b_o"):
-                rows = slice(0, self.H) if name == "W_o" else self.H
-                words = np.moveaxis(self.arrays["W_o"][:, rows], -1, 1)  # (tiles, tile[, H])
-                array = words.reshape(self.tiles * self.tile, *words.shape[2:])[: self.V]
-            else:
-                array = self._as_read(name)
-            state[name] = torch.from_numpy(np.array(array, order="C").reshape(shape))
-        return state
+        seen = {n: self._words(n)[: self.V] if n in ("W_o", "b_o") else self._view(n) for n in self.shapes}
+        return {name: torch.from_numpy(np.array(array, order="C")) for name, array in seen.items()}
 
     def load(self, state: dict[str, Tensor]) -> None:
         """Takes the values of a readable model's state_dict; ValueError if names or shapes differ."""
         check_state(state, self.shapes)
         for name, value in state.items():
-            array = value.detach().to("cpu", torch.float32).numpy()
+            values, view = value.detach().to("cpu", torch.float32).numpy(), self._view(name)
             if name in ("W_o", "b_o"):
-                fill = PADDING_BIAS if name == "b_o" else 0.0
-                words = np.full((self.tiles * self.tile, *array.shape[1:]), fill, dtype=np.float32)
-                words[: self.V] = array
-                words = words.reshape(self.tiles, self.tile, *array.shape[1:])
-                rows = slice(0, self.H) if name == "W_o" else self.H
-                self.arrays["W_o"][:, rows] = np.moveaxis(words, 1, -1)
-            else:
-                view = self._as_read(name)
-                view[...] = array.reshape(view.shape)
+                words = self._words(name)
+                words[: self.V] = values
+                values = words
+            view[...] = values.reshape(view.shape)
 
     def _layout(self, name: str) -> tuple[int, ...]:
-        """The engine's shape of a parameter."""
+        """The engine's shape of a parameter but W_o and b_o."""
         shape = self.shapes[name]
         if name.startswith("U"):
             shape = (*shape[:-2], shape[-1], shape[-2])
-        padded = -(-shape[-1] // self.lanes) * self.lanes
-        return (*shape[:-1], padded)
+        return (*shape[:-1], -(-shape[-1] // self.lanes) * self.lanes)
 
-    def _as_read(self, name: str) -> np.ndarray:
-        """The engine's array of a parameter, seen in the readable model's shape."""
+    def _view(self, name: str) -> np.ndarray:
+        """The engine's array of a parameter, seen in the readable model's shape, W_o and b_o tile by tile."""
+        if name in ("W_o", "b_o"):
+            return np.moveaxis(self.arrays["W_o"][:, slice(0, self.H) if name == "W_o" else self.H], -1, 1)
         shape, array = self.shapes[name], self.arrays[name]
         if name.startswith("U"):
             return np.swapaxes(array[..., : shape[-2]], -1, -2)
         return array[..., : shape[-1]]
 
-    def _arguments(self, data: Subsequences) -> tuple[tuple, list[np.ndarray]]:
-        """The first arguments of both C functions, and the arrays that must outlive the call."""
-        kept = [
-            np.ascontiguousarray(data.inputs, dtype=np.int32),
-            np.ascontiguousarray(data.targets, dtype=np.int32),
-            np.ascontiguousarray(data.offsets, dtype=np.int64),
-            np.ascontiguousarray(data.reset, dtype=np.uint8),
-        ]
-        for tokens in kept[:2]:
+    def _words(self, name: str) -> np.ndarray:
+        """A copy of W_o or b_o, a row a word; those that fill up the last tile come last."""
+        tiles = self._view(name)
+        return np.array(tiles, order="C").reshape(-1, *tiles.shape[2:])
+
+    def _data(self, data: Subsequences) -> Data:
+        for tokens in (data.inputs, data.targets):
             if len(tokens) and not 0 <= tokens.min() <= tokens.max() < self.V:
                 raise ValueError(f"token ids must be in 0 .. {self.V - 1}")
-        c_data = Data(*(array.ctypes.data for array in kept), len(data), data.first_token)
-        return (ctypes.byref(self.model), ctypes.byref(c_data), self._hidden.ctypes.data), kept
-
-
-@functools.cache
-def _library() -> ctypes.CDLL:
-    library = build.load("rntn")
-    start = [POINTER(Model), POINTER(Data), c_void_p]
-    library.reprise_train.argtypes = [*start, c_float, c_int, c_uint64, c_uint64, c_float]
-    library.reprise_train.restype = library.reprise_evaluate.restype = c_double
-    library.reprise_evaluate.argtypes = start
-    assert library.reprise_max_length() == MAX_LENGTH
-    return library
+        return Data(
+            inputs=np.ascontiguousarray(data.inputs, np.int32),
+            targets=np.ascontiguousarray(data.targets, np.int32),
+            offsets=np.ascontiguousarray(data.offsets, np.int64),
+            reset=np.ascontiguousarray(data.reset, np.uint8),
+            count=len(data),
+            first_token=data.first_token,
+        )
 
 
 def _zeros(shape: tuple[int, ...]) -> np.ndarray:

@@ -52,14 +52,17 @@ class RowsInUse(TorchFunctionMode):
 
 
 class ReferenceEngine(ReadableEngine):
-    """A `SubsequenceEngine` for any readable model, on its device and in its dtype."""
+    """Any batch-1 language model. `train` and `evaluate` start from `hidden` (H,) and leave the last state in it."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__(model)
         self.hidden: Tensor = self.model.initial_state()
 
     def train(self, data: Subsequences, *, learning_rate: float, reduction: str, dropout: float, key: int) -> float:
-        """One SGD step a subsequence; the summed loss in nats. See `SubsequenceEngine`."""
+        """One SGD step a subsequence, on the "sum" or "mean" of its losses.
+
+        Returns the sum of all losses in nats, each word's under the weights before its step.
+        """
         if reduction not in ("sum", "mean"):
             raise ValueError(f"reduction must be sum or mean, not {reduction}")
         total = 0.0

@@ -1,17 +1,15 @@
-"""The stretches of text that one update reads, and what every batch-1 language-model engine offers.
+"""The stretches of text that one update reads: Salle and Villavicencio (ACL 2018), section 4.
 
-Salle and Villavicencio (ACL 2018), section 4: sentences are split into subsequences of 20 words, each
-one step of stochastic gradient descent; the state is carried from one to the next and reset between
-sentences only.
+Sentences are split into subsequences of 20 words, each one step of stochastic gradient descent; the state is carried
+from one to the next and reset between sentences only.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 if TYPE_CHECKING:
     from reprise.data.corpus import Split
@@ -59,39 +57,12 @@ class Subsequences:
         )
 
 
-class SubsequenceEngine(Protocol):
-    """Trains and evaluates a batch-1 language model.
-
-    It is built from a readable model and keeps its own copy of the parameters. `train` and `evaluate`
-    start from `hidden` and leave the last state in it.
-    """
-
-    name: str
-    hidden: torch.Tensor  # (H,): readable and assignable
-
-    def train(self, data: Subsequences, *, learning_rate: float, reduction: str, dropout: float, key: int) -> float:
-        """One SGD step a subsequence, on the "sum" or "mean" of its losses.
-
-        Returns the sum of all losses in nats, each word's under the weights before its step.
-        """
-
-    def evaluate(self, data: Subsequences) -> float:
-        """The summed loss in nats, without dropout and without steps."""
-
-    def export(self) -> dict[str, torch.Tensor]:
-        """The state_dict of the readable model, as copies."""
-
-    def load(self, state: dict[str, torch.Tensor]) -> None:
-        """Takes the values of a state_dict of the readable model."""
-
-
 def cut(split: Split, start: int | None, length: int = 20, carry: bool = False) -> Subsequences:
     """Cuts the sentences of a corpus split into subsequences of at most `length` words.
 
-    `start`, the id of </s>, is the input before the first word of a sentence; </s> ends each sentence
-    in `split.tokens`, so it is predicted and counted. `carry` is for running text: sentence ends are
-    ignored and the state is reset before the first subsequence alone; there `start` may be None, and
-    the first word is only read.
+    `start`, the id of </s>, is the input before the first word of a sentence; </s> ends each sentence in
+    `split.tokens`, so it is predicted and counted. `carry` is for running text: sentence ends are ignored and the state
+    is reset before the first subsequence alone; there `start` may be None, and the first word is only read.
     """
     if start is None and not carry:
         raise ValueError("sentences need a start symbol; only running text (carry) goes without")

@@ -10,29 +10,34 @@ from typing import Any
 from torch import nn
 
 from reprise.engines.stack.loglinear import LogLinearMember
-from reprise.engines.stack.optimisers import Adam, RMSProp
+from reprise.engines.stack.member import NAME, Member
+from reprise.engines.stack.optimisers import SGD, Adam, Clip, RMSProp
 from reprise.engines.stack.sentences import LineMember, SentenceMember, TranslationMember
-from reprise.engines.stack.stack import NAME, Member, OutOfMemory, Stack
+from reprise.engines.stack.stack import OutOfMemory, Stack
 from reprise.engines.stack.symbols import BookMember, PalindromeMember, RecallMember
 from reprise.engines.stack.words import GatedMember, SubsequenceMember, WindowMember
 
 __all__ = ["NAME", "Member", "OutOfMemory", "Stack", "join"]
 
+_AS_TORCH_CLIPS = 1e-6
+"""What `torch.nn.utils.clip_grad_norm_` adds to a norm."""
+
 
 def join(stack: Stack, protocol: str, model: nn.Module, options: Mapping[str, Any]) -> Member:
     """The engine of a replica in this stack: `model` has its first weights, `options` are those of `protocol`."""
-    clip = options.get("clip_norm", 0.0)
+    clip_norm = options.get("clip_norm", 0.0)
+    clip = Clip(clip_norm) if clip_norm else None
     match protocol:
         case "final-digit":
-            return PalindromeMember(stack, model, clip)
+            return PalindromeMember(stack, model, Adam(), Clip(clip_norm, _AS_TORCH_CLIPS))
         case "character-windows":
             first = 1.0 if options["mean_square_start"] == "one" else 0.0
-            optimiser = RMSProp(options["decay"], 0.0, inside=options["epsilon"], first=first)
-            return BookMember(stack, model, optimiser, clip)
+            rms = RMSProp(options["decay"], 0.0, inside=options["epsilon"], first=first)
+            return BookMember(stack, model, rms, clip)
         case "subsequence-sgd":
-            return SubsequenceMember(stack, model, options["loss_reduction"])
+            return SubsequenceMember(stack, model, SGD(), reduction=options["loss_reduction"])
         case "batched-sgd":
-            return GatedMember(stack, model, options["loss_reduction"], clip)
+            return GatedMember(stack, model, SGD(), clip, reduction=options["loss_reduction"])
         case "line-epochs":
             return LineMember(stack, model, Adam(epsilon=options.get("epsilon", 1e-8)), clip)
         case "windows":
@@ -41,11 +46,11 @@ def join(stack: Stack, protocol: str, model: nn.Module, options: Mapping[str, An
                 epsilon, inside = inside, epsilon
             return LogLinearMember(stack, model, RMSProp(options["rho"], epsilon, inside))
         case "window-sgd":
-            return WindowMember(stack, model, clip)
+            return WindowMember(stack, model, SGD(), clip)
         case "tagging" | "sentence-labels":
-            return SentenceMember(stack, model, clip, of_words=protocol == "tagging")
+            return SentenceMember(stack, model, Adam(), clip, of_words=protocol == "tagging")
         case "translation":
-            return TranslationMember(stack, model, clip)
+            return TranslationMember(stack, model, Adam(), clip)
         case "recall":
-            return RecallMember(stack, model, clip)
+            return RecallMember(stack, model, Adam(), clip)
     raise ValueError(f"no stack trains by the protocol {protocol}")

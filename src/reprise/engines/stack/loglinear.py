@@ -13,10 +13,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reprise.engines.loglinear.classes import Classes
-from reprise.engines.stack.family import Family, distinct
+from reprise.engines.stack.member import Member, by_name, distinct, pairs
 from reprise.engines.stack.optimisers import RMSProp
 from reprise.engines.stack.programs import Tensors
-from reprise.engines.stack.stack import Member, Stack
 from reprise.models.loglinear import LogLinearRNN, State
 
 
@@ -62,20 +61,21 @@ class ByClasses(nn.Module):
         return log_p.gather(1, self.of_type[y][:, None])[:, 0] + self.log_share[y]
 
 
-class LogLinearFamily(Family):
+class LogLinearMember(Member):
     """Windows of words, each with a target at its end or after every word; a state is carried where there is one."""
 
     told: ClassVar[tuple[str, ...]] = ("nats", "log_p")
 
-    def __init__(self, model: LogLinearRNN, optimiser: RMSProp) -> None:
+    def __init__(self, stack: Any, model: LogLinearRNN, optimiser: RMSProp) -> None:
         made = ByClasses(model)
-        super().__init__(made, optimiser)
-        self.constants = {f"model.{name}": value for name, value in made.named_buffers()}
+        super().__init__(stack, made, optimiser)
+        self.constants = {f"model.{name}": value.to(stack.device) for name, value in made.named_buffers()}
         self.of_type = made.of_type.numpy() if made.reads_features else None
         self.identities = made.identities if made.reads_features else 0
-        self.inputs = len(made.tags) if made.reads_features else len(made.E)  # classes or types
-        self.features = len(made.E)
+        self.inputs, self.features = len(made.tags if made.reads_features else made.E), len(made.E)
         self.rows = {"E": "rows"} if self.identities or not made.reads_features else {}
+        self.zeros = model.initial_state
+        self.state: State | None = None
 
     def lists(self, x: Tensor) -> Tensors:
         """Words x (T, B) as their places among the distinct types, or classes, and the rows of E that these read."""
@@ -85,13 +85,13 @@ class LogLinearFamily(Family):
         lists = {"x": places, "classes": classes.clamp(min=0)}
         if self.identities:  # those of the classes, each its own or that of all others, and those of all tags
             own = classes.clamp(max=self.identities - 1).numpy()
-            rows, lists["identity"] = distinct(own[own >= 0], self.features, len(own))
-            lists["identity"] = functional.pad(lists["identity"], (0, len(own) - len(lists["identity"])))
+            rows, identity = distinct(own[own >= 0], self.features, len(own))
+            lists["identity"] = functional.pad(identity, (0, len(own) - len(identity)))
             lists["rows"] = torch.cat([rows, torch.arange(self.identities, self.features)])
         return lists
 
     def expanded(self, parameters: Tensors, batch: Tensors) -> Tensors:
-        """See `Family`: psi E of the batch's classes, each the sum of its features' rows."""
+        """See `Member`: psi E of the batch's classes, each the sum of its features' rows."""
         if self.of_type is None:
             return parameters
         E, tags = parameters["E"], self.constants["model.tags"][batch["classes"]]
@@ -99,52 +99,35 @@ class LogLinearFamily(Family):
         return parameters | {"E": e + E[batch["identity"]] if self.identities else e}
 
     def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
-        """See `Family`: the mean loss of the targets; without targets the distribution after every window."""
+        """See `Member`: the mean loss of the targets; without targets the distribution after every window."""
         carried = "h_0" in batch
-        state = tuple((batch[f"h_{i}"], batch[f"c_{i}"]) for i in range(model.layers)) if carried else None
-        a, after = model.adaptors(batch["x"], state)
+        a, after = model.adaptors(batch["x"], pairs(batch, model.layers) if carried else None)
         if "y" not in batch:
             return a.sum(), {"log_p": model.log_p(a[-1])}
         y = batch["y"]
         nats = -model.log_p(a.flatten(0, 1) if y.dim() == 2 else a[-1], y.flatten()).sum()
-        found = {f"{n}_{i}": v for i, pair in enumerate(after) for n, v in zip("hc", pair, strict=True)}
-        return nats / y.numel(), {"nats": nats} | (found if carried else {})
-
-
-class LogLinearMember(Member):
-    """A `WindowEngine` of log-linear RNNs."""
-
-    def __init__(self, stack: Stack, model: LogLinearRNN, optimiser: RMSProp) -> None:
-        super().__init__(stack, LogLinearFamily(model, optimiser), model)
-        self.zeros = model.initial_state
-        self.state: State | None = None
+        return nats / y.numel(), {"nats": nats} | (by_name(after) if carried else {})
 
     def train(
         self, x: Tensor, y: Tensor, *, learning_rate: float, rho: float, epsilon: float, inside: float = 0.0
     ) -> float:
-        """See `WindowEngine`."""
-        if RMSProp(rho, epsilon, inside) != self.family.optimiser:
-            raise ValueError("rho and epsilon of a stack are those that it was made with")
+        """As the reference engine; `rho` and the epsilons are those which the member was made with."""
         return self._go_on("train", x, y, rate=learning_rate)
 
     def evaluate(self, x: Tensor, y: Tensor) -> float:
-        """See `WindowEngine`."""
+        """As the reference engine."""
         return self._go_on("read", x, y)
 
     def log_probabilities(self, x: Tensor) -> Tensor:
-        """See `WindowEngine`."""
-        return self.ask("read", **self.family.lists(x), **self._state())["log_p"]
+        """As the reference engine."""
+        return self.ask("read", **self.lists(x), **by_name(self.state or ()))["log_p"]
 
     def reset(self, batch: int) -> None:
-        """See `WindowEngine`."""
+        """As the reference engine."""
         self.state = self.zeros(batch)
 
-    def _state(self) -> Tensors:
-        pairs = enumerate(self.state or ())
-        return {f"{name}_{i}": value for i, pair in pairs for name, value in zip("hc", pair, strict=True)}
-
     def _go_on(self, mode: str, x: Tensor, y: Tensor, **more: Any) -> float:
-        found = self.ask(mode, **self.family.lists(x), y=y, **self._state(), **more)
+        found = self.ask(mode, **self.lists(x), y=y, **by_name(self.state or ()), **more)
         if self.state is not None:
-            self.state = tuple((found[f"h_{i}"], found[f"c_{i}"]) for i in range(len(self.state)))
+            self.state = pairs(found, len(self.state))
         return float(found["nats"])

@@ -15,20 +15,17 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reprise.engines.gso.packing import PackedBatch
-from reprise.engines.stack.family import Family, distinct
-from reprise.engines.stack.optimisers import Adam, Clip
+from reprise.engines.stack.member import Member, distinct
 from reprise.engines.stack.programs import Tensors
-from reprise.engines.stack.stack import Member, Stack
-from reprise.models.gso import SymbolModel
 
 
-class Ragged(Family):
+class Ragged(Member):
     """Batches of any sizes go together."""
 
     fill: ClassVar[dict[str, int]] = {"lengths": 1, "rows": -1, "rows_before": -1}
 
     def signature(self, batch: Mapping[str, Any]) -> Hashable:
-        """See `Family`."""
+        """See `Member`."""
         return tuple(sorted(name for name, value in batch.items() if isinstance(value, Tensor)))
 
     def nats(self, logits: Tensor, y: Tensor, there: Tensor) -> Tensor:
@@ -36,40 +33,32 @@ class Ragged(Family):
         nats = functional.cross_entropy(logits.flatten(0, -2), y.flatten(), reduction="none").view(y.shape)
         return torch.where(there, nats, torch.zeros_like(nats))
 
-    def listed(self, words: Tensor, limit: int) -> tuple[Tensor, Tensor]:
-        """The distinct words of (T, B) below `limit`, as many as a stack can bring together, and their places."""
+    def listed(self, words: Tensor, table: str) -> tuple[Tensor, Tensor]:
+        """The rows of a table that words (T, B) read, as many as a stack can bring together, and their places."""
         T, B = words.shape
+        limit = self.readable.model.get_parameter(table).shape[0]
         return distinct(words.numpy(), limit, -(-T // self.multiple) * self.multiple * B)
 
 
-class LineFamily(Ragged):
+class LineMember(Ragged):
     """GSO, first-order and multiplicative-integration networks of document 000 on lines."""
 
     told: ClassVar[tuple[str, ...]] = ("nats", "each", "best")
     round_up: ClassVar[tuple[str, ...]] = ("x", "y", "share", "there")
 
     def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
-        """See `Family`: nats of each symbol (T, lines), the most probable symbols, and nats of all."""
+        """See `Member`: nats of each symbol (T, lines), the most probable symbols, and nats of all."""
         logits = model(batch["x"])  # (T, lines, V)
         each = self.nats(logits, batch["y"], batch["there"])
         found = {"nats": each.sum(dtype=torch.float64), "each": each, "best": logits.argmax(2)}
         return (each * batch["share"]).sum(), found
-
-
-class LineMember(Member):
-    """A `PackedEngine` that makes the update as well, by Adam."""
-
-    def __init__(self, stack: Stack, model: SymbolModel, adam: Adam, clip_norm: float) -> None:
-        """`clip_norm` 0: gradients are not clipped."""
-        super().__init__(stack, LineFamily(model, adam, Clip(clip_norm) if clip_norm else None), model)
-        self.dtype = model.c.dtype
 
     def update(self, batch: PackedBatch, reduction: str, learning_rate: float) -> float:
         """One update: the summed loss in nats before it."""
         return float(self.ask("train", **self._padded(batch, reduction), rate=learning_rate)["nats"])
 
     def evaluate(self, batch: PackedBatch) -> tuple[np.ndarray, np.ndarray]:
-        """See `PackedEngine`."""
+        """As the reference engine."""
         inputs = self._padded(batch, "mean-tokens")
         found, there = self.ask("read", **inputs), inputs["there"]
         each, best = (found[name][: there.shape[0], : there.shape[1]][there] for name in ("each", "best"))
@@ -78,39 +67,35 @@ class LineMember(Member):
     def _padded(self, batch: PackedBatch, reduction: str) -> Tensors:
         """Symbols, targets, what each counts and whether it is there, (T, lines) each: packed rows are row by row."""
         there = torch.arange(int(batch.active[0])) < torch.from_numpy(batch.active)[:, None]
-        inputs = {"there": there, "share": torch.from_numpy(batch.shares(reduction)).to(self.dtype) * there}
+        shares = torch.from_numpy(batch.shares(reduction)).to(self.readable.model.c.dtype)
+        inputs = {"there": there, "share": shares * there}
         for name, symbols in (("x", batch.inputs), ("y", batch.targets)):
             inputs[name] = torch.zeros(there.shape, dtype=torch.int64)
             inputs[name][there] = torch.from_numpy(symbols.astype(np.int64))
         return inputs
 
 
-class SentenceFamily(Ragged):
-    """Taggers of words and classifiers of sentences: document 003, sections 2.5 and 2.2."""
+class SentenceMember(Ragged):
+    """Taggers of words and classifiers of sentences: document 003, sections 2.5 and 2.2.
+
+    `of_words`: each word is classified, else each sentence.
+    """
 
     rows: ClassVar[dict[str, str]] = {"network.x": "rows"}
     told: ClassVar[tuple[str, ...]] = ("nats", "best")
     round_up: ClassVar[tuple[str, ...]] = ("words", "present", "y", "item")
 
     def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
-        """See `Family`: nats of all items, and the likeliest class of each."""
+        """See `Member`: nats of all items, and the likeliest class of each."""
         logits = model(batch["words"], batch["present"])
         nats = self.nats(logits, batch["y"], batch["item"]).sum()
         return nats / batch["count"], {"nats": nats, "best": logits.argmax(-1)}
 
     def collate(self, batches: Sequence[Tensors]) -> Tensors:
-        """See `Family`. A sentence that is filled up has a word: the mean over none would be no number."""
+        """See `Member`. A sentence that is filled up has a word: the mean over none would be no number."""
         inputs = super().collate(batches)
         inputs["present"][:, 0] = True
         return inputs
-
-
-class SentenceMember(Member):
-    """Updates a tagger, or a classifier, by Adam. `of_words`: each word is classified, else each sentence."""
-
-    def __init__(self, stack: Stack, model: nn.Module, clip_norm: float, of_words: bool) -> None:
-        super().__init__(stack, SentenceFamily(model, Adam(), Clip(clip_norm)), model)
-        self.of_words, self.V = of_words, len(model.network.x)
 
     def update(self, words: Tensor, present: Tensor, y: Tensor, learning_rate: float) -> tuple[float, Tensor]:
         """One update on words (T, B), padded where `present` is false, and classes y (n,) of the sentences, or of the
@@ -123,37 +108,26 @@ class SentenceMember(Member):
         return self._ask("read", words, present, y)
 
     def _ask(self, mode: str, words: Tensor, present: Tensor, y: Tensor, **more: Any) -> tuple[float, Tensor]:
-        item = present if self.of_words else torch.ones_like(y, dtype=torch.bool)
+        item = present if self.options["of_words"] else torch.ones_like(y, dtype=torch.bool)
         classes = torch.zeros(item.shape, dtype=torch.int64)
         classes[item] = y
-        rows, places = self.family.listed(words, self.V)
+        rows, places = self.listed(words, "network.x")
         batch = {"words": places, "present": present, "y": classes, "item": item, "count": torch.tensor(len(y))}
         found = self.ask(mode, rows=rows, **batch, **more)
         return float(found["nats"]) / len(y), found["best"][tuple(slice(n) for n in item.shape)][item]
 
 
-class TranslationFamily(Ragged):
-    """The translation model of document 003, section 2.6."""
+class TranslationMember(Ragged):
+    """The translation model of document 003, section 2.6, on batches of pairs."""
 
+    rows: ClassVar[dict[str, str]] = {"E_x": "rows", "E_y": "rows_before"}
     round_up: ClassVar[tuple[str, ...]] = ("source", "before", "y", "there")
 
-    def __init__(self, model: nn.Module, clip_norm: float) -> None:
-        super().__init__(model, Adam(), Clip(clip_norm))
-        self.rows = {"E_x": "rows"} | ({"E_y": "rows_before"} if model.context else {})
-        self.sizes = [getattr(model, name).shape[0] for name in self.rows]
-
     def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
-        """See `Family`: a pair counts as one (26)."""
+        """See `Member`: a pair counts as one (26)."""
         logits = model(batch["source"], batch["lengths"], batch["before"])
         nats = self.nats(logits, batch["y"], batch["there"]).sum()
         return nats / batch["pairs"], {"nats": nats}
-
-
-class TranslationMember(Member):
-    """Updates a translation model by Adam."""
-
-    def __init__(self, stack: Stack, model: nn.Module, clip_norm: float) -> None:
-        super().__init__(stack, TranslationFamily(model, clip_norm), model)
 
     def update(self, batch: Any, learning_rate: float) -> float:
         """One update on a batch of pairs: the summed loss in nats before it."""
@@ -169,7 +143,7 @@ class TranslationMember(Member):
         y.view(-1)[batch.places], there.view(-1)[batch.places] = batch.targets, True
         pairs = torch.tensor(len(batch.lengths))
         found = {"lengths": batch.lengths, "before": batch.before, "y": y, "there": there, "pairs": pairs}
-        found["rows"], found["source"] = self.family.listed(batch.source, self.family.sizes[0])
-        if "E_y" in self.family.rows:
-            found["rows_before"], found["before"] = self.family.listed(batch.before, self.family.sizes[1])
+        found["rows"], found["source"] = self.listed(batch.source, "E_x")
+        if self.readable.model.context:  # else the words before are not read
+            found["rows_before"], found["before"] = self.listed(batch.before, "E_y")
         return found

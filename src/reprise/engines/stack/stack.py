@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.func import grad_and_value, vmap
 
-from reprise.engines.stack.family import Family
 from reprise.engines.stack.lockstep import Lockstep
+from reprise.engines.stack.member import Member
 from reprise.engines.stack.optimisers import along
 from reprise.engines.stack.programs import Programs, Tensors
 from reprise.errors import beyond_memory
 
-NAME = "stacked"
 _CONTROL = ("rate", "active")
 """Inputs of a step that are no part of the batch."""
 
@@ -29,12 +28,8 @@ class OutOfMemory(Exception):
     """The members together need more memory than there is; what they computed since the last save is lost."""
 
 
-class Request(NamedTuple):
-    """What a member asks for: "train" or "read" a batch."""
-
-    member: Member
-    mode: str
-    batch: Mapping[str, Any]
+Request = tuple[Member, str, Mapping[str, Any]]
+"""A member, "train" or "read", and a batch."""
 
 
 class Stack:
@@ -54,10 +49,6 @@ class Stack:
         self.programs = Programs(device, self.say)
         self.lockstep = Lockstep(self._answer)
 
-    @property
-    def family(self) -> Family:
-        return self.members[0].family
-
     def advance(self, trainings: Sequence[Any]) -> list[str | BaseException]:
         """One `advance()` of each training in lockstep: the note that it returned, or the exception that it raised.
 
@@ -74,9 +65,8 @@ class Stack:
     def join(self, member: Member) -> None:
         if self.parameters:
             raise ValueError("a stack that has begun takes no further member")
-        if self.members and member.family != self.family:
+        if self.members and member.settings != self.members[0].settings:
             raise ValueError("members of one stack are of one experiment")
-        member.family.move(self.device)
         self.members.append(member)
 
     def leave(self, leaving: Sequence[Member]) -> None:
@@ -94,14 +84,6 @@ class Stack:
         self.steps = self.steps.index_select(0, at)
         self.programs.forget()
 
-    def ask(self, member: Member, mode: str, batch: Mapping[str, Any]) -> Any:
-        """What the family makes of the member's batch; waits for the other members."""
-        return self.lockstep.ask(Request(member, mode, batch))
-
-    def slot(self, member: Member) -> int | None:
-        """The member's place along the first axis; None before the first step."""
-        return self.members.index(member) if self.parameters else None
-
     def run(self, mode: str, batches: Mapping[int, Tensors], rates: Mapping[int, float] | None = None) -> Tensors:
         """One step ("train") or reading of these slots' batches: what the loss gives beside itself, (R, ...) each.
 
@@ -109,7 +91,7 @@ class Stack:
         """
         slots = range(len(self.members))
         some = next(iter(batches.values()))
-        inputs = self.family.collate([batches.get(slot, some) for slot in slots])
+        inputs = self.members[0].collate([batches.get(slot, some) for slot in slots])
         inputs = {name: value.to(self.device, non_blocking=True) for name, value in inputs.items()}
         return self.run_collated(mode, inputs, list(batches), rates)
 
@@ -137,14 +119,14 @@ class Stack:
         try:
             self._build()
             groups: dict[Hashable, list[int]] = {}
-            for i, request in enumerate(requests):
-                groups.setdefault((request.mode, self.family.signature(request.batch)), []).append(i)
+            slots = [self.members.index(member) for member, _, _ in requests]
+            for i, (member, mode, batch) in enumerate(requests):
+                groups.setdefault((mode, member.signature(batch)), []).append(i)
             answers: list[Any] = [None] * len(requests)
             for (mode, _), numbers in groups.items():
-                by_slot = {self.members.index(requests[i].member): requests[i].batch for i in numbers}
-                found = self.family.answer(self, mode, by_slot)
+                found = self.members[0].answer(mode, {slots[i]: requests[i][2] for i in numbers})
                 for i in numbers:
-                    answers[i] = found[self.members.index(requests[i].member)]
+                    answers[i] = found[slots[i]]
             return answers
         except (RuntimeError, MemoryError) as error:
             if beyond_memory(error):
@@ -158,10 +140,10 @@ class Stack:
             return
         for name in self.members[0].own:
             values = [member.own[name] for member in self.members]
-            if name in self.family.rows:
+            if name in self.members[0].rows:
                 values = [torch.cat([value, value.new_zeros(1, *value.shape[1:])]) for value in values]
             self.parameters[name] = torch.stack([value.to(self.device) for value in values])
-            self.kept[name] = self.family.optimiser.start(self.parameters[name], name in self.family.rows)
+            self.kept[name] = self.members[0].optimiser.start(self.parameters[name], name in self.members[0].rows)
         self.steps = torch.zeros(len(self.members), dtype=torch.float64, device=self.device)
         for slot, member in enumerate(self.members):
             if member.own_optimiser is not None:
@@ -171,27 +153,27 @@ class Stack:
     def _read(self, inputs: Tensors) -> Tensors:
         batch = {name: value for name, value in inputs.items() if name not in _CONTROL}
         with torch.no_grad():
-            return vmap(self.family.loss)(self._gathered(batch), batch)[1]
+            return vmap(self.members[0].loss)(self._gathered(batch), batch)[1]
 
     def _train(self, inputs: Tensors) -> Tensors:
         """One update in place of the slots that are active, of all where nothing is said of that."""
         batch = {name: value for name, value in inputs.items() if name not in _CONTROL}
         active, rate = inputs.get("active"), inputs["rate"]
         before = self._gathered(batch)
-        gradients, (_, found) = vmap(grad_and_value(self.family.loss, has_aux=True))(before, batch)
+        gradients, (_, found) = vmap(grad_and_value(self.members[0].loss, has_aux=True))(before, batch)
         with torch.no_grad():
-            if self.family.clip is not None:
-                factors = self.family.clip.factors(list(gradients.values()))
+            if self.members[0].clip is not None:
+                factors = self.members[0].clip.factors(list(gradients.values()))
                 gradients = {name: g * along(factors, g) for name, g in gradients.items()}
             self.steps.add_(1 if active is None else active.to(self.steps.dtype))
-            scalars = self.family.optimiser.scalars(rate, self.steps)
+            scalars = self.members[0].optimiser.scalars(rate, self.steps)
             for name, p in before.items():
                 rows, g, mine = self._rows(name, batch), gradients[name], (self.parameters[name], *self.kept[name])
-                if rows is not None and not self.family.optimiser.by_rows:
+                if rows is not None and not self.members[0].optimiser.by_rows:
                     g = put_rows(torch.zeros_like(mine[0]), rows, g)
                     p, rows = mine[0], None
                 old = (p, *(k if rows is None else take_rows(k, rows) for k in mine[1:]))
-                new, kept = self.family.optimiser.update(p, g, old[1:], scalars)
+                new, kept = self.members[0].optimiser.update(p, g, old[1:], scalars)
                 for table, before_, after in zip(mine, old, (new, *kept), strict=True):
                     if active is not None:
                         after = torch.where(active.view(-1, *[1] * (after.dim() - 1)), after, before_)
@@ -208,21 +190,21 @@ class Stack:
 
     def _rows(self, name: str, batch: Tensors) -> Tensor | None:
         """The rows of a parameter that the batch names, (R, N), the spare one for -1; None: the whole parameter."""
-        if name not in self.family.rows:
+        if name not in self.members[0].rows:
             return None
-        rows = batch[self.family.rows[name]]
+        rows = batch[self.members[0].rows[name]]
         return torch.where(rows < 0, self.parameters[name].shape[1] - 1, rows)
 
     def take(self, slot: int) -> Tensors:
         """The member's parameters as copies on the CPU."""
         parameters = {name: value[slot] for name, value in self.parameters.items()}
-        return {name: (v[:-1] if name in self.family.rows else v).cpu().clone() for name, v in parameters.items()}
+        return {name: (v[:-1] if name in self.members[0].rows else v).cpu().clone() for name, v in parameters.items()}
 
     @torch.no_grad()
     def put(self, slot: int, state: Mapping[str, Tensor]) -> None:
         for name, value in state.items():
             mine = self.parameters[name][slot]
-            (mine[:-1] if name in self.family.rows else mine).copy_(value)
+            (mine[:-1] if name in self.members[0].rows else mine).copy_(value)
 
     def take_optimiser(self, slot: int) -> dict[str, Any]:
         kept = {name: [k[slot].cpu().clone() for k in kept] for name, kept in self.kept.items()}
@@ -250,64 +232,3 @@ def put_rows(table: Tensor, rows: Tensor, values: Tensor) -> Tensor:
 def _flat(table: Tensor, rows: Tensor) -> Tensor:
     R, V = table.shape[:2]
     return (torch.arange(0, R * V, V, device=rows.device)[:, None] + rows).flatten()
-
-
-class Member:
-    """One replica's engine in a stack: what its protocol trains and reads with.
-
-    `export` and `load` speak of the readable model's state_dict, wherever the parameters are: the member's own before
-    the first step and after it has left, the stack's meanwhile.
-    """
-
-    name = NAME
-
-    def __init__(self, stack: Stack, family: Family, model: nn.Module) -> None:
-        self.stack, self.family = stack, family
-        self.own: Tensors = {name: p.detach().clone() for name, p in model.named_parameters()}
-        self.own_optimiser: dict[str, Any] | None = None
-        stack.join(self)
-
-    def ask(self, mode: str, **batch: Any) -> Any:
-        return self.stack.ask(self, mode, batch)
-
-    def export(self) -> Tensors:
-        """The state_dict of the readable model, as copies on the CPU."""
-        slot = self._slot()
-        return {name: value.clone() for name, value in self.own.items()} if slot is None else self.stack.take(slot)
-
-    def load(self, state: Mapping[str, Tensor]) -> None:
-        """Takes the values of a state_dict of the readable model."""
-        slot = self._slot()
-        if slot is not None:
-            self.stack.put(slot, state)
-        else:
-            for name, value in state.items():
-                self.own[name].copy_(value)
-
-    def optimiser_state(self) -> dict[str, Any] | None:
-        """What the optimiser carries from step to step, as copies; None before the first step."""
-        slot = self._slot()
-        return self.own_optimiser if slot is None else self.stack.take_optimiser(slot)
-
-    def restore_optimiser(self, state: dict[str, Any] | None) -> None:
-        """Takes what `optimiser_state` gave."""
-        slot = self._slot()
-        if slot is None:
-            self.own_optimiser = state
-        elif state is not None:
-            self.stack.put_optimiser(slot, state)
-
-    def state_dict(self) -> dict[str, Any] | None:
-        """As an optimiser of torch: see `optimiser_state`."""
-        return self.optimiser_state()
-
-    def load_state_dict(self, state: dict[str, Any] | None) -> None:
-        """As an optimiser of torch: see `restore_optimiser`."""
-        self.restore_optimiser(state)
-
-    def detach(self) -> None:
-        """Takes the last parameters along out of the stack."""
-        self.own, self.own_optimiser = self.export(), self.optimiser_state()
-
-    def _slot(self) -> int | None:
-        return None if self.own or self not in self.stack.members else self.stack.slot(self)

@@ -1,0 +1,169 @@
+"""A replica's engine in a stack, and how a stack computes it: a loss of the readable model, batches side by side."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from reprise.engines.stack.optimisers import Clip, Optimiser
+from reprise.engines.stack.programs import Tensors
+
+if TYPE_CHECKING:
+    from reprise.engines.stack.stack import Stack
+
+NAME = "stacked"
+
+
+class Member(ABC):
+    """What a protocol trains and reads with. All members of a stack are of one class and have equal settings, so that
+    the first of them says how batches of all are computed.
+
+    `rows` says which parameters are tables of which a batch reads a few rows, by the name of the input that lists them:
+    rows that are not listed are not differentiated. Padding in such a list is -1, and no row is listed twice.
+
+    `export` and `load` speak of the readable model's state_dict, wherever the parameters are: the member's own before
+    the first step and after it has left, the stack's meanwhile.
+    """
+
+    name = NAME
+    rows: Mapping[str, str] = {}
+    fill: ClassVar[Mapping[str, int]] = {}  # what a member's input is filled up with, where its batch is smaller
+    round_up: ClassVar[tuple[str, ...]] = ()  # these inputs, where they have two axes, grow to a multiple of `multiple`
+    multiple = 8
+    told: ClassVar[tuple[str, ...]] = ("nats",)  # outputs that the member reads as numbers or on the CPU
+
+    def __init__(
+        self, stack: Stack, model: nn.Module, optimiser: Optimiser, clip: Clip | None = None, **options: Any
+    ) -> None:
+        self.stack, self.optimiser, self.clip, self.options = stack, optimiser, clip, options
+        self.own: Tensors = {name: p.detach().clone() for name, p in model.named_parameters()}
+        self.own_optimiser: dict[str, Any] | None = None
+        self.readable = Loss(copy.deepcopy(model), self).to("meta")
+        self.constants: Tensors = {}  # buffers of the readable model that it reads
+        stack.join(self)
+
+    @property
+    def settings(self) -> tuple[Any, ...]:
+        """What has to be equal in all members of a stack."""
+        return type(self), self.optimiser, self.clip, self.options
+
+    @abstractmethod
+    def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
+        """The loss that one member's step descends, and what else is found; the model has the member's parameters."""
+
+    def loss(self, parameters: Tensors, batch: Tensors) -> tuple[Tensor, Tensors]:
+        """`compute` with the parameters in the model's place; `expanded` first."""
+        values = {f"model.{name}": p for name, p in self.expanded(parameters, batch).items()}
+        return functional_call(self.readable, values | self.constants, (batch,))
+
+    def expanded(self, parameters: Tensors, batch: Tensors) -> Tensors:
+        """The parameters as the model reads them, of those whose rows were gathered."""
+        return parameters
+
+    def signature(self, batch: Mapping[str, Any]) -> Hashable:
+        """Equal for batches that can be computed together: by default those of inputs of the same sizes."""
+        return tuple((name, tuple(value.shape)) for name, value in sorted(batch.items()) if isinstance(value, Tensor))
+
+    def collate(self, batches: Sequence[Tensors]) -> Tensors:
+        """One member's inputs beside the other's, (R, ...), filled up to the largest."""
+        return {name: self._beside(name, [batch[name] for batch in batches]) for name in batches[0]}
+
+    def _beside(self, name: str, values: Sequence[Tensor]) -> Tensor:
+        shape = np.max([tuple(value.shape) for value in values], axis=0, initial=0).astype(int).tolist()
+        if name in self.round_up and len(shape) > 1:
+            shape[0] = -(-shape[0] // self.multiple) * self.multiple
+        if len({value.device for value in values}) > 1:  # a state of zeros that the member made beside one of the stack
+            values = [value.cpu() for value in values]
+        if all(list(value.shape) == shape for value in values):
+            return torch.stack(list(values))
+        beside = values[0].new_full((len(values), *shape), self.fill.get(name, 0))
+        for slot, value in zip(beside, values, strict=True):
+            slot[tuple(slice(n) for n in value.shape)] = value
+        return beside
+
+    def answer(self, mode: str, batches: Mapping[int, Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
+        """What each slot's batch gives: `told` outputs on the CPU, all others where they were computed."""
+        rates = {slot: batch["rate"] for slot, batch in batches.items()} if mode == "train" else None
+        tensors = {slot: {n: v for n, v in batch.items() if isinstance(v, Tensor)} for slot, batch in batches.items()}
+        found = self.stack.run(mode, tensors, rates)
+        found = {name: value.cpu() if name in self.told else value for name, value in found.items()}
+        return {slot: {name: value[slot] for name, value in found.items()} for slot in batches}
+
+    def ask(self, mode: str, **batch: Any) -> Any:
+        """What `answer` makes of this member's batch; waits for the other members."""
+        return self.stack.lockstep.ask((self, mode, batch))
+
+    def export(self) -> Tensors:
+        """The state_dict of the readable model, as copies on the CPU."""
+        slot = self._slot()
+        return {name: value.clone() for name, value in self.own.items()} if slot is None else self.stack.take(slot)
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Takes the values of a state_dict of the readable model."""
+        slot = self._slot()
+        if slot is not None:
+            self.stack.put(slot, state)
+        else:
+            for name, value in state.items():
+                self.own[name].copy_(value)
+
+    def state_dict(self) -> dict[str, Any] | None:
+        """What the optimiser carries from step to step, as copies; None before the first step."""
+        slot = self._slot()
+        return self.own_optimiser if slot is None else self.stack.take_optimiser(slot)
+
+    def load_state_dict(self, state: dict[str, Any] | None) -> None:
+        """Takes what `state_dict` gave."""
+        slot = self._slot()
+        if slot is None:
+            self.own_optimiser = state
+        elif state is not None:
+            self.stack.put_optimiser(slot, state)
+
+    optimiser_state, restore_optimiser = state_dict, load_state_dict
+
+    def detach(self) -> None:
+        """Takes the last parameters along out of the stack."""
+        self.own, self.own_optimiser = self.export(), self.state_dict()
+
+    def _slot(self) -> int | None:
+        """The place along the stack's first axis; None where the parameters are the member's own."""
+        return None if self.own or self not in self.stack.members else self.stack.members.index(self)
+
+
+class Loss(nn.Module):
+    """A readable model and what a member computes with it, as one module that `functional_call` can call."""
+
+    def __init__(self, model: nn.Module, member: Member) -> None:
+        super().__init__()
+        self.model, self._member = model, member
+
+    def forward(self, batch: Tensors) -> tuple[Tensor, Tensors]:
+        return self._member.compute(self.model, batch)
+
+
+def distinct(words: np.ndarray, limit: int, room: int = 0) -> tuple[Tensor, Tensor]:
+    """The distinct numbers in `words` (...), filled up with -1 to as many as there can be below `limit`, in so many
+    words or in `room`; and for each of the words the place of its number, (...).
+    """
+    found, places = np.unique(words, return_inverse=True)
+    rows = np.full(min(max(words.size, room), limit), -1, np.int64)
+    rows[: len(found)] = found
+    return torch.from_numpy(rows), torch.from_numpy(places.reshape(words.shape).astype(np.int64))
+
+
+def by_name(state: Sequence[tuple[Tensor, Tensor]]) -> Tensors:
+    """h and c of every layer as h_0, c_0, h_1, ..."""
+    return {f"{part}_{i}": value for i, pair in enumerate(state) for part, value in zip("hc", pair, strict=True)}
+
+
+def pairs(found: Mapping[str, Tensor], layers: int) -> tuple[tuple[Tensor, Tensor], ...]:
+    """The inverse of `by_name`."""
+    return tuple((found[f"h_{i}"], found[f"c_{i}"]) for i in range(layers))
