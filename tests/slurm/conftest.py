@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from cluster import obstacle
 from disturbed import Finished, disturbed_run
@@ -9,16 +11,17 @@ from shipped import Trained, run_as_shipped
 
 
 @pytest.fixture(scope="session")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    reason = obstacle()
-    if reason:
-        pytest.skip(reason)
-    return disturbed_run(tmp_path_factory.mktemp("s"))
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if obstacle():
+        pytest.skip(obstacle())
+    return tmp_path_factory.mktemp("s")
 
 
 @pytest.fixture(scope="session")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    reason = obstacle()
-    if reason:
-        pytest.skip(reason)
-    return run_as_shipped(tmp_path_factory.mktemp("p"))
+def run(place: Path) -> Finished:
+    return disturbed_run(place / "d")
+
+
+@pytest.fixture(scope="session")
+def trained(place: Path) -> Trained:
+    return run_as_shipped(place / "s")

@@ -69,38 +69,23 @@ def test_a_gpu_is_asked_for_where_it_can_be_used(run: Finished) -> None:
     assert together == {"digits_recall", "digits_rnn-t5", "digits_lstm-t5", "words_s-rnn-4"}
     replicas = {c.partition("wildcards_")[2][:-13] for c in comments if c.startswith("train_wildcards_")}
     assert replicas == {"digits_count_0", *(f"{name}_0" for name in together)}
+    # Figures and tables are no jobs.
+    rules = {comment.partition("_wildcards_")[0] for comment in comments}
+    assert rules == {"collect", "claims", "page", "train", "train_together"}
 
 
-def test_no_process_outlives_its_job(run: Finished) -> None:
+def test_nothing_outlives_its_job_but_the_logs_of_those_that_failed(run: Finished, trained: Trained) -> None:
     """The process left behind that spares trainings their start would be another job's, or nobody's."""
-    assert run.survivors == []
-
-
-def test_logs_of_jobs_that_failed_are_kept(run: Finished) -> None:
+    assert run.survivors == trained.left == []
     failed = {run.jobs_of(experiment)[0]["JobId"] for experiment in (TIMED_OUT, BOTH)}
-    logs = list((run.project.root / "logs/slurm").rglob("*.log"))
-    assert {path.stem for path in logs} == failed
-
-
-def test_figures_and_tables_are_no_jobs(run: Finished) -> None:
-    rules = {job["Comment"].removeprefix("rule_").partition("_wildcards_")[0] for job in run.jobs}
-    assert {"collect", "claims", "page", "train", "train_together"} <= rules
-    assert not any(rule.startswith("displays_") for rule in rules)
+    assert {path.stem for path in (run.project.root / "logs/slurm").rglob("*.log")} == failed
 
 
 def test_the_default_partition_gets_what_it_allows(trained: Trained) -> None:
-    """With `partitions: {}`. The training would ask for a day, and wait for ever."""
+    """With `partitions: {}`. The training would ask for a day, and wait for ever; its file appears after its job."""
     assert trained.status == 0, trained.log
     assert (trained.job["JobState"], trained.job["Partition"]) == ("COMPLETED", "short"), trained.log
     assert trained.job["TimeLimit"] == "01:00:00"
-
-
-def test_a_file_may_appear_later_than_its_job_ends(trained: Trained) -> None:
-    assert trained.status == 0, trained.log
-
-
-def test_no_job_outlives_the_cluster_of_the_tests(trained: Trained) -> None:
-    assert trained.left == []
 
 
 def test_two_runs_of_these_tests_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,12 +28,9 @@ def locked() -> dict[str, str]:
     return {normal(name): version for name, version in pairs}
 
 
-def test_there_is_an_environment_for_each_kind_of_rule() -> None:
-    assert [path.stem for path in ENVIRONMENTS] == ["data", "report", "train"]
-
-
 @pytest.mark.parametrize("path", ENVIRONMENTS, ids=lambda path: path.stem)
 def test_pins_are_those_of_the_lock(path: Path) -> None:
+    assert [path.stem for path in ENVIRONMENTS] == ["data", "report", "train"]
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
     pip = next(d["pip"] for d in content["dependencies"] if isinstance(d, dict))
     pins = pinned(path)
@@ -70,16 +67,13 @@ def within(project: Project, environment: str, *arguments: str, **more: str) -> 
     return done.stdout
 
 
-@pytest.mark.parametrize(
-    ("environment", "refused", "allowed"),
-    [("train", "pandas", "torch"), ("data", "torch", "requests"), ("report", "torch", "seaborn")],
-)
 @pytest.mark.pipeline
-def test_the_gate_refuses(gated: Project, environment: str, refused: str, allowed: str) -> None:
-    more = {"PYTHONPATH": "src", "REPRISE_TEST_ENVIRONMENT": str(ROOT / "envs" / f"{environment}.yaml")}
-    done = gated.run(PYTHON, "-c", f"import {refused}", **more)
-    assert f"ModuleNotFoundError: No module named '{refused}'" in done.stderr
-    assert gated.run(PYTHON, "-c", f"import {allowed}", **more).returncode == 0
+def test_the_gate_refuses(gated: Project) -> None:
+    """Or the tests below would show nothing."""
+    for environment, refused, allowed in (("train", "pandas", "numpy"), ("report", "torch", "numpy")):
+        more = {"PYTHONPATH": "src", "REPRISE_TEST_ENVIRONMENT": str(ROOT / "envs" / f"{environment}.yaml")}
+        done = gated.run(PYTHON, "-c", f"import {allowed}; import {refused}", **more)
+        assert f"ModuleNotFoundError: No module named '{refused}'" in done.stderr
 
 
 @pytest.mark.pipeline
@@ -162,16 +156,7 @@ def test_every_rule_says_what_it_needs() -> None:
         blocks = re.split(r"^rule (\w+):$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
         for name, block in zip(blocks[::2], blocks[1::2], strict=True):
             rules[name] = set(re.findall(r"^    (\w+):", block, re.MULTILINE))
-    assert rules.keys() == {
-        "fetch",
-        "prepare",
-        "train",
-        "train_together",
-        "collect",
-        "claims",
-        "page",
-        "all",
-    }
+    assert rules.keys() == {"fetch", "prepare", "train", "train_together", "collect", "claims", "page", "all"}
     for name, keys in rules.items():
         if name != "all":
             assert keys >= {"output", "log", "benchmark", "conda", "resources", "message", "shell"}, name

@@ -37,35 +37,23 @@ def test_a_job_leaves_a_record_a_replica(together: Project) -> None:
     assert left == []
 
 
-def test_what_is_finished_has_nothing_to_do(together: Project, tmp_path: Path) -> None:
-    assert "Nothing to be done" in together.copy(tmp_path / "copy").snakemake().log
-
-
-def test_a_removed_record_is_trained_again_by_itself(together: Project, tmp_path: Path) -> None:
+def test_what_is_missing_is_trained_and_what_a_killed_pipeline_left_is_taken(together: Project, tmp_path: Path) -> None:
     project = together.copy(tmp_path / "copy")
-    (path,) = project.records(f"{WORDS}/1-*.json")
-    before = read_record(path)
-    path.unlink()
-    run = project.snakemake()
-    assert run.status == 0, run.log
-    assert run.trained == [f"{WORDS} 1"]
-    assert run.jobs["train_together"] == 1
-    # Alone its sums are rounded in another order.
-    values = [[metric["value"] for metric in record["metrics"]] for record in (read_record(path), before)]
-    assert values[0] == pytest.approx(values[1], rel=1e-5)
-
-
-def test_what_a_killed_pipeline_left_is_not_trained_again(together: Project, tmp_path: Path) -> None:
-    project = together.copy(tmp_path / "copy")
-    (path,) = project.records(f"{WORDS}/0-*.json")
-    there = project.root / FOUND / path.relative_to(project.root)
+    assert project.plan().jobs == {}
+    removed, left = (project.records(f"{name}/*.json")[-1] for name in (WORDS, "digits/rnn-t5"))
+    before, written = read_record(removed), left.read_bytes()
+    removed.unlink()
+    there = project.root / FOUND / left.relative_to(project.root)
     there.parent.mkdir(parents=True, exist_ok=True)
-    path.rename(there)
-    written = there.read_bytes()
+    left.rename(there)
     run = project.snakemake()
     assert run.status == 0, run.log
-    assert path.read_bytes() == written
+    assert run.trained == ["digits/rnn-t5 1", f"{WORDS} 1"]
+    assert left.read_bytes() == written
     assert not there.exists()
+    # Alone its sums are rounded in another order.
+    values = [[metric["value"] for metric in record["metrics"]] for record in (read_record(removed), before)]
+    assert values[0] == pytest.approx(values[1], rel=1e-5)
 
 
 def test_each_process_claims_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

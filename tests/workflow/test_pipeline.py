@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ def test_from_nothing_to_the_page(first_run: tuple[Project, Run]) -> None:
     assert run.jobs == {"prepare": 1, "train": 6, "collect": 1, **JUDGED}
     # Before the first job: what is missing, and how long that will take as far as anybody knows.
     before = re.split(r"^Job \d+: ", run.err, maxsplit=1, flags=re.MULTILINE)[0]
-    assert re.search(r"^reprise: tier quick: 6 replicas are missing: .+ \(reprise estimate\)$", before, re.MULTILINE)
+    assert re.search(r"^reprise: tier quick: replicas missing: 6; .+ \(reprise estimate\)$", before, re.MULTILINE)
     figures = {f"digits-curves.{kind}" for kind in ("svg", "png", "pdf")}
     tables = {f"{n}.{kind}" for n in ("digits-convergence", "words-perplexity") for kind in ("csv", "md", "html")}
     assert {p.name for p in (results / "figures").iterdir()} == figures
@@ -74,18 +75,6 @@ def test_second_run_has_nothing_to_do(finished: Project) -> None:
     assert run.jobs == {}
 
 
-def test_a_changed_hyperparameter_trains_its_experiment_alone(finished: Project) -> None:
-    finished.edit("config/papers/digits.yaml", "value: 30,", "value: 31,")
-    finished.edit(
-        "config/papers/digits.yaml",
-        "    model: {name: lstm}\n",
-        '    model: {name: lstm}\n    training: {steps: {value: 30, from: "ours: short"}}\n',
-    )
-    plan = finished.plan()
-    assert plan.trained == ["digits/rnn-t5 0", "digits/rnn-t5 1"]
-    assert plan.jobs == {"train": 2, "collect": 1, **JUDGED}
-
-
 def test_a_configuration_that_changed_while_the_pipeline_ran_is_not_trained(clone: Project) -> None:
     """Looking at the plan meanwhile writes the resolved configurations anew, which waiting jobs name."""
     planned = clone.snakemake("--dry-run", "--printshellcmds")
@@ -100,76 +89,89 @@ def test_a_configuration_that_changed_while_the_pipeline_ran_is_not_trained(clon
     assert clone.records() == []
 
 
-def test_one_more_replica_trains_one(finished: Project) -> None:
-    finished.edit("config/papers/digits.yaml", "quick: {replicas: 2}", "quick: {replicas: 3}")
+def edits(*changes: tuple[str, str, str]) -> Callable[[Project], None]:
+    def change(project: Project) -> None:
+        for file, old, new in changes:
+            project.edit(file, old, new)
+
+    return change
+
+
+def another_line(*modules: str) -> Callable[[Project], None]:
+    def change(project: Project) -> None:
+        for module in modules:
+            with (project.root / "src/reprise" / module).open("a", encoding="utf-8") as file:
+                file.write("\n# another line\n")
+
+    return change
+
+
+DIGITS, CONFIG = "config/papers/digits.yaml", "config/config.yaml"
+# What is changed, the replicas that train then, and the jobs.
+CHANGES: dict[str, tuple[Callable[[Project], object], list[str], dict[str, int]]] = {
+    "a hyperparameter of one experiment": (
+        edits(
+            (DIGITS, "value: 30,", "value: 31,"),
+            (
+                DIGITS,
+                "    model: {name: lstm}\n",
+                '    model: {name: lstm}\n    training: {steps: {value: 30, from: "ours: short"}}\n',
+            ),
+        ),
+        ["digits/rnn-t5 0", "digits/rnn-t5 1"],
+        {"train": 2, "collect": 1, **JUDGED},
+    ),
+    "one replica more": (
+        edits((DIGITS, "quick: {replicas: 2}", "quick: {replicas: 3}")),
+        ["digits/rnn-t5 2"],
+        {"train": 1, "collect": 1, **JUDGED},
+    ),
+    "one replica less": (
+        edits((DIGITS, "quick: {replicas: 2}", "quick: {replicas: 1}")),
+        [],
+        {"collect": 1, **JUDGED},
+    ),
+    "a record removed": (
+        lambda project: project.records("words/s-rnn-4/1-*.json")[0].unlink(),
+        ["words/s-rnn-4 1"],
+        {"train": 1, "collect": 1, **JUDGED},
+    ),
+    "what decides no number": (
+        edits(
+            (CONFIG, "engine: auto", "engine: reference"),
+            (CONFIG, "device: cpu", "device: auto"),
+            (CONFIG, "title: Palindromes of random", "title: Palindromes of any"),
+            (DIGITS, "title: RNN, T = 5", "title: The RNN"),
+            (DIGITS, "value: 0.5,", "value: 0.6,"),
+        ),
+        [],
+        JUDGED,
+    ),
+    # A record is named by what decides its numbers; who changes how they are computed says so there.
+    "training code": (
+        edits(
+            ("src/reprise/training/loop.py", "import torch\n", "import torch  # noqa: F401\n"),
+            ("workflow/rules/train.smk", "--threads {threads}", "--threads  {threads}"),
+        ),
+        [],
+        {},
+    ),
+    "code that judges": (another_line("evidence/arithmetic.py"), [], {"collect": 1, **JUDGED}),
+    "code that measures": (another_line("evaluation/text_measures.py"), [], {"collect": 1, **JUDGED}),
+    "code that draws": (another_line("report/parts/style.py"), [], DRAWN),
+    # Snakemake compares the content of what is newer.
+    "code that is touched": (lambda project: (project.root / "src/reprise/report/parts/style.py").touch(), [], {}),
+    "an equation": (another_line("models/lstm.py"), [], {"page": 1}),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_makes_what_follows_from_it_alone(finished: Project, change: str) -> None:
+    make, trained, jobs = CHANGES[change]
+    make(finished)
     plan = finished.plan()
-    assert plan.trained == ["digits/rnn-t5 2"]
-    assert plan.jobs == {"train": 1, "collect": 1, **JUDGED}
-
-
-def test_one_replica_less_collects_again(finished: Project) -> None:
-    finished.edit("config/papers/digits.yaml", "quick: {replicas: 2}", "quick: {replicas: 1}")
-    assert finished.plan().jobs == {"collect": 1, **JUDGED}
-
-
-@pytest.mark.parametrize("change", ["touched", "changed"])
-def test_plotting_code_draws_and_trains_nothing(finished: Project, change: str) -> None:
-    style = finished.root / "src/reprise/report/parts/style.py"
-    if change == "touched":
-        style.touch()
-    else:
-        style.write_text(style.read_text(encoding="utf-8") + "\n# another line\n", encoding="utf-8")
-    # Snakemake compares the content of what is newer: a touch alone asks for nothing.
-    assert finished.plan().jobs == ({} if change == "touched" else DRAWN)
-
-
-@pytest.mark.parametrize(
-    ("module", "jobs"),
-    [
-        ("evidence/arithmetic.py", {"collect": 1, **JUDGED}),
-        ("evaluation/text_measures.py", {"collect": 1, **JUDGED}),
-        ("report/parts/rounding.py", DRAWN),
-        ("models/lstm.py", {"page": 1}),
-    ],
-    ids=["evidence", "evaluation", "report", "equation"],
-)
-def test_code_that_judges_and_measures_trains_nothing(finished: Project, module: str, jobs: dict[str, int]) -> None:
-    """Tables call some of it, so that they are written again."""
-    path = finished.root / "src/reprise" / module
-    path.write_text(path.read_text(encoding="utf-8") + "\n# another line\n", encoding="utf-8")
-    assert finished.plan().jobs == jobs
-
-
-def test_training_code_trains_nothing(finished: Project) -> None:
-    """A record is named by what decides its numbers; who changes how they are computed says so there."""
-    finished.edit("src/reprise/training/loop.py", "import torch\n", "import torch  # noqa: F401\n")
-    finished.edit("workflow/rules/train.smk", "--threads {threads}", "--threads  {threads}")
-    assert finished.plan().jobs == {}
-
-
-@pytest.mark.parametrize(
-    ("file", "old", "new", "jobs"),
-    [
-        ("config/config.yaml", "engine: auto", "engine: reference", JUDGED),
-        ("config/config.yaml", "device: cpu", "device: auto", JUDGED),
-        ("config/config.yaml", "title: Palindromes of random", "title: Palindromes of any", JUDGED),
-        ("config/papers/digits.yaml", "title: RNN, T = 5", "title: The RNN", JUDGED),
-        ("config/papers/digits.yaml", "value: 0.5,", "value: 0.6,", JUDGED),
-    ],
-    ids=["engine", "device", "dataset-title", "title", "reported-number"],
-)
-def test_what_decides_no_number_trains_nothing(
-    finished: Project, file: str, old: str, new: str, jobs: dict[str, int]
-) -> None:
-    finished.edit(file, old, new)
-    assert finished.plan().jobs == jobs
-
-
-def test_a_removed_record_is_trained_alone(finished: Project) -> None:
-    finished.records("words/s-rnn-4/1-*.json")[0].unlink()
-    plan = finished.plan()
-    assert plan.trained == ["words/s-rnn-4 1"]
-    assert "prepare" not in plan.jobs
+    assert plan.trained == trained
+    assert plan.jobs == jobs
 
 
 def test_a_record_that_is_named_can_be_trained_again(finished: Project) -> None:
@@ -208,14 +210,22 @@ def test_snakemakes_own_report_holds_figures_tables_and_the_page(finished: Proje
 
 
 @pytest.mark.parametrize("tier", ["quick", "reduced", "paper"])
-def test_the_graph_of_every_tier_can_be_built_from_nothing(clone: Project, tier: str) -> None:
-    """Of the papers themselves: every raw file, corpus and replica has a rule that makes it."""
+def test_of_every_tier_what_has_no_record_is_planned(clone: Project, tier: str) -> None:
+    """With the papers and records that are committed; raw files and corpora have rules that make them."""
     shutil.rmtree(clone.root / "config")
     shutil.copytree(ROOT / "config", clone.root / "config")
+    (clone.root / "results" / tier).mkdir(parents=True)
+    if tier != "quick":
+        (clone.root / "results" / tier / "runs").symlink_to(ROOT / "results" / tier / "runs")
     run = clone.snakemake("--dry-run", tier=tier)
     assert run.status == 0, run.log[-2000:]
+    listed = json.loads(clone.reprise("list", "--tier", tier, "--json").stdout)["papers"]
+    experiments = [experiment for paper in listed for experiment in paper["experiments"]]
+    wanted = {f"{e['id']} {replica}" for e in experiments for replica in range(e["replicas"])}
+    there = {f"{e['id']} {Path(r).name.partition('-')[0]}" for e in experiments for r in e["records"]}
+    assert set(run.trained) == wanted - there
     # `make run` has a few minutes: the quick tier has every rule, and few jobs.
     if tier == "quick":
         assert 30 < run.jobs["train"] < sum(run.jobs.values()) <= 60
     else:
-        assert run.jobs["train"] > 100
+        assert there

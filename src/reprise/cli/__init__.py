@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any
 
 from reprise import __version__
-from reprise.cli.commands import COMMANDS
+from reprise.cli.commands import ARGUMENTS, COMMANDS, EXAMPLES
 from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_STOPPED, EXIT_USAGE, Failed, Interrupted, UserError
 from reprise.refusals import told_of
 
@@ -38,17 +38,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _function(command: str) -> Callable[[argparse.Namespace], Any]:
-    module, _, name = COMMANDS[command].where.partition(":")
-    return getattr(import_module(f"reprise.cli.{module}"), name)
+    return getattr(import_module(f"reprise.cli.{COMMANDS[command][0]}"), f"{command}_command")
 
 
 def command_parser(command: str, parser: argparse.ArgumentParser | None = None) -> argparse.ArgumentParser:
     """The parser of one command; its help ends with an example. Imports that command's module alone."""
     parser = parser or argparse.ArgumentParser(prog=f"reprise {command}")
     parser.description = inspect.getdoc(_function(command))
-    parser.epilog = f"example: {COMMANDS[command].example}"
+    parser.epilog = f"example: reprise {command} {EXAMPLES[command]}".rstrip()
     parser.add_argument("--quiet", action="store_true", help="print no result and no progress, only errors")
-    for names, how in COMMANDS[command].arguments:
+    for names, how in ARGUMENTS[command]:
         parser.add_argument(*names, **how)
     return parser
 
@@ -65,7 +64,7 @@ def _silence(quiet: bool) -> Iterator[None]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    lines = "\n".join(f"  {name:<10} {command.what}" for name, command in COMMANDS.items())
+    lines = "\n".join(f"  {name:<10} {what}" for name, (_, what) in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="reprise",
         usage="reprise [--version] [--print-completion SHELL] <command> [<options>]",
@@ -85,8 +84,8 @@ def _print_completion(shell: str) -> None:
 
     parser = argparse.ArgumentParser(prog="reprise")
     commands = parser.add_subparsers()
-    for name, command in COMMANDS.items():
-        command_parser(name, commands.add_parser(name, help=command.what))
+    for name, (_, what) in COMMANDS.items():
+        command_parser(name, commands.add_parser(name, help=what))
     print(shtab.complete(parser, shell))
 
 

@@ -18,7 +18,7 @@ from reprise.errors import Failed, UserError, known
 COMMITTED = Path("results/bench")
 
 
-def bench(given: argparse.Namespace) -> None:
+def bench_command(given: argparse.Namespace) -> None:
     """Time Reprise's engines beside what else one could run, on one core.
 
     Every implementation first has to compute the readable model's update; one that computes another is not timed, and

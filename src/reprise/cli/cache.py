@@ -12,7 +12,7 @@ from reprise.errors import Failed, UserError
 _LOCK = Path("dvc.lock")
 
 
-def cache(given: argparse.Namespace) -> None:
+def cache_command(given: argparse.Namespace) -> None:
     """Check DVC's stored figures (.dvc/cache, or the folder of a remote) against their names; exit 1 where one is
     damaged.
 

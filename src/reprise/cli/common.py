@@ -90,12 +90,10 @@ def answers(root: Path, tier: str) -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def answer(entry: Mapping[str, Any] | None) -> str:
-    """The answer in a few words: "agrees, smaller"; `NOT_RUN` where there is no entry."""
+    """The answer in a few words: "agrees, smaller"; `NOT_RUN` where there is no entry. Other readings have no size."""
     if not entry:
         return NOT_RUN
-    if "direction" not in entry:
-        return str(entry.get("verdict", NOT_RUN))
-    return ", ".join(str(entry[key]) for key in ("direction", "size") if entry.get(key))
+    return ", ".join(filter(None, (entry.get("answer", entry["verdict"]), entry.get("size"))))
 
 
 def trained(experiment: Resolved, root: Path) -> list[str]:

@@ -17,7 +17,7 @@ _ABSENT = "-"
 _UNIMPORTANT = {"wall_seconds", "peak_memory_mib", "resumed"}
 
 
-def diff(given: argparse.Namespace) -> int:
+def diff_command(given: argparse.Namespace) -> int:
     """Compare two run records: configuration, environment, numbers, and whether these differ by more than seeds do.
 
     The spread is the standard deviation over the committed replicas of the same configuration; two single replicas

@@ -13,7 +13,7 @@ from reprise.estimate.estimates import estimates, hours, summary
 from reprise.records.resolved import Resolved
 
 
-def estimate(given: argparse.Namespace) -> None:
+def estimate_command(given: argparse.Namespace) -> None:
     """Say how long what is missing will take on this machine, one core a job.
 
     Experiments with finished replicas take as long as those did, and so do their variants, or as those of another tier

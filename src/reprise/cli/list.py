@@ -13,7 +13,7 @@ from reprise.config.project import Project
 from reprise.records.resolved import Resolved
 
 
-def list_(given: argparse.Namespace) -> None:
+def list_command(given: argparse.Namespace) -> None:
     """List the papers of a tier, or the experiments and claims of some: what is trained, and what was found."""
     project, experiments = project_and_experiments(given.tier)
     for name in given.paper:
@@ -61,7 +61,7 @@ def _paper(project: Project, name: str, experiments: Sequence[Resolved]) -> dict
 
 def _summary(paper: dict[str, Any]) -> tuple[str, ...]:
     done = sum(len(e["records"]) >= e["replicas"] for e in paper["experiments"])
-    counts = Counter(claim["answer"] for claim in paper["claims"])
+    counts = Counter(claim["answer"].partition(",")[0] for claim in paper["claims"])
     return (
         paper["paper"],
         f"{paper['document']} {paper['title']}",

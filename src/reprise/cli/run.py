@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _CONFIG = Path("config/config.yaml")
 
 
-def run(given: argparse.Namespace) -> int:
+def run_command(given: argparse.Namespace) -> int:
     """Train what is missing of a tier, the most valuable first, for so many minutes, and leave records and a log.
 
     Experiments with the fewest finished replicas come first, then the order of the papers' files. On a CPU a job is a

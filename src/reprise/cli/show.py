@@ -24,7 +24,7 @@ from reprise.errors import report_packages
 from reprise.records.resolved import Resolved
 
 
-def show(given: argparse.Namespace) -> None:
+def show_command(given: argparse.Namespace) -> None:
     """Show one experiment or claim: equation, settings with origins, records, the paper's number, ours, the command."""
     project, experiments = project_and_experiments(given.tier)
     by_id = {e.id: e for e in experiments}

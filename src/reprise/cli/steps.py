@@ -21,7 +21,7 @@ _LONGEST = 90
 """Characters of a fact that is printed."""
 
 
-def fetch(given: argparse.Namespace) -> None:
+def fetch_command(given: argparse.Namespace) -> None:
     """Download the raw files of datasets into data/raw/, or take them from the folder REPRISE_MIRROR; checksums
     always."""
     from reprise.data.fetch import fetch
@@ -46,7 +46,7 @@ def fetch(given: argparse.Namespace) -> None:
         fetch(spec, RAW, Path(mirror) if mirror else None, say)
 
 
-def prepare(given: argparse.Namespace) -> None:
+def prepare_command(given: argparse.Namespace) -> None:
     """Make the corpus that an experiment reads, from its dataset's raw files."""
     project, experiment = find_experiment(given.tier, given.experiment)
     if experiment.corpus is None:
@@ -65,7 +65,7 @@ def prepare(given: argparse.Namespace) -> None:
     print(f"{corpus.name}: " + ", ".join(line for line in lines if len(line) <= _LONGEST))
 
 
-def resolve(given: argparse.Namespace) -> None:
+def resolve_command(given: argparse.Namespace) -> None:
     """Check config/ and write the resolved configuration of every experiment of a tier to results/<tier>/config/."""
     project, experiments = project_and_experiments(given.tier)
     for experiment in experiments:
@@ -74,10 +74,9 @@ def resolve(given: argparse.Namespace) -> None:
     print(f"tier {project.config.tier}: {len(experiments)} experiments, {replicas} run records; configuration is sound")
 
 
-def collect(given: argparse.Namespace) -> None:
+def collect_command(given: argparse.Namespace) -> None:
     """Gather the run records of a tier into metrics.csv, curves.csv.gz, samples.jsonl and metrics.json."""
-    from reprise.evidence.collect import collect
-    from reprise.evidence.counted import counted_by
+    from reprise.evidence.collect import collect, counted_by
 
     project, experiments = project_and_experiments(given.tier)
     folder = project.root / "results" / project.config.tier
@@ -86,7 +85,7 @@ def collect(given: argparse.Namespace) -> None:
     print(f"{folder}: {found} of {wanted} run records collected")
 
 
-def render(given: argparse.Namespace) -> None:
+def render_command(given: argparse.Namespace) -> None:
     """Draw the figures and write the tables of a tier, and the page and README's results of all tiers.
 
     Without names and without --report everything is written. Names are those of the files: <paper>-<figure or table>.
@@ -110,7 +109,7 @@ def render(given: argparse.Namespace) -> None:
     print(*written, sep="\n")
 
 
-def schemas(given: argparse.Namespace) -> None:
+def schemas_command(given: argparse.Namespace) -> None:
     """Write the JSON Schemas of config/config.yaml and config/papers/*.yaml to workflow/schemas/."""
     if given.folder == Path("workflow/schemas") and not CONFIG.is_file():
         raise UserError(f"{CONFIG}: no such file; run from the root of the clone, or name a folder with --folder")

@@ -18,7 +18,7 @@ _MOST_THREADS = 1024
 """More than any machine has cores; torch takes no number of any size."""
 
 
-def train(given: argparse.Namespace) -> int | None:
+def train_command(given: argparse.Namespace) -> int | None:
     """Train one replica of one experiment (or run a check) and leave its run record.
 
     A run that is stopped (SIGTERM, SIGINT) saves its state and exits 75; the same command goes on from there to the

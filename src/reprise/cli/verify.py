@@ -23,7 +23,7 @@ _COLLECTED = ("metrics.csv", "metrics.json", "curves.csv.gz", "samples.jsonl")
 _DRAWN = ("tables/*", "figures/*.svg")
 
 
-def verify(given: argparse.Namespace) -> None:
+def verify_command(given: argparse.Namespace) -> None:
     """Judge every claim of the papers from the run records of a tier, and write results/<tier>/claims.json.
 
     With --check nothing is written: everything that follows from the records (metrics, curves, samples, claims, tables
@@ -133,7 +133,7 @@ def _differences(path: Path, claims: dict[str, Any]) -> list[str]:
     return _first(lines)
 
 
-def readings(given: argparse.Namespace) -> None:
+def readings_command(given: argparse.Namespace) -> None:
     """Say which reading of a paper is nearest to its printed numbers: descriptive, and found afterwards."""
     project, experiments = project_and_experiments(given.tier)
     require_paper(project, given.paper)

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from reprise.errors import UserError
 from reprise.estimate.calibration import read_cache, write_cache
-from reprise.estimate.finished import on_cpu, ran_here, records_of
-from reprise.estimate.other_tiers import by_id, paced
+from reprise.estimate.finished import on_cpu, paced, ran_here, records_of
 from reprise.records.resolved import Resolved
 
 _SLACK = 3.0
@@ -75,38 +74,39 @@ def estimates(
     finished replicas on other processors. `among`: more of the tier, where these are looked for; `tiers`: experiments
     of the others.
     """
-    experiments, at_others = list(experiments), by_id(tiers)
+    experiments, tiers = list(experiments), list(tiers)
     every = {e.id: e for e in (*among, *experiments)}
     records = {e.id: records_of(e, root) for e in every.values()}
-    timed = {name: [r["run"] for r in done if on_cpu(r)] for name, done in records.items()}
-    anywhere = {name: [run["wall_seconds"] for run in runs] for name, runs in timed.items()}
-    here = {name: [run["wall_seconds"] for run in runs if ran_here(run)] for name, runs in timed.items()}
+    runs = {name: [r["run"] for r in done if on_cpu(r)] for name, done in records.items()}
     shares = _shares(list(every.values()), records)
     cache = read_cache(root)
-    found = []
-    for experiment in experiments:
+
+    def stages(experiment: Resolved, like: Resolved, share: float) -> Iterator[tuple[str, list[tuple[float, Any]]]]:
+        """Seconds of finished replicas and how these ran, by whose they are, those that say most first."""
+        yield "", [(run["wall_seconds"], run) for run in runs[experiment.id]]
+        yield f" {OF_ITS_EXPERIMENT}", [(run["wall_seconds"], run) for run in runs[like.id]]
+        yield f" {OF_ANOTHER_TIER}", paced(experiment, tiers, share, root) or paced(like, tiers, share, root)
+
+    def one(experiment: Resolved) -> Estimate:
         missing = experiment.replicas - len(records[experiment.id])
-        like = every.get(f"{experiment.paper}/{experiment.base}", experiment)
-        own, others = here[experiment.id], here[like.id]
         if experiment.is_check:
-            found.append(Estimate(experiment, missing, 0.0, "a check: seconds"))
-        elif own:
-            found.append(Estimate(experiment, missing, statistics.fmean(own), RECORDS))
-        elif others:
-            found.append(Estimate(experiment, missing, statistics.fmean(others), f"{RECORDS} {OF_ITS_EXPERIMENT}"))
-        else:
-            share = shares.get(_kind(experiment), 1.0)
-            paces = paced(experiment, at_others[experiment.id], share, root)
-            paces = paces or paced(like, at_others[like.id], share, root)
-            if at_hand := [seconds for seconds, run in paces if ran_here(run)]:
-                one = Estimate(experiment, missing, statistics.fmean(at_hand), f"{RECORDS} {OF_ANOTHER_TIER}")
-            else:
-                one = _calibrated(experiment, like, missing, share, cache, root, calibrate)
-            if one.seconds is None:
-                there = anywhere[experiment.id] or anywhere[like.id]
-                one = _elsewhere(one, there) if there else _elsewhere(one, [s for s, _ in paces], f"{OF_ANOTHER_TIER} ")
-            found.append(one)
-    return found
+            return Estimate(experiment, missing, 0.0, "a check: seconds")
+        like = every.get(f"{experiment.paper}/{experiment.base}", experiment)
+        share = shares.get(_kind(experiment), 1.0)
+        elsewhere: list[tuple[str, float]] = []
+        for of, found in stages(experiment, like, share):
+            if here := [seconds for seconds, run in found if ran_here(run)]:
+                return Estimate(experiment, missing, statistics.fmean(here), f"{RECORDS}{of}")
+            if found:
+                elsewhere.append((of, statistics.fmean(seconds for seconds, _ in found)))
+        measured = _calibrated(experiment, like, missing, share, cache, root, calibrate)
+        if measured.seconds is not None or not elsewhere:
+            return measured
+        of, seconds = elsewhere[0]
+        source = f"{RECORDS}{of} {ELSEWHERE}; {measured.source}"
+        return replace(measured, seconds=seconds, source=source, elsewhere=True)
+
+    return [one(experiment) for experiment in experiments]
 
 
 def _calibrated(
@@ -131,14 +131,6 @@ def _calibrated(
     return Estimate(experiment, missing, cache[key]["seconds_a_unit"] * cache[key]["units"] * share, source)
 
 
-def _elsewhere(unknown: Estimate, times: list[float], of: str = "") -> Estimate:
-    """The estimate of one that nothing here says anything about, by its seconds on other processors, if there are."""
-    if not times:
-        return unknown
-    source = f"{RECORDS} {of}{ELSEWHERE}; {unknown.source}"
-    return replace(unknown, seconds=statistics.fmean(times), source=source, elsewhere=True)
-
-
 def summary(found: Iterable[Estimate], cores: int) -> str:
     """One line: jobs, core-hours, wall time with so many cores, and what is not in it."""
     found = [e for e in found if e.missing]
@@ -148,18 +140,16 @@ def summary(found: Iterable[Estimate], cores: int) -> str:
     work = sum(e.total for e in known)
     # One job a core: no faster than the longest, nor than all of it shared out.
     wall = max([work / cores, *(e.seconds for e in known)])
-    jobs = sum(e.missing for e in found)
-    line = "1 replica is missing: " if jobs == 1 else f"{jobs} replicas are missing: "
-    unknown = [e for e in found if e.seconds is None]
+    jobs, unknown = sum(e.missing for e in found), len(found) - len(known)
+    parts = []
     if known:
         least = "at least " if unknown else ""
-        line += f"{least}{hours(work)} of one core, {least}{hours(wall)} with {cores}"
+        parts.append(f"{least}{hours(work)} of one core, {least}{hours(wall)} with {cores}")
         if foreign := [e.total for e in known if e.elsewhere]:
-            line += f" ({hours(sum(foreign))} of it as measured {ELSEWHERE})"
+            parts[0] += f" ({hours(sum(foreign))} of it as measured {ELSEWHERE})"
     if unknown:
-        experiments = "1 experiment has" if len(unknown) == 1 else f"{len(unknown)} experiments have"
-        line += f"{'; ' if known else ''}{experiments} not been measured (reprise estimate)"
-    return line
+        parts.append(f"experiments that have not been measured: {unknown} (reprise estimate)")
+    return f"replicas missing: {jobs}; {'; '.join(parts)}"
 
 
 def time_limit(experiment: Resolved, otherwise: int, root: Path = Path(), like: Resolved | None = None) -> int:

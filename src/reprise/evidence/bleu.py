@@ -16,12 +16,15 @@ from reprise.evaluation.bleu_counts import ORDER
 KIND = "translations"
 
 
+def _translations(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [s for s in record["samples"] if s.get("kind") == KIND] if record["status"] == "finished" else []
+
+
 def bleu_rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """A metric `bleu` for each text of translations in a run record; n counts its sentences."""
-    for sample in record["samples"] if record["status"] == "finished" else ():
-        if sample.get("kind") == KIND:
-            unit, n = f"BLEU|{signature(sample)}", len(sample["texts"])
-            yield {"split": sample["split"], "metric": "bleu", "value": bleu(sample), "unit": unit, "n": n}
+    for found in _translations(record):
+        row = {"split": found["split"], "metric": "bleu", "value": bleu(found), "n": len(found["texts"])}
+        yield row | {"unit": f"BLEU|{signature(found)}"}
 
 
 def different_translations(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -29,17 +32,10 @@ def different_translations(record: Mapping[str, Any]) -> Iterator[dict[str, Any]
 
     One that does not writes the same few sentences, whatever it is to translate.
     """
-    for sample in record["samples"] if record["status"] == "finished" else ():
-        if sample.get("kind") == KIND:
-            n = len(sample["texts"])
-            share = len(set(sample["texts"])) / n
-            yield {
-                "split": sample["split"],
-                "metric": "different_translations",
-                "value": share,
-                "unit": "share",
-                "n": n,
-            }
+    for found in _translations(record):
+        n, different = len(found["texts"]), len(set(found["texts"]))
+        row = {"split": found["split"], "metric": "different_translations", "value": different / n}
+        yield row | {"unit": "share", "n": n}
 
 
 def bleu(sample: Mapping[str, Any], sentences: Sequence[int] | None = None) -> float:

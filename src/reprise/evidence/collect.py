@@ -14,11 +14,13 @@ import gzip
 import io
 import json
 import statistics
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from reprise.evidence.counted import is_over_tokens
+from reprise.catalogue.datasets import PREPARATIONS
+from reprise.catalogue.protocols import PROTOCOLS
+from reprise.catalogue.stated import worded
 from reprise.evidence.numbers import numbers_of
 from reprise.files import is_there, json_text, write_atomically
 from reprise.records.record import read_record
@@ -34,7 +36,7 @@ def collect(
 ) -> tuple[int, int]:
     """Writes the four files into `folder` (results/<tier>); returns how many records were found, of how many.
 
-    `counted` says of an experiment which tokens count (see `reprise.evidence.counted`).
+    `counted` says of an experiment which tokens count (`counted_by`).
 
     A record that is missing is left out: what stands on it is shown as not run. One that is damaged, altered or of
     another configuration under the current one's name is a `UserError`, and nothing is written.
@@ -62,21 +64,33 @@ def collect(
     return len(records), wanted
 
 
+def counted_by(experiment: Resolved, preparations: Mapping[str, str]) -> str:
+    """What a token of the experiment's text is, and which of them are predicted; "" where none is.
+
+    `preparations` are those of the datasets.
+    """
+    if experiment.is_check:
+        return ""
+    data, training = experiment.config["data"], experiment.config["training"]
+    predicted = worded(PROTOCOLS[training["protocol"]].predicted, training["options"])
+    tokens = worded(PREPARATIONS[preparations[data["dataset"]]].tokens, data["options"])
+    return f"{tokens}; predicted: {predicted}" if predicted else ""
+
+
+def is_over_tokens(row: Mapping[str, Any]) -> bool:
+    """Whether a number is a mean over tokens: an entropy, a perplexity, an accuracy."""
+    name, unit = row.get("metric", ""), row.get("unit", "")
+    return unit.startswith(("nats/", "bits/")) or name == "perplexity" or (unit == "share" and "accuracy" in name)
+
+
 def _keys(experiment: Resolved, record: dict[str, Any]) -> dict[str, Any]:
     variant = f"{experiment.assumption}={experiment.alternative}" if experiment.assumption else ""
+    run = {"device": "device", "engine": "engine", "seconds": "wall_seconds"}
     return {
-        "paper": record["paper"],
         "experiment": experiment.base,
         "variant": variant,
-        "replica": record["replica"],
-        "seed": record["seed"],
-        "fold": record["fold"],
-        "parameters": record["parameters"],
-        "device": record["run"]["device"],
-        "engine": record["run"]["engine"],
-        "seconds": record["run"]["wall_seconds"],
-        "status": record["status"],
-        "config_hash": record["config_hash"],
+        **{key: record[key] for key in ("paper", "replica", "seed", "fold", "parameters", "status", "config_hash")},
+        **{key: record["run"][name] for key, name in run.items()},
     }
 
 

@@ -28,18 +28,6 @@ _TASK = (("data", "length"), ("training", "steps"))
 """Settings whose other values are other tasks, or a training of another length."""
 
 
-def family_of(resolved: Resolved | None) -> tuple[str, ...] | None:
-    """Model, dataset and task: what has these in common is taken to vary alike from replica to replica.
-
-    None of a check, and of what the tier does not run.
-    """
-    if resolved is None or resolved.is_check:
-        return None
-    config = resolved.config
-    task = (config.get(section, {}).get("options", {}).get(setting) for section, setting in _TASK)
-    return config["model"]["name"], config["data"]["dataset"], *map(str, task)
-
-
 def trains(resolved: Resolved) -> bool:
     """Whether running it trains a model: a check computes errors, facts of a corpus are counted."""
     return not resolved.is_check and PROTOCOLS[resolved.config["training"]["protocol"]].trains
@@ -82,9 +70,15 @@ class Runs:
 
     @property
     def family(self) -> tuple[str, ...] | None:
-        """What varies alike from replica to replica: model, dataset and task under one reading ("" is as chosen)."""
-        found = family_of(self.resolved)
-        return found and (*found, self.name.partition("@")[2])
+        """What varies alike from replica to replica: model, dataset and task under one reading ("" is as chosen).
+
+        None of a check, and of what the tier does not run.
+        """
+        if self.resolved is None or self.resolved.is_check:
+            return None
+        config = self.resolved.config
+        task = (config.get(section, {}).get("options", {}).get(setting) for section, setting in _TASK)
+        return config["model"]["name"], config["data"]["dataset"], *map(str, task), self.name.partition("@")[2]
 
     @property
     def exact(self) -> bool:
@@ -106,10 +100,7 @@ class Runs:
 
         `log`: of their logarithms.
         """
-
-        def number(value: float) -> float:
-            return math.log(value) if log else value
-
+        number = math.log if log else float
         return {
             r.number if r.fold is None else r.fold: sum(w * number(r.metrics[quantity]) for w, quantity in terms)
             for r in self.finished
@@ -154,10 +145,6 @@ class Runs:
             return None
         return next((float(r.value) for r in self._reported(quantity) if r.value is not None), None)
 
-    def reported_origin(self, quantity: Quantity) -> str:
-        """Where the configuration has that number from: "paper Table 1"; "" where there is none."""
-        return next((r.origin for r in self._reported(quantity) if r.value is not None), "")
-
     def reported_in_our_unit(self, quantity: Quantity) -> float | None:
         """The same as an entropy in the unit of ours; None where there is nothing to turn it by."""
         value, stated, unit = self.reported(quantity), self.reported_unit(quantity), self.unit(quantity)
@@ -189,14 +176,11 @@ def load_runs(project: Project, experiments: Iterable[Resolved]) -> dict[str, di
     Errors: as of `reprise.records.record.read_record`.
     """
     asked = {paper_id: _points(paper) for paper_id, paper in project.papers.items()}
-    found: dict[str, dict[str, Runs]] = {
-        paper_id: {name: Runs(name, entry.title, None, entry) for name, entry in paper.experiments.items()}
-        for paper_id, paper in project.papers.items()
-    }
+    found: dict[str, dict[str, Runs]] = {}
     for paper_id, paper in project.papers.items():
-        for name, base, alternative in paper.variants():
-            entry = paper.experiments[base]
-            found[paper_id][name] = Runs(name, _title(entry, alternative), None, entry)
+        names = [*((name, name, None) for name in paper.experiments), *paper.variants()]
+        given = ((name, paper.experiments[base], alternative) for name, base, alternative in names)
+        found[paper_id] = {name: Runs(name, _title(entry, other), None, entry) for name, entry, other in given}
     for resolved in experiments:
         entry = project.papers[resolved.paper].experiments[resolved.base]
         paths = [project.root / path for path in resolved.record_paths()]
@@ -234,12 +218,6 @@ def _at(record: dict[str, Any], points: Collection[str]) -> Iterator[dict[str, A
 
 def _replica(record: dict[str, Any], points: Collection[str] = ()) -> Replica:
     rows = [*numbers_of(record), *_at(record, points), *different_translations(record)]
-    return Replica(
-        number=record["replica"],
-        fold=record["fold"],
-        finished=record["status"] == "finished",
-        metrics={(row["metric"], row["split"]): row["value"] for row in rows},
-        units={(row["metric"], row["split"]): row["unit"] for row in rows},
-        sizes={(row["metric"], row["split"]): row["n"] for row in rows},
-        best={(c["metric"], c["split"]): max(c["y"]) for c in record["curves"] if c["y"]},
-    )
+    of = ({(row["metric"], row["split"]): row[key] for row in rows} for key in ("value", "unit", "n"))
+    best = {(c["metric"], c["split"]): max(c["y"]) for c in record["curves"] if c["y"]}
+    return Replica(record["replica"], record["fold"], record["status"] == "finished", *of, best)

@@ -21,8 +21,9 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 
 from reprise.evidence.contrasts import Contrast
+from reprise.evidence.moderated import Prior, prior
 from reprise.evidence.runs import Quantity, Runs
-from reprise.evidence.statistics import Prior, Spread, bartlett, mean, pooled, prior, residuals, spread
+from reprise.evidence.statistics import Spread, bartlett, mean, pooled, residuals, spread
 
 FAMILY = "of the family"
 """The lender of a deviation, in words."""

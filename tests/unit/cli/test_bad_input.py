@@ -113,6 +113,7 @@ KINDS = {
     "another configuration than planned": (nothing, f"{TRAIN} 0 --hash {'0' * 12}", "config/", "0" * 12),
     "a record cut short": (written(record, "{"), f"{TRAIN} 0", "0-", "not a whole run record"),
     "a record altered": (altered(False, seed=7), f"show {RNN} --tier quick", "0-", "key result_sha256"),
+    "a record of other settings": (altered(config={}), "collect --tier quick", "0-", "key config_hash"),
     "a record of another shape": (altered(metrics=[{}]), f"show {RNN} --tier quick", "0-", "key metrics"),
     "a record under another's name": (altered(replica=1), f"{TRAIN} 0", "0-", "key replica"),
     "no such record": (nothing, "diff a.json b.json", "a.json", "no such record"),
@@ -130,6 +131,13 @@ KINDS = {
         "folder",
     ),
     "no cache": (nothing, "cache nowhere", "nowhere", "files/md5"),
+    "no lock": (lambda: Path("c/files/md5").mkdir(parents=True), "cache c", "dvc.lock", "no such file"),
+    "a lock cut short": (
+        lambda: (Path("c/files/md5").mkdir(parents=True), written("dvc.lock", "schema: '2.0'\n")()),
+        "cache c",
+        "dvc.lock",
+        "git checkout dvc.lock",
+    ),
 }
 # Settings of a paper's file: what stands there, what is written instead, and the key that is named.
 SETTINGS = {

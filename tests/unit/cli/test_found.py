@@ -12,6 +12,7 @@ from scipy import stats
 from verify_helpers import leave, new_clone, resolved, verify
 
 from reprise import cli
+from reprise.cli.common import answer
 from reprise.records.record import read_record, result_digest, write_record
 
 RNN = "digits/rnn-t5"
@@ -60,10 +61,15 @@ def test_list_counts_records_and_quotes_answers(clone, capsys):
     assert found[RNN]["config_hash"] == resolved()[RNN].config_hash
     written = json.loads(Path("results/quick/claims.json").read_text(encoding="utf-8"))["digits"]
     answers = {c["id"].partition("/")[2]: c["answer"] for c in papers["digits"]["claims"]}
-    assert answers.keys() == written.keys()
-    for key, entry in written.items():
-        assert str(entry.get("direction", entry.get("verdict"))) in answers[key]
+    assert answers == {key: entry["answer"] for key, entry in written.items()}
     assert all(not e["records"] for e in papers["words"]["experiments"])
+
+
+def test_an_answer_has_the_size_of_the_effect_where_there_is_one():
+    assert answer({"verdict": "agrees", "answer": "agrees", "size": "smaller"}) == "agrees, smaller"
+    assert answer({"verdict": "void", "answer": "void: did not learn", "size": None}) == "void: did not learn"
+    assert answer({"verdict": "open"}) == "open"
+    assert answer(None) == "not run"
 
 
 def test_list_of_one_paper_leaves_the_others_out(clone, capsys):

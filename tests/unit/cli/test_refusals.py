@@ -97,31 +97,30 @@ def test_a_bench_that_cannot_be_written_in_the_end_is_shown(tmp_path, monkeypatc
 
 def test_a_file_where_a_folder_is_wanted_is_told_with_what_to_do(clone, capsys):
     """And a folder where a file is, or a link that leads nowhere."""
+
+    def said(command):
+        assert cli.main([command, "--tier", "quick"]) == EXIT_FAILED
+        (line,) = capsys.readouterr().err.splitlines()
+        return line
+
     Path("results").rename("elsewhere")
     Path("results").touch()
-    assert cli.main(["resolve", "--tier", "quick"]) == EXIT_FAILED
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith(f": results is no folder, and one is wanted; {MOVE}")
+    assert said("resolve").endswith(f": results is no folder, and one is wanted; {MOVE}")
     Path("results").unlink()
     Path("results").symlink_to("/nowhere")
-    assert cli.main(["resolve", "--tier", "quick"]) == EXIT_FAILED
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "the link results leads nowhere (to /nowhere); mount" in line
+    assert "the link results leads nowhere (to /nowhere); mount" in said("resolve")
     Path("results").unlink()
     Path("results/quick/metrics.csv").mkdir(parents=True)
-    assert cli.main(["collect", "--tier", "quick"]) == EXIT_FAILED
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith(f"results/quick/metrics.csv: a folder, and a file is wanted; {MOVE}")
+    assert said("collect").endswith(f"results/quick/metrics.csv: a folder, and a file is wanted; {MOVE}")
 
 
 def test_of_two_places_the_one_that_is_in_the_way_is_named(tmp_path):
-    (tmp_path / "file").touch()
     (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
     with pytest.raises(IsADirectoryError) as caught:
         (tmp_path / "file").replace(tmp_path / "folder")
     assert told_of(caught.value) == f"{tmp_path}/folder: a folder, and a file is wanted; {MOVE}"
-    assert told_of(OSError(errno.ENOSPC, "full", "a")) is None
-    assert told_of(IsADirectoryError(errno.EISDIR, "of no name")) is None
+    assert told_of(OSError(errno.ENOSPC, "full", "a")) is told_of(IsADirectoryError(errno.EISDIR, "no name")) is None
 
 
 def interrupted(*_):
@@ -129,7 +128,7 @@ def interrupted(*_):
 
 
 def test_ctrl_c_is_one_line(monkeypatch, capsys):
-    monkeypatch.setattr("reprise.cli.steps.resolve", interrupted)
+    monkeypatch.setattr("reprise.cli.steps.resolve_command", interrupted)
     assert cli.main(["resolve"]) == EXIT_STOPPED
     assert capsys.readouterr().err == ("reprise: stopped; every file is whole, and the same command can be run again\n")
 

@@ -193,36 +193,26 @@ def test_a_damaged_record_is_told_and_not_taken_for_one_that_is_done(kind, place
     write([a, b])
     path = Path("out", a.record_path(0))
     path.parent.mkdir(parents=True)
-    says = (
-        f"left out: {path}: "
-        + {
-            "garbage": lambda: path.write_text("{}") and "not a whole run record; remove the file",
-            "folder": lambda: path.mkdir() or "a folder, not a run record; move it away",
-            "link": lambda: path.symlink_to("/nowhere/0") or f"no such record: the link {path} leads nowhere",
-        }[kind]()
-    )
+    says = {"garbage": "not a whole run record; remove the file", "folder": "a folder, not a run record; move it away"}
+    make = {
+        "garbage": lambda: path.write_text("{}"),
+        "folder": path.mkdir,
+        "link": lambda: path.symlink_to("/nowhere/0"),
+    }
+    make[kind]()
     assert run() == EXIT_FAILED
     assert records(b)
     assert path.is_symlink() == (kind == "link")
-    assert says in log()
+    assert f"left out: {path}: {says.get(kind, f'no such record: the link {path} leads nowhere')}" in log()
     assert "1 left out" in log()
     assert log().count("left out: ") == 1
 
 
+OPTIONS = {"steps": 60, "batch_size": 4, "optimiser": "adam", "learning_rate": 0.01, "clip_norm": 1.0, "log_every": 1}
 CONFIG = {
     "model": {"name": "elman", "options": {"hidden_size": 4, "weight_law": "fan-in-truncated-normal"}},
     "data": {"dataset": "palindromes", "options": {"length": 5}, "raw": {}},
-    "training": {
-        "protocol": "final-digit",
-        "options": {
-            "steps": 60,
-            "batch_size": 4,
-            "optimiser": "adam",
-            "learning_rate": 0.01,
-            "clip_norm": 1.0,
-            "log_every": 1,
-        },
-    },
+    "training": {"protocol": "final-digit", "options": OPTIONS},
     "precision": "float32",
 }
 

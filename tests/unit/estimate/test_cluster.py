@@ -55,37 +55,31 @@ def scontrol(tmp_path, monkeypatch):
 
     def answers(text, status=0):
         (tmp_path / "stated").write_text(text)
-        command = tmp_path / "scontrol"
         wanted = '[ "$*" = "--oneliner show partition" ] || exit 9'
-        command.write_text(f"#!/bin/sh\n{wanted}\ncat '{tmp_path}/stated'\nexit {status}\n")
-        command.chmod(0o755)
+        (tmp_path / "scontrol").write_text(f"#!/bin/sh\n{wanted}\ncat '{tmp_path}/stated'\nexit {status}\n")
+        (tmp_path / "scontrol").chmod(0o755)
 
     return answers
 
 
-@pytest.mark.parametrize(
-    ("name", "minutes", "memory"),
-    [
-        (None, 10.5, 8000),
-        ("short", 10.5, 8000),
-        ("long", 7.5 * DAY, math.inf),
-        ("endless", math.inf, math.inf),
-    ],
-)
-def test_slurm_is_asked_for_its_own_limits(scontrol, name, minutes, memory):
+def test_slurm_is_asked_for_its_own_limits(scontrol):
     scontrol(STATED)
-    found = slurm_partition(name)
-    assert (found.max_runtime, found.max_mem_mb, found.max_gpu) == (minutes, memory, 0)
-    assert within_limits(DAY, 16000, 0, [found]) == (int(min(DAY, minutes)), min(16000, memory))
+    found = {name: slurm_partition(name) for name in (None, "short", "long", "endless")}
+    assert {name: (one.max_runtime, one.max_mem_mb, one.max_gpu) for name, one in found.items()} == {
+        None: (10.5, 8000, 0),
+        "short": (10.5, 8000, 0),
+        "long": (7.5 * DAY, math.inf, 0),
+        "endless": (math.inf, math.inf, 0),
+    }
+    assert within_limits(DAY, 16000, 0, [found["short"]]) == (10, 8000)
 
 
 def test_without_an_answer_nothing_limits_a_job(scontrol, monkeypatch, tmp_path):
     scontrol(STATED)
     assert slurm_partition("another") is None
-    scontrol(STATED, status=1)
-    assert slurm_partition() is None
-    scontrol(STATED.replace("YES", "NO"))
-    assert slurm_partition() is None
+    for text, status in ((STATED, 1), (STATED.replace("YES", "NO"), 0)):
+        scontrol(text, status)
+        assert slurm_partition() is None
     scontrol("PartitionName=odd Default=YES MaxTime=soon MaxMemPerNode=much\n")
     assert slurm_partition().max_runtime == slurm_partition().max_mem_mb == math.inf
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))

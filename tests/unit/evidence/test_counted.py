@@ -12,8 +12,7 @@ from test_collect import RUN, experiment, rows
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
-from reprise.evidence.collect import collect
-from reprise.evidence.counted import counted_by, is_over_tokens
+from reprise.evidence.collect import collect, counted_by, is_over_tokens
 from reprise.records.record import Outcome, make_record, write_record
 
 SLIDING = {"scheme": "sliding", "window": 8, "batch_size": 20}

@@ -8,8 +8,7 @@ import pytest
 from claims_helpers import decide, runs
 
 from reprise.config.project import read_paper
-from reprise.evidence.letters import LETTERS, letter_rows
-from reprise.evidence.numbers import numbers_of
+from reprise.evidence.numbers import LETTERS, letter_rows, numbers_of
 from reprise.evidence.verdicts import AGREES, DISAGREES, OPEN
 
 GSO = read_paper(Path(__file__).parents[3] / "config/papers/gso.yaml")[0]

@@ -11,7 +11,8 @@ from scipy import stats
 
 from reprise.data.text.character_lines import TEST, TRAIN, assign_folds
 from reprise.evidence.measure import measure
-from reprise.evidence.statistics import Spread, prior, spread
+from reprise.evidence.moderated import prior
+from reprise.evidence.statistics import Spread, spread
 from reprise.evidence.verdicts import AGREES, DISAGREES, OPEN
 from reprise.evidence.verdicts import decide as decisions
 

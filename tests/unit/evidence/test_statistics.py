@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from reprise.evidence.moderated import Prior, prior
 from reprise.evidence.statistics import (
     Estimate,
-    Prior,
     Spread,
     all_hold,
     bartlett,
@@ -21,7 +21,6 @@ from reprise.evidence.statistics import (
     mean,
     over_folds,
     pooled,
-    prior,
     ranks_above,
     replicas_needed,
     residuals,

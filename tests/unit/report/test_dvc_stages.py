@@ -18,6 +18,7 @@ COMMANDS = {"collect": "collect", "claims": "verify", "figure": "render", "table
 OTHERWISE = {
     "cli": "passes on what was asked",
     "errors": "the line that a command ends with when it writes nothing",
+    "refusals": "ends a command with a line",
     "options": "refuses a mistake in config/, or passes it on",
     "registered": "finds the function that draws, or ends the command with a line",
     "training": "reads run records, which the stages depend on",
@@ -30,10 +31,11 @@ def stages() -> dict[str, dict]:
     return {name: stage.get("do", stage) for name, stage in load_yaml(ROOT / "dvc.yaml")["stages"].items()}
 
 
-def imported(path: Path) -> set[str]:
-    """The modules of Reprise that a file imports, in functions too."""
-    names = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def imported(path: Path, function: str = "") -> set[str]:
+    """The modules of Reprise that a file imports, in functions too; with a name in no other function than that."""
+    names, tree = set(), ast.parse(path.read_text(encoding="utf-8"))
+    others = {f for f in tree.body if isinstance(f, ast.FunctionDef) and function not in ("", f.name)}
+    for node in (inner for top in tree.body if top not in others for inner in ast.walk(top)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "reprise":
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     return names
@@ -41,7 +43,8 @@ def imported(path: Path) -> set[str]:
 
 def reached(stage: str) -> set[str]:
     """The packages, and modules of none, that a stage's command imports; all that draws, for one that draws."""
-    waiting = imported(SOURCE / f"reprise/cli/{COMMANDS[stage]}.py")
+    own = SOURCE / f"reprise/cli/{COMMANDS[stage]}.py"
+    waiting = imported(own) if own.is_file() else imported(SOURCE / "reprise/cli/steps.py", COMMANDS[stage])
     if COMMANDS[stage] == "render":
         waiting |= set().union(*map(imported, (SOURCE / "reprise/report").rglob("*.py")))
     found: set[str] = set()

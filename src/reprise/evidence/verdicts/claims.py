@@ -45,8 +45,8 @@ from reprise.config.project import PAPERS, Project
 from reprise.config.schema import Paper
 from reprise.errors import UserError, known
 from reprise.evidence.contrasts import Contrast, terms_of
-from reprise.evidence.letters import LETTERS
 from reprise.evidence.measure import measure
+from reprise.evidence.numbers import LETTERS
 from reprise.evidence.runs import Runs, load_runs
 from reprise.evidence.verdicts import JUDGED, TRAINED, Decision, Table, size_of, sizes
 from reprise.evidence.verdicts.alternatives import Reading, readings, renamed, same_numbers, summary

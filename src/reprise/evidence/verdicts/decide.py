@@ -5,26 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from reprise.config.claims import Claim, UnitQuestion
+from reprise.evidence import verdicts
 from reprise.evidence.contrasts import statements, terms_of
 from reprise.evidence.runs import Runs, trains
-from reprise.evidence.verdicts import (
-    COUNTED,
-    EQUATION,
-    NOT_AVAILABLE,
-    NOT_RUN,
-    NOT_TESTED,
-    TRAINED,
-    Covered,
-    Decision,
-    Table,
-    everything,
-    identities,
-    means,
-    optima,
-    ranks,
-    shares,
-    units,
-)
+from reprise.evidence.verdicts import Covered, Decision, Table, kinds, means, units
 
 
 def experiments_of(claim: Claim) -> list[str]:
@@ -49,44 +33,44 @@ def parts_of(claim: Claim) -> list[set[str]]:
 
 
 def decide(
-    claim: Claim, table: Table, covered: Covered = everything, changed: frozenset[str] = frozenset()
+    claim: Claim, table: Table, covered: Covered = verdicts.everything, changed: frozenset[str] = frozenset()
 ) -> Decision:
     """The decision on a claim, or why there is none.
 
     `covered` says which parts of the claim are looked at, `changed` which experiments are under an alternative.
     """
     if claim.reason or not parts_of(claim):
-        return Decision(NOT_TESTED, notes=(("reason", {"why": claim.reason}),))
+        return Decision(verdicts.NOT_TESTED, notes=(("reason", {"why": claim.reason}),))
     parts = [names for names in parts_of(claim) if covered(names)]
     needed = [name for name in experiments_of(claim) if any(name in names for names in parts)]
     absent = [name for name in needed if not table.runs[name].replicas]
     missing = _absence([table.runs[name] for name in absent])
     if absent and (not claim.unit or _undecidable(claim.unit, needed, absent, changed)):
-        away = [runs.unavailable for name in absent if (runs := table.runs[name]).unavailable]
+        away = list(dict.fromkeys(filter(None, (table.runs[name].unavailable for name in absent))))
         if away:
-            return Decision(NOT_AVAILABLE, notes=(("unavailable", {"why": list(dict.fromkeys(away))}),))
-        return Decision(NOT_RUN, notes=missing)
+            return Decision(verdicts.NOT_AVAILABLE, notes=(("unavailable", {"why": away}),))
+        return Decision(verdicts.NOT_RUN, notes=missing)
     if claim.checks:
-        return identities.decide(claim, table)
+        return kinds.of_checks(claim, table)
     if claim.share:
-        return shares.decide(claim, table, covered)
+        return kinds.of_shares(claim, table, covered)
     if claim.ranks:
-        return ranks.decide(claim, table, covered)
+        return kinds.of_ranks(claim, table, covered)
     if claim.unit:
         found = units.decide(claim, table, covered)
         return replace(found, notes=(*found.notes, *missing))
     if claim.optimum:
-        return optima.decide(claim, table)
+        return kinds.of_optimum(claim, table)
     return means.decide(claim, table, covered)
 
 
 def evidence_of(claim: Claim, table: Table) -> str:
     """What kind of evidence decides a claim: models that were trained, counts, or equations that were worked out."""
     if claim.evidence or claim.checks:
-        return claim.evidence or EQUATION
+        return claim.evidence or verdicts.EQUATION
     terms = terms_of(claim)
     chance = any(table.runs[t.experiment].learns and not table.runs[t.experiment].counted([t.quantity]) for t in terms)
-    return TRAINED if chance else COUNTED
+    return verdicts.TRAINED if chance else verdicts.COUNTED
 
 
 def _undecidable(asked: UnitQuestion, needed: list[str], absent: list[str], changed: frozenset[str]) -> bool:

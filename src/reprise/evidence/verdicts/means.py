@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reprise.config.claims import Claim
+from reprise.evidence import verdicts
 from reprise.evidence.contrasts import Contrast, Statement, Term, statements
 from reprise.evidence.measure import Compared, compare, measure
 from reprise.evidence.runs import Quantity, Runs
 from reprise.evidence.statistics import replicas_needed
-from reprise.evidence.verdicts import (
-    LEVEL,
-    OPEN,
-    Covered,
-    Decision,
-    Part,
-    Table,
-    direction,
-    everything,
-    ratio,
-    size,
-    tail_of,
-)
-from reprise.evidence.verdicts.validity import unlearned
+from reprise.evidence.verdicts import Covered, Decision, Part, Table
 
 METHODS = {
     "seeds": "independent seeds, variances moderated after Smyth, degrees of freedom after Satterthwaite",
@@ -34,23 +22,21 @@ LEVELS = {"equivalence": 0.9}
 """Levels of the intervals that are shown; 0.95 otherwise. Two one-sided tests at 5 % are a 90 % interval."""
 
 
-def decide(claim: Claim, table: Table, covered: Covered = everything, tail: float | None = None) -> Decision | None:
-    """The decision on a claim about means; None where `covered` leaves no comparison.
+def decide(claim: Claim, table: Table, covered: Covered = verdicts.everything, tail: float | None = None) -> Decision:
+    """The decision on a claim about means.
 
     `tail`, where it is not the claim's kind that gives it, is what comparisons are established and refuted by.
     """
     runs = table.runs
     stated = [s for s in statements(claim) if covered({term.experiment for _, term in s.plain.weights})]
-    if not stated:
-        return None
     names = dict.fromkeys(term.experiment for s in stated for test in s.tests for _, term in test.weights)
     notes = lost(stated, [runs[name] for name in names])
     parts = [compare(statement, runs, table.everyone) for statement in stated]
     if None in parts:
-        return Decision(OPEN, notes=(*notes, ("nothing", {})))
+        return Decision(verdicts.OPEN, notes=(*notes, ("nothing", {})))
     not_learned = unlearned(claim, runs, names)
     judged = [_judgeable(part, claim, table, not_learned) for part in parts]
-    tail = tail or tail_of(claim.kind)
+    tail = tail or verdicts.tail_of(claim.kind)
     if not_learned:
         notes.append(("unlearned", {"which": [runs[name].title for name in not_learned], "why": claim.learned.why}))
     if unknown := dict.fromkeys(name for part in parts for name in part.test.unknown):
@@ -58,7 +44,7 @@ def decide(claim: Claim, table: Table, covered: Covered = everything, tail: floa
     if claim.trend and len(parts) == len(statements(claim)) and (rise := _rise(claim, table)):
         notes.append(("rise", rise))
     return Decision(
-        direction(judged, tail, lost=any(name in {"diverged", "lacking"} for name, _ in notes)),
+        verdicts.direction(judged, tail, lost=any(name in {"diverged", "lacking"} for name, _ in notes)),
         [_row(part, found, claim, table) for part, found in zip(parts, judged, strict=True)],
         METHODS[parts[0].plain.method],
         all(found.toward > 0 for found in judged),
@@ -72,16 +58,25 @@ def lost(stated: Sequence[Statement], experiments: Iterable[Runs]) -> list[tuple
     asked: dict[str, set[Quantity]] = {}
     for _, term in (weighted for statement in stated for weighted in statement.plain.weights):
         asked.setdefault(term.experiment, set()).add(term.quantity)
-    there = list(experiments)
-    gone = [f"{runs.diverged} of {len(runs.replicas)} of {runs.title}" for runs in there if runs.diverged]
-    by_name = {runs.name.partition("@")[0]: runs for runs in there}
-    without = [
-        (by_name[name], sum(not q <= r.metrics.keys() for r in by_name[name].finished))
-        for name, q in asked.items()
-        if name in by_name
-    ]
-    lacks = [f"{count} of {len(runs.finished)} of {runs.title}" for runs, count in without if count]
+    gone, lacks = [], []
+    for runs in experiments:
+        quantities = asked.get(runs.name.partition("@")[0], set())
+        without = sum(not quantities <= r.metrics.keys() for r in runs.finished)
+        gone += [f"{runs.diverged} of {len(runs.replicas)} of {runs.title}"] if runs.diverged else []
+        lacks += [f"{without} of {len(runs.finished)} of {runs.title}"] if without else []
     return [(name, {"which": which}) for name, which in (("diverged", gone), ("lacking", lacks)) if which]
+
+
+def unlearned(claim: Claim, runs: Mapping[str, Runs], names: Iterable[str]) -> list[str]:
+    """The experiments whose mean does not lie above the chance level that the claim states; none where it states none.
+
+    A model that did not learn its task says nothing of how well its kind does it; one without the metric is not known
+    to have learned.
+    """
+    rule = claim.learned
+    asked = [name for name in names if not rule.experiments or name in rule.experiments] if rule else []
+    levels = {name: runs[name].mean((rule.metric, rule.split)) for name in asked}
+    return [name for name, level in levels.items() if level is None or level <= rule.above]
 
 
 def _judgeable(part: Compared, claim: Claim, table: Table, not_learned: Iterable[str]) -> Part:
@@ -132,7 +127,7 @@ def _rise(claim: Claim, table: Table) -> dict[str, Any] | None:
         "end": table.runs[terms[-1].experiment].title,
         "lowest": table.runs[terms[lowest].experiment].title,
         "by": found.value,
-        "interval": found.interval(LEVEL),
+        "interval": found.interval(verdicts.LEVEL),
         "scale": "log" if contrast.log else "difference",
     }
 
@@ -145,9 +140,9 @@ def _row(part: Compared, judged: Part, claim: Claim, table: Table) -> dict[str, 
     """
     runs, plain = table.runs, part.statement.plain
     terms = [(weight, term, runs[term.experiment]) for weight, term in plain.weights]
-    level = LEVELS.get(claim.kind, LEVEL)
+    level = LEVELS.get(claim.kind, verdicts.LEVEL)
     compared = len(terms) > 1 and part.plain.method != "exact"
-    interval = part.plain.estimate.interval(LEVEL)
+    interval = part.plain.estimate.interval(verdicts.LEVEL)
     return {
         "form": "trend" if claim.trend and len(terms) > 2 else "gap" if claim.gaps else "means",
         "terms": [
@@ -172,8 +167,8 @@ def _row(part: Compared, judged: Part, claim: Claim, table: Table) -> dict[str, 
         "paper": part.paper,
         "paper_unit": _same(of.reported_unit(term.quantity) for _, term, of in terms),
         "paper_here": part.paper_here,
-        "size": size(interval, part.paper_here) if compared else None,
-        "ratio": ratio(part.plain.estimate.value, interval, part.paper_here) if compared else None,
+        "size": verdicts.size(interval, part.paper_here) if compared else None,
+        "ratio": verdicts.ratio(part.plain.estimate.value, interval, part.paper_here) if compared else None,
     }  # fmt: skip
 
 

@@ -26,17 +26,14 @@ def part(asked: UnitQuestion, name: str) -> set[str]:
     return {name, *filter(None, (asked.reference,))}
 
 
-def decide(claim: Claim, table: Table, covered: Covered = everything) -> Decision | None:
+def decide(claim: Claim, table: Table, covered: Covered = everything) -> Decision:
     """The decision on a unit: the printed numbers, read in either, against ours in the same.
 
-    `covered` says which experiments are looked at; None where it is none.
+    `covered` says which experiments are looked at.
     """
     asked, quantity, runs = claim.unit, (claim.metric, claim.split), table.runs
-    names = [name for name in asked.experiments if covered(part(asked, name))]
-    if not names:
-        return None
     printed, ours, otherwise = {}, {}, {}
-    for name in names:
+    for name in (name for name in asked.experiments if covered(part(asked, name))):
         value, found = runs[name].reported(quantity), in_unit(runs[name], quantity, asked.stated)
         if value is not None and found is not None:
             printed[name], ours[name] = value, found
@@ -50,26 +47,18 @@ def decide(claim: Claim, table: Table, covered: Covered = everything) -> Decisio
     elif abs(other) * CLEAR < abs(stated):
         verdict = DISAGREES
     lowest, beaten = min(printed.values()), {}
-    reference = in_unit(runs[asked.reference], quantity, asked.stated) if asked.reference else None
     if asked.published and lowest < asked.published.value:
         beaten[asked.published.what] = asked.published.value
-    if reference is not None and lowest < reference:
+    if asked.reference and (reference := in_unit(runs[asked.reference], quantity, asked.stated) or 0.0) > lowest:
         beaten[f"our {runs[asked.reference].title}"] = reference
     notes = [("unit", {"models": len(printed), "stated": asked.stated, "other": asked.other, "off": [stated, other]})]
     if beaten:
         notes.append(("beats", {"lowest": lowest, "unit": asked.stated, "beaten": beaten}))
-    rows = [
-        {
-            "form": "unit",
-            "experiment": runs[name].name,
-            "label": runs[name].title,
-            "estimate": ours[name],
-            "interval": None,
-            "n": {runs[name].name: len(runs[name].finished)},
-            "paper": printed[name],
-        }
-        for name in printed
-    ]
+    rows = []
+    for name, value in printed.items():
+        row = {"form": "unit", "experiment": runs[name].name, "label": runs[name].title, "interval": None}
+        n = {runs[name].name: len(runs[name].finished)}
+        rows.append(row | {"estimate": ours[name], "n": n, "paper": value})
     return Decision(verdict, rows, f"means in {asked.stated}", abs(stated) < abs(other), notes=tuple(notes))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reprise.evidence.verdicts import AGREES, DISAGREES, OPEN, TAIL, VOID, Decision
-from reprise.evidence.verdicts.identities import share_of_tolerance
+from reprise.evidence.verdicts.kinds import share_of_tolerance
 from reprise.evidence.words.forms import digits, listed, number, percent, plural, unit_words
 from reprise.evidence.words.names import name_of
 

@@ -8,12 +8,11 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import MaxNLocator
 
 from reprise.catalogue.displays import display
-from reprise.report.papers.books.numbers import NEIGHBOURS, loss_near, original_near, original_of, table_steps
+from reprise.report.papers.books.tables import NEIGHBOURS, loss_near, original_near, original_of, table_steps
+from reprise.report.papers.shared.axes import band, handle, legend, not_all, note, ticks
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
 from reprise.report.parts.spreads import mean_and_interval
@@ -45,16 +44,14 @@ def loss_curves(context: Context, figure_id: str, options: Mapping[str, Any]) ->
     for (above, below), name in zip(grid.T, names, strict=True):
         _losses(above, below, context, name)
         above.set_title(context.entry(name).title)
-        note = style.OTHER_CORPUS if context.replaced_dataset(name) else _missing(context, name)
-        above.set_title(note, loc="right", fontsize=6.5, fontweight="normal")
+        missing = "".join(not_all(context.status(name))[:1])
+        note(above, style.OTHER_CORPUS if context.replaced_dataset(name) else missing)
         below.set_xlabel("step", labelpad=1)
         below.axhline(0, **_THEIRS)
     first = figure.axes[0]
     first.set_yscale("log")
     first.set_ylabel("loss (nats per character)")
-    first.yaxis.set_major_locator(FixedLocator([0.5, 0.75, 1, 1.25, 1.5, 2, 3, 4]))
-    first.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    first.yaxis.set_minor_locator(NullLocator())
+    ticks(first.yaxis, [0.5, 0.75, 1, 1.25, 1.5, 2, 3, 4], lambda value: f"{value:g}")
     grid[1, 0].set_ylabel("ours − original")
     grid[1, 0].set_ylim(-0.25, 0.25)
     _legend(figure)
@@ -96,23 +93,18 @@ def _smoothed(points: Any) -> Any:
     return points.rolling(window, center=True, min_periods=1).mean().iloc[::_EVERY]
 
 
-def _missing(context: Context, name: str) -> str:
-    status = context.status(name)
-    return f"{status.run} of {status.wanted} run" if status.missing else ""
-
-
 def _legend(figure: Figure) -> None:
     handles = [
-        Line2D([], [], **style.OURS, label="ours, mean"),
-        Patch(facecolor=style.BAND["color"], alpha=style.BAND["alpha"], label="95 % interval"),
-        Line2D([], [], **_THEIRS, label="original"),
-        Line2D([], [], **{**_BATCHES, "alpha": 1}, label="original, single batches"),
-        Line2D([], [], **_OURS_AT, label="ours at the document's steps"),
-        Line2D([], [], **{k: v for k, v in _ORIGINAL_AT.items() if k != "capsize"}, label="original there ± 2 SD"),
+        handle(style.OURS, "ours, mean"),
+        band(),
+        handle(_THEIRS, "original"),
+        handle({**_BATCHES, "alpha": 1}, "original, single batches"),
+        handle(_OURS_AT, "ours at the document's steps"),
+        handle({k: v for k, v in _ORIGINAL_AT.items() if k != "capsize"}, "original there ± 2 SD"),
     ]
     if any(line.get_label() == "diverged" for axes in figure.axes for line in axes.lines):
-        handles.append(Line2D([], [], **style.DIVERGED, label="diverged"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
+        handles.append(handle(style.DIVERGED, "diverged"))
+    legend(figure, handles, 4)
 
 
 @display(protocols=("character-windows",))
@@ -138,11 +130,6 @@ def measures_over_steps(context: Context, figure_id: str, options: Mapping[str, 
         row[0].set_ylabel(context.entry(name).title, fontsize=7)
     for axes in grid[-1]:
         axes.set_xlabel("step", labelpad=1)
-    handles = [
-        Line2D([], [], **_DECODERS["sample"], label="sampled"),
-        Line2D([], [], **_DECODERS["argmax"], label="argmax"),
-        Line2D([], [], **_BOOK, label="the book itself"),
-        Patch(facecolor=style.GREY, alpha=style.BAND["alpha"], label="95 % interval"),
-    ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
+    handles = [handle(_DECODERS["sample"], "sampled"), handle(_DECODERS["argmax"], "argmax")]
+    legend(figure, [*handles, handle(_BOOK, "the book itself"), band(style.GREY)], 4)
     return figure

@@ -12,13 +12,40 @@ import pandas as pd
 
 from reprise.catalogue.displays import display
 from reprise.evaluation import text_measures
-from reprise.report.papers.books.numbers import EXPECTED, loss_near, original_near, original_of, table_steps
+from reprise.report.papers.shared import cells
+from reprise.report.papers.shared.cells import Row, all_values, count, text
 from reprise.report.parts import verdicts, words
 from reprise.report.parts.context import Context, of_experiment
 from reprise.report.parts.rounding import NONE, fixed, integer, least_of, significant, spread
-from reprise.report.parts.spreads import INTERVAL, Measured, measured, measured_by, noted, passes
+from reprise.report.parts.spreads import INTERVAL, Measured, measured_by, noted, passes
 from reprise.report.parts.tables import Column, Table
-from reprise.report.parts.words import replicas
+
+ORIGINAL_CURVES = "uva_text_loss_curves.csv"
+NEIGHBOURS = 100
+"""Losses of so many steps before and after one are averaged with its own: a single batch's is noisy."""
+EXPECTED = [
+    ("hansel", "expected_log_probability", "P of “etel” after “Hansel and Gr”"),
+    ("hansel", "expected_rank", "rank of “e” there"),
+    ("operator", "blank_probability", "P of a blank after “… a vector space.”"),
+    ("operator-blank", "capital_probability", "P of a capital after that blank"),
+    ("temperature-1", "next_character_entropy", "entropy of the next character, nats, temperature 1"),
+    ("temperature-0.8", "next_character_entropy", "the same at temperature 0.8"),
+    ("book", "words_in_licence", "words of the licence in excerpts of the file"),
+    ("sample", "words_in_licence", "words of the licence after a random character"),
+    ("hamlet", "words_in_licence", "after “To be, or not to be …”"),
+    ("history", "words_in_licence", "after “History will be kind …”"),
+    ("hansel", "words_in_licence", "after “Hansel and Gr”"),
+    ("operator", "words_in_licence", "after “Let T be a bounded …”"),
+    ("bird", "words_in_licence", "after “Mas vale pajaro …”"),
+    ("book", "words_in_book", "words of the book in excerpts of the file"),
+    ("sample", "words_in_book", "words of the book after a random character"),
+    ("hamlet", "words_in_book", "words of the book after “To be, or not to be …”"),
+    ("history", "words_in_book", "words of the book after “History will be kind …”"),
+    ("hansel", "words_in_book", "words of the book after “Hansel and Gr”"),
+    ("operator", "words_in_book", "words of the book after “Let T be a bounded …”"),
+    ("bird", "words_in_book", "words of the book after “Mas vale pajaro …”"),
+]
+"""Split, metric and name of what is measured after the prompts."""
 
 _BOUND = 2  # standard deviations of the original's neighbouring batches
 _LOGGED = "books_logged_texts.csv"
@@ -37,6 +64,32 @@ _MEASURES = {
 }
 
 
+def original_of(context: Context, name: str) -> pd.Series | None:
+    """The original's losses by step; None where this tier trains on another text, or there is no original."""
+    rows = context.original(ORIGINAL_CURVES)
+    rows = rows[rows.book == name.partition("@")[0]]
+    if context.replaced_dataset(name) or rows.empty:
+        return None
+    return rows.set_index("step").train_loss_nats
+
+
+def table_steps(context: Context, name: str) -> list[int]:
+    """The steps of the document's tables, as this tier has them, up to the last one that is trained; not step 0."""
+    every, steps = (context.setting(name, f"training.{option}") for option in ("table_every", "steps"))
+    return list(range(every, steps, every))
+
+
+def loss_near(points: pd.DataFrame, step: int) -> pd.Series:
+    """Mean loss of each replica at most NEIGHBOURS steps from `step`."""
+    return points[(points.index >= step - NEIGHBOURS) & (points.index <= step + NEIGHBOURS)].mean()
+
+
+def original_near(original: pd.Series, step: int) -> tuple[float, float]:
+    """Mean and standard deviation of the original's losses there."""
+    near = original[(original.index >= step - NEIGHBOURS) & (original.index <= step + NEIGHBOURS)]
+    return float(near.mean()), float(near.std())
+
+
 @display(protocols=("character-windows",))
 def loss_at_steps(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a book and step: the original's mean loss and ours, and whether ours is within two deviations of it.
@@ -48,7 +101,20 @@ def loss_at_steps(context: Context, table_id: str, options: Mapping[str, Any]) -
     notes = words.corpora(context, names)
     notes += _within(rows)
     notes += [f"Ours {note}" for note in noted(context, names, rows)]
-    return verdicts.beside(context, Table(_LOSSES, rows, notes), lambda row: (f"cross_entropy_mark_{row['mark']} *",))
+    columns = [
+        _BOOK,
+        count("Step", "step"),
+        Column(
+            "Loss: original ± deviation of its single batches",
+            lambda row: spread(row["original_mean"], row["original_std"], 3),
+        ),
+        cells.ours(f"Loss: ours ± {INTERVAL}", "mean", 3),
+        cells.number("Gap", "gap", 3),
+        cells.number("Gap in deviations of the original's single batches", "gap_in_std", 1),
+        Column("Within two deviations", _verdict),
+        cells.REPLICAS,
+    ]
+    return verdicts.beside(context, Table(columns, rows, notes), lambda row: (f"cross_entropy_mark_{row['mark']} *",))
 
 
 def _within(rows: pd.DataFrame) -> list[str]:
@@ -70,26 +136,12 @@ def _losses(context: Context, name: str) -> list[dict[str, Any]]:
         ours = measured_by(context, name, lambda run, step=step: loss_near(curves(run), step).dropna().to_numpy())
         centre, std = original_near(original, step) if original is not None else (None, None)
         gap = ours.gap(centre)
-        rows.append(
-            {
-                "experiment": name,
-                "title": context.entry(name).title,
-                "step": step,
-                "mark": mark,
-                "original_mean": centre,
-                "original_std": std,
-                "mean": ours.mean,
-                "std": ours.own,
-                "reach": ours.reach,
-                "n": ours.n,
-                "gap": gap,
-                "gap_in_std": gap / std if gap is not None else None,
-                "within": abs(gap) <= _BOUND * std if gap is not None else None,
-                "absence": "diverged" if status.run else status.absence,
-                "diverged": status.diverged,
-                "wanted": status.wanted,
-            }
-        )
+        row = {"experiment": name, "title": context.entry(name).title, "step": step, "mark": mark}
+        row |= {"original_mean": centre, "original_std": std, **cells.values(ours), "n": ours.n, "gap": gap}
+        row["gap_in_std"] = None if gap is None else gap / std
+        row["within"] = None if gap is None else abs(gap) <= _BOUND * std
+        row["absence"] = "diverged" if status.run else status.absence
+        rows.append(row | cells.picked(status, "diverged", "wanted"))
     return rows
 
 
@@ -122,7 +174,14 @@ def measures(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
         beside = f", the original of {integer(originals[0]['of'])} of its author's log" if originals else ""
         notes.append(f"{context.entry(name).title}: a row of ours is of {texts}{beside}.")
     frame = pd.DataFrame(rows)
-    table = Table(_MEASURED, frame, [*notes, *noted(context, context.cited_by(table_id), frame, shares=True)])
+    columns = [
+        _BOOK,
+        text("Texts", "texts"),
+        count("Step", "step"),
+        count("Characters", "length"),
+        *(Column(title, _stops if measure == _STOPS else _share(measure)) for measure, title in _MEASURES.items()),
+    ]
+    table = Table(columns, frame, [*notes, *noted(context, context.cited_by(table_id), frame, shares=True)])
     return verdicts.beside(context, table, lambda row: [f"{m}{row['point']} {row['split']}" for m in _MEASURES])
 
 
@@ -150,20 +209,18 @@ def _originals(context: Context, name: str, length: int) -> list[dict[str, Any]]
 
 
 def _at_the_end(context: Context, name: str, split: str, step: int | None, length: int) -> dict[str, Any]:
-    values = {m: measured(context, name, m, split) for m in _MEASURES}
     rows = of_experiment(context.metrics, name)
-    stops = pd.to_numeric(rows[(rows.metric == _STOPS) & (rows.split == split)].n).sum()
-    more = {"stops": int(stops) or None, "split": split}
-    return _measured(context, name, _TEXTS[split], step, length, values) | more
+    stops = int(pd.to_numeric(rows[(rows.metric == _STOPS) & (rows.split == split)].n).sum())
+    row = _measured(context, name, _TEXTS[split], step, length, {}) | {"stops": stops or None, "split": split}
+    return row | all_values(context, name, {measure: (measure, split) for measure in _MEASURES})
 
 
 def _measured(
-    context: Context, name: str, texts: str, step: int | None, length: int, values: Mapping[str, Measured]
+    context: Context, name: str, texts: str, step: int | None, length: int, found: Mapping[str, Measured]
 ) -> dict[str, Any]:
     row = {"experiment": name, "title": context.entry(name).title, "texts": texts, "step": step, "length": length}
     for measure in _MEASURES:
-        found = values.get(measure, Measured(None, 0))
-        row |= {measure: found.mean, f"{measure}_std": found.own, f"{measure}_reach": found.reach}
+        row |= cells.values(found.get(measure, Measured(None, 0)), measure)
     return row | {"split": "", "point": ""}
 
 
@@ -178,11 +235,9 @@ def expectations(context: Context, table_id: str, options: Mapping[str, Any]) ->
         if metric == "expected_log_probability":
             numbers, row["unit"] = {name: np.exp(values) for name, values in numbers.items()}, "share"
         for name in names:
-            found = measured_by(context, name, numbers)
-            row |= {name: found.mean, f"{name}_std": found.own, f"{name}_reach": found.reach}
+            row |= cells.values(measured_by(context, name, numbers), name)
         rows.append(row | {"experiment": tuple(names)})
-    columns = [Column("Quantity", lambda row: row["quantity"], words=True)]
-    columns += [Column(context.entry(name).title, _show(name)) for name in names]
+    columns = [text("Quantity", "quantity"), *(Column(context.entry(name).title, _show(name)) for name in names)]
     frame = pd.DataFrame(rows)
     least = frame.metric.map(least_of).astype(float)
     cut = passes(frame, *((name, f"{name}_reach") for name in names), least=least)
@@ -192,7 +247,7 @@ def expectations(context: Context, table_id: str, options: Mapping[str, Any]) ->
 
 
 def _show(name: str) -> Any:
-    def show(row: Mapping[str, Any]) -> str:
+    def show(row: Row) -> str:
         small = pd.notna(row[name]) and 0 < row[name] < 0.0005
         if small:
             return "< 0.001"
@@ -205,40 +260,17 @@ def _share(measure: str) -> Any:
     return lambda row: spread(row[measure], row[f"{measure}_reach"], 3, share=True)
 
 
-def _stops(row: Mapping[str, Any]) -> str:
+def _stops(row: Row) -> str:
     """The share, and of how many full stops it is where that is known."""
     share = _share(_STOPS)(row)
     return share if pd.isna(row["stops"]) or not row["stops"] else f"{share} of {integer(row['stops'])}"
 
 
-def _verdict(row: Mapping[str, Any]) -> str:
+def _verdict(row: Row) -> str:
     return NONE if pd.isna(row["within"]) else "yes" if row["within"] else "no"
 
 
-_BOOK = Column("Book", lambda row: row["title"], words=True)
-_LOSSES = [
-    _BOOK,
-    Column("Step", lambda row: integer(row["step"])),
-    Column(
-        "Loss: original ± deviation of its single batches",
-        lambda row: spread(row["original_mean"], row["original_std"], 3),
-    ),
-    Column(
-        f"Loss: ours ± {INTERVAL}",
-        lambda row: spread(row["mean"], row["reach"], 3) if row["n"] else row["absence"],
-    ),
-    Column("Gap", lambda row: fixed(row["gap"], 3)),
-    Column("Gap in deviations of the original's single batches", lambda row: fixed(row["gap_in_std"], 1)),
-    Column("Within two deviations", _verdict),
-    Column("Replicas", lambda row: replicas(row["n"], row["wanted"], row["diverged"])),
-]
-_MEASURED = [
-    _BOOK,
-    Column("Texts", lambda row: row["texts"], words=True),
-    Column("Step", lambda row: integer(row["step"])),
-    Column("Characters", lambda row: integer(row["length"])),
-    *(Column(title, _stops if measure == _STOPS else _share(measure)) for measure, title in _MEASURES.items()),
-]
+_BOOK = text("Book", "title")
 
 
 ORIGINAL = "books_samples.csv"
@@ -263,10 +295,12 @@ def samples(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
             row |= {"original": _joined(found.prompt, found.logged), "printed": found.printed}
         row |= {decoder: _text(ours.get((step, decoder))) for decoder in _DRAWN}
         rows.append(row)
-    columns = [Column("Step", lambda row: integer(row["step"]))]
-    if len(original):
-        columns.append(_words("Original (its author's log)", "original"))
-    columns += [_words("Ours, sampled", "sample"), _words("Ours, argmax", "argmax")]
+    columns = [
+        count("Step", "step"),
+        *([text("Original (its author's log)", "original")] if len(original) else []),
+        text("Ours, sampled", "sample"),
+        text("Ours, argmax", "argmax"),
+    ]
     return Table(columns, pd.DataFrame(rows), [_drawing(context, name), *_notes(context, name, original)])
 
 
@@ -288,8 +322,8 @@ def completions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
         row["first"], previous = row["kind"] != previous, row["kind"]
     columns = [
         Column("Prompt", lambda row: f"{row['prompt']}{BAR}" if row["first"] else "", words=True),
-        _words("Whose", "whose"),
-        _words("Completion", "text"),
+        text("Whose", "whose"),
+        text("Completion", "text"),
     ]
     frame = pd.DataFrame(rows, columns=["kind", "prompt", "whose", "text", "printed", "first"])
     notes = [_drawing(context, name), *_notes(context, name, original)]
@@ -345,7 +379,3 @@ def _text(sample: Mapping[str, Any] | None) -> str:
 
 def _joined(prompt: str, text: str) -> str:
     return f"{prompt}{BAR}{text}"
-
-
-def _words(title: str, key: str) -> Column:
-    return Column(title, lambda row: row[key], words=True)

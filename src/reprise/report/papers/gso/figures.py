@@ -9,18 +9,18 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from reprise.catalogue.displays import display
 from reprise.data.text.character_lines import LONG
-from reprise.report.papers.gso.numbers import CHARACTER, TOKEN, diverged, on_equal_folds
+from reprise.report.papers.gso.tables import CHARACTER, TOKEN, diverged, on_equal_folds
+from reprise.report.papers.shared.axes import LOOKS, handle, legend, ticks
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import plural, significant
 from reprise.report.parts.spreads import Measured, difference_reach, measured
 
-_FIRST = {"color": style.BLUE, "marker": "o", "linestyle": "-"}
-_SECOND = {"color": style.VERMILION, "marker": "s", "linestyle": (0, (4, 1.5)), "markerfacecolor": "white"}
+_FIRST, _SECOND = LOOKS[:2]
 _KINDS = {"characters": _FIRST, "bigrams": _SECOND}
 _DRAWN = {"markersize": 4, "linewidth": 1.3}
 _BEST = {"color": style.BLACK, "marker": "o", "markersize": 9, "fillstyle": "none", "linestyle": "none", "zorder": 5}
@@ -54,27 +54,20 @@ def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, A
             continue
         losses = on_equal_folds(context, there.index, CHARACTER)
         best = losses.mean(axis=1).idxmin()
-        _line(
-            left, there, losses, {name: measured(context, name, CHARACTER, "test").reach for name in there.index}, look
-        )
-        gaps = losses - losses.loc[best]
-        reaches = {
-            name: difference_reach(context, name, best, CHARACTER, "test") if name != best else None
-            for name in there.index
-        }
-        _line(right, there, gaps, reaches, look)
+        reaches = {name: measured(context, name, CHARACTER, "test").reach for name in there.index}
+        _line(left, there, losses, reaches, look)
+        reaches = {name: difference_reach(context, name, best, CHARACTER, "test") for name in there.index}
+        _line(right, there, losses - losses.loc[best], reaches | {best: None}, look)
         part = [] if len(there) == len(cited) else [f"{len(there)} of {plural(len(cited), 'ratio')} run"]
         part += ["1 fold"] if losses.notna().sum(axis=1).max() == 1 else []
-        handles.append(Line2D([], [], **look, **_DRAWN, label=f"{kind} ({'; '.join(part)})" if part else kind))
+        handles.append(handle({**look, **_DRAWN}, f"{kind} ({'; '.join(part)})" if part else kind))
     for axes, title in ((left, "nats per character"), (right, "above the best ratio, nats per character")):
         axes.set_title(title)
         axes.axvline(_OPTIMUM, **style.DOTTED)
         _ratios(axes, points[points.n > 0])
     left.set_ylabel("test loss")
-    handles.append(Line2D([], [], **style.DOTTED, label=f"best in the paper, about {_OPTIMUM}"))
-    handles.append(Line2D([], [], **_BEST, label="best of ours"))
-    if points.diverged.any():
-        handles.append(Line2D([], [], **_DIVERGED, label="a fold diverged"))
+    handles += [handle(style.DOTTED, f"best in the paper, about {_OPTIMUM}"), handle(_BEST, "best of ours")]
+    handles += [handle(_DIVERGED, "a fold diverged")] if points.diverged.any() else []
     _legend(figure, handles, context, names)
     return figure
 
@@ -102,7 +95,7 @@ def loss_by_position(context: Context, figure_id: str, options: Mapping[str, Any
             above.plot(losses, **style.ONE_OF_OURS | {"color": look["color"]})
         above.plot(((losses * counts).sum(axis=1) / total)[shown], **look, **_DRAWN)
         below.plot(total, **look, **_DRAWN)
-        handles.append(Line2D([], [], **look, **_DRAWN, label=kind))
+        handles.append(handle({**look, **_DRAWN}, kind))
     letters = found["letters"][1].sum(axis=1)
     share = letters[letters.index > LONG].sum() / letters.sum()
     if share:
@@ -122,7 +115,7 @@ def loss_by_position(context: Context, figure_id: str, options: Mapping[str, Any
     below.set_xlabel("position in the word, 1 for its first letter; a space is one after the last")
     folds = found["letters"][0].shape[1]
     if folds > 1:
-        handles.append(Line2D([], [], **style.ONE_OF_OURS | {"color": style.GREY}, label=f"one of {folds} folds"))
+        handles.append(handle(style.ONE_OF_OURS | {"color": style.GREY}, f"one of {folds} folds"))
     _legend(figure, handles, context, [name])
     return figure
 
@@ -152,9 +145,7 @@ def _line(
 def _ratios(axes: Axes, points: pd.DataFrame) -> None:
     """A logarithmic axis with the ratios as the paper names them: sizes are whole numbers, so that 0.0997 is 0.1."""
     axes.set_xscale("log")
-    axes.xaxis.set_major_locator(FixedLocator(sorted({float(f"{ratio:.1g}") for ratio in points.ratio})))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.xaxis.set_minor_locator(NullLocator())
+    ticks(axes.xaxis, sorted({float(f"{ratio:.1g}") for ratio in points.ratio}), lambda value: f"{value:g}")
     axes.set_xlabel("|m| / |h|", labelpad=1)
     axes.margins(x=0.06, y=0.08)
 
@@ -167,5 +158,4 @@ def _by_position(context: Context, name: str, suffix: str) -> tuple[pd.DataFrame
 
 def _legend(figure: Figure, handles: list[Line2D], context: Context, names: list[str]) -> None:
     other = any(context.replaced_dataset(name) for name in names)
-    title = style.OTHER_CORPUS if other else None
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, title=title)
+    legend(figure, handles, len(handles), title=style.OTHER_CORPUS if other else None)

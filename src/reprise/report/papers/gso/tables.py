@@ -2,27 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from reprise.catalogue.displays import display
+from reprise.config import ldc_wsj
+from reprise.config.claims import Published
 from reprise.data.text.character_lines import LONG
 from reprise.errors import UserError
 from reprise.evaluation.line_losses import SHOWN_LINES
-from reprise.report.papers.gso.numbers import CHARACTER, corpora, diverged, paired, unit_sentences
+from reprise.evidence.verdicts.units import CLEAR, distance
+from reprise.report.papers.shared import cells
+from reprise.report.papers.shared.cells import Row, picked, signed, text, values
 from reprise.report.parts import verdicts, words
 from reprise.report.parts.context import Context, of_experiment
-from reprise.report.parts.rounding import NONE, deviation, fixed, integer, mean, significant, spread
+from reprise.report.parts.rounding import NONE, deviation, fixed, integer, mean, plural, significant
 from reprise.report.parts.spreads import INTERVAL, deviations, difference_reach, meaning, measured, noted
 from reprise.report.parts.tables import Column, Table
 from reprise.report.parts.words import replicas
 from reprise.units import bits
 
+TOKEN = "cross_entropy"
+CHARACTER = "cross_entropy_per_character"
+MIKOLOV = "mikolov-text"
+"""The deviation that is in force where Mikolov's text is read."""
 _MODELS = {"gso": "general", "first-order": "first-order RNN", "mi-rnn": "general MI-RNN"}
 _BITS, _BY_LINE = "bits_per_character", "cross_entropy_per_character_macro"
 _ABOUT = ("cross_entropy test", "cross_entropy_per_character test", "bits_per_character test")
+
+
+def on_equal_folds(context: Context, names: Iterable[str], metric: str) -> pd.DataFrame:
+    """Test losses, a row an experiment and a column a fold: of the folds that all have, of every one if none is."""
+    losses = pd.DataFrame({name: context.by_fold(name, metric) for name in names}).T
+    shared = losses.dropna(axis=1)
+    return losses if shared.empty else shared
+
+
+def paired(context: Context, name: str, other: str, metric: str) -> pd.Series:
+    """By how much the test metric of `name` is above that of `other`, on the folds that both have."""
+    return (context.by_fold(name, metric) - context.by_fold(other, metric)).dropna()
+
+
+def diverged(context: Context, name: str) -> list[str]:
+    """Of each fold whose loss stopped being finite, in which epoch, and which epoch's parameters count instead."""
+    epochs, best = context.by_fold(name, "diverged_epoch", "train"), context.by_fold(name, "best_epoch", "valid")
+    found = {
+        fold: f"fold {fold} in epoch {integer(epoch)}, tested as of epoch {integer(best[fold])}"
+        for fold, epoch in epochs.items()
+    }
+    rows = of_experiment(context.metrics, name)
+    courses = context.points(name, TOKEN, "valid", status="diverged")
+    for fold in sorted(rows[rows.status == "diverged"].replica):
+        epoch = courses[fold].last_valid_index() + 1 if fold in courses else 1
+        found[fold] = f"fold {fold} in epoch {integer(epoch)}, without a number"
+    return [found[fold] for fold in sorted(found)]
+
+
+def corpora(context: Context, names: Sequence[str]) -> list[str]:
+    """Which texts are read, where they stand in for the paper's, and the declared deviation of Mikolov's text."""
+    there = [name for name in names if context.resolved(name)] or names
+    used = {context.replaced_dataset(name) or context.entry(name).data.dataset for name in there}
+    said = [f"Text: {'; '.join(sorted(context.dataset_title(dataset) for dataset in used))}."]
+    deviation = context.paper.deviations.get(MIKOLOV)
+    if deviation and any(d in context.datasets and context.datasets[d].prepare == ldc_wsj.REPLACES for d in used):
+        said.append(f"Deviation {MIKOLOV}: {deviation.title}.")
+    return [*said, *words.corpora(context, names)]
 
 
 @display(protocols=("line-epochs",), settings=("data.tokens",))
@@ -45,7 +92,20 @@ def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     notes += _precision(context, names, rows)
     where = {name: diverged(context, name) for name in names}
     notes += [f"Diverged: {context.entry(name).title}, {'; '.join(folds)}." for name, folds in where.items() if folds]
-    return verdicts.beside(context, Table(_ABLATION, rows, notes), lambda row: _ABOUT)
+    columns = [
+        Column("Model", _model, words=True),
+        Column("φ", lambda row: row["activation"] or NONE, words=True),
+        cells.PARAMETERS,
+        Column("Paper, as printed", _paper),
+        cells.ours(f"Ours, nats per character ± {INTERVAL}", "nats", 3),
+        cells.interval(f"Ours, bits per character ± {INTERVAL}", "bits", 3),
+        _gap("Gap, if printed in nats (in deviations)", "gap_as_nats"),
+        _gap("Gap, if printed in bits (in deviations)", "gap_as_bits"),
+        Column(f"Above the model without D and E ± {INTERVAL}", _difference),
+        cells.number("Mean of lines, nats", "nats_by_line", 3),
+        _FOLDS,
+    ]
+    return verdicts.beside(context, Table(columns, rows, notes), lambda row: _ABOUT)
 
 
 def _precision(context: Context, names: Sequence[str], rows: pd.DataFrame) -> list[str]:
@@ -83,7 +143,64 @@ def unit_audit(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     if yardstick:
         notes = [*unit_sentences(rows, yardstick, title, asked.published), *notes]
     notes += noted(context, names, rows)
-    return verdicts.beside(context, Table(_AUDIT, rows, notes), lambda row: _ABOUT, only={key})
+    columns = [
+        cells.MODEL,
+        Column("Paper, as printed", _paper),
+        _beside("Read as bits: beside the n-gram", "paper_beside"),
+        cells.number("Read as nats: in bits", "paper_as_nats", 2),
+        _beside("Read as nats: beside the n-gram", "paper_as_nats_beside"),
+        cells.ours(f"Ours, bits per character ± {INTERVAL}", "bits", 3),
+        _beside("Ours beside the n-gram", "bits_beside"),
+        cells.ours(f"Ours, nats per character ± {INTERVAL}", "nats", 3),
+        _FOLDS,
+    ]
+    return verdicts.beside(context, Table(columns, rows, notes), lambda row: _ABOUT, only={key})
+
+
+_READINGS = {"bits": "paper", "nats": "paper_as_nats"}
+
+
+def unit_sentences(rows: pd.DataFrame, yardstick: float, title: str, published: Published | None) -> list[str]:
+    """Three sentences: the printed numbers as bits, as nats, and which is plausible; none without printed numbers.
+
+    `rows`, a model each: title, paper (as printed), paper_as_nats (in bits, if printed in nats), bits (ours). Ours are
+    the measure of the third sentence; where there are none, the n-gram model called `title`, which gets `yardstick`
+    bits per character.
+    """
+    printed = rows[rows.paper.notna()].sort_values("paper", kind="stable").set_index("experiment")
+    if printed.empty:
+        return []
+    low, high = printed.iloc[0], printed.iloc[-1]
+    as_bits = f"Read as bits per character, the paper's {fixed(low.paper, 2)} ({low.title}) would be "
+    as_bits += f"{_off(low.paper, yardstick)} the {fixed(yardstick, 2)} of our {title}"
+    if published:
+        as_bits += f", and {_off(low.paper, published.value)} {fixed(published.value, 2)}, {published.what} "
+        as_bits += f"({published.source})"
+    as_bits += f"; its highest, {fixed(high.paper, 2)} ({high.title}), {_off(high.paper, yardstick)} the n-gram."
+    as_nats = f"Read as nats per character, {fixed(low.paper, 2)} would be {fixed(low.paper_as_nats, 2)} bits, "
+    as_nats += f"{_off(low.paper_as_nats, yardstick)} the n-gram; {fixed(high.paper, 2)} would be "
+    as_nats += f"{fixed(high.paper_as_nats, 2)} bits, {_off(high.paper_as_nats, yardstick)} it."
+    return [as_bits, as_nats, _verdict(printed, yardstick)]
+
+
+def _verdict(printed: pd.DataFrame, yardstick: float) -> str:
+    ours = printed[printed.bits.notna()]
+    measure = dict(ours.bits) if len(ours) else dict.fromkeys(printed.index, yardstick)
+    off = {u: distance(dict(printed.loc[list(measure), column]), measure) for u, column in _READINGS.items()}
+    near, far = sorted(off, key=lambda unit: abs(off[unit]))
+    clear = abs(off[near]) * CLEAR < abs(off[far])
+    whose = f"Ours ({plural(len(ours), 'model')}) are" if len(ours) else "The n-gram is"
+    text = f"{whose} on average {_by(off['bits'])} the paper's numbers read as bits, {_by(off['nats'])} them read as "
+    return f"{text}nats{f', so that {near} are the plausible reading' if clear else ', which leaves the unit open'}."
+
+
+def _off(value: float, reference: float) -> str:
+    return _by(math.log(value / reference))
+
+
+def _by(distance: float) -> str:
+    """ "5.9 % below": a ratio, given by its logarithm."""
+    return f"{fixed(100 * abs(math.expm1(distance)), 1)} % {'above' if distance > 0 else 'below'}"
 
 
 def _row(context: Context, name: str, names: Sequence[str]) -> dict[str, Any]:
@@ -91,29 +208,21 @@ def _row(context: Context, name: str, names: Sequence[str]) -> dict[str, Any]:
     nats, in_bits, by_line = (measured(context, name, metric, "test") for metric in (CHARACTER, _BITS, _BY_LINE))
     # The number stands in the paper's column only where it is about the same text.
     paper = None if replaced else context.reported(name, "cross_entropy", "test")[1]
-    parameters = of_experiment(context.metrics, name).parameters.dropna()
     plain = _without_first_order_terms(context, name, names)
     differences = paired(context, name, plain, CHARACTER) if plain else []
     return {
         "experiment": name,
         "title": context.entry(name).title,
         "model": context.entry(name).model.name,
-        "activation": context.setting(name, "model.activation"),
-        "input_term": context.setting(name, "model.input_term"),
-        "recurrent_term": context.setting(name, "model.recurrent_term"),
-        "parameters": int(parameters.iloc[0]) if len(parameters) else None,
+        **{key: context.setting(name, f"model.{key}") for key in ("activation", "input_term", "recurrent_term")},
+        "parameters": cells.parameters(context, name),
         "paper": paper,
         "other_text": replaced is not None and context.reported(name, "cross_entropy", "test")[0],
-        "nats": nats.mean,
-        "nats_std": nats.own,
-        "nats_reach": nats.reach,
-        "bits": in_bits.mean,
-        "bits_std": in_bits.own,
-        "bits_reach": in_bits.reach,
+        **values(nats, "nats"),
+        **values(in_bits, "bits"),
         "nats_by_line": by_line.mean,
         "replica_std": nats.deviation,
-        "freedom": nats.freedom,
-        "lender": nats.lender,
+        **picked(nats, "freedom", "lender"),
         "gap_as_nats": nats.gap(paper),
         "gap_as_bits": in_bits.gap(paper),
         "gap_as_nats_in_std": nats.gap_in_deviations(paper),
@@ -125,9 +234,7 @@ def _row(context: Context, name: str, names: Sequence[str]) -> dict[str, Any]:
         "best_epoch": mean(context.values(name, "best_epoch", "valid")),
         "n": nats.n,
         "diverged": len(diverged(context, name)),
-        "run": status.run,
-        "wanted": status.wanted,
-        "absence": status.absence,
+        **picked(status, "run", "wanted", "absence"),
     }
 
 
@@ -150,78 +257,35 @@ def _without_first_order_terms(context: Context, name: str, names: Sequence[str]
     return None
 
 
-def _signed(value: float | None, places: int, of: str = "") -> str:
-    """A number with its sign, + included; a dash where there is none."""
-    if pd.isna(value):
-        return NONE
-    return f"{'+' if value > 0 else ''}{fixed(value, places)}{of}"
-
-
-def _difference(row: Mapping[str, Any]) -> str:
-    text = _signed(row["difference"], 4)
+def _difference(row: Row) -> str:
+    text = signed(row["difference"], 4)
     return text if pd.isna(row["difference_reach"]) else f"{text} ± {fixed(row['difference_reach'], 4)}"
 
 
-def _model(row: Mapping[str, Any]) -> str:
+def _model(row: Row) -> str:
     if row["model"] != "gso":
         return _MODELS.get(row["model"], row["title"])
     terms = [letter for letter, key in (("D", "input_term"), ("E", "recurrent_term")) if row[key]]
     return f"{_MODELS['gso']}, {'with' if terms else 'without'} {' and '.join(terms or 'DE')}"
 
 
-def _paper(row: Mapping[str, Any]) -> str:
+def _paper(row: Row) -> str:
     return "other text" if row["other_text"] else fixed(row["paper"], 2)
 
 
-def _mean(title: str, key: str) -> Column:
-    def show(row: Mapping[str, Any]) -> str:
-        if not row["n"]:
-            return "diverged" if row["run"] else row["absence"]
-        return spread(row[key], row[f"{key}_reach"], 3)
-
-    return Column(title, show)
-
-
 def _gap(title: str, key: str) -> Column:
-    def show(row: Mapping[str, Any]) -> str:
-        text, in_std = _signed(row[key], 3), row[f"{key}_in_std"]
-        return text if pd.isna(in_std) else f"{text} ({_signed(in_std, 1)})"
+    def show(row: Row) -> str:
+        text, in_std = signed(row[key], 3), row[f"{key}_in_std"]
+        return text if pd.isna(in_std) else f"{text} ({signed(in_std, 1)})"
 
     return Column(title, show)
 
 
 def _beside(title: str, key: str) -> Column:
-    return Column(title, lambda row: _signed(None if pd.isna(row[key]) else 100 * row[key], 1, " %"))
+    return Column(title, lambda row: signed(None if pd.isna(row[key]) else 100 * row[key], 1, " %"))
 
 
-_MODEL = Column("Model", lambda row: row["title"], words=True)
 _FOLDS = Column("Folds", lambda row: replicas(row["n"], row["wanted"], row["run"] - row["n"]))
-_ABLATION = [
-    Column("Model", _model, words=True),
-    Column("φ", lambda row: row["activation"] or NONE, words=True),
-    Column("Parameters", lambda row: integer(row["parameters"])),
-    Column("Paper, as printed", _paper),
-    _mean(f"Ours, nats per character ± {INTERVAL}", "nats"),
-    Column(f"Ours, bits per character ± {INTERVAL}", lambda row: spread(row["bits"], row["bits_reach"], 3)),
-    _gap("Gap, if printed in nats (in deviations)", "gap_as_nats"),
-    _gap("Gap, if printed in bits (in deviations)", "gap_as_bits"),
-    Column(f"Above the model without D and E ± {INTERVAL}", _difference),
-    Column("Mean of lines, nats", lambda row: fixed(row["nats_by_line"], 3)),
-    _FOLDS,
-]
-_AUDIT = [
-    _MODEL,
-    Column("Paper, as printed", _paper),
-    _beside("Read as bits: beside the n-gram", "paper_beside"),
-    Column("Read as nats: in bits", lambda row: fixed(row["paper_as_nats"], 2)),
-    _beside("Read as nats: beside the n-gram", "paper_as_nats_beside"),
-    _mean(f"Ours, bits per character ± {INTERVAL}", "bits"),
-    _beside("Ours beside the n-gram", "bits_beside"),
-    _mean(f"Ours, nats per character ± {INTERVAL}", "nats"),
-    _FOLDS,
-]
-
-
 _FACTS = [
     ("lines", "all", "Lines", "count"),
     ("dropped_lines", "all", "Lines without a letter, left out", "count"),
@@ -264,7 +328,13 @@ def predictions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     notes = ["Right: of the characters after the first of a line, the share that was held most probable."]
     notes += [] if ours else [f"Ours: {context.status(name).absence}."]
     notes += [*corpora(context, [name]), *words.reductions(context, [name])]
-    return Table(_PREDICTIONS, pd.DataFrame(rows, columns=["whose", "right", "kind", "text", "begins"]), notes)
+    columns = [
+        Column("Whose", lambda row: row["whose"] if row["begins"] else "", words=True),
+        Column("Right", lambda row: f"{fixed(100 * row['right'], 0)} %" if row["begins"] else ""),
+        text("Line", "kind"),
+        Column("Characters", lambda row: row["text"], words=True, code=True),
+    ]
+    return Table(columns, pd.DataFrame(rows, columns=["whose", "right", "kind", "text", "begins"]), notes)
 
 
 @display(protocols=("corpus-facts",), alone=True)
@@ -276,21 +346,17 @@ def facts(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     rows = []
     for metric, split, title, kind in _FACTS:
         ours, paper = mean(context.values(name, metric, split)), reported.get((metric, split))
-        exact = paper is not None and not paper.note and ours is not None
-        rows.append(
-            {
-                "metric": metric,
-                "split": split,
-                "title": title,
-                "kind": kind,
-                "paper": paper.value if paper else None,
-                "paper_says": (paper.note or "") if paper else "",
-                "ours": ours,
-                "difference": ours - paper.value if exact else None,
-                "absence": context.status(name).absence_of(ours),
-            }
-        )
-    return Table(_FACTS_SHOWN, pd.DataFrame(rows), corpora(context, [name]))
+        row = {"metric": metric, "split": split, "title": title, "kind": kind}
+        row |= {"paper": paper and paper.value, "paper_says": (paper and paper.note) or "", "ours": ours}
+        row["difference"] = ours - paper.value if paper and not paper.note and ours is not None else None
+        rows.append(row | {"absence": context.status(name).absence_of(ours)})
+    columns = [
+        text("Fact", "title"),
+        Column("Paper", lambda row: f"{row['paper_says']} {_amount(row['paper'], row['kind'])}".strip()),
+        Column("Ours", lambda row: row["absence"] if pd.isna(row["ours"]) else _amount(row["ours"], row["kind"])),
+        Column("Ours − paper", lambda row: _amount(row["difference"], "count")),
+    ]
+    return Table(columns, pd.DataFrame(rows), corpora(context, [name]))
 
 
 def _check_pair(pair: Any, where: str) -> None:
@@ -307,10 +373,9 @@ def _rows(whose: str, line: str, prediction: str, width: int) -> Iterator[dict[s
     """Two rows for every piece of the line: what stands there, and what was predicted."""
     right = sum(a == b for a, b in zip(line[1:], prediction[1:], strict=True)) / (len(line) - 1)
     for start, stop in _pieces(line, width):
-        for kind, text in (("true", line), ("predicted", prediction)):
-            piece = text[start:stop]
+        for kind, whole in (("true", line), ("predicted", prediction)):
             begins = start == 0 and kind == "true"
-            yield {"whose": whose, "right": right, "kind": kind, "text": piece, "begins": begins}
+            yield {"whose": whose, "right": right, "kind": kind, "text": whole[start:stop], "begins": begins}
 
 
 def _pieces(line: str, width: int) -> Iterator[tuple[int, int]]:
@@ -327,25 +392,3 @@ def _amount(value: float | None, kind: str) -> str:
     if pd.isna(value):
         return NONE
     return f"{significant(100 * value)} %" if kind == "share" else integer(value)
-
-
-def _text_paper(row: Mapping[str, Any]) -> str:
-    return f"{row['paper_says']} {_amount(row['paper'], row['kind'])}".strip()
-
-
-def _ours(row: Mapping[str, Any]) -> str:
-    return row["absence"] if pd.isna(row["ours"]) else _amount(row["ours"], row["kind"])
-
-
-_PREDICTIONS = [
-    Column("Whose", lambda row: row["whose"] if row["begins"] else "", words=True),
-    Column("Right", lambda row: f"{fixed(100 * row['right'], 0)} %" if row["begins"] else ""),
-    Column("Line", lambda row: row["kind"], words=True),
-    Column("Characters", lambda row: row["text"], words=True, code=True),
-]
-_FACTS_SHOWN = [
-    Column("Fact", lambda row: row["title"], words=True),
-    Column("Paper", _text_paper),
-    Column("Ours", _ours),
-    Column("Ours − paper", lambda row: _amount(row["difference"], "count")),
-]

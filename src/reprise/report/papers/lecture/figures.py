@@ -11,8 +11,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
 from reprise.catalogue.displays import display
@@ -21,19 +19,12 @@ from reprise.errors import UserError, known
 from reprise.evaluation.bleu_counts import ORDER
 from reprise.evidence.bleu import bleu
 from reprise.report.papers.lecture.tables import translations
+from reprise.report.papers.shared.axes import LOOKS, band, handle, legend, not_all, note, ticks
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
 from reprise.report.parts.spreads import mean_and_interval, measured
 from reprise.units import perplexity
 
-_LOOKS = [
-    {"color": style.BLUE, "marker": "o", "linestyle": "-"},
-    {"color": style.VERMILION, "marker": "s", "linestyle": (0, (4, 1.5)), "markerfacecolor": "white"},
-    {"color": style.BLACK, "marker": "^", "linestyle": (0, (1, 1))},
-    {"color": style.GREY, "marker": "v", "linestyle": (0, (6, 1.5, 1, 1.5)), "markerfacecolor": "white"},
-    {"color": style.BLUE, "marker": "D", "linestyle": (0, (2, 1)), "markerfacecolor": "white"},
-    {"color": style.VERMILION, "marker": "P", "linestyle": "-"},
-]
 _DRAWN = {"markersize": 4, "linewidth": 1.3}
 _SENTENCES = {FIXED: "1", FIXED + SENTENCE_2: "2"}
 
@@ -50,18 +41,16 @@ def ngrams(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figu
     for name in names:
         points = context.points(name, "cross_entropy", "test").mean(axis=1)
         if len(points) > 1:
-            look = _LOOKS[len(handles) % len(_LOOKS)]
-            left.plot(points.index, points.map(perplexity), **look, **_DRAWN)
-            handles.append(Line2D([], [], **look, **_DRAWN, label=context.entry(name).title))
+            look = {**LOOKS[len(handles) % len(LOOKS)], **_DRAWN}
+            left.plot(points.index, points.map(perplexity), **look)
+            handles.append(handle(look, context.entry(name).title))
     left.set(title="test perplexity", yscale="log", xlabel="n")
-    left.yaxis.set_major_locator(FixedLocator([100, 200, 500, 1000, 2000, 5000, 10000]))
-    left.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    left.yaxis.set_minor_locator(NullLocator())
+    ticks(left.yaxis, [100, 200, 500, 1000, 2000, 5000, 10000], lambda value: f"{value:,.0f}")
     _shares(middle, context, names)
     _stored(right, context, names)
     for axes in (left, middle):
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    legend(figure, handles, 3)
     return figure
 
 
@@ -82,8 +71,6 @@ def _stored(axes: Axes, context: Context, names: list[str]) -> None:
     order = context.setting(name, "model.order")
     stored = {n: context.points(name, f"stored_order_{n}", "train").mean(axis=1) for n in range(1, order + 1)}
     for n, points in stored.items():
-        if points.empty:
-            continue
         axes.plot(points, color=style.BLUE, marker="o", markersize=3, linewidth=0.8)
         # The largest orders store almost as many: their labels are moved apart.
         place = (5, 6 * (n - order + 1)) if n > 2 else (5, 0)
@@ -91,12 +78,8 @@ def _stored(axes: Axes, context: Context, names: list[str]) -> None:
         axes.annotate(f"n = {n}", last, place, textcoords="offset points", va="center", fontsize=6.5)
     axes.set(title="different n-grams", xscale="log", yscale="log", xlabel="words of training text, thousands")
     sizes = stored[1].index
-    if sizes.empty:
-        return
     axes.set_xlim(sizes[0] * 0.8, sizes[-1] * 2.6)
-    axes.xaxis.set_major_locator(FixedLocator(sizes))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1000:.0f}"))
-    axes.xaxis.set_minor_locator(NullLocator())
+    ticks(axes.xaxis, sizes, lambda value: f"{value / 1000:.0f}")
 
 
 @display(protocols=("recall",))
@@ -110,14 +93,11 @@ def recall(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figu
     figure = Figure(figsize=(style.WIDTH, 3.4), layout="constrained")
     axes = figure.add_subplot()
     ends: list[tuple[float, str, Any]] = []
-    for look, (name, points) in zip(cycle(_LOOKS), recalled.items(), strict=False):
-        look = {**look, **_DRAWN}
-        status = context.status(name)
-        note = f", {status.run} of {status.wanted} run" if status.missing else ""
-        note += f", {status.diverged} diverged" if status.diverged else ""
+    for look, (name, points) in zip(cycle(LOOKS), recalled.items(), strict=False):
         if len(points):
-            style.course(axes, points, look, 0, 1)
-            ends.append((float(points.iloc[-1].mean()), f"{context.entry(name).title}{note}", look["color"]))
+            style.course(axes, points, {**look, **_DRAWN}, 0, 1)
+            label = ", ".join([context.entry(name).title, *not_all(context.status(name))])
+            ends.append((float(points.iloc[-1].mean()), label, look["color"]))
     chance, last = 1 / context.setting(names[0], "data.names"), max(distances)
     axes.axhline(chance, **style.HAIRLINE)
     axes.annotate("by guessing", (min(distances), chance), (2, -8), textcoords="offset points", fontsize=6.5)
@@ -130,9 +110,7 @@ def recall(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figu
             axes.axvline(distance, **style.DOTTED)
             axes.annotate(f"Sentence {number}", (distance, 1.05), (2, 0), textcoords="offset points", fontsize=6.5)
     axes.set(xscale="log", ylim=(0, 1.12), xlabel="words between the name and the blank", ylabel="share recalled")
-    axes.xaxis.set_major_locator(FixedLocator(sorted(distances)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
-    axes.xaxis.set_minor_locator(NullLocator())
+    ticks(axes.xaxis, sorted(distances), lambda value: f"{value:.0f}")
     return figure
 
 
@@ -150,7 +128,7 @@ def error_surface(context: Context, figure_id: str, options: Mapping[str, Any]) 
     """The error over weight and bias as shades, and both paths; and the error update by update."""
     (name,) = context.cited_by(figure_id)
     w, b, error = _surface(context, name)
-    looks = {"plain": {**_LOOKS[1], "markersize": 4.5}, "clipped": {**_LOOKS[0], "markersize": 2}}
+    looks = {"plain": {**LOOKS[1], "markersize": 4.5}, "clipped": {**LOOKS[0], "markersize": 2}}
     if not error.size or any(context.points(name, "error", path).empty for path in looks):
         return style.absent(context, figure_id, [name])
     figure = Figure(figsize=(style.WIDTH, 3.3), layout="constrained")
@@ -226,12 +204,10 @@ def _panels(
             if len(points) and not same:
                 axes.plot(_middle(points), **look)
         for split in splits:
-            _norms(axes, context.points(name, "jacobian_norm", split), _SPLITS[split][0])
+            if len(points := context.points(name, "jacobian_norm", split)):
+                _norms(axes, points, _SPLITS[split][0])
         axes.set_title(context.entry(name).title)
-        status = context.status(name)
-        if status.missing or status.diverged:
-            note = f"{status.run} of {status.wanted} run" if status.missing else f"{status.diverged} diverged"
-            axes.set_title(note, loc="right", fontsize=6.5, fontweight="normal")
+        note(axes, ", ".join(not_all(context.status(name))))
     for axes in grid.flat[len(names) :]:
         axes.set_visible(False)
     _decades(grid[0, 0], [context.points(name, "jacobian_norm", split) for name in names for split in splits])
@@ -239,10 +215,8 @@ def _panels(
         axes.set_xlabel("steps t − k", labelpad=1)
     for axes in grid[:, 0]:
         axes.set_ylabel("norm")
-    handles = [Line2D([], [], **look, label=label) for look, label in (_SPLITS[split] for split in splits)]
-    handles.append(Patch(facecolor=style.BAND["color"], alpha=style.BAND["alpha"], label="95 % interval"))
-    handles += [Line2D([], [], **look, label=label) for look, label in zip(bounds.values(), labels, strict=True)]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    handles = [*(handle(*_SPLITS[split]) for split in splits), band()]
+    legend(figure, [*handles, *map(handle, bounds.values(), labels)], 3)
     return figure
 
 
@@ -258,8 +232,6 @@ def _decades(axes: Axes, norms: list[pd.DataFrame]) -> None:
 
 
 def _norms(axes: Axes, points: pd.DataFrame, look: Mapping[str, Any]) -> None:
-    if not len(points):
-        return
     middle, low, high = (10.0**line for line in mean_and_interval(np.log10(_positive(points))))
     axes.plot(middle, **look)
     if points.shape[1] > 1:
@@ -280,6 +252,7 @@ def _positive(points: pd.DataFrame) -> pd.DataFrame:
 _PANELS = {"": "all words", "_ambiguous": "words with several tags", "_unseen": "words unseen in training"}
 _REPLICA = {"color": style.BLUE, "marker": "o", "markersize": 3, "linestyle": "none", "alpha": 0.35, "zorder": 2}
 _ESTIMATE = {"color": style.BLUE, "marker": "o", "markersize": 4.5}
+_DULL = {**_ESTIMATE, "color": style.GREY, "marker": "X"}
 
 
 @display(protocols=("tagging",))
@@ -300,11 +273,11 @@ def taggers(context: Context, figure_id: str, options: Mapping[str, Any]) -> Fig
         axes.set_yticks(range(len(names)), [_label(context, name) for name in names])
         axes.set_ylim(len(names) - 0.5, -0.5)
     handles = [
-        Line2D([], [], **_ESTIMATE, linestyle="none", label="mean, 95 % interval"),
-        Line2D([], [], **_REPLICA, label="one seed"),
-        Line2D([], [], **style.DOTTED, label="baseline: the word's most frequent tag"),
+        handle({**_ESTIMATE, "linestyle": "none"}, "mean, 95 % interval"),
+        handle(_REPLICA, "one seed"),
+        handle(style.DOTTED, "baseline: the word's most frequent tag"),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    legend(figure, handles, 3)
     return figure
 
 
@@ -317,10 +290,10 @@ def _label(context: Context, name: str) -> str:
 _DIFFERENT = 0.1
 """A model with fewer different translations, of all, has not learned to translate."""
 _TRANSLATION_LOOKS = [
-    {"color": style.GREY, "marker": "v", "linestyle": (0, (1, 1))},
-    {"color": style.BLACK, "marker": "^", "linestyle": (0, (6, 1.5, 1, 1.5)), "markerfacecolor": "white"},
-    {"color": style.VERMILION, "marker": "s", "linestyle": (0, (4, 1.5)), "markerfacecolor": "white"},
-    {"color": style.BLUE, "marker": "o", "linestyle": "-"},
+    {**LOOKS[2], "color": style.GREY, "marker": "v"},
+    {**LOOKS[3], "color": style.BLACK, "marker": "^"},
+    LOOKS[1],
+    LOOKS[0],
 ]
 _GROUPS = 5
 """Of the test sentences by the length of their sources, about equally large."""
@@ -349,7 +322,7 @@ def translation_ladder(context: Context, figure_id: str, options: Mapping[str, A
         for row, name in enumerate(names):
             values = context.values(name, metric, "test")
             axes.plot(values, [row] * len(values), **_REPLICA)
-            look = _ESTIMATE if learned(context, name) else {**_ESTIMATE, "color": style.GREY, "marker": "X"}
+            look = _ESTIMATE if learned(context, name) else _DULL
             style.estimate(axes, row, measured(context, name, metric, "test"), look, across=True)
         axes.set(ylim=(len(names) - 0.5, -0.5), xscale="log" if metric == "perplexity" else "linear")
         axes.set_yticks(range(len(names)), labels.values())
@@ -363,13 +336,13 @@ def translation_ladder(context: Context, figure_id: str, options: Mapping[str, A
         _by_length(right, context, name, look, labels[name])
     right.set(title="BLEU by length", xlabel="words of the source")
     handles = [
-        Line2D([], [], **_ESTIMATE, linestyle="none", label="mean, 95 % interval (hollow: a single seed)"),
-        Line2D([], [], **_REPLICA, label="one seed"),
+        handle({**_ESTIMATE, "linestyle": "none"}, "mean, 95 % interval (hollow: a single seed)"),
+        handle(_REPLICA, "one seed"),
     ]
     if not all(learned(context, name) for name in names):
-        dull = {**_ESTIMATE, "color": style.GREY, "marker": "X", "linestyle": "none"}
-        handles.append(Line2D([], [], **dull, label="did not learn: the same few translations for everything"))
-    figure.legend(handles=[*handles, *right.lines], loc="outside lower center", ncols=2, frameon=False)
+        dull = {**_DULL, "linestyle": "none"}
+        handles.append(handle(dull, "did not learn: the same few translations for everything"))
+    legend(figure, [*handles, *right.lines], 2)
     return figure
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -12,14 +12,18 @@ from reprise.catalogue.displays import display
 from reprise.data.synthetic.phrases import CHANGES, FIXED, PHRASES, SENTENCE_2, metric_of
 from reprise.errors import UserError, known
 from reprise.evidence.bleu import KIND
+from reprise.report.papers.shared import cells
+from reprise.report.papers.shared.cells import Row, all_values, text, with_variants
 from reprise.report.parts import verdicts, words
 from reprise.report.parts.context import Context, of_experiment
-from reprise.report.parts.rounding import NONE, fixed, integer, least_of, mean, significant, spread
-from reprise.report.parts.spreads import INTERVAL, measured, noted, passes
+from reprise.report.parts.rounding import NONE, fixed, integer, mean, significant
+from reprise.report.parts.spreads import INTERVAL, noted, passes
 from reprise.report.parts.tables import Column, Table
-from reprise.report.parts.words import counted, replicas, replicas_or_absence, settings
+from reprise.report.parts.words import counted, replicas_or_absence
 from reprise.units import perplexity
 
+_COUNTED = Column("Replicas", replicas_or_absence)
+_BEST_EPOCH = cells.number("Best epoch", "best_epoch", 1)
 _QUANTITIES = {
     "cross_entropy": ("perplexity", perplexity),
     "zero_share": ("share of words with probability 0", float),
@@ -56,29 +60,14 @@ def ngrams(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
             if values and not (metric.endswith("_share") and not any(values.values())):
                 row = {"experiment": name, "title": title, "quantity": quantity}
                 rows.append(row | {f"order_{n}": value for n, value in values.items()})
-    columns = [
-        Column("Model", lambda row: row["title"], words=True),
-        Column("Quantity", lambda row: row["quantity"], words=True),
-        *(Column(f"n = {n}", _order(n)) for n in orders),
-    ]
+    columns = [cells.MODEL, text("Quantity", "quantity"), *(Column(f"n = {n}", _order(n)) for n in orders)]
     keys = ["experiment", "title", "quantity", *(f"order_{n}" for n in orders)]
     table = Table(columns, pd.DataFrame(rows, columns=keys), words.corpora(context, names))
     return verdicts.beside(context, table, lambda row: _ABOUT.get(row["quantity"], ("*",)))
 
 
-def with_variants(context: Context, names: list[str]) -> Iterator[tuple[str, str]]:
-    """Every experiment and its title, each with its variants that were run."""
-    for name in names:
-        yield name, context.entry(name).title
-        for assumption, entry in context.paper.assumptions.items():
-            for alternative, choice in entry.alternatives.items():
-                variant = f"{name}@{assumption}={alternative}"
-                if name in choice.experiments and context.status(variant).run:
-                    yield variant, f"{context.entry(name).title} ({settings(choice.settings)})"
-
-
 def _order(n: int) -> Any:
-    def show(row: Mapping[str, Any]) -> str:
+    def show(row: Row) -> str:
         value = row[f"order_{n}"]
         if pd.isna(value):
             return NONE
@@ -101,15 +90,10 @@ def storage(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
         rows.append({"experiment": name, "order": n} | counts)
     frame = pd.DataFrame(rows)
     sizes = [column for column in frame if column.startswith("words_")]
-    columns = [Column("n", lambda row: integer(row["order"]))]
-    columns += [Column(f"{int(size[6:]):,} words", _count(size)) for size in sizes]
+    columns = [cells.count("n", "order"), *(cells.count(f"{int(size[6:]):,} words", size) for size in sizes)]
     notes = words.corpora(context, [name])
     notes = notes if sizes else [*notes, f"{context.status(name).absence.capitalize()}."]
     return verdicts.beside(context, Table(columns, frame, notes), lambda row: (f"stored_order_{row['order']}* train",))
-
-
-def _count(size: str) -> Any:
-    return lambda row: integer(row[size])
 
 
 @display(options={"cited": ""}, protocols=("window-sgd", "word-ngram"))
@@ -142,25 +126,26 @@ def language_models(context: Context, table_id: str, options: Mapping[str, Any])
         notes.append(f"Parameters of {'; '.join(stored)}: the n-grams that they store.")
     frame = pd.DataFrame(rows).astype({"parameters": "Int64"})
     cut = passes(frame, ("mean", "reach"), ("valid_mean", "valid_reach"))
-    table = Table(_MODELS, frame, [*notes, *noted(context, own, frame, least=cut)])
+    columns = [
+        cells.MODEL,
+        Column("From", lambda row: row["source"] or "here", words=True),
+        cells.PARAMETERS,
+        cells.ours(f"Test perplexity ± {INTERVAL}", "mean", 2, least=1.0),
+        cells.interval(f"Validation ± {INTERVAL}", "valid_mean", 2, least=1.0),
+        cells.REPLICAS,
+    ]
+    table = Table(columns, frame, [*notes, *noted(context, own, frame, least=cut)])
     return verdicts.beside(context, table, lambda row: ("perplexity *", "cross_entropy *"))
 
 
 def _language_model(context: Context, name: str, source: str) -> dict[str, Any]:
-    ours, valid = (measured(context, name, "perplexity", split) for split in ("test", "valid"))
-    parameters = of_experiment(context.metrics, name).parameters.dropna()
     status = context.status(name)
     return {
         "source": source,
         "experiment": f"{context.paper_id}/{name}",
         "title": context.entry(name).title,
-        "parameters": int(parameters.iloc[0]) if len(parameters) else None,
-        "mean": ours.mean,
-        "std": ours.own,
-        "reach": ours.reach,
-        "valid_mean": valid.mean,
-        "valid_std": valid.own,
-        "valid_reach": valid.reach,
+        "parameters": cells.parameters(context, name),
+        **all_values(context, name, {"mean": ("perplexity", "test"), "valid_mean": ("perplexity", "valid")}),
         **counted(status),
         "absence": "diverged" if status.run else status.absence,
     }
@@ -173,29 +158,25 @@ def recall(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     longest = {name: FIXED + context.setting(name, "data.filler") for name in names}
     rows, about = [], {}
     for name in names:
-        row: dict[str, Any] = {"experiment": name, "title": context.entry(name).title, "longest": longest[name]}
         quantities = {
-            "sentence_1": ("test", f"accuracy_at_{FIXED}"),
-            "sentence_2": ("test", f"accuracy_at_{FIXED + SENTENCE_2}"),
-            "far": ("test", f"accuracy_at_{longest[name]}"),
-            "start": ("start", f"log10_jacobian_at_{longest[name]}"),
-            "end": ("end", f"log10_jacobian_at_{longest[name]}"),
+            "sentence_1": (f"accuracy_at_{FIXED}", "test"),
+            "sentence_2": (f"accuracy_at_{FIXED + SENTENCE_2}", "test"),
+            "far": (f"accuracy_at_{longest[name]}", "test"),
+            "start": (f"log10_jacobian_at_{longest[name]}", "start"),
+            "end": (f"log10_jacobian_at_{longest[name]}", "end"),
         }
-        for key, (split, metric) in quantities.items():
-            found = measured(context, name, metric, split)
-            row |= {key: found.mean, f"{key}_std": found.own, f"{key}_reach": found.reach}
-        asked = [f"{metric} {split}" for split, metric in quantities.values()]
-        about[name] = asked
-        rows.append(row | counted(context.status(name)))
+        about[name] = [" ".join(quantity) for quantity in quantities.values()]
+        row = {"experiment": name, "title": context.entry(name).title, "longest": longest[name]}
+        rows.append(row | all_values(context, name, quantities) | counted(context.status(name)))
     far = " or ".join(str(distance) for distance in sorted(set(longest.values())))
     columns = [
-        Column("Network", lambda row: row["title"], words=True),
-        Column(f"Recalled ± {INTERVAL}: sentence 1, {FIXED} words", _accuracy("sentence_1")),
-        Column(f"Sentence 2, {FIXED + SENTENCE_2} words", _accuracy("sentence_2")),
-        Column(f"{far} words", _accuracy("far")),
+        text("Network", "title"),
+        cells.interval(f"Recalled ± {INTERVAL}: sentence 1, {FIXED} words", "sentence_1", 3, share=True),
+        cells.interval(f"Sentence 2, {FIXED + SENTENCE_2} words", "sentence_2", 3, share=True),
+        cells.interval(f"{far} words", "far", 3, share=True),
         Column(f"Norm over {far} words: before training", _norm("start")),
         Column("after", _norm("end")),
-        Column("Replicas", replicas_or_absence),
+        _COUNTED,
     ]
     chance = {1 / context.setting(name, "data.names") for name in names}
     notes = [f"By guessing {', '.join(fixed(share, 2) for share in chance)}. Norms: geometric mean over replicas."]
@@ -204,30 +185,11 @@ def recall(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     return verdicts.beside(context, Table(columns, frame, notes), lambda row: about[row["experiment"]])
 
 
-def _accuracy(key: str) -> Any:
-    return lambda row: spread(row[key], row[f"{key}_reach"], 3, share=True)
-
-
 def _norm(key: str) -> Any:
     return lambda row: NONE if pd.isna(row[key]) else significant(10.0 ** row[key], 2)
 
 
-def _ours(row: Mapping[str, Any]) -> str:
-    return spread(row["mean"], row["reach"], 2, least=1.0) if row["n"] else row["absence"]
-
-
-_MODELS = [
-    Column("Model", lambda row: row["title"], words=True),
-    Column("From", lambda row: row["source"] or "here", words=True),
-    Column("Parameters", lambda row: integer(row["parameters"])),
-    Column(f"Test perplexity ± {INTERVAL}", _ours),
-    Column(f"Validation ± {INTERVAL}", lambda row: spread(row["valid_mean"], row["valid_reach"], 2, least=1.0)),
-    Column("Replicas", lambda row: replicas(row["n"], row["wanted"], row["diverged"])),
-]
-
-
 _MOVED = {"shuffled": "share above a random order", "swapped": "share above two neighbours exchanged"}
-_ACCURACY = ("accuracy* test", "guessing* test")
 _PARTS = {"": "all words", "_ambiguous": "words with several tags", "_unseen": "words unseen in training"}
 
 
@@ -235,77 +197,63 @@ _PARTS = {"": "all words", "_ambiguous": "words with several tags", "_unseen": "
 def taggers(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a network, and last the words' most frequent tags: test accuracy of all words and of two groups of them."""
     names = context.cited_by(table_id)
-    rows = [_row(context, name, title, _PARTS) for name, title in with_variants(context, names)]
-    guessing = next((name for name in names if context.status(name).finished), None)
-    if guessing:
+    rows = _rows(context, names, list(_PARTS))
+    finished = next((name for name in names if context.status(name).finished), None)
+    if finished:
         row = {"experiment": "guessing", "title": "The word's most frequent tag", "n": 0, "wanted": 0, "diverged": 0}
-        row["absence"] = NONE
-        for group in _PARTS:
-            row[f"accuracy{group}"] = mean(context.values(guessing, f"guessing{group}", "test"))
-        rows.append(row)
+        row |= {f"accuracy{g}": mean(context.values(finished, f"guessing{g}", "test")) for g in _PARTS}
+        rows.append(row | {"absence": NONE})
     columns = [
-        Column("Network", lambda row: row["title"], words=True),
-        Column("Parameters", lambda row: integer(row["parameters"])),
-        *(Column(head.capitalize(), _sentences_accuracy(group)) for group, head in _PARTS.items()),
-        Column("Nats a tag", lambda row: spread(row["log_loss"], row["log_loss_reach"], 3)),
-        Column("Best epoch", lambda row: fixed(row["best_epoch"], 1)),
-        Column("Replicas", replicas_or_absence),
+        text("Network", "title"),
+        cells.PARAMETERS,
+        *(cells.interval(head.capitalize(), f"accuracy{group}", 4, share=True) for group, head in _PARTS.items()),
+        cells.interval("Nats a tag", "log_loss", 3),
+        _BEST_EPOCH,
+        _COUNTED,
     ]
-    frame = _frame(rows, _PARTS)
-    notes = _notes(context, names, frame)
-    return verdicts.beside(context, Table(columns, frame, notes), lambda row: _ACCURACY)
+    return _labelled(context, names, columns, rows, _PARTS)
 
 
 @display(protocols=("sentence-labels",))
 def pooling(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a way to make one vector of all states: test accuracy of the sentences' labels, by length of sentence."""
-    names, groups = context.cited_by(table_id), ("", "_short", "_long")
-    rows = [_row(context, name, title, groups) for name, title in with_variants(context, names)]
+    names, groups = context.cited_by(table_id), {"": "Accuracy", "_short": "Short sentences", "_long": "Long"}
     columns = [
-        Column("Representation", lambda row: row["title"], words=True),
-        *(
-            Column(h, _sentences_accuracy(g))
-            for g, h in zip(groups, ("Accuracy", "Short sentences", "Long"), strict=True)
-        ),
-        Column("Nats a sentence", lambda row: spread(row["log_loss"], row["log_loss_reach"], 3)),
-        Column("Best epoch", lambda row: fixed(row["best_epoch"], 1)),
-        Column("Replicas", replicas_or_absence),
+        text("Representation", "title"),
+        *(cells.interval(head, f"accuracy{group}", 4, share=True) for group, head in groups.items()),
+        cells.interval("Nats a sentence", "log_loss", 3),
+        _BEST_EPOCH,
+        _COUNTED,
     ]
     finished = next((name for name in names if context.status(name).finished), None)
-    frame = _frame(rows, groups)
-    notes = _notes(context, names, frame)
+    notes = []
     if finished:
         shares = [fixed(mean(context.values(finished, f"guessing{group}", "test")), 4) for group in groups]
-        notes.insert(
-            0, "By guessing the more frequent label {}; of short sentences {}, of long ones {}.".format(*shares)
-        )
-    return verdicts.beside(context, Table(columns, frame, notes), lambda row: _ACCURACY)
+        notes.append("By guessing the more frequent label {}; of short sentences {}, of long ones {}.".format(*shares))
+    return _labelled(context, names, columns, _rows(context, names, list(groups)), groups, notes)
 
 
-def _row(context: Context, name: str, title: str, groups: Any) -> dict[str, Any]:
-    row: dict[str, Any] = {"experiment": name, "title": title, **counted(context.status(name))}
-    for metric in (*(f"accuracy{group}" for group in groups), "log_loss"):
-        found = measured(context, name, metric, "test")
-        row |= {metric: found.mean, f"{metric}_std": found.own, f"{metric}_reach": found.reach}
-    row["best_epoch"] = mean(context.values(name, "best_epoch", "valid"))
-    row["parameters"] = mean(context.values(name, "parameters_without_vectors", "train"))
-    return row
+def _rows(context: Context, names: list[str], groups: Sequence[str]) -> list[dict[str, Any]]:
+    quantities = {metric: (metric, "test") for metric in (*(f"accuracy{group}" for group in groups), "log_loss")}
+    return [
+        {"experiment": name, "title": title, **counted(context.status(name)), **all_values(context, name, quantities)}
+        | {"best_epoch": mean(context.values(name, "best_epoch", "valid"))}
+        | {"parameters": mean(context.values(name, "parameters_without_vectors", "train"))}
+        for name, title in with_variants(context, names)
+    ]
 
 
-def _frame(rows: list[dict[str, Any]], groups: Any) -> pd.DataFrame:
+def _labelled(
+    context: Context, names: list[str], columns: list[Column], rows: list[dict[str, Any]], groups: Any, notes: Any = ()
+) -> Table:
+    """The table of networks that give words or sentences their labels."""
     metrics = (*(f"accuracy{group}" for group in groups), "log_loss")
     shown = (f"{metric}{end}" for metric in metrics for end in ("", "_std", "_reach"))
     keys = ["experiment", "title", "parameters", *shown, "best_epoch", "n", "wanted", "diverged", "absence"]
-    return pd.DataFrame(rows, columns=keys)
-
-
-def _notes(context: Context, names: list[str], frame: pd.DataFrame) -> list[str]:
-    said = [*words.corpora(context, names), *words.reductions(context, names)]
-    return said + noted(context, names, frame, shares=True)
-
-
-def _sentences_accuracy(group: str) -> Callable[[Mapping[str, Any]], str]:
-    return lambda row: spread(row[f"accuracy{group}"], row[f"accuracy{group}_reach"], 4, share=True)
+    frame = pd.DataFrame(rows, columns=keys)
+    notes = [*notes, *words.corpora(context, names), *words.reductions(context, names)]
+    notes += noted(context, names, frame, shares=True)
+    return verdicts.beside(context, Table(columns, frame, notes), lambda row: ("accuracy* test", "guessing* test"))
 
 
 @display(protocols=("word-order",))
@@ -322,30 +270,25 @@ def word_order(context: Context, table_id: str, options: Mapping[str, Any]) -> T
         for phrase in PHRASES:
             about = f"{metric_of(phrase)}_order_* phrases"
             row = {**common, "quantity": f"“{phrase}”", "kind": "phrase", "about": about}
-            for n in orders:
-                row[f"order_{n}"] = mean(context.values(name, f"{metric_of(phrase)}_order_{n}", "phrases"))
-            rows.append(row)
+            rows.append(row | _over(context, name, "order", metric_of(phrase), "phrases", orders))
         for change in CHANGES:
             row = {**common, "quantity": _MOVED[change], "kind": "share", "about": f"above_{change}_order_* test"}
-            for n in orders:
-                for key, metric in ((f"order_{n}", "above"), (f"tied_{n}", "tied_with")):
-                    row[key] = mean(context.values(name, f"{metric}_{change}_order_{n}", "test"))
-            rows.append(row)
-    columns = [
-        Column("Model", lambda row: row["title"], words=True),
-        Column("Quantity", lambda row: row["quantity"], words=True),
-        *(Column(f"n = {n}", _score(n)) for n in orders),
-    ]
+            row |= _over(context, name, "order", f"above_{change}", "test", orders)
+            rows.append(row | _over(context, name, "tied", f"tied_with_{change}", "test", orders))
+    columns = [cells.MODEL, text("Quantity", "quantity"), *(Column(f"n = {n}", _score(n)) for n in orders)]
     numbers = (f"{kind}_{n}" for kind in ("order", "tied") for n in orders)
     keys = ["experiment", "title", "quantity", "kind", "about", *numbers]
     notes = ["No number stands where the phrase has probability 0.", *words.corpora(context, names)]
-    return verdicts.beside(
-        context, Table(columns, pd.DataFrame(rows, columns=keys), notes), lambda row: (row["about"],)
-    )
+    table = Table(columns, pd.DataFrame(rows, columns=keys), notes)
+    return verdicts.beside(context, table, lambda row: (row["about"],))
+
+
+def _over(context: Context, name: str, key: str, metric: str, split: str, orders: range) -> dict[str, Any]:
+    return {f"{key}_{n}": mean(context.values(name, f"{metric}_order_{n}", split)) for n in orders}
 
 
 def _score(n: int) -> Callable[[Mapping[str, Any]], str]:
-    def show(row: Mapping[str, Any]) -> str:
+    def show(row: Row) -> str:
         value, tied = row[f"order_{n}"], row[f"tied_{n}"]
         if row["kind"] != "share":
             return fixed(value, 2)
@@ -379,59 +322,57 @@ def translation_ladder(context: Context, table_id: str, options: Mapping[str, An
     names = context.cited_by(table_id)
     rows = pd.DataFrame([_translation_row(context, name) for name in names]).astype({"parameters": "Int64"})
     notes = [f"BLEU by sacrebleu, {found.removeprefix('BLEU|')}." for found in signatures(context, names)]
-    notes += [*_alike(rows), *_cut_short(context, rows)]
+    said = "One and the same translation of all sentences, so that nothing of a source is in it"
+    notes += _of_which(said, rows, lambda row: int(row["alike"]))
+    notes += _of_which("Best at the last epoch, so more might be better", rows, lambda row: _cut_short(context, row))
     cut = passes(rows, *((key, f"{key}_reach") for key in ("perplexity", "valid_perplexity")))
     notes += [
         *words.corpora(context, names),
         *words.reductions(context, names),
         *noted(context, names, rows, least=cut),
     ]
-    return verdicts.beside(context, Table(_COLUMNS, rows, notes), lambda row: ("perplexity *", "bleu *"))
+    columns = [
+        cells.MODEL,
+        cells.PARAMETERS,
+        cells.interval(f"Test perplexity ± {INTERVAL}", "perplexity", 2, least=1.0),
+        cells.interval(f"BLEU ± {INTERVAL}", "bleu", 2),
+        Column("Different translations", _different),
+        cells.interval(f"Validation perplexity ± {INTERVAL}", "valid_perplexity", 2, least=1.0),
+        Column("Epoch", lambda row: fixed(row["best_epoch"], 0 if row["n"] == 1 else 1)),
+        _COUNTED,
+    ]
+    return verdicts.beside(context, Table(columns, rows, notes), lambda row: ("perplexity *", "bleu *"))
 
 
-def _alike(rows: pd.DataFrame) -> list[str]:
-    """The sentence on models that have one translation for everything: their numbers do not depend on the source."""
-    titles = [_title(row, int(row["alike"])) for row in rows.to_dict("records") if row["alike"]]
-    if not titles:
-        return []
-    said = "One and the same translation of all sentences, so that nothing of a source is in it"
-    return [f"{said}: {'; '.join(titles)}."]
+def _of_which(said: str, rows: pd.DataFrame, concerned: Callable[[Row], int]) -> list[str]:
+    """The sentence on the models some of whose replicas something is said of."""
+    titles = [_title(row, count) for row in rows.to_dict("records") if (count := concerned(row))]
+    return [f"{said}: {'; '.join(titles)}."] if titles else []
 
 
-def _cut_short(context: Context, rows: pd.DataFrame) -> list[str]:
-    """The sentence on models whose best epoch is the last one that is allowed: more epochs might be better."""
-    titles = []
-    for row in rows.to_dict("records"):
-        most = context.setting(row["experiment"], "training.max_epochs")
-        last = int((context.values(row["experiment"], "best_epoch", "valid") == most).sum())
-        if last:
-            titles.append(_title(row, last))
-    if not titles:
-        return []
-    return [f"Best at the last epoch, so more might be better: {'; '.join(titles)}."]
+def _cut_short(context: Context, row: Row) -> int:
+    """Replicas whose best epoch is the last one that is allowed: more epochs might be better."""
+    most = context.setting(row["experiment"], "training.max_epochs")
+    return int((context.values(row["experiment"], "best_epoch", "valid") == most).sum())
 
 
-def _title(row: Mapping[str, Any], concerned: int) -> str:
+def _title(row: Row, concerned: int) -> str:
     """The model's title, and of how many of its replicas something is said where it has several."""
     return f"{row['title']} ({concerned} of {row['n']} replicas)" if row["n"] > 1 else row["title"]
 
 
 def _translation_row(context: Context, name: str) -> dict[str, Any]:
-    parameters = of_experiment(context.metrics, name).parameters.dropna()
     texts = [sample["texts"] for sample in translations(context, name)]
-    row = {
+    return {
         "experiment": name,
         "title": context.entry(name).title,
-        "parameters": int(parameters.iloc[0]) if len(parameters) else None,
+        "parameters": cells.parameters(context, name),
         "different": mean([len(set(found)) for found in texts]),
         "translated": len(texts[0]) if texts else None,
         "alike": sum(len(found) > 1 and len(set(found)) == 1 for found in texts),
         **counted(context.status(name)),
+        **all_values(context, name, _TRANSLATION_QUANTITIES),
     }
-    for key, quantity in _TRANSLATION_QUANTITIES.items():
-        found = measured(context, name, *quantity)
-        row |= {key: found.mean, f"{key}_std": found.own, f"{key}_reach": found.reach}
-    return row
 
 
 @display(protocols=("translation",))
@@ -446,48 +387,23 @@ def translation_examples(context: Context, table_id: str, options: Mapping[str, 
     # Models of one tier may read different texts: a text is told by its line and its source.
     texts = dict.fromkeys((line, s["source"], s["reference"]) for found in shown.values() for line, s in found.items())
     for line, source, reference in sorted(texts):
-        rows += [_said(line, "source", source), _said(line, "reference", reference)]
+        said = [("source", source), ("reference", reference)]
         for name in names:
             sample = shown[name].get(line)
             if sample and sample["source"] == source:
-                rows.append(_said(line, context.entry(name).title, sample["text"]))
+                said.append((context.entry(name).title, sample["text"]))
+        rows += [{"line": line, "whose": whose, "text": text_} for whose, text_ in said]
     columns = [
         Column("Line", lambda row: integer(row["line"]) if row["whose"] == "source" else ""),
-        Column("Whose", lambda row: row["whose"], words=True),
-        Column("Text", lambda row: row["text"], words=True),
+        text("Whose", "whose"),
+        text("Text", "text"),
     ]
     absent = [f"{context.entry(name).title}: {context.status(name).absence}." for name in names if not shown[name]]
     used = dict.fromkeys(context.replaced_dataset(n) or context.entry(n).data.dataset for n in names if shown[n])
-    cited = [f"Sources and references: {_of(context, dataset)}." for dataset in used]
+    cited = [f"Sources and references: {(d := context.datasets[name]).title} ({d.licence})." for name in used]
     return Table(columns, pd.DataFrame(rows, columns=["line", "whose", "text"]), [*cited, *absent])
 
 
-def _said(line: int, whose: str, text: str) -> dict[str, Any]:
-    return {"line": line, "whose": whose, "text": text}
-
-
-def _of(context: Context, name: str) -> str:
-    dataset = context.datasets[name]
-    return f"{dataset.title} ({dataset.licence})"
-
-
-def _different(row: Mapping[str, Any]) -> str:
+def _different(row: Row) -> str:
     """Of all test sentences, how many were not translated like another one."""
     return NONE if pd.isna(row["different"]) else f"{integer(row['different'])} of {integer(row['translated'])}"
-
-
-def _spread(key: str, places: int) -> Any:
-    least = least_of(_TRANSLATION_QUANTITIES[key][0])
-    return lambda row: spread(row[key], row[f"{key}_reach"], places, least=least)
-
-
-_COLUMNS = [
-    Column("Model", lambda row: row["title"], words=True),
-    Column("Parameters", lambda row: integer(row["parameters"])),
-    Column(f"Test perplexity ± {INTERVAL}", _spread("perplexity", 2)),
-    Column(f"BLEU ± {INTERVAL}", _spread("bleu", 2)),
-    Column("Different translations", _different),
-    Column(f"Validation perplexity ± {INTERVAL}", _spread("valid_perplexity", 2)),
-    Column("Epoch", lambda row: fixed(row["best_epoch"], 0 if row["n"] == 1 else 1)),
-    Column("Replicas", replicas_or_absence),
-]

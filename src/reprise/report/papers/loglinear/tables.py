@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import pandas as pd
 
 from reprise.catalogue.displays import display
 from reprise.errors import UserError, known
+from reprise.report.papers.shared import cells
+from reprise.report.papers.shared.cells import Row, picked, signed, text, values
 from reprise.report.parts import verdicts, words
 from reprise.report.parts.context import Context, of_experiment
-from reprise.report.parts.rounding import NONE, fixed, integer, mean, spread
+from reprise.report.parts.rounding import NONE, fixed, integer, mean
 from reprise.report.parts.spreads import INTERVAL, deviations, meaning, measured
 from reprise.report.parts.tables import Column, Table
 from reprise.report.parts.words import instead, replicas, settings
@@ -70,8 +73,7 @@ def tags(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
             for kind, found in counts[name].items():
                 row[f"{name}.{kind}"] = found.get(tag, 0) if found else None
         rows.append(row)
-    columns = [Column("Tag", lambda row: row["tag"], words=True)]
-    columns.append(Column("In the paper", lambda row: "yes" if row["paper"] else "no", words=True))
+    columns = [text("Tag", "tag"), Column("In the paper", lambda row: "yes" if row["paper"] else "no", words=True)]
     for name in names:
         title = context.paper.experiments[name].title
         absence = context.status(name).absence_of(counts[name]["tokens"] or None)
@@ -82,28 +84,20 @@ def tags(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
 def _compared(context: Context, table_id: str, quantities: list[tuple[str, str, str, int]], what: str) -> Table:
     """The paper's number and ours for (split, metric, title, decimals), of every cited experiment and its variants."""
     rows = []
-    for name in _with_variants(context, context.cited_by(table_id)):
-        for split, metric, title, places in quantities:
-            values = context.values(name, metric, split)
-            ours, paper = (float(values[0]) if len(values) else None), context.reported(name, metric, split)[1]
-            given = ours is not None and paper is not None
-            rows.append(
-                {
-                    "experiment": name,
-                    "title": _title(context, name),
-                    "corpus": words.corpus(context, name),
-                    "quantity": title,
-                    "decimals": places,
-                    "paper": paper,
-                    "ours": ours,
-                    "difference": ours - paper if given else None,
-                    "absence": context.status(name).absence_of(ours),
-                }
-            )
+    variants = [e for e in context.experiments if e.assumption]
+    names = [run for n in context.cited_by(table_id) for run in (n, *(v.experiment for v in variants if v.base == n))]
+    for name in names:
+        for split, metric, quantity, places in quantities:
+            found, paper = context.values(name, metric, split), context.reported(name, metric, split)[1]
+            own = float(found[0]) if len(found) else None
+            row = {"experiment": name, "title": _title(context, name), "corpus": words.corpus(context, name)}
+            row |= {"quantity": quantity, "decimals": places, "paper": paper, "ours": own}
+            row["difference"] = None if None in (own, paper) else own - paper
+            rows.append(row | {"absence": context.status(name).absence_of(own)})
     columns = [
-        Column("Experiment", lambda row: row["title"], words=True),
-        Column("Corpus", lambda row: row["corpus"], words=True),
-        Column(what, lambda row: row["quantity"], words=True),
+        text("Experiment", "title"),
+        text("Corpus", "corpus"),
+        text(what, "quantity"),
         Column("Paper", lambda row: fixed(row["paper"], row["decimals"])),
         Column("Ours", lambda row: row["absence"] if pd.isna(row["ours"]) else fixed(row["ours"], row["decimals"])),
         Column("Ours − paper", lambda row: fixed(row["difference"], row["decimals"])),
@@ -111,15 +105,8 @@ def _compared(context: Context, table_id: str, quantities: list[tuple[str, str, 
     return Table(columns, pd.DataFrame(rows))
 
 
-def _with_variants(context: Context, names: list[str]) -> list[str]:
-    """Each experiment, and after it those of its variants that this tier has."""
-    variants = [e for e in context.experiments if e.assumption]
-    return [run for name in names for run in (name, *(v.experiment for v in variants if v.base == name))]
-
-
 def _title(context: Context, name: str) -> str:
-    _, _, variant = name.partition("@")
-    title = context.entry(name).title
+    variant, title = name.partition("@")[2], context.entry(name).title
     if not variant:
         return title
     assumption, _, alternative = variant.partition("=")
@@ -162,11 +149,15 @@ def perplexities(context: Context, table_id: str, options: Mapping[str, Any]) ->
     names = context.cited_by(table_id)
     wide = [_row(context, name) for name in names]
     rows = pd.DataFrame([_of_split(row, split) for split in SHOWN for row in wide]).astype({"parameters": "Int64"})
-    columns, given = [_HEAD[0]], rows.paper.notna().any()
-    columns += [_number("Paper", "paper", 2)] if given else []
-    columns.append(Column(f"Ours ± {INTERVAL}", lambda row: _mean_of(row, "mean", "reach")))
-    columns += [Column("Gap (in SD)", _gap)] if given else []
-    columns += [_number("Best epoch, or reread", "other", 3), Column("n", _replicas)]
+    given = rows.paper.notna().any()
+    columns = [
+        cells.MODEL,
+        *([cells.number("Paper", "paper", 2)] if given else []),
+        cells.ours(f"Ours ± {INTERVAL}", "mean", 3),
+        *([Column("Gap (in SD)", _gap)] if given else []),
+        cells.number("Best epoch, or reread", "other", 3),
+        Column("n", _replicas),
+    ]
     notes = [*words.corpora(context, names), *_factor(context, names)]
     if rows[rows.split == SHOWN["train"]].other.notna().any():
         notes.append("Reread: of Train, the loss of the last weights over the training part.")
@@ -174,7 +165,7 @@ def perplexities(context: Context, table_id: str, options: Mapping[str, Any]) ->
     return verdicts.beside(context, Table(columns, rows, notes, by="split"), _about)
 
 
-def _of_split(row: Mapping[str, Any], split: str) -> dict[str, Any]:
+def _of_split(row: Row, split: str) -> dict[str, Any]:
     """What a row of all splits has of one."""
     shared = ("experiment", "title", "parameters", "epochs", "best_epoch", "diverged", "run", "wanted", "absence")
     own = ("paper", "mean", "std", "reach", "deviation", "lender", "gap", "gap_in_std")
@@ -215,18 +206,19 @@ def controls(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     notes += _precision(context, names, frame)
     notes += [f"{context.entry(name).title}: {note}" for name in names if (note := context.entry(name).note)]
     columns = [
-        *_HEAD,
+        cells.MODEL,
+        cells.PARAMETERS,
         Column("Beside", lambda row: row["beside"] or NONE, words=True),
         Column("Difference", lambda row: row["difference"] or NONE, words=True),
-        *(_ours(f"{title} ± {INTERVAL}", split) for split, title in SHOWN.items()),
-        Column("Change", lambda row: _signed(row["change"])),
-        Column("Change, best epochs", lambda row: _signed(row["change_best"])),
+        *(cells.ours(f"{title} ± {INTERVAL}", f"{split}_mean", 3) for split, title in SHOWN.items()),
+        Column("Change", lambda row: signed(row["change"], 3)),
+        Column("Change, best epochs", lambda row: signed(row["change_best"], 3)),
         Column("Replicas", _replicas),
     ]
     return verdicts.beside(context, Table(columns, frame, notes), _about)
 
 
-def _about(row: Mapping[str, Any]) -> list[str]:
+def _about(row: Row) -> list[str]:
     return [f"{METRIC}* {split}" for split in (*SHOWN, BOTH)]
 
 
@@ -236,31 +228,23 @@ def _precision(context: Context, names: list[str], rows: pd.DataFrame, gaps: boo
     if known.empty:
         return []
     found = deviations(zip(known.title, known.test1_deviation, known.freedom, known.test1_lender, strict=True))
-    return (
-        [meaning(context, names, gaps), *(f"On Test1: {text}" for text in found)] if gaps else [meaning(context, names)]
-    )
+    return [meaning(context, names, gaps), *(f"On Test1: {said}" for said in found if gaps)]
 
 
 def _row(context: Context, name: str) -> dict[str, Any]:
-    status = context.status(name)
-    parameters = of_experiment(context.metrics, name).parameters.dropna()
     row = {
         "experiment": name,
         "title": context.entry(name).title,
-        "parameters": int(parameters.iloc[0]) if len(parameters) else None,
+        "parameters": cells.parameters(context, name),
         "train_read": mean(context.values(name, "cross_entropy_evaluated", "train")),
         "epochs": mean(context.values(name, "epochs", "train")),
         "best_epoch": mean(context.values(name, "best_epoch", "valid")),
-        "diverged": status.diverged,
-        "run": status.run,
-        "wanted": status.wanted,
-        "absence": status.absence,
+        **picked(context.status(name), "diverged", "run", "wanted", "absence"),
     }
     for split in SHOWN:
         found, paper = measured(context, name, METRIC, split), _paper(context, name, split)
-        row |= {f"{split}_paper": paper, f"{split}_mean": found.mean, f"{split}_std": found.own}
-        row |= {f"{split}_reach": found.reach, f"{split}_deviation": found.deviation, "freedom": found.freedom}
-        row[f"{split}_lender"] = found.lender
+        row |= {f"{split}_paper": paper, **values(found, f"{split}_mean")}
+        row |= {f"{split}_deviation": found.deviation, "freedom": found.freedom, f"{split}_lender": found.lender}
         row |= {f"{split}_gap": found.gap(paper), f"{split}_gap_in_std": found.gap_in_deviations(paper)}
         row[f"{split}_best"] = mean(context.values(name, BEST, split))
     return row
@@ -286,13 +270,13 @@ def _factor(context: Context, names: list[str]) -> list[str]:
     values = [perplexity(ours[name]) for name in (rnn, best)]
     titles = [context.entry(name).title for name in (rnn, best)]
     best_of = f", the best of {count}" if (count := len(there["log-linear"])) > 1 else ""
-    text = f"Test1: perplexity {fixed(values[0], 0)} of {titles[0]} and {fixed(values[1], 0)} of {titles[1]}{best_of}: "
-    text += f"a factor of {fixed(values[0] / values[1], 2)}"
+    said = f"Test1: perplexity {fixed(values[0], 0)} of {titles[0]} and {fixed(values[1], 0)} of {titles[1]}{best_of}: "
+    said += f"a factor of {fixed(values[0] / values[1], 2)}"
     reported = {name: _paper(context, name, "test1") for name in names}
     given = {o: [reported[name] for name in some if reported[name] is not None] for o, some in by_output.items()}
     if all(given.values()):
-        text += f" (paper: {fixed(perplexity(min(given['softmax']) - min(given['log-linear'])), 2)})"
-    return [f"{text}."]
+        said += f" (paper: {fixed(perplexity(min(given['softmax']) - min(given['log-linear'])), 2)})"
+    return [f"{said}."]
 
 
 def _differences(context: Context, name: str, other: str) -> list[str]:
@@ -316,7 +300,7 @@ def _above(context: Context, name: str, other: str, metric: str) -> float | None
     return None if None in values else values[0] - values[1]
 
 
-def _sentence(row: Mapping[str, Any], gain: float | None, best_gain: float | None) -> str:
+def _sentence(row: Row, gain: float | None, best_gain: float | None) -> str:
     change, best = row["change"], row["change_best"]
     text = f"{row['title']}: {fixed(abs(change), 3)} nats per token {'worse' if change > 0 else 'better'}"
     text += f" than {row['beside']}{_share(change, gain, 'that gain')}"
@@ -333,37 +317,13 @@ def _share(change: float, gain: float | None, of: str = "the gain there") -> str
     return f", {'as much as ' if change > 0 else ''}{fixed(100 * abs(change) / gain, 0)} % of {of}"
 
 
-def _signed(value: float | None) -> str:
-    return NONE if pd.isna(value) else f"{'+' if value > 0 else ''}{fixed(value, 3)}"
+def _gap(row: Row) -> str:
+    said, in_std = signed(row["gap"], 3), row["gap_in_std"]
+    return said if pd.isna(in_std) else f"{said} ({fixed(in_std, 1)})"
 
 
-def _number(title: str, key: str, places: int) -> Column:
-    return Column(title, lambda row: fixed(row[key], places))
-
-
-def _ours(title: str, split: str) -> Column:
-    return Column(title, lambda row: _mean_of(row, f"{split}_mean", f"{split}_reach"))
-
-
-def _mean_of(row: Mapping[str, Any], mean_: str, reach: str) -> str:
-    if not row["run"]:
-        return row["absence"]
-    return "diverged" if row["run"] == row["diverged"] else spread(row[mean_], row[reach], 3)
-
-
-def _gap(row: Mapping[str, Any]) -> str:
-    text, in_std = _signed(row["gap"]), row["gap_in_std"]
-    return text if pd.isna(in_std) else f"{text} ({fixed(in_std, 1)})"
-
-
-def _replicas(row: Mapping[str, Any]) -> str:
+def _replicas(row: Row) -> str:
     return replicas(row["run"] - row["diverged"], row["wanted"], row["diverged"])
-
-
-_HEAD = [
-    Column("Model", lambda row: row["title"], words=True),
-    Column("Parameters", lambda row: integer(row["parameters"])),
-]
 
 
 NIL, NOT_TOP = "@nil", "TOPFORM:@notTop"
@@ -389,8 +349,9 @@ def generated(context: Context, table_id: str, options: Mapping[str, Any]) -> Ta
             f"{title}, replica {sample['replica']}, epoch {sample['epoch']}: {len(rows)} words, "
             f"{rare} of them outside the most frequent ones (@notTop)."
         ]
-    columns = [Column(key.capitalize(), lambda row, key=key: row[key], words=True) for key in ("word", "features")]
-    return Table(columns, pd.DataFrame(rows, columns=["word", "features"]), notes)
+    return Table(
+        [text("Word", "word"), text("Features", "features")], pd.DataFrame(rows, columns=["word", "features"]), notes
+    )
 
 
 @display(protocols=("windows",))
@@ -403,56 +364,44 @@ def agreement(context: Context, table_id: str, options: Mapping[str, Any]) -> Ta
     groups = {name: _groups(context, name) for name in names}
     spans = list(dict.fromkeys(span for found in groups.values() for _, span in found)) or [ALL]
     judged = [(name, WORDS_METRIC, context.entry(name).title) for name in names]
-    corpora: dict[str, str] = {}
+    first: dict[str, str] = {}
     for name in filter(groups.get, names):
-        corpora.setdefault(words.corpus(context, name), name)
-    judged += [(name, BY_FREQUENCY, f"the more frequent form, {corpus}") for corpus, name in corpora.items()]
-    rows = [
-        _words_row(context, *one, feature, groups, spans) for one in judged for feature in _features(groups[one[0]])
+        first.setdefault(words.corpus(context, name), name)
+    judged += [(name, BY_FREQUENCY, f"the more frequent form, {corpus}") for corpus, name in first.items()]
+    rows = []
+    for name, metric, title in judged:
+        for feature in dict.fromkeys(feature for feature, _ in groups[name]) or [ALL]:
+            row = {"experiment": name, "model": title, "feature": feature, "metric": metric}
+            row["absence"] = context.status(name).absence
+            for span in spans:
+                row[span] = mean(context.values(name, f"{metric}/{feature}/{ALL}/{span}", SPLIT))
+                row[f"{span}: pairs"] = groups[name].get((feature, span))
+            rows.append(row)
+
+    def about(row: Row) -> list[str]:
+        """Claims are about models, not about what counting gives."""
+        return [f"{WORDS_METRIC}/{row['feature']}/{ALL}/* {SPLIT}"] if row["metric"] == WORDS_METRIC else []
+
+    columns = [text("Model", "model"), text("Feature", "feature"), *map(_words_share, spans)]
+    notes = [
+        _against(context, name, other, spans)
+        for name in names
+        if groups[name] and (other := first[words.corpus(context, name)]) != name
     ]
-    columns = [Column(key.capitalize(), lambda row, key=key: row[key], words=True) for key in ("model", "feature")]
-    columns += [_words_share(span) for span in spans]
-    table = Table(columns, pd.DataFrame(rows), _words_compared(context, names, groups, spans))
-    return verdicts.beside(context, table, _words_about)
-
-
-def _words_about(row: Mapping[str, Any]) -> list[str]:
-    """Claims are about models, not about what counting gives."""
-    return [f"{WORDS_METRIC}/{row['feature']}/{ALL}/* {SPLIT}"] if row["metric"] == WORDS_METRIC else []
-
-
-def _words_row(
-    context: Context,
-    name: str,
-    metric: str,
-    title: str,
-    feature: str,
-    groups: Mapping[str, Mapping[tuple[str, str], int]],
-    spans: list[str],
-) -> dict[str, Any]:
-    absence = context.status(name).absence
-    row = {"experiment": name, "model": title, "feature": feature, "metric": metric, "absence": absence}
-    for span in spans:
-        row[span] = mean(context.values(name, f"{metric}/{feature}/{ALL}/{span}", SPLIT))
-        row[f"{span}: pairs"] = groups[name].get((feature, span))
-    return row
+    return verdicts.beside(context, Table(columns, pd.DataFrame(rows), notes), about)
 
 
 def _groups(context: Context, name: str) -> dict[tuple[str, str], int]:
     """(feature, distance) -> number of pairs, of the groups over all kinds that the records hold."""
     rows = of_experiment(context.metrics, name)
     rows = rows[(rows.status == "finished") & rows.metric.str.startswith(f"{WORDS_METRIC}/")]
-    parts = {row.metric: row for row in rows.drop_duplicates("metric").itertuples()}
-    named = {tuple(metric.split("/")[1:]): int(row.n) for metric, row in parts.items()}
+    parts = {row.metric: int(row.n) for row in rows.drop_duplicates("metric").itertuples()}
+    named = {tuple(metric.split("/")[1:]): n for metric, n in parts.items()}
     return {(feature, span): n for (feature, kind, span), n in named.items() if kind == ALL}
 
 
-def _features(groups: Mapping[tuple[str, str], int]) -> list[str]:
-    return list(dict.fromkeys(feature for feature, _ in groups)) or [ALL]
-
-
 def _words_share(span: str) -> Column:
-    def show(row: Mapping[str, Any]) -> str:
+    def show(row: Row) -> str:
         if pd.isna(row[span]):
             return row["absence"] if span == ALL else NONE
         return f"{fixed(100 * row[span], 1)} % of {integer(row[f'{span}: pairs'])}"
@@ -460,38 +409,23 @@ def _words_share(span: str) -> Column:
     return Column("All" if span == ALL else f"Distance {span}", show)
 
 
-def _words_compared(
-    context: Context, names: list[str], groups: Mapping[str, Mapping[tuple[str, str], int]], spans: list[str]
-) -> list[str]:
-    """For each model after the first of its corpus: what it has gained on it at every distance."""
-    notes, first = [], {}
-    for name in names:
-        if not groups[name]:
-            continue
-        other = first.setdefault(words.corpus(context, name), name)
-        if other == name:
-            continue
-        parts = []
-        for span in spans:
-            metric = f"{WORDS_METRIC}/{ALL}/{ALL}/{span}"
-            ours, theirs = (mean(context.values(run, metric, SPLIT)) for run in (name, other))
-            if None not in (ours, theirs):
-                where = "of all pairs" if span == ALL else f"at distance {span}"
-                parts.append(f"{fixed(100 * (ours - theirs), 1)} {where}")
-        title, beside = (context.entry(run).title for run in (name, other))
-        notes.append(f"{title} against {beside}, percentage points: {', '.join(parts)}.")
-    return notes
+def _against(context: Context, name: str, other: str, spans: list[str]) -> str:
+    """What a model has gained on the first one of its corpus at every distance."""
+    parts = []
+    for span in spans:
+        metric = f"{WORDS_METRIC}/{ALL}/{ALL}/{span}"
+        ours, theirs = (mean(context.values(run, metric, SPLIT)) for run in (name, other))
+        if None not in (ours, theirs):
+            where = "of all pairs" if span == ALL else f"at distance {span}"
+            parts.append(f"{fixed(100 * (ours - theirs), 1)} {where}")
+    title, beside = (context.entry(run).title for run in (name, other))
+    return f"{title} against {beside}, percentage points: {', '.join(parts)}."
 
 
 def _sentences(sample: Mapping[str, Any]) -> list[list[tuple[str, str]]]:
     """The sentences of a text that begin and end in it, each word with its features; the text's head if it has none."""
     pairs = list(zip(sample["words"], sample["features"], strict=True))
-    if NIL not in sample["words"]:
+    ends = [i for i, (word, _) in enumerate(pairs) if word == NIL]
+    if not ends:
         return [pairs[:MOST]]
-    parts: list[list[tuple[str, str]]] = [[]]
-    for word, features in pairs:
-        if word == NIL:
-            parts.append([])
-        else:
-            parts[-1].append((word, features))
-    return [part[:MOST] for part in parts[1:-1] if len(part) >= LEAST]
+    return [pairs[a + 1 : b][:MOST] for a, b in pairwise(ends) if b - a > LEAST]

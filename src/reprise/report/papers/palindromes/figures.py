@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from reprise.catalogue.displays import display
 from reprise.errors import UserError
 from reprise.evidence.statistics import clopper_pearson
+from reprise.report.papers.shared.axes import band, handle, legend, not_all, note
 from reprise.report.parts import style
-from reprise.report.parts.context import NOT_RUN, Context, Status
+from reprise.report.parts.context import NOT_RUN, Context
 
 SPLIT = "train"
 ORIGINAL = "uva_palindrome_curves.csv"
@@ -59,7 +59,13 @@ def training_curves(context: Context, figure_id: str, options: Mapping[str, Any]
         last = _reached(above, context, name, theirs.train_accuracy)
         last = max(last, _losses(below, context, name, theirs.train_loss_nats, smooth))
         above.set_title(f"T = {context.setting(name, 'data.length')}")
-        above.set_title(_note(context.status(name)), loc="right", fontsize=6.5, fontweight="normal")
+        status = context.status(name)
+        note(
+            above,
+            ", ".join([*([] if status.missing else [f"n = {status.run}"]), *not_all(status)])
+            if status.wanted
+            else NOT_RUN,
+        )
         for axes in (above, below):
             axes.set_xlim(0, last or 1)
             axes.xaxis.set_major_locator(MaxNLocator(3, integer=True))
@@ -69,10 +75,8 @@ def training_curves(context: Context, figure_id: str, options: Mapping[str, Any]
         if column == 0:
             above.set_ylabel("seeds at 100 %")
             below.set_ylabel("loss (nats)")
-    for number in range(len(names), columns * blocks):
-        block, column = divmod(number, columns)
-        for axes in grid[2 * block : 2 * block + 2, column]:
-            axes.set_visible(False)
+    for axes in grid[-2:, columns - (columns * blocks - len(names)) :].flat:
+        axes.set_visible(False)
     _one_scale(list(grid[1::2, 0]))
     _legend(figure, smooth)
     return figure
@@ -87,13 +91,9 @@ def _original_of(context: Context, name: str, original: pd.DataFrame) -> pd.Data
 
 def first_steps(context: Context, name: str) -> list[float]:
     """Of every replica that ran, diverged ones too, the first logged step without a mistake; infinite without one."""
-    found = []
-    for status in ("finished", "diverged"):
-        points = context.points(name, "accuracy", SPLIT, status)
-        for _, line in points.items():
-            there = line.index[line == 1]
-            found.append(float(there[0]) if len(there) else math.inf)
-    return sorted(found)
+    replicas = [context.points(name, "accuracy", SPLIT, status).items() for status in ("finished", "diverged")]
+    there = [course.index[course == 1] for _, course in chain(*replicas)]
+    return sorted(float(steps[0]) if len(steps) else math.inf for steps in there)
 
 
 def _reached(axes: Axes, context: Context, name: str, original: pd.Series) -> float:
@@ -122,10 +122,10 @@ def _losses(axes: Axes, context: Context, name: str, original: pd.Series, smooth
         kept = sorted({*range(0, len(means), max(1, len(means) // _POINTS)), len(means) - 1} - {-1})
         return means.iloc[kept]
 
-    for _, line in rolled(context.points(name, "cross_entropy", SPLIT)).items():
-        axes.plot(line.dropna(), **_ONE)
-    for _, line in context.points(name, "cross_entropy", SPLIT, "diverged").items():
-        lost = line.dropna()
+    for _, losses in rolled(context.points(name, "cross_entropy", SPLIT)).items():
+        axes.plot(losses.dropna(), **_ONE)
+    for _, losses in context.points(name, "cross_entropy", SPLIT, "diverged").items():
+        lost = losses.dropna()
         axes.plot(rolled(lost), **{**style.DIVERGED, "linewidth": 0.7})
         axes.plot(lost.index[-1:], rolled(lost).iloc[-1:], **style.DIVERGED_END, zorder=6)
     axes.plot(rolled(original), **_THEIRS)
@@ -148,28 +148,16 @@ def _thousands(value: float, _: Any) -> str:
     return f"{value / 1000:g}k" if value >= 1000 else f"{value:g}"
 
 
-def _note(status: Status) -> str:
-    """How many seeds ran, and what is unlike a panel in which every one finished."""
-    if not status.wanted:
-        return NOT_RUN
-    notes = [f"n = {status.run}" if not status.missing else f"{status.run} of {status.wanted} run"]
-    if status.diverged:
-        notes.append(f"{status.diverged} diverged")
-    return ", ".join(notes)
-
-
 def _legend(figure: Figure, smooth: int) -> None:
     rolling = f", rolling mean of {smooth} points" if smooth > 1 else ""
-    handles: list[Line2D | Patch] = [
-        Line2D([], [], color=style.BLUE, linewidth=1.5, label="share of our seeds"),
-        Patch(facecolor=style.BAND["color"], alpha=style.BAND["alpha"], label="95 % interval"),
-        Line2D([], [], **_THEIR_STEP, label="original at 100 %"),
-        Line2D([], [], **{**_ONE, "alpha": 0.8}, label=f"one seed{rolling}"),
-        Line2D([], [], **_THEIRS, label="original"),
-        Line2D([], [], **style.HAIRLINE, label="chance"),
+    handles = [
+        handle({"color": style.BLUE, "linewidth": 1.5}, "share of our seeds"),
+        band(),
+        handle(_THEIR_STEP, "original at 100 %"),
+        handle({**_ONE, "alpha": 0.8}, f"one seed{rolling}"),
+        handle(_THEIRS, "original"),
+        handle(style.HAIRLINE, "chance"),
     ]
-    if any(line.get_marker() == "X" for axes in figure.axes for line in axes.lines):
-        handles.append(Line2D([], [], **{**style.DIVERGED, **style.DIVERGED_END}, label="diverged"))
-    figure.legend(
-        handles=handles, loc="outside lower center", ncols=4, frameon=False, columnspacing=1.3, handlelength=1.6
-    )
+    if any(drawn.get_marker() == "X" for axes in figure.axes for drawn in axes.lines):
+        handles.append(handle({**style.DIVERGED, **style.DIVERGED_END}, "diverged"))
+    legend(figure, handles, 4, columnspacing=1.3, handlelength=1.6)

@@ -11,11 +11,14 @@ import pandas as pd
 from reprise.catalogue.displays import display
 from reprise.errors import UserError, known
 from reprise.evidence.statistics import clopper_pearson
+from reprise.report.papers.shared import cells
+from reprise.report.papers.shared.cells import Row, picked
 from reprise.report.parts import verdicts
 from reprise.report.parts.context import Context
-from reprise.report.parts.rounding import NONE, fixed, integer, interval, spread
+from reprise.report.parts.rounding import NONE, fixed, integer, interval
 from reprise.report.parts.spreads import INTERVAL, meaning, measured
 from reprise.report.parts.tables import Column, Table
+from reprise.report.parts.words import replicas
 
 SPLIT = "train"
 _MODELS = {"elman": "RNN", "lstm": "LSTM"}
@@ -78,16 +81,10 @@ def _row(context: Context, name: str, variant: str) -> dict[str, Any]:
         "reached_high": high,
         "paper_gives_last": gives_last,
         "paper_last": paper_last,
-        "last_mean": last.mean,
-        "last_std": last.own,
-        "last_reach": last.reach,
+        **cells.values(last, "last_mean"),
         "last_gap": last.gap(paper_last),
         "last_gap_in_std": last.gap_in_deviations(paper_last),
-        "finished": status.finished,
-        "diverged": status.diverged,
-        "run": status.run,
-        "absence": status.absence,
-        "wanted": status.wanted,
+        **picked(status, "finished", "diverged", "run", "absence", "wanted"),
     }
 
 
@@ -97,13 +94,13 @@ def _first_of_diverged(context: Context, name: str) -> list[float]:
     return [float(points.index[points[replica] == 1][0]) for replica in points if (points[replica] == 1).any()]
 
 
-def _paper_first(row: Mapping[str, Any]) -> str:
+def _paper_first(row: Row) -> str:
     if not row["paper_gives_first"]:
         return NONE
     return "never" if pd.isna(row["paper_first"]) else integer(row["paper_first"])
 
 
-def _first(row: Mapping[str, Any]) -> str:
+def _first(row: Row) -> str:
     if not row["run"]:
         return row["absence"]
     if not row["reached"]:
@@ -113,7 +110,7 @@ def _first(row: Mapping[str, Any]) -> str:
     return f"{integer(row['first_median'])} ({interval(row['first_lowest'], row['first_highest'])})"
 
 
-def _reached(row: Mapping[str, Any]) -> str:
+def _reached(row: Row) -> str:
     if not row["run"]:
         return NONE
     low, high = (fixed(100 * row[f"reached_{end}"], 0) for end in ("low", "high"))
@@ -121,20 +118,17 @@ def _reached(row: Mapping[str, Any]) -> str:
 
 
 _COLUMNS = [
-    Column("Model", lambda row: row["model"], words=True),
-    Column("T", lambda row: integer(row["T"])),
-    Column("Steps", lambda row: integer(row["steps"])),
+    cells.text("Model", "model"),
+    cells.count("T", "T"),
+    cells.count("Steps", "steps"),
     Column("First step at 100\u00a0%: paper", _paper_first),
     Column("First step at 100\u00a0%: ours, median (lowest–highest)", _first),
-    Column("Gap, steps", lambda row: integer(row["first_gap"])),
+    cells.count("Gap, steps", "first_gap"),
     Column(f"Reached by ({INTERVAL})", _reached),
-    Column("Last ten: paper", lambda row: fixed(row["paper_last"], 3)),
-    Column(f"Last ten: ours ± {INTERVAL}", lambda row: spread(row["last_mean"], row["last_reach"], 3, share=True)),
-    Column("Gap", lambda row: fixed(row["last_gap"], 3)),
-    Column("Gap in deviations", lambda row: fixed(row["last_gap_in_std"], 1)),
+    cells.number("Last ten: paper", "paper_last", 3),
+    cells.interval(f"Last ten: ours ± {INTERVAL}", "last_mean", 3, share=True),
+    cells.number("Gap", "last_gap", 3),
+    cells.number("Gap in deviations", "last_gap_in_std", 1),
     Column("Diverged", lambda row: integer(row["diverged"]) if row["run"] else NONE),
-    Column(
-        "Replicas",
-        lambda row: f"{row['run']} of {row['wanted']}" if row["wanted"] > row["run"] else str(row["run"]),
-    ),
+    Column("Replicas", lambda row: replicas(row["run"], row["wanted"])),
 ]

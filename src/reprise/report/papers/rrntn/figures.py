@@ -3,42 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from reprise.catalogue.displays import display
 from reprise.errors import UserError
 from reprise.records.resolved import FULL
+from reprise.report.papers.shared.axes import LOOKS, handle, legend, ticks
 from reprise.report.parts import style, words
 from reprise.report.parts.context import Context
 from reprise.report.parts.spreads import Measured, measured
 
 _METRIC, _SPLIT = "perplexity", "test"
+_FIRST, _SECOND = ({key: LOOKS[i][key] for key in ("color", "marker")} for i in (0, 1))
 _SERIES = {
-    ("r-rntn", "f"): {"color": style.BLUE, "marker": "o"},
-    ("r-rntn", "f_mod"): {"color": style.VERMILION, "marker": "s"},
-    ("gru-lm", "f"): {"color": style.BLUE, "marker": "o"},
-    ("lstm-lm", "f"): {"color": style.VERMILION, "marker": "s"},
+    ("r-rntn", "f"): _FIRST,
+    ("r-rntn", "f_mod"): _SECOND,
+    ("gru-lm", "f"): _FIRST,
+    ("lstm-lm", "f"): _SECOND,
 }
 _LABELS = {("r-rntn", "f"): "f: the most frequent words", ("r-rntn", "f_mod"): "f_mod: rank modulo K"}
 _GATED = {"gru-lm": "r-GRU", "lstm-lm": "r-LSTM"}
 _READING = "schedule=rnnlm"
 """The reading that is drawn beside the one as chosen: the schedule of the toolkit that the paper used."""
 _SEED = {"markersize": 3, "linestyle": "none", "alpha": 0.45, "markeredgewidth": 0, "zorder": 2}
-_PAPER = {
-    "color": style.BLACK,
-    "marker": "D",
-    "markersize": 5.5,
-    "markerfacecolor": "none",
-    "linestyle": "none",
-    "zorder": 5,
-}
+_PAPER = {"color": style.BLACK, "marker": "D", "markersize": 5.5, "markerfacecolor": "none", "linestyle": "none"}
+_PAPER["zorder"] = 5
 
 
 @dataclass(frozen=True)
@@ -95,9 +89,7 @@ def perplexity_against_matrices(context: Context, figure_id: str, options: Mappi
     for axes, (title, some) in zip(every, panels.items(), strict=True):
         _sweep(axes, some, paper=not change)
         axes.set(title=title, xscale="log", xlabel="K, the number of recurrence matrices")
-        axes.xaxis.set_major_locator(FixedLocator(sorted({point.K for point in some if point.found.n})))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda k, _: f"{k:.0f}"))
-        axes.xaxis.set_minor_locator(NullLocator())
+        ticks(axes.xaxis, sorted({point.K for point in some if point.found.n}), lambda k: f"{k:.0f}")
         axes.tick_params(axis="x", labelsize=6 if len(panels) > 1 else 7)
         axes.margins(x=0.05, y=0.08)
     every[0].set_ylabel("change of the test perplexity from K = 1 (%)" if change else "test perplexity")
@@ -119,7 +111,7 @@ def _point(context: Context, name: str, run: str, figure_id: str) -> _Point:
 def _changed(points: list[_Point]) -> list[_Point]:
     """The points as changes from K = 1, where that was run."""
     base = next((point.found.mean for point in points if point.K == 1 and point.found.mean), 0.0)
-    return [_Point(p.experiment, p.line, p.K, p.paper, p.found, p.seeds, base) for p in points]
+    return [replace(point, shift=base) for point in points]
 
 
 def _sweep(axes: Axes, points: list[_Point], paper: bool) -> None:
@@ -130,15 +122,22 @@ def _sweep(axes: Axes, points: list[_Point], paper: bool) -> None:
             continue
         ends = [p for p in points if p.K in (1, top) and p.line != line and p.line[0] == line[0]]
         through = sorted([*own, *ends], key=lambda point: point.K)
-        # A K without a number breaks the line.
-        heights = [np.nan if p.drawn.mean is None else p.drawn.mean for p in through]
-        axes.plot([p.K for p in through], heights, color=look["color"], linewidth=1.1, zorder=3)
+        axes.plot([p.K for p in through], _heights(through), color=look["color"], linewidth=1.1, zorder=3)
         for point in own:
-            axes.plot([point.K] * len(point.seeds), [point.height(v) for v in point.seeds], **look, **_SEED)
-            style.estimate(axes, point.K, point.drawn, look)
+            _seeds(axes, point.K, point, look)
     for point in points:
         if paper and point.paper is not None:
             axes.plot([point.K], [point.paper], **_PAPER)
+
+
+def _heights(points: list[_Point]) -> list[float]:
+    """Of a line; a K without a number breaks it."""
+    return [np.nan if point.drawn.mean is None else point.drawn.mean for point in points]
+
+
+def _seeds(axes: Axes, x: float, point: _Point, look: Mapping[str, Any]) -> None:
+    axes.plot([x] * len(point.seeds), [point.height(v) for v in point.seeds], **look, **_SEED)
+    style.estimate(axes, x, point.drawn, look)
 
 
 def _gated(context: Context, points: list[_Point], shown: list[str]) -> Figure:
@@ -149,11 +148,9 @@ def _gated(context: Context, points: list[_Point], shown: list[str]) -> Figure:
         own = sorted((p for p in points if p.line[0] == model), key=lambda point: point.K)
         drawn, look = _changed(own), _SERIES[own[0].line]
         x = range(len(own))
-        heights = [np.nan if p.drawn.mean is None else p.drawn.mean for p in drawn]
-        axes.plot(x, heights, color=look["color"], linewidth=1.3)
+        axes.plot(x, _heights(drawn), color=look["color"], linewidth=1.3)
         for place, point in zip(x, drawn, strict=True):
-            axes.plot([place] * len(point.seeds), [point.height(v) for v in point.seeds], **look, **_SEED)
-            style.estimate(axes, place, point.drawn, look)
+            _seeds(axes, place, point, look)
         if own[0].paper and all(p.paper for p in own):
             theirs = [100 * (p.paper / own[0].paper - 1) for p in own]
             axes.plot(x, theirs, **{**_PAPER, "linestyle": (0, (4, 2)), "linewidth": 1})
@@ -166,11 +163,8 @@ def _gated(context: Context, points: list[_Point], shown: list[str]) -> Figure:
 
 
 def _legend(figure: Figure, context: Context, shown: list[str], lines: list[tuple[str, str]], paper: bool) -> None:
-    handles = [Line2D([], [], **_SERIES[line], linewidth=1.1, markersize=4.5, label=_LABELS[line]) for line in lines]
-    look = {"color": style.GREY, "marker": "o"}
-    handles.append(Line2D([], [], **look, **{**_SEED, "alpha": 0.8}, label="one seed"))
-    if paper:
-        handles.append(Line2D([], [], **_PAPER, label="paper, Table 1"))
+    handles = [handle({**_SERIES[one], "linewidth": 1.1, "markersize": 4.5}, _LABELS[one]) for one in lines]
+    handles.append(handle({"color": style.GREY, "marker": "o", **_SEED, "alpha": 0.8}, "one seed"))
+    handles += [handle(_PAPER, "paper, Table 1")] if paper else []
     changed = words.reductions(context, [name for name in shown if context.resolved(name)])
-    title = " ".join(["Bars: 95 % intervals; hollow: a single seed.", *changed])
-    figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False, title=title)
+    legend(figure, handles, 4, title=" ".join(["Bars: 95 % intervals; hollow: a single seed.", *changed]))

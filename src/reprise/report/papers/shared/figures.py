@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import cycle
 from typing import Any
 
 import pandas as pd
@@ -13,17 +14,12 @@ from matplotlib.ticker import MaxNLocator
 from reprise.catalogue.displays import display
 from reprise.errors import UserError, known
 from reprise.evidence.words import name_of
+from reprise.report.papers.shared.axes import LOOKS, not_all
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import unit_words
 from reprise.units import perplexity
 
-_LOOKS = [
-    {"color": style.BLUE, "marker": "o", "linestyle": "-"},
-    {"color": style.VERMILION, "marker": "s", "linestyle": (0, (4, 1.5)), "markerfacecolor": "white"},
-    {"color": style.BLACK, "marker": "^", "linestyle": (0, (1, 1))},
-    {"color": style.GREY, "marker": "v", "linestyle": (0, (6, 1.5, 1, 1.5)), "markerfacecolor": "white"},
-]
 _DRAWN = {"markersize": 3, "linewidth": 1.3}
 _PAPER = {"linewidth": 0.8, "linestyle": (0, (6, 3)), "zorder": 1}
 _LOGGED = {"perplexity": "cross_entropy"}
@@ -45,9 +41,8 @@ def curves(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figu
     unit, x = _unit_and_axis(context, figure_id, names, metric, split)
     figure = Figure(figsize=(style.WIDTH, 3.4), layout="constrained")
     axes = figure.add_subplot()
-    for number, name in enumerate(names):
-        look = {**_LOOKS[number % len(_LOOKS)], **_DRAWN}
-        _draw(axes, context, name, metric, split, look)
+    for look, name in zip(cycle(LOOKS), names, strict=False):
+        _draw(axes, context, name, metric, split, {**look, **_DRAWN})
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set(xlabel=x, ylabel=name_of(metric, split) + (f" ({unit})" if unit else ""))
     figure.legend(loc="outside lower center", ncols=3, frameon=False)
@@ -72,12 +67,9 @@ def _points(context: Context, name: str, metric: str, split: str, status: str = 
 
 def _note(context: Context, name: str) -> str:
     status = context.status(name)
-    if not status.run:
-        return f" ({status.absence})"
-    missing = f" ({status.run} of {status.wanted} run)" if status.missing else ""
-    diverged = f" ({status.diverged} diverged)" if status.diverged else ""
-    corpus = " (other corpus)" if context.replaced_dataset(name) else ""
-    return missing + diverged + corpus
+    said = not_all(status) if status.run else [status.absence]
+    said += ["other corpus"] if status.run and context.replaced_dataset(name) else []
+    return "".join(f" ({text})" for text in said)
 
 
 def _unit_and_axis(context: Context, figure_id: str, names: list[str], metric: str, split: str) -> tuple[str, str]:

@@ -1,9 +1,9 @@
-"""Claims: what a paper says, and what the run records say to it."""
+"""Tables that any paper may have: its claims, checks, arithmetic, errata, assumptions, and perplexities of models."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
@@ -15,14 +15,19 @@ from reprise.evidence.arithmetic import AGREES, DIFFERS, NOT_EQUAL, work_out
 from reprise.evidence.contrasts import terms_of
 from reprise.evidence.verdicts import EVIDENCE, JUDGED
 from reprise.evidence.words import name_of, plain
+from reprise.report.papers.shared import cells
+from reprise.report.papers.shared.cells import Row, picked, text, values
 from reprise.report.parts import rounding, spreads, verdicts, words
 from reprise.report.parts.context import Context, of_experiment
-from reprise.report.parts.rounding import NONE, even, fixed, integer, mean, plural, significant, spread
+from reprise.report.parts.rounding import NONE, even, fixed, integer, mean, plural, significant
 from reprise.report.parts.spreads import INTERVAL, measured, noted, passes
 from reprise.report.parts.tables import Column, Table
 from reprise.report.parts.verdicts import Outcome, consequences, outcomes
-from reprise.report.parts.words import cut, replicas, sentence, settings
+from reprise.report.parts.words import cut, sentence, settings
 from reprise.units import perplexity as to_perplexity
+
+_WIDTH = 60
+"""Characters of a claim's cell: GitHub shows no wider ones whole."""
 
 
 @display(of_experiments=False)
@@ -44,12 +49,10 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
         if found["verdict"] not in JUDGED:
             missing.setdefault(found["verdict"], []).append(key)
             continue
-        mark = "*" if found["afterwards"] else ""
-        common = {"claim": key, "evidence": found["evidence"], "direction": f"{found['answer']}{mark}"}
+        direction = f"{found['answer']}{'*' if found['afterwards'] else ''}"
+        common = {"claim": key, "evidence": found["evidence"], "direction": direction, "text": found["short"]}
         parts = [verdicts.compared(part) | {"size": part.get("size")} for part in found["parts"]] or [{}]
-        for number, part in enumerate(parts):
-            rows.append(common | {"text": found["short"], "number": number, "of": len(parts)} | part)
-    frame = pd.DataFrame(rows, columns=_KEYS)
+        rows += [common | {"number": i, "of": len(parts)} | part for i, part in enumerate(parts)]
     notes = []
     for kind in EVIDENCE:
         answers = [found["answer"] for found in context.claims.values() if found["evidence"] == kind]
@@ -61,7 +64,16 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
         notes.append("*: the bound, margin or test was set when its numbers were known.")
     if rows:
         notes.append("Ours and the paper's are differences, above 0 on the claim's side; [95 % interval].")
-    return Table(_COLUMNS, frame, notes, folded=folded)
+    columns = [
+        Column("Claim", _what, words=True),
+        Column("Paper", lambda row: NONE if pd.isna(row["paper"]) else row["paper"]),
+        Column("Ours [95 % CI]", lambda row: NONE if pd.isna(row["ours"]) else row["ours"]),
+        Column("n", lambda row: "" if pd.isna(row["n"]) else row["n"]),
+        Column("Direction", lambda row: row["direction"] if row["number"] == 0 else "", words=True),
+        Column("Size", lambda row: "" if pd.isna(row["size"]) else row["size"], words=True),
+    ]
+    keys = ["claim", "text", "evidence", "number", "of", "what", "paper", "ours", "n", "direction", "size"]
+    return Table(columns, pd.DataFrame(rows, columns=keys), notes, folded=folded)
 
 
 def _in_full(context: Context, key: str, claim: Claim, found: Mapping[str, Any]) -> list[str]:
@@ -86,29 +98,11 @@ def _under(reading: str, found: Mapping[str, Any]) -> str:
     return f"Under {reading}{when}: {found['answer']}. {found['sentence']}"
 
 
-_WIDTH = 60
-"""Characters of a claim's cell: GitHub shows no wider ones whole."""
-_KEYS = ["claim", "text", "evidence", "number", "of", "what", "paper", "ours", "n", "direction", "size"]
-
-
-def _what(row: Mapping[str, Any]) -> str:
+def _what(row: Row) -> str:
     """The claim before its first comparison, and what is compared where there are several."""
     if row["number"] == 0:
         return f"{row['claim']} {cut(row['text'], _WIDTH)}"
     return f"· {cut(row['what'], _WIDTH)}"
-
-
-_COLUMNS = [
-    Column("Claim", _what, words=True),
-    Column("Paper", lambda row: NONE if pd.isna(row["paper"]) else row["paper"]),
-    Column("Ours [95 % CI]", lambda row: NONE if pd.isna(row["ours"]) else row["ours"]),
-    Column("n", lambda row: "" if pd.isna(row["n"]) else row["n"]),
-    Column("Direction", lambda row: row["direction"] if row["number"] == 0 else "", words=True),
-    Column("Size", lambda row: "" if pd.isna(row["size"]) else row["size"], words=True),
-]
-
-
-_UNITS = {"relative": "", "1": "", "share": ""}
 
 
 @display(checks=True)
@@ -116,57 +110,35 @@ def checks(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     """A row a comparison: its largest error, the tolerance, whether it holds, and the claims that name it."""
     rows, notes = [], []
     for name in context.cited_by(table_id):
-        experiment = context.paper.experiments[name]
-        common = {
-            "check": name,
-            "title": experiment.title,
-            "tolerance": experiment.check.tolerance,
-            "claims": ", ".join(
-                key for key, claim in context.paper.claims.items() if name in (*claim.checks, *claim.corrections)
-            ),
-        }
+        experiment, tolerance = context.paper.experiments[name], context.paper.experiments[name].check.tolerance
+        cited = [key for key, claim in context.paper.claims.items() if name in (*claim.checks, *claim.corrections)]
+        common = {"check": name, "title": experiment.title, "tolerance": tolerance, "claims": ", ".join(cited)}
         found = of_experiment(context.metrics, name)
         found = found[found.metric == "max_error"].sort_values(["replica", "split"], kind="stable")
         for row in found.itertuples():
-            held = bool(row.value <= experiment.check.tolerance)
-            rows.append(
-                {
-                    **common,
-                    "comparison": row.split,
-                    "error": row.value,
-                    "unit": row.unit,
-                    "n": row.n,
-                    "held": held,
-                }
-            )
+            compared = {"comparison": row.split, "error": row.value, **picked(row, "unit", "n")}
+            rows.append(common | compared | {"held": bool(row.value <= tolerance)})
         if not len(found):
-            empty = dict.fromkeys(("error", "unit", "n", "held"))
-            rows.append({**common, "comparison": context.status(name).absence, **empty})
+            rows.append(common | {"comparison": context.status(name).absence})
         if experiment.note:
             notes.append(f"{experiment.title}: {experiment.note.strip()}")
+    columns = [
+        text("Check", "title"),
+        text("Comparison", "comparison"),
+        Column("Largest error", _error),
+        Column("Tolerance", lambda row: significant(row["tolerance"], 2)),
+        Column("Held", lambda row: NONE if pd.isna(row["held"]) else "yes" if row["held"] else "no", words=True),
+        Column("Claims", lambda row: row["claims"] or NONE, words=True),
+    ]
     keys = ["check", "title", "comparison", "error", "unit", "n", "tolerance", "held", "claims"]
-    return Table(_CHECKS_COLUMNS, pd.DataFrame(rows, columns=keys).astype({"held": "boolean"}), notes)
+    return Table(columns, pd.DataFrame(rows, columns=keys).astype({"held": "boolean"}), notes)
 
 
-def _error(row: Mapping[str, Any]) -> str:
+def _error(row: Row) -> str:
     if pd.isna(row["error"]):
         return NONE
-    unit = _UNITS.get(row["unit"], row["unit"])
+    unit = "" if row["unit"] in {"relative", "1", "share"} else row["unit"]
     return f"{significant(row['error'], 2)} {unit}".strip()
-
-
-def _held(row: Mapping[str, Any]) -> str:
-    return NONE if pd.isna(row["held"]) else "yes" if row["held"] else "no"
-
-
-_CHECKS_COLUMNS = [
-    Column("Check", lambda row: row["title"], words=True),
-    Column("Comparison", lambda row: row["comparison"], words=True),
-    Column("Largest error", _error),
-    Column("Tolerance", lambda row: significant(row["tolerance"], 2)),
-    Column("Held", _held, words=True),
-    Column("Claims", lambda row: row["claims"] or NONE, words=True),
-]
 
 
 @display(of_experiments=False)
@@ -174,46 +146,56 @@ def printed(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
     """A row a printed number: its formula, its value, and whether the two agree. Those that do not come first."""
     rows = []
     for key, entry in context.paper.arithmetic.items():
-        worked = work_out(entry)
-        rows.append(
-            {
-                "id": key,
-                "text": entry.text,
-                "place": entry.place,
-                "printed": entry.printed,
-                "formula": entry.formula,
-                "equals": entry.equals,
-                "values": ", ".join(f"{name} = {_number(value)}" for name, value in entry.values.items()),
-                "value": worked.value,
-                "other": worked.other,
-                "agreement": worked.agreement,
-                "off": worked.off,
-                "note": entry.note,
-            }
-        )
+        given = ", ".join(f"{name} = {_number(value)}" for name, value in entry.values.items())
+        stated = {"id": key, **picked(entry, "text", "place", "printed", "formula", "equals", "note"), "values": given}
+        rows.append(stated | picked(work_out(entry), "value", "other", "agreement", "off"))
     rows.sort(key=lambda row: row["agreement"] == AGREES)
-    counts = Counter(row["agreement"] for row in rows)
-    notes = (
-        [f"Of {plural(len(rows), 'number')}: {'; '.join(f'{words} {n}' for words, n in counts.most_common())}."]
-        if rows
-        else []
-    )
+    counts = Counter(row["agreement"] for row in rows).most_common()
+    notes = [f"Of {plural(len(rows), 'number')}: {'; '.join(f'{said} {n}' for said, n in counts)}."] if rows else []
     notes += [f"{row['text'].removesuffix('.')}: {row['note'].strip()}" for row in rows if row["note"]]
-    return Table(_ARITHMETIC_COLUMNS, pd.DataFrame(rows, columns=_ARITHMETIC_KEYS), notes)
+    columns = [
+        text("Number", "text"),
+        text("Place", "place"),
+        Column("Printed", lambda row: "the same" if pd.isna(row["printed"]) else row["printed"]),
+        Column("Formula", _formula, words=True),
+        Column("Value", _computed),
+        Column("Agreement", _agreement, words=True),
+    ]
+    keys = [
+        "id",
+        "text",
+        "place",
+        "printed",
+        "formula",
+        "equals",
+        "values",
+        "value",
+        "other",
+        "agreement",
+        "off",
+        "note",
+    ]
+    return Table(columns, pd.DataFrame(rows, columns=keys), notes)
 
 
 @display(of_experiments=False)
 def errata(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a place of the paper that cannot be meant as it stands: what it says, and what is right."""
-    rows = [dict(entry) for entry in context.paper.errata]
-    return Table(_ERRATA, pd.DataFrame(rows, columns=["place", "says", "right", "source"]))
+    titles = {
+        "place": "Place",
+        "says": "The paper says",
+        "right": "What is right, or meant",
+        "source": "Known from",
+    }
+    rows = pd.DataFrame([dict(entry) for entry in context.paper.errata], columns=list(titles))
+    return Table([text(title, key) for key, title in titles.items()], rows)
 
 
 def _number(value: float) -> str:
     return integer(value) if float(value).is_integer() else significant(value, 5)
 
 
-def _computed(row: Mapping[str, Any]) -> str:
+def _computed(row: Row) -> str:
     """The value; in per cent where the paper prints it so."""
     if not pd.isna(row["other"]):
         return " and ".join(_number(value) for value in (row["value"], row["other"]))
@@ -222,7 +204,7 @@ def _computed(row: Mapping[str, Any]) -> str:
     return _number(row["value"])
 
 
-def _agreement(row: Mapping[str, Any]) -> str:
+def _agreement(row: Row) -> str:
     if row["agreement"] not in {DIFFERS, NOT_EQUAL}:
         return row["agreement"]
     than = "what is printed" if pd.isna(row["other"]) else "the second"
@@ -230,42 +212,9 @@ def _agreement(row: Mapping[str, Any]) -> str:
     return f"{row['agreement']} ({fixed(100 * abs(row['off']), 2)}\u00a0% {more} than {than})"
 
 
-def _formula(row: Mapping[str, Any]) -> str:
+def _formula(row: Row) -> str:
     both = row["formula"] if pd.isna(row["equals"]) else f"{row['formula']} and {row['equals']}"
     return f"{both}; {row['values']}" if row["values"] else both
-
-
-_ARITHMETIC_KEYS = [
-    "id",
-    "text",
-    "place",
-    "printed",
-    "formula",
-    "equals",
-    "values",
-    "value",
-    "other",
-    "agreement",
-    "off",
-    "note",
-]
-_ARITHMETIC_COLUMNS = [
-    Column("Number", lambda row: row["text"], words=True),
-    Column("Place", lambda row: row["place"], words=True),
-    Column("Printed", lambda row: "the same" if pd.isna(row["printed"]) else row["printed"]),
-    Column("Formula", _formula, words=True),
-    Column("Value", _computed),
-    Column("Agreement", _agreement, words=True),
-]
-_ERRATA = [
-    Column("Place", lambda row: row["place"], words=True),
-    Column("The paper says", lambda row: row["says"], words=True),
-    Column("What is right, or meant", lambda row: row["right"], words=True),
-    Column("Known from", lambda row: row["source"], words=True),
-]
-
-
-_SAME = "the same records"
 
 
 @display(options={"numbers": ""}, of_experiments=False)
@@ -310,18 +259,14 @@ def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
 
 
 def _refuse_unknown(context: Context, table_id: str, numbers: list[tuple[str, str]]) -> None:
-    """A number that no record has is a mistake, unless its records may still come.
-
-    It is taken for one where an experiment was run that has none of the numbers, or where all were run. What a claim or
-    a number of the paper is about is left to `verify`.
+    """A number that no record, claim or printed number has is a mistake, unless its records may still come: where an
+    experiment was run that has none of the numbers, or where all were run.
     """
     rows = context.metrics[context.metrics.status == "finished"]
     there = set(zip(rows.metric, rows.split, strict=True))
     told = {term.quantity for claim in context.paper.claims.values() for term in terms_of(claim)}
     told |= {(r.metric, r.split) for entry in context.paper.experiments.values() for r in entry.reported}
-    unknown = [pair for pair in numbers if pair not in there | told]
-    if not unknown:
-        return
+    unknown = [" ".join(pair) for pair in numbers if pair not in there | told]
     shown = {
         run
         for key, entry in context.paper.assumptions.items()
@@ -330,19 +275,17 @@ def _refuse_unknown(context: Context, table_id: str, numbers: list[tuple[str, st
         for run in (name, f"{name}@{key}={alternative}")
     }
     done = {run for run in shown if context.status(run).finished}
-    if done == shown != set() or any(not any(len(context.values(run, *q)) for q in numbers) for run in done):
-        asked = " ".join(unknown[0])
-        raise UserError(
-            f"{context.option_key(table_id, 'numbers')}: no record has '{asked}'; "
-            f"{known(asked, (' '.join(pair) for pair in there))}"
-        )
+    without = any(not any(len(context.values(run, *q)) for q in numbers) for run in done)
+    if unknown and (without or done == shown != set()):
+        where = context.option_key(table_id, "numbers")
+        raise UserError(f"{where}: no record has '{unknown[0]}'; {known(unknown[0], map(' '.join, there))}")
 
 
 def _rows(
     context: Context, key: str, found: Mapping[tuple[str, str], Outcome], numbers: list[tuple[str, str]]
 ) -> Iterator[dict[str, Any]]:
     entry = context.paper.assumptions[key]
-    common = {name: getattr(entry, name) for name in ("title", "choice", "source", "unrun")} | {"assumption": key}
+    common = {"assumption": key, **picked(entry, "title", "choice", "source", "unrun")}
     if not entry.alternatives:
         yield common | {"first": True}
     first = True
@@ -353,69 +296,45 @@ def _rows(
         before = ""
         if choice.metrics:
             said = "; ".join(f"{plain(other)} in place of {plain(metric)}" for metric, other in choice.metrics.items())
-            shown = {"settings": said, "claims": claims, "first": first}
-            yield under | {"absence": _SAME} | shown
+            yield under | {"absence": "the same records", "settings": said, "claims": claims, "first": first}
             first = False
         for name in choice.experiments:
-            row = under | _compared(context, name, outcome.suffix, numbers)
-            shown = {"settings": settings(choice.changes(name)), "claims": claims, "first": first}
-            yield row | shown | {"again": shown["settings"] == before}
-            first, claims, before = False, "", shown["settings"]
+            changed = settings(choice.changes(name))
+            shown = {"settings": changed, "claims": claims, "first": first, "again": changed == before}
+            yield under | _compared(context, name, outcome.suffix, numbers) | shown
+            first, claims, before = False, "", changed
 
 
 def _compared(context: Context, name: str, suffix: str, numbers: list[tuple[str, str]]) -> dict[str, Any]:
     variant = f"{name}@{suffix}"
     there = (q for q in numbers if len(context.values(name, *q)) or len(context.values(variant, *q)))
     found = next(there, None)
-    metric, split = found or numbers[0]
-    chosen, ours = (measured(context, experiment, metric, split) for experiment in (name, variant))
-    difference = _above(context, variant, name, metric, split)
-    std, status = chosen.deviation, context.status(variant)
-    return {
-        "experiment": name,
-        "experiment_title": context.entry(name).title,
-        # Which of the numbers it will have is not known before there is one.
-        "metric": metric if found or len(numbers) == 1 else None,
-        "split": split if found or len(numbers) == 1 else None,
-        "unit": context.unit(*found) if found else None,
-        "chosen_mean": chosen.mean,
-        "chosen_std": chosen.own,
-        "chosen_reach": chosen.reach,
-        "chosen_n": chosen.n,
-        "mean": ours.mean,
-        "std": ours.own,
-        "reach": ours.reach,
-        "n": ours.n,
-        "diverged": status.diverged,
-        "run": status.run,
-        "absence": status.absence,
-        "difference": difference,
-        "difference_in_deviations": difference / std if difference is not None and std else None,
-    }
+    # Which of several numbers it will have is not known before there is one.
+    metric, split = found or (numbers[0] if len(numbers) == 1 else (None, None))
+    chosen, other = (measured(context, run, *(found or numbers[0])) for run in (name, variant))
+    difference = _above(context, variant, name, found or numbers[0])
+    row = {"experiment": name, "experiment_title": context.entry(name).title, "metric": metric, "split": split}
+    row |= {**values(chosen, "chosen_mean"), "chosen_n": chosen.n, **values(other), "n": other.n}
+    row |= picked(context.status(variant), "diverged", "run", "absence")
+    in_deviations = difference / chosen.deviation if difference is not None and chosen.deviation else None
+    row |= {"difference": difference, "difference_in_deviations": in_deviations}
+    return row | {"unit": context.unit(*found) if found else None}
 
 
-def _above(context: Context, variant: str, name: str, metric: str, split: str) -> float | None:
+def _above(context: Context, variant: str, name: str, quantity: tuple[str, str]) -> float | None:
     """By how much the mean under the alternative is above that as chosen; of folds, on those that both have."""
-    ours, chosen = (context.by_fold(run, metric, split) for run in (variant, name))
+    other, chosen = (context.by_fold(run, *quantity) for run in (variant, name))
     if (of_experiment(context.metrics, name).fold != "").any():
-        return mean((ours - chosen).dropna())
-    return mean(ours) - mean(chosen) if len(ours) and len(chosen) else None
+        return mean((other - chosen).dropna())
+    return mean(other) - mean(chosen) if len(other) and len(chosen) else None
 
 
-def _assumptions_number(value: float | None, digits: int = 5) -> str:
-    """A count in full, anything else to so many significant digits."""
-    if pd.isna(value):
-        return NONE
-    return integer(value) if float(value).is_integer() and abs(value) >= 10 else significant(value, digits)
+def _spread(row: Row, key: str) -> str:
+    least = rounding.least_of(row["metric"])
+    return even(row[f"{key}mean"], row[f"{key}reach"], share=row["unit"] == "share", least=least)
 
 
-def _spread(row: Mapping[str, Any], key: str) -> str:
-    return even(
-        row[f"{key}mean"], row[f"{key}reach"], share=row["unit"] == "share", least=rounding.least_of(row["metric"])
-    )
-
-
-def _instead(row: Mapping[str, Any]) -> str:
+def _instead(row: Row) -> str:
     if pd.isna(row["absence"]):
         return NONE
     if pd.isna(row["run"]) or not row["run"]:
@@ -425,26 +344,23 @@ def _instead(row: Mapping[str, Any]) -> str:
     return _spread(row, "")
 
 
-def _difference(row: Mapping[str, Any]) -> str:
-    if pd.isna(row["difference"]):
+def _difference(row: Row) -> str:
+    value, in_deviations = row["difference"], row["difference_in_deviations"]
+    if pd.isna(value):
         return NONE
-    text = f"{'+' if row['difference'] > 0 else ''}{_assumptions_number(row['difference'], 3)}"
-    in_deviations = row["difference_in_deviations"]
-    return text if pd.isna(in_deviations) else f"{text} ({fixed(in_deviations, 1)})"
+    whole = float(value).is_integer() and abs(value) >= 10
+    said = f"{'+' if value > 0 else ''}{integer(value) if whole else significant(value, 3)}"
+    return said if pd.isna(in_deviations) else f"{said} ({fixed(in_deviations, 1)})"
 
 
-def _choice(row: Mapping[str, Any]) -> str:
+def _choice(row: Row) -> str:
     return f"{row['choice']} (source: {row['source']})" if row["first"] else ""
 
 
-def _alternative(row: Mapping[str, Any]) -> str:
+def _alternative(row: Row) -> str:
     if pd.isna(row["alternative"]):
         return "none is run" if pd.isna(row["unrun"]) else f"none is run: {row['unrun']}"
     return "" if row["again"] is True else f"{row['alternative']}: {row['settings']}"
-
-
-def _or_dash(value: Any) -> str:
-    return NONE if pd.isna(value) else value
 
 
 _ASSUMPTIONS_KEYS = [
@@ -463,8 +379,8 @@ _ASSUMPTIONS_COLUMNS = [
     Column("Assumption", lambda row: f"{row['title']} ({row['assumption']})" if row["first"] else "", words=True),
     Column("Our choice", _choice, words=True),
     Column("Alternative", _alternative, words=True),
-    Column("Claims: as chosen → under it", lambda row: _or_dash(row["claims"]), words=True),
-    Column("Run on", lambda row: _or_dash(row["experiment_title"]), words=True),
+    text("Claims: as chosen → under it", "claims"),
+    text("Run on", "experiment_title"),
     _MEASURED,
     Column(f"As chosen ± {INTERVAL}", lambda row: _spread(row, "chosen_")),
     Column(f"Under the alternative ± {INTERVAL}", _instead),
@@ -485,127 +401,85 @@ def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     """
     names = context.cited_by(table_id)
     rows = pd.DataFrame([_model_row(context, name) for name in names]).astype({"parameters": "Int64"})
-    needed = {_FLOOR: rows.floor.notna().any(), _CORPUS: rows.corpus.nunique() > 1}
-    printed = {name for name in names if _printed(context, name)[1] is not None}
-    columns = [column for column in _model_columns(printed) if needed.get(column, True)]
-    notes = words.corpora(context, names)
-    changed = words.reductions(context, [name for name in names if not context.replaced_dataset(name)])
-    notes = [*changed, *notes, *_deviations(context, names, rows)]
+    known = {name for name in names if context.reported(name, "perplexity", "test")[1] is not None}
+
+    def paper(row: Row) -> str:
+        if not row["paper_ran"]:
+            return "not run by the paper"
+        return "other corpus" if row["replaced"] and row["experiment"] in known else fixed(row["paper"], 1)
+
+    columns = [
+        cells.MODEL,
+        *([text("Corpus", "corpus")] if rows.corpus.nunique() > 1 else []),
+        cells.PARAMETERS,
+        Column("Test perplexity: paper", paper),
+        cells.ours(f"Test perplexity: ours ± {INTERVAL}", "mean", 2, least=1.0),
+        cells.REPLICAS,
+        cells.number("Gap", "gap", 2),
+        cells.number("Gap in deviations", "gap_in_std", 1),
+        cells.interval(f"Validation ± {INTERVAL}", "valid_mean", 2, least=1.0),
+        *([cells.number("Least possible", "floor", 2)] if rows.floor.notna().any() else []),
+    ]
+    notes = words.reductions(context, [name for name in names if not context.replaced_dataset(name)])
+    notes += words.corpora(context, names)
+    if len(lent := rows[rows.reach.notna()]):
+        cut = passes(lent, ("mean", "reach"), ("valid_mean", "valid_reach"))
+        notes.append(spreads.meaning(context, names, gaps=rows.gap.notna().any(), least=cut))
+        of = zip(lent.title, lent.replica_std, lent.freedom, lent.lender, strict=True)
+        notes += spreads.deviations(of, means=lent["mean"])
     notes += [note for name in names for note in _setbacks(context, name)]
     return verdicts.beside(context, Table(columns, rows, notes), lambda row: ("perplexity *", "cross_entropy *"))
 
 
 def _model_row(context: Context, name: str) -> dict[str, Any]:
     status, replaced = context.status(name), context.replaced_dataset(name)
-    ours, valid = (spreads.measured(context, name, "perplexity", split) for split in ("test", "valid"))
-    given, printed = _printed(context, name)
+    found = measured(context, name, "perplexity", "test")
+    given, number = context.reported(name, "perplexity", "test")
     # The number stands in the paper's column only where it is about the same text.
-    paper = None if replaced else printed
-    parameters = of_experiment(context.metrics, name).parameters.dropna()
-    if not len(parameters):
-        parameters = pd.Series([context.reported(name, "parameters", "model")[1]]).dropna()
-    stated = context.paper.experiments[name].data.dataset
+    paper = None if replaced else number
+    size = cells.parameters(context, name)
     entropy_rate = mean(context.values(name, "source_entropy", "test")) if replaced else None
     return {
         "experiment": name,
-        "title": context.paper.experiments[name].title,
-        "corpus": context.dataset_title(replaced or stated),
+        "title": context.entry(name).title,
+        "corpus": context.dataset_title(replaced or context.entry(name).data.dataset),
         "replaced": replaced is not None,
-        "parameters": int(parameters.iloc[0]) if len(parameters) else None,
+        "parameters": context.reported(name, "parameters", "model")[1] if size is None else size,
         "paper": paper,
-        "paper_ran": not given or printed is not None,
-        "mean": ours.mean,
-        "std": ours.own,
-        "reach": ours.reach,
-        "n": ours.n,
-        "gap": ours.gap(paper),
-        "replica_std": ours.deviation,
-        "freedom": ours.freedom,
-        "lender": ours.lender,
-        "gap_in_std": ours.gap_in_deviations(paper),
-        "valid_mean": valid.mean,
-        "valid_std": valid.own,
-        "valid_reach": valid.reach,
+        "paper_ran": not given or number is not None,
+        **values(found),
+        "n": found.n,
+        "gap": found.gap(paper),
+        "replica_std": found.deviation,
+        **picked(found, "freedom", "lender"),
+        "gap_in_std": found.gap_in_deviations(paper),
+        **cells.all_values(context, name, {"valid_mean": ("perplexity", "valid")}),
         "floor": to_perplexity(entropy_rate) if entropy_rate is not None else None,
-        "diverged": status.diverged,
-        "run": status.run,
-        "wanted": status.wanted,
-        "absence": status.absence_of(ours.mean),
+        **picked(status, "diverged", "run", "wanted"),
+        "absence": status.absence_of(found.mean),
     }
-
-
-def _printed(context: Context, name: str) -> tuple[bool, float | None]:
-    """What the paper says of the model's perplexity, on whatever text; see `Context.reported`."""
-    return context.reported(name, "perplexity", "test")
-
-
-def _deviations(context: Context, names: list[str], rows: pd.DataFrame) -> list[str]:
-    """What ± and the gaps are measured in, and the deviations that models borrow."""
-    known = rows[rows.reach.notna()]
-    if known.empty:
-        return []
-    lent = zip(known.title, known.replica_std, known.freedom, known.lender, strict=True)
-    found = spreads.deviations(lent, means=known["mean"])
-    cut = spreads.passes(known, ("mean", "reach"), ("valid_mean", "valid_reach"))
-    return [spreads.meaning(context, names, gaps=rows.gap.notna().any(), least=cut), *found]
 
 
 def _setbacks(context: Context, name: str) -> list[str]:
     """Of each replica whose validation perplexity rose far above an earlier one, where and how far."""
-    found = []
-    courses = context.points(name, "cross_entropy", "valid")
-    for replica, losses in courses.items():
+    said = []
+    for replica, losses in context.points(name, "cross_entropy", "valid").items():
         course = losses.dropna().map(to_perplexity)
         after = course[course.index > course.idxmin()]
         risen = course[course > _SETBACK * course.cummin()]
-        best, last = integer(course.idxmin()), integer(course.index[-1])
+        best, last, least = integer(course.idxmin()), integer(course.index[-1]), fixed(course.min(), 0)
         if len(after) and after.max() > _SETBACK * course.min():
-            worst = integer(after.idxmax())
-            lowest, highest = fixed(after.min(), 0), fixed(after.max(), 0)
+            highest = fixed(after.max(), 0)
             later = f"the one after it had {highest}"
             if len(after) > 1:
-                later = f"later ones had {lowest} to {highest} (epoch {worst})"
-            found.append(
-                f"epoch {best} of {last} was the best of replica {replica}, with a validation perplexity of "
-                f"{fixed(course.min(), 0)}; {later}"
+                later = f"later ones had {fixed(after.min(), 0)} to {highest} (epoch {integer(after.idxmax())})"
+            said.append(
+                f"epoch {best} of {last} was the best of replica {replica}, with a validation perplexity of {least}; "
+                f"{later}"
             )
         elif len(risen):
-            found.append(
+            said.append(
                 f"replica {replica} rose to a validation perplexity of {fixed(risen.max(), 0)} in epoch "
-                f"{integer(risen.idxmax())}; its best, {fixed(course.min(), 0)}, is that of epoch {best} of {last}"
+                f"{integer(risen.idxmax())}; its best, {least}, is that of epoch {best} of {last}"
             )
-    return [f"{context.entry(name).title} diverged for a while: {'; '.join(found)}."] if found else []
-
-
-def _model_ours(row: Mapping[str, Any]) -> str:
-    if row["n"]:
-        return spread(row["mean"], row["reach"], 2, least=1.0)
-    return "diverged" if row["run"] and row["run"] == row["diverged"] else row["absence"]
-
-
-def _model_paper(row: Mapping[str, Any], printed: Collection[str]) -> str:
-    """`printed` are the models that the paper has a number of."""
-    if not row["paper_ran"]:
-        return "not run by the paper"
-    return "other corpus" if row["replaced"] and row["experiment"] in printed else fixed(row["paper"], 1)
-
-
-_CORPUS = Column("Corpus", lambda row: row["corpus"], words=True)
-_FLOOR = Column("Least possible", lambda row: fixed(row["floor"], 2))
-
-
-def _model_columns(printed: Collection[str]) -> list[Column]:
-    return [
-        Column("Model", lambda row: row["title"], words=True),
-        _CORPUS,
-        Column("Parameters", lambda row: integer(row["parameters"])),
-        Column("Test perplexity: paper", lambda row: _model_paper(row, printed)),
-        Column(f"Test perplexity: ours ± {spreads.INTERVAL}", _model_ours),
-        Column("Replicas", lambda row: replicas(row["n"], row["wanted"], row["diverged"])),
-        Column("Gap", lambda row: fixed(row["gap"], 2)),
-        Column("Gap in deviations", lambda row: fixed(row["gap_in_std"], 1)),
-        Column(
-            f"Validation ± {spreads.INTERVAL}", lambda row: spread(row["valid_mean"], row["valid_reach"], 2, least=1.0)
-        ),
-        _FLOOR,
-    ]
+    return [f"{context.entry(name).title} diverged for a while: {'; '.join(said)}."] if said else []

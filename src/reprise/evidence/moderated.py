@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 from scipy import optimize, special
 
-from reprise.evidence.statistics.estimate import Spread
+from reprise.evidence.statistics import Spread
 
 _FLOOR = 1e-5
 """Sample variances are at least this share of their median, as in limma: 0 has no likelihood."""

@@ -1,0 +1,246 @@
+"""The statistics that verdicts rest on, pure functions of numbers: means with an error, folds, shares, ranks, several.
+
+The variances that moderate one another are in `reprise.evidence.moderated`.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from scipy import special
+from scipy.stats import rankdata
+
+_MOST = 200_000
+"""Choices of places that a rank test looks at."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A variance estimated from replicas, and its degrees of freedom (infinite where it is taken as known)."""
+
+    variance: float
+    freedom: float
+
+    @property
+    def deviation(self) -> float:
+        return math.sqrt(self.variance)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An estimate with its standard error and degrees of freedom; without them where no deviation is known."""
+
+    value: float
+    error: float | None = None
+    freedom: float | None = None
+
+    def interval(self, level: float = 0.95) -> tuple[float, float] | None:
+        """The two-sided confidence interval."""
+        if self.error is None:
+            return None
+        reach = float(special.stdtrit(self.freedom, 0.5 + level / 2)) * self.error
+        return self.value - reach, self.value + reach
+
+    def p_above(self, bound: float = 0.0) -> float:
+        """One-sided p value of the hypothesis that the true value is `bound` or less; 1 where no deviation is known."""
+        return self._tail(self.value - bound)
+
+    def p_below(self, bound: float = 0.0) -> float:
+        """One-sided p value of the hypothesis that the true value is `bound` or more; 1 where no deviation is known."""
+        return self._tail(bound - self.value)
+
+    def _tail(self, distance: float) -> float:
+        if self.error is None:
+            return 1.0
+        if self.error == 0:
+            # Replicas that are all alike leave no doubt about a difference, and none about its absence.
+            return 0.0 if distance > 0 else 1.0
+        return float(special.stdtr(self.freedom, -distance / self.error))
+
+
+def mean(values: Iterable[float]) -> float:
+    """The mean of one number or more; of equal ones it is that number, which the sum's rounding would miss."""
+    found = list(values)
+    return float(found[0]) if alike(found) else float(np.mean(found))
+
+
+def alike(values: Sequence[float]) -> bool:
+    """Whether all are the same number."""
+    return all(value == values[0] for value in values)
+
+
+def spread(values: Sequence[float]) -> Spread | None:
+    """The sample variance of replicas, of equal ones 0 and no rounding; None for fewer than two."""
+    if len(values) < 2:
+        return None
+    return Spread(0.0 if alike(values) else float(np.var(values, ddof=1)), len(values) - 1)
+
+
+def pooled(samples: Sequence[Sequence[float]]) -> Spread | None:
+    """The pooled variance of samples around their own means; None where none has two values."""
+    found = [s for s in map(spread, samples) if s]
+    freedom = sum(s.freedom for s in found)
+    return Spread(sum(s.variance * s.freedom for s in found) / freedom, freedom) if found else None
+
+
+def combine(value: float, parts: Sequence[tuple[float, Spread]]) -> Estimate:
+    """An estimate whose variance is the sum of factor * variance over independent variance estimates.
+
+    Degrees of freedom after Satterthwaite (1946).
+    """
+    variances = [factor * one.variance for factor, one in parts]
+    total = sum(variances)
+    if total == 0:
+        return Estimate(value, 0.0, sum(one.freedom for _, one in parts))
+    inverse = sum(v**2 / one.freedom for v, (_, one) in zip(variances, parts, strict=True))
+    return Estimate(value, math.sqrt(total), total**2 / inverse if inverse else math.inf)
+
+
+def bartlett(members: Sequence[Spread]) -> float | None:
+    """The p value of variances of one normal law each that all are the same; None for fewer than two of them.
+
+    Bartlett, "Properties of sufficiency and statistical tests" (Proc. R. Soc. A 160, 1937). Of samples that have no
+    variance at all it says nothing, and one that has none beside others that have is certain to differ.
+    """
+    if len(members) < 2 or not any(one.variance for one in members):
+        return None
+    if not all(one.variance for one in members):
+        return 0.0
+    freedom = sum(one.freedom for one in members)
+    whole = sum(one.freedom * one.variance for one in members) / freedom
+    distance = sum(one.freedom * math.log(whole / one.variance) for one in members)
+    correction = 1 + (sum(1 / one.freedom for one in members) - 1 / freedom) / (3 * (len(members) - 1))
+    return float(special.chdtrc(len(members) - 1, distance / correction))
+
+
+def over_folds(mean: float, folds: int, ratio: float, spread: Spread) -> Estimate:
+    """A mean over folds, one of which has this variance, 1/k + n_test / n_train (`ratio`) of which the mean has.
+
+    Training sets of folds overlap, so that their means vary more than 1/k. Nadeau and Bengio, "Inference for the
+    generalization error" (Machine Learning 52, 2003), section 3.
+    """
+    return combine(mean, [(1 / folds + ratio, spread)])
+
+
+def residuals(series: Collection[Mapping[Hashable, float]]) -> tuple[Spread, list[Spread]] | None:
+    """The variance of e in y_ik = a_i + b_k + e_ik, model i's number on fold k: of all models, and of each by itself.
+
+    A model's own has as many degrees of freedom as its share of all of them. None where nothing is left to err.
+    """
+    cells = [(i, k, value) for i, one in enumerate(series) for k, value in one.items()]
+    folds = list(dict.fromkeys(k for _, k, _ in cells))
+    design = np.zeros((len(cells), len(series) + len(folds)))
+    for row, (i, k, _) in enumerate(cells):
+        design[row, i] = design[row, len(series) + folds.index(k)] = 1.0
+    y = np.array([value for *_, value in cells])
+    # The freedom that the fit leaves each row: 1 - its leverage.
+    left = 1 - np.einsum("ij,ji->i", design, np.linalg.pinv(design))
+    freedom = len(cells) - int(np.linalg.matrix_rank(design))
+    if not freedom:
+        return None
+    squares = (y - design @ np.linalg.lstsq(design, y, rcond=None)[0]) ** 2
+    own = []
+    for i in range(len(series)):
+        of = [row for row, cell in enumerate(cells) if cell[0] == i]
+        if (its := float(left[of].sum())) > 1e-9:
+            own.append(Spread(float(squares[of].sum()) / its, its))
+    return Spread(float(squares.sum()) / freedom, freedom), own
+
+
+def replicas_needed(
+    effect: float,
+    variances: Sequence[float],
+    ratio: float = 0.0,
+    tail: float = 0.025,
+    power: float = 0.8,
+    most: int = 1000,
+) -> int | None:
+    """Replicas of each experiment (or folds) with which a true `effect` is found, one-sided at `tail`.
+
+    `variances` are those of one replica of each experiment, squared weights included; of folds, that of their
+    difference, with `ratio` = n_test / n_train. None where `most` would not do: an effect next to nothing, or folds
+    that overlap too much.
+    """
+    total = sum(variances)
+    if effect <= 0:
+        return None
+    if total == 0:
+        return 2
+    freedom = total**2 / sum(v**2 for v in variances)
+
+    def found(n: int) -> float:  # the power of n replicas, by the noncentral law of t
+        shift = effect / math.sqrt(total / n + ratio * total)
+        # So many errors wide an effect is always found, and the noncentral law loses its digits.
+        if shift > 20.0:
+            return 1.0
+        bound = special.stdtrit(freedom * (n - 1), 1 - tail)
+        return 1 - float(special.nctdtr(freedom * (n - 1), shift, bound))
+
+    n = 2 + bisect_left(range(2, most + 1), power, key=found)
+    return n if n <= most else None
+
+
+def binomial(successes: int, n: int, share: float) -> tuple[float, float]:
+    """One-sided p values of a true share of `share` or less, and of `share` or more, by the binomial law itself.
+
+    Of few replicas the normal law would err too often: five of five would tell a share from a half at 2.5 %.
+    """
+    sides = ((successes, share), (n - successes, 1 - share))
+    above, below = (float(special.bdtrc(k - 1, n, p)) if k else 1.0 for k, p in sides)
+    return above, below
+
+
+def clopper_pearson(successes: int, n: int, level: float = 0.95) -> tuple[float, float]:
+    """The interval of a share: all that `binomial` does not tell from it, either way (Clopper and Pearson 1934)."""
+    tail = (1 - level) / 2
+    low = float(special.betaincinv(successes, n - successes + 1, tail)) if successes else 0.0
+    high = float(special.betaincinv(successes + 1, n - successes, 1 - tail)) if successes < n else 1.0
+    return low, high
+
+
+def ranks_above(high: Sequence[float], low: Sequence[float]) -> float:
+    """One-sided exact p value of `high` and `low` being of one law, against `high` lying above; ties share their rank.
+
+    Infinite numbers (a replica that diverged) are allowed. Every choice of the places of `high` is looked at.
+
+    Errors: `ValueError` for an empty sample, and for samples of more than 200,000 choices.
+    """
+    n, m = len(high), len(low)
+    if not n or not m:
+        raise ValueError("a rank test takes two samples that are not empty")
+    if math.comb(n + m, n) > _MOST:
+        raise ValueError(f"a rank test of {n} and {m} numbers has more than {_MOST:,} choices to look at")
+    ranks = rankdata([*high, *low])
+    observed = ranks[:n].sum()
+    sums = np.array([sum(ranks[i] for i in chosen) for chosen in combinations(range(n + m), n)])
+    return float(np.mean(sums >= observed - 1e-9))
+
+
+def all_hold(p_values: Sequence[float]) -> float:
+    """p value of "every one of these holds": the largest, with no adjustment.
+
+    Berger, "Multiparameter hypothesis testing and acceptance sampling" (Technometrics 24, 1982): the opposite is that
+    at least one fails, and the test of that one alone errs no more often than the level says.
+    """
+    return max(p_values)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """p values adjusted so that all of them together err no more often than the level says (Holm 1979)."""
+    adjusted, least = [0.0] * len(p_values), 0.0
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+    for rank, i in enumerate(order):
+        least = max(least, min(1.0, (len(p_values) - rank) * p_values[i]))
+        adjusted[i] = least
+    return adjusted
+
+
+def slope_weights(x: Sequence[float]) -> list[float]:
+    """Weights w with sum w_i y_i the least-squares slope of y on x; they add up to 0."""
+    centred = np.asarray(x, dtype=float) - float(np.mean(x))
+    return [float(w) for w in centred / float(centred @ centred)]

@@ -1,0 +1,99 @@
+"""What tables share: columns by the raw value that they show, and raw values that rows of several tables hold.
+
+A mean is called "nats" or "valid_mean"; its deviation and half of its interval are then "nats_std" and "nats_reach", or
+"valid_std" and "valid_reach".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from reprise.report.parts.context import Context, of_experiment
+from reprise.report.parts.rounding import NONE, fixed, integer, spread
+from reprise.report.parts.spreads import Measured, measured
+from reprise.report.parts.tables import Column
+from reprise.report.parts.words import replicas, settings
+
+Row = Mapping[str, Any]
+
+
+def text(title: str, key: str) -> Column:
+    """Words as they stand; a dash where there are none."""
+    return Column(title, lambda row: NONE if pd.isna(row[key]) else row[key], words=True)
+
+
+def count(title: str, key: str) -> Column:
+    return Column(title, lambda row: integer(row[key]))
+
+
+def number(title: str, key: str, places: int) -> Column:
+    return Column(title, lambda row: fixed(row[key], places))
+
+
+def interval(title: str, key: str, places: int, share: bool = False, least: float | None = None) -> Column:
+    """A mean ± half of its interval; a dash where there is none."""
+    return Column(title, lambda row: spread(row[key], row[_beside(key, "reach")], places, share, least))
+
+
+def ours(title: str, key: str, places: int, least: float | None = None) -> Column:
+    """The same of a row with its `absence`, which is said where there is no mean; "diverged" where all did."""
+    shown = interval(title, key, places, least=least).show
+
+    def show(row: Row) -> str:
+        if pd.notna(row[key]):
+            return shown(row)
+        return "diverged" if row.get("run") and row["run"] == row["diverged"] else row["absence"]
+
+    return Column(title, show)
+
+
+def signed(value: float | None, places: int, of: str = "") -> str:
+    """A number with its sign, + included; a dash where there is none."""
+    return NONE if pd.isna(value) else f"{'+' if value > 0 else ''}{fixed(value, places)}{of}"
+
+
+MODEL = text("Model", "title")
+PARAMETERS = count("Parameters", "parameters")
+REPLICAS = Column("Replicas", lambda row: replicas(row["n"], row["wanted"], row["diverged"]))
+
+
+def _beside(key: str, what: str) -> str:
+    return key.removesuffix("mean") + what if key.endswith("mean") else f"{key}_{what}"
+
+
+def values(found: Measured, key: str = "mean") -> dict[str, Any]:
+    """The raw values of a mean: itself, the deviation of its replicas, and half of its interval."""
+    return {key: found.mean, _beside(key, "std"): found.own, _beside(key, "reach"): found.reach}
+
+
+def all_values(context: Context, name: str, quantities: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+    """`values` of several means of an experiment, by the metric and split of each."""
+    found: dict[str, Any] = {}
+    for key, quantity in quantities.items():
+        found |= values(measured(context, name, *quantity), key)
+    return found
+
+
+def picked(thing: object, *names: str) -> dict[str, Any]:
+    """Attributes by name."""
+    return {name: getattr(thing, name) for name in names}
+
+
+def parameters(context: Context, name: str) -> int | None:
+    """How many parameters the records of an experiment count."""
+    found = of_experiment(context.metrics, name).parameters.dropna()
+    return int(found.iloc[0]) if len(found) else None
+
+
+def with_variants(context: Context, names: list[str]) -> Iterator[tuple[str, str]]:
+    """Every experiment and its title, each with its variants that were run."""
+    for name in names:
+        yield name, context.entry(name).title
+        for assumption, entry in context.paper.assumptions.items():
+            for alternative, choice in entry.alternatives.items():
+                variant = f"{name}@{assumption}={alternative}"
+                if name in choice.experiments and context.status(variant).run:
+                    yield variant, f"{context.entry(name).title} ({settings(choice.settings)})"
