@@ -193,7 +193,7 @@ class LineEpochs(Learner):
     def _note(self) -> str:
         if self.history:
             return f"valid {self.history[-1]['valid']:.4f}, best {self.best['valid']:.4f} nats/token"
-        tokens = int(self.batches.rows[self.next]) if self.part == "train" else self.training_tokens
+        tokens = sum(map(len, self.batches[: self.next])) if self.part == "train" else self.training_tokens
         return f"training loss {self.loss / max(1, tokens):.4f} nats/token"
 
     def state(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import torch
 
 from reprise import counters
 from reprise.catalogue.models import MODELS
-from reprise.catalogue.wording import ByOption
+from reprise.catalogue.stated import ByOption
 from reprise.engines.loglinear import choose
 from reprise.errors import UserError
 from reprise.evaluation.agreement import Pairs
