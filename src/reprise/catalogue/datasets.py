@@ -5,38 +5,21 @@ Each module states what a token of its text is (`TOKENS`) and its options (`OPTI
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from reprise.catalogue.stated import stated
-from reprise.catalogue.wording import Wording
-from reprise.options import Options
-from reprise.registered import source_of
+from reprise.catalogue.stated import Entry, Wording, stated
 
 
-@dataclass(frozen=True)
-class Preparation:
+class Preparation(Entry):
     """A module of `reprise.data`; "" where there is no data."""
-
-    module: str
-
-    @property
-    def file(self) -> str:
-        return source_of(self.module)
 
     @property
     def tokens(self) -> Wording:
         """The tokens of the text in words, for readers of a loss per token; "" where there is no such loss."""
-        return stated(self.module, "TOKENS") if self.module else ""
-
-    @property
-    def options(self) -> Options:
-        """Every option with its type; an experiment states all of them."""
-        return stated(self.module, "OPTIONS") if self.module else {}
+        return stated(self.target, "TOKENS") if self.target else ""
 
     @property
     def corpus(self) -> bool:
         """Whether it leaves a corpus file: False for data made while training, batch by batch (`CORPUS`)."""
-        return bool(self.module) and stated(self.module, "CORPUS", True)
+        return bool(self.target) and stated(self.target, "CORPUS", True)
 
 
 _MODULES = {

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reprise.catalogue.stated import stated
+from reprise.catalogue.stated import Entry
 from reprise.errors import UserError, beyond_memory
-from reprise.options import Options
-from reprise.registered import load, source_of
+from reprise.registered import load
 
 if TYPE_CHECKING:
     from torch import nn
@@ -19,20 +17,8 @@ class ModelRefused(ValueError):
     """Sizes or options that a model's constructor does not take: some bounds only the corpus knows."""
 
 
-@dataclass(frozen=True)
-class ModelEntry:
-    """A model's class, "module:Class"; "" where nothing is trained."""
-
-    target: str
-
-    @property
-    def options(self) -> Options:
-        """Every option with its type; an experiment states all of them."""
-        return stated(self.target, "OPTIONS") if self.target else {}
-
-    @property
-    def file(self) -> str:
-        return source_of(self.target.partition(":")[0])
+class ModelEntry(Entry):
+    """A model's class; "" where nothing is trained."""
 
     def build(self, **sizes_and_options: Any) -> nn.Module:
         """The module; its parameters are not initialised yet.
@@ -40,14 +26,11 @@ class ModelEntry:
         Raises `ModelRefused`, and `UserError` where the class does not take what it is made with.
         """
         made = load(self.target, "src/reprise/catalogue/models.py")
-        takes = inspect.signature(made)
         try:
-            takes.bind(**sizes_and_options)
-        except TypeError:
-            raise UserError(
-                f"{self.file}: {self.target.partition(':')[2]} takes {', '.join(takes.parameters) or 'nothing'}, and "
-                f"is made with {', '.join(sizes_and_options)}; give its arguments the names of the options"
-            ) from None
+            inspect.signature(made).bind(**sizes_and_options)
+        except TypeError as error:
+            remedy = "give its arguments the names of the options"
+            raise UserError(f"{self.file}: {self.target.partition(':')[2]}: {error}; {remedy}") from None
         try:
             return made(**sizes_and_options)
         except (ValueError, RuntimeError, MemoryError) as error:

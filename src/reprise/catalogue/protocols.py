@@ -5,18 +5,12 @@ Each class states which models it trains (`TRAINS`), its options (`OPTIONS`) and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from reprise.catalogue.stated import stated
-from reprise.catalogue.wording import Wording
+from reprise.catalogue.stated import Entry, Wording, stated
 from reprise.options import Options
 
 
-@dataclass(frozen=True)
-class ProtocolEntry:
-    """A protocol's class, "module:Class"."""
-
-    target: str
+class ProtocolEntry(Entry):
+    """A protocol's class."""
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -29,7 +23,7 @@ class ProtocolEntry:
 
     @property
     def options(self) -> Options:
-        """Every option with its type; an experiment states all of them (`OPTIONS`)."""
+        """As of every entry, but a protocol may state none."""
         return stated(self.target, "OPTIONS", None) or {}
 
     @property

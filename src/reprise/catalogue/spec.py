@@ -50,7 +50,7 @@ class FileSpec:
 class DatasetSpec:
     """A dataset: `prepare` names the preparation (`reprise.catalogue.datasets`) that turns its files into a corpus.
 
-    `mirror` is its folder in a mirror (default: `name`). `expected` holds facts that the prepared corpus must show, as
+    `mirror` is its folder in a mirror. `expected` holds facts that the prepared corpus must show, as
     in `Corpus.facts`, for example {"tokens": {"train": 929589}}: a preparation that gives others is refused.
     """
 
@@ -62,10 +62,6 @@ class DatasetSpec:
     files: tuple[FileSpec, ...] = ()
     mirror: str = ""
     expected: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if not self.mirror:
-            object.__setattr__(self, "mirror", self.name)
 
     def raw_folder(self, raw_root: Path) -> Path:
         """Where its raw files lie."""

@@ -9,12 +9,15 @@ the file imports from this package. A class states what its bases state, unless 
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from reprise.errors import UserError, known
+from reprise.options import Options
 from reprise.registered import source_of
 
 _PACKAGE = Path(__file__).parent.parent
@@ -22,6 +25,40 @@ _PLAIN = ("reprise.options", "reprise.catalogue")
 """Modules without torch: these are imported."""
 _TYPES = {kind.__name__: kind for kind in (bool, int, float, str)}
 _REQUIRED = object()
+
+
+@dataclass(frozen=True)
+class ByOption:
+    """A text for each value of an option."""
+
+    option: str
+    texts: Mapping[str, str]
+
+
+Wording = str | ByOption
+"""A text in which {name} stands for the value of an option, or one such text for each value of an option."""
+
+
+def worded(wording: Wording, options: Mapping[str, Any]) -> str:
+    """The text under these options. Raises KeyError for an option or a value of it that the registry leaves out."""
+    text = wording if isinstance(wording, str) else wording.texts[options[wording.option]]
+    return text.format_map(options)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the catalogue names: "module" or "module:Class"; "" where there is none."""
+
+    target: str
+
+    @property
+    def file(self) -> str:
+        return source_of(self.target.partition(":")[0])
+
+    @property
+    def options(self) -> Options:
+        """Every option with its type (`OPTIONS`); an experiment states all of them."""
+        return stated(self.target, "OPTIONS") if self.target else {}
 
 
 @cache

@@ -97,7 +97,7 @@ def _perplexity(name: str, of: Callable[[float], float]) -> Finding:
     return Finding(name, float(max(errors)), _CASES)
 
 
-def clipping() -> list[Finding]:
+def norm_clipping() -> list[Finding]:
     """Algorithm 1: the norm is at most the threshold, the direction is kept, and a short gradient stays as it is."""
     generator, threshold = torch.Generator().manual_seed(6), 1.0
     above = turned = changed = 0.0

@@ -15,7 +15,7 @@ _CASES, _HIDDEN, _STEPS = 20, 8, 9
 _ACTIVATIONS = {"sigmoid": torch.sigmoid, "tanh": torch.tanh}
 
 
-def jacobian_printed() -> list[Finding]:
+def notes_jacobian_printed() -> list[Finding]:
     """Equation 12: dh_t / dh_k of equation 5 as the product over j = k+1 .. t of W^T diag[f'(h_{j-1})].
 
     The equation prints f'(j_{j-1}), with the index of the product for a vector; equation 15 has h_{j-1}.
@@ -26,7 +26,7 @@ def jacobian_printed() -> list[Finding]:
     ]
 
 
-def jacobian_corrected() -> list[Finding]:
+def notes_jacobian_corrected() -> list[Finding]:
     """The product over j = t .. k+1 of diag[f'(a_j)] W, a_j = W h_{j-1} + W_x x_j, the latest on the left.
 
     And the form that equation 12 belongs to, h_j = W f(h_{j-1}) + W_x x_j, whose factors are W diag[f'(h_{j-1})].

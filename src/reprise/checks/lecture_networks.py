@@ -89,7 +89,7 @@ def bidirectional_parameters() -> list[Finding]:
     return findings
 
 
-def bidirectional_with_output() -> list[Finding]:
+def bidirectional_parameters_and_output() -> list[Finding]:
     """The same with U and c of equation 19, of so many classes: c is shared by both directions."""
     findings = []
     for classes in (17, 10_000):

@@ -100,7 +100,7 @@ PAPER_TYPES, PAPER_TAGS = 42_894, 52
 """Tables 2 and 3. They go into the counts: what a corpus has is for the experiment `corpus` to say."""
 
 
-def parameter_counts() -> list[Finding]:
+def log_linear_parameters() -> list[Finding]:
     """Section 5: parameters counted on real models for the paper's types and tags, and the M + 1 + tags features."""
     lexicon = Lexicon.bare(PAPER_TYPES, tags=PAPER_TAGS)
     worst = worst_features = 0

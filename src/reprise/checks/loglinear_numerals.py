@@ -28,7 +28,7 @@ SHRINK = 0.05
 """b of a numeral of n digits is SHRINK**n. There are 9 * 10**(n-1) of them, and 10 * SHRINK < 1: a finite mass."""
 
 
-def numerals() -> list[Finding]:
+def unseen_numerals() -> list[Finding]:
     """Probabilities of 37 and Grenoble after "the cost was" and "euros . we visited"; and the mass of all numerals."""
     uniform = _learnt(np.zeros(len(TYPES)))
     background, others = _of_finite_mass()

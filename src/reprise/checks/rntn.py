@@ -57,7 +57,7 @@ def parameters(row: str) -> int:
         return sum(p.numel() for p in _TABLE_1[row][0]().parameters())
 
 
-def printed_parameters() -> list[Finding]:
+def table_1_printed_parameters() -> list[Finding]:
     """Table 1's parameters column: distance of the real count from the printed one, in units of its last digit.
 
     Up to 0.5 is rounding; more, up to 1, says that the number was cut.
@@ -71,7 +71,7 @@ def printed_parameters() -> list[Finding]:
     return findings
 
 
-def equal_parameters() -> list[Finding]:
+def table_1_equal_parameters() -> list[Finding]:
     """Claim R19: models that the paper calls equal in parameters, and their relative difference."""
     counts = {row: parameters(row) for pair in _EQUAL for row in pair}
     return [
@@ -79,7 +79,7 @@ def equal_parameters() -> list[Finding]:
     ]
 
 
-def operations() -> list[Finding]:
+def operations_independent_of_matrices() -> list[Finding]:
     """Claim R18: floating-point operations of matrix products for 20 words do not depend on K; H = 150 needs more."""
     base = _operations(100, 1)
     findings = [
@@ -100,7 +100,7 @@ def _operations(hidden: int, matrices: int) -> int:
     return counter.get_total_flops()
 
 
-def seconds() -> list[Finding]:
+def seconds_independent_of_matrices() -> list[Finding]:
     """Claim R18 by the clock: CPU time of training a word on text of Zipf's law, the fastest of interleaved rounds.
 
     The error is what a model takes more than the one it is set against, as a share.

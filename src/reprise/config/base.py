@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
-ID = r"^[a-z0-9][a-z0-9-]*$"
-NAME = r"^[a-z0-9][a-z0-9-]*(@[a-z0-9-]+=[a-z0-9-]+)?$"
-ORIGIN = r"^(paper .+|author's (code|log).*|assumption [a-z0-9-]+|deviation [a-z0-9-]+|ours: .+)$"
-HEX = r"^[0-9a-f]{40}([0-9a-f]{24})?$"
-PLAIN = r"^[A-Za-z0-9_][A-Za-z0-9._+-]*$"
-URL = r"^https?://"
+FORMS: dict[str, str] = {}
+"""What is said of a text that has not the form of a pattern."""
 
-Id = Annotated[str, StringConstraints(pattern=ID)]
-Name = Annotated[str, StringConstraints(pattern=NAME)]
-"""An experiment, or a variant of one: "<id>@<assumption>=<alternative>"."""
-Origin = Annotated[str, StringConstraints(pattern=ORIGIN)]
-Hex = Annotated[str, StringConstraints(pattern=HEX)]
-Plain = Annotated[str, StringConstraints(pattern=PLAIN)]
+
+def _text(pattern: str, remedy: str) -> Any:
+    FORMS[pattern] = remedy
+    return Annotated[str, StringConstraints(pattern=pattern)]
+
+
+PLAIN = r"^[A-Za-z0-9_][A-Za-z0-9._+-]*$"
+
+Id = _text(r"^[a-z0-9][a-z0-9-]*$", "is no name; write small letters, digits and hyphens")
+Name = _text(
+    r"^[a-z0-9][a-z0-9-]*(@[a-z0-9-]+=[a-z0-9-]+)?$",
+    "is no name of an experiment; write <experiment>, or <experiment>@<assumption>=<alternative>",
+)
+Origin = _text(
+    r"^(paper .+|author's (code|log).*|assumption [a-z0-9-]+|deviation [a-z0-9-]+|ours: .+)$",
+    "is no origin; begin with 'paper …', 'author's code', 'author's log', 'assumption <id>', 'deviation <id>' "
+    "or 'ours: …'",
+)
+Hex = _text(
+    r"^[0-9a-f]{40}([0-9a-f]{24})?$",
+    "is no checksum; write 64 hexadecimal digits for sha256, 40 for sha1 and git-blob, in small letters",
+)
+Plain = _text(PLAIN, "is no plain file name; write letters, digits, '.', '_', '+' and '-'")
 """The name of a file, which leads out of no folder."""
-Url = Annotated[str, StringConstraints(pattern=URL)]
+Url = _text(r"^https?://", "is no address; begin with https://")
 
 
 class Strict(BaseModel):

@@ -10,20 +10,11 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from reprise.config.base import HEX, ID, NAME, ORIGIN, PLAIN, URL, Strict
+from reprise.config.base import FORMS, Strict
 from reprise.errors import UserError, shortened
 
 M = TypeVar("M", bound=BaseModel)
 
-_FORMS = {
-    ORIGIN: "is no origin; begin with 'paper …', 'author's code', 'author's log', 'assumption <id>', 'deviation <id>' "
-    "or 'ours: …'",
-    HEX: "is no checksum; write 64 hexadecimal digits for sha256, 40 for sha1 and git-blob, in small letters",
-    ID: "is no name; write small letters, digits and hyphens",
-    PLAIN: "is no plain file name; write letters, digits, '.', '_', '+' and '-'",
-    URL: "is no address; begin with https://",
-    NAME: "is no name of an experiment; write <experiment>, or <experiment>@<assumption>=<alternative>",
-}
 _TYPES = {
     "bool_type": "true or false",
     "int_type": "a whole number",
@@ -122,7 +113,7 @@ def _remedy(error: Any, keys: list[str], wanted: list[str]) -> str:
             return "missing; add it"
         case "string_pattern_mismatch":
             pattern = error["ctx"]["pattern"]
-            return f"{shortened(error['input'])} {_FORMS.get(pattern, f'is not of the form {pattern}; correct it')}"
+            return f"{shortened(error['input'])} {FORMS.get(pattern, f'is not of the form {pattern}; correct it')}"
         case "value_error":
             return error["msg"].removeprefix("Value error, ")
         case "literal_error":

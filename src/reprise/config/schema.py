@@ -245,7 +245,7 @@ class Dataset(Strict):
         return self
 
     def spec(self, name: str) -> DatasetSpec:
-        values = self.model_dump(exclude={"files", "unavailable"}) | {"mirror": self.mirror or ""}
+        values = self.model_dump(exclude={"files", "unavailable"}) | {"mirror": self.mirror or name}
         return DatasetSpec(name=name, files=tuple(FileSpec(**file.model_dump()) for file in self.files), **values)
 
 

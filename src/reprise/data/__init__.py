@@ -35,7 +35,7 @@ def prepare_corpus(dataset: DatasetSpec, options: Values, raw_root: Path, path: 
         if problem := mismatch(raw / file.name, *file.checksum.split(":")):
             raise UserError(f"{raw / file.name}: {problem}; {how_to_fetch(raw)}")
     try:
-        made = import_module(preparation.module).prepare(raw, options)
+        made = import_module(preparation.target).prepare(raw, options)
     except ModuleNotFoundError as error:
         raise UserError(f"{place}.prepare: needs the package {error.name}; install what envs/data.yaml lists") from None
     if difference := _difference(dataset.expected, made.facts):

@@ -20,7 +20,7 @@ from typing import Any
 
 from reprise.catalogue.datasets import PREPARATIONS
 from reprise.catalogue.protocols import PROTOCOLS
-from reprise.catalogue.wording import worded
+from reprise.catalogue.stated import worded
 from reprise.evidence.numbers import numbers_of
 from reprise.files import is_there, json_text, write_atomically
 from reprise.records.record import read_record

@@ -32,9 +32,9 @@ def test_a_class_is_there_and_states_what_is_read_of_it(target, entry):
     assert dict(entry.options) == dict(getattr(made, "OPTIONS", {}))
 
 
-@pytest.mark.parametrize("name", [name for name, entry in PREPARATIONS.items() if entry.module])
+@pytest.mark.parametrize("name", [name for name, entry in PREPARATIONS.items() if entry.target])
 def test_a_preparation_is_there_and_states_what_is_read_of_it(name):
-    entry, module = PREPARATIONS[name], import_module(PREPARATIONS[name].module)
+    entry, module = PREPARATIONS[name], import_module(PREPARATIONS[name].target)
     assert (entry.options, entry.tokens) == (module.OPTIONS, module.TOKENS)
     assert entry.corpus == callable(getattr(module, "prepare", None))
 
@@ -47,9 +47,8 @@ def test_a_protocol_trains_models_that_are_there_and_have_what_it_reads(name):
     assert issubclass(load(entry.target, ""), Training)
 
 
-@pytest.mark.parametrize("name", CHECKS)
-def test_a_check_is_there(name):
-    assert not inspect.signature(load(CHECKS[name], "")).parameters
+def test_checks_are_there():
+    assert not any(inspect.signature(load(target, "")).parameters for target in CHECKS.values())
 
 
 @pytest.mark.parametrize(("kind", "function"), [(kind, name) for kind in KINDS for name in functions()[kind]])
@@ -57,10 +56,9 @@ def test_what_a_function_draws_is_there(kind, function):
     assert callable(find_function(kind, function))
     draws = functions()[kind][function]
     assert set(draws.protocols) <= PROTOCOLS.keys()
-    for setting in draws.settings:
-        section, _, option = setting.partition(".")
-        entries = {"model": MODELS, "data": PREPARATIONS}[section].values()
-        assert any(option in entry.options for entry in entries)
+    options = {"model": MODELS, "data": PREPARATIONS}
+    for section, option in (setting.split(".") for setting in draws.settings):
+        assert any(option in entry.options for entry in options[section].values())
 
 
 STATING = """
@@ -110,12 +108,11 @@ def test_a_class_states_its_own_its_bases_and_what_they_are_built_from(stating):
 
 @pytest.mark.parametrize(
     ("target", "name"),
-    [("reprise.models.mgu:MGU", "OPTIONS"), ("reprise.models.new:Fifth", "OPTIONS"), ("reprise.models.new:Second", "X")]
-    + [("reprise.models.new:Fourth", "READ")],
+    [("mgu:MGU", "OPTIONS"), ("new:Fifth", "OPTIONS"), ("new:Second", "X"), ("new:Fourth", "READ")],
 )
 def test_what_is_not_stated_names_the_file(stating, target, name):
     with pytest.raises(UserError, match=r"^src/reprise/models/(mgu|new)\.py: "):
-        stated(target, name)
+        stated(f"reprise.models.{target}", name)
 
 
 def test_the_configuration_is_checked_without_what_trains_or_draws():

@@ -38,7 +38,7 @@ def test_a_model_that_forgets_its_background_fails(monkeypatch):
 
     monkeypatch.setattr(LogLinearRNN, "log_p", without_b)
     assert worst(llrnn.background_alone()) > 0.1
-    assert worst(numerals.numerals()) > 0.5, "37 then has its share of a mass that was never given to it"
+    assert worst(numerals.unseen_numerals()) > 0.5, "37 then has its share of a mass that was never given to it"
     assert worst(llrnn.softmax_is_log_linear()) < 1e-10, "the softmax has none"
 
 
@@ -62,23 +62,23 @@ def test_the_note_tells_how_little_the_background_gives_an_unseen_numeral():
 
 def test_numerals_are_not_told_from_cities_by_a_model_that_learns_nothing(monkeypatch):
     monkeypatch.setattr(numerals, "STEPS", 0)
-    assert worst(numerals.numerals()) > 0.5
+    assert worst(numerals.unseen_numerals()) > 0.5
 
 
 def test_a_mass_that_is_cut_off_fails(monkeypatch):
     monkeypatch.setattr(numerals, "SHRINK", 0.099)  # so slow that 60 digits are not all there is
     monkeypatch.setattr(numerals, "STEPS", 1)
-    (mass,) = (f for f in numerals.numerals() if f.name.startswith("mass"))
+    (mass,) = (f for f in numerals.unseen_numerals() if f.name.startswith("mass"))
     assert mass.error > 0.1
 
 
 def test_features_are_counted_for_a_number_of_tags_that_is_given_and_said(monkeypatch):
-    (features,) = (f for f in llrnn.parameter_counts() if f.unit == "features")
+    (features,) = (f for f in llrnn.log_linear_parameters() if f.unit == "features")
     assert (features.name, features.error) == ("M + 1 + tags features, given 52 tags", 0.0)
     monkeypatch.setattr(llrnn, "PARAMETERS", {10: 0})
     original = llrnn.Lexicon.bare
     monkeypatch.setattr(llrnn.Lexicon, "bare", lambda types, tags: original(types, tags=tags + 1))
-    (features,) = (f for f in llrnn.parameter_counts() if f.unit == "features")
+    (features,) = (f for f in llrnn.log_linear_parameters() if f.unit == "features")
     assert features.error == 1.0
 
 
@@ -89,4 +89,4 @@ def test_parameter_counts_tell_a_second_bias(monkeypatch):
 
     original = loglinear.LogLinearRNN.__init__
     monkeypatch.setattr(llrnn.LogLinearRNN, "__init__", with_bias)
-    assert worst(llrnn.parameter_counts()) == 1024
+    assert worst(llrnn.log_linear_parameters()) == 1024

@@ -15,21 +15,8 @@ REPORTED = "      - {metric: last_ten_accuracy, split: train, value: 0.5, from: 
 MARGIN = "margin: {value: 0.1, is: relative, from: 'ours: a guess'}"
 TIERS = "tiers: {quick: {replicas: 2}, paper: {replicas: 2}}"
 SOURCE = "    source: ours\n  precision"
-ENTRY = "\n    alternatives:\n      other: {}\n  precision"
+OTHER = "    source: ours\n    alternatives:\n      other: {}\n  precision"
 QUICK = "tiers: {quick: {replicas: 1}}"
-
-
-def statistic(*lines: str) -> str:
-    return "".join(f"    {line}\n" for line in lines)
-
-
-def alternative(text: str) -> tuple[str, str]:
-    """The assumption weight-law of the toy paper with an alternative."""
-    return SOURCE, "    source: ours" + ENTRY.format("{" + text + "}")
-
-
-def arithmetic(text: str) -> tuple[str, str]:
-    return "\nclaims:\n", f"\narithmetic:\n  total: {{text: t, place: p, {text}}}\nclaims:\n"
 
 
 DIGITS = [
@@ -98,50 +85,26 @@ DIGITS = [
     ("    kind: superiority\n", "", "claims.D1.kind"),
     ("    kind: superiority\n", "    kind: superiority\n    reason: No.\n", "claims.D1.reason"),
     ("kind: superiority", "kind: non-inferiority", "claims.D1.margin"),
-    (KIND, statistic("kind: descriptive"), "claims.D1.reason"),
+    (KIND, "    kind: descriptive\n", "claims.D1.reason"),
     ("kind: superiority", f"kind: superiority\n    {MARGIN.replace('0.1', '5.0')}", "claims.D1.margin.value"),
     ("checks: [count]", "checks: [cuont]", "claims.D2.checks"),
     ("checks: [count]", "checks: [rnn-t5]", "claims.D2.checks"),
     ("checks: [count]", f"checks: [count]\n    {MARGIN}", "claims.D2.margin"),
-    (KIND, statistic("kind: threshold", "metric: a", "split: b", "level: {experiments: [rnn-t5]}"), "claims.D1.level"),
-    (
-        KIND,
-        statistic(
-            "kind: threshold", "metric: a", "split: b", "level: {experiments: [rnn-t5], at_least: 2, at_most: 1}"
-        ),
-        "claims.D1.level",
+    *(
+        (KIND, f"    kind: threshold\n    metric: accuracy\n    split: b\n    {bound}\n", f"claims.D1.{key}")
+        for bound, key in [
+            ("level: {experiments: [rnn-t5]}", "level"),
+            ("level: {experiments: [rnn-t5], at_least: 2, at_most: 1}", "level"),
+            ("level: {experiments: [rnn-t5, rnn-t5], at_least: 1}", "level.experiments.1"),
+            (f"level: {{experiments: [rnn-t5], equals: 1{'0' * 400}}}", "level.equals"),
+            ("share: {experiments: [rnn-t5], reaches: 1, at_least: 1}", "share"),
+            ("share: {experiments: [rnn-t5], reaches: 2, at_least: 0.5}", "share.reaches"),
+        ]
     ),
     (
         KIND,
-        statistic(
-            "kind: threshold", "metric: a", "split: b", "share: {experiments: [rnn-t5], reaches: 1, at_least: 1}"
-        ),
-        "claims.D1.share",
-    ),
-    (
-        KIND,
-        statistic(
-            "kind: threshold",
-            "metric: accuracy",
-            "split: b",
-            "share: {experiments: [rnn-t5], reaches: 2, at_least: 0.5}",
-        ),
-        "claims.D1.share.reaches",
-    ),
-    (
-        KIND,
-        statistic("kind: threshold", "metric: a", "split: b", "level: {experiments: [rnn-t5, rnn-t5], at_least: 1}"),
-        "claims.D1.level.experiments.1",
-    ),
-    (
-        KIND,
-        statistic(
-            "kind: equivalence",
-            "metric: a",
-            "split: b",
-            "optimum: [[rnn-t5, lstm-t5], [rnn-t5, lstm-t5, rnn-t5]]",
-            MARGIN,
-        ),
+        f"    kind: equivalence\n    metric: a\n    split: b\n    {MARGIN}\n"
+        "    optimum: [[rnn-t5, lstm-t5], [rnn-t5, lstm-t5, rnn-t5]]\n",
         "claims.D1.optimum",
     ),
     # names and values inside lists, and nothing that is compared with itself
@@ -167,48 +130,39 @@ DIGITS = [
         ]
     ),
     ("kind: superiority", "kind: ordering\n    order: [rnn-t5, [lstm-t5, rnn-t5]]", "claims.D1.kind"),
-    (
-        KIND,
-        statistic(
-            "kind: threshold", "metric: a", "split: b", f"level: {{experiments: [rnn-t5], equals: 1{'0' * 400}}}"
-        ),
-        "claims.D1.level.equals",
-    ),
     # alternatives
-    (*alternative("metrics: {accuracy: loss}"), "assumptions.weight-law.alternatives.other.metrics"),
-    (
-        *alternative("metrics: {last_ten_accuracy: loss}, experiments: [rnn-t5]"),
-        "assumptions.weight-law.alternatives.other.experiments",
-    ),
-    (*alternative("settings: {hidden_size: 9}, " + QUICK), "assumptions.weight-law.alternatives.other.experiments"),
-    (
-        *alternative("settings: {hidden_size: 9}, experiments: [rnn-t5]"),
-        "assumptions.weight-law.alternatives.other.tiers",
-    ),
-    (*alternative("experiments: [rnn-t5], " + QUICK), "assumptions.weight-law.alternatives.other.settings"),
-    (
-        *alternative("settings: {hidden_size: 8}, experiments: [rnn-t5], " + QUICK),
-        "assumptions.weight-law.alternatives.other.settings",
-    ),
-    (
-        *alternative("settings: {hidden_sice: 8}, experiments: [rnn-t5], " + QUICK),
-        "assumptions.weight-law.alternatives.other.settings.hidden_sice",
-    ),
-    (
-        *alternative("settings: {steps: 9}, settings_of: {lstm-t5: {steps: 7}}, experiments: [rnn-t5], " + QUICK),
-        "assumptions.weight-law.alternatives.other.settings_of",
+    *(
+        (SOURCE, OTHER.format(f"{{{text}}}"), f"assumptions.weight-law.alternatives.other.{key}")
+        for text, key in [
+            ("metrics: {accuracy: loss}", "metrics"),
+            ("metrics: {last_ten_accuracy: loss}, experiments: [rnn-t5]", "experiments"),
+            (f"settings: {{hidden_size: 9}}, {QUICK}", "experiments"),
+            ("settings: {hidden_size: 9}, experiments: [rnn-t5]", "tiers"),
+            (f"experiments: [rnn-t5], {QUICK}", "settings"),
+            (f"settings: {{hidden_size: 8}}, experiments: [rnn-t5], {QUICK}", "settings"),
+            (f"settings: {{hidden_sice: 8}}, experiments: [rnn-t5], {QUICK}", "settings.hidden_sice"),
+            (
+                f"settings: {{steps: 9}}, settings_of: {{lstm-t5: {{steps: 7}}}}, experiments: [rnn-t5], {QUICK}",
+                "settings_of",
+            ),
+        ]
     ),
     # printed numbers
-    (*arithmetic('formula: a + b, values: {a: 1}, printed: "3"'), "arithmetic.total.formula"),
-    (*arithmetic('formula: a, values: {a: 1, b: 2}, printed: "3"'), "arithmetic.total.values.b"),
-    (*arithmetic('formula: a.real, values: {a: 1}, printed: "3"'), "arithmetic.total.formula"),
-    (*arithmetic('formula: exp((a - 9) ** 0.5), values: {a: 1}, printed: "3"'), "arithmetic.total.formula"),
-    (*arithmetic('formula: a, values: {a: .nan}, printed: "3"'), "arithmetic.total.values.a"),
-    (*arithmetic("formula: a, values: {a: 1}, printed: about 3"), "arithmetic.total.printed"),
-    (*arithmetic('formula: a, values: {a: 1}, printed: "0"'), "arithmetic.total.printed"),
-    (*arithmetic("formula: a, values: {a: 1}, equals: a - a"), "arithmetic.total.equals"),
-    (*arithmetic("formula: a, values: {a: 1}"), "arithmetic.total"),
-    (*arithmetic('formula: a, values: {a: 1}, printed: "1", experiment: rnn'), "arithmetic.total.experiment"),
+    *(
+        ("\nclaims:\n", f"\narithmetic:\n  total: {{text: t, place: p, {text}}}\nclaims:\n", f"arithmetic.total{key}")
+        for text, key in [
+            ('formula: a + b, values: {a: 1}, printed: "3"', ".formula"),
+            ('formula: a, values: {a: 1, b: 2}, printed: "3"', ".values.b"),
+            ('formula: a.real, values: {a: 1}, printed: "3"', ".formula"),
+            ('formula: exp((a - 9) ** 0.5), values: {a: 1}, printed: "3"', ".formula"),
+            ('formula: a, values: {a: .nan}, printed: "3"', ".values.a"),
+            ("formula: a, values: {a: 1}, printed: about 3", ".printed"),
+            ('formula: a, values: {a: 1}, printed: "0"', ".printed"),
+            ("formula: a, values: {a: 1}, equals: a - a", ".equals"),
+            ("formula: a, values: {a: 1}", ""),
+            ('formula: a, values: {a: 1}, printed: "1", experiment: rnn', ".experiment"),
+        ]
+    ),
 ]
 FILE = "    files:\n      - {name: a.txt, url: 'https://example.org/a', algorithm: sha256, digest: " + "a" * 64 + "}\n"
 CONFIG = [

@@ -7,16 +7,15 @@ from pathlib import Path
 import pytest
 from config_helpers import TOY, add_example, copy_config, edit, mistake
 
-from reprise.cli import main
 from reprise.config.project import load_project, merge
 from reprise.config.resolve import resolve_tier
-from reprise.errors import EXIT_USAGE, UserError
+from reprise.errors import UserError
 from reprise.records.resolved import Resolved, hash_of, read_resolved
 from reprise.report.render import find_function
 
 ROOT = Path(__file__).parents[3]
 SOURCE = "    source: ours\n  precision"
-SIZES = "papers/sizes.yaml"
+DIGITS, SIZES = "papers/digits.yaml", "papers/sizes.yaml"
 UNITS_20 = "      hidden_size: {value: 20, from: paper §2}\n"
 WIDE = "          quick: {replicas: 3, max_epochs: 2}\n"
 
@@ -28,16 +27,7 @@ def toy(tmp_path):
 
 def offer(clone: Path, text: str) -> None:
     """Gives the assumption weight-law of the toy paper the alternative `other`."""
-    edit(
-        clone,
-        "papers/digits.yaml",
-        SOURCE,
-        f"    source: ours\n    alternatives:\n      other: {{{text}}}\n  precision",
-    )
-
-
-def variants(clone: Path) -> dict[str, Resolved]:
-    return {e.base: e for e in resolve_tier(load_project(clone), "quick") if e.alternative}
+    edit(clone, DIGITS, SOURCE, f"    source: ours\n    alternatives:\n      other: {{{text}}}\n  precision")
 
 
 def hashes(clone: Path, tier: str = "paper") -> dict[str, str]:
@@ -72,10 +62,10 @@ def test_a_changed_hyperparameter_changes_that_experiment_alone(tmp_path):
         ("config.yaml", "engine: auto", "engine: reference"),
         ("config.yaml", "device: cpu", "device: auto"),
         ("config.yaml", "runtime: 5", "runtime: 7"),
-        ("papers/digits.yaml", "title: RNN, T = 5", "title: a vanilla network"),
-        ("papers/digits.yaml", "value: 0.5, from", "value: 0.6, from"),
-        ("papers/digits.yaml", "paper: {replicas: 2}", "paper: {replicas: 3}"),
-        ("papers/digits.yaml", "value: adam, from: paper §1", 'value: adam, from: "ours: a guess"'),
+        (DIGITS, "title: RNN, T = 5", "title: a vanilla network"),
+        (DIGITS, "value: 0.5, from", "value: 0.6, from"),
+        (DIGITS, "paper: {replicas: 2}", "paper: {replicas: 3}"),
+        (DIGITS, "value: adam, from: paper §1", 'value: adam, from: "ours: a guess"'),
     ],
 )
 def test_what_does_not_decide_the_numbers_is_not_hashed(toy, file, old, new):
@@ -118,54 +108,38 @@ def test_resolved_files_round_trip_and_are_checked(tmp_path):
 def test_an_alternative_changes_each_experiment_in_its_own_way_and_number(toy):
     settings = "settings: {steps: 9}, settings_of: {lstm-t5: {hidden_size: 4}}, experiments: [rnn-t5, lstm-t5]"
     offer(toy, f"{settings}, replicas_of: {{lstm-t5: 4}}, tiers: {{quick: {{replicas: 2}}}}")
-    found = variants(toy)
-    assert {name: e.config["model"]["options"]["hidden_size"] for name, e in found.items()} == {
-        "rnn-t5": 8,
-        "lstm-t5": 4,
-    }
+    found = {e.base: e for e in resolve_tier(load_project(toy), "quick") if e.alternative}
+    sizes = {name: (e.config["model"]["options"]["hidden_size"], e.replicas) for name, e in found.items()}
+    assert sizes == {"rnn-t5": (8, 2), "lstm-t5": (4, 4)}
     assert {e.config["training"]["options"]["steps"] for e in found.values()} == {9}
-    assert {name: e.replicas for name, e in found.items()} == {"rnn-t5": 2, "lstm-t5": 4}
     assert found["rnn-t5"].id == "digits/rnn-t5@weight-law=other"
     assert found["rnn-t5"].origins["training.steps"] == "assumption weight-law"
-    edit(toy, "papers/digits.yaml", "lower: rnn-t5", "lower: rnn-t5@weight-law=other")
+    edit(toy, DIGITS, "lower: rnn-t5", "lower: rnn-t5@weight-law=other")
     resolve_tier(load_project(toy))
 
 
 def test_an_experiment_that_the_paper_did_not_run_needs_no_tier(toy):
-    edit(toy, "papers/digits.yaml", "value: 0.5", "value: null")
-    edit(toy, "papers/digits.yaml", "tiers: {quick: {replicas: 2}, paper: {replicas: 2}}", "tiers: {}")
+    edit(toy, DIGITS, "value: 0.5", "value: null")
+    edit(toy, DIGITS, "tiers: {quick: {replicas: 2}, paper: {replicas: 2}}", "tiers: {}")
     assert all(e.experiment != "rnn-t5" for e in resolve_tier(load_project(toy)))
 
 
-THRESHOLD = "    kind: threshold\n    metric: n\n    split: train\n"
-CLAIMS = [
-    "    reason: Nobody can say.\n",
-    "    kind: descriptive\n    reason: Nobody can say.\n",
-    THRESHOLD + "    share: {experiments: [rnn-t5], reaches: 1, at_least: 0.5}\n",
-    THRESHOLD + "    level: {experiments: [rnn-t5], equals: 3}\n",
-    THRESHOLD + "    level: {experiments: [rnn-t5], at_least: 3, at_most: 4}\n",
-    "    kind: threshold\n    metric: n\n"
-    "    level: {experiments: [{experiment: rnn-t5, split: a}, {experiment: rnn-t5, split: b}], at_least: 3}\n",
-    "    kind: equivalence\n    metric: n\n    split: train\n    optimum: [[rnn-t5, lstm-t5], [lstm-t5, rnn-t5]]\n"
-    "    margin: {value: 0.1, is: relative, from: 'ours: small'}\n",
-    "    kind: ordering\n    split: train\n"
-    "    order: [[{experiment: rnn-t5, metric: n}], {experiment: lstm-t5, metric: m}]\n",
-    "    kind: ordering\n    metric: n\n    split: train\n"
-    "    gaps: [{lower: rnn-t5, higher: lstm-t5}, {lower: lstm-t5, higher: rnn-t5}]\n",
-    "    kind: identity\n    checks: [count]\n    corrections: [count]\n    contradicted_by: The next page.\n",
-    "    kind: unit\n    metric: n\n    split: train\n    unit: {stated: bits/character, other: nats/character, "
-    "experiments: [rnn-t5], reference: lstm-t5}\n",
-    "    kind: superiority\n    metric: n\n    split: train\n"
-    "    compare: {lower: rnn-t5, higher: {experiment: rnn-t5, split: test}}\n",
-    "    checks: [count]\n",
-    "",
-]
-
-
-@pytest.mark.parametrize("statistic", CLAIMS)
+@pytest.mark.parametrize(
+    "statistic",
+    [
+        "",
+        "    checks: [count]\n",
+        "    kind: threshold\n    metric: n\n"
+        "    level: {experiments: [{experiment: rnn-t5, split: a}, {experiment: rnn-t5, split: b}], at_least: 3}\n",
+        "    kind: ordering\n    split: train\n"
+        "    order: [[{experiment: rnn-t5, metric: n}], {experiment: lstm-t5, metric: m}]\n",
+        "    kind: superiority\n    metric: n\n    split: train\n"
+        "    compare: {lower: rnn-t5, higher: {experiment: rnn-t5, split: test}}\n",
+    ],
+)
 def test_a_claim_with_a_statistic_of_its_kind_is_read(toy, statistic):
     old = "    kind: superiority\n    metric: last_ten_accuracy\n    split: train\n"
-    edit(toy, "papers/digits.yaml", old + "    compare: {lower: rnn-t5, higher: lstm-t5}\n", statistic)
+    edit(toy, DIGITS, old + "    compare: {lower: rnn-t5, higher: lstm-t5}\n", statistic)
     resolve_tier(load_project(toy))
 
 
@@ -205,28 +179,7 @@ def test_texts_may_differ_where_the_papers_file_says_so(tmp_path):
     edit(clone, SIZES, "settings: {weight_std: 0.1}", "settings: {seed: 2}")
     edit(clone, SIZES, WIDE, WIDE.replace("}", f", {known}}}"))
     found = {
-        e.experiment: e.config["data"].get("options")
-        for e in resolve_tier(load_project(clone), "quick")
-        if e.paper == "sizes" and not e.is_check
+        e.id: e.config["data"].get("options") for e in resolve_tier(load_project(clone), "quick") if not e.is_check
     }
-    assert [
-        (found[n]["training_sentences"], found[n]["seed"]) for n in ("units-10", "units-20", "units-10@start=wide")
-    ] == [
-        (2000, 1),
-        (90, 1),
-        (2000, 2),
-    ]
-
-
-def test_errata_are_read_with_their_source(toy):
-    path = toy / "config/papers/digits.yaml"
-    with path.open("a", encoding="utf-8") as file:
-        file.write("errata:\n  - {place: §1, says: It is five., right: It is six., source: counted}\n")
-    (found,) = load_project(toy).papers["digits"].errata
-    assert (found.place, found.right) == ("§1", "It is six.")
-
-
-def test_a_paper_of_another_tier_is_looked_for_there(monkeypatch, capsys):
-    monkeypatch.chdir(ROOT)
-    assert main(["estimate", "books", "--tier", "reduced"]) == EXIT_USAGE
-    assert "write --tier quick or --tier paper\n" in capsys.readouterr().err
+    texts = [found[f"sizes/{name}"] for name in ("units-10", "units-20", "units-10@start=wide")]
+    assert [(text["training_sentences"], text["seed"]) for text in texts] == [(2000, 1), (90, 1), (2000, 2)]

@@ -52,24 +52,19 @@ def test_a_malformed_row_is_one_line_with_file_and_line(tmp_path, old, new, line
     assert old in whole
     path = tmp_path / "toy-ud-dev.conllu"
     path.write_text(whole.replace(old, new, 1), encoding="utf-8")
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(UserError, match=rf"^{path}: line {line}: .*{problem}.*fetch the file again$"):
         read_treebank(path)
-    message = str(caught.value)
-    assert message.startswith(f"{path}: line {line}: ")
-    assert problem in message
-    assert "\n" not in message
 
 
-def test_a_file_that_cannot_be_read_is_one_line(tmp_path):
-    cases = {
-        "a.conllu": (b"", "empty"),
-        "b.conllu": (text([LE_CHAT]).encode() + b"# \xff\n", "line 7: not UTF-8"),
-        "c.conllu.gz": (b"no gzip", "cannot be read"),
-        "d.conllu.gz": (gzip.compress(text([LE_CHAT]).encode())[:-9], "cannot be read"),
-    }
-    for name, (content, problem) in cases.items():
-        (tmp_path / name).write_bytes(content)
-        with pytest.raises(UserError, match=problem):
-            read_treebank(tmp_path / name)
-    with pytest.raises(UserError, match="no such raw file"):
-        read_treebank(tmp_path / "none.conllu")
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("a.conllu", b"", "empty"),
+        ("b.conllu", text([LE_CHAT]).encode() + b"# \xff\n", "line 7: not UTF-8"),
+        ("c.conllu.gz", gzip.compress(text([LE_CHAT]).encode())[:-9], "cannot be read"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_one_line(tmp_path, name, content, problem):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match=problem):
+        read_treebank(tmp_path / name)

@@ -5,9 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reprise.catalogue.spec import DatasetSpec
-from reprise.data import prepare_corpus
-from reprise.data.corpus import Corpus
 from reprise.data.synthetic import synthetic_tags
 from reprise.models.lexicon import Lexicon
 
@@ -15,11 +12,8 @@ OPTIONS = {"vocabulary_size": 120, "training_sentences": 100, "seed": 4}
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("c")
-    spec = DatasetSpec("synthetic-tags", "generated", "none", "", "synthetic_tags")
-    prepare_corpus(spec, OPTIONS, folder / "raw", folder / "c.npz")
-    return Corpus.load(folder / "c.npz")
+def corpus():
+    return synthetic_tags.prepare(None, OPTIONS)
 
 
 def test_types_are_those_that_occur_by_decreasing_frequency(corpus):
@@ -76,8 +70,4 @@ def test_the_source_loses_less_than_the_unigram(corpus):
 def test_texts_too_short_for_a_pair_have_none(tmp_path):
     """Seed 26 draws tests of at most five tokens."""
     found = synthetic_tags.prepare(tmp_path, {"vocabulary_size": 16, "training_sentences": 10, "seed": 26})
-    assert {name: len(found.extra[f"agreement_{name}"]) for name in ("position", "right", "wrong")} == {
-        "position": 0,
-        "right": 0,
-        "wrong": 0,
-    }
+    assert not any(len(found.extra[f"agreement_{name}"]) for name in ("position", "right", "wrong"))

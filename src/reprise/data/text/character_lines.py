@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reprise.catalogue.wording import ByOption
+from reprise.catalogue.stated import ByOption
 from reprise.data.corpus import Corpus, Split, offsets_of
 from reprise.data.synthetic.markov import shuffled
 from reprise.errors import UserError

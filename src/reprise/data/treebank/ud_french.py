@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from reprise.catalogue.spec import how_to_fetch
-from reprise.catalogue.wording import ByOption
+from reprise.catalogue.stated import ByOption
 from reprise.data.corpus import Corpus
 from reprise.data.treebank.agreement import find_pairs
 from reprise.data.treebank.conllu_rows import Treebank, read_treebank

@@ -170,7 +170,7 @@ class LineEpochs(Epochs):
         if self.history:
             best = self.history[self.best_epoch - 1]["valid"]
             return f"valid {self.history[-1]['valid']:.4f}, best {best:.4f} nats/token"
-        tokens = int(self.batches.rows[self.next]) if self.part == "train" else self.training_tokens
+        tokens = sum(map(len, self.batches[: self.next])) if self.part == "train" else self.training_tokens
         return f"training loss {self.loss / max(1, tokens):.4f} nats/token"
 
     def state(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from reprise import counters
-from reprise.catalogue.wording import ByOption
+from reprise.catalogue.stated import ByOption
 from reprise.engines.loglinear import choose
 from reprise.errors import UserError
 from reprise.evaluation.agreement import Pairs
