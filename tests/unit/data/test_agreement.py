@@ -10,7 +10,7 @@ from treebank_helpers import FEM, FEM_PLUR, MASC, MASC_PLUR, read
 
 from reprise.data.treebank import ud_french
 from reprise.data.treebank.agreement import DISTANT, FEATURES, KINDS, find_pairs
-from reprise.data.treebank.token_stream import make_stream
+from reprise.data.treebank.ud_french import make_stream
 
 FIN, FIN_PLUR = "Number=Sing|VerbForm=Fin", "Number=Plur|VerbForm=Fin"
 PART = "Tense=Past|VerbForm=Part"

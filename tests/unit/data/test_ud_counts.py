@@ -12,7 +12,7 @@ from reprise.data import prepare_corpus
 from reprise.data.corpus import Corpus
 from reprise.data.fetch import fetch
 from reprise.data.treebank.conllu_rows import read_treebank
-from reprise.data.treebank.token_stream import make_stream
+from reprise.data.treebank.ud_french import make_stream
 from reprise.report.papers.loglinear.tables import PAPER_TAGS
 
 ROOT = Path(__file__).parents[3]
