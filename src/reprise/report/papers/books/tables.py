@@ -156,8 +156,8 @@ def measures(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     """
     rows, notes = [], []
     for name in context.cited_by(table_id):
-        options = ("sample_length", "sample_every", "steps", "final_length")
-        length, every, steps, final = (context.setting(name, f"training.{option}") for option in options)
+        asked = ("sample_length", "sample_every", "steps", "final_length")
+        length, every, steps, final = (context.setting(name, f"training.{option}") for option in asked)
         originals = _originals(context, name, length)
         rows += originals
         quoted = {step for step in _QUOTED if step < steps and not step % every}
