@@ -8,9 +8,9 @@ struct Power {
   vec scale, q;
 };
 
-// e^x for -87 <= x <= 89 in two parts: of x = (n + f) ln 2, q = 2^f - 1 is f times a polynomial (relative error
-// 1.1e-8, coefficients fitted for the smallest largest error), so that it is right to a few rounding errors however
-// small x is. From n = 128 on scale is infinite.
+// e^x for -87 <= x <= 89 in two parts: of x = (n + f) ln 2, q = 2^f - 1 is f times a polynomial (relative error 1.1e-8,
+// coefficients fitted for the smallest largest error), so that it is right to a few rounding errors however small x is.
+// From n = 128 on scale is infinite.
 INLINE Power power(vec x) {
   const auto [exponent, f] = powers_of_two(x);
   vec p = f * 0.00015403512f + 0.00133907353f;

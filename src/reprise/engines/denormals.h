@@ -1,8 +1,8 @@
 // Denormal numbers, below 1e-38, count as 0 while an object of this class lives.
 //
-// Gradients that vanish over hundreds of steps pass through them, and processors take a hundred times as long for
-// each: an LSTM on palindromes of 300 digits that has learnt its task trained 16 times slower. What they are added to
-// is larger by more than float32 resolves, so that the sums keep their bits.
+// Gradients that vanish over hundreds of steps pass through them, and processors take a hundred times as long for each:
+// an LSTM on palindromes of 300 digits that has learnt its task trained 16 times slower. What they are added to is
+// larger by more than float32 resolves, so that the sums keep their bits.
 #pragma once
 #if defined(__SSE__)
 #include <xmmintrin.h>

@@ -1,15 +1,15 @@
 // The multiply-add peak of one core: chains of multiply-adds that never leave the registers.
 #include "vec.h"
 
-// Independent chains hide the latency of one multiply-add (4 or 5 cycles at 2 a cycle), and together
-// with the two factors they fit 16 registers.
+// Independent chains hide the latency of one multiply-add (4 or 5 cycles at 2 a cycle), and together with the two
+// factors they fit 16 registers.
 constexpr int CHAINS = 12;
 
 extern "C" {
 double reprise_flops_a_round() { return 2.0 * CHAINS * LANES; }
 
-// x = a x + b, `rounds` times in each chain. The result is of no use, but without one the compiler
-// would leave out the work.
+// x = a x + b, `rounds` times in each chain. The result is of no use, but without one the compiler would leave out the
+// work.
 float reprise_multiply_adds(int64_t rounds, float a, float b) {
   const vec factor = in_register(all(a)), summand = in_register(all(b));
   vec chain[CHAINS];

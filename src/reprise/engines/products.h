@@ -1,7 +1,7 @@
 // The three matrix products of a recurrent layer over a batch, on matrices packed into tiles of whole vectors.
 //
-// A matrix of r rows and c columns in tiles of w columns lies as [c / w][r][w]: a product runs through a tile in
-// order, and a block of the result stays in registers while it does.
+// A matrix of r rows and c columns in tiles of w columns lies as [c / w][r][w]: a product runs through a tile in order,
+// and a block of the result stays in registers while it does.
 #pragma once
 #include "vec.h"
 

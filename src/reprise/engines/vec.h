@@ -1,5 +1,5 @@
-// A vector of floats as wide as this CPU's registers, in the vector extensions of GCC and Clang: no
-// intrinsics, so that one source serves AVX-512, AVX2, SSE and NEON.
+// A vector of floats as wide as this CPU's registers, in the vector extensions of GCC and Clang: no intrinsics, so that
+// one source serves AVX-512, AVX2, SSE and NEON.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -38,8 +38,8 @@ INLINE vec all(float x) { return x - vec{}; }
 INLINE vec max(vec a, vec b) { return a > b ? a : b; }
 constexpr int rounded_up(int n, int multiple) { return (n + multiple - 1) / multiple * multiple; }
 
-// Keeps a factor of several products in a register. GCC 12 would load it anew for each, and the
-// loads, not the multiplications, would set the pace: 5 % slower at the sizes of PTB.
+// Keeps a factor of several products in a register. GCC 12 would load it anew for each, and the loads, not the
+// multiplications, would set the pace: 5 % slower at the sizes of PTB.
 INLINE vec in_register(vec a) {
 #if defined(__AVX512F__)
   __asm__("" : "+v"(a));
@@ -51,8 +51,8 @@ INLINE vec in_register(vec a) {
   return a;
 }
 
-// x = (n + f) ln 2 with whole n and |f| <= 1/2. Adding 1.5 * 2^23 rounds to a whole number and leaves
-// it in the low bits of the sum: `exponent` has n where floats have their exponents.
+// x = (n + f) ln 2 with whole n and |f| <= 1/2. Adding 1.5 * 2^23 rounds to a whole number and leaves it in the low
+// bits of the sum: `exponent` has n where floats have their exponents.
 struct PowersOfTwo {
   bits exponent;
   vec f;
@@ -66,9 +66,9 @@ INLINE PowersOfTwo powers_of_two(vec x) {
   return {reinterpret_cast<bits>(shifted) << 23, x * log2e_rest + f};
 }
 
-// e^x for x <= 88. Smaller x than -69 count as -69 (1e-30), so that no denormal numbers arise,
-// which some CPUs add slowly; NaN stays NaN. 2^f is a polynomial (relative error 8e-8 in float32,
-// coefficients fitted for the smallest largest error).
+// e^x for x <= 88. Smaller x than -69 count as -69 (1e-30), so that no denormal numbers arise, which some CPUs add
+// slowly; NaN stays NaN. 2^f is a polynomial (relative error 8e-8 in float32, coefficients fitted for the smallest
+// largest error).
 INLINE vec exp(vec x) {
   const auto [exponent, f] = powers_of_two(x < -69.f ? all(-69.f) : x);
   vec p = f * 0.00015353362f + 0.0013398875f;
@@ -100,9 +100,9 @@ INLINE vec pair_sums(vec a, vec b) {
 #endif
 }
 
-// Lane i of the result is the sum of the lanes of a[i]. A tree of pair sums takes 3 instructions a
-// vector, summing each on its own 8. It is a recursion of templates because a loop that writes into
-// the array would keep the array in memory.
+// Lane i of the result is the sum of the lanes of a[i]. A tree of pair sums takes 3 instructions a vector, summing each
+// on its own 8. It is a recursion of templates because a loop that writes into the array would keep the array in
+// memory.
 template <int N = LANES> INLINE vec lane_sums(const vec* a) {
   if constexpr (N == 1) return a[0];
   else return pair_sums(lane_sums<N / 2>(a), lane_sums<N / 2>(a + N / 2));
@@ -115,9 +115,8 @@ template <int LARGEST, class F> INLINE void with_constant(int n, int start, F&& 
   else if constexpr (LARGEST > 1) with_constant<LARGEST - 1>(n, start, f);
 }
 
-// Cuts 0 .. n-1 into blocks of nearly equal size, at most LARGEST, and calls f(constant<size>,
-// first) for each. Loops over a size that the compiler knows keep their sums in registers, and
-// equal blocks leave no slow remainder of one.
+// Cuts 0 .. n-1 into blocks of nearly equal size, at most LARGEST, and calls f(constant<size>, first) for each. Loops
+// over a size that the compiler knows keep their sums in registers, and equal blocks leave no slow remainder of one.
 template <int LARGEST, class F> INLINE void in_blocks(int n, F&& f) {
   const int blocks = (n + LARGEST - 1) / LARGEST;
   for (int b = 0, start = 0; b < blocks; b++) {

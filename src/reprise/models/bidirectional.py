@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reprise.errors import UserError
+from reprise.models.initialisation import initialise_by_columns
 from reprise.options import COUNT
 
 _ACTIVATIONS = {"sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": functional.relu}
@@ -119,11 +120,5 @@ class Tagger(nn.Module):
 
 
 def initialise(model: nn.Module, generator: torch.Generator) -> None:
-    """Word vectors from N(0, 0.1^2), matrices from N(0, 1 / columns), biases zero, in the order of registration."""
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if parameter.ndim == 1:
-                parameter.zero_()
-            else:
-                std = 0.1 if name.endswith("network.x") else parameter.shape[1] ** -0.5
-                parameter.normal_(0.0, std, generator=generator)
+    """Matrices are normal."""
+    initialise_by_columns(model, generator, vectors=("network.x",))

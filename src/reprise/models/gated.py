@@ -23,7 +23,7 @@ class GatedLanguageModel(nn.Module):
 
     The paper's W_h^r is W_hr here, U_h^h is U_hh, b_h^c is b_hc, and so on.
 
-    `mapping` is "f" (5) or "f_mod" (16). Raises ValueError for K outside 1 .. V and for another mapping.
+    `mapping` is "f" (5) or "f_mod" (16). Raises ValueError for K outside 1 .. V.
     """
 
     OPTIONS = {
@@ -42,11 +42,8 @@ class GatedLanguageModel(nn.Module):
         super().__init__()
         if not 1 <= matrices <= vocabulary:
             raise ValueError(f"matrices must be in 1 .. {vocabulary}, the vocabulary, not {matrices}")
-        if mapping not in ("f", "f_mod"):
-            raise ValueError(f"mapping must be f or f_mod, not {mapping}")
         V, H, K = vocabulary, hidden, matrices
-        self.vocabulary, self.embedding, self.hidden, self.matrices = V, embedding, H, K
-        self.mapping = mapping
+        self.vocabulary, self.embedding, self.hidden, self.matrices, self.mapping = V, embedding, H, K, mapping
         self.E = nn.Parameter(torch.zeros(V, embedding))  # row w is the embedding of word w
         for gate in (*self.gates, self.candidate):
             own = (K,) if gate == self.candidate else ()
@@ -67,7 +64,7 @@ class GatedLanguageModel(nn.Module):
 
         Where there is one matrix for all words, T of (1, H, H).
         """
-        k, U, b = self.matrix_index(words), *(getattr(self, f"{n}_h{self.candidate}") for n in "Ub")
+        k, (U, b) = self.matrix_index(words), (getattr(self, f"{n}_h{self.candidate}") for n in "Ub")
         # one gather for all steps: the gradient of a gather is a tensor of K matrices each time
         own = U[k] if self.matrices > 1 else U.expand(len(words), *U.shape)
         return own.unbind(), b[k].unbind()
@@ -130,10 +127,7 @@ class LSTM(GatedLanguageModel):
     gates, candidate, states = ("f", "i", "o"), "c", 2
 
     def forward(self, words: Tensor, state: State, masks: Masks | None = None) -> tuple[Tensor, State]:
-        """Reads words (T, B) from state (h, c), (B, H) each: logits of the next words (T, B, V), last state.
-
-        `masks` as in `GRU.forward`.
-        """
+        """As `GRU.forward`; the state is (h, c), (B, H) each."""
         h, c = state
         x, states = self.embedded(words, masks), []  # (T, B, E)
         W_x = [(x @ W.T).unbind() for W in (self.W_hf, self.W_hi, self.W_ho, self.W_hc)]
@@ -156,6 +150,5 @@ def each_by_its_own(U: Tensor, h: Tensor) -> Tensor:
 
 def initialise(model: GatedLanguageModel, weight_range: float, generator: torch.Generator) -> None:
     """Draws all parameters from U(-weight_range, weight_range), in the order of their registration (section 4)."""
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.uniform_(-weight_range, weight_range, generator=generator)
+    for parameter in model.parameters():
+        nn.init.uniform_(parameter, -weight_range, weight_range, generator=generator)

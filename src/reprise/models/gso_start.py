@@ -48,17 +48,10 @@ def initialise(
 
     `matrix_law`: "orthogonal" (rows or columns orthonormal where a matrix is not square) or "glorot-uniform", for
     A, C, E and W. `bias_law`: "zero" or "normal" of deviation `bias_std`, for f and b. `multipliers`: what alpha,
-    beta_1 and beta_2 are filled with. Raises ValueError for another law and for a multiplier that is not given.
+    beta_1 and beta_2 are filled with.
     """
-    if matrix_law not in ("orthogonal", "glorot-uniform"):
-        raise ValueError(f"matrix_law must be orthogonal or glorot-uniform, not {matrix_law}")
-    if bias_law not in ("zero", "normal"):
-        raise ValueError(f"bias_law must be zero or normal, not {bias_law}")
-    multipliers = multipliers or {}
     for name, parameter in model.named_parameters():
         if name in MULTIPLIERS:
-            if name not in multipliers:
-                raise ValueError(f"no start is given for {name}")
             parameter.fill_(multipliers[name])
         elif name in BETWEEN_STATES and matrix_law == "orthogonal":
             nn.init.orthogonal_(parameter, generator=generator)

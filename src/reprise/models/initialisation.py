@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from collections.abc import Container
 
 import torch
 from torch import Tensor, nn
@@ -14,16 +14,10 @@ WEIGHT_LAWS = ("fan-in-truncated-normal", "fan-in-truncated-normal-corrected")
 _STD_CUT_AT_TWO = 0.87962566103423978
 
 
-class HasFanIn(Protocol):
-    weight_law: str
-
-    def fan_in(self) -> dict[str, int | None]: ...
-    def get_parameter(self, target: str) -> nn.Parameter: ...
-
-
 @torch.no_grad()
-def initialise_by_fan_in(model: HasFanIn, generator: torch.Generator) -> None:
-    """Draws each parameter from a normal law of deviation 1/sqrt(fan-in), cut at two deviations; None means zero.
+def initialise_by_fan_in(model: nn.Module, generator: torch.Generator) -> None:
+    """Draws each parameter from a normal law of deviation 1/sqrt(fan-in), cut at two deviations; `model.fan_in()` gives
+    the inputs of one unit, None where a parameter starts at zero.
 
     Source: TensorFlow's `variance_scaling_initializer()` with its defaults (scale 1, fan-in, normal), which the author
     of document 002 used in December 2017. `weight_law` ending in "-corrected" widens the law so that the cut one has
@@ -38,6 +32,31 @@ def initialise_by_fan_in(model: HasFanIn, generator: torch.Generator) -> None:
         if model.weight_law.endswith("-corrected"):
             std /= _STD_CUT_AT_TWO
         parameter.copy_(std * truncated_normal(parameter.shape, generator))
+
+
+@torch.no_grad()
+def initialise_by_columns(
+    model: nn.Module,
+    generator: torch.Generator,
+    vectors: Container[str],
+    uniform: bool = False,
+    zero: Container[str] = (),
+) -> None:
+    """Word vectors, called `vectors`, from N(0, 0.1^2); matrices of n columns from N(0, 1 / n), or if `uniform` from
+    U(-r, r), r = 1 / sqrt(n); biases and `zero` are zero. In the order of registration.
+
+    Document 003 gives no law; these are ours.
+    """
+    for name, parameter in model.named_parameters():
+        r = parameter.shape[-1] ** -0.5
+        if name in vectors:
+            parameter.normal_(0.0, 0.1, generator=generator)
+        elif parameter.dim() == 1 or name in zero:
+            parameter.zero_()
+        elif uniform:
+            parameter.uniform_(-r, r, generator=generator)
+        else:
+            parameter.normal_(0.0, r, generator=generator)
 
 
 def truncated_normal(shape: torch.Size, generator: torch.Generator) -> Tensor:

@@ -53,8 +53,7 @@ class Predictions:
 class NGram:
     """An `order`-gram model of V tokens: contexts of 0 to `order` - 1 tokens.
 
-    `smoothing` is "witten-bell", any other raises ValueError. Raises UserError for an order below 1, and where a
-    context of so many tokens has no number of 63 bits.
+    Raises UserError for an order below 1, and where a context of so many tokens has no number of 63 bits.
     """
 
     OPTIONS = {"order": COUNT, "smoothing": ("witten-bell",)}
@@ -64,8 +63,6 @@ class NGram:
     smoothing: str
 
     def __post_init__(self) -> None:
-        if self.smoothing != "witten-bell":
-            raise ValueError(f"smoothing must be witten-bell, not {self.smoothing}")
         if self.order < 1 or (self.vocabulary + 1) ** (self.order - 1) * self.vocabulary >= 1 << 63:
             raise UserError(
                 f"model n-gram: option order: {self.order} is below 1, or too large for {self.vocabulary} symbols; "

@@ -31,8 +31,6 @@ class Positions:
         The word `boundary`, which ends sentences, stands wherever there is no word: before every sentence, or, with
         `across` "text", before the first alone.
         """
-        if across not in BOUNDARIES:
-            raise ValueError(f"across must be one of {', '.join(BOUNDARIES)}, not {across}")
         words = split.tokens.astype(np.int64)
         n, place = len(words), np.arange(len(words))
         start = np.zeros(n, np.int64)

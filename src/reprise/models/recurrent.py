@@ -9,13 +9,12 @@ from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from reprise.options import COUNT, NOT_NEGATIVE
 
 State = tuple[Tensor, ...]
 
-_ACTIVATIONS = {"sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": functional.relu}
+_ACTIVATIONS = {"sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": torch.relu}
 SLOPES = {"sigmoid": 0.25, "tanh": 1.0, "relu": 1.0}
 """beta_h of equation 15: the largest slope of each nonlinearity."""
 
@@ -39,8 +38,6 @@ class Recurrent(nn.Module, ABC):
 
     def __init__(self, vocabulary: int, hidden_size: int, recurrent_law: str, recurrent_scale: float, input_std: float):
         super().__init__()
-        if recurrent_law not in ("gaussian", "identity"):
-            raise ValueError(f"recurrent_law must be gaussian or identity, not {recurrent_law}")
         self.recurrent_law, self.recurrent_scale, self.input_std = recurrent_law, recurrent_scale, input_std
         self.vocabulary, self.hidden = vocabulary, hidden_size
         self.W_x = nn.Parameter(torch.zeros(len(self.gates), hidden_size, vocabulary))
@@ -68,10 +65,7 @@ class Recurrent(nn.Module, ABC):
 
     def forward(self, x: Tensor) -> Tensor:
         """Words (T, B) -> logits of the word after them, (B, V)."""
-        state = self.initial_state(x.shape[1])
-        for Wx in self.read(x).unbind():
-            state = self.step(Wx, state)
-        return state[0] @ self.W_S.T  # (6)
+        return self.states(x)[-1][0] @ self.W_S.T  # (6)
 
     @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> None:
@@ -90,8 +84,7 @@ class RNN(Recurrent):
 
     def __init__(self, vocabulary: int, hidden_size: int, activation: str, **laws: str | float) -> None:
         super().__init__(vocabulary, hidden_size, **laws)
-        self.activation = activation
-        self.f = _ACTIVATIONS[activation]
+        self.activation, self.f = activation, _ACTIVATIONS[activation]
 
     def step(self, Wx: Tensor, state: State) -> State:
         (h,), (W_hh,), (W_hx_x,) = state, self.W_h, Wx

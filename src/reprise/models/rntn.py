@@ -24,9 +24,9 @@ from reprise.options import COUNT, NOT_NEGATIVE
 class RNTN(nn.Module):
     """The r-RNTN over V words with H hidden units and K recurrence matrices.
 
-    `mapping` is "f" (5) or "f_mod" (16). `bias` is "matrix" for a bias b_h^k beside every matrix (4) or
-    "shared" for one b_h (1, 3); Table 1 counts the former, for the RNTN as well. `h_0` is the value of
-    all components of the state before a sentence, which the paper does not state.
+    `mapping` is "f" (5) or "f_mod" (16). `bias` is "matrix" for a bias b_h^k beside every matrix (4) or "shared" for
+    one b_h (1, 3); Table 1 counts the former, for the RNTN as well. `h_0` is the value of all components of the state
+    before a sentence, which the paper does not state. Raises ValueError for K outside 1 .. V.
     """
 
     OPTIONS = {
@@ -51,10 +51,6 @@ class RNTN(nn.Module):
         super().__init__()
         if not 1 <= matrices <= vocabulary:
             raise ValueError(f"matrices must be in 1 .. {vocabulary}, the vocabulary, not {matrices}")
-        if mapping not in ("f", "f_mod"):
-            raise ValueError(f"mapping must be f or f_mod, not {mapping}")
-        if bias not in ("matrix", "shared"):
-            raise ValueError(f"bias must be matrix or shared, not {bias}")
         V, H, K = vocabulary, hidden, matrices
         self.vocabulary, self.hidden, self.matrices = V, H, K
         self.mapping, self.bias, self.h_0 = mapping, bias, h_0
@@ -107,20 +103,13 @@ def initialise(
 ) -> None:
     """Draws all parameters from N(0, std^2), in the order of their registration (section 4).
 
-    `biases` "zero" sets b_h and b_o to 0 instead. `constants` names parameters that start at a number:
-    {"v": 1.0} starts an m-RNN as an s-RNN whose matrix is U_l U_r. Raises ValueError for a name that the
-    model does not have.
+    `biases` "zero" sets b_h and b_o to 0 instead. `constants` names parameters that start at a number: {"v": 1.0}
+    starts an m-RNN as an s-RNN whose matrix is U_l U_r.
     """
-    if biases not in ("normal", "zero"):
-        raise ValueError(f"biases must be normal or zero, not {biases}")
-    constants = dict(constants or {})
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if name in constants:
-                parameter.fill_(constants.pop(name))
-            elif name.startswith("b_") and biases == "zero":
-                parameter.zero_()
-            else:
-                parameter.normal_(0.0, std, generator=generator)
-    if constants:
-        raise ValueError(f"no parameter is called {', '.join(sorted(constants))}")
+    for name, parameter in model.named_parameters():
+        if constants and name in constants:
+            nn.init.constant_(parameter, constants[name])
+        elif name.startswith("b_") and biases == "zero":
+            nn.init.zeros_(parameter)
+        else:
+            nn.init.normal_(parameter, 0.0, std, generator=generator)

@@ -28,10 +28,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reprise.errors import UserError
+from reprise.models.initialisation import initialise_by_columns
 from reprise.models.recurrences import UNITS, State
 from reprise.options import COUNT
-
-_NEEDS_I = "the decoder shares the encoder's phi, which the other extensions change; write untied: true"
 
 
 class Translator(nn.Module):
@@ -73,7 +72,8 @@ class Translator(nn.Module):
         if layers < 1:
             raise UserError(f"model translation: option layers: {layers} is below 1; phi has at least one layer")
         if not untied and (context or bidirectional or layers > 1):
-            raise UserError(f"model translation: option untied: {_NEEDS_I}")
+            needs = "the decoder shares the encoder's phi, which the other extensions change; write untied: true"
+            raise UserError(f"model translation: option untied: {needs}")
         d, H, directions, layer = embedding_size, hidden_size, 1 + bidirectional, self.units[unit]
         self.untied, self.context, self.reverse_source = untied, context, reverse_source
         self.matrix_law = matrix_law
@@ -154,20 +154,6 @@ def backwards(x: Tensor, lengths: Tensor) -> Tensor:
     return x.flatten(0, 1).index_select(0, places.flatten()).view_as(x)
 
 
-@torch.no_grad()
 def initialise(model: Translator, generator: torch.Generator) -> None:
-    """Word vectors from N(0, 0.1^2); matrices of n columns from N(0, 1 / n) or U(-r, r), r = 1 / sqrt(n); biases zero.
-
-    The notes give no law; these are ours. The uniform one has a third of the other's variance.
-    """
-    for name, parameter in model.named_parameters():
-        if name in ("E_x", "E_y"):
-            parameter.normal_(0.0, 0.1, generator=generator)
-        elif parameter.dim() == 2:
-            r = parameter.shape[1] ** -0.5
-            if model.matrix_law == "uniform":
-                parameter.uniform_(-r, r, generator=generator)
-            else:
-                parameter.normal_(0.0, r, generator=generator)
-        else:
-            parameter.zero_()
+    """Matrices by `matrix_law`; the uniform one has a third of the other's variance."""
+    initialise_by_columns(model, generator, vectors=("E_x", "E_y"), uniform=model.matrix_law == "uniform")

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from reprise.errors import UserError
+from reprise.models.initialisation import initialise_by_columns
 from reprise.options import COUNT
 
 
@@ -47,16 +48,5 @@ class WindowModel(nn.Module):
 
 
 def initialise(model: WindowModel, generator: torch.Generator) -> None:
-    """Vectors from N(0, 0.1^2); a matrix from U(-r, r), r = 1 / sqrt(its columns); biases zero. W3 starts at zero, so
-    that the models with and without it start as the same function.
-
-    The notes give no law; this one is ours.
-    """
-    with torch.no_grad():
-        model.E.normal_(0.0, 0.1, generator=generator)
-        for W in (model.W1, model.W2):
-            r = W.shape[1] ** -0.5
-            W.uniform_(-r, r, generator=generator)
-        for name, parameter in model.named_parameters():
-            if name in ("b1", "b3", "W3"):
-                parameter.zero_()
+    """Matrices are uniform; W3 starts at zero, so that the models with and without it start as the same function."""
+    initialise_by_columns(model, generator, vectors=("E",), uniform=True, zero=("W3",))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import errno
-import mmap
 import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import get_args
@@ -26,7 +24,6 @@ from reprise.config.resolve import PRECISIONS
 from reprise.config.schema import Engine
 from reprise.engines import books, build, gated, gso, loglinear, palindromes, rntn
 from reprise.engines.lecture import window
-from reprise.engines.rntn import native as rntn_native
 from reprise.engines.rntn.subsequences import Subsequences
 from reprise.errors import UserError
 from reprise.models.deep_lstm import DeepLSTM
@@ -139,16 +136,6 @@ def test_a_compiler_that_is_killed_leaves_no_slow_library(fresh_build, monkeypat
     with pytest.raises(build.NoCompiler, match="status -9"):
         build.library("rntn")
     assert list((fresh_build / "built").iterdir()) == []
-
-
-@needs_compiler
-def test_a_system_without_huge_pages_trains(fresh_build, monkeypatch):
-    class Small(mmap.mmap):
-        def madvise(self, *_):
-            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
-
-    monkeypatch.setattr(rntn_native.mmap, "mmap", Small)
-    assert rntn.choose("auto", RNTN(20, 4)).name == "fused"
 
 
 @pytest.mark.parametrize("locks", [True, False])

@@ -141,18 +141,6 @@ def test_what_was_exported_goes_on_to_the_same_bits(engine, name):
     assert all(torch.equal(*states) for states in zip(whole.state, again.state, strict=True))
 
 
-def test_only_the_matrices_and_embeddings_of_words_that_occur_are_changed():
-    model = small(LSTM(50, 6, 8, 10))
-    engine = GroupedEngine(model)
-    engine.reset(2)
-    x, y = torch.tensor([[3, 12], [3, 30]]), torch.tensor([[1, 2], [3, 4]])
-    engine.train(x, y, None, learning_rate=1.0, reduction="sum-steps", clip_norm=5.0)
-    before, after = model.state_dict(), engine.export()
-    for name, expected in (("U_hc", [3, 9]), ("b_hc", [3, 9]), ("E", [3, 12, 30])):
-        changed = (after[name] != before[name]).flatten(1).any(1)
-        assert changed.nonzero().flatten().tolist() == expected, name
-
-
 def test_a_loss_beyond_the_smallest_float_is_told_exactly():
     model = small(GRU(30, 5, 6))
     with torch.no_grad():

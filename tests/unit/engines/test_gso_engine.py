@@ -12,7 +12,7 @@ from packed_helpers import lines
 from torch.nn import functional
 
 from reprise.engines.gso.native import FusedEngine
-from reprise.engines.gso.packing import REDUCTIONS, PackedBatch, by_length, pack
+from reprise.engines.gso.packing import REDUCTIONS, PackedBatch, pack
 from reprise.engines.gso.reference import ReferenceEngine
 from reprise.models.gso import GSO, FirstOrder, MultiplicativeIntegration, SymbolModel
 
@@ -174,10 +174,6 @@ def test_packed_rows_are_those_of_the_description(size):
         assert np.array_equal(batch.inputs, split.tokens[batch.places - 1])
         assert batch.starts.tolist() == [0, *np.cumsum(active)]
         assert len(batch) == batch.starts[-1] == sum(lengths)
-    assert packed.tokens == sum(n - 1 for n in PREDICTED)
-    assert packed.lines == sum(n > 1 for n in PREDICTED)
-    with pytest.raises(IndexError):
-        packed[len(packed)]
 
 
 def test_shares_make_a_mean_over_tokens_or_over_lines():
@@ -190,16 +186,3 @@ def test_shares_make_a_mean_over_tokens_or_over_lines():
         assert (value * batch.shares(reduction)[line]).sum() == pytest.approx(mean)
     with pytest.raises(ValueError, match="mean-tokens"):
         batch.shares("sum")
-
-
-def test_longest_lines_come_first_by_length():
-    split = lines(9, PREDICTED)
-    order = by_length(split, np.array([0, 2, 3, 4, 7]))
-    assert order.tolist() == [7, 2, 0, 3, 4]
-
-
-def test_nothing_to_predict_makes_no_batches():
-    packed = pack(lines(9, [1, 1]), np.arange(2), 4)
-    assert (len(packed), packed.tokens, packed.lines) == (0, 0, 0)
-    with pytest.raises(ValueError, match="batch_size"):
-        pack(lines(9, [2]), np.arange(1), 0)

@@ -86,8 +86,8 @@ class Elsewhere(Stack):
     def __init__(self) -> None:
         super().__init__(torch.device("meta"))
 
-    def run_collated(self, *step: Any) -> None:
-        found = super().run_collated(*step)
+    def run(self, *step: Any) -> None:
+        found = super().run(*step)
         raise Computed({value.device.type for value in found.values()})
 
 

@@ -10,7 +10,7 @@ import torch
 
 from reprise.catalogue.models import MODELS
 from reprise.models.gso import GSO, FirstOrder, MultiplicativeIntegration
-from reprise.models.gso_start import initial_model, initialise
+from reprise.models.gso_start import initial_model
 from reprise.models.second_order import FullTensor, MultiplicativeRNN
 
 V, H, M = 5, 4, 3
@@ -104,14 +104,6 @@ def test_the_output_layer_and_a_given_first_state():
         np.testing.assert_allclose(logits[t, 0], p["V"] @ h + p["c"], rtol=1e-12)
 
 
-def test_without_d_the_first_symbol_has_no_influence():
-    symbols = torch.tensor([[0, 3], [1, 1]])
-    for input_term in (True, False):
-        model, _ = drawn(GSO(V, H, M, input_term, True, "tanh"))
-        same = torch.equal(model.states(symbols)[:, 0], model.states(symbols)[:, 1])
-        assert same is not input_term
-
-
 def test_with_f_0_and_without_d_only_f_and_c_learn_from_the_first_batch():
     model, _ = drawn(GSO(V, H, M, False, True, "tanh"))
     with torch.no_grad():
@@ -121,21 +113,6 @@ def test_with_f_0_and_without_d_only_f_and_c_learn_from_the_first_batch():
     torch.nn.functional.cross_entropy(model(symbols).flatten(0, 1), symbols.roll(-1, 0).flatten()).backward()
     moved = {name for name, parameter in model.named_parameters() if parameter.grad.any()}
     assert moved == {"f", "c"}
-
-
-def test_unknown_words_are_refused():
-    with pytest.raises(ValueError, match="activation must be tanh or identity, not relu"):
-        GSO(V, H, M, True, True, "relu")
-    with pytest.raises(ValueError, match="form must be simple or general, not full"):
-        MultiplicativeIntegration(V, H, "tanh", "full")
-    model = FirstOrder(V, H, "tanh")
-    for laws, word in (({"matrix_law": "normal"}, "matrix_law"), ({"bias_law": "one"}, "bias_law")):
-        with pytest.raises(ValueError, match=f"{word} must be"):
-            initialise(
-                model, torch.Generator(), **{"matrix_law": "orthogonal", "bias_law": "zero", "bias_std": 0.0, **laws}
-            )
-    with pytest.raises(ValueError, match="no start is given for alpha"):
-        initialise(MultiplicativeIntegration(V, H, "tanh", "general"), torch.Generator(), "orthogonal", "zero", 0.0)
 
 
 def start(name, seed=0, vocabulary=27, **options):
@@ -176,16 +153,8 @@ def test_biases_start_as_they_are_told():
 
 
 def test_a_start_is_that_of_its_seed_and_every_parameter_has_one():
-    options = {
-        "gso": GSO_OPTIONS,
-        "first-order": {
-            "hidden_size": 6,
-            "activation": "tanh",
-            "matrix_law": "orthogonal",
-            "b_law": "normal",
-            "b_std": 1.0,
-        },
-    }
+    first_order = {"hidden_size": 6, "activation": "tanh", "matrix_law": "orthogonal", "b_law": "normal", "b_std": 1.0}
+    options = {"gso": GSO_OPTIONS, "first-order": first_order}
     options["mi-rnn"] = {**options["first-order"], "form": "general", "alpha": 1.0, "beta_1": 0.5, "beta_2": 0.5}
     for name, stated in options.items():
         assert set(stated) == set(MODELS[name].options)

@@ -64,8 +64,6 @@ def test_identity_matrices_of_a_scale():
     assert torch.equal(model.W_h[0], 1.5 * torch.eye(6, dtype=torch.float64))
     radius = torch.linalg.eigvals(network("tanh", hidden=200, recurrent_scale=0.7).W_h[0]).abs().max()
     assert 0.6 < radius < 0.8
-    with pytest.raises(ValueError, match="recurrent_law must be gaussian or identity"):
-        network("tanh", recurrent_law="orthogonal")
 
 
 @pytest.mark.parametrize("name", NETWORKS)

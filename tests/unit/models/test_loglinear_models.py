@@ -9,13 +9,11 @@ import pytest
 import torch
 from loglinear_helpers import KINDS, lexicon, model, windows
 
-from reprise.catalogue.models import MODELS
 from reprise.checks.loglinear import PARAMETERS
 from reprise.data.corpus import Corpus, Split
 from reprise.errors import UserError
 from reprise.models.lexicon import Lexicon, Sparse
 from reprise.models.loglinear import LogLinearRNN, initialise
-from reprise.options import check_options
 
 
 @pytest.mark.parametrize("top", PARAMETERS)
@@ -93,6 +91,10 @@ def test_features_are_identities_then_tags():
     assert features.matrix.dense().sum() == 5 + 6
     every = small_lexicon().features("corpus", 5, word_identity=True)
     assert all(every.of(i)[0] == f"TOPFORM:{'abcde'[i]}" for i in range(5))
+    bare = small_lexicon().features("corpus", 2, word_identity=False)
+    assert (bare.names, [bare.of(i) for i in (0, 2, 4)]) == (["N", "V"], [["N"], [], ["N", "V"]])
+    with pytest.raises(UserError, match="top_types: 6"):
+        small_lexicon().features("corpus", 6, word_identity=True)
 
 
 def test_features_from_training_know_nothing_of_other_types():
@@ -102,17 +104,6 @@ def test_features_from_training_know_nothing_of_other_types():
     assert features.of(0) == ["TOPFORM:a", "N"]
     assert features.of(1) == features.of(4) == ["TOPFORM:@notTop"]
     assert features.of(3) == ["TOPFORM:@notTop", "V"]
-
-
-def test_without_word_identity_there_are_tags_alone():
-    features = small_lexicon().features("corpus", 2, word_identity=False)
-    assert features.names == ["N", "V"]
-    assert [features.of(i) for i in (0, 2, 4)] == [["N"], [], ["N", "V"]]
-
-
-def test_more_top_types_than_types_are_refused():
-    with pytest.raises(UserError, match="top_types: 6"):
-        small_lexicon().features("corpus", 6, word_identity=True)
 
 
 def test_backgrounds_are_unigrams():
@@ -149,14 +140,3 @@ def test_first_weights_are_those_of_keras_1():
     limit = math.sqrt(6 / (made.phi_rows.columns + 50))
     assert 0.95 < made.W_a.abs().max() / limit <= 1
     assert made.b_a.abs().max() == 0
-    again = LogLinearRNN(lexicon(), "features", "log-linear", "corpus", "corpus", 20, True, 40, 50, 2)
-    initialise(again, torch.Generator().manual_seed(3))
-    assert all(torch.equal(p, q) for p, q in zip(made.parameters(), again.parameters(), strict=True))
-
-
-def test_the_registry_builds_what_it_lists():
-    options = {"input": "features", "output": "log-linear", "background": "corpus", "features_from": "train"}
-    options |= {"top_types": 3, "word_identity": True, "embedding_size": 4, "hidden_size": 5, "layers": 1}
-    assert check_options(options, MODELS["log-linear"].options, "f", "log-linear") == options
-    made = MODELS["log-linear"].build(lexicon=small_lexicon(), **options)
-    assert sum(p.numel() for p in made.parameters()) == 6 * 4 + 4 * 5 * (4 + 5 + 1) + 6 * 6

@@ -23,33 +23,25 @@ def random_model(kind):
     return model, torch.randint(D, (T, B), generator=generator)
 
 
-def logits_of(library, model, x, W_out, b_out):
-    states, _ = library(nn.functional.one_hot(x, D).double())
-    return states[-1] @ W_out.t() + b_out
-
-
-def test_elman_equals_torch():
-    model, x = random_model(Elman)
-    library = nn.RNN(D, N).double()
+# torch stacks the gates i, f, g, o; ours are g, i, f, o.
+@pytest.mark.parametrize(
+    ("kind", "library", "names", "gates"),
+    [
+        (Elman, nn.RNN, ("W_hx", "W_hh", "b_h", "W_oh", "b_o"), [0]),
+        (LSTM, nn.LSTM, ("W_x", "W_h", "b", "W_out", "b_out"), [1, 2, 0, 3]),
+    ],
+)
+def test_they_are_those_of_torch(kind, library, names, gates):
+    model, x = random_model(kind)
+    theirs = library(D, N).double()
+    order = torch.cat([torch.arange(N) + N * gate for gate in gates])
+    W, U, b, W_out, b_out = (model.get_parameter(name) for name in names)
     with torch.no_grad():
-        library.weight_ih_l0.copy_(model.W_hx)
-        library.weight_hh_l0.copy_(model.W_hh)
-        library.bias_ih_l0.copy_(model.b_h)
-        library.bias_hh_l0.zero_()
-        torch.testing.assert_close(model(x), logits_of(library, model, x, model.W_oh, model.b_o))
-
-
-def test_lstm_equals_torch():
-    model, x = random_model(LSTM)
-    library = nn.LSTM(D, N).double()
-    # Ours are stacked g, i, f, o; torch's i, f, g, o.
-    order = torch.cat([torch.arange(N) + N * gate for gate in (1, 2, 0, 3)])
-    with torch.no_grad():
-        library.weight_ih_l0.copy_(model.W_x[order])
-        library.weight_hh_l0.copy_(model.W_h[order])
-        library.bias_ih_l0.copy_(model.b[order])
-        library.bias_hh_l0.zero_()
-        torch.testing.assert_close(model(x), logits_of(library, model, x, model.W_out, model.b_out))
+        for mine, name in ((W, "weight_ih_l0"), (U, "weight_hh_l0"), (b, "bias_ih_l0")):
+            getattr(theirs, name).copy_(mine[order])
+        theirs.bias_hh_l0.zero_()
+        states, _ = theirs(nn.functional.one_hot(x, D).double())
+        torch.testing.assert_close(model(x), states[-1] @ W_out.t() + b_out)
 
 
 @pytest.mark.parametrize(("kind", "count"), [(Elman, 19_082), (LSTM, 72_458)])

@@ -73,18 +73,6 @@ def test_reversing_is_reading_the_reversed_source():
     assert backwards(source, lengths)[:, 2].tolist() == [*source[:3, 2].tolist()[::-1], source[3, 2]]
 
 
-def test_the_encoders_states_of_one_word_meet_the_decoder():
-    """A bidirectional encoder's c is the last state of both directions, its start that of the first."""
-    model = build(LADDER[4])
-    source, lengths, _ = batch()
-    starts, c = model.encode(source, lengths)
-    assert torch.equal(c[:, :H], starts[-1][0])
-    assert not torch.equal(c[:, H:], starts[-1][0])
-    alone, c_alone = model.encode(source[:3, 2:], lengths[2:])
-    torch.testing.assert_close(c_alone[0], c[2], rtol=1e-12, atol=1e-12)
-    torch.testing.assert_close(alone[0][0][0], starts[0][0][2], rtol=1e-12, atol=1e-12)
-
-
 @pytest.mark.parametrize(("ours", "theirs"), [(GRU, torch.nn.GRU), (LSTM, torch.nn.LSTM)])
 def test_gated_units_are_those_of_torch(ours, theirs):
     """torch has the gates in another order, the update gate the other way about, and a second bias."""
@@ -138,14 +126,6 @@ def test_the_other_extensions_come_after_the_first(changed):
         build({**BASIC, **changed})
     with pytest.raises(UserError, match="option layers: 0 is below 1"):
         build({**BASIC, "untied": True, "layers": 0})
-
-
-def test_weights_are_drawn_from_the_seed_alone():
-    models = [build(LADDER[7], seed) for seed in (1, 2)]
-    for model in models:
-        initialise(model, torch.Generator().manual_seed(4))
-    assert torch.equal(models[0](*batch()), models[1](*batch()))
-    assert not models[0].b_S.any()
 
 
 def test_a_matrix_of_n_columns_has_variance_1_over_n_or_a_third_of_it():

@@ -184,11 +184,9 @@ def test_a_prefix_of_the_text_counts_as_if_it_were_all():
         assert short.table(k).counts.tolist() == alone.table(k).counts.tolist()
 
 
-def test_an_order_below_one_and_a_wrong_boundary():
+def test_an_order_below_one_is_refused():
     with pytest.raises(UserError, match="option order: 0 is below 1"):
         Relative(V, 0)
-    with pytest.raises(ValueError, match="across must be one of sentence, text"):
-        Positions.of(split_of(TRAINING), 1, END, "page")
 
 
 @pytest.mark.parametrize("order", [2, 3, 4])

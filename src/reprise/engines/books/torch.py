@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 from torch import Tensor
 
@@ -24,7 +26,7 @@ class LayerwiseEngine:
 
     @torch.no_grad()
     def loss_and_gradients(self, x: Tensor, y: Tensor, state: State) -> tuple[float, State]:
-        """As `WindowEngine` says; ValueError for symbols that the model does not have."""
+        """See `ReferenceEngine`; ValueError for symbols that the model does not have."""
         model = self.model
         if not 0 <= x.min() <= x.max() < model.vocabulary:
             raise ValueError(f"symbols must be in 0 .. {model.vocabulary - 1}")
@@ -87,8 +89,6 @@ class Recurrence:
     """
 
     def __init__(self, like: Tensor, T: int, B: int, n: int, activation: str, linear: Linear) -> None:
-        if activation not in PHI:
-            raise ValueError(f"activation must be relu or tanh, not {activation}")
         self.n, self.linear = n, linear
         self.phi, self.slope = PHI[activation]
         new = like.detach().new_empty
@@ -143,14 +143,5 @@ def _by_step(*parts: Tensor) -> list[tuple[Tensor, ...]]:
     return list(zip(*(part.unbind() for part in parts), strict=True))
 
 
-def _relu(x: Tensor, out: Tensor) -> Tensor:
-    return torch.clamp_min(x, 0, out=out)
-
-
-def _slope_of_tanh(y: Tensor) -> Tensor:
-    """By its value y."""
-    return 1 - y * y
-
-
-PHI = {"relu": (_relu, torch.sign), "tanh": (torch.tanh, _slope_of_tanh)}
+PHI = {"relu": (partial(torch.clamp_min, min=0), torch.sign), "tanh": (torch.tanh, lambda y: 1 - y * y)}
 """phi by name, with an argument `out`, and its slope by its value."""

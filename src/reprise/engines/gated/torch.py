@@ -22,7 +22,7 @@ CACHED = 500_000
 
 
 class GroupedEngine:
-    """A `GatedEngine` for a CPU, in the model's dtype."""
+    """For a CPU, in the model's dtype; see `ReferenceEngine`."""
 
     name = "grouped"
 
@@ -48,14 +48,7 @@ class GroupedEngine:
 
     @torch.no_grad()
     def train(
-        self,
-        x: Tensor,
-        y: Tensor,
-        masks: Masks | None,
-        *,
-        learning_rate: float,
-        reduction: str,
-        clip_norm: float,
+        self, x: Tensor, y: Tensor, masks: Masks | None, *, learning_rate: float, reduction: str, clip_norm: float
     ) -> float:
         share = share_of_one_word(reduction, *x.shape)
         words, k, e, h = self._read(x, masks)
@@ -94,10 +87,8 @@ class GroupedEngine:
     def evaluate(self, x: Tensor, y: Tensor) -> float:
         _, _, _, h = self._read(x, None)
         L = self.linear(h, self.W_o_T.T, self.b_o)  # (T B, V)
-        losses = [
-            functional.cross_entropy(some, targets, reduction="none")
-            for some, targets in zip(*self._pieces(L, y.flatten()), strict=True)
-        ]
+        pieces = zip(*self._pieces(L, y.flatten()), strict=True)
+        losses = [functional.cross_entropy(some, targets, reduction="none") for some, targets in pieces]
         return torch.cat(losses).sum(dtype=torch.float64).item()
 
     def _read(self, x: Tensor, masks: Masks | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -157,11 +148,15 @@ def _softmax_minus_target(L: Tensor, target: Tensor) -> float:
 # logistic gates in the order of the equations, `candidate` (T, B, H). They end with the loss's derivatives by the same.
 
 
-class GRURecurrence:
-    """Equations (6)-(9). `transposed` (H, 2 H) holds U_hr^T beside U_hz^T."""
+class Recurrence:
+    """`transposed` (H, G H) holds the gates' U^T side by side."""
 
     def __init__(self, transposed: Tensor, matrices: OneMatrix | WordMatrices, linear: Linear) -> None:
         self.transposed, self.matrices, self.linear = transposed, matrices, linear
+
+
+class GRURecurrence(Recurrence):
+    """Equations (6)-(9)."""
 
     def forward(self, gates: Tensor, candidate: Tensor, state: State) -> tuple[Tensor, State]:
         """Finishes the gates in place: all states h (T, B, H), the last one."""
@@ -170,16 +165,8 @@ class GRURecurrence:
         self.h = candidate.new_empty(T + 1, B, H)
         self.h[0] = state[0]
         self.multiplied = torch.empty_like(candidate)  # r_t * h_{t-1}, which meets the matrix
-        steps = zip(
-            gates.unbind(),
-            gates[..., :H].unbind(),
-            gates[..., H:].unbind(),
-            candidate.unbind(),
-            self.multiplied.unbind(),
-            self.h[:-1].unbind(),
-            self.h[1:].unbind(),
-            strict=True,
-        )
+        parts = gates, gates[..., :H], gates[..., H:], candidate, self.multiplied, self.h[:-1], self.h[1:]
+        steps = zip(*(part.unbind() for part in parts), strict=True)
         for t, (both, r, z, c, rh, h, h_next) in enumerate(steps):
             both.add_(self.linear(h, self.transposed.T, None)).sigmoid_()  # (6), (7)
             torch.mul(r, h, out=rh)
@@ -205,11 +192,8 @@ class GRURecurrence:
         return d_gates, d_candidate
 
 
-class LSTMRecurrence:
-    """Equations (10)-(15). `transposed` (H, 3 H) holds U_hf^T beside U_hi^T beside U_ho^T."""
-
-    def __init__(self, transposed: Tensor, matrices: OneMatrix | WordMatrices, linear: Linear) -> None:
-        self.transposed, self.matrices, self.linear = transposed, matrices, linear
+class LSTMRecurrence(Recurrence):
+    """Equations (10)-(15)."""
 
     def forward(self, gates: Tensor, candidate: Tensor, state: State) -> tuple[Tensor, State]:
         """Finishes the gates in place: all states h (T, B, H), the last (h, c)."""
@@ -219,14 +203,8 @@ class LSTMRecurrence:
         self.h[0], self.c[0] = state
         self.multiplied = self.h[:-1]
         self.tanh_c = torch.empty_like(candidate)
-        steps = zip(
-            gates.unbind(),
-            *(gates[..., i * H : (i + 1) * H].unbind() for i in range(3)),
-            candidate.unbind(),
-            self.tanh_c.unbind(),
-            *(x.unbind() for x in (self.h[:-1], self.h[1:], self.c[:-1], self.c[1:])),
-            strict=True,
-        )
+        parts = gates, *gates.split(H, -1), candidate, self.tanh_c, self.h[:-1], self.h[1:], self.c[:-1], self.c[1:]
+        steps = zip(*(part.unbind() for part in parts), strict=True)
         for t, (all_three, f, i, o, new, tanh_c, h, h_next, c, c_next) in enumerate(steps):
             all_three.add_(self.linear(h, self.transposed.T, None)).sigmoid_()  # (10), (11), (12)
             new.add_(self.matrices.multiply(t, h)).tanh_()  # (13)
@@ -238,11 +216,11 @@ class LSTMRecurrence:
         """dh (T, B, H), by each state through the softmax alone, is used up: derivatives by gates and candidate."""
         T, _, H = dh.shape
         new, c, tanh_c = self.candidate, self.c[:-1], self.tanh_c
-        f, i, o = (self.gates[..., j * H : (j + 1) * H] for j in range(3))
+        f, i, o = self.gates.split(H, -1)
         by_f, by_i, by_o = c * f * (1 - f), new * i * (1 - i), tanh_c * o * (1 - o)
         by_new, by_c = i * (1 - new * new), o * (1 - tanh_c * tanh_c)
         d_gates, d_candidate = torch.empty_like(self.gates), torch.empty_like(new)
-        d_f, d_i, d_o = (d_gates[..., j * H : (j + 1) * H] for j in range(3))
+        d_f, d_i, d_o = d_gates.split(H, -1)
         dc = torch.zeros_like(dh[0])
         for t in range(T - 1, -1, -1):
             d = dh[t]

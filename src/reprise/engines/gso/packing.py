@@ -40,45 +40,26 @@ class PackedBatch:
         return np.searchsorted(-self.active, -np.arange(self.active[0]), side="left").astype(np.int64)
 
     def shares(self, reduction: str) -> np.ndarray:
-        """(lines,) float64: what each row of a line counts in the loss that is differentiated; see `shares`."""
-        return shares(self.lengths, reduction)
+        """(lines,) float64: what each row of a line counts in the loss that is differentiated.
+
+        "mean-tokens": the mean over all rows; "mean-lines": the mean over the lines of each line's mean.
+        """
+        if reduction not in REDUCTIONS:
+            raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, not {reduction}")
+        lengths = self.lengths
+        return 1 / (np.full(len(lengths), len(self)) if reduction == "mean-tokens" else len(lengths) * lengths)
 
 
-@dataclass(frozen=True)
-class PackedLines:
-    """Batches one behind the other; `packed[i]` is batch i, `packed.lines` are the lines that were packed."""
-
-    inputs: np.ndarray  # (n,) int32
-    targets: np.ndarray  # (n,) int32
-    places: np.ndarray  # (n,) int64
-    active: np.ndarray  # (all steps,) int64
-    rows: np.ndarray  # (batches + 1,) int64: where the rows of each batch begin
-    steps: np.ndarray  # (batches + 1,) int64: where its steps begin
-    lines: int
-
-    def __len__(self) -> int:
-        return len(self.rows) - 1
-
-    def __getitem__(self, i: int) -> PackedBatch:
-        if not 0 <= i < len(self):
-            raise IndexError(i)
-        rows, steps = slice(*self.rows[i : i + 2]), slice(*self.steps[i : i + 2])
-        return PackedBatch(self.inputs[rows], self.targets[rows], self.places[rows], self.active[steps])
-
-    @property
-    def tokens(self) -> int:
-        """Predictions in all batches together."""
-        return len(self.inputs)
-
-
-def pack(split: Split, lines: np.ndarray, batch_size: int) -> PackedLines:
+def pack(split: Split, lines: np.ndarray, batch_size: int) -> list[PackedBatch]:
     """The lines of `split` with these numbers, in this order, `batch_size` a batch, the last batch maybe fewer.
 
-    Lines of fewer than two tokens predict nothing and are left out before batches are made. ValueError for a
-    `batch_size` below 1.
+    Lines of fewer than two tokens predict nothing and are left out before batches are made.
     """
-    first, lengths = in_batches(split, lines, batch_size)
+    lengths = split.offsets[lines + 1] - split.offsets[lines] - 1
+    first, lengths = split.offsets[lines[lengths > 0]], lengths[lengths > 0]
     batch = np.arange(len(lengths)) // batch_size
+    order = np.lexsort((-lengths, batch))  # equal lengths keep the order they came in
+    first, lengths = first[order], lengths[order]
     heads = np.arange(0, len(lengths), batch_size)  # the longest line of each batch
     steps = np.concatenate([[0], np.cumsum(lengths[heads])])
     # A line counts from the first step of its batch on and no more after its last: running sums give the active rows.
@@ -91,44 +72,12 @@ def pack(split: Split, lines: np.ndarray, batch_size: int) -> PackedLines:
     line = rank + np.repeat(np.repeat(heads, length_of_batch), active)
     time = np.arange(steps[-1]) - np.repeat(steps[:-1], length_of_batch)
     read = first[line] + np.repeat(time, active)
-    return PackedLines(
-        inputs=split.tokens[read],
-        targets=split.tokens[read + 1],
-        places=read + 1,
-        active=active,
-        rows=starts[steps],
-        steps=steps,
-        lines=len(lengths),
-    )
-
-
-def in_batches(split: Split, lines: np.ndarray, batch_size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where each line that predicts something begins, and its predictions: batch after batch, longest lines first.
-
-    Every batch but the last has `batch_size` lines; see `pack`, which lays out their rows.
-    """
-    if batch_size < 1:
-        raise ValueError(f"batch_size must be at least 1, not {batch_size}")
-    lengths = split.offsets[lines + 1] - split.offsets[lines] - 1
-    first, lengths = split.offsets[lines[lengths > 0]], lengths[lengths > 0]
-    order = np.lexsort((-lengths, np.arange(len(lengths)) // batch_size))  # equal lengths keep the order they came in
-    return first[order], lengths[order]
-
-
-def shares(lengths: np.ndarray, reduction: str) -> np.ndarray:
-    """The weight of each row of a line in the loss of its batch, for batches with lines of `lengths` (..., lines).
-
-    "mean-tokens": the mean over all rows; "mean-lines": the mean over the lines of each line's mean. float64, 0 where
-    the length is 0 because a batch has fewer lines.
-    """
-    if reduction not in REDUCTIONS:
-        raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, not {reduction}")
-    there = lengths > 0
-    if reduction == "mean-tokens":
-        counts = np.broadcast_to(lengths.sum(-1, keepdims=True), lengths.shape)
-    else:
-        counts = there.sum(-1, keepdims=True) * lengths
-    return np.where(there, 1 / np.maximum(counts, 1), 0.0)
+    inputs, targets, places = split.tokens[read], split.tokens[read + 1], read + 1
+    batches = []
+    for begin, end in zip(steps[:-1], steps[1:], strict=True):
+        rows = slice(starts[begin], starts[end])
+        batches.append(PackedBatch(inputs[rows], targets[rows], places[rows], active[begin:end]))
+    return batches
 
 
 def by_length(split: Split, lines: np.ndarray) -> np.ndarray:

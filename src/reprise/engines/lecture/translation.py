@@ -1,8 +1,7 @@
 """The engines of the translation model: the readable one with autograd, and one with larger products.
 
-Both are the same module but for the functions that autograd knows: in the engine `hand` layers go back through time by
-the functions below, in which the gradient of V is one product over all times; products are oneDNN's where it has them,
-and the softmax leaves its gradient in the place of its logits.
+In the engine `hand` layers go back through time by the functions below, in which the gradient of V is one product over
+all times; products are oneDNN's where it has them, and the softmax leaves its gradient in the place of its logits.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from torch.nn import functional
 
 from reprise.engines.choice import no_engine
 from reprise.engines.gemm import linear_for
-from reprise.models.recurrences import GRU, LSTM, RNN, State
+from reprise.models.recurrences import GRU, LSTM, RNN, Recurrence, State
 from reprise.models.translation import Translator
 
 
@@ -182,45 +181,35 @@ class _Nats(Function):
         return dh.mul_(share), dW.mul_(share), db.mul_(share), None
 
 
-class _HandRNN(RNN):
-    linear = staticmethod(Affine.apply)
+def _by_hand(unit: type[Recurrence], through_time: type[Function]) -> type[Recurrence]:
+    class ByHand(unit):
+        linear = staticmethod(Affine.apply)
 
-    def forward(self, Wx: Tensor, state: State) -> State:
-        return (RNNThroughTime.apply(Wx, *state, self.V),)
+        def forward(self, Wx: Tensor, state: State) -> State:
+            states = through_time.apply(Wx, *state, self.V)
+            return states if self.parts > 1 else (states,)
 
-
-class _HandGRU(GRU):
-    linear = staticmethod(Affine.apply)
-
-    def forward(self, Wx: Tensor, state: State) -> State:
-        return (GRUThroughTime.apply(Wx, *state, self.V),)
-
-
-class _HandLSTM(LSTM):
-    linear = staticmethod(Affine.apply)
-
-    def forward(self, Wx: Tensor, state: State) -> State:
-        return LSTMThroughTime.apply(Wx, *state, self.V)
+    return ByHand
 
 
 class HandTranslator(Translator):
     """The same functions of the same parameters."""
 
     name = "hand"
-    units = {"rnn": _HandRNN, "gru": _HandGRU, "lstm": _HandLSTM}
+    units = {
+        "rnn": _by_hand(RNN, RNNThroughTime),
+        "gru": _by_hand(GRU, GRUThroughTime),
+        "lstm": _by_hand(LSTM, LSTMThroughTime),
+    }
     linear = staticmethod(Affine.apply)
 
     def nats(self, h: Tensor, y: Tensor) -> Tensor:
         return _Nats.apply(h, self.W_S, self.b_S, y)
 
 
-ENGINES = {engine.name: engine for engine in (HandTranslator, ReferenceTranslator)}
-
-
 def translator_of(engine: str) -> type[HandTranslator] | type[ReferenceTranslator]:
     """The class called `engine`; "auto" is hand. `UserError` for another name."""
-    if engine == "auto":
-        return HandTranslator
-    if engine not in ENGINES:
-        raise no_engine(engine, ENGINES)
-    return ENGINES[engine]
+    engines = {"auto": HandTranslator, "hand": HandTranslator, "reference": ReferenceTranslator}
+    if engine not in engines:
+        raise no_engine(engine, ["hand", "reference"])
+    return engines[engine]

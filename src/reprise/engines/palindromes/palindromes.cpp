@@ -1,10 +1,10 @@
 // Elman and LSTM over a batch of sequences with a loss on the last state: h(T), and the gradients from dh(T).
 //
-// W_h and its gradient lie in the L2 cache from the first step to the last; what the backward pass needs of the
-// forward pass streams through memory once in each direction. Everything is summed in a fixed order.
+// W_h and its gradient lie in the L2 cache from the first step to the last; what the backward pass needs of the forward
+// pass streams through memory once in each direction. Everything is summed in a fixed order.
 //
-// Rows are padded to whole tiles: padded columns of the weights are 0, and padded columns of dz are kept at 0, where
-// 0 * infinity would make them NaN and reach the others.
+// Rows are padded to whole tiles: padded columns of the weights are 0, and padded columns of dz are kept at 0, where 0
+// * infinity would make them NaN and reach the others.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>

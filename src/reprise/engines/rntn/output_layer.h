@@ -1,12 +1,11 @@
 // The output layer over one subsequence: P = Softmax(W_o h + b_o), its loss, gradient and update.
 //
-// It is 99 % of the work: three products of (T, H) with (H, V) or (T, V). W_o lies in tiles of TILE
-// words, each [H+1][TILE] with b_o as the last row, so that the bias is one more product (with 1,
-// or with -learning rate). Tiles come in groups that fit the L2 cache. The first visit to a group
-// makes logits and exponentials, relative to the group's own maximum; the sums and maxima of all
-// groups then give the softmax. The second visit makes dH and updates W_o: one trip of W_o from the
-// L3 cache or from memory for both, where separate loops would take two. It goes through the groups
-// backwards, so that either visit begins with what the other left in the cache.
+// It is 99 % of the work: three products of (T, H) with (H, V) or (T, V). W_o lies in tiles of TILE words, each
+// [H+1][TILE] with b_o as the last row, so that the bias is one more product (with 1, or with -learning rate). Tiles
+// come in groups that fit the L2 cache. The first visit to a group makes logits and exponentials, relative to the
+// group's own maximum; the sums and maxima of all groups then give the softmax. The second visit makes dH and updates
+// W_o: one trip of W_o from the L3 cache or from memory for both, where separate loops would take two. It goes through
+// the groups backwards, so that either visit begins with what the other left in the cache.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -73,8 +72,8 @@ INLINE void logits_block(const float* W, int H, const float* inputs, float* L, v
   }
 }
 
-// R times C elements of dH: dH[t][j] += sum over the words of a group of dL[t][word] W_o[word][j].
-// The sums stay vectors over words until the group is done.
+// R times C elements of dH: dH[t][j] += sum over the words of a group of dL[t][word] W_o[word][j]. The sums stay
+// vectors over words until the group is done.
 template <int R, int C>
 INLINE void dH_block(const float* W, int H, int tiles, const float* dL, int T, float* out) {
   vec sum[SLOTS * LANES];
@@ -142,9 +141,9 @@ inline double row_exponentials(const OutputLayer& o, int g, int T, int t, float 
   return sum;
 }
 
-// The summed loss of the subsequence in nats. Afterwards sums[g][t] is the factor that makes the
-// exponentials of group g probabilities. Loss and normaliser are double: a loss is a difference of
-// large numbers, and a normaliser the sum of thousands of small ones.
+// The summed loss of the subsequence in nats. Afterwards sums[g][t] is the factor that makes the exponentials of group
+// g probabilities. Loss and normaliser are double: a loss is a difference of large numbers, and a normaliser the sum of
+// thousands of small ones.
 inline double forward(const OutputLayer& o, int T, const int32_t* targets) {
   double loss = 0;
   const int groups = o.groups();

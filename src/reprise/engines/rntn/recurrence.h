@@ -1,9 +1,8 @@
 // The pieces of the recurrence: products with a small matrix stored by rows of whole vectors.
 //
-// A recurrence matrix U lies as its transpose, row j holding U[0][j] .. U[H-1][j] and zeros: then
-// the forward product adds up rows, the backward product takes inner products with rows and the
-// update adds to rows, so that all three run through memory in order. What fills up rows is 0 and
-// stays 0.
+// A recurrence matrix U lies as its transpose, row j holding U[0][j] .. U[H-1][j] and zeros: then the forward product
+// adds up rows, the backward product takes inner products with rows and the update adds to rows, so that all three run
+// through memory in order. What fills up rows is 0 and stays 0.
 #pragma once
 #include "vec.h"
 
@@ -41,8 +40,8 @@ inline void row_products(const float* A, int rows, int width, const float* x, fl
   });
 }
 
-// A[j][i] += sum over the listed steps s of x[s][j] y[s][i]: a matrix that several words of the
-// subsequence share is read and written once.
+// A[j][i] += sum over the listed steps s of x[s][j] y[s][i]: a matrix that several words of the subsequence share is
+// read and written once.
 inline void add_outer_products(float* A, int rows, int width, const int* steps, int count,
                                const float* x, int x_width, const float* y, int y_width) {
   in_blocks<STRIP>(width / LANES, [&](auto size, int v) {

@@ -1,11 +1,9 @@
-// Batch-1 training of s-RNN, RNTN, r-RNTN and m-RNN language models: forward pass, backward pass
-// and SGD step of one subsequence after another, in one call. The readable models are
-// models/rntn.py and models/mrnn.py; symbols and equation numbers here are theirs. One thread: at
-// this size as many processes as cores are faster than threads.
+// Batch-1 training of s-RNN, RNTN, r-RNTN and m-RNN language models: forward pass, backward pass and SGD step of one
+// subsequence after another, in one call. The readable models are models/rntn.py and models/mrnn.py; symbols and
+// equation numbers here are theirs. One thread: at this size as many processes as cores are faster than threads.
 //
-// Only the rows of W_h, v and b_h and the matrices of U_h that a subsequence used are touched, so
-// that the cost does not depend on K. Sums run in a fixed order: the same inputs give the same bits
-// on the same machine.
+// Only the rows of W_h, v and b_h and the matrices of U_h that a subsequence used are touched, so that the cost does
+// not depend on K. Sums run in a fixed order: the same inputs give the same bits on the same machine.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -105,8 +103,7 @@ struct Run {
     for (int i = 0; i < Hw; i += LANES) store(next + i, sigmoid(load(next + i)));
   }
 
-  // The softmax inputs mask * h: with time along the row for the logits, and times -learning rate
-  // for the update.
+  // The softmax inputs mask * h: with time along the row for the logits, and times -learning rate for the update.
   void prepare_output(int T, int64_t token, const Dropout& dropout, float learning_rate) {
     for (int t = 0; t < T; t++) {
       float *mask = masks.data + t * Hw, *scaled = steps.data + t * H1;

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from queue import SimpleQueue
 from typing import Any
 
 Answer = Callable[[Sequence[Any]], Sequence[Any]]
@@ -18,42 +19,30 @@ class Abandoned(BaseException):
     """Ends a member's thread whose request will not be answered."""
 
 
-class _Thread:
+class _Thread(threading.Thread):
     """One member's piece of work."""
 
-    def __init__(self, work: Callable[[], Any], name: str) -> None:
-        self.work = work
-        self.request: Any = None
-        self.reply: Any = None
-        self.result: Any = None
-        self.ended = False
-        self._go, self._paused = threading.Semaphore(0), threading.Semaphore(0)
-        self.thread = threading.Thread(target=self._run, name=name, daemon=True)
+    def __init__(self, work: Callable[[], Any]) -> None:
+        super().__init__(daemon=True)
+        self.work, self.result, self.ended = work, None, False
+        self.replies: SimpleQueue[Any] = SimpleQueue()
+        self.requests: SimpleQueue[Any] = SimpleQueue()
 
-    def _run(self) -> None:
-        self._go.acquire()
+    def run(self) -> None:
         try:
-            if self.reply is not Abandoned:
+            if self.replies.get() is not Abandoned:
                 self.result = self.work()
         except BaseException as error:  # whatever ends the work is told to whoever waits for it
             self.result = error
         self.ended = True
-        self._paused.release()
-
-    def resume(self, reply: Any = None) -> None:
-        """Lets the member run until it asks or ends."""
-        self.reply = reply
-        self._go.release()
-        self._paused.acquire()
+        self.requests.put(None)
 
     def ask(self, request: Any) -> Any:
         """Called in the member's thread: waits for the answer to the request."""
-        self.request = request
-        self._paused.release()
-        self._go.acquire()
-        if self.reply is Abandoned:
+        self.requests.put(request)
+        if (reply := self.replies.get()) is Abandoned:
             raise Abandoned
-        return self.reply
+        return reply
 
 
 class Lockstep:
@@ -68,32 +57,32 @@ class Lockstep:
 
     def run(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
         """What each piece of work returned, or the exception that it raised."""
-        threads = [_Thread(work, f"member {i}") for i, work in enumerate(works)]
+        threads = [_Thread(work) for work in works]
         for thread in threads:
-            thread.thread.start()
+            thread.start()
         waiting, replies = threads, [None] * len(threads)
         try:
             while waiting:
-                for thread, reply in zip(waiting, replies, strict=True):
-                    self._resume(thread, reply)
-                waiting = [thread for thread in threads if not thread.ended]
-                replies = self.answer([thread.request for thread in waiting]) if waiting else []
+                requests = [self._resume(thread, reply) for thread, reply in zip(waiting, replies, strict=True)]
+                asked = [(thread, given) for thread, given in zip(waiting, requests, strict=True) if not thread.ended]
+                waiting = [thread for thread, _ in asked]
+                replies = self.answer([given for _, given in asked]) if asked else []
         finally:
             for thread in threads:
                 if not thread.ended:
                     self._resume(thread, Abandoned)
-                thread.thread.join()
+                thread.join()
         return [thread.result for thread in threads]
 
     def ask(self, request: Any) -> Any:
         """The answer to a member's request; without a round, it alone is answered."""
-        if self.running is None:
-            return self.answer([request])[0]
-        return self.running.ask(request)
+        return self.running.ask(request) if self.running else self.answer([request])[0]
 
-    def _resume(self, thread: _Thread, reply: Any) -> None:
+    def _resume(self, thread: _Thread, reply: Any) -> Any:
+        """Lets a member run until it ends or asks: what it asks for."""
         self.running = thread
         try:
-            thread.resume(reply)
+            thread.replies.put(reply)
+            return thread.requests.get()
         finally:
             self.running = None

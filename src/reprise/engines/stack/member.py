@@ -90,9 +90,12 @@ class Member(ABC):
 
     def answer(self, mode: str, batches: Mapping[int, Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
         """What each slot's batch gives: `told` outputs on the CPU, all others where they were computed."""
-        rates = {slot: batch["rate"] for slot, batch in batches.items()} if mode == "train" else None
+        rates = {slot: batch.get("rate", 0.0) for slot, batch in batches.items()}
         tensors = {slot: {n: v for n, v in batch.items() if isinstance(v, Tensor)} for slot, batch in batches.items()}
-        found = self.stack.run(mode, tensors, rates)
+        some = next(iter(tensors.values()))
+        inputs = self.collate([tensors.get(slot, some) for slot in range(len(self.stack.members))])
+        inputs = {name: value.to(self.stack.device, non_blocking=True) for name, value in inputs.items()}
+        found = self.stack.run(mode, inputs, list(batches), rates)
         found = {name: value.cpu() if name in self.told else value for name, value in found.items()}
         return {slot: {name: value[slot] for name, value in found.items()} for slot in batches}
 

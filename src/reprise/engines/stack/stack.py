@@ -84,21 +84,12 @@ class Stack:
         self.steps = self.steps.index_select(0, at)
         self.programs.forget()
 
-    def run(self, mode: str, batches: Mapping[int, Tensors], rates: Mapping[int, float] | None = None) -> Tensors:
-        """One step ("train") or reading of these slots' batches: what the loss gives beside itself, (R, ...) each.
+    def run(self, mode: str, inputs: Tensors, slots: Sequence[int], rates: Mapping[int, float]) -> Tensors:
+        """One step ("train") or reading of these slots' batches, which lie side by side, (R, ...) each.
 
-        What stands at the other slots means nothing; their parameters stay as they are.
+        What the loss gives beside itself, (R, ...) each. What stands at the other slots means nothing; their parameters
+        stay as they are.
         """
-        slots = range(len(self.members))
-        some = next(iter(batches.values()))
-        inputs = self.members[0].collate([batches.get(slot, some) for slot in slots])
-        inputs = {name: value.to(self.device, non_blocking=True) for name, value in inputs.items()}
-        return self.run_collated(mode, inputs, list(batches), rates)
-
-    def run_collated(
-        self, mode: str, inputs: Tensors, slots: Sequence[int], rates: Mapping[int, float] | None = None
-    ) -> Tensors:
-        """The same of batches that lie side by side already, (R, ...) each."""
         every = range(len(self.members))
         if mode == "train":
             inputs["rate"] = self._constant("rate", tuple(float(rates.get(slot, 0.0)) for slot in every))
@@ -138,12 +129,13 @@ class Stack:
         """Lays the members' parameters side by side, before the first step."""
         if self.parameters:
             return
-        for name in self.members[0].own:
-            values = [member.own[name] for member in self.members]
-            if name in self.members[0].rows:
-                values = [torch.cat([value, value.new_zeros(1, *value.shape[1:])]) for value in values]
-            self.parameters[name] = torch.stack([value.to(self.device) for value in values])
-            self.kept[name] = self.members[0].optimiser.start(self.parameters[name], name in self.members[0].rows)
+        first = self.members[0]
+        for name in first.own:
+            values = [member.own[name].to(self.device) for member in self.members]
+            if name in first.rows:
+                values = [torch.cat([value, torch.zeros_like(value[:1])]) for value in values]
+            self.parameters[name] = torch.stack(values)
+            self.kept[name] = first.optimiser.start(self.parameters[name], name in first.rows)
         self.steps = torch.zeros(len(self.members), dtype=torch.float64, device=self.device)
         for slot, member in enumerate(self.members):
             if member.own_optimiser is not None:

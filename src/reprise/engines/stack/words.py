@@ -87,7 +87,7 @@ class SubsequenceMember(Member):
                 inputs["x"] = x[begin:end].expand(R, -1)
             if masks is not None:
                 inputs["mask"] = masks[:, begin:end]
-            found = stack.run_collated(mode, inputs, list(batches), rates)
+            found = stack.run(mode, inputs, list(batches), rates)
             h = found["h"]
             nats += found["nats"]
         told = nats.tolist()
