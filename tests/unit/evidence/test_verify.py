@@ -92,6 +92,7 @@ def test_one_record_changed_by_hand_changes_its_verdict_and_check_fails(clone, c
     assert claims()["D2"]["verdict"] == "disagrees"
 
 
+@pytest.mark.slow
 def test_files_that_follow_from_records_cannot_be_changed_unseen(clone, capsys):
     """All at once: everything is made again for one look."""
     shutil.copytree(ROOT / "config/reference", "config/reference")
