@@ -138,21 +138,13 @@ def readings_command(given: argparse.Namespace) -> None:
     project, experiments = project_and_experiments(given.tier)
     require_paper(project, given.paper)
     with report_packages("readings"):
-        from reprise.evidence.readings import distances, sentence
+        from reprise.evidence.readings import HEAD, distances, lines, sentence
         from reprise.evidence.runs import load_runs
     paper = project.papers[given.paper]
-    found = distances(paper, load_runs(project, experiments)[given.paper])
+    runs = load_runs(project, experiments)[given.paper]
+    found = distances(paper, runs)
     if not found:
         print(f"{given.paper}: no printed number has a trained one beside it at the tier {project.config.tier}")
         return
-
-    def rounded(value: float | None) -> str:
-        return "-" if value is None else f"{value:.2f}" if value < 1000 else "> 1000"
-
-    columns = ("reading", "rows", "seeds", "level %", "as chosen", "effect %", "log-lik", "factor")
-    rows = []
-    for one in found:
-        measured = (rounded(value) for value in (one.level, one.chosen, one.effect, one.likelihood))
-        rows.append((one.reading, str(one.rows), str(one.seeds), *measured, f"{one.factor:.3f}"))
-    console().print(table(columns, rows))
-    print(sentence(paper, found))
+    console().print(table(HEAD, lines(found)))
+    print(sentence(paper, runs, found))

@@ -32,8 +32,9 @@ def test_cells_are_narrow_and_every_claim_is_told(tier, paper):
             assert (table.rows.claim == key).sum() == max(1, len(found["parts"]))
 
 
-def test_ratios_of_perplexities_are_read_in_per_cent():
+def test_differences_of_perplexities_are_in_per_cent_of_the_higher():
     part = {"form": "means", "scale": "log", "unit": "1", "estimate": math.log(1.25), "interval": [0.0, math.log(1.5)]}
+    part |= {"error": 0.1, "level": 0.95, "method": "seeds", "paper_here": math.log(1.1), "n": {"a": 3, "b": 1}}
     terms = [{"title": "A", "weight": 1.0}, {"title": "B", "weight": -1.0}]
-    found = compared(part | {"paper_here": math.log(1.1), "n": {"a": 3, "b": 1}, "terms": terms, "bound": None})
-    assert found == {"what": "A − B", "paper": "10 %", "ours": "25 % [0, 50]", "n": "1–3"}
+    found = compared(part | {"terms": terms, "bound": None})
+    assert found == {"what": "A − B", "paper": "9.1 %", "ours": "20.0 % [0.0, 33.3]", "n": "1–3"}

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 
 from reprise.config.claims import Margin
-from reprise.evidence.words.names import name_of
 
 _MARGINS = {
     "superiority": "at least {} lower asked",
@@ -32,6 +31,11 @@ def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
+def per_cent_lower(logarithm: float) -> float:
+    """A difference of logarithms, higher less lower, in per cent of the higher: the one base of all that is shown."""
+    return -100 * math.expm1(-logarithm)
+
+
 def margin_words(kind: str, margin: Margin) -> str:
     """ "up to 2 % higher allowed": what the margin of a claim of this kind allows, or asks."""
     if margin.measure == "share-of-gain":
@@ -47,11 +51,6 @@ def listed(words: Sequence[str]) -> str:
 
 def plural(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def metric_name(quantity: tuple[str, str]) -> str:
-    """ "test perplexity"; see `reprise.evidence.words.names`."""
-    return name_of(*quantity)
 
 
 def unit_words(unit: str | None) -> str:

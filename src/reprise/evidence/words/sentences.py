@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reprise.evidence.verdicts import AGREES, DISAGREES, OPEN, TAIL, VOID, Decision
+from reprise.evidence.verdicts import AGREES, DISAGREES, OPEN, TAIL, VOID, Decision, tail_of
 from reprise.evidence.verdicts.kinds import share_of_tolerance
-from reprise.evidence.words.forms import digits, listed, number, percent, plural, unit_words
+from reprise.evidence.words.forms import digits, listed, number, per_cent_lower, percent, plural, unit_words
 from reprise.evidence.words.names import name_of
 
 ANSWERS = {AGREES: "agrees", DISAGREES: "disagrees", OPEN: "open", VOID: "void: did not learn"}
@@ -25,7 +25,7 @@ NOTES = {
     "unknown": "One replica shows no deviation: {which}.",
     "unlearned": "Did not learn ({why}): {which}.",
     "corrected": "Corrected ({label}) it holds: {estimate} (tolerance {tolerance}).",
-    "rise": "Against the sentence, {end} lies {by} above {lowest}, the lowest.",
+    "rise": "Against the sentence, {lowest}, the lowest, lies {by} below {end}.",
     "place": "{how}: {which}.",
 }
 """What is said of each note of a decision."""
@@ -44,6 +44,28 @@ def reading_line(summary: Mapping[str, Any]) -> str:
     line = f"holds under {summary['holds']} of {summary['of']} readings"
     against = ([] if summary["chosen"] else ["the one as chosen"]) + summary["not"]
     return f"{line}; not under {listed(against)}" if summary["holds"] and against else line
+
+
+_MARGIN_KINDS = {"non-inferiority", "equivalence"}
+_TO_MARGIN = {AGREES: "within the margin", DISAGREES: "beyond the margin", OPEN: "margin undecided"}
+
+
+def size_words(claim: Mapping[str, Any], part: Mapping[str, Any] | None = None) -> str:
+    """The size of a claim of claims.json, or of one of its parts: "smaller"; of one with a margin where it lies to it.
+
+    "within the margin; ours even better": the interval of each comparison lies on the claim's side of no difference.
+    """
+    if claim["kind"] not in _MARGIN_KINDS:
+        return (part or claim).get("size") or ""
+    parts = [one for one in ([part] if part else claim["parts"]) if one["form"] == "means"]
+    verdict, tail = claim["verdict"], tail_of(claim["kind"])
+    if part:
+        verdict = AGREES if part["p"] <= tail else DISAGREES if part["p"] >= 1 - tail else OPEN
+    if not parts or verdict not in _TO_MARGIN:
+        return ""
+    one_sided = verdict == AGREES and claim["kind"] == "non-inferiority"
+    better = one_sided and all(min(one["interval"] or [0]) > 0 for one in parts)
+    return _TO_MARGIN[verdict] + ("; ours even better" if better else "")
 
 
 def sentence(decision: Decision) -> str:
@@ -99,10 +121,12 @@ def _ranks(row: Mapping[str, Any]) -> str:
 
 def _means(row: Mapping[str, Any]) -> str:
     """Subject, difference with its interval, the paper's, and how many replicas: one form for all comparisons."""
-    said = [_subject(row), _difference(row), _paper(row), _replicas(row)]
-    return (
-        "; ".join(filter(None, said)).replace(";", ":", 1) if len(row["terms"]) > 1 else "; ".join(filter(None, said))
-    )
+    said = filter(None, (_difference(row), _paper(row), _replicas(row)))
+    return f"{_subject(row)}{_BETWEEN[row['form']] if len(row['terms']) > 1 else '; '}{'; '.join(said)}"
+
+
+_BETWEEN = {"means": ", lower by ", "gap": ", by ", "trend": ", on the claim's side: "}
+"""What stands between a subject and its difference, which is above 0 on the claim's side."""
 
 
 def _subject(row: Mapping[str, Any]) -> str:
@@ -122,17 +146,13 @@ def _subject(row: Mapping[str, Any]) -> str:
     shown = [f"{item} {number(t['mean'], decimals)}{unit}" for item, t in zip(items, terms, strict=True)]
     if row["form"] == "gap":
         half = len(terms) // 2
-        return f"{head}{_against(shown[:half], terms)}, more than {_against(shown[half:], terms[half:])}"
+        return f"{head}{_against(shown[:half], terms[:half])}, more than {_against(shown[half:], terms[:half])}"
     return f"{head}{_against(shown, terms)}"
 
 
 def _against(shown: Sequence[str], terms: Sequence[Mapping[str, Any]]) -> str:
     """The lower against the higher, each one or several; one alone is by itself."""
-    ways = [
-        [text for text, term in zip(shown, terms, strict=False) if (term["weight"] > 0) == up] for up in (False, True)
-    ]
-    if terms[0]["weight"] < 0:
-        ways.reverse()
+    ways = [[text for text, t in zip(shown, terms, strict=True) if (t["weight"] > 0) == up] for up in (False, True)]
     return " against ".join(_together(way) for way in ways if way)
 
 
@@ -150,7 +170,7 @@ def _difference(row: Mapping[str, Any]) -> str:
             return asked
         bounds = sorted(sign * b + bound for b in row["interval"])
         return f"{percent(row['level'])} interval {_from_to(bounds, _decimals(row))}; {asked}"
-    return _signed(row["estimate"], row["interval"], row)
+    return effect(row["estimate"], row["interval"], row)
 
 
 def _paper(row: Mapping[str, Any]) -> str:
@@ -158,7 +178,7 @@ def _paper(row: Mapping[str, Any]) -> str:
         return ""
     if len(row["terms"]) == 1:
         return f"paper {number((row['paper'] + row['bound'] * row['terms'][0]['weight']) * row['terms'][0]['weight'])}"
-    return f"paper {_signed(row['paper_here'], None, row)}"
+    return f"paper {effect(row['paper_here'], None, row)}"
 
 
 def _replicas(row: Mapping[str, Any]) -> str:
@@ -171,23 +191,17 @@ def _replicas(row: Mapping[str, Any]) -> str:
     return f"{min(counts)} to {max(counts)} seeds"
 
 
-def _signed(value: float, interval: Sequence[float] | None, row: Mapping[str, Any]) -> str:
-    """ "−9.6 % [−15.5, −3.2]": the lower less the higher, in per cent of it where it is one of logarithms.
-
-    Of a gap, of how much more the first difference is.
-    """
-    sign = 1 if row["form"] == "gap" else -1
-    bounds = sorted(sign * b for b in interval) if interval else None
-    value = sign * value
+def effect(value: float, interval: Sequence[float] | None, row: Mapping[str, Any]) -> str:
+    """ "9.6 % [3.2, 15.5]": above 0 on the claim's side; of logarithms in per cent of what it calls the higher."""
     if row["scale"] == "log":
-        value, bounds = 100 * math.expm1(value), bounds and [100 * math.expm1(b) for b in bounds]
-        width = bounds[1] - bounds[0] if bounds else abs(value)
+        value, interval = per_cent_lower(value), interval and [per_cent_lower(b) for b in interval]
+        width = interval[1] - interval[0] if interval else abs(value)
         decimals = max(1, min(3, (digits(width / 4) or 1) if width else 1))
         unit = " % per factor e" if row["form"] == "trend" else " %"
     else:
         decimals, unit = _decimals(row), ""
-    text = f"{'+' if value > 0 else ''}{number(value, decimals)}{unit}"
-    return f"{text} [{number(bounds[0], decimals)}, {number(bounds[1], decimals)}]" if bounds and row["error"] else text
+    text = f"{number(value, decimals)}{unit}"
+    return f"{text} [{', '.join(number(b, decimals) for b in interval)}]" if interval and row["error"] else text
 
 
 def _decimals(row: Mapping[str, Any], level: bool = False) -> int | None:
@@ -216,7 +230,7 @@ def _note(name: str, facts: Mapping[str, Any]) -> str:
         shown |= {key: number(shown[key]) for key in ("estimate", "tolerance")}
     if name == "rise":
         row = {"form": "gap", "scale": shown["scale"], "method": "seeds", "estimate": shown["by"], "error": 1.0}
-        shown["by"] = _signed(shown["by"], shown["interval"], row)
+        shown["by"] = effect(shown["by"], shown["interval"], row)
     if name == "place":
         shown["how"] = (
             "Lowest in every sweep" if shown["lowest"] else "No place is lowest in every sweep; together the best"

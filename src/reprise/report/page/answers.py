@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from reprise.evidence.verdicts import JUDGED, NOT_RUN, TRAINED, VERDICTS
+from reprise.evidence.words import effect, size_words, unit_words
 from reprise.records.resolved import FULL
 from reprise.report.parts.context import Context
+from reprise.report.parts.rounding import interval
 
 REDUCED = "reduced"
 Tiers = Mapping[str, Mapping[str, Context]]
@@ -19,7 +21,8 @@ Tiers = Mapping[str, Mapping[str, Context]]
 class Answer:
     """A claim's answer at the best tier that has one: the full protocol, else the reduced one.
 
-    `ratio` is our effect over the paper's, with its 95 % interval; `ours`, `paper` the effects themselves.
+    `ratio` is our effect over the paper's, with its 95 % interval; `ours`, `theirs` the effects themselves in words.
+    `n` says on how many seeds or folds it rests, `beside` what stands in place of a ratio that decides nothing.
     """
 
     paper: str
@@ -33,10 +36,10 @@ class Answer:
     ratio: float | None = None
     low: float | None = None
     high: float | None = None
-    ours: float | None = None
-    paper_effect: float | None = None
-    unit: str = ""
+    ours: str = ""
+    theirs: str = ""
     n: str = ""
+    beside: str = ""
     flips: bool = False
     afterwards: str = ""
 
@@ -71,9 +74,10 @@ def _answer(context: Context, key: str, tier: str) -> Answer:
     claim, found = context.paper.claims[key], context.claims.get(key, {})
     ratio = found.get("ratio") or {}
     part = found["parts"][ratio["part"]] if ratio else {}
-    log = bool(part) and part["scale"] == "log"
-    # Of perplexities the effects are logarithms of a ratio.
-    effects = [100 * math.expm1(part[k]) if log else part[k] for k in _EFFECTS] if part else [None, None]
+    unit = unit_words(part["unit"]) if part and part["scale"] != "log" else ""
+    ours, theirs = (f"{effect(part[key], None, part)}{unit}" if part else "" for key in ("estimate", "paper_here"))
+    size = size_words(found) if found else ""
+    ranked = any(one["form"] == "ranks" for one in found.get("parts", ()))
     return Answer(
         paper=context.paper_id,
         document=context.paper.document,
@@ -81,27 +85,27 @@ def _answer(context: Context, key: str, tier: str) -> Answer:
         text=found.get("short") or claim.label,
         tier=tier,
         direction=found.get("verdict", NOT_RUN),
-        size=found.get("size") or "",
+        size=size,
         evidence=found.get("evidence", TRAINED),
         ratio=ratio.get("value"),
         low=ratio.get("low"),
         high=ratio.get("high"),
-        ours=effects[0],
-        paper_effect=effects[1],
-        unit="%" if log else part.get("unit") or "",
-        n=counted(found.get("n", {})),
+        ours=ours,
+        theirs=theirs,
+        n=counted(found),
+        beside="decided by rank test" if ranked else size.partition(";")[0] if "margin" in size else "",
         flips=any(under["flips"] for under in found.get("alternatives", {}).values()),
         afterwards=found.get("afterwards") or "",
     )
 
 
-_EFFECTS = ("estimate", "paper_here")
-
-
-def counted(n: Mapping[str, int]) -> str:
-    """ "3", or "2–10": on how many seeds or folds the experiments of a claim rest."""
-    counts = sorted(set(n.values()))
-    return "" if not counts else str(counts[0]) if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
+def counted(found: Mapping[str, Any]) -> str:
+    """ "3 seeds", "2–10 folds": on how many the experiments of a claim rest; "" of what is counted or worked out."""
+    counts = sorted(set(found.get("n", {}).values()))
+    if found.get("evidence") != TRAINED or not counts or not counts[-1]:
+        return ""
+    noun = "fold" if any(part.get("method") == "folds" for part in found["parts"]) else "seed"
+    return f"{interval(counts[0], counts[-1])} {noun}{'' if counts[-1] == 1 else 's'}"
 
 
 def tally(found: Iterable[Answer]) -> dict[str, int]:

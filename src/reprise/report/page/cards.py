@@ -232,12 +232,16 @@ def card(context: Context, experiment: Resolved) -> dict[str, Any]:
 
 
 def _command(experiment: Resolved, replicas: list[dict[str, Any]]) -> str:
-    """What trains a replica that has a record again, on the engine that made it; where none has one, the first."""
+    """What trains a replica that has a record again, on the engine that made it, and compares; where none has one, the
+    first.
+    """
     train = f"python -m reprise train {experiment.id} --tier {experiment.tier} --replica"
     if not replicas:
         return f"{train} 0"
     # Without --output nothing would be trained: the record is where the pipeline puts it.
-    return f"{train} {replicas[0]['replica']} --engine {replicas[0]['engine']} --output again.json"
+    first = replicas[0]["replica"]
+    diff = f"python -m reprise diff again.json {experiment.record_path(first)}"
+    return f"{train} {first} --engine {replicas[0]['engine']} --output again.json\n{diff}"
 
 
 def _settings(experiment: Resolved) -> Any:

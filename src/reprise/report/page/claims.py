@@ -9,8 +9,8 @@ from reprise.evidence.verdicts import JUDGED
 from reprise.report.page import criteria
 from reprise.report.page.answers import Answer
 from reprise.report.parts.context import Context
-from reprise.report.parts.verdicts import compared
-from reprise.report.parts.words import cut
+from reprise.report.parts.verdicts import compared, under
+from reprise.report.parts.words import PROTOCOLS, cut
 
 _SUMMARY = 110
 
@@ -31,12 +31,10 @@ def _claim(answer: Answer, tiers: Mapping[str, Context]) -> dict[str, Any]:
             judged.append(
                 {
                     "tier": tier,
+                    "protocol": PROTOCOLS[tier],
                     "sentence": found["sentence"],
                     "verdict": found["answer"],
-                    "size": found["size"],
-                    "beside": [
-                        (name, under["answer"], under["sentence"]) for name, under in found["co_primary"].items()
-                    ],
+                    "beside": [under(name, other) for name, other in found["co_primary"].items()],
                     "parts": [compared(part) for part in found["parts"]],
                     "readings": (found["readings"] or {}).get("line", ""),
                     "experiments": found["experiments"],
@@ -46,6 +44,7 @@ def _claim(answer: Answer, tiers: Mapping[str, Context]) -> dict[str, Any]:
     return {
         "key": answer.claim,
         "text": answer.text,
+        "quote": claim.text.strip(),
         "short": cut(answer.text, _SUMMARY),
         "place": claim.place,
         "direction": answer.direction,

@@ -12,6 +12,7 @@ from reprise.evidence.verdicts import (
     DISAGREES,
     EQUIVALENCE_TAIL,
     LARGER,
+    MIXED,
     NOT_AVAILABLE,
     NOT_RUN,
     NOT_TESTED,
@@ -27,9 +28,18 @@ from reprise.report.parts.words import sentence
 
 
 def key() -> list[tuple[str, str]]:
-    """What each answer means, what each kind of claim asks, and how means are compared: words and explanations."""
+    """Words and what they mean: a short glossary, then what each answer asks and how means are compared."""
     one, two, level = percent(TAIL), percent(EQUIVALENCE_TAIL), percent(1 - 2 * TAIL)
     return [
+        ("Reading", "one way to fill in all that the paper leaves open."),
+        ("As chosen", "the reading that was fixed before its results were known. Every other one is an alternative."),
+        (MIXED.capitalize(), "the comparisons of a claim differ in size: one may be smaller, another larger."),
+        ("Holm", "a correction for testing several comparisons at once."),
+        (VOID.capitalize(), "a model that is compared did not learn its task, by the rule that the claim states."),
+        (
+            "Replicates, partly, does not replicate, undecided",
+            "a document's first word is the answer to its main claim. Partly: another trained claim disagrees.",
+        ),
         (
             AGREES,
             f"each comparison of the claim is established by a one-sided test at {one}, so that a two-sided {level} "
@@ -38,24 +48,22 @@ def key() -> list[tuple[str, str]]:
         ),
         (DISAGREES, "the opposite of one comparison is established, all of them tested together after Holm."),
         (OPEN, "the runs say neither. How many replicas would find the paper's own effect is in claims.json."),
-        (VOID, "a model that is compared did not learn its task, by the rule that the claim states."),
         (
             f"{NOT_RUN}, {NOT_AVAILABLE}, {NOT_TESTED}",
             "records are missing; the data cannot be had where these results were made; no record could decide it.",
         ),
         (
             f"{CONSISTENT}, {SMALLER}, {LARGER}, {OPPOSITE}",
-            f"the size of our effect beside the paper's: its number lies in our {level} interval, or beyond it.",
+            f"the size of our effect beside the paper's: its number lies in our {level} interval, or beyond it. A "
+            "claim that allows a margin says instead whether the difference lies within it.",
+        ),
+        (
+            "Differences",
+            "are above 0 on the claim's side; those of perplexities are in per cent of what it calls the higher.",
         ),
         ("*", "the bound, margin or test was set when its numbers were known."),
-        (
-            "At a reduced budget",
-            "the models were trained for less than in the paper. They are counted separately.",
-        ),
-        (
-            "Readings",
-            "under how many choices of the assumptions each comparison lies on the claim's side, be it of one replica.",
-        ),
+        ("At a reduced budget", "the models were trained for less than in the paper. They are counted separately."),
+        ("Holds under 5 of 6 readings", "so many leave each comparison on the claim's side, be it of one replica."),
         (
             "Seeds, folds",
             "perplexities are compared by their logarithms. Seeds are independent replicas, whose variances are "

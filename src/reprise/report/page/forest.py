@@ -17,6 +17,7 @@ STYLE = """
 .forest .disagrees{stroke:var(--disagrees);fill:var(--disagrees)}
 .forest .open{stroke:var(--open);fill:var(--open)}
 .forest .void{stroke:var(--void);fill:var(--void);stroke-dasharray:3 2}
+.forest.narrow text{paint-order:stroke;stroke:var(--bg);stroke-width:4px;stroke-linejoin:round}
 .forest .hollow{fill:var(--bg)}.forest .end{stroke:none}.forest text.end{font-size:10px}
 @media (prefers-color-scheme:dark){.forest{--ink:#e3e6e9;--soft:#a2aab3;--line:#333a42;--bg:#15181c;--agrees:#6fb8ee;
 --disagrees:#f0996c;--open:#9aa3ad;--void:#9aa3ad}}
@@ -25,7 +26,10 @@ STYLE = """
 
 @dataclass(frozen=True)
 class Row:
-    """One claim: ours over the paper's effect with its 95 % interval; `kind` is its direction, `full` its protocol."""
+    """One claim: ours over the paper's effect with its 95 % interval; `kind` is its direction, `full` its protocol.
+
+    `beside`: words that stand in the place of the ratio, where it decides nothing.
+    """
 
     group: str
     label: str
@@ -35,6 +39,7 @@ class Row:
     ratio: float
     low: float | None
     high: float | None
+    beside: str = ""
 
     @property
     def words(self) -> str:
@@ -107,14 +112,14 @@ def _row(
         side, anchor = (x(LOW) + 9, "start") if row.ratio < LOW else (x(HIGH) - 9, "end")
         hollow = "" if row.full else " (reduced)"
         number = f"{_number(row.ratio)}{hollow}"
-        parts.append(
-            f'<text class="{kind} end" text-anchor="{anchor}" x="{side}" y="{at - 4}">{number}</text>'
-            if high - low > 2 and high > LOW and low < HIGH
-            else f'<text class="{kind} end" text-anchor="{anchor}" x="{side}" y="{at + 3.5}">{number}</text>'
-        )
-    parts.append(f'<text class="soft" text-anchor="end" x="{width - 2}" y="{at + 4}">{row.words}</text>')
+        crossed = high - low > 2 and high > LOW and low < HIGH  # by the interval, above or below which it stands then
+        baseline = at + (3.5 if not crossed else 11 if narrow else -4)
+        parts.append(f'<text class="{kind} end" text-anchor="{anchor}" x="{side}" y="{baseline}">{number}</text>')
+    parts.append(f'<text class="soft" text-anchor="end" x="{width - 2}" y="{at + 4}">{row.beside or row.words}</text>')
     inner = "".join(parts)
-    title = f"<title>{label}: {row.words} times the paper's effect, {row.kind}</title>"
+    title = (
+        f"<title>{label}: {row.words} times the paper's effect, {row.kind}{row.beside and f' ({row.beside})'}</title>"
+    )
     return f"<g>{title}{inner}</g>" if alone else f'<a href="#{escape(row.link)}">{title}{inner}</a>'
 
 

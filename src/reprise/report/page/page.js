@@ -39,6 +39,10 @@ field.addEventListener("input", async () => {
   index ??= JSON.parse(await unpack("index"));
   const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
   const found = words.length ? index.filter(([, text]) => words.every((word) => text.toLowerCase().includes(word))) : [];
+  // A name comes before what begins with it, and that before what holds it.
+  const asked = words.join(" ");
+  const rank = ([address]) => ((name) => (name === asked ? 0 : name.startsWith(asked) ? 1 : 2))(address.split("/").at(-1).toLowerCase());
+  found.sort((one, other) => rank(one) - rank(other));
   list.replaceChildren(
     ...found.slice(0, 30).map(([address, text]) => {
       const link = Object.assign(document.createElement("a"), { href: `#${address}`, textContent: text });
@@ -46,5 +50,6 @@ field.addEventListener("input", async () => {
       item.append(link);
       return item;
     }),
+    ...(words.length && !found.length ? ["Nothing found."] : []),
   );
 });

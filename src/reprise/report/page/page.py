@@ -20,6 +20,7 @@ from markupsafe import Markup
 
 from reprise.config.displays import Entry, entries
 from reprise.config.project import Project
+from reprise.evidence.readings import HEAD
 from reprise.files import write_atomically
 from reprise.records.resolved import FULL
 from reprise.report.page import answers as answers_of
@@ -27,8 +28,8 @@ from reprise.report.page import cards, criteria, first
 from reprise.report.page.claims import claims
 from reprise.report.page.forest import STYLE
 from reprise.report.parts.context import Context
-from reprise.report.parts.verdicts import outcomes
-from reprise.report.parts.words import sentence
+from reprise.report.parts.verdicts import outcomes, reading_table
+from reprise.report.parts.words import PROTOCOLS, sentence
 
 HERE = Path(__file__).parent
 TIERS = {
@@ -122,7 +123,8 @@ def _blocks(
         if not ran and not displays:
             continue
         address = f"{name}/{tier}"
-        parts.append({"address": address, "tier": tier, "about": TIERS[tier], "ran": ran, "of": len(experiments)})
+        ran_of = {"ran": ran, "of": len(experiments)}
+        parts.append({"address": address, "protocol": PROTOCOLS[tier], "about": TIERS[tier], **ran_of})
         blocks[address] = environment.get_template("tier.html.j2").render(
             address=address, tier=tier, displays=displays, cards=experiments
         )
@@ -142,6 +144,8 @@ def _blocks(
         paper=paper,
         claims=said,
         parts=parts,
+        readings=[(PROTOCOLS[tier], there) for tier, here in tiers.items() if (there := reading_table(here))],
+        head=HEAD,
         outcomes=_outcomes(tiers),
     )
     return blocks
@@ -157,7 +161,8 @@ def _outcomes(tiers: Mapping[str, Context]) -> dict[tuple[str, str], str]:
         for outcome in outcomes(context):
             key = (outcome.assumption, outcome.alternative)
             if key not in found or (outcome.status.run and found[key] == outcome.status.absence):
-                found[key] = outcome.state if tier == FULL or not outcome.status.run else f"{tier}: {outcome.state}"
+                late = tier != FULL and outcome.status.run
+                found[key] = f"{PROTOCOLS[tier].lower()}: {outcome.state}" if late else outcome.state
     return found
 
 

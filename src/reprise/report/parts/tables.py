@@ -18,12 +18,15 @@ from typing import Any
 import pandas as pd
 
 from reprise.files import write_atomically
+from reprise.report.parts.words import cut
 
 _OPEN, _CLOSE = "\ue000", "\ue001"  # stand for tags until the text between them is escaped
 _LONG_OPEN, _LONG_CLOSE = "\ue002", "\ue003"
 _MARKUP = re.compile(r"<(?=[A-Za-z/!?])|`|\*+(?=[^\s*])|(?<!\w)_+(?=[^\s_])")
 """Beginnings of tags, code and emphasis in Markdown; a star between blanks, or an underscore in a word, is none."""
 NO_BREAK = "\N{NO-BREAK SPACE}"
+_WIDEST = 80
+"""Characters of a cell that Markdown shows; a longer text stands folded below."""
 _LONG = 32
 """Words of so many characters are a text that a page may break into lines."""
 
@@ -79,17 +82,23 @@ class Table:
 
         What a viewer would take for markup or for a tag is escaped.
         """
-        lines = []
+        lines, long = [], []
         for heading, reading in self._parts():
             lines += [f"### {as_written(heading)}", ""] if heading else []
             lines.append(f"| {' | '.join(_cell(column.title) for column in self.columns)} |")
             lines.append(f"|{'|'.join(':--' if column.words else '--:' for column in self.columns)}|")
+            named = ""
             for row in reading.itertuples(index=False):
-                cells = (_cell(text, c.code) for c, text in zip(self.columns, row, strict=True))
+                named, cells = row[0] or named, []
+                for column, text in zip(self.columns, row, strict=True):
+                    if column.words and not column.code and len(text) > _WIDEST:
+                        long.append(f"{cut(named, _WIDEST)}, {column.title}: {text}")
+                        text = cut(text, _WIDEST)
+                    cells.append(_cell(text, column.code))
                 lines.append(f"| {' | '.join(cells)} |")
             lines.append("")
         lines += [*(f"- {as_written(note)}" for note in self.notes), ""] if self.notes else []
-        for title, texts in self.folded:
+        for title, texts in [*self.folded, *([("Long cells in full", long)] if long else [])]:
             lines += ["<details>", f"<summary>{html.escape(title)}</summary>", ""]
             lines += [line for text in texts for line in (as_written(text), "")]
             lines += ["</details>", ""]

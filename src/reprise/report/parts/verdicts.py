@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 from reprise.config.claims import Claim
+from reprise.evidence import readings
 from reprise.evidence.contrasts import terms_of
-from reprise.evidence.verdicts import JUDGED, NOT_RUN, VERDICTS
+from reprise.evidence.verdicts import JUDGED, LEVEL, NOT_RUN, VERDICTS
+from reprise.evidence.words import effect, name_of, percent
 from reprise.records.resolved import FULL
 from reprise.report.parts.context import Context, Status
 from reprise.report.parts.rounding import NONE, fixed, interval, plural, significant, unit_words
 from reprise.report.parts.tables import Column, Table
+from reprise.report.parts.words import PROTOCOLS
 
 _NO_CLAIM = "No claim of the paper is about these numbers."
 _UNDER = (
@@ -58,9 +60,9 @@ def in_full(context: Context, key: str) -> str:
 
 
 def in_full_sentence(context: Context, key: str) -> str:
-    """ " At the tier paper: open."; "" where that says the same, or nothing."""
+    """ " Full protocol: open."; "" where that says the same, or nothing."""
     verdict = in_full(context, key)
-    return f" At the tier {FULL}: {verdict}." if verdict else ""
+    return f" {PROTOCOLS[FULL]}: {verdict}." if verdict else ""
 
 
 About = Callable[[Mapping[str, Any]], Collection[str]]
@@ -218,37 +220,90 @@ def consequences(context: Context) -> str:
     return f"{text}; of the {plural(len(judged), 'claim')} judged under them {count} {turn}: {'; '.join(said)}."
 
 
+def reading_table(context: Context) -> tuple[str, list[tuple[str, ...]]] | None:
+    """How near each reading is to the paper's numbers: a sentence, and a line a reading below `readings.HEAD`.
+
+    None where only one reading can be compared.
+    """
+    found = readings.distances(context.paper, context.replicas.runs)
+    said = readings.sentence(context.paper, context.replicas.runs, found)
+    return (said, readings.lines(found)) if said else None
+
+
+def markdown_lines(lines: Sequence[Sequence[str]]) -> str:
+    """Those lines below their head, as Markdown."""
+    rule = ["--"] * len(readings.HEAD)
+    return "\n".join(f"| {' | '.join(line)} |" for line in (readings.HEAD, rule, *lines))
+
+
+def under(reading: str, found: Mapping[str, Any]) -> str:
+    """ "Under schedule=rnnlm, found afterwards: agrees. …": what a reading of equal rank says; briefly if not run."""
+    if found["verdict"] not in JUDGED:
+        return f"Other {reading.partition('=')[0]} ({reading}): {found['verdict']}."
+    when = f", found {found['found']}" if found["found"] else ""
+    return f"Under {reading}{when}: {found['answer']}. {found['sentence']}"
+
+
 def compared(part: Mapping[str, Any]) -> dict[str, str]:
     """One comparison of a claim in words: what, the paper's effect, ours with its 95 % interval, on how many replicas.
 
-    Differences are on the claim's side where they are above 0; those of perplexities are shares of the lower one.
+    Differences are above 0 on the claim's side; those of perplexities are in per cent of what it calls the higher.
     """
     counts = sorted(set(part["n"].values())) if isinstance(part["n"], Mapping) else [part["n"]]
     found = {"n": interval(counts[0], counts[-1]) if counts else "", "paper": NONE, "what": part.get("label", "")}
-    if part["form"] == "means":
-        log = part["scale"] == "log"
-        unit = " %" if log else unit_words(part["unit"] or "")
-        show = (lambda value: f"{significant(100 * math.expm1(value))}") if log else significant
-        low, high = part["interval"] or (None, None)
-        between = "" if low is None or low == high else f" [{show(low)}, {show(high)}]"
-        found["ours"] = f"{show(part['estimate'])}{unit}{between}"
-        if part["paper_here"] is not None:
-            found["paper"] = f"{show(part['paper_here'])}{unit}"
-        found["what"] = _titles(part)
-    elif part["form"] == "share":
-        low, high = (fixed(100 * end, 0) for end in part["interval"])
-        found["ours"] = f"{part['reached']} of {counts[-1]} [{low} %, {high} %]"
-    elif part["form"] == "error":
-        found["ours"] = f"error {significant(part['estimate'], 2)}, at most {significant(part['tolerance'], 2)}"
-    else:
-        found["ours"] = f"p = {significant(part['p'], 2)}" if part.get("p") is not None else NONE
+    match part["form"]:
+        case "means" | "gap" | "trend":
+            unit = "" if part["scale"] == "log" else unit_words(part["unit"] or "")
+            bounds, level = part["interval"], part["level"]
+            bounds = None if bounds is None or bounds[0] == bounds[1] else bounds
+            value, between, end = effect(part["estimate"], bounds, part).partition(" [")
+            other = f" ({percent(level)} CI)" if end and level != LEVEL else ""
+            found["ours"] = f"{value}{unit}{between}{end}{other}"
+            if part["paper_here"] is not None:
+                found["paper"] = f"{effect(part['paper_here'], None, part)}{unit}"
+            found["what"] = _titles(part)
+        case "share":
+            low, high = (fixed(100 * end, 0) for end in part["interval"])
+            found["ours"] = f"{part['reached']} of {counts[-1]} [{low} %, {high} %]"
+        case "error":
+            found["ours"] = f"error {significant(part['estimate'], 2)}, at most {significant(part['tolerance'], 2)}"
+        case "ranks":
+            found["what"] = f"{part['label']} above all others, by rank"
+            found["ours"] = f"rank test, p = {significant(part['p'], 2)}"
+        case _:
+            found["ours"] = f"p = {significant(part['p'], 2)}" if part.get("p") is not None else NONE
     return found
 
 
 def _titles(part: Mapping[str, Any]) -> str:
-    """ "s-RNN, H = 100 − r-RNTN, K = 100"; the terms' titles, those that count as they are before the others."""
-    more, less = ([t["title"] for t in part["terms"] if (t["weight"] > 0) is side] for side in (True, False))
+    """ "s-RNN, H = 100 − r-RNTN, K = 100": the terms' titles, those that count as they are before the others."""
+    terms = part["terms"]
+    titles = [(term["title"], term["weight"] > 0) for term in terms]
+    if len(terms) > 1 and len(set(dict(titles))) == 1:  # one experiment: its metrics differ
+        titles = [(name_of(term["metric"], term["split"]), up) for term, (_, up) in zip(terms, titles, strict=True)]
+    if part["form"] == "trend":
+        return f"slope from {titles[0][0]} to {titles[-1][0]}"
+    if part["form"] == "gap":
+        half = len(titles) // 2
+        return " − ".join(f"({_less(some)})" for some in (titles[:half], [(t, not up) for t, up in titles[half:]]))
     bound = part.get("bound")
-    more += [significant(bound)] if bound is not None and not more else []
-    less += [significant(bound)] if bound is not None and len(less) < 1 else []
-    return " − ".join(" + ".join(dict.fromkeys(side)) for side in (more, less) if side)
+    return _less(titles if bound is None else [*titles, (significant(bound), not titles[0][1])])
+
+
+def _less(titles: Sequence[tuple[str, bool]]) -> str:
+    """ "A − B"; of several on a side "mean of r-RNTN f − mean of r-RNTN f_mod, K = 10 to K = 100"."""
+    sides = [list(dict.fromkeys(t for t, up in titles if up is side)) for side in (True, False)]
+    (more, place), (less, other) = map(_together, sides)
+    if place == other:
+        return f"{more} − {less}{place}"
+    return f"{more}{place} − {less}{other}"
+
+
+def _together(titles: Sequence[str]) -> tuple[str, str]:
+    """What several titles share, as their mean, and where they differ: from the first to the last."""
+    if len(titles) < 2:
+        return "".join(titles), ""
+    split = [title.split(", ") for title in titles]
+    shared = [fields[0] for fields in zip(*split, strict=False) if len(set(fields)) == 1]
+    first, last = (", ".join(field for field in split[i] if field not in shared) for i in (0, -1))
+    return f"mean of {', '.join(shared)}", f", {first} to {last}"

@@ -6,9 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reprise.evidence.words import changes, listed
+from reprise.records.resolved import FULL
 from reprise.report.parts.context import Context, Status
 from reprise.report.parts.rounding import plural
 
+PROTOCOLS = {FULL: "Full protocol", "reduced": "Reduced budget", "quick": "Quick run"}
+"""What a reader calls the tiers."""
 _SETTINGS = {
     ("background", "none"): "no background b",
     ("background", "corpus"): "b of the entire corpus",

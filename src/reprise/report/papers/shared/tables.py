@@ -14,7 +14,7 @@ from reprise.errors import UserError, known
 from reprise.evidence.arithmetic import AGREES, DIFFERS, NOT_EQUAL, work_out
 from reprise.evidence.contrasts import terms_of
 from reprise.evidence.verdicts import EVIDENCE, JUDGED
-from reprise.evidence.words import name_of, plain
+from reprise.evidence.words import name_of, plain, size_words
 from reprise.report.papers.shared import cells
 from reprise.report.papers.shared.cells import Row, picked, text, values
 from reprise.report.parts import rounding, spreads, verdicts, words
@@ -51,7 +51,7 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
             continue
         direction = f"{found['answer']}{'*' if found['afterwards'] else ''}"
         common = {"claim": key, "evidence": found["evidence"], "direction": direction, "text": found["short"]}
-        parts = [verdicts.compared(part) | {"size": part.get("size")} for part in found["parts"]] or [{}]
+        parts = [verdicts.compared(part) | {"size": size_words(found, part)} for part in found["parts"]] or [{}]
         rows += [common | {"number": i, "of": len(parts)} | part for i, part in enumerate(parts)]
     notes = []
     for kind in EVIDENCE:
@@ -64,6 +64,9 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
         notes.append("*: the bound, margin or test was set when its numbers were known.")
     if rows:
         notes.append("Ours and the paper's are differences, above 0 on the claim's side; [95 % interval].")
+        notes.append("Differences of perplexities are in per cent of what the claim calls the higher.")
+    if found := verdicts.reading_table(context):
+        folded.append((f"Readings: {found[0]}", [verdicts.markdown_lines(found[1])]))
     columns = [
         Column("Claim", _what, words=True),
         Column("Paper", lambda row: NONE if pd.isna(row["paper"]) else row["paper"]),
@@ -83,19 +86,13 @@ def _in_full(context: Context, key: str, claim: Claim, found: Mapping[str, Any])
         f"“{claim.text.strip()}” ({claim.place})",
         f"{found['sentence']}{verdicts.in_full_sentence(context, key)}",
         f"The paper contradicts itself: {sentence(against)}" if against else "",
-        *(_under(name, other) for name, other in found["co_primary"].items()),
+        *(verdicts.under(name, other) for name, other in found["co_primary"].items()),
         f"Readings: {readings}." if readings else "",
         f"Method: {sentence(found['method'])}" if found["method"] else "",
         f"Criterion: {sentence(claim.criterion)}" if claim.criterion else "",
         f"Set when its numbers were known: {sentence(found['afterwards'])}" if found["afterwards"] else "",
     ]
     return [text for text in said if text]
-
-
-def _under(reading: str, found: Mapping[str, Any]) -> str:
-    """ "Under schedule=rnnlm, found afterwards: agrees. …": what a reading of equal rank says."""
-    when = f", found {found['found']}" if found["found"] else ""
-    return f"Under {reading}{when}: {found['answer']}. {found['sentence']}"
 
 
 def _what(row: Row) -> str:
@@ -127,7 +124,7 @@ def checks(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
         text("Comparison", "comparison"),
         Column("Largest error", _error),
         Column("Tolerance", lambda row: significant(row["tolerance"], 2)),
-        Column("Held", lambda row: NONE if pd.isna(row["held"]) else "yes" if row["held"] else "no", words=True),
+        Column("Held", lambda row: cells.yes_or_no(row["held"]), words=True),
         Column("Claims", lambda row: row["claims"] or NONE, words=True),
     ]
     keys = ["check", "title", "comparison", "error", "unit", "n", "tolerance", "held", "claims"]
