@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,10 +86,17 @@ class Project:
             check=False,
         )
 
-    def snakemake(self, *arguments: str, tier: str = "quick", **more: str) -> Run:
-        """`snakemake --config tier=… <arguments> -- all` on one core."""
-        command = (PYTHON, "-m", "snakemake", "--cores", "1", "--config", f"tier={tier}", *arguments)
-        done = self.run(*command, "--", "all", **more)
+    def snakemake(
+        self,
+        *arguments: str,
+        tier: str = "quick",
+        to: Sequence[str] = ("all",),
+        within: Sequence[str] = (),
+        **more: Any,
+    ) -> Run:
+        """`<within> snakemake --config tier=… <arguments> -- <to>` on one core."""
+        command = (*within, PYTHON, "-m", "snakemake", "--cores", "1", "--config", f"tier={tier}", *arguments)
+        done = self.run(*command, "--", *to, **more)
         return Run(done.returncode, done.stdout, done.stderr)
 
     def plan(self, **more: str) -> Run:

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from project import PYTHON, Project, Run
+from project import PYTHON, Project
 
 pytestmark = pytest.mark.faults
 
@@ -66,12 +66,6 @@ def bound(*command: str) -> tuple[str, ...]:
     return ("setpriv", "--inh-caps=-all", "--bounding-set=-all", *command)
 
 
-def snakemake(project: Project, *targets: str, wrapper: tuple[str, ...] = (), **more: str) -> Run:
-    command = (PYTHON, "-m", "snakemake", "--cores", "2", "--config", "tier=quick", "--", *targets)
-    done = project.run(*wrapper, *command, **more)
-    return Run(done.returncode, done.stdout, done.stderr)
-
-
 def close(folder: Path) -> None:
     """Takes away the right to write from a folder, the folders in it and their files."""
     for path in (folder, *folder.rglob("*")):
@@ -94,7 +88,7 @@ def test_results_that_are_read_only(closed: Project) -> None:
     before = state(closed.root / RESULTS)
     for path in (closed.root / RESULTS).rglob("report.html"):
         path.chmod(0o644)  # Snakemake itself refuses to make a file again that is read-only
-    run = snakemake(closed, "all", wrapper=bound())
+    run = closed.snakemake(within=bound())
     assert run.status == 1
     line = f"reprise: error: {RESULTS}/tables/words-perplexity.csv: Permission denied; make room or fix the access"
     assert line in run.log
@@ -106,7 +100,7 @@ def test_resolved_configurations_that_cannot_be_written(finished: Project) -> No
     shutil.rmtree(finished.root / RESULTS / "config")
     results = finished.root / RESULTS
     results.chmod(0o555)
-    run = snakemake(finished, "all", wrapper=bound())
+    run = finished.snakemake(within=bound())
     results.chmod(0o755)
     assert run.status == 2
     assert run.messages == [
@@ -137,14 +131,9 @@ def test_no_room_for_temporary_files(finished: Project, tmp_path: Path) -> None:
     record.unlink()
     shutil.rmtree(finished.root / RESULTS / "figures")
     compiled = finished.root / "build"
-    run = snakemake(
-        finished,
-        str(record.relative_to(finished.root)),
-        f"{RESULTS}/figures/digits-curves.svg",
-        wrapper=without_room(temporary),
-        TMPDIR=str(temporary),
-        REPRISE_BUILD=str(compiled),
-    )
+    wanted = [str(record.relative_to(finished.root)), f"{RESULTS}/figures/digits-curves.svg"]
+    places = {"TMPDIR": str(temporary), "REPRISE_BUILD": str(compiled)}
+    run = finished.snakemake(to=wanted, within=without_room(temporary), **places)
     assert run.status == 0, run.log
     assert run.trained == ["words/s-rnn-4 1"]
     assert f'"engine": "{engine}"' in record.read_text(encoding="utf-8")

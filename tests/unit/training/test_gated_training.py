@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 
 import numpy as np
@@ -88,16 +87,6 @@ def test_training_beats_the_unigram(small, made, model):
     facts = small.loaded("batched-sgd", **options).facts
     assert found["test", "source_entropy"] == facts["source_nats"]["test"]
     assert facts["source_nats"]["test"] < found["test", "cross_entropy"] < 0.97 * facts["unigram_entropy_nats"]
-
-
-def test_schedule_halves_below_the_ratio_and_stops_after_patience(made, monkeypatch):
-    perplexities = [100, 90, 89.9, 80, 79.9, 79.8, 1]
-    training = made(max_epochs=60, batch_size=50, steps=50, learning_rate=1.0, halving_ratio=1.003)
-    monkeypatch.setattr(training.kernel, "evaluate", lambda x, y: math.log(perplexities[training.epoch]) * len(y))
-    finish(training)
-    rates = [h["learning_rate"] for h in training.history]
-    # 90/89.9 < 1.003 halves; 89.9/80 does not; two in a row below the ratio halve twice and stop.
-    assert rates == [1.0, 1.0, 0.5, 0.5, 0.25, 0.125]
 
 
 def test_losses_too_large_for_a_perplexity_do_not_end_training(made):
