@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reprise.data.corpus import SPLITS, Corpus
@@ -117,6 +117,27 @@ class Epochs(Learner):
     def count_epochs(self, outcome: Outcome) -> None:
         outcome.metrics.append(metric("valid", "best_epoch", self.best_epoch, "epoch", 1))
         outcome.metrics.append(metric("train", "epochs", self.epoch, "epoch", 1))
+
+
+class BatchEpochs(Epochs):
+    """Epochs whose parts are lists of batches, which follow from seed and epoch alone; Adam makes the updates."""
+
+    batches: Sequence[Any]
+
+    @abstractmethod
+    def batches_of(self, part: str) -> Sequence[Any]: ...
+
+    def open(self, part: str) -> None:
+        """Begins to read a part."""
+        self.part, self.next, self.batches = part, 0, self.batches_of(part)
+
+    def length(self) -> int:
+        return len(self.batches)
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.epoch = state["epoch"]
+        self.open(state["part"])
+        super().restore(state)
 
 
 def shares_of(counts: Mapping[str, int]) -> dict[str, float]:

@@ -77,11 +77,15 @@ class Training(ABC):
     def outcome(self) -> Outcome: ...
 
     def state(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.KEPT}
+        kept = {name: getattr(self, name) for name in self.KEPT}
+        return {name: v.get_state() if isinstance(v, torch.Generator) else v for name, v in kept.items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         for name in self.KEPT:
-            setattr(self, name, state[name])
+            if isinstance(own := getattr(self, name), torch.Generator):
+                own.set_state(state[name])
+            else:
+                setattr(self, name, state[name])
 
     def load_corpus(self) -> Corpus:
         """The corpus that the training was given; UserError without one, and for a file that is none."""

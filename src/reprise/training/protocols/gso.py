@@ -19,7 +19,7 @@ from reprise.evaluation.line_losses import LineLosses
 from reprise.models.gso_start import initial_model
 from reprise.options import COUNT, NOT_NEGATIVE
 from reprise.records.record import Outcome, metric
-from reprise.training.epochs import Epochs
+from reprise.training.epochs import BatchEpochs
 from reprise.training.protocol import ADAM, Diverged
 
 _ORDER = 3  # stream of the order of the training lines
@@ -27,7 +27,7 @@ _SHOWN = 3
 _EVALUATED_TOGETHER = 64
 
 
-class LineEpochs(Epochs):
+class LineEpochs(BatchEpochs):
     """Replica r trains on fold r and is seeded with r: replicas of two experiments are pairs.
 
     Every epoch reads all training lines in a new random order and is followed by the loss on the validation lines. When
@@ -70,14 +70,11 @@ class LineEpochs(Epochs):
         self.diverged: dict[str, Any] | None = None
         self.tested: LineLosses | None = None
         self.loss = 0.0  # summed nats of the training lines of this epoch
-        self._open("train")
+        self.open("train")
 
     @property
     def finished(self) -> bool:
         return self.tested is not None
-
-    def length(self) -> int:
-        return len(self.batches)
 
     def summed(self) -> float:
         return self.loss
@@ -100,7 +97,7 @@ class LineEpochs(Epochs):
             self.loss += loss
         else:
             self._diverge("training loss", batch=self.next)
-            self._open("test")
+            self._test()
             return
         self.next += 1
 
@@ -119,16 +116,19 @@ class LineEpochs(Epochs):
         self.optimiser.step()
         return loss
 
-    def _open(self, part: str) -> None:
-        """Packs the lines that are read next."""
-        self.part, self.next = part, 0
+    def open(self, part: str) -> None:
+        super().open(part)
         self.found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # places, nats, most probable symbols
+
+    def batches_of(self, part: str) -> list[PackedBatch]:
         if part == "train":
-            self.batches = pack(self.lines, self._order(), self.options["batch_size"])
-            return
-        if part == "test":
-            self.take_parameters(self.best["parameters"])
-        self.batches = pack(self.lines, by_length(self.lines, self.parts[part]), _EVALUATED_TOGETHER)
+            return pack(self.lines, self._order(), self.options["batch_size"])
+        return pack(self.lines, by_length(self.lines, self.parts[part]), _EVALUATED_TOGETHER)
+
+    def _test(self) -> None:
+        """The test comes with the best epoch's parameters."""
+        self.take_parameters(self.best["parameters"])
+        self.open("test")
 
     def _order(self) -> np.ndarray:
         """The training lines in the order of this epoch."""
@@ -139,7 +139,7 @@ class LineEpochs(Epochs):
     def close(self) -> None:
         """Goes on to the next part; after the validation lines the epoch is over."""
         if self.part == "train":
-            self._open("valid")
+            self.open("valid")
             return
         columns = (np.concatenate(column) for column in zip(*self.found, strict=True))
         losses = LineLosses.in_any_order(self.lines, self.vocabulary, *columns)
@@ -148,7 +148,10 @@ class LineEpochs(Epochs):
             return
         self._close_epoch(losses)
         self.loss = 0.0
-        self._open("test" if self.diverged is not None or self.epoch >= self.total else "train")
+        if self.diverged is not None or self.epoch >= self.total:
+            self._test()
+        else:
+            self.open("train")
 
     def _close_epoch(self, valid: LineLosses) -> None:
         if not math.isfinite(valid.micro):
@@ -177,8 +180,6 @@ class LineEpochs(Epochs):
         return {**super().state(), "found": [tuple(map(torch.from_numpy, columns)) for columns in self.found]}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        self.epoch, self.best, self.tested = state["epoch"], state["best"], None
-        self._open(state["part"])
         super().restore(state)
         self.found = [tuple(column.numpy() for column in columns) for columns in state["found"]]
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import torch
 from torch import Tensor
 
@@ -29,7 +26,7 @@ class FinalDigit(Steps):
     OPTIONS = {**ADAM, "steps": COUNT, "log_every": COUNT}
     GPU = True
 
-    KEPT = ("step", "log")
+    KEPT = ("step", "log", "data")
 
     at_once = 1
 
@@ -59,13 +56,6 @@ class FinalDigit(Steps):
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.options["clip_norm"])
         self.optimiser.step()
         return found
-
-    def state(self) -> dict[str, Any]:
-        return {**super().state(), "data": self.data.get_state()}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        super().restore(state)
-        self.data.set_state(state["data"])
 
     def outcome(self) -> Outcome:
         """Metrics of the training batches: the last ten logged, and the first that was predicted without a mistake."""

@@ -72,7 +72,7 @@ class Recall(_Named, Steps):
         "log_every": COUNT,
     }
 
-    KEPT = ("step", "log", "jacobians", "recalled")
+    KEPT = ("step", "log", "data", "jacobians", "recalled")
 
     at_once = 20  # well below a second
 
@@ -137,13 +137,6 @@ class Recall(_Named, Steps):
             found["accuracy"].append((p.argmax(1) == y).double().mean().item())
             found["probability"].append(p.gather(1, y[:, None]).mean().item())
         return found
-
-    def state(self) -> dict[str, Any]:
-        return {**super().state(), "data": self.data.get_state()}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        super().restore(state)
-        self.data.set_state(state["data"])
 
     def outcome(self) -> Outcome:
         """Accuracy and probability of the name over the distance, the norms over the distance, the loss over steps."""

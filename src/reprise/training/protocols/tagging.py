@@ -19,7 +19,7 @@ from reprise.errors import UserError
 from reprise.models.bidirectional import initialise
 from reprise.options import COUNT
 from reprise.records.record import Outcome, curve, metric
-from reprise.training.epochs import Epochs
+from reprise.training.epochs import BatchEpochs
 from reprise.training.protocol import ADAM
 
 _POOL = 50  # batches whose sentences are sorted by length together: little padding, and batches that still differ
@@ -84,7 +84,7 @@ class Items:
         return len(self.classes)
 
 
-class SentenceSGD(Epochs):
+class SentenceSGD(BatchEpochs):
     """Epochs over the training sentences, each followed by the validation and the test text.
 
     Every epoch reads all sentences once, in batches of its own. It ends after `patience` epochs in a row whose
@@ -112,7 +112,7 @@ class SentenceSGD(Epochs):
         initialise(self.model, self.generator("weights"))
         self.compute(self.model, reference_alone)
         self.use_adam(fused=True)
-        self._open("train")
+        self.open("train")
         # By split: summed nats, then the right answers of every group; of this epoch, and of those before it.
         self.found: dict[str, list[float]] = {}
         self.history: list[dict[str, list[float]]] = []
@@ -136,18 +136,12 @@ class SentenceSGD(Epochs):
     def _accuracy(self, epoch: int, split: str) -> float:
         return sum(self.history[epoch][split][1:]) / len(self.items[split])
 
-    def _open(self, part: str) -> None:
-        """Begins to read a text; the order of training follows from seed and epoch alone."""
-        self.part, self.next = part, 0
+    def batches_of(self, part: str) -> list[np.ndarray]:
+        """Numbers of sentences."""
         lengths = np.diff(self.splits[part].offsets)
         if part == "train":
-            order = self.generator(f"order {self.epoch}")
-            self.batches = shuffled(self.options["batch_size"], _POOL, order, lengths)
-        else:
-            self.batches = cut(by_length(np.arange(len(lengths)), lengths), _READING)
-
-    def length(self) -> int:
-        return len(self.batches)
+            return shuffled(self.options["batch_size"], _POOL, self.generator(f"order {self.epoch}"), lengths)
+        return cut(by_length(np.arange(len(lengths)), lengths), _READING)
 
     def summed(self) -> float:
         return self.found[self.part][0]
@@ -193,17 +187,12 @@ class SentenceSGD(Epochs):
             self.history.append(self.found)
             self.found = {}
             self.epoch += 1
-        self._open(SPLITS[(SPLITS.index(self.part) + 1) % len(SPLITS)])
+        self.open(SPLITS[(SPLITS.index(self.part) + 1) % len(SPLITS)])
 
     def note(self) -> str:
         if self.epoch:
             return f"validation accuracy {self._accuracy(self.epoch - 1, 'valid'):.4f}"
         return f"epoch 1, {self.part} text"
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.epoch = state["epoch"]
-        self._open(state["part"])
-        super().restore(state)
 
     def outcome(self) -> Outcome:
         """Accuracies, over all and by group, and loss of the best epoch; those of guessing; curves over epochs.

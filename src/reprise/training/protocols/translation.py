@@ -8,7 +8,6 @@ What is made as large as it can be is the likelihood of the targets, a pair coun
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +25,7 @@ from reprise.evaluation.greedy import greedy
 from reprise.models.translation import initialise
 from reprise.options import COUNT
 from reprise.records.record import Outcome, metric
-from reprise.training.epochs import Epochs
+from reprise.training.epochs import BatchEpochs
 from reprise.training.protocols.tagging import SentenceSGD, batch_of, by_length, cut, shuffled
 from reprise.units import perplexity
 
@@ -86,7 +85,7 @@ class Pairs:
         return PairBatch(source.words, source.present.sum(0), before, places, target.words.flatten()[places])
 
 
-class Translation(Epochs):
+class Translation(BatchEpochs):
     """Epochs over the training pairs in an order of their own each, every one followed by the validation pairs.
 
     Training ends after `patience` epochs in a row whose validation loss is not below the lowest before them, or after
@@ -122,14 +121,12 @@ class Translation(Epochs):
         self.best: dict[str, Any] = {}  # parameters of the best epoch
         self.test_loss = math.nan
         self.translations: dict[int, list[int]] = {}  # by number of the pair
-        self._open("train")
+        self.nats = 0.0  # of the part so far
+        self.open("train")
 
     @property
     def finished(self) -> bool:
         return len(self.translations) == len(self.pairs["test"])
-
-    def length(self) -> int:
-        return len(self.batches)
 
     def summed(self) -> float:
         return self.nats
@@ -162,43 +159,37 @@ class Translation(Epochs):
         h, _ = self.model.decode(batch.before, *self.model.encode(batch.source, batch.lengths))
         return self.model.nats(h.flatten(0, 1).index_select(0, batch.places), batch.targets)
 
-    def _open(self, part: str) -> None:
-        """Begins to read a part; the test comes with the best epoch's parameters."""
-        self.part, self.next, self.nats = part, 0, 0.0
+    def batches_of(self, part: str) -> list[np.ndarray]:
+        """Numbers of pairs."""
         if part == "train":
-            order = self.generator(f"order {self.epoch}")
-            self.batches = self.pairs[part].shuffled(self.options["batch_size"], order)
-            return
-        if part not in self.PARTS:
-            self.take_parameters(self.best["parameters"])
-        self.batches = self.pairs[part].in_order(_READ_TOGETHER)
+            return self.pairs[part].shuffled(self.options["batch_size"], self.generator(f"order {self.epoch}"))
+        return self.pairs[part].in_order(_READ_TOGETHER)
 
     def close(self) -> None:
-        """Goes on to the next part; after the validation pairs the epoch is over."""
-        loss = self.nats / self.pairs[self.part].tokens
+        """Goes on to the next part; after the validation pairs the epoch is over, and after the last of them comes the
+        test, with the parameters of the best.
+        """
+        loss, self.nats = self.nats / self.pairs[self.part].tokens, 0.0
         if self.part == "train":
             self.history.append({"train": loss})
-            self._open("valid")
+            self.open("valid")
         elif self.part == "valid":
             self.history[-1]["valid"] = loss
             self.epoch += 1
             if self.best_epoch == self.epoch:
                 self.best = {"parameters": {name: p.clone() for name, p in self.readable().state_dict().items()}}
-            self._open("test" if self.stale else "train")
+            if self.stale:
+                self.take_parameters(self.best["parameters"])
+            self.open("test" if self.stale else "train")
         elif self.part == "test":
             self.test_loss = loss
-            self._open("translate")
+            self.open("translate")
 
     def note(self) -> str:
         if self.epoch:
             return f"valid ppl {perplexity(self.history[self.best_epoch - 1]['valid']):.2f}"
         pairs = max(1, self.next * self.options["batch_size"])
         return f"training loss {self.nats / pairs:.2f} nats/pair" if self.part == "train" else "first epoch"
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        self.epoch, self.best = state["epoch"], state["best"]
-        self._open(state["part"])
-        super().restore(state)
 
     def outcome(self) -> Outcome:
         """Losses of the best epoch and of every epoch; all translations of the test, and a few beside their texts."""
