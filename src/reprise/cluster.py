@@ -7,23 +7,17 @@ import shutil
 import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 _SECONDS = 30.0
 _MINUTES_A_UNIT = (60.0, 1.0, 1 / 60)
 
 
-class Limits(Protocol):
-    """What a job in a partition may ask for; infinity where nobody said."""
-
-    max_runtime: float
-    max_mem_mb: float
-    max_gpu: int
-
-
 @dataclass(frozen=True)
-class Asked:
-    """The `Limits` that SLURM itself gives for a partition. Nobody has said that its GPUs are for this."""
+class Limits:
+    """What a job in a partition may ask for, in the words of Snakemake's plugin for SLURM; infinity where nobody said.
+
+    Nobody has said either that a partition's GPUs are for this.
+    """
 
     max_runtime: float = math.inf
     max_mem_mb: float = math.inf
@@ -44,7 +38,7 @@ def within_limits(minutes: int, mem_mb: int, gpus: int, partitions: Iterable[Lim
     return max(allowed, default=(minutes, mem_mb))
 
 
-def slurm_partition(name: str | None = None) -> Asked | None:
+def slurm_partition(name: str | None = None) -> Limits | None:
     """The limits of SLURM's partition `name`, by default of the default one, as `scontrol` states them.
 
     None where there is no such command, no answer or no such partition: SLURM has the last word anyway. Limits of an
@@ -68,7 +62,7 @@ def slurm_partition(name: str | None = None) -> Asked | None:
         stated = dict(word.split("=", 1) for word in line.split() if "=" in word)
         if stated.get("PartitionName") == name or (name is None and stated.get("Default") == "YES"):
             memory = stated.get("MaxMemPerNode", "")
-            return Asked(_minutes(stated.get("MaxTime", "")), float(memory) if memory.isdigit() else math.inf)
+            return Limits(_minutes(stated.get("MaxTime", "")), float(memory) if memory.isdigit() else math.inf)
     return None
 
 
