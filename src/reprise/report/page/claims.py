@@ -17,43 +17,30 @@ _SUMMARY = 110
 
 def claims(found: Sequence[Answer], tiers: Mapping[str, Context]) -> list[dict[str, Any]]:
     """A claim each, those that were run first."""
-    rows = [_claim(answer, tiers) for answer in found]
-    return sorted(rows, key=lambda row: not row["judged"])
+    return sorted((_claim(answer, tiers) for answer in found), key=lambda row: not row["judged"])
 
 
 def _claim(answer: Answer, tiers: Mapping[str, Context]) -> dict[str, Any]:
-    context = next(iter(tiers.values()))
-    claim = context.paper.claims[answer.claim]
-    judged = []
-    for tier, there in tiers.items():
-        found = there.claims.get(answer.claim)
-        if found and found["verdict"] in JUDGED:
-            judged.append(
-                {
-                    "tier": tier,
-                    "protocol": PROTOCOLS[tier],
-                    "sentence": found["sentence"],
-                    "verdict": found["answer"],
-                    "beside": [under(name, other) for name, other in found["co_primary"].items()],
-                    "parts": [compared(part) for part in found["parts"]],
-                    "readings": (found["readings"] or {}).get("line", ""),
-                    "experiments": found["experiments"],
-                }
-            )
-    first = next((there.claims[answer.claim] for there in tiers.values() if answer.claim in there.claims), {})
+    claim = next(iter(tiers.values())).paper.claims[answer.claim]
+    there = {tier: context.claims[answer.claim] for tier, context in tiers.items() if answer.claim in context.claims}
+    judged = [
+        {
+            "tier": tier,
+            "protocol": PROTOCOLS[tier],
+            "sentence": found["sentence"],
+            "beside": [under(name, other) for name, other in found["co_primary"].items()],
+            "parts": [compared(part) for part in found["parts"]],
+            "readings": (found["readings"] or {}).get("line", ""),
+            "experiments": found["experiments"],
+        }
+        for tier, found in there.items()
+        if found["verdict"] in JUDGED
+    ]
     return {
-        "key": answer.claim,
-        "text": answer.text,
-        "quote": claim.text.strip(),
+        "answer": answer,
         "short": cut(answer.text, _SUMMARY),
+        "quote": claim.text.strip(),
         "place": claim.place,
-        "direction": answer.direction,
-        "kind": answer.kind,
-        "size": answer.size,
-        "full": answer.full,
-        "evidence": answer.evidence,
-        "ratio": answer.ratio,
-        "n": answer.n,
-        "decided": criteria.decided_by(claim, first),
+        "decided": criteria.decided_by(claim, next(iter(there.values()), {})),
         "judged": judged,
     }

@@ -33,7 +33,7 @@ STRIPS = {
 }
 _LABEL = 57
 """Characters of a label in the forest plot."""
-_NARROW_LABEL = 56
+_BECAME = {AGREES: "Replicates", DISAGREES: "Does not replicate", OPEN: "Undecided", VOID: "No answer"}
 
 
 def sentences(found: Sequence[Answer], contexts: Iterable[Context]) -> list[dict[str, Any]]:
@@ -43,8 +43,6 @@ def sentences(found: Sequence[Answer], contexts: Iterable[Context]) -> list[dict
             "paper": context.paper_id,
             "document": context.paper.document,
             "name": context.paper.name or context.paper.title,
-            "about": context.paper.title,
-            "year": context.paper.year,
             "sentence": f"{sentence(of_paper(found, context.paper_id), context)} {reading(context, found)}".strip(),
         }
         for context in contexts
@@ -70,34 +68,23 @@ def sentence(found: Sequence[Answer], context: Context) -> str:
 
 
 def counts(found: Sequence[Answer]) -> str:
-    """ "Of 14 trained claims, 6 agree, 1 disagrees and 7 are open; 11 not run." at each protocol that has any."""
+    """ "14 trained claims: agree 6, disagree 1, open 7; not run 11." at each protocol that has any."""
     trained = [a for a in found if a.evidence == TRAINED]
     said = []
     for full, words in ((True, ""), (False, " at a reduced budget")):
         some = [a for a in trained if a.full == full and a.direction in JUDGED]
         if some:
             said.append(f"{plural(len(some), 'trained claim')}{words}: {_tallied(some)}")
-    for direction in (NOT_RUN, NOT_AVAILABLE):
-        if missing := sum(a.direction == direction for a in trained):
-            said.append(f"{missing} {_MISSING[direction]}")
+    for direction, words in ((NOT_RUN, "not run"), (NOT_AVAILABLE, "without data here")):
+        if missing := tally(trained)[direction]:
+            said.append(f"{words} {missing}")
     return f"{'; '.join(said)}." if said else ""
 
 
-_MISSING = {NOT_RUN: "not run", NOT_AVAILABLE: "without data here"}
-
-
 def _tallied(found: Sequence[Answer]) -> str:
-    count = tally(found)
-    verbs = {
-        AGREES: ("agrees", "agree"),
-        DISAGREES: ("disagrees", "disagree"),
-        OPEN: ("is open", "are open"),
-        VOID: ("is void", "are void"),
-    }
-    return listed([f"{n} {verbs[k][n > 1]}" for k, n in count.items() if n and k in verbs])
-
-
-_BECAME = {AGREES: "Replicates", DISAGREES: "Does not replicate", OPEN: "Undecided", VOID: "No answer"}
+    """ "agree 6, disagree 1, open 7"."""
+    count, words = tally(found), {AGREES: "agree", DISAGREES: "disagree", OPEN: "open", VOID: "void"}
+    return ", ".join(f"{word} {count[direction]}" for direction, word in words.items() if count[direction])
 
 
 def _became(answer: Answer, found: Sequence[Answer]) -> str:
@@ -115,15 +102,15 @@ def _effects(answer: Answer) -> str:
     return f" ({said})" if said else ""
 
 
-def rows(found: Sequence[Answer], contexts: Iterable[Context], width: int) -> list[Row]:
+def rows(found: Sequence[Answer], contexts: Iterable[Context]) -> list[Row]:
     """The forest plot's rows, sorted by document."""
     names = {c.paper_id: f"{c.paper.document} {c.paper.name or c.paper.title}" for c in contexts}
     return [
         Row(
             names[a.paper],
-            cut(f"{a.claim}  {a.text}", width),
+            cut(f"{a.claim}  {a.text}", _LABEL),
             a.link,
-            a.direction,
+            a.kind,
             a.full,
             a.ratio,
             a.low,
@@ -138,37 +125,28 @@ def rows(found: Sequence[Answer], contexts: Iterable[Context], width: int) -> li
 
 def plots(found: Sequence[Answer], contexts: Sequence[Context]) -> dict[str, str]:
     """The wide plot, and the narrow one for a phone."""
-    return {
-        "wide": forest(rows(found, contexts, _LABEL)),
-        "narrow": forest(rows(found, contexts, _NARROW_LABEL), narrow=True),
-    }
+    return {name: forest(rows(found, contexts), narrow=name == "narrow") for name in ("wide", "narrow")}
 
 
 def strips(found: Sequence[Answer]) -> list[dict[str, Any]]:
     """A strip a kind of evidence: the claims that the forest plot does not have, those that were run first."""
-    out = []
-    for words, kinds in STRIPS.items():
-        some = [a for a in found if a.evidence in kinds and a.ratio is None]
-        some.sort(key=lambda a: a.direction not in JUDGED)
-        if some:
-            out.append({"words": words, "answers": some, "counts": _tallied(some)})
-    return out
+    kinds = {words: [a for a in found if a.evidence in kind and a.ratio is None] for words, kind in STRIPS.items()}
+    return [
+        {"words": words, "answers": sorted(some, key=lambda a: a.direction not in JUDGED), "counts": _tallied(some)}
+        for words, some in kinds.items()
+        if some
+    ]
 
 
 def trust(tiers: Tiers, found: Sequence[Answer]) -> list[str]:
     """What the reader should know before believing: records, divergence, other readings, models that did not learn."""
-    runs = [
-        context.metrics.drop_duplicates(["experiment", "variant", "replica"]).status
-        for contexts in tiers.values()
-        for context in contexts.values()
-    ]
+    contexts = [context for papers in tiers.values() for context in papers.values()]
+    runs = [c.metrics.drop_duplicates(["experiment", "variant", "replica"]).status for c in contexts]
     records, diverged = sum(map(len, runs)), sum(int((status == "diverged").sum()) for status in runs)
-    flips, void = sum(a.flips for a in found), sum(a.direction == VOID for a in found)
-    papers = [context.paper for context in next(iter(tiers.values())).values()]
-    replaced = sorted({paper.document for paper in papers if any(d.data for d in paper.deviations.values())})
+    replaced = sorted({c.paper.document for c in contexts if any(d.data for d in c.paper.deviations.values())})
     said = [
         f"{fixed(records, 0)} run records, {diverged} of them diverged",
-        f"{flips} of {len(found)} answers depend on a choice that the paper leaves open",
-        f"{void} void, since a model did not learn",
+        f"{sum(a.flips for a in found)} of {len(found)} answers depend on a choice that the paper leaves open",
+        f"{tally(found)[VOID]} void, since a model did not learn",
     ]
     return [*said, f"other data stand in for documents {listed(replaced)}"] if replaced else said
