@@ -38,7 +38,7 @@ DIGITS = {
 # Two pieces of work an epoch, 1,500 subsequences and the rest, so that it is also killed inside an epoch. With this
 # seed the second piece begins inside a sentence, so that the state carried there matters.
 TEXT = {"vocabulary_size": 1000, "training_sentences": 2300, "seed": 4}
-PIECE = SubsequenceSGD.chunk
+PIECE = SubsequenceSGD.at_once
 WORDS = {
     "model": {
         "name": "r-rntn",

@@ -37,9 +37,3 @@ def fresh_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Pat
     yield tmp_path
     for cache in caches:
         cache.cache_clear()
-
-
-@pytest.fixture
-def one_batch_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Calls of a training by epochs over lines end as soon as they may."""
-    monkeypatch.setattr("reprise.training.protocols.gso.LineEpochs.tokens_at_once", 1)

@@ -5,11 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from reprise.catalogue.spec import DatasetSpec
-from reprise.data import prepare_corpus
 from reprise.models.lexicon import Lexicon, Sparse
 from reprise.models.loglinear import LogLinearRNN, initialise
-from reprise.training.protocols.loglinear import initial_model
 
 CPU = torch.device("cpu")
 
@@ -67,42 +64,3 @@ def windows(made, T, B, seed=0, every=False):
     random = torch.Generator().manual_seed(seed)
     x = torch.randint(made.V, (T, B), generator=random)
     return x, torch.randint(made.V, (T, B) if every else (B,), generator=random)
-
-
-def make_corpus(folder, types=60, sentences=80):
-    """The path of a corpus with tags, minimal pairs and a few thousand tokens, of known entropy."""
-    spec = DatasetSpec("synthetic-tags", "generated", "none", "", "synthetic_tags")
-    options = {"vocabulary_size": types, "training_sentences": sentences, "seed": 1}
-    prepare_corpus(spec, options, folder / "raw", folder / "c.npz")
-    return folder / "c.npz"
-
-
-def config(kind="ll-rnn", sizes=None, **training):
-    """A resolved configuration of the protocol `windows`."""
-    options = dict(zip(("input", "output", "background", "word_identity"), KINDS[kind], strict=True))
-    options |= {"features_from": "corpus", "top_types": 15, "embedding_size": 16, "hidden_size": 16, "layers": 2}
-    protocol = {
-        "scheme": "sliding",
-        "window": 8,
-        "batch_size": 32,
-        "optimiser": "rmsprop",
-        "learning_rate": 0.003,
-        "rho": 0.9,
-        "epsilon": 1e-8,
-        "patience": 3,
-        "max_epochs": 2,
-        "sample_words": 12,
-    }
-    return {
-        "model": {"name": "log-linear", "options": options | (sizes or {})},
-        "data": {"dataset": "synthetic-tags", "options": {}, "raw": {}},
-        "training": {"protocol": "windows", "options": protocol | training},
-        "precision": "float32",
-    }
-
-
-def readable(training, made):
-    """The readable model with a training's weights, in float64."""
-    model = initial_model(made["model"], training.lexicon, 0)
-    model.load_state_dict(training.kernel.export())
-    return model.double()

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import Any
 
-from reprise.catalogue.models import MODELS
-from reprise.catalogue.protocols import PROTOCOLS
-from reprise.options import check_options
+from torch import Tensor
+
 from reprise.records.record import Outcome
 from reprise.training.checkpoint import decode, encode
 from reprise.training.protocol import Training
@@ -24,6 +22,11 @@ def finish(training: Training) -> Outcome:
 def values(outcome: Outcome) -> dict[tuple[str, str], float]:
     """Metrics by split and name."""
     return {(m["split"], m["metric"]): m["value"] for m in outcome.metrics}
+
+
+def curves(outcome: Outcome) -> dict[tuple[str, str], dict[float, float]]:
+    """Curves by split and name, y by x."""
+    return {(c["split"], c["metric"]): dict(zip(c["x"], c["y"], strict=True)) for c in outcome.curves}
 
 
 def saved(training: Training) -> bytes:
@@ -42,29 +45,18 @@ def states_of(training: Training, mark: str | None = None) -> list[tuple[Any, by
 
 
 def goes_on(again: Training, state: bytes, whole: Training) -> None:
-    """A training that takes up one of the states of `whole` comes to the same outcome."""
+    """A training that takes up one of the states of `whole` comes to the same outcome and the same last state."""
     again.restore(decode(state)["state"])
     assert finish(again) == whole.outcome()
+    assert same_bits(again.state(), whole.state())
 
 
-def replicas_differ_and_repeat(train: Callable[[int], Training]) -> None:
-    """The outcome is decided by the seed, and another with another."""
-    one, two, again = (finish(train(seed)) for seed in (1, 2, 1))
-    assert one == again
-    assert one != two
-
-
-def progress_of(training: Training) -> list[float]:
-    """How much is done, at the start and after every step."""
-    seen = [training.done]
-    while not training.finished:
-        assert training.advance()
-        seen.append(training.done)
-    return seen
-
-
-def options_are_known(config: dict[str, Any]) -> None:
-    """The registries take the options of the model and of the protocol as they are."""
-    for section, name, registry in (("model", "name", MODELS), ("training", "protocol", PROTOCOLS)):
-        entry = config[section]
-        assert check_options(entry["options"], registry[entry[name]].options, "f", entry[name]) == entry["options"]
+def same_bits(one: Any, other: Any) -> bool:
+    """Whether two states are equal, their tensors to the bit."""
+    if isinstance(one, Tensor):
+        return one.dtype == other.dtype and one.equal(other)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same_bits(value, other[key]) for key, value in one.items())
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(same_bits, one, other))
+    return one == other or (one != one and other != other)

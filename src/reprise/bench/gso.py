@@ -285,7 +285,8 @@ def _protocol(w: Workload) -> dict[str, Any]:
         start |= {"form": "general", "alpha": 1.0, "beta_1": 0.5, "beta_2": 0.5}
     training = {"batch_size": BATCH, "optimiser": "adam", "learning_rate": 0.001, "clip_norm": 0.0}
     training |= {"max_epochs": 10**9, "loss_reduction": "mean-tokens", "selection": "best-valid"}
-    return {"model": {"name": w.model, "options": start}, "training": {"options": training}, "precision": "float32"}
+    protocol = {"protocol": "line-epochs", "options": training}
+    return {"model": {"name": w.model, "options": start}, "training": protocol, "precision": "float32"}
 
 
 fused = partial(Engine, name="fused")

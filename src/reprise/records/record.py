@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,16 @@ class Outcome:
     metrics: list[dict[str, Any]] = field(default_factory=list)
     curves: list[dict[str, Any]] = field(default_factory=list)
     samples: list[dict[str, Any]] = field(default_factory=list)
+
+
+def metric(split: str, name: str, value: float, unit: str, n: int) -> dict[str, Any]:
+    """An entry of `Outcome.metrics`."""
+    return {"split": split, "metric": name, "value": value, "unit": unit, "n": n}
+
+
+def curve(split: str, name: str, unit: str, axis: str, x: Iterable[float], y: list[float]) -> dict[str, Any]:
+    """An entry of `Outcome.curves`."""
+    return {"split": split, "metric": name, "unit": unit, "axis": axis, "x": list(x), "y": y}
 
 
 def make_record(

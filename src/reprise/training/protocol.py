@@ -1,29 +1,31 @@
-"""What the training loop asks of a protocol: units of work that can be saved between, and an outcome at the end."""
+"""What every protocol stands on: pieces of work between which it can be saved, and an outcome at the end."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from reprise.catalogue.models import ModelRefused
+from reprise.catalogue.models import MODELS, ModelRefused
 from reprise.catalogue.protocols import PROTOCOLS
-from reprise.data.corpus import SENTENCE_END, Corpus
+from reprise.data.corpus import SENTENCE_END, SPLITS, Corpus
+from reprise.engines.optimisers import clip_by_global_norm
 from reprise.engines.stack import Member, Stack, join
 from reprise.errors import UserError
+from reprise.options import COUNT, POSITIVE
 from reprise.records.record import Outcome
 from reprise.records.resolved import Resolved
 from reprise.registered import load
 
-_SPLITS = ("train", "valid", "test")
-"""Also, as 0, 1 and 2, the parts of a fold in a corpus's `extra["part"]` (folds, lines)."""
-
+ADAM = {"batch_size": COUNT, "optimiser": ("adam",), "learning_rate": POSITIVE, "clip_norm": POSITIVE}
+"""Options of protocols whose updates are Adam's on clipped gradients."""
 
 Engine = str | Stack
 """What a protocol is told to compute with: an engine by its name, or the stack that its replica is a member of."""
@@ -37,36 +39,153 @@ class Diverged(Exception):
         self.where = where
 
 
-class Training(Protocol):
-    """One replica's training. Everything that decides its numbers is in `state()`."""
+class Training(ABC):
+    """Replica `seed`'s training of the model and with the settings of `config`, see `Resolved`.
 
+    Everything that decides its numbers is in `state()`: what has been learnt, and the attributes named in KEPT.
+    """
+
+    KEPT: tuple[str, ...] = ()
     unit: str
     total: int | None
     parameters: int
     engine: str
 
+    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: Engine, device: torch.device):
+        self.config, self.seed, self.path, self.asked, self.device = config, seed, corpus, engine, device
+        self.protocol, self.options = config["training"]["protocol"], config["training"]["options"]
+        self.prepare()
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Reads the data and makes the model. Raises `UserError`."""
+
     @property
+    @abstractmethod
     def finished(self) -> bool: ...
+
     @property
-    def done(self) -> float: ...
+    @abstractmethod
+    def done(self) -> float:
+        """How much of `total`, counted in `unit`."""
+
+    @abstractmethod
     def advance(self) -> str:
         """Does one piece of work, of about a second at most; returns a note on it. Raises `Diverged`."""
-        ...
 
-    def state(self) -> dict[str, Any]: ...
-    def restore(self, state: dict[str, Any]) -> None: ...
+    @abstractmethod
     def outcome(self) -> Outcome: ...
 
+    def state(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.KEPT}
 
-class Learner:
-    """What learns in a training: the readable `model` with an `optimiser` of its own, or a member of a stack.
+    def restore(self, state: Mapping[str, Any]) -> None:
+        for name in self.KEPT:
+            setattr(self, name, state[name])
 
-    A member has the parameters itself, and is the optimiser as well. Protocols inherit this that make their updates.
+    def load_corpus(self) -> Corpus:
+        """The corpus that the training was given; UserError without one, and for a file that is none."""
+        if self.path is None:
+            raise UserError("this protocol needs a prepared corpus; name it with --corpus")
+        return Corpus.load(self.path)
+
+    def load_words(self) -> Corpus:
+        """One of words: three splits of sentences that end with `</s>`, or of running text."""
+        corpus, needs = self.load_corpus(), f"which the protocol {self.protocol} needs; name another dataset"
+        if lacking := [split for split in SPLITS if split not in corpus.splits]:
+            raise UserError(f"{self.path}: no {lacking[0]} split, {needs}")
+        if corpus.boundaries not in (SENTENCE_END, "none"):
+            raise UserError(f"{self.path}: lines of symbols, and no words, {needs}")
+        return corpus
+
+    def load_sentences(self) -> Corpus:
+        """One of words of which it is known where sentences end."""
+        corpus = self.load_words()
+        if corpus.boundaries == "none":
+            raise UserError(f"{self.path}: running text has no sentences; the protocol {self.protocol} needs them")
+        return corpus
+
+    def lines_by_part(self, corpus: Corpus) -> dict[str, np.ndarray]:
+        """Numbers of the lines of each part: which the replica trains on, which choose its epoch, which test it.
+
+        UserError where the corpus has no fold of the replica's number, or a part has no token to predict.
+        """
+        folds, fold, path = corpus.extra.get("part"), self.seed, self.path
+        if folds is None:
+            raise UserError(f"{path}: this corpus has no folds; the protocol {self.protocol} needs them")
+        if fold >= len(folds):
+            raise UserError(f"replica {fold}: {path} has {len(folds)} folds, one a replica; ask for fewer replicas")
+        # 0, 1 and 2 in `part` (folds, lines).
+        parts = {name: np.flatnonzero(folds[fold] == number) for number, name in enumerate(SPLITS)}
+        lengths = np.diff(corpus.splits["lines"].offsets)
+        for name, lines in parts.items():
+            if not (lengths[lines] > 1).any():
+                raise UserError(f"{path}: the {name} lines of fold {fold} have nothing to predict; use more lines")
+        return parts
+
+    def model_of(self, *read: str, **sizes: Any) -> Any:
+        """The readable model that is configured, of `sizes` that the data decide; the protocol itself has `read` some
+        of its options.
+        """
+        model = self.config["model"]
+        options = {name: value for name, value in model["options"].items() if name not in read}
+        return MODELS[model["name"]].build(**sizes, **options)
+
+    def generator(self, stream: str) -> torch.Generator:
+        """The replica's generator for one purpose, see `generator_for`."""
+        return generator_for(self.seed, stream)
+
+
+class Pieces(Training):
+    """What is computed without learning, `total` pieces of it: each is `found` at once."""
+
+    KEPT = ("found",)
+    engine = "numpy"
+    parameters = 0
+
+    def __init__(self, *arguments: Any) -> None:
+        self.found: list[Any] = []
+        super().__init__(*arguments)
+
+    @property
+    def finished(self) -> bool:
+        return len(self.found) >= self.total
+
+    @property
+    def done(self) -> float:
+        return len(self.found)
+
+
+class Learner(Training):
+    """What learns: a `kernel`, an engine or a member of a stack, that computes with the readable model.
+
+    Where the kernel does not make the updates itself, the protocol keeps the `model` and calls `use_adam`, or sets
+    another `optimiser`; a member is the optimiser too.
     """
 
     model: nn.Module
-    kernel: Any
-    optimiser: Any
+    optimiser: Any = None
+
+    def compute(self, model: nn.Module, choose: Callable[[str, nn.Module], Any], device: Any = "cpu") -> None:
+        """Takes the model, whose first weights are in float32, to the device, and the engine that `choose` has."""
+        model.to(device=device, dtype=dtype_of(self.config))
+        self.parameters = sum(p.numel() for p in model.parameters())
+        if isinstance(self.asked, Stack):
+            self.kernel = join(self.asked, self.protocol, model, self.options)
+        else:
+            self.kernel = choose(self.asked, model)
+        self.engine = self.kernel.name
+
+    def use_adam(self, fused: bool | None = None) -> None:
+        rate = self.options["learning_rate"]
+        self.optimiser = self.kernel if self.stacked else torch.optim.Adam(self.model.parameters(), rate, fused=fused)
+
+    def descend(self, loss: Tensor) -> None:
+        """One step down the gradient of `loss`, which is shortened to `clip_norm`."""
+        self.optimiser.zero_grad()
+        loss.backward()
+        clip_by_global_norm(self.model.parameters(), self.options["clip_norm"])
+        self.optimiser.step()
 
     @property
     def stacked(self) -> bool:
@@ -84,89 +203,66 @@ class Learner:
         if self.stacked:
             self.kernel.load(parameters)
 
-    def learnt(self) -> dict[str, Any]:
-        """What a checkpoint keeps of it."""
-        return {"parameters": self.readable().state_dict(), "optimiser": self.optimiser.state_dict()}
+    def state(self) -> dict[str, Any]:
+        if self.optimiser is None:
+            return {"parameters": self.kernel.export()} | super().state()
+        learnt = {"parameters": self.readable().state_dict(), "optimiser": self.optimiser.state_dict()}
+        return learnt | super().state()
 
-    def restore_learnt(self, state: Mapping[str, Any]) -> None:
-        self.take_parameters(state["parameters"])
-        self.optimiser.load_state_dict(state["optimiser"])
+    def restore(self, state: Mapping[str, Any]) -> None:
+        super().restore(state)
+        if self.optimiser is None:
+            self.kernel.load(state["parameters"])
+        else:
+            self.take_parameters(state["parameters"])
+            self.optimiser.load_state_dict(state["optimiser"])
 
 
-def engine_of(
-    engine: Engine,
-    protocol: str,
-    model: nn.Module,
-    options: Mapping[str, Any],
-    choose: Callable[[str, nn.Module], Any],
-) -> Any:
-    """A member of the stack that trains `protocol` with these options, or the engine that `choose` has by this name."""
-    return join(engine, protocol, model, options) if isinstance(engine, Stack) else choose(engine, model)
+class Steps(Learner):
+    """Steps 0, 1, …, `steps` - 1, `at_once` of them a call of `advance`."""
+
+    unit = "step"
+    at_once: int
+    step = 0
+
+    @abstractmethod
+    def take_step(self) -> str:
+        """Makes a step; a note on it. Raises `Diverged`."""
+
+    def check(self, loss: float) -> None:
+        """Raises `Diverged` unless the step's loss is finite."""
+        if not math.isfinite(loss):
+            raise Diverged(step=self.step, quantity="training loss")
+
+    @property
+    def finished(self) -> bool:
+        return self.step >= self.total
+
+    @property
+    def done(self) -> float:
+        return self.step
+
+    def advance(self) -> str:
+        for _ in range(min(self.at_once, self.total - self.step)):
+            note = self.take_step()
+            self.step += 1
+        return note
 
 
 def build_training(
     resolved: Resolved, replica: int, corpus: Path | None, engine: Engine, device: torch.device
 ) -> Training:
-    """The training that `resolved.config` names, before its first step; with a stack for an engine, a member of it."""
+    """The training that `resolved.config` names, before its first step; with a stack for an engine, a member of it.
+
+    A model that is refused is a `UserError` that names the experiment.
+    """
     protocol = resolved.config["training"]["protocol"]
     made = load(PROTOCOLS[protocol].target, f"src/reprise/catalogue/protocols.py: key PROTOCOLS[{protocol!r}]")
-    with told_of(resolved):
-        return made(resolved.config, replica, corpus, engine, device)
-
-
-@contextmanager
-def told_of(resolved: Resolved) -> Iterator[None]:
-    """Around what makes the experiment's model: one that is refused is a `UserError` that names the experiment."""
     try:
-        yield
+        return made(resolved.config, replica, corpus, engine, device)
     except ModelRefused as error:
-        file = f"config/papers/{resolved.paper}.yaml"
-        model = resolved.config["model"]["name"]
+        file, model = f"config/papers/{resolved.paper}.yaml", resolved.config["model"]["name"]
         raise UserError(f"{resolved.id}: model {model}: {error}; change the option in {file}") from error
-
-
-def load_corpus(path: Path | None) -> Corpus:
-    """The corpus that a training was given; UserError without one, and for a file that is none."""
-    if path is None:
-        raise UserError("this protocol needs a prepared corpus; name it with --corpus")
-    return Corpus.load(path)
-
-
-def load_words(path: Path | None, protocol: str) -> Corpus:
-    """The same for a protocol of words: three splits of sentences that end with `</s>`, or of running text."""
-    corpus = load_corpus(path)
-    if lacking := [split for split in _SPLITS if split not in corpus.splits]:
-        raise UserError(f"{path}: no {lacking[0]} split, which the protocol {protocol} needs; name another dataset")
-    if corpus.boundaries not in (SENTENCE_END, "none"):
-        raise UserError(f"{path}: lines of symbols, where the protocol {protocol} reads words; name another dataset")
-    return corpus
-
-
-def load_sentences(path: Path | None, protocol: str) -> Corpus:
-    """The same for a protocol that needs to know where sentences end."""
-    corpus = load_words(path, protocol)
-    if corpus.boundaries == "none":
-        raise UserError(f"{path}: running text has no sentences; the protocol {protocol} needs them")
-    return corpus
-
-
-def parts_of_fold(corpus: Corpus, fold: int, path: Path, protocol: str) -> dict[str, np.ndarray]:
-    """Numbers of the lines of each part, by name: which a replica trains on, which choose its epoch, which test it.
-
-    UserError where the corpus, which lies at `path` and which the `protocol` reads, has no such fold, or a part has no
-    token to predict.
-    """
-    folds = corpus.extra.get("part")
-    if folds is None:
-        raise UserError(f"{path}: this corpus has no folds; the protocol {protocol} needs them")
-    if fold >= len(folds):
-        raise UserError(f"replica {fold}: {path} has {len(folds)} folds, one a replica; ask for fewer replicas")
-    parts = {name: np.flatnonzero(folds[fold] == number) for number, name in enumerate(_SPLITS)}
-    lengths = np.diff(corpus.splits["lines"].offsets)
-    for name, lines in parts.items():
-        if not (lengths[lines] > 1).any():
-            raise UserError(f"{path}: the {name} lines of fold {fold} have nothing to predict; use more lines")
-    return parts
 
 
 def generator_for(seed: int, stream: str) -> torch.Generator:

@@ -66,7 +66,7 @@ def test_when_the_time_is_up_the_state_is_saved_and_the_next_run_goes_on(place, 
 
     one = small("a", max_epochs=3)
     write([one])
-    monkeypatch.setattr(SubsequenceSGD, "chunk", 20)
+    monkeypatch.setattr(SubsequenceSGD, "at_once", 20)
     seconds = iter([100.0] * 6)
     monkeypatch.setattr(timebox.TimeBox, "left", lambda self: next(seconds, 0.0))
     assert run("--minutes", "1") == EXIT_INTERRUPTED

@@ -6,10 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from test_collect import RUN, experiment, outcome
 
 from reprise.errors import UserError
-from reprise.records.record import make_record, parse_record, read_record, result_digest
+from reprise.records.record import Outcome, curve, make_record, metric, parse_record, read_record, result_digest
+from reprise.records.resolved import Resolved
+
+ONE = Resolved("p", "e", "quick", "t", 1, {"x": 1}, {}, None)
+RUN = {"engine": "reference", "device": "cpu", "wall_seconds": 1.5}
 
 
 def translations(**changes):
@@ -18,9 +21,11 @@ def translations(**changes):
     return {**how, "texts": ["a"], **counts, **changes}
 
 
-def altered(which, change):
+def altered(change):
     """A record that was changed together with its digest, as bytes."""
-    record = make_record(which, 0, outcome(1.0), 7, None, dict(RUN))
+    curves = [curve("valid", "cross_entropy", "nats/token", "epoch", [1, 2], [2.0, 1.0])]
+    outcome = Outcome([metric("test", "cross_entropy", 1.0, "nats/token", 10)], curves, [{"step": 3, "text": "é|a"}])
+    record = make_record(ONE, 0, outcome, 7, None, dict(RUN))
     change(record)
     return json.dumps(record | {"result_sha256": result_digest(record)}).encode()
 
@@ -60,17 +65,15 @@ def altered(which, change):
     ],
 )
 def test_a_record_of_another_shape_is_one_line_with_its_key(change, says):
-    one = experiment(replicas=1)
     with pytest.raises(UserError) as caught:
-        parse_record(altered(one, change), "0.json", one, 0)
+        parse_record(altered(change), "0.json", ONE, 0)
     assert str(caught.value) == f"0.json: {says}; remove the file and run the pipeline again"
 
 
 def test_a_record_of_letters_beyond_the_first_plane_is_sound():
-    one = experiment(replicas=1)
-    content = altered(one, lambda r: r["samples"].append(translations(texts=["😀"])))
+    content = altered(lambda r: r["samples"].append(translations(texts=["😀"])))
     assert b"ud83d" in content
-    assert parse_record(content, "0.json", one)["samples"][1]["texts"] == ["😀"]
+    assert parse_record(content, "0.json", ONE)["samples"][1]["texts"] == ["😀"]
 
 
 def test_a_record_nested_without_end_is_one_line():

@@ -3,68 +3,24 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
-from engine_helpers import same_bits
-from protocol_helpers import (
-    finish,
-    goes_on,
-    options_are_known,
-    progress_of,
-    replicas_differ_and_repeat,
-    states_of,
-    values,
-)
+from protocol_helpers import finish, values
 
 from reprise import counters
 from reprise.catalogue.models import MODELS
-from reprise.catalogue.spec import DatasetSpec
-from reprise.data import prepare_corpus
 from reprise.data.corpus import Corpus, Split
 from reprise.errors import UserError
-from reprise.records.resolved import Resolved
-from reprise.training.loop import Job, run_job
-from reprise.training.protocol import Diverged
-from reprise.training.protocols.gated import BatchedSGD
 
-CPU = torch.device("cpu")
+OPTIONS = {"batch_size": 4, "steps": 10, "embedding_size": 12, "dropout": 0.5, "weight_range": 0.05, "patience": 2}
 
 
-def config(model="gru-lm", sizes=None, **training):
-    options = {
-        "batch_size": 4,
-        "steps": 10,
-        "loss_reduction": "sum-steps",
-        "learning_rate": 1.0,
-        "dropout": 0.5,
-        "clip_norm": 5.0,
-        "schedule": "halve-below-ratio",
-        "halving_ratio": 1.003,
-        "patience": 2,
-        "max_epochs": 2,
-    }
-    small = {"embedding_size": 12, "hidden_size": 8, "matrices": 3, "mapping": "f", "weight_range": 0.05}
-    return {
-        "model": {"name": model, "options": small | (sizes or {})},
-        "data": {"dataset": "synthetic", "options": {}, "raw": {}},
-        "training": {"protocol": "batched-sgd", "options": options | training},
-        "precision": "float32",
-    }
-
-
-def make_corpus(folder):
-    """The path of a corpus of 40 words and a few thousand tokens, of known entropy."""
-    spec = DatasetSpec("synthetic", "generated", "none", "", "synthetic")
-    options = {"vocabulary_size": 40, "training_sentences": 200, "seed": 1}
-    prepare_corpus(spec, options, folder / "raw", folder / "all.npz")
-    whole = Corpus.load(folder / "all.npz")
-    for split in ("valid", "test"):  # 60 of 400 sentences are enough
-        offsets = whole.splits[split].offsets[:61]
-        whole.splits[split] = Split(whole.splits[split].tokens[: offsets[-1]], offsets)
-    whole.save(folder / "c.npz")
-    return folder / "c.npz"
+@pytest.fixture
+def made(small):
+    return partial(small, "batched-sgd", **OPTIONS)
 
 
 class Recorder:
@@ -89,10 +45,14 @@ class Recorder:
         return loss
 
 
-def recorded(*arguments, **training):
-    made = BatchedSGD(config(**training), 0, *arguments, "auto", CPU)
-    made.kernel = Recorder(made.kernel)
-    return made
+@pytest.fixture
+def recorded(made):
+    def watched(*arguments, **changes):
+        training = made(*arguments, **changes)
+        training.kernel = Recorder(training.kernel)
+        return training
+
+    return watched
 
 
 def epoch(training):
@@ -101,19 +61,14 @@ def epoch(training):
     return training.kernel
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return make_corpus(tmp_path_factory.mktemp("corpus"))
-
-
 @pytest.mark.parametrize("engine", ["grouped", "reference"])
 @pytest.mark.parametrize("model", ["gru-lm", "lstm-lm"])
-def test_losses_that_are_told_are_those_of_one_pass_over_the_text(corpus, engine, model):
-    training = BatchedSGD(config(model, dropout=0.0, max_epochs=1), 3, corpus, engine, CPU)
+def test_losses_that_are_told_are_those_of_one_pass_over_the_text(small, made, engine, model):
+    training = made(3, engine, model=model, dropout=0.0, max_epochs=1)
     finish(training)
-    readable = MODELS[model].build(vocabulary=40, embedding=12, hidden=8, matrices=3, mapping="f")
+    readable = MODELS[model].build(vocabulary=60, embedding=12, hidden=8, matrices=3, mapping="f")
     readable.load_state_dict(training.kernel.export())
-    loaded = Corpus.load(corpus)
+    loaded = small.loaded("batched-sgd")
     end = loaded.vocabulary.index("</s>")
     for split in ("valid", "test"):
         words = torch.from_numpy(loaded.splits[split].tokens).long()
@@ -127,50 +82,17 @@ def test_losses_that_are_told_are_those_of_one_pass_over_the_text(corpus, engine
 
 
 @pytest.mark.parametrize("model", ["gru-lm", "lstm-lm"])
-def test_training_beats_the_unigram_with_either_engine(corpus, model):
-    sizes = {"embedding_size": 24, "hidden_size": 24}
-    settings = {"dropout": 0.2, "batch_size": 10}
-    outcome = finish(BatchedSGD(config(model, sizes, max_epochs=6, **settings), 1, corpus, "auto", CPU))
-    found = values(outcome)
-    facts = Corpus.load(corpus).facts
+def test_training_beats_the_unigram(small, made, model):
+    options = {"hidden_size": 24, "dropout": 0.2, "batch_size": 10, "training_sentences": 200, "max_epochs": 6}
+    found = values(finish(made(1, model=model, **options)))
+    facts = small.loaded("batched-sgd", **options).facts
     assert found["test", "source_entropy"] == facts["source_nats"]["test"]
     assert facts["source_nats"]["test"] < found["test", "cross_entropy"] < 0.97 * facts["unigram_entropy_nats"]
-    reference = finish(BatchedSGD(config(model, sizes, max_epochs=2, **settings), 1, corpus, "reference", CPU))
-    for ours, theirs in zip(outcome.curves, reference.curves, strict=True):
-        assert ours["y"][:2] == pytest.approx(theirs["y"], rel=1e-3)
 
 
-@pytest.mark.parametrize("model", ["gru-lm", "lstm-lm"])
-@pytest.mark.parametrize("engine", ["grouped", "reference"])
-def test_training_goes_on_from_its_state_to_the_same_bits(corpus, model, engine, monkeypatch):
-    monkeypatch.setattr(BatchedSGD, "windows", 3)
-    splits, made = set(), config(model, batch_size=10, steps=15)
-    whole = BatchedSGD(made, 2, corpus, engine, CPU)
-    states = states_of(whole, "split")[1:]
-    for i in sorted({0, len(states) // 3, len(states) // 2, len(states) - 3}):
-        split, state = states[i]
-        splits.add(split)
-        again = BatchedSGD(made, 2, corpus, engine, CPU)
-        goes_on(again, state, whole)
-        assert same_bits(whole.kernel.export(), again.kernel.export())
-    assert len(splits) > 1, "the states must stand in the training text and in another"
-
-
-def test_replicas_differ_and_repeat(corpus):
-    replicas_differ_and_repeat(lambda seed: BatchedSGD(config(), seed, corpus, "auto", CPU))
-
-
-def test_progress_never_goes_back(corpus):
-    training = BatchedSGD(config(), 0, corpus, "auto", CPU)
-    seen = progress_of(training)
-    assert seen == sorted(set(seen))
-    assert seen[0] == 0
-    assert seen[-1] == training.total == 2
-
-
-def test_schedule_halves_below_the_ratio_and_stops_after_patience(corpus, monkeypatch):
+def test_schedule_halves_below_the_ratio_and_stops_after_patience(made, monkeypatch):
     perplexities = [100, 90, 89.9, 80, 79.9, 79.8, 1]
-    training = BatchedSGD(config(max_epochs=60, batch_size=100, steps=50), 0, corpus, "auto", CPU)
+    training = made(max_epochs=60, batch_size=50, steps=50, learning_rate=1.0, halving_ratio=1.003)
     monkeypatch.setattr(training.kernel, "evaluate", lambda x, y: math.log(perplexities[training.epoch]) * len(y))
     finish(training)
     rates = [h["learning_rate"] for h in training.history]
@@ -178,38 +100,16 @@ def test_schedule_halves_below_the_ratio_and_stops_after_patience(corpus, monkey
     assert rates == [1.0, 1.0, 0.5, 0.5, 0.25, 0.125]
 
 
-def test_a_whole_job_leaves_a_record(corpus, tmp_path):
-    resolved = Resolved("p", "e", "quick", "t", 1, config("lstm-lm"), {}, str(corpus))
-    record = run_job(Job(resolved, 0, tmp_path / "r.json", corpus, root=tmp_path))
-    assert record["status"] == "finished"
-    assert record["run"]["engine"] == "grouped"
-    assert record["parameters"] == 40 * 12 + 4 * 8 * 12 + 3 * 8 * 9 + 3 * 8 * 9 + 40 * 9
-
-
-def test_divergence_is_told(corpus):
-    with pytest.raises(Diverged, match="training loss"):
-        finish(BatchedSGD(config(learning_rate=1e38), 0, corpus, "auto", CPU))
-
-
-def test_losses_too_large_for_a_perplexity_do_not_end_training(corpus):
-    training = BatchedSGD(config(learning_rate=1e5), 0, corpus, "auto", CPU)
+def test_losses_too_large_for_a_perplexity_do_not_end_training(made):
+    training = made(learning_rate=1e5)
     finish(training)
     assert training.history[-1]["valid"] > 1000  # nats/token: no float holds e to the power of this
     assert training.note().startswith("valid ppl inf, test ppl inf")
 
 
-def test_wrong_input_is_told_in_one_line(corpus):
+def test_fewer_words_than_streams_are_refused(made):
     with pytest.raises(UserError, match="batch_size"):
-        BatchedSGD(config(batch_size=10**6), 0, corpus, "auto", CPU)
-    with pytest.raises(UserError, match="corpus"):
-        BatchedSGD(config(), 0, None, "auto", CPU)
-    with pytest.raises(UserError, match="engine"):
-        BatchedSGD(config(), 0, corpus, "fused", CPU)
-
-
-def test_the_registry_knows_the_options_of_these_configurations():
-    for name in ("gru-lm", "lstm-lm"):
-        options_are_known(config(name))
+        made(batch_size=10**6)
 
 
 @pytest.fixture
@@ -228,9 +128,9 @@ def short_text(tmp_path):
     return save
 
 
-def test_training_text_is_cut_into_streams_that_are_read_in_order(short_text):
+def test_training_text_is_cut_into_streams_that_are_read_in_order(recorded, short_text):
     path, words = short_text()
-    kernel = epoch(recorded(path, batch_size=4, steps=2))
+    kernel = epoch(recorded(corpus=path, matrices=1, batch_size=4, steps=2))
     x, y = (torch.cat([window[i] for window in kernel.trained]) for i in (0, 1))
     assert [window[0].shape for window in kernel.trained] == [(2, 4), (2, 4), (1, 4)]
     streams = words[:20].reshape(4, 5)  # 23 words: the last three are left out
@@ -239,24 +139,24 @@ def test_training_text_is_cut_into_streams_that_are_read_in_order(short_text):
     assert x.T.tolist() == np.r_[0, words[:19]].reshape(4, 5).tolist()
 
 
-def test_evaluation_reads_all_words_in_one_stream(short_text):
+def test_evaluation_reads_all_words_in_one_stream(recorded, short_text):
     path, words = short_text()
-    kernel = epoch(recorded(path, batch_size=4, steps=2))
+    kernel = epoch(recorded(corpus=path, matrices=1, batch_size=4, steps=2))
     assert [len(window[0]) for window in kernel.evaluated] == 2 * [8, 8, 7]
     for windows in (kernel.evaluated[:3], kernel.evaluated[3:]):
         assert torch.cat([y for _, y, _, _ in windows]).flatten().tolist() == words.tolist()
         assert torch.cat([x for x, _, _, _ in windows]).flatten().tolist() == [0, *words[:-1]]
 
 
-def test_text_without_sentence_ends_is_not_predicted_from_one(short_text):
+def test_text_without_sentence_ends_is_not_predicted_from_one(recorded, short_text):
     path, words = short_text(boundaries="none")
-    kernel = epoch(recorded(path, batch_size=1, steps=50))
+    kernel = epoch(recorded(corpus=path, matrices=1, batch_size=1, steps=50))
     (x, y, *_), *_ = kernel.trained
     assert (x.flatten().tolist(), y.flatten().tolist()) == (words[:-1].tolist(), words[1:].tolist())
 
 
-def test_the_state_starts_at_zero_in_every_epoch_and_is_carried_within(corpus):
-    training = recorded(corpus, max_epochs=2)
+def test_the_state_starts_at_zero_in_every_epoch_and_is_carried_within(recorded):
+    training = recorded(max_epochs=2)
     finish(training)
     trained = training.kernel.trained
     assert len(trained) % 2 == 0
@@ -268,8 +168,8 @@ def test_the_state_starts_at_zero_in_every_epoch_and_is_carried_within(corpus):
             assert before[0].any()
 
 
-def test_options_reach_the_engine(corpus):
-    kernel = epoch(recorded(corpus, learning_rate=0.25, clip_norm=3.0, loss_reduction="mean-steps"))
+def test_options_reach_the_engine(recorded):
+    kernel = epoch(recorded(learning_rate=0.25, clip_norm=3.0, loss_reduction="mean-steps"))
     assert all(
         options == {"learning_rate": 0.25, "reduction": "mean-steps", "clip_norm": 3.0}
         for _, _, _, options, *_ in kernel.trained
@@ -284,8 +184,8 @@ def masks_of_an_epoch(training):
     return [torch.cat([m[2][i] for m in training.kernel.trained[start:]]) for i in (0, 1)]
 
 
-def test_masks_are_numbers_of_the_word_and_the_epoch(corpus):
-    training, other = (recorded(corpus, steps=steps, dropout=0.3) for steps in (10, 7))
+def test_masks_are_numbers_of_the_word_and_the_epoch(recorded):
+    training, other = (recorded(steps=steps, dropout=0.3) for steps in (10, 7))
     first, second = masks_of_an_epoch(training), masks_of_an_epoch(training)
     for mask, again, width in zip(first, masks_of_an_epoch(other), (12, 8), strict=True):
         assert mask.shape[1:] == (4, width)
@@ -302,5 +202,5 @@ def test_masks_are_numbers_of_the_word_and_the_epoch(corpus):
     assert torch.equal(*device_side)
 
 
-def test_without_dropout_there_are_no_masks(corpus):
-    assert all(window[2] is None for window in epoch(recorded(corpus, dropout=0.0)).trained)
+def test_without_dropout_there_are_no_masks(recorded):
+    assert all(window[2] is None for window in epoch(recorded(dropout=0.0)).trained)

@@ -2,47 +2,46 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
-from engine_helpers import same_bits
-from loglinear_helpers import CPU, config, make_corpus, readable
-from protocol_helpers import (
-    finish,
-    goes_on,
-    options_are_known,
-    progress_of,
-    replicas_differ_and_repeat,
-    states_of,
-    values,
-)
+from protocol_helpers import finish, values
 
 from reprise.data.corpus import Corpus
 from reprise.errors import UserError
 from reprise.evaluation.agreement import Pairs, distances, group
 from reprise.evaluation.continuation import continuations
-from reprise.records.resolved import Resolved
-from reprise.training.loop import Job, run_job
-from reprise.training.protocol import Diverged
-from reprise.training.protocols import loglinear as windows
-from reprise.training.protocols.loglinear import Windows
 from reprise.training.protocols.loglinear_text import READING, SlidingWindows, Streams
 
+OPTIONS = {"batch_size": 32, "hidden_size": 16, "embedding_size": 16, "learning_rate": 0.003, "patience": 3}
+OPTIONS |= {"input": "features", "output": "log-linear", "word_identity": True, "sample_words": 12, "top_types": 15}
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return make_corpus(tmp_path_factory.mktemp("corpus"))
+
+@pytest.fixture
+def made(small):
+    return partial(small, "windows", **OPTIONS)
+
+
+@pytest.fixture
+def loaded(small):
+    return small.loaded("windows", **OPTIONS)
+
+
+def readable(training):
+    """The readable model with a training's weights, in float64."""
+    model = training.model_of(lexicon=training.lexicon)
+    model.load_state_dict(training.kernel.export())
+    return model.double()
 
 
 @pytest.mark.parametrize("engine", ["auto", "reference"])
 @pytest.mark.parametrize("scheme", ["sliding", "streams"])
-def test_losses_that_are_told_are_those_of_one_pass_over_the_text(corpus, engine, scheme):
-    made = config(scheme=scheme, max_epochs=1)
-    training = Windows(made, 3, corpus, engine, CPU)
+def test_losses_that_are_told_are_those_of_one_pass_over_the_text(made, loaded, engine, scheme):
+    training = made(3, engine, scheme=scheme, max_epochs=1)
     outcome = finish(training)
-    model, loaded = readable(training, made), Corpus.load(corpus)
+    model = readable(training)
     found = values(outcome)
     for split, metric in (("valid", "cross_entropy"), ("test2", "cross_entropy"), ("train", "cross_entropy_evaluated")):
         words = torch.from_numpy(loaded.splits[split].tokens).long()
@@ -63,58 +62,22 @@ def test_losses_that_are_told_are_those_of_one_pass_over_the_text(corpus, engine
     assert found["tests", "cross_entropy"] == pytest.approx(both / n)
 
 
-@pytest.mark.parametrize("kind", ["ll-rnn", "rnn"])
-def test_training_beats_the_unigram(corpus, kind):
-    outcome = finish(Windows(config(kind, max_epochs=5, learning_rate=0.01), 1, corpus, "auto", CPU))
-    loaded, found = Corpus.load(corpus), values(outcome)
+@pytest.mark.parametrize("features", [True, False])
+def test_training_beats_the_unigram(made, loaded, features):
+    plain = {} if features else {"input": "one-hot", "output": "softmax"}
+    found = values(finish(made(1, max_epochs=5, learning_rate=0.01, **plain)))
     p = loaded.extra["corpus_counts"] / loaded.extra["corpus_counts"].sum()
     assert found["test1", "source_entropy"] == loaded.facts["source_nats"]["test1"]
     assert found["test1", "source_entropy"] < found["test1", "cross_entropy"] < -0.9 * p @ np.log(p)
 
 
-def test_engines_learn_the_same(corpus):
-    curves = [finish(Windows(config(max_epochs=2), 1, corpus, engine, CPU)).curves for engine in ("auto", "reference")]
-    for ours, theirs in zip(*curves, strict=True):
-        assert ours["y"] == pytest.approx(theirs["y"], rel=1e-3)
-
-
-@pytest.mark.parametrize("engine", ["auto", "reference"])
-@pytest.mark.parametrize("scheme", ["sliding", "streams"])
-def test_training_goes_on_from_its_state_to_the_same_bits(corpus, engine, scheme, monkeypatch):
-    monkeypatch.setattr(Windows, "batches_at_once", 7)
-    monkeypatch.setattr(windows, "READING", 64)
-    made = config(scheme=scheme, max_epochs=2, batch_size=100)
-    whole = Windows(made, 2, corpus, engine, CPU)
-    states, seen = states_of(whole, "phase")[1:], set()
-    train = next(i for i, (phase, _) in enumerate(states) if phase == "train")
-    for i in sorted({0, train, len(states) // 3, 2 * len(states) // 3, len(states) - 4, len(states) - 2}):
-        phase, state = states[i]
-        seen.add(phase)
-        again = Windows(made, 2, corpus, engine, CPU)
-        goes_on(again, state, whole)
-        assert same_bits(whole.kernel.export(), again.kernel.export())
-    assert {"train"} < seen, "the states must stand in the training text and elsewhere"
-
-
-def test_replicas_differ_and_repeat(corpus):
-    replicas_differ_and_repeat(lambda seed: Windows(config(max_epochs=1), seed, corpus, "auto", CPU))
-
-
-def test_progress_never_goes_back(corpus):
-    training = Windows(config(), 0, corpus, "auto", CPU)
-    seen = progress_of(training)
-    assert all(before <= after for before, after in pairwise(seen))
-    assert seen[0] == 0
-    assert seen[-1] == training.total == 2
-
-
-def test_training_stops_three_epochs_after_the_best_and_tells_both(corpus, monkeypatch):
+def test_training_stops_three_epochs_after_the_best_and_tells_both(made, monkeypatch):
     valid = [5.0, 4.0, 4.2, 4.0, 4.1, 1.0]
-    training = Windows(config(max_epochs=60, batch_size=500), 0, corpus, "auto", CPU)
+    training = made(max_epochs=60, batch_size=500)
     monkeypatch.setattr(training.kernel, "train", lambda x, y, **_: (3.0 - 0.1 * training.epoch) * y.numel())
 
     def evaluate(x, y):
-        offset = {"valid": 0.0, "test1": 10.0, "test2": 20.0}.get(training.phase, 30.0)
+        offset = {"valid": 0.0, "test1": 10.0, "test2": 20.0}.get(training.part, 30.0)
         return (valid[min(training.epoch, 4)] + offset) * y.numel()
 
     monkeypatch.setattr(training.kernel, "evaluate", evaluate)
@@ -129,36 +92,13 @@ def test_training_stops_three_epochs_after_the_best_and_tells_both(corpus, monke
     assert found["train", "cross_entropy_evaluated"] == pytest.approx(34.1)
 
 
-def test_a_whole_job_leaves_a_record(corpus, tmp_path):
-    resolved = Resolved("p", "e", "quick", "t", 1, config("tags alone", max_epochs=1), {}, str(corpus))
-    record = run_job(Job(resolved, 0, tmp_path / "r.json", corpus, root=tmp_path))
-    assert record["status"] == "finished"
-    tags = len(Corpus.load(corpus).facts["tags"])
-    assert record["parameters"] == tags * 16 + 2 * 4 * 16 * 33 + tags * 17
-    assert record["samples"]
-
-
-def test_divergence_is_told(corpus):
-    with pytest.raises(Diverged, match="loss"):
-        finish(Windows(config(learning_rate=1e38), 0, corpus, "auto", CPU))
-
-
-def test_wrong_input_is_told_in_one_line(corpus, tmp_path):
-    with pytest.raises(UserError, match="corpus"):
-        Windows(config(), 0, None, "auto", CPU)
-    with pytest.raises(UserError, match="engine"):
-        Windows(config(), 0, corpus, "grouped", CPU)
+def test_what_does_not_fit_is_refused(made, loaded, tmp_path):
     with pytest.raises(UserError, match="top_types"):
-        Windows(config(sizes={"top_types": 1000}), 0, corpus, "auto", CPU)
-    whole = Corpus.load(corpus)
-    del whole.splits["test2"]
-    whole.save(tmp_path / "c.npz")
+        made(top_types=1000)
+    del loaded.splits["test2"]
+    loaded.save(tmp_path / "c.npz")
     with pytest.raises(UserError, match="no split test2"):
-        Windows(config(), 0, tmp_path / "c.npz", "auto", CPU)
-
-
-def test_the_registry_knows_the_options_of_these_configurations():
-    options_are_known(config())
+        made(corpus=tmp_path / "c.npz")
 
 
 TOKENS = {"train": np.arange(20, dtype=np.int32), "valid": np.arange(11, dtype=np.int32)}
@@ -213,11 +153,9 @@ def test_a_text_without_a_window_is_refused():
         Streams(TOKENS, 8, 20, 0)
 
 
-def test_pairs_are_judged_by_the_probabilities_of_both_forms(corpus):
-    made = config(max_epochs=1)
-    training = Windows(made, 0, corpus, "auto", CPU)
-    outcome = finish(training)
-    loaded, model = Corpus.load(corpus), readable(training, made)
+def test_pairs_are_judged_by_the_probabilities_of_both_forms(made, loaded):
+    training = made(max_epochs=1)
+    outcome, model = finish(training), readable(training)
     arrays = {k.removeprefix("agreement_"): v for k, v in loaded.extra.items() if k.startswith("agreement_")}
     margins = []
     for i in range(len(arrays["right"])):
@@ -236,8 +174,7 @@ def test_pairs_are_judged_by_the_probabilities_of_both_forms(corpus):
     assert values(outcome)["tests", f"agreement_by_frequency/{group()}"] == pytest.approx(by_frequency)
 
 
-def test_pairs_are_grouped_by_feature_kind_and_distance(corpus):
-    loaded = Corpus.load(corpus)
+def test_pairs_are_grouped_by_feature_kind_and_distance(loaded):
     n = 6
     arrays = {"split": [0] * n, "position": [7, 8, 9, 10, 11, 12], "right": [1] * n, "wrong": [2] * n}
     arrays |= {"kind": [0, 0, 0, 1, 1, 1], "feature": [0, 0, 1, 1, 0, 1], "distance": [1, 1, 2, 3, 8, 9]}
@@ -258,8 +195,8 @@ def test_pairs_are_grouped_by_feature_kind_and_distance(corpus):
     assert Pairs.of(Corpus("c", loaded.splits, loaded.vocabulary, loaded.counts), 8) is None
 
 
-def test_samples_are_words_with_their_features(corpus):
-    training = Windows(config(max_epochs=1), 0, corpus, "auto", CPU)
+def test_samples_are_words_with_their_features(made):
+    training = made(max_epochs=1)
     samples = finish(training).samples
     assert len(samples) == 3
     assert {len(s["words"]) for s in samples} == {len(s["features"]) for s in samples} == {12}

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
-import math
 from collections import Counter, defaultdict
+from functools import partial
 
 import numpy as np
 import pytest
-import torch
-from protocol_helpers import finish
+from protocol_helpers import finish, values
 
 from reprise.data.corpus import Split
-from reprise.data.synthetic import synthetic_lines
 from reprise.data.text import wsj_characters
 from reprise.data.text.character_lines import TEST, TRAIN, VALID
 from reprise.errors import UserError
 from reprise.models.ngram import NGram
-from reprise.training.protocols.ngram import NGramCount
 
 
 def by_hand(training, held_out, order, vocabulary):
@@ -96,23 +92,14 @@ def test_orders_that_cannot_be():
         NGram(27, 3, "none")
 
 
-def configuration(order=3, counted="train"):
-    return {
-        "model": {"name": "n-gram", "options": {"order": order, "smoothing": "witten-bell"}},
-        "training": {"protocol": "ngram", "options": {"counted_lines": counted}},
-    }
-
-
-def training_of(corpus, replica=0, **options):
-    return NGramCount(configuration(**options), replica, corpus, "auto", torch.device("cpu"))
+@pytest.fixture
+def made(small):
+    return partial(small, "ngram", order=3, tokens="bigrams", folds=2, lines=200)
 
 
 @pytest.fixture
-def corpus(tmp_path):
-    options = {"tokens": "bigrams", "folds": 2, "fold_seed": 0, "lines": 200}
-    prepared = synthetic_lines.prepare(tmp_path, options)
-    prepared.save(tmp_path / "corpus.npz")
-    return tmp_path / "corpus.npz", prepared
+def prepared(small):
+    return small.loaded("ngram", order=3, tokens="bigrams", folds=2, lines=200)
 
 
 def lines_of(prepared, fold, *values):
@@ -121,72 +108,46 @@ def lines_of(prepared, fold, *values):
 
 
 @pytest.mark.parametrize("fold", [0, 1])
-def test_a_replica_is_a_fold(corpus, fold):
-    path, prepared = corpus
-    training = training_of(path, fold)
+def test_a_replica_is_a_fold(made, prepared, fold):
+    training = made(fold)
     outcome = finish(training)
     counted, tested = lines_of(prepared, fold, TRAIN), lines_of(prepared, fold, TEST)
-    nats = [-math.log(p) for p in by_hand(counted, tested, 3, 703)]
-    values = {(m["split"], m["metric"]): (m["value"], m["n"], m["unit"]) for m in outcome.metrics}
-    assert values["test", "cross_entropy"] == (pytest.approx(np.mean(nats), rel=1e-12), len(nats), "nats/token")
+    nats = [-np.log(p) for p in by_hand(counted, tested, 3, 703)]
+    found = {(m["split"], m["metric"]): (m["value"], m["n"], m["unit"]) for m in outcome.metrics}
+    assert found["test", "cross_entropy"] == (pytest.approx(np.mean(nats), rel=1e-12), len(nats), "nats/token")
     by_line = iter(nats)
     means = [np.mean([next(by_line) for _ in line[1:]]) for line in tested if len(line) > 1]
-    assert values["test", "cross_entropy_macro"][:2] == (pytest.approx(np.mean(means), rel=1e-12), len(means))
+    assert found["test", "cross_entropy_macro"][:2] == (pytest.approx(np.mean(means), rel=1e-12), len(means))
     characters = sum(len(prepared.vocabulary[token]) for line in tested for token in line[1:])
-    assert values["test", "predicted_characters"] == (characters, len(nats), "characters")
+    assert found["test", "predicted_characters"] == (characters, len(nats), "characters")
     curves = {curve["split"]: curve for curve in outcome.curves}
     assert curves["test"]["x"] == [1, 2, 3]
-    assert curves["test"]["y"][-1] == values["test", "cross_entropy"][0]
+    assert curves["test"]["y"][-1] == found["test", "cross_entropy"][0]
     contexts = {(context(line, t, k), line[t]) for line in counted for t in range(1, len(line)) for k in range(3)}
     assert training.parameters == len(contexts)
 
 
-def test_the_validation_lines_may_be_counted(corpus):
-    path, prepared = corpus
-    outcome = finish(training_of(path, counted="train-and-valid"))
+def test_the_validation_lines_may_be_counted(made, prepared):
+    outcome = finish(made(counted_lines="train-and-valid"))
     assert {metric["split"] for metric in outcome.metrics} == {"test"}
     nats = -np.log(by_hand(lines_of(prepared, 0, TRAIN, VALID), lines_of(prepared, 0, TEST), 3, 703))
     assert outcome.metrics[0]["value"] == pytest.approx(nats.mean(), rel=1e-12)
 
 
-def test_it_goes_on_where_it_stopped(corpus):
-    path, _ = corpus
-    whole = finish(training_of(path))
-    stopped = training_of(path)
-    stopped.advance()
-    state = copy.deepcopy(stopped.state())
-    stopped.advance()
-    resumed = training_of(path)
-    resumed.restore(state)
-    assert resumed.done == 1
-    assert finish(resumed) == whole
-    assert resumed.parameters == finished_parameters(path)
-
-
-def finished_parameters(path):
-    training = training_of(path)
-    finish(training)
-    return training.parameters
-
-
-def test_a_replica_without_a_fold(corpus, tmp_path):
+def test_a_replica_without_a_fold(made, prepared, tmp_path):
     with pytest.raises(UserError, match=r"replica 2: .* has 2 folds, one a replica; ask for fewer replicas"):
-        training_of(corpus[0], 2)
-    with pytest.raises(UserError, match="needs a prepared corpus"):
-        training_of(None)
-    dataclasses.replace(corpus[1], extra={}).save(tmp_path / "whole.npz")
+        made(2)
+    dataclasses.replace(prepared, extra={}).save(tmp_path / "whole.npz")
     with pytest.raises(UserError, match="whole.npz: this corpus has no folds; the protocol ngram needs them"):
-        training_of(tmp_path / "whole.npz")
+        made(corpus=tmp_path / "whole.npz")
 
 
 @pytest.mark.slow
-def test_the_7_gram_of_the_real_text(mirror, tmp_path):
-    wsj_characters.prepare(mirror / "ptb", {"tokens": "characters", "folds": 5, "fold_seed": 0}).save(
-        tmp_path / "corpus.npz"
-    )
-    training = training_of(tmp_path / "corpus.npz", order=7)
-    outcome = finish(training)
-    values = {(m["split"], m["metric"]): m["value"] for m in outcome.metrics}
-    assert values["test", "cross_entropy"] == pytest.approx(1.0555, abs=5e-5)
-    assert values["test", "predicted_characters"] == 1_121_066
+def test_the_7_gram_of_the_real_text(made, mirror, tmp_path):
+    options = {"tokens": "characters", "folds": 5, "fold_seed": 0}
+    wsj_characters.prepare(mirror / "ptb", options).save(tmp_path / "corpus.npz")
+    training = made(corpus=tmp_path / "corpus.npz", order=7)
+    found = values(finish(training))
+    assert found["test", "cross_entropy"] == pytest.approx(1.0555, abs=5e-5)
+    assert found["test", "predicted_characters"] == 1_121_066
     assert training.parameters == 915_334

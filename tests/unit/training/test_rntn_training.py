@@ -4,66 +4,39 @@ from __future__ import annotations
 
 import copy
 import math
+from functools import partial
 
 import pytest
-import torch
-from engine_helpers import same_bits
-from experiment_helpers import SENTENCES
-from protocol_helpers import finish, goes_on, states_of, values
+from protocol_helpers import finish, same_bits, values
 
-from reprise.catalogue.spec import DatasetSpec
-from reprise.data import prepare_corpus
-from reprise.data.corpus import Corpus
-from reprise.records.resolved import Resolved
-from reprise.training.loop import Job, run_job
-from reprise.training.protocol import Diverged
-from reprise.training.protocols.rntn import SubsequenceSGD
-
-CPU = torch.device("cpu")
+OPTIONS = {"learning_rate": 0.1, "dropout": 0.5, "max_epochs": 3, "patience": 2, "halving_ratio": 1.003}
 
 
-def config(**training):
-    changed = SENTENCES["training"]["options"] | {"max_epochs": 3} | training
-    return SENTENCES | {"training": SENTENCES["training"] | {"options": changed}}
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("corpus")
-    spec = DatasetSpec("synthetic", "generated", "none", "", "synthetic")
-    options = {"vocabulary_size": 40, "training_sentences": 200, "seed": 1}
-    prepare_corpus(spec, options, folder / "raw", folder / "c.npz")
-    return folder / "c.npz"
+@pytest.fixture
+def made(small):
+    return partial(small, "subsequence-sgd", **OPTIONS)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["reference", "auto"])
-def test_sentence_training_beats_the_unigram(corpus, engine):
-    training = SubsequenceSGD(config(max_epochs=6), 0, corpus, engine, CPU)
-    outcome = finish(training)
-    found = values(outcome)
-    facts = Corpus.load(corpus).facts
+def test_sentence_training_beats_the_unigram(made, small):
+    options = {"training_sentences": 300, "max_epochs": 6}
+    found, facts = values(finish(made(**options))), small.loaded("subsequence-sgd", **options).facts
     assert found["test", "source_entropy"] == facts["source_nats"]["test"]
     assert facts["source_nats"]["test"] < found["test", "cross_entropy"] < facts["unigram_entropy_nats"]
 
 
-def test_sentence_training_goes_on_from_its_state(corpus):
-    SubsequenceSGD.chunk, old = 37, SubsequenceSGD.chunk
-    try:
-        whole, again = (SubsequenceSGD(config(), 2, corpus, "auto", CPU) for _ in range(2))
-        goes_on(again, states_of(whole)[9][1], whole)
-    finally:
-        SubsequenceSGD.chunk = old
-    # How the text is handed over in pieces decides nothing; only the order in which losses are added up differs.
-    at_once = finish(SubsequenceSGD(config(), 2, corpus, "auto", CPU))
-    for one, other in zip(at_once.curves, whole.outcome().curves, strict=True):
+def test_how_the_text_is_handed_over_decides_nothing(made):
+    """Only the order in which losses are added up differs."""
+    pieces, at_once = made(), made()
+    pieces.at_once = 37
+    for one, other in zip(finish(at_once).curves, finish(pieces).curves, strict=True):
         tolerance = 1e-12 if one["split"] == "train" else 0
         assert one["y"] == pytest.approx(other["y"], rel=tolerance, abs=0)
 
 
-def test_schedule_halves_below_the_ratio_and_stops_after_patience(corpus, monkeypatch):
+def test_schedule_halves_below_the_ratio_and_stops_after_patience(made, monkeypatch):
     perplexities = iter([100, 90, 89.9, 80, 79.9, 79.8, 1])
-    training = SubsequenceSGD(config(max_epochs=60), 0, corpus, "auto", CPU)
+    training = made(max_epochs=60)
 
     def evaluate(data):
         if data is training.data["valid"]:
@@ -78,9 +51,9 @@ def test_schedule_halves_below_the_ratio_and_stops_after_patience(corpus, monkey
     assert values(outcome)["valid", "best_epoch"] == 6
 
 
-def test_rnnlm_schedule_halves_from_the_first_failure_and_undoes_epochs_that_made_it_worse(corpus, monkeypatch):
+def test_rnnlm_schedule_halves_from_the_first_failure_and_undoes_epochs_that_made_it_worse(made, monkeypatch):
     entropies = iter([5.0, 4.5, 4.49, 4.6, 4.3, 4.295, 1.0])
-    training = SubsequenceSGD(config(max_epochs=60, schedule="rnnlm", patience=3), 0, corpus, "auto", CPU)
+    training = made(max_epochs=60, schedule="rnnlm", patience=3)
     ends = []
 
     def evaluate(data):
@@ -102,9 +75,9 @@ def test_rnnlm_schedule_halves_from_the_first_failure_and_undoes_epochs_that_mad
     assert same_bits(training.kernel.export(), ends[5])
 
 
-def test_undone_epoch_goes_back_to_the_parameters_before_it_also_after_a_resume(corpus, monkeypatch):
+def test_undone_epoch_goes_back_to_the_parameters_before_it_also_after_a_resume(made, monkeypatch):
     def run(stop):
-        training = SubsequenceSGD(config(max_epochs=3, schedule="rnnlm"), 0, corpus, "auto", CPU)
+        training = made(schedule="rnnlm")
         entropies = iter([5.0, 5.5, 5.4])
 
         def patch(training):
@@ -122,7 +95,7 @@ def test_undone_epoch_goes_back_to_the_parameters_before_it_also_after_a_resume(
             after.append(training.kernel.export())
             if training.epoch == stop:
                 state, stop = copy.deepcopy(training.state()), None
-                training = SubsequenceSGD(config(max_epochs=3, schedule="rnnlm"), 0, corpus, "auto", CPU)
+                training = made(schedule="rnnlm")
                 patch(training)
                 training.restore(state)
         return after
@@ -131,14 +104,3 @@ def test_undone_epoch_goes_back_to_the_parameters_before_it_also_after_a_resume(
     assert same_bits(whole[0], whole[1])
     for one, other in zip(whole, resumed, strict=True):
         assert same_bits(one, other)
-
-
-def test_divergence_is_told_and_leaves_a_record_without_numbers(corpus, tmp_path):
-    made = config(learning_rate=1e30)
-    with pytest.raises(Diverged, match="training loss"):
-        finish(SubsequenceSGD(made, 0, corpus, "auto", CPU))
-    resolved = Resolved("p", "e", "quick", "t", 1, made, {}, str(corpus))
-    record = run_job(Job(resolved, 0, tmp_path / "r.json", corpus, root=tmp_path))
-    assert record["status"] == "diverged"
-    assert record["metrics"] == []
-    assert record["diverged"]["quantity"] == "training loss"

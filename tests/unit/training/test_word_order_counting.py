@@ -2,42 +2,28 @@
 
 from __future__ import annotations
 
-import copy
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 from protocol_helpers import finish
 
-from reprise.catalogue.protocols import PROTOCOLS
-from reprise.data.corpus import Corpus
-from reprise.data.synthetic import synthetic
 from reprise.data.text import ptb
-from reprise.errors import UserError
 from reprise.models.ngram_counts import HeldOut, Positions
-from reprise.options import check_options
-from reprise.records.resolved import Resolved
-from reprise.training.loop import Job, run_job
 from reprise.training.protocol import generator_for
-from reprise.training.protocols.word_order import WordOrder, changes, joined, sentences_of, sums
+from reprise.training.protocols.word_order import changes, joined, sentences_of, sums
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("corpus")
-    options = {"vocabulary_size": 60, "training_sentences": 300, "seed": 1}
-    synthetic.prepare(folder, options, held_out=80).save(folder / "corpus.npz")
-    return folder / "corpus.npz"
+@pytest.fixture
+def scored(small):
+    return partial(small, "word-order", order=3, training_sentences=300)
 
 
-def config(model="kneser-ney", order=3, **options):
-    made = {"name": model, "options": {"order": order, **options}}
-    return {"model": made, "training": {"protocol": "word-order", "options": {}}, "precision": "float64"}
-
-
-def training_of(corpus, seed=0, **options):
-    return WordOrder(config(**options), seed, corpus, "auto", torch.device("cpu"))
+@pytest.fixture
+def loaded(small):
+    return small.loaded("word-order", training_sentences=300)
 
 
 def values(outcome):
@@ -66,16 +52,16 @@ def test_sums_do_not_depend_on_the_order_of_what_is_added():
     assert found.pop() == pytest.approx((numbers[:50].sum(), numbers[50:].sum()), rel=1e-12)
 
 
-def test_single_words_are_tied_in_all_orders(corpus):
-    found = values(finish(training_of(corpus)))
+def test_single_words_are_tied_in_all_orders(scored):
+    found = values(finish(scored()))
     for change in ("shuffled", "swapped"):
         assert (found[f"above_{change}_order_1"], found[f"tied_with_{change}_order_1"]) == (0, 1)
     assert found["above_shuffled_order_2"] > 0.9
     assert found["above_shuffled_order_2"] > found["above_swapped_order_2"] > 0.6
 
 
-def test_scores_are_those_of_the_model(corpus):
-    training, loaded = training_of(corpus, order=2), Corpus.load(corpus)
+def test_scores_are_those_of_the_model(scored, loaded):
+    training = scored(order=2)
     end = loaded.vocabulary.index("</s>")
     sentences = sentences_of(loaded.splits["test"])
     assert [len(words) + 1 for words in sentences] == np.diff(loaded.splits["test"].offsets).tolist()
@@ -92,21 +78,20 @@ def test_scores_are_those_of_the_model(corpus):
     assert found["above_shuffled_order_2"] == np.mean(above)
 
 
-def test_without_smoothing_most_orders_are_tied_at_probability_0(corpus):
-    found = values(finish(training_of(corpus, model="relative-ngram")))
+def test_without_smoothing_most_orders_are_tied_at_probability_0(scored):
+    found = values(finish(scored(model="relative-ngram")))
     assert found["tied_with_shuffled_order_3"] > 0.3
-    smoothed = values(finish(training_of(corpus, model="additive-ngram", delta=0.01)))
+    smoothed = values(finish(scored(model="additive-ngram", delta=0.01)))
     assert smoothed["tied_with_shuffled_order_3"] < 0.1
 
 
 @pytest.mark.parametrize("unknown", ["<unk>", None])
-def test_phrases_are_scored_with_one_word_for_those_that_the_vocabulary_lacks(corpus, tmp_path, unknown):
-    loaded = Corpus.load(corpus)
+def test_phrases_are_scored_with_one_word_for_those_that_the_vocabulary_lacks(scored, loaded, tmp_path, unknown):
     names = ["the", "is", "cat", "small"] + [unknown] * (unknown is not None)
     for name, place in zip(names, range(20, 25), strict=False):
         loaded.vocabulary[place] = name
     loaded.save(tmp_path / "known.npz")
-    training = training_of(tmp_path / "known.npz")
+    training = scored(corpus=tmp_path / "known.npz")
     assert training.model.vocabulary == 60 + (unknown is None)
     found = values(finish(training))
     assert found["the_cat_is_small_order_1"] == found["small_the_is_cat_order_1"] < 0
@@ -121,36 +106,11 @@ def test_phrases_are_scored_with_one_word_for_those_that_the_vocabulary_lacks(co
         assert found[f"{name}_order_3"] == pytest.approx(expected, rel=1e-12)
 
 
-def test_it_goes_on_where_it_stopped_and_replicas_differ(corpus, tmp_path):
-    whole = finish(training_of(corpus))
-    stopped = training_of(corpus)
-    stopped.advance()
-    resumed = training_of(corpus)
-    resumed.restore(copy.deepcopy(stopped.state()))
-    assert resumed.done == 1
-    assert finish(resumed) == whole
-    assert values(finish(training_of(corpus, seed=1))) != values(whole)
-    resolved = Resolved("p", "e", "quick", "t", 1, config(), {}, str(corpus))
-    record = run_job(Job(resolved, 0, tmp_path / "r.json", corpus, root=tmp_path))
-    assert (record["status"], record["metrics"]) == ("finished", whole.metrics)
-
-
-def test_wrong_input_is_told_in_one_line(corpus, tmp_path):
-    with pytest.raises(UserError, match="needs a prepared corpus"):
-        training_of(None)
-    loaded = Corpus.load(corpus)
-    loaded.facts["boundaries"] = "none"
-    loaded.save(tmp_path / "running.npz")
-    with pytest.raises(UserError, match="running text has no sentences"):
-        training_of(tmp_path / "running.npz")
-    assert check_options({}, PROTOCOLS["word-order"].options, "f", "p") == {}
-
-
 @pytest.mark.slow
-def test_the_penn_treebank(mirror, tmp_path):
+def test_the_penn_treebank(scored, mirror, tmp_path):
     """Numbers of our own, worked out once: the order of words is told, the choice of a word is not."""
     ptb.prepare(mirror / "ptb", {}).save(tmp_path / "corpus.npz")
-    training = training_of(tmp_path / "corpus.npz", order=2)
+    training = scored(corpus=tmp_path / "corpus.npz", order=2)
     found = values(finish(training))
     assert found["the_cat_is_small_order_2"] == pytest.approx(-29.850, abs=5e-4)
     assert found["small_the_is_cat_order_2"] == pytest.approx(-36.820, abs=5e-4)

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,22 +14,21 @@ import torch
 from torch import Tensor
 
 from reprise import counters
-from reprise.catalogue.models import MODELS
 from reprise.engines.books import choose
 from reprise.engines.optimisers import FIRST_MEAN_SQUARES, TensorFlowRMSProp, clip_by_global_norm
 from reprise.errors import UserError
-from reprise.models.deep_lstm import DeepLSTM, State, initialise
+from reprise.models.deep_lstm import State, initialise
 from reprise.options import COUNT, NATURAL, NOT_NEGATIVE, POSITIVE, SHARE, Number
-from reprise.records.record import Outcome
-from reprise.training.protocol import Diverged, Engine, Learner, dtype_of, engine_of, generator_for, load_corpus
-from reprise.training.protocols.books_texts import BookTexts, Metric
+from reprise.records.record import Outcome, curve, metric
+from reprise.training.protocol import Steps
+from reprise.training.protocols.books_texts import BookTexts
 
 _OFFSETS, _STARTS = 1, 2  # streams of random numbers
 NEIGHBOURS = 100
 """Losses of so many steps before and after one are averaged with its own: a single batch's is noisy."""
 
 
-class CharacterWindows(Learner):
+class CharacterWindows(Steps):
     """Steps 0, 1, …, `steps` - 1 on `batch_size` windows of `length` characters, each of which predicts the next.
 
     `window_state` zero: windows begin anywhere, drawn with replacement, and are read from a zero state. carried: each
@@ -66,31 +63,29 @@ class CharacterWindows(Learner):
     }
     GPU = True
 
-    unit = "step"
-    steps_at_once = 16  # a call of `advance`: about half a second
+    KEPT = ("step", "losses", "measures", "samples")
 
-    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: Engine, device: torch.device):
-        del device  # texts are drawn and measured on the CPU, which trains as fast as they are needed
-        loaded = load_corpus(corpus)
-        self.options, self.seed = config["training"]["options"], seed
+    at_once = 16  # about half a second
+
+    def prepare(self) -> None:
+        loaded = self.load_corpus()
         self.total = self.options["steps"]
         self.tokens = torch.from_numpy(loaded.splits["train"].tokens.astype(np.int64))
         # As in the author's code, which leaves the last two characters out.
         self.places = len(self.tokens) - self.options["length"] - 2
         if self.places < 1:
-            raise UserError(f"{corpus}: {len(self.tokens)} characters are too few for windows of `length`; lower it")
+            raise UserError(f"{self.path}: {len(self.tokens)} characters are too few for windows of `length`; lower it")
         self.source = loaded.facts.get("source_nats", {}).get("train")
-        self.texts = BookTexts(loaded, self.options, seed)
-        self.model = _first_model(config["model"], len(loaded.vocabulary), seed).to(dtype_of(config))
-        self.parameters = sum(p.numel() for p in self.model.parameters())
-        self.kernel = engine_of(engine, "character-windows", self.model, self.options, choose)
-        self.engine = self.kernel.name
+        self.texts = BookTexts(loaded, self.options, self.seed)
+        self.model = self.model_of(vocabulary=len(loaded.vocabulary))
+        initialise(self.model, self.generator("weights"))
+        # Texts are drawn and measured on the CPU, which trains as fast as they are needed.
+        self.compute(self.model, choose)
         self.optimiser = self.kernel if self.stacked else self._own_optimiser()
         self.carries = self.options["window_state"] == "carried"
         self.carried: State = self.model.initial_state(self.options["batch_size"])
-        self.step = 0
         self.losses: dict[int, float] = {}
-        self.measures: list[tuple[int, Metric]] = []
+        self.measures: list[tuple[int, dict[str, Any]]] = []
         self.samples: list[dict[str, Any]] = []
 
     def _own_optimiser(self) -> TensorFlowRMSProp:
@@ -102,38 +97,22 @@ class CharacterWindows(Learner):
             start=FIRST_MEAN_SQUARES[self.options["mean_square_start"]],
         )
 
-    @property
-    def finished(self) -> bool:
-        return self.step >= self.total
-
-    @property
-    def done(self) -> float:
-        return self.step
-
-    def advance(self) -> str:
-        """Some steps. Raises `Diverged` where a loss is not finite."""
-        for _ in range(min(self.steps_at_once, self.total - self.step)):
-            loss = self._step()
-        return f"loss {loss:.4f} nats/character"
-
-    def _step(self) -> float:
+    def take_step(self) -> str:
         places, fresh = self.places_of(self.step)
         state = self.model.initial_state(len(places))
         if self.carries:
             keep = (~fresh)[:, None].to(self.carried[0][0])
             state = tuple((h * keep, c * keep) for h, c in self.carried)
         loss, self.carried = self._update(*self.windows(places), state)
-        if not math.isfinite(loss):
-            raise Diverged(step=self.step, quantity="training loss")
+        self.check(loss)
         if self.step % self.options["log_every"] == 0:
             self.losses[self.step] = round(loss, 6)
         if self.step % self.options["sample_every"] == 0:
             metrics, samples = self.texts.while_training(self.readable(), self.step)
             # A step that goes astray shows in the texts before it shows in a loss: no record holds what is no number.
-            self.measures += [(self.step, metric) for metric in metrics if math.isfinite(metric.value)]
+            self.measures += [(self.step, found) for found in metrics if math.isfinite(found["value"])]
             self.samples += samples
-        self.step += 1
-        return loss
+        return f"loss {loss:.4f} nats/character"
 
     def _update(self, x: Tensor, y: Tensor, state: State) -> tuple[float, State]:
         """One step on characters and their next ones, (T, B) each: the mean loss, nats, before it; the last state."""
@@ -162,19 +141,10 @@ class CharacterWindows(Learner):
         return spans[:-1], spans[1:]
 
     def state(self) -> dict[str, Any]:
-        return {
-            "step": self.step,
-            "losses": dict(self.losses),
-            "measures": [(step, asdict(metric)) for step, metric in self.measures],
-            "samples": list(self.samples),
-            **self.learnt(),
-            "carried": [part.clone() for pair in self.carried for part in pair],
-        }
+        return {**super().state(), "carried": [part.clone() for pair in self.carried for part in pair]}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        self.step, self.losses, self.samples = state["step"], dict(state["losses"]), list(state["samples"])
-        self.measures = [(step, Metric(**metric)) for step, metric in state["measures"]]
-        self.restore_learnt(state)
+    def restore(self, state: Mapping[str, Any]) -> None:
+        super().restore(state)
         self.carried = tuple(zip(state["carried"][::2], state["carried"][1::2], strict=True))
 
     def outcome(self) -> Outcome:
@@ -182,37 +152,29 @@ class CharacterWindows(Learner):
 
         Mark k is step k * `table_every`, a row of the document's tables; its loss that of its NEIGHBOURS too.
         """
-        steps = list(self.losses)
-        curves = [_curve("train", "cross_entropy", "nats/character", steps, list(self.losses.values()))]
-        found: dict[tuple[str, str, str], list[tuple[int, float]]] = {}
+        losses = curve("train", "cross_entropy", "nats/character", "step", self.losses, list(self.losses.values()))
+        found: dict[tuple[str, str, str], dict[int, float]] = {}
         for step, m in self.measures:
-            found.setdefault((m.split, m.metric, m.unit), []).append((step, round(m.value, 6)))
-        curves += [_curve(*names, [x for x, _ in points], [y for _, y in points]) for names, points in found.items()]
+            found.setdefault((m["split"], m["metric"], m["unit"]), {})[step] = round(m["value"], 6)
+        outcome = Outcome(curves=[losses, *(curve(*names, "step", y, list(y.values())) for names, y in found.items())])
+        outcome.samples = [*self.samples]
         if not self.finished:
-            return Outcome(curves=curves, samples=self.samples)
+            return outcome
         every, last = self.options["table_every"], self.total - 1
         marks = enumerate(range(0, self.total, every))
         near = {f"cross_entropy_mark_{k}": (s - NEIGHBOURS, s + NEIGHBOURS) for k, s in marks}
         near["final_cross_entropy"] = (last - 2 * NEIGHBOURS, last)
-        metrics = [self._mean_loss(name, *bounds) for name, bounds in near.items()]
+        outcome.metrics = [self._mean_loss(name, *bounds) for name, bounds in near.items()]
         if self.source is not None:
-            metrics.append(Metric("train", "source_entropy", self.source, "nats/character", len(self.tokens)))
+            source = metric("train", "source_entropy", self.source, "nats/character", len(self.tokens))
+            outcome.metrics.append(source)
         x, _ = self.windows(self.places_of(self.total)[0])
         of_texts, samples = self.texts.at_the_end(self.readable(), last, x)
-        return Outcome([asdict(m) for m in (*metrics, *of_texts)], curves, [*self.samples, *samples])
+        outcome.metrics += of_texts
+        outcome.samples += samples
+        return outcome
 
-    def _mean_loss(self, name: str, first: int, last: int) -> Metric:
+    def _mean_loss(self, name: str, first: int, last: int) -> dict[str, Any]:
         losses = [loss for step, loss in self.losses.items() if first <= step <= last]
         n = len(losses) * self.options["batch_size"] * self.options["length"]
-        return Metric("train", name, sum(losses) / len(losses), "nats/character", n)
-
-
-def _first_model(model: Mapping[str, Any], vocabulary: int, seed: int) -> DeepLSTM:
-    """The readable model that a configuration names, with a replica's first weights in float32."""
-    made = MODELS[model["name"]].build(vocabulary=vocabulary, **model["options"])
-    initialise(made, generator_for(seed, "weights"))
-    return made
-
-
-def _curve(split: str, metric: str, unit: str, x: list[int], y: list[float]) -> dict[str, Any]:
-    return {"split": split, "metric": metric, "unit": unit, "axis": "step", "x": x, "y": y}
+        return metric("train", name, sum(losses) / len(losses), "nats/character", n)

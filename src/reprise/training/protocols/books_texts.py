@@ -6,7 +6,6 @@ Document 002, question 2.1 and the bonus. The document shows texts; here they ar
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from reprise.data.corpus import Corpus
 from reprise.evaluation.sampling import continuations, log_probabilities, next_symbol_entropy
 from reprise.evaluation.text_measures import Words, measure
 from reprise.models.deep_lstm import DeepLSTM
+from reprise.records.record import metric
 
 PROMPTS = {
     "hamlet": "To be, or not to be, that is the question: Whether ",
@@ -33,14 +33,8 @@ DECODERS = ("sample", "argmax")
 _FIRST, _DRAWS, _FINAL, _COMPLETIONS, _EXCERPTS = range(11, 16)  # streams of random numbers
 _EXPECTED = ("hansel", "etel")  # "Gr" is to become "Gretel"
 
-
-@dataclass(frozen=True)
-class Metric:
-    split: str
-    metric: str
-    value: float
-    unit: str
-    n: int
+Metric = dict[str, Any]
+"""An entry of `Outcome.metrics`."""
 
 
 class BookTexts:
@@ -85,7 +79,7 @@ class BookTexts:
         for temperature in (1.0, self.options["temperature"]):
             entropy = next_symbol_entropy(model, windows, temperature)
             split = f"temperature-{temperature:g}"
-            metrics.append(Metric(split, "next_character_entropy", entropy, "nats/character", windows.numel()))
+            metrics.append(metric(split, "next_character_entropy", entropy, "nats/character", windows.numel()))
         samples = []
         for number, (name, prompt) in enumerate(PROMPTS.items()):
             found, texts = self._completions(model, step, name, prompt, number)
@@ -124,7 +118,7 @@ class BookTexts:
         likeliest = self.spell(continuations(model, read, length, "argmax")[:, 0].tolist())
         kept = [("sample", text) for text in texts[: self.options["completions"]]] + [("argmax", likeliest)]
         wanted = ("words_in_book", "words_in_licence")
-        metrics = [m for m in self._measures(name, texts) if m.metric in wanted]
+        metrics = [m for m in self._measures(name, texts) if m["metric"] in wanted]
         known = self.spell(read[:, 0].tolist())
         return metrics, [self._sample(name, step, decoder, known, text) for decoder, text in kept]
 
@@ -136,23 +130,23 @@ class BookTexts:
             return
         log_p = log_probabilities(model, torch.cat([before, after])[:-1])[-len(after) :, 0]  # (|rest|, V)
         value = log_p.gather(1, after).sum().item()
-        yield Metric(name, "expected_log_probability", value, "nats", 1)
+        yield metric(name, "expected_log_probability", value, "nats", 1)
         rank = int((log_p[0] > log_p[0, after[0, 0]]).sum()) + 1
-        yield Metric(name, "expected_rank", rank, "rank", 1)
+        yield metric(name, "expected_rank", rank, "rank", 1)
 
     def _after_a_full_stop(self, model: DeepLSTM) -> Iterator[Metric]:
         capitals = [i for i, symbol in enumerate(self.symbols) if symbol.isupper()]
-        for name, wanted, metric in (
+        for name, wanted, share in (
             ("operator", [self.ids[" "]] if " " in self.ids else [], "blank_probability"),
             ("operator-blank", capitals, "capital_probability"),
         ):
             read = self.read(PROMPTS[name])
             if len(read) and wanted:
                 value = log_probabilities(model, read)[-1, 0, wanted].exp().sum().item()
-                yield Metric(name, metric, value, "share", 1)
+                yield metric(name, share, value, "share", 1)
 
     def _measures(self, split: str, texts: Sequence[str]) -> list[Metric]:
-        return [Metric(split, name, value, "share", n) for name, value, n in measure(texts, self.words)]
+        return [metric(split, name, value, "share", n) for name, value, n in measure(texts, self.words)]
 
     def _sample(self, kind: str, step: int, decoder: str, prompt: str, text: str) -> dict[str, Any]:
         temperature = self.options["temperature"] if decoder == "sample" else None

@@ -5,55 +5,35 @@ records like all others.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
-
-import torch
 
 from reprise.data.corpus import Corpus
 from reprise.errors import UserError
-from reprise.records.record import Outcome
+from reprise.records.record import Outcome, metric
+from reprise.training.protocol import Pieces
 
 ALL = "all"
 """The split of facts about the entire corpus."""
 
 
-class CorpusFacts:
+class CorpusFacts(Pieces):
     """Reads the corpus and states its facts, the same for every replica."""
 
     unit = "corpus"
     total = 1
-    parameters = 0
     engine = "none"
 
-    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
-        del seed, engine, device  # nothing is drawn or computed
-        if corpus is None:
-            dataset = config["data"]["dataset"]
+    def prepare(self) -> None:
+        if self.path is None:
+            dataset = self.config["data"]["dataset"]
             raise UserError(f"protocol corpus-facts: the dataset {dataset} has no corpus; name one that has")
-        self.corpus = corpus
-        self.metrics: list[dict[str, Any]] | None = None
-
-    @property
-    def finished(self) -> bool:
-        return self.metrics is not None
-
-    @property
-    def done(self) -> float:
-        return float(self.finished)
 
     def advance(self) -> str:
-        self.metrics = corpus_metrics(Corpus.load(self.corpus))
-        return f"{len(self.metrics)} facts"
-
-    def state(self) -> dict[str, Any]:
-        return {"metrics": self.metrics}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.metrics = state["metrics"]
+        self.found.append(corpus_metrics(self.load_corpus()))
+        return f"{len(self.found[0])} facts"
 
     def outcome(self) -> Outcome:
-        return Outcome(metrics=self.metrics or [])
+        return Outcome(metrics=self.found[0])
 
 
 def corpus_metrics(corpus: Corpus) -> list[dict[str, Any]]:
@@ -69,7 +49,7 @@ def corpus_metrics(corpus: Corpus) -> list[dict[str, Any]]:
             keys, split = keys[:1], keys[1]
         elif keys[0] == "corpus":
             keys = keys[1:]
-        metrics.append({"split": split, "metric": ".".join(keys), "value": value, "unit": "1", "n": 1})
+        metrics.append(metric(split, ".".join(keys), value, "1", 1))
     return metrics
 
 

@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
-import copy
 import math
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,26 +17,17 @@ from reprise.engines.gso.packing import PackedBatch, by_length, pack
 from reprise.engines.readable import clipped
 from reprise.evaluation.line_losses import LineLosses
 from reprise.models.gso_start import initial_model
-from reprise.options import COUNT, NOT_NEGATIVE, POSITIVE
-from reprise.records.record import Outcome
-from reprise.training.protocol import (
-    Diverged,
-    Engine,
-    Learner,
-    dtype_of,
-    engine_of,
-    generator_for,
-    load_corpus,
-    parts_of_fold,
-)
+from reprise.options import COUNT, NOT_NEGATIVE
+from reprise.records.record import Outcome, metric
+from reprise.training.epochs import Epochs
+from reprise.training.protocol import ADAM, Diverged
 
 _ORDER = 3  # stream of the order of the training lines
 _SHOWN = 3
 _EVALUATED_TOGETHER = 64
-_KEPT = ("epoch", "history", "best", "diverged", "part", "next", "loss")
 
 
-class LineEpochs(Learner):
+class LineEpochs(Epochs):
     """Replica r trains on fold r and is seeded with r: replicas of two experiments are pairs.
 
     Every epoch reads all training lines in a new random order and is followed by the loss on the validation lines. When
@@ -51,9 +41,7 @@ class LineEpochs(Learner):
     TRAINS = ("gso", "first-order", "mi-rnn")
     PREDICTED = "all but the first of every line"
     OPTIONS = {
-        "batch_size": COUNT,
-        "optimiser": ("adam",),
-        "learning_rate": POSITIVE,
+        **ADAM,
         "clip_norm": NOT_NEGATIVE,  # 0 for none
         "max_epochs": COUNT,
         "loss_reduction": ("mean-tokens", "mean-lines"),
@@ -62,29 +50,23 @@ class LineEpochs(Learner):
     GPU = True
     READS = ("matrix_law",)
 
-    unit = "epoch"
+    PARTS = ("train", "valid")
+    KEPT = ("epoch", "history", "best", "diverged", "part", "next", "loss")
+
+    shares = {"train": 0.9, "valid": 0.1}
     tokens_at_once = 20_000  # a call of `advance`: about a third of a second of the fused engine
 
-    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: Engine, device: torch.device):
-        del device  # the engines compute on the CPU
-        loaded = load_corpus(corpus)
-        self.options, self.seed = config["training"]["options"], seed
+    def prepare(self) -> None:
+        loaded = self.load_corpus()
         self.lines, self.vocabulary = loaded.splits["lines"], loaded.vocabulary
-        self.parts = parts_of_fold(loaded, seed, corpus, "line-epochs")
+        self.parts = self.lines_by_part(loaded)
         lengths = np.diff(self.lines.offsets)[self.parts["train"]]
         self.training_tokens = int((lengths - 1).clip(min=0).sum())
-        self.total = self.options["max_epochs"]
-        name, options = config["model"]["name"], config["model"]["options"]
-        model = initial_model(name, options, len(self.vocabulary), generator_for(seed, "weights"))
-        self.model = model.to(dtype_of(config))
-        self.parameters = sum(p.numel() for p in self.model.parameters())
-        self.kernel = engine_of(engine, "line-epochs", self.model, self.options, choose)
-        self.engine = self.kernel.name
-        rate = self.options["learning_rate"]
-        self.optimiser = self.kernel if self.stacked else torch.optim.Adam(self.model.parameters(), lr=rate, fused=True)
-        self.epoch = 0
-        self.history: list[dict[str, float]] = []
-        self.best: dict[str, Any] | None = None
+        model = self.config["model"]
+        self.model = initial_model(model["name"], model["options"], len(self.vocabulary), self.generator("weights"))
+        self.compute(self.model, choose)
+        self.use_adam(fused=True)
+        self.best: dict[str, Any] | None = None  # metrics and parameters of the best epoch
         self.diverged: dict[str, Any] | None = None
         self.tested: LineLosses | None = None
         self.loss = 0.0  # summed nats of the training lines of this epoch
@@ -94,33 +76,33 @@ class LineEpochs(Learner):
     def finished(self) -> bool:
         return self.tested is not None
 
-    @property
-    def done(self) -> float:
-        if self.part == "test":
-            return self.epoch
-        share = self.next / max(1, len(self.batches))
-        return self.epoch + (0.9 * share if self.part == "train" else 0.9 + 0.1 * share)
+    def length(self) -> int:
+        return len(self.batches)
+
+    def summed(self) -> float:
+        return self.loss
 
     def advance(self) -> str:
         """Reads the next batches of the part whose turn it is. Raises `Diverged` before the first epoch's end."""
         tokens = 0
         while self.next < len(self.batches) and tokens < self.tokens_at_once:
-            batch = self.batches[self.next]
-            tokens += len(batch)
-            if self.part != "train":
-                self.found.append((batch.places, *self._read(batch)))
-                self.next += 1
-                continue
-            loss = self._update(batch)
-            if not math.isfinite(loss):
-                self._diverge("training loss", batch=self.next)
-                self._open("test")
-            else:
-                self.loss += loss
-                self.next += 1
+            tokens += len(self.batches[self.next])
+            self.read()
         if self.next == len(self.batches):
-            self._close()
-        return self._note()
+            self.close()
+        return self.note()
+
+    def read(self) -> None:
+        batch = self.batches[self.next]
+        if self.part != "train":
+            self.found.append((batch.places, *self.kernel.evaluate(batch)))
+        elif math.isfinite(loss := self._update(batch)):
+            self.loss += loss
+        else:
+            self._diverge("training loss", batch=self.next)
+            self._open("test")
+            return
+        self.next += 1
 
     def _update(self, batch: PackedBatch) -> float:
         """One step; the summed loss in nats before it. A step on a loss that is not finite is no step to go on from."""
@@ -136,10 +118,6 @@ class LineEpochs(Learner):
                 gradient.mul_(factor)
         self.optimiser.step()
         return loss
-
-    def _read(self, batch: PackedBatch) -> tuple[np.ndarray, np.ndarray]:
-        """The loss of every row in nats (rows,), and its most probable symbol (rows,) int32."""
-        return self.kernel.evaluate(batch)
 
     def _open(self, part: str) -> None:
         """Packs the lines that are read next."""
@@ -158,7 +136,7 @@ class LineEpochs(Learner):
         numbers = counters.uniform32(counters.key(self.seed, _ORDER, self.epoch), 0, len(lines))
         return lines[np.argsort(numbers, kind="stable")]
 
-    def _close(self) -> None:
+    def close(self) -> None:
         """Goes on to the next part; after the validation lines the epoch is over."""
         if self.part == "train":
             self._open("valid")
@@ -170,8 +148,7 @@ class LineEpochs(Learner):
             return
         self._close_epoch(losses)
         self.loss = 0.0
-        over = self.best is not None and (self.diverged is not None or self.epoch >= self.total)
-        self._open("test" if over else "train")
+        self._open("test" if self.diverged is not None or self.epoch >= self.total else "train")
 
     def _close_epoch(self, valid: LineLosses) -> None:
         if not math.isfinite(valid.micro):
@@ -179,59 +156,44 @@ class LineEpochs(Learner):
             return
         self.history.append({"train": self.loss / self.training_tokens, "valid": valid.micro})
         self.epoch += 1
-        if self.best is None or valid.micro < self.best["valid"]:
+        if self.best_epoch == self.epoch:
             kept = {name: value.detach().clone() for name, value in self.readable().state_dict().items()}
-            metrics = valid.metrics("valid")
-            self.best = {"epoch": self.epoch, "valid": valid.micro, "metrics": metrics, "parameters": kept}
+            self.best = {"metrics": valid.metrics("valid"), "parameters": kept}
 
     def _diverge(self, quantity: str, **where: int) -> None:
         """Ends training in this epoch; raises `Diverged` where it is the first."""
         self.diverged = {"epoch": self.epoch + 1, **where, "quantity": quantity}
-        if self.best is None:
+        if not self.history:
             raise Diverged(**self.diverged)
 
-    def _note(self) -> str:
+    def note(self) -> str:
         if self.history:
-            return f"valid {self.history[-1]['valid']:.4f}, best {self.best['valid']:.4f} nats/token"
+            best = self.history[self.best_epoch - 1]["valid"]
+            return f"valid {self.history[-1]['valid']:.4f}, best {best:.4f} nats/token"
         tokens = sum(map(len, self.batches[: self.next])) if self.part == "train" else self.training_tokens
         return f"training loss {self.loss / max(1, tokens):.4f} nats/token"
 
     def state(self) -> dict[str, Any]:
-        return {
-            **{name: getattr(self, name) for name in _KEPT},
-            **self.learnt(),
-            "found": [tuple(map(torch.from_numpy, columns)) for columns in self.found],
-        }
+        return {**super().state(), "found": [tuple(map(torch.from_numpy, columns)) for columns in self.found]}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        state = copy.deepcopy(state)
+    def restore(self, state: Mapping[str, Any]) -> None:
         self.epoch, self.best, self.tested = state["epoch"], state["best"], None
         self._open(state["part"])
-        for name in _KEPT:
-            setattr(self, name, state[name])
+        super().restore(state)
         self.found = [tuple(column.numpy() for column in columns) for columns in state["found"]]
-        self.restore_learnt(state)
 
     def outcome(self) -> Outcome:
         """Entropies of the best epoch, curves over epochs and over positions in words, predictions under test lines."""
-        epochs = list(range(1, len(self.history) + 1))
-        fixed = {"metric": "cross_entropy", "unit": "nats/token", "axis": "epoch", "x": epochs}
-        outcome = Outcome(curves=[fixed | {"split": s, "y": [h[s] for h in self.history]} for s in ("train", "valid")])
+        outcome = self.curves(*self.PARTS)
         if self.tested is None:
             return outcome
-        best = self.best["epoch"]
         outcome.metrics = self.tested.metrics("test") + self.best["metrics"]
-        # of the training lines the mean over the epoch, under parameters that changed all the while
-        train = self.history[best - 1]["train"]
-        outcome.metrics.append(_metric("train", "cross_entropy", train, "nats/token", self.training_tokens))
-        outcome.metrics.append(_metric("valid", "best_epoch", best, "epoch", 1))
-        outcome.metrics.append(_metric("train", "epochs", len(self.history), "epoch", 1))
+        # Of the training lines the mean over the epoch, under parameters that changed all the while.
+        train = self.history[self.best_epoch - 1]["train"]
+        outcome.metrics.append(metric("train", "cross_entropy", train, "nats/token", self.training_tokens))
+        self.count_epochs(outcome)
         if self.diverged:
-            outcome.metrics.append(_metric("train", "diverged_epoch", self.diverged["epoch"], "epoch", 1))
+            outcome.metrics.append(metric("train", "diverged_epoch", self.diverged["epoch"], "epoch", 1))
         outcome.curves += self.tested.by_position("test")
         outcome.samples = self.tested.samples("test", self.parts["test"], _SHOWN)
         return outcome
-
-
-def _metric(split: str, metric: str, value: float, unit: str, n: int) -> dict[str, Any]:
-    return {"split": split, "metric": metric, "value": value, "unit": unit, "n": n}

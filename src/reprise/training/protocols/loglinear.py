@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
 from reprise import counters
-from reprise.catalogue.models import MODELS
 from reprise.catalogue.stated import ByOption
 from reprise.engines.loglinear import choose
 from reprise.errors import UserError
 from reprise.evaluation.agreement import Pairs
 from reprise.evaluation.continuation import continuations
 from reprise.models.lexicon import Lexicon
-from reprise.models.loglinear import LogLinearRNN, initialise
+from reprise.models.loglinear import initialise
 from reprise.options import COUNT, NOT_NEGATIVE, POSITIVE, SHARE
-from reprise.records.record import Outcome
-from reprise.training.protocol import Diverged, Engine, dtype_of, engine_of, generator_for, load_corpus
+from reprise.records.record import Outcome, metric
+from reprise.training.epochs import Epochs, shares_of
 from reprise.training.protocols.loglinear_text import READING, SCHEMES
 
-SPLITS = ("train", "valid", "test1", "test2")
-"""An epoch: training, then each other text is read."""
 BOTH, TESTS = "tests", ("test1", "test2")
 """The split of what is measured on both tests together, every token counting the same."""
-END = ("training text", "agreement", "sample")
+END = ("training text", "agreement", "sample", "finished")
 """What is done once, with the last weights."""
 SAMPLES = 3
 _SAMPLE = 2  # stream of random numbers
-_KEPT = ("epoch", "failures", "history", "phase", "next", "sums", "margins", "samples")
 
 
-class Windows:
+class Windows(Epochs):
     """Epochs over the training text, each followed by the loss on the validation and both test texts.
 
     With the scheme "sliding" a target is the word after W others; "streams" is truncated backpropagation on a carried
@@ -73,93 +67,62 @@ class Windows:
     }
     GPU = True
 
-    unit = "epoch"
-    batches_at_once = 10  # a call: about a second, so that signals and saves need not wait for an epoch
+    PARTS = ("train", "valid", *TESTS)
+    NEXT = "step"
+    KEPT = ("epoch", "history", "next", "sums", "margins", "samples")
 
-    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: Engine, device: torch.device):
-        del device  # the engines compute on the CPU
-        loaded = load_corpus(corpus)
-        if missing := [split for split in SPLITS if split not in loaded.splits]:
-            raise UserError(f"{corpus}: has no split {missing[0]}; choose a treebank or synthetic-tags")
-        self.options, self.seed = config["training"]["options"], seed
-        tokens = {split: loaded.splits[split].tokens for split in SPLITS}
-        self.text = SCHEMES[self.options["scheme"]](tokens, self.options["window"], self.options["batch_size"], seed)
-        self.counts = self.text.counts
+    at_once = 10
+
+    def prepare(self) -> None:
+        loaded = self.load_corpus()
+        if missing := [split for split in self.PARTS if split not in loaded.splits]:
+            raise UserError(f"{self.path}: has no split {missing[0]}; choose a treebank or synthetic-tags")
+        tokens = {split: loaded.splits[split].tokens for split in self.PARTS}
+        sizes = self.options["window"], self.options["batch_size"]
+        self.text = SCHEMES[self.options["scheme"]](tokens, *sizes, self.seed)
+        self.counts, self.shares = self.text.counts, shares_of(self.text.counts)
         self.lexicon = Lexicon.of(loaded)
         self.source = loaded.facts.get("source_nats", {})
         self.pairs = None if self.text.carried else Pairs.of(loaded, self.options["window"])
-        model = initial_model(config["model"], self.lexicon, seed).to(dtype_of(config))
+        model = self.model_of(lexicon=self.lexicon)
+        initialise(model, self.generator("weights"))
         self.features = model.features
-        self.parameters = sum(p.numel() for p in model.parameters())
-        self.kernel = engine_of(engine, "windows", model, self.options, choose)
-        self.engine = self.kernel.name
-        self.total = self.options["max_epochs"]
-        self.epoch = self.failures = 0
-        self.history: list[dict[str, float]] = []
-        self.phase, self.next = SPLITS[0], 0  # what is being done, and the batch that comes next
-        self.sums = dict.fromkeys((*SPLITS, END[0]), 0.0)  # summed nats
+        self.compute(model, choose)
+        self.sums = dict.fromkeys((*self.PARTS, END[0]), 0.0)  # summed nats
         self.margins: list[float] = []
         self.samples: list[dict[str, Any]] = []
 
     @property
     def finished(self) -> bool:
-        return self.phase == "finished"
+        return self.part == END[-1]
 
-    @property
-    def done(self) -> float:
-        if self.phase not in SPLITS:
-            return self.epoch
-        before = sum(self.counts[split] for split in SPLITS[: SPLITS.index(self.phase)])
-        now = self.counts[self.phase] * self.next / self._pieces()
-        return self.epoch + (before + now) / sum(self.counts.values())
+    def length(self) -> int:
+        """Batches."""
+        if self.part in self.sums:
+            return self.text.pieces(self._split(), self.epoch if self.part == "train" else None)
+        return -(-len(self.pairs or ()) // READING) if self.part == "agreement" else 1
 
-    @property
-    def best(self) -> int:
-        """The epoch of the lowest validation loss, the first of equals; from 0."""
-        return min(range(len(self.history)), key=lambda i: self.history[i]["valid"])
-
-    def advance(self) -> str:
-        """Trains on, or reads, the next batches. Raises `Diverged`."""
-        pieces = self._pieces()
-        last = min(self.next + self.batches_at_once, pieces)
-        while self.next < last:
-            self._do(self.next)
-            self.next += 1
-        if self.phase in self.sums and not math.isfinite(self.sums[self.phase]):
-            # What is read at the end is of the last epoch.
-            epoch = self.epoch + (self.phase in SPLITS)
-            raise Diverged(epoch=epoch, step=self.next, quantity=f"{self.phase} loss")
-        if self.next >= pieces:
-            self._close()
-        return self._note()
-
-    def _pieces(self) -> int:
-        if self.phase == "train":
-            return self.text.pieces("train", self.epoch)
-        if self.phase in self.sums:
-            return self.text.pieces(self._split(), None)
-        return -(-len(self.pairs or ()) // READING) if self.phase == "agreement" else 1
+    def summed(self) -> float:
+        return self.sums.get(self.part, 0.0)
 
     def _split(self) -> str:
-        return "train" if self.phase == END[0] else self.phase
+        return "train" if self.part == END[0] else self.part
 
-    def _do(self, number: int) -> None:
-        """One batch of the phase."""
-        if self.phase in self.sums:
-            self.sums[self.phase] += self._nats(number)
-        elif self.phase == "agreement":
-            self.margins += self._judge(slice(READING * number, READING * (number + 1)))
+    def read(self) -> None:
+        if self.part in self.sums:
+            self.sums[self.part] += self._nats()
+        elif self.part == "agreement":
+            self.margins += self._judge(slice(READING * self.next, READING * (self.next + 1)))
         elif not self.text.carried:
             self._draw()
+        self.next += 1
 
-    def _nats(self, number: int) -> float:
-        training = self.phase == "train"
-        x, y = self.text.piece(self._split(), number, self.epoch if training else None)
-        if self.text.carried and number == 0:
+    def _nats(self) -> float:
+        training = self.part == "train"
+        x, y = self.text.piece(self._split(), self.next, self.epoch if training else None)
+        if self.text.carried and self.next == 0:
             self.kernel.reset(x.shape[1])
-        if not training:
-            return self.kernel.evaluate(x, y)
-        return self.kernel.train(x, y, **rates_of(self.options))
+        return self.kernel.train(x, y, **rates_of(self.options)) if training else self.kernel.evaluate(x, y)
 
     def _judge(self, some: slice) -> list[float]:
         """log p(right) - log p(wrong) of these pairs."""
@@ -167,12 +130,10 @@ class Windows:
         for number, split in enumerate(pairs.splits):
             (here,) = np.nonzero(pairs.split[some] == number)
             if len(here):
-                log_p = self.kernel.log_probabilities(
-                    self.text.before(split, torch.from_numpy(pairs.position[some][here]))
-                )
-                right, wrong = (
-                    torch.from_numpy(a[some][here].astype(np.int64))[:, None] for a in (pairs.right, pairs.wrong)
-                )
+                before = self.text.before(split, torch.from_numpy(pairs.position[some][here]))
+                log_p = self.kernel.log_probabilities(before)
+                forms = (words[some][here].astype(np.int64) for words in (pairs.right, pairs.wrong))
+                right, wrong = (torch.from_numpy(words)[:, None] for words in forms)
                 margins[here] = (log_p.gather(1, right) - log_p.gather(1, wrong))[:, 0].double().numpy()
         return margins.tolist()
 
@@ -192,27 +153,19 @@ class Windows:
             for text in continuations(self.kernel.log_probabilities, start, SAMPLES, words, key)
         ]
 
-    def _close(self) -> None:
-        """Goes on to the next phase."""
-        self.next = 0
-        if self.phase in SPLITS[:-1]:
-            self.phase = SPLITS[SPLITS.index(self.phase) + 1]
-        elif self.phase == SPLITS[-1]:
-            self._close_epoch()
-            stopped = self.epoch >= self.total or self.failures >= self.options["patience"]
-            self.phase = END[0] if stopped else SPLITS[0]
-        else:
-            self.phase = (*END, "finished")[END.index(self.phase) + 1]
-
-    def _close_epoch(self) -> None:
-        """Closes the epoch whose texts have all been read."""
-        self.history.append({split: self.sums[split] / self.counts[split] for split in SPLITS})
-        self.failures = len(self.history) - 1 - self.best
+    def close(self) -> None:
+        """Goes on to what is next; after the last text the epoch is over."""
+        self.next, order = 0, (*self.PARTS, *END)
+        if self.part != self.PARTS[-1]:
+            self.part = order[order.index(self.part) + 1]
+            return
+        self.history.append({split: self.sums[split] / self.counts[split] for split in self.PARTS})
         self.epoch += 1
         self.sums = dict.fromkeys(self.sums, 0.0)
+        self.part = END[0] if self.stale else self.PARTS[0]
 
-    def _note(self) -> str:
-        """What the last epoch brought, for the progress line."""
+    def note(self) -> str:
+        """What the last epoch brought."""
         if not self.history:
             return "first epoch"
         last = self.history[-1]
@@ -221,32 +174,26 @@ class Windows:
     def state(self) -> dict[str, Any]:
         carried = self.kernel.state
         return {
-            "parameters": self.kernel.export(),
+            **super().state(),
+            "phase": self.part,
             "optimiser": self.kernel.optimiser_state(),
             "carried": None if carried is None else tuple((h.clone(), c.clone()) for h, c in carried),
-            **{name: getattr(self, name) for name in _KEPT},
         }
 
-    def restore(self, state: dict[str, Any]) -> None:
-        self.kernel.load(state["parameters"])
+    def restore(self, state: Mapping[str, Any]) -> None:
+        super().restore(state)
+        self.part, self.kernel.state = state["phase"], state["carried"]
         self.kernel.restore_optimiser(state["optimiser"])
-        self.kernel.state = state["carried"]
-        for name in _KEPT:
-            setattr(self, name, state[name])
 
     def outcome(self) -> Outcome:
         """Losses at the last epoch and at the best one, agreement, and texts with the features of their words."""
-        epochs = list(range(1, len(self.history) + 1))
-        fixed = {"metric": "cross_entropy", "unit": "nats/token", "axis": "epoch", "x": epochs}
-        outcome = Outcome(curves=[fixed | {"split": s, "y": [h[s] for h in self.history]} for s in SPLITS])
+        outcome = self.curves(*self.PARTS)
         if self.history:
-            for metric, epoch in (("cross_entropy", -1), ("cross_entropy_best", self.best)):
+            for name, epoch in (("cross_entropy", -1), ("cross_entropy_best", self.best_epoch - 1)):
                 losses = self.history[epoch]
                 both = sum(losses[s] * self.counts[s] for s in TESTS) / self._count(BOTH)
-                outcome.metrics += [self._entropy(s, metric, value) for s, value in (losses | {BOTH: both}).items()]
-            best = {"split": "valid", "metric": "best_epoch", "value": self.best + 1, "unit": "epoch", "n": 1}
-            outcome.metrics.append(best)
-            outcome.metrics.append({"split": "train", "metric": "epochs", "value": self.epoch, "unit": "epoch", "n": 1})
+                outcome.metrics += [self._entropy(s, name, value) for s, value in (losses | {BOTH: both}).items()]
+            self.count_epochs(outcome)
         if not self.finished:
             return outcome
         evaluated = self.sums[END[0]] / self.counts["train"]
@@ -258,8 +205,8 @@ class Windows:
         outcome.samples += self.samples
         return outcome
 
-    def _entropy(self, split: str, metric: str, value: float) -> dict[str, Any]:
-        return {"split": split, "metric": metric, "value": value, "unit": "nats/token", "n": self._count(split)}
+    def _entropy(self, split: str, name: str, value: float) -> dict[str, Any]:
+        return metric(split, name, value, "nats/token", self._count(split))
 
     def _count(self, split: str) -> int:
         return sum(self.counts[s] for s in TESTS) if split == BOTH else self.counts[split]
@@ -272,10 +219,3 @@ def rates_of(options: Mapping[str, Any]) -> dict[str, float]:
         "rmsprop-epsilon-inside": {"epsilon": 0.0, "inside": options["epsilon"]},
     }
     return {"learning_rate": options["learning_rate"], "rho": options["rho"], **place[options["optimiser"]]}
-
-
-def initial_model(config: Mapping[str, Any], lexicon: Lexicon, seed: int) -> LogLinearRNN:
-    """The model that `config` names for these types, with its first weights."""
-    model = MODELS[config["name"]].build(lexicon=lexicon, **config["options"])
-    initialise(model, generator_for(seed, "weights"))
-    return model

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import torch
 
-from reprise.catalogue.models import MODELS
 from reprise.data.text.character_lines import SPLIT, TEST, TRAIN, VALID
 from reprise.evaluation.line_losses import LineLosses
-from reprise.records.record import Outcome
-from reprise.training.protocol import load_corpus, parts_of_fold
+from reprise.records.record import Outcome, curve
+from reprise.training.protocol import Pieces
 
 COUNTED = {"train": (TRAIN,), "train-and-valid": (TRAIN, VALID)}
 HELD_OUT = {"valid": VALID, "test": TEST}
 
 
-class NGramCount:
+class NGramCount(Pieces):
     """Orders 1, 2, ... of the model, one a call: counted on the training lines of fold `seed`, held to the others.
 
     A replica is a fold. Where the validation lines are counted as well, only the test lines are held out.
@@ -30,56 +28,33 @@ class NGramCount:
 
     unit = "order"
 
-    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
-        loaded = load_corpus(corpus)
-        parts_of_fold(loaded, seed, corpus, "ngram")  # refuses a corpus without such a fold
-        part, self.lines, self.vocabulary = loaded.extra["part"][seed], loaded.splits[SPLIT], loaded.vocabulary
-        self.model = MODELS[config["model"]["name"]].build(
-            vocabulary=len(loaded.vocabulary), **config["model"]["options"]
-        )
-        counted = COUNTED[config["training"]["options"]["counted_lines"]]
+    def prepare(self) -> None:
+        loaded = self.load_corpus()
+        self.lines_by_part(loaded)  # refuses a corpus without such a fold
+        part, self.lines, self.vocabulary = loaded.extra["part"][self.seed], loaded.splits[SPLIT], loaded.vocabulary
+        self.model = self.model_of(vocabulary=len(loaded.vocabulary))
+        counted = COUNTED[self.options["counted_lines"]]
         self.training = self.model.predictions(self.lines, np.isin(part, counted))
-        self.held_out = {
-            split: self.model.predictions(self.lines, part == value)
-            for split, value in HELD_OUT.items()
-            if value not in counted
-        }
+        held_out = {split: part == value for split, value in HELD_OUT.items() if value not in counted}
+        self.held_out = {split: self.model.predictions(self.lines, chosen) for split, chosen in held_out.items()}
         self.total = self.model.order
-        self.engine = "numpy"
         self.parameters = 0  # n-grams whose count is kept
-        self.order = 0
         self.probabilities = {split: self.model.uniform(held_out) for split, held_out in self.held_out.items()}
-        self.losses: dict[str, list[float]] = {split: [] for split in self.held_out}
-
-    @property
-    def finished(self) -> bool:
-        return self.order >= self.total
-
-    @property
-    def done(self) -> float:
-        return self.order
 
     def advance(self) -> str:
         """Counts the next order and interpolates it with those below."""
-        counts = self.model.count(self.training, self.order)
+        counts, losses = self.model.count(self.training, len(self.found)), {}
         for split, held_out in self.held_out.items():
-            self.probabilities[split] = counts.interpolate(held_out, self.probabilities[split])
-            self.losses[split].append(float(-np.log(self.probabilities[split]).mean()))
+            self.probabilities[split] = p = counts.interpolate(held_out, self.probabilities[split])
+            losses[split] = float(-np.log(p).mean())
         self.parameters += len(counts.ngrams)
-        self.order += 1
-        return f"{self.order}-gram: test {self.losses['test'][-1]:.4f} nats/token"
+        self.found.append(losses)
+        return f"{len(self.found)}-gram: test {losses['test']:.4f} nats/token"
 
-    def state(self) -> dict[str, Any]:
-        return {
-            "order": self.order,
-            "parameters": self.parameters,
-            "losses": self.losses,
-            "probabilities": {split: torch.from_numpy(p) for split, p in self.probabilities.items()},
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.order, self.parameters, self.losses = state["order"], state["parameters"], state["losses"]
-        self.probabilities = {split: p.numpy() for split, p in state["probabilities"].items()}
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Counts again: that takes no longer than to keep and to read all probabilities."""
+        for _ in state["found"]:
+            self.advance()
 
     def outcome(self) -> Outcome:
         """Entropies of the full order, as of the networks, the curve over orders, and that over positions in words."""
@@ -88,8 +63,8 @@ class NGramCount:
             nats, shown = -np.log(self.probabilities[split]), np.zeros(0, np.int32)  # no prediction is shown
             losses = LineLosses(self.lines, self.vocabulary, held_out.places, nats, shown)
             outcome.metrics += losses.metrics(split)
-            fixed = {"split": split, "metric": "cross_entropy", "unit": "nats/token", "axis": "order"}
-            outcome.curves.append(fixed | {"x": list(range(1, self.order + 1)), "y": self.losses[split]})
+            values, orders = [found[split] for found in self.found], range(1, len(self.found) + 1)
+            outcome.curves.append(curve(split, "cross_entropy", "nats/token", "order", orders, values))
             if split == "test":
                 outcome.curves += losses.by_position(split)
         return outcome

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
-from reprise.catalogue.models import MODELS
 from reprise.data.corpus import SENTENCE_END, UNKNOWN, Split
 from reprise.data.synthetic.phrases import CHANGES, PHRASES, metric_of
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
-from reprise.records.record import Outcome
-from reprise.training.protocol import generator_for, load_sentences
-from reprise.training.protocols.word_ngram import DISTRIBUTIONS, WordCounts
+from reprise.records.record import Outcome, metric
+from reprise.training.protocol import Pieces
+from reprise.training.protocols.word_ngram import DISTRIBUTIONS
 
 
-class WordOrder(WordCounts):
+class WordOrder(Pieces):
     """Counts the training text and gives sentences their log-probability under the models of 1, 2, ... words.
 
     A sentence is its words and `</s>`; boundary words stand before it. Scored are the notes' phrases, the sentences of
@@ -32,24 +29,27 @@ class WordOrder(WordCounts):
 
     unit = "order"
 
-    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: str, device: torch.device):
-        del engine, device  # numpy counts
-        super().__init__()
-        loaded = load_sentences(corpus, "word-order")
+    def prepare(self) -> None:
+        loaded = self.load_sentences()
         self.ids = {word: i for i, word in enumerate(loaded.vocabulary)}
         # Where no word stands for unknown ones, they are one more word, which training lacks.
         self.unknown = self.ids.setdefault(UNKNOWN, len(self.ids))
-        self.model = MODELS[config["model"]["name"]].build(vocabulary=len(self.ids), **config["model"]["options"])
+        self.model = self.model_of(vocabulary=len(self.ids))
         self.total = self.model.order
         self.end = loaded.vocabulary.index(SENTENCE_END)
         self.counts = NGramCounts(self._positions(loaded.splits["train"]), self.model.vocabulary)
         sentences = sentences_of(loaded.splits["test"])
-        changed = [changes(words, generator_for(seed, f"sentence {i}")) for i, words in enumerate(sentences)]
+        changed = [changes(words, self.generator(f"sentence {i}")) for i, words in enumerate(sentences)]
         kept = [i for i, found in enumerate(changed) if found]
         self.texts = {"original": self._held([sentences[i] for i in kept])}
         self.texts |= {name: self._held([changed[i][k] for i in kept]) for k, name in enumerate(CHANGES)}
         self.phrases = {phrase: self._spelled(phrase) for phrase in PHRASES}
         self.texts["phrases"] = self._held(list(self.phrases.values()))
+
+    @property
+    def parameters(self) -> int:
+        """n-grams of the orders that were counted."""
+        return sum(len(self.counts.table(n).keys) for n in range(1, len(self.found) + 1))
 
     def _positions(self, split: Split) -> Positions:
         return Positions.of(split, self.model.order - 1, self.end, "sentence")
@@ -78,7 +78,6 @@ class WordOrder(WordCounts):
         for phrase, score in zip(self.phrases, scores["phrases"], strict=True):
             found[phrase] = float(score)
         self.found.append(found)
-        self.parameters += len(self.counts.table(n).keys)
         return f"order {n}: {found['above_shuffled']:.4f} above a random order"
 
     def outcome(self) -> Outcome:
@@ -86,17 +85,11 @@ class WordOrder(WordCounts):
         outcome, sentences = Outcome(), len(self.texts["original"][1]) - 1
         for n, found in enumerate(self.found, 1):
             for name, value in found.items():
-                phrase = name in self.phrases
-                if math.isfinite(value):
-                    outcome.metrics.append(
-                        {
-                            "split": "phrases" if phrase else "test",
-                            "metric": f"{metric_of(name)}_order_{n}",
-                            "value": value,
-                            "unit": "nats" if phrase else "share",
-                            "n": len(self.phrases[name]) + 1 if phrase else sentences,
-                        }
-                    )
+                order = f"{metric_of(name)}_order_{n}"
+                if name not in self.phrases:
+                    outcome.metrics.append(metric("test", order, value, "share", sentences))
+                elif math.isfinite(value):
+                    outcome.metrics.append(metric("phrases", order, value, "nats", len(self.phrases[name]) + 1))
         return outcome
 
 

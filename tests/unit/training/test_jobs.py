@@ -1,19 +1,23 @@
-"""Replicas of one experiment as one job in the engine `stacked`: records, resumption, memory, other processes."""
+"""Jobs: their locks and devices, and replicas of one experiment as one job in the engine `stacked`."""
 
 from __future__ import annotations
 
+import fcntl
+import os
+import platform
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from reprise.engines.stack import OutOfMemory, Stack
 from reprise.errors import Interrupted, UserError
 from reprise.records.record import read_record
 from reprise.records.resolved import Resolved
 from reprise.training.locks import Held, replica_lock
-from reprise.training.loop import Job, run_jobs
+from reprise.training.loop import Job, choose_device, run_jobs
 
 REPLICAS = 3
 
@@ -151,3 +155,49 @@ def test_what_no_stack_trains_has_its_own_engine(tmp_path: Path) -> None:
     of = Resolved("p", "e", "quick", "t", 1, config, {}, None)
     (record,) = run_jobs([Job(of, 0, tmp_path / of.record_path(0), engine="stacked", device="cpu", root=tmp_path)])
     assert record["run"]["engine"] != "stacked"
+
+
+def test_cuda_without_a_gpu_is_one_line():
+    if torch.cuda.is_available():
+        pytest.skip("a GPU is visible here")
+    with pytest.raises(UserError, match="no GPU"):
+        choose_device("cuda", "final-digit", "auto")
+
+
+def test_what_runs_on_a_cpu_takes_no_gpu(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert choose_device("auto", "final-digit", "auto").type == "cuda"
+    assert choose_device("auto", "final-digit", "stacked").type == "cuda"
+    for protocol, engine in (("ngram", "auto"), ("final-digit", "fused")):
+        assert choose_device("auto", protocol, engine).type == "cpu"
+        with pytest.raises(UserError, match="runs on the CPU"):
+            choose_device("cuda", protocol, engine)
+
+
+def refusal(path):
+    with pytest.raises(Interrupted) as refused, replica_lock(path, "p/e replica 0"):
+        pass
+    return str(refused.value)
+
+
+def test_a_busy_replica_names_process_and_host(tmp_path):
+    lock = tmp_path / "folder" / "0.lock"
+    with replica_lock(lock, "p/e replica 0"):
+        assert lock.read_text() == f"{os.getpid()} {platform.node()}"
+        assert refusal(lock).startswith(
+            f"p/e replica 0 is being trained by process {os.getpid()} on {platform.node()}; wait for it"
+        )
+    with replica_lock(lock, "p/e replica 0"):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("content", "holder"), [("4711", "4711"), ("", "unknown"), ("12 node-07.cluster", "12 on node-07.cluster")]
+)
+def test_what_others_have_written_is_read(tmp_path, content, holder):
+    """An earlier version wrote the process alone; one that has only just locked the file has written nothing yet."""
+    lock = tmp_path / "0.lock"
+    lock.write_text(content)
+    with lock.open("r+") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert f"is being trained by process {holder};" in refusal(lock)
