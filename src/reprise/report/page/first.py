@@ -53,10 +53,10 @@ def reading(context: Context, found: Sequence[Answer]) -> str:
     """Which reading is nearest to the paper's numbers, where it is not the chosen one, at the paper's protocol."""
     if not any(a.full and a.evidence == TRAINED and a.ratio is not None for a in of_paper(found, context.paper_id)):
         return ""
-    distances = readings.distances(context.paper, context.replicas.runs)
+    distances = readings.distances(context.paper, context.runs)
     if not distances or distances[0].reading == readings.CHOSEN:
         return ""
-    return readings.sentence(context.paper, context.replicas.runs, distances)
+    return readings.sentence(context.paper, context.runs, distances)
 
 
 def sentence(found: Sequence[Answer], context: Context) -> str:

@@ -63,14 +63,14 @@ class Measured:
 
 def measured(context: Context, name: str, metric: str, split: str) -> Measured:
     """A metric of an experiment or variant."""
-    return _measured(name, (metric, split), context.replicas.runs)
+    return _measured(name, (metric, split), context.runs)
 
 
 def measured_by(context: Context, name: str, numbers: Mapping[str, Sequence[float]] | Values) -> Measured:
     """A number that no record has as such, of every seed: by name, or as a function of the name."""
     if callable(numbers):
         numbers = {e.experiment: numbers(e.experiment) for e in context.experiments}
-    return _measured(name, _NUMBER, context.replicas.with_numbers(_NUMBER, numbers))
+    return _measured(name, _NUMBER, context.runs_with(_NUMBER, numbers))
 
 
 def difference_reach(context: Context, name: str, other: str, metric: str, split: str) -> float | None:
@@ -78,10 +78,10 @@ def difference_reach(context: Context, name: str, other: str, metric: str, split
 
     None where no deviation is known, or the tier lacks one of the two.
     """
-    if not {name, other} <= context.replicas.runs.keys():
+    if not {name, other} <= context.runs.keys():
         return None
     terms = (Term(one, (metric, split)) for one in (name, other))
-    found = _measure(Contrast(tuple(zip((1.0, -1.0), terms, strict=True))), context.replicas.runs)
+    found = _measure(Contrast(tuple(zip((1.0, -1.0), terms, strict=True))), context.runs)
     return _reach(found) if found else None
 
 
@@ -92,7 +92,7 @@ def meaning(
 
     `least`: an interval is cut at the least perplexity, or rank, that there is.
     """
-    by_folds = any(runs.by_fold for name in names if (runs := context.replicas.runs.get(name)))
+    by_folds = any(runs.by_fold for name in names if (runs := context.runs.get(name)))
     text = f"±: half of the {INTERVAL} of the mean, by Student's law from the standard deviation that verdicts take for"
     if by_folds:
         text += (

@@ -180,8 +180,8 @@ def reading_table(context: Context) -> tuple[str, list[tuple[str, ...]]] | None:
 
     None where only one reading can be compared.
     """
-    found = readings.distances(context.paper, context.replicas.runs)
-    said = readings.sentence(context.paper, context.replicas.runs, found)
+    found = readings.distances(context.paper, context.runs)
+    said = readings.sentence(context.paper, context.runs, found)
     return (said, readings.lines(found)) if said else None
 
 

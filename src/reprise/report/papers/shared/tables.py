@@ -234,7 +234,7 @@ def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     columns = [c for c in _ASSUMPTIONS_COLUMNS if (c is not _MEASURED or len(several) > 1)]
     notes = [consequences(context)] if found else []
     if frame.difference_in_deviations.notna().any():
-        runs = context.replicas.runs
+        runs = context.runs
         one = "fold" if any(runs[name].by_fold for name in frame.experiment.dropna() if name in runs) else "replica"
         notes.append(f"Differences in brackets are in deviations of one {one}.")
     least = frame.metric.map(rounding.least_of).astype(float)
