@@ -113,9 +113,7 @@ def _precision(context: Context, names: Sequence[str], rows: pd.DataFrame) -> li
     known = rows[rows.nats_reach.notna()]
     if known.empty:
         return []
-    found = deviations(
-        zip(known.title, known.replica_std, known.freedom, known.lender, strict=True), of="fold, in nats"
-    )
+    found = deviations(known.title, known.lender)
     return [meaning(context, names, gaps=rows.gap_as_nats.notna().any()), *found]
 
 

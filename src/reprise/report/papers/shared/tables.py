@@ -422,8 +422,7 @@ def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     if len(lent := rows[rows.reach.notna()]):
         cut = passes(lent, ("mean", "reach"), ("valid_mean", "valid_reach"))
         notes.append(spreads.meaning(context, names, gaps=rows.gap.notna().any(), least=cut))
-        of = zip(lent.title, lent.replica_std, lent.freedom, lent.lender, strict=True)
-        notes += spreads.deviations(of, means=lent["mean"])
+        notes += spreads.deviations(lent.title, lent.lender)
     notes += [note for name in names for note in _setbacks(context, name)]
     return verdicts.beside(context, Table(columns, rows, notes), lambda row: ("perplexity *", "cross_entropy *"))
 
