@@ -88,18 +88,17 @@ def decided_by(claim: Claim, found: Mapping[str, Any]) -> str:
 
     `found`: its entry in claims.json; empty where it was not judged.
     """
-    kind = claim.kind or ("identity" if claim.checks else "")
-    asked = []
+    kind, asked = claim.kind or ("identity" if claim.checks else ""), []
     if claim.share:
         what = f"of replicas that reach {number(claim.share.reaches)}"
         asked.append(f"one {what}" if claim.share.any else _bound(claim.share, f"share {what}"))
-    asked += [_bound(claim.level, "mean")] if claim.level else []
+    if claim.level:
+        asked.append(_bound(claim.level, "mean"))
     if claim.margin:
         asked.append(f"{margin_words(kind, claim.margin)} ({claim.margin.origin})")
-    head = f"{kind}: {', '.join(asked)}" if asked else kind
-    sentences = [head, found.get("method") or ""]
-    sentences += [f"criterion: {claim.criterion}"] if claim.criterion else []
-    return " ".join(sentence(text[0].upper() + text[1:]) for text in sentences if text)
+    criterion = f"criterion: {claim.criterion}" if claim.criterion else ""
+    said = (f"{kind}: {', '.join(asked)}" if asked else kind, found.get("method"), criterion)
+    return " ".join(sentence(text[0].upper() + text[1:]) for text in said if text)
 
 
 def _bound(bound: Bound, what: str) -> str:

@@ -51,17 +51,11 @@ class Status:
     @property
     def absence(self) -> str:
         """What stands where a result would, when no replica has run."""
-        if not self.wanted:
-            return NOT_RUN
-        return NOT_TRAINED if self.trains else NOT_RUN_YET
+        return NOT_RUN if not self.wanted else NOT_TRAINED if self.trains else NOT_RUN_YET
 
     def absence_of(self, value: object | None) -> str:
         """The same where it may be the metric that is missing: `value` is None, though replicas have finished."""
         return NOT_MEASURED if value is None and self.finished else self.absence
-
-    def __add__(self, other: Status) -> Status:
-        counts = (getattr(self, key) + getattr(other, key) for key in ("finished", "diverged", "missing"))
-        return Status(*counts, trains=self.trains or other.trains)
 
 
 @dataclass(frozen=True)
@@ -123,8 +117,7 @@ class Context:
     def setting(self, experiment: str, name: str) -> Any:
         """A setting by its dotted name ("data.length"): the tier's value, else that of the paper's file."""
         section, option = name.split(".")
-        resolved = self.resolved(experiment)
-        if resolved is not None:
+        if resolved := self.resolved(experiment):
             return resolved.config[section]["options"].get(option)
         stated = getattr(self.entry(experiment), section)
         found = stated.settings.get(option) if stated else None
@@ -176,22 +169,22 @@ class Context:
         """
         base, _, variant = experiment.partition("@")
         of = {"paper": self.paper_id, "experiment": base, "variant": variant, "status": "finished"}
-        if replica is not None:
-            of["replica"] = replica
-        found = [s for s in read_samples(self.folder / "samples.jsonl", self.tier) if of.items() <= s.items()]
+        of |= {} if replica is None else {"replica": replica}
+        found = (s for s in read_samples(self.folder / "samples.jsonl", self.tier) if of.items() <= s.items())
         return sorted(found, key=lambda sample: sample["replica"])
 
     def status(self, experiment: str) -> Status:
-        rows = of_experiment(self.metrics, experiment).drop_duplicates("replica")
-        finished, diverged = (int((rows.status == s).sum()) for s in ("finished", "diverged"))
+        status = of_experiment(self.metrics, experiment).drop_duplicates("replica").status
+        finished, diverged = (int((status == s).sum()) for s in ("finished", "diverged"))
         resolved = self.resolved(experiment)
         wanted = resolved.replicas if resolved else 0
-        train = resolved is None or trains(resolved)
-        return Status(finished, diverged, max(0, wanted - finished - diverged), train)
+        return Status(finished, diverged, max(0, wanted - finished - diverged), resolved is None or trains(resolved))
 
     def total(self, experiments: Iterable[str]) -> Status:
         """The status of several experiments together."""
-        return sum((self.status(e) for e in experiments), Status(0, 0, 0, trains=False))
+        states = [self.status(experiment) for experiment in experiments]
+        counts = (sum(getattr(state, key) for state in states) for key in ("finished", "diverged", "missing"))
+        return Status(*counts, trains=any(state.trains for state in states))
 
     def reported(self, experiment: str, metric: str, split: str) -> tuple[bool, float | None]:
         """Whether the paper gives this number, and the number; None where it says that there is none."""
