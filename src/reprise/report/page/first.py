@@ -6,33 +6,18 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from reprise.evidence import readings
-from reprise.evidence.verdicts import (
-    AGREES,
-    ARITHMETIC,
-    COUNTED,
-    DISAGREES,
-    EQUATION,
-    JUDGED,
-    NOT_AVAILABLE,
-    NOT_RUN,
-    OPEN,
-    TRAINED,
-    VOID,
-)
+from reprise.evidence.verdicts import AGREES, ARITHMETIC, COUNTED, DISAGREES, EQUATION, JUDGED, OPEN, TRAINED, VOID
 from reprise.evidence.words import listed
 from reprise.report.page.answers import Answer, Tiers, of_paper, tally
-from reprise.report.page.forest import Row, forest
+from reprise.report.page.forest import forest
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import fixed, plural
-from reprise.report.parts.words import cut
 
 STRIPS = {
     f"{TRAINED}, not in the plot": (TRAINED,),
     COUNTED: (COUNTED,),
     "equations and arithmetic": (EQUATION, ARITHMETIC),
 }
-_LABEL = 57
-"""Characters of a label in the forest plot."""
 _BECAME = {AGREES: "Replicates", DISAGREES: "Does not replicate", OPEN: "Undecided", VOID: "No answer"}
 
 
@@ -75,9 +60,8 @@ def counts(found: Sequence[Answer]) -> str:
         some = [a for a in trained if a.full == full and a.direction in JUDGED]
         if some:
             said.append(f"{plural(len(some), 'trained claim')}{words}: {_tallied(some)}")
-    for direction, words in ((NOT_RUN, "not run"), (NOT_AVAILABLE, "without data here")):
-        if missing := tally(trained)[direction]:
-            said.append(f"{words} {missing}")
+    for direction, missing in tally(a for a in trained if a.direction not in JUDGED).items():
+        said.append(f"{direction} {missing}")
     return f"{'; '.join(said)}." if said else ""
 
 
@@ -102,30 +86,10 @@ def _effects(answer: Answer) -> str:
     return f" ({said})" if said else ""
 
 
-def rows(found: Sequence[Answer], contexts: Iterable[Context]) -> list[Row]:
-    """The forest plot's rows, sorted by document."""
+def plot(found: Sequence[Answer], contexts: Iterable[Context], **how: bool) -> str:
+    """The forest plot, sorted by document; `how` as `forest` has it."""
     names = {c.paper_id: f"{c.paper.document} {c.paper.name or c.paper.title}" for c in contexts}
-    return [
-        Row(
-            names[a.paper],
-            cut(f"{a.claim}  {a.text}", _LABEL),
-            a.link,
-            a.kind,
-            a.full,
-            a.ratio,
-            a.low,
-            a.high,
-            a.beside,
-        )
-        for paper in names
-        for a in of_paper(found, paper)
-        if a.ratio is not None
-    ]
-
-
-def plots(found: Sequence[Answer], contexts: Sequence[Context]) -> dict[str, str]:
-    """The wide plot, and the narrow one for a phone."""
-    return {name: forest(rows(found, contexts), narrow=name == "narrow") for name in ("wide", "narrow")}
+    return forest({title: of_paper(found, paper) for paper, title in names.items()}, **how)
 
 
 def strips(found: Sequence[Answer]) -> list[dict[str, Any]]:

@@ -21,15 +21,15 @@ from markupsafe import Markup
 from reprise.config.displays import Entry, entries
 from reprise.config.project import Project
 from reprise.evidence.readings import HEAD
+from reprise.evidence.verdicts import JUDGED
 from reprise.files import write_atomically
 from reprise.records.resolved import FULL
 from reprise.report.page import cards, criteria, first
 from reprise.report.page.answers import Answer, Tiers, answers, of_paper
-from reprise.report.page.claims import claims
 from reprise.report.page.forest import STYLE
 from reprise.report.parts.context import Context
-from reprise.report.parts.verdicts import outcomes, reading_table
-from reprise.report.parts.words import PROTOCOLS, sentence
+from reprise.report.parts.verdicts import compared, outcomes, reading_table, under
+from reprise.report.parts.words import PROTOCOLS, cut, sentence
 
 HERE = Path(__file__).parent
 TIERS = {
@@ -65,7 +65,7 @@ def page(project: Project, tiers: Tiers) -> str:
     blocks["index"] = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
     return environment.get_template("page.html.j2").render(
         sentences=first.sentences(found, contexts),
-        plots={name: Markup(text) for name, text in first.plots(found, contexts).items()},
+        plots=[Markup(first.plot(found, contexts, narrow=narrow)) for narrow in (False, True)],
         strips=first.strips(found),
         trust=first.trust(judged, found),
         counts={context.paper_id: first.counts(of_paper(found, context.paper_id)) for context in contexts},
@@ -126,7 +126,7 @@ def _blocks(
     blocks[name] = environment.get_template("paper.html.j2").render(
         id=name,
         paper=paper,
-        claims=claims(found, tiers),
+        claims=_claims(found, tiers),
         parts=parts,
         readings=[(PROTOCOLS[tier], there) for tier, here in tiers.items() if (there := reading_table(here))],
         head=HEAD,
@@ -136,6 +136,40 @@ def _blocks(
 
 
 _CLAIMS = "shared.claims"
+
+
+_SUMMARY = 110
+
+
+def _claims(found: Sequence[Answer], tiers: Mapping[str, Context]) -> list[dict[str, Any]]:
+    """A claim each, those that were run first."""
+    return sorted((_claim(answer, tiers) for answer in found), key=lambda row: not row["judged"])
+
+
+def _claim(answer: Answer, tiers: Mapping[str, Context]) -> dict[str, Any]:
+    claim = next(iter(tiers.values())).paper.claims[answer.claim]
+    there = {tier: context.claims[answer.claim] for tier, context in tiers.items() if answer.claim in context.claims}
+    judged = [
+        {
+            "tier": tier,
+            "protocol": PROTOCOLS[tier],
+            "sentence": found["sentence"],
+            "beside": [under(name, other) for name, other in found["co_primary"].items()],
+            "parts": [compared(part) for part in found["parts"]],
+            "readings": (found["readings"] or {}).get("line", ""),
+            "experiments": found["experiments"],
+        }
+        for tier, found in there.items()
+        if found["verdict"] in JUDGED
+    ]
+    return {
+        "answer": answer,
+        "short": cut(answer.text, _SUMMARY),
+        "quote": claim.text.strip(),
+        "place": claim.place,
+        "decided": criteria.decided_by(claim, next(iter(there.values()), {})),
+        "judged": judged,
+    }
 
 
 def _outcomes(tiers: Mapping[str, Context]) -> dict[tuple[str, str], str]:

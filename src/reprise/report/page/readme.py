@@ -10,7 +10,6 @@ from reprise.files import write_atomically
 from reprise.records.resolved import FULL
 from reprise.report.page import first
 from reprise.report.page.answers import Answer, Tiers, answers
-from reprise.report.page.forest import forest
 
 BEGIN, END = "<!-- results: begin (reprise render --readme) -->", "<!-- results: end -->"
 PLOT = Path("results/forest.svg")
@@ -32,12 +31,12 @@ def write_results(project: Project, tiers: Tiers) -> list[Path]:
         claims = f"results/{_tier(found, row['paper'], judged)}/tables/{row['paper']}-claims.md"
         lines.append(f"| **{row['document']}** {row['name']} | {row['sentence']} | [claims]({claims}) |")
     shown = "\n".join([*lines, "", f"{' · '.join(first.trust(judged, found))}."])
-    write_atomically(project.root / PLOT, forest(first.rows(found, contexts), alone=True))
+    write_atomically(project.root / PLOT, first.plot(found, contexts, alone=True))
     write_atomically(path, f"{text[: begin + len(BEGIN)]}\n{shown}\n{text[end:]}")
     return [path, project.root / PLOT]
 
 
 def _tier(found: list[Answer], paper: str, tiers: Tiers) -> str:
-    """The tier that answers most of a paper's trained claims."""
-    full = [a.full for a in first.of_paper(found, paper) if a.evidence == first.TRAINED and a.direction in first.JUDGED]
-    return FULL if FULL in tiers and 2 * sum(full) >= len(full) else list(tiers)[-1]
+    """The tier whose table of claims is shown: the full protocol's, where a trained claim was judged there."""
+    trained = (a for a in first.of_paper(found, paper) if a.evidence == first.TRAINED and a.direction in first.JUDGED)
+    return FULL if FULL in tiers and any(answer.full for answer in trained) else list(tiers)[-1]
