@@ -7,6 +7,10 @@ the tolerance that the configuration states.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
 
 
 @dataclass(frozen=True)
@@ -17,3 +21,13 @@ class Finding:
     error: float
     n: int
     unit: str = "relative"
+
+
+def relative(found: Tensor, expected: Tensor) -> float:
+    """The distance of two tensors as a share of the second."""
+    return float(((found - expected).norm() / expected.norm()).detach())
+
+
+def parameters(module: nn.Module) -> int:
+    """The parameters of a module, counted."""
+    return sum(p.numel() for p in module.parameters())

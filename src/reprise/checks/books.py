@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from reprise.checks import Finding
+from reprise.checks import Finding, relative
 from reprise.evaluation.sampling import entropy
 
 TEMPERATURE = 0.8
@@ -34,7 +34,7 @@ def temperature_lowers_entropy() -> list[Finding]:
         p = torch.softmax(scaled, 1)
         mean = (p * logits).sum(1, keepdim=True)
         expected = -b * (p * (logits - mean) ** 2).sum(1)
-        error = ((slope - expected).norm() / expected.norm()).item()
+        error = relative(slope, expected)
         rise = (entropy(scaled) - entropy(logits)).clamp_(min=0).max().item()
     return [
         Finding("dH(b l)/db = - b Var(l)", error, _CASES),

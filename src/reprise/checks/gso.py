@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from reprise.checks import Finding
+from reprise.checks import Finding, parameters, relative
 from reprise.models import sizes
 from reprise.models.gso import GSO, FirstOrder, MultiplicativeIntegration, Recurrence
 from reprise.models.second_order import FullTensor, MultiplicativeRNN
@@ -29,9 +29,8 @@ def mrnn_is_the_case_without_e() -> list[Finding]:
 
     findings = []
     for name, recurrent_term in (("E left out", False), ("E = 0", True)):
-        models = _random_models(lambda phi: MultiplicativeRNN(_SYMBOLS, _HIDDEN, _RANK, phi), seed=1)
-        errors = [_distance(general(model, recurrent_term), model, x) for model, x in models]
-        findings.append(Finding(name, max(errors), len(errors)))
+        case = partial(general, recurrent_term=recurrent_term)
+        findings.append(_is_a_case(name, case, lambda phi: MultiplicativeRNN(_SYMBOLS, _HIDDEN, _RANK, phi), seed=1))
     return findings
 
 
@@ -46,9 +45,8 @@ def integration_is_the_constrained_case() -> list[Finding]:
         A, D, E = torch.diag(mi.alpha), torch.diag(mi.beta_1) @ mi.U, torch.diag(mi.beta_2) @ mi.W  # (10) to (12)
         return _with(model, A=A, B=mi.U, C=mi.W, D=D, E=E, f=mi.b)
 
-    models = _random_models(lambda phi: MultiplicativeIntegration(_SYMBOLS, _HIDDEN, phi, "general"), seed=2)
-    errors = [_distance(general(model), model, x) for model, x in models]
-    return [Finding("(8) as a case of (9)", max(errors), len(errors))]
+    build = partial(MultiplicativeIntegration, _SYMBOLS, _HIDDEN, form="general")
+    return [_is_a_case("(8) as a case of (9)", general, lambda phi: build(activation=phi), seed=2)]
 
 
 def full_tensor_by_sufficient_rank() -> list[Finding]:
@@ -64,9 +62,15 @@ def full_tensor_by_sufficient_rank() -> list[Finding]:
         C = torch.eye(_HIDDEN).repeat_interleave(_SYMBOLS, 0)  # (hV, h): row (j, k) takes h_j
         return _with(model, A=full.A.reshape(_HIDDEN, pairs), B=B, C=C, f=full.b)
 
-    models = _random_models(lambda phi: FullTensor(_SYMBOLS, _HIDDEN, phi), seed=3)
-    errors = [_distance(general(model), model, x) for model, x in models]
-    return [Finding("(5) as a case of (9)", max(errors), len(errors))]
+    return [_is_a_case("(5) as a case of (9)", general, partial(FullTensor, _SYMBOLS, _HIDDEN), seed=3)]
+
+
+def _is_a_case(name: str, general: Callable[..., GSO], build: Callable[[str], Recurrence], seed: int) -> Finding:
+    """All states of random models, from h_0 = 0, against those of what `general` makes of each."""
+    with torch.no_grad():
+        models = _random_models(build, seed)
+        errors = [relative(general(model).states(x), model.states(x)) for model, x in models]
+    return Finding(name, max(errors), len(errors))
 
 
 def first_order_jacobian_printed() -> list[Finding]:
@@ -125,15 +129,13 @@ def _sized_models() -> Iterator[tuple[int, int, int]]:
 
 def _count(model: type[Recurrence], *arguments: Any) -> int:
     with torch.device("meta"):
-        return sum(p.numel() for p in model(*arguments).parameters())
+        return parameters(model(*arguments))
 
 
 def _first_order(name: str, indices: Callable[[int, int], range]) -> Finding:
-    def factor(model: FirstOrder, x: Tensor) -> Tensor:
-        return model.W
-
-    models = _random_models(lambda phi: FirstOrder(_SYMBOLS, _HIDDEN, phi), seed=4)
-    errors = [_product_error(model, x, n - 1, indices(_STEPS, n), factor) for model, x in models for n in (2, 4, 6)]
+    models = _random_models(partial(FirstOrder, _SYMBOLS, _HIDDEN), seed=4)
+    pairs = [(n, indices(_STEPS, n)) for n in (2, 4, 6)]
+    errors = [_product_error(model, x, n - 1, i, lambda model, x: model.W) for model, x in models for n, i in pairs]
     return Finding(name, max(errors), len(errors))
 
 
@@ -143,7 +145,7 @@ def _second_order(name: str, indices: Callable[[int, int], range]) -> list[Findi
 
     findings = []
     for n in (1, 2, 4, 6):
-        models = _random_models(lambda phi: GSO(_SYMBOLS, _HIDDEN, _RANK, True, True, phi), seed=5)
+        models = _random_models(partial(GSO, _SYMBOLS, _HIDDEN, _RANK, True, True), seed=5)
         errors = [_product_error(model, x, n, indices(_STEPS, n), factor) for model, x in models]
         findings.append(Finding(f"{name}, n = {n}", max(errors), len(errors)))
     return findings
@@ -171,7 +173,7 @@ def _product_error(
     with torch.no_grad():
         slopes = 1 - h**2 if model.activation == "tanh" else torch.ones_like(h)
         factors = [torch.diag(slopes[i - 1]) @ factor(model, symbols[i - 1]) for i in indices]
-        return _relative(reduce(torch.matmul, factors), jacobian)
+        return relative(reduce(torch.matmul, factors), jacobian)
 
 
 def _random_models(build: Callable[[str], Recurrence], seed: int) -> Iterator[tuple[Recurrence, Tensor]]:
@@ -190,13 +192,3 @@ def _with(model: GSO, **values: Tensor) -> GSO:
     for name, value in values.items():
         model.get_parameter(name).copy_(value)
     return model
-
-
-@torch.no_grad()
-def _distance(model: Recurrence, other: Recurrence, x: Tensor) -> float:
-    """Relative distance of all states on x (T, B), from h_0 = 0."""
-    return _relative(model.states(x), other.states(x))
-
-
-def _relative(found: Tensor, expected: Tensor) -> float:
-    return float((found - expected).norm() / expected.norm())

@@ -8,7 +8,7 @@ from functools import reduce
 import torch
 from torch import Tensor
 
-from reprise.checks import Finding
+from reprise.checks import Finding, relative
 from reprise.models.recurrent import SLOPES
 
 _CASES, _HIDDEN, _STEPS = 20, 8, 9
@@ -31,19 +31,15 @@ def notes_jacobian_corrected() -> list[Finding]:
 
     And the form that equation 12 belongs to, h_j = W f(h_{j-1}) + W_x x_j, whose factors are W diag[f'(h_{j-1})].
     """
-    findings = [
-        _product_error(name, lambda W, a, slopes, h: [torch.diag(slopes(a[j])) @ W for j in range(len(h) - 1, 0, -1)])
-        for name in _ACTIVATIONS
-    ]
-    other = [
-        _product_error(
-            f"h = W f(h) + W_x x, {name}",
-            lambda W, a, slopes, h: [W @ torch.diag(slopes(h[j - 1])) for j in range(len(h) - 1, 0, -1)],
-            inside=True,
-        )
-        for name in _ACTIVATIONS
-    ]
-    return findings + other
+
+    def latest_first(W: Tensor, a: list[Tensor], slopes: Callable, h: list[Tensor]) -> list[Tensor]:
+        return [torch.diag(slopes(a[j])) @ W for j in range(len(h) - 1, 0, -1)]
+
+    def other(W: Tensor, a: list[Tensor], slopes: Callable, h: list[Tensor]) -> list[Tensor]:
+        return [W @ torch.diag(slopes(h[j - 1])) for j in range(len(h) - 1, 0, -1)]
+
+    findings = [_product_error(name, latest_first) for name in _ACTIVATIONS]
+    return findings + [_product_error(f"h = W f(h) + W_x x, {name}", other, inside=True) for name in _ACTIVATIONS]
 
 
 def _product_error(name: str, factors: Callable[..., list[Tensor]], inside: bool = False) -> Finding:
@@ -53,10 +49,7 @@ def _product_error(name: str, factors: Callable[..., list[Tensor]], inside: bool
     `inside` f acts on the state before the matrix.
     """
     f, errors = _ACTIVATIONS[name.split(", ")[-1]], []
-
-    def slopes(a: Tensor) -> Tensor:
-        return torch.func.vmap(torch.func.grad(f))(a)
-
+    slopes = torch.func.vmap(torch.func.grad(f))
     for W, Wx in _random_steps(seed=4):
 
         def run(h: Tensor, W: Tensor = W, Wx: Tensor = Wx) -> tuple[list[Tensor], list[Tensor]]:
@@ -69,8 +62,7 @@ def _product_error(name: str, factors: Callable[..., list[Tensor]], inside: bool
         start = 0.1 * torch.ones(_HIDDEN, dtype=torch.float64)
         jacobian = torch.autograd.functional.jacobian(lambda h, run=run: run(h)[1][-1], start)
         a, h = run(start)
-        product = reduce(torch.matmul, factors(W, a, slopes, h))
-        errors.append(((product - jacobian).norm() / jacobian.norm()).item())
+        errors.append(relative(reduce(torch.matmul, factors(W, a, slopes, h)), jacobian))
     return Finding(name, max(errors), len(errors))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from reprise.checks import Finding
+from reprise.checks import Finding, relative
 from reprise.models.bidirectional import DeepBidirectional, initialise
 
 _V, _d, _H, _T = 9, 5, 6, 7
@@ -52,19 +52,13 @@ def _dependence(model: DeepBidirectional, units: slice) -> Tensor:
 
 def matrix_by_layers() -> list[Finding]:
     """Section 2.2 as printed: "for a RNN with 1000 recurrent layers the matrix would be 1000 x 1000"."""
-    return [
-        _rows_against(f"L = {layers}, H = {_H}", layers, model)
-        for layers, model in ((n, _model(layers=n, lower_layer="both")) for n in (1, 2, 3))
-    ]
+    return [_rows_against(f"L = {L}, H = {_H}", L, _model(layers=L, lower_layer="both")) for L in (1, 2, 3)]
 
 
 def matrix_by_units() -> list[Finding]:
     """The same with units in the place of layers, whatever the size of the vocabulary that the corpus has."""
-    return [
-        _rows_against(f"H = {H}, {V} words", H, _model(hidden_size=H, vocabulary=V))
-        for H in (1, 10, 1000)
-        for V in (9, 90)
-    ]
+    sizes = [(H, V) for H in (1, 10, 1000) for V in (9, 90)]
+    return [_rows_against(f"H = {H}, {V} words", H, _model(hidden_size=H, vocabulary=V)) for H, V in sizes]
 
 
 def _rows_against(name: str, expected: int, model: DeepBidirectional) -> Finding:
@@ -77,8 +71,7 @@ def decoder_inputs() -> list[Finding]:
     against one matrix over all three, one after the other. The two readings are one.
     """
     added, joined = (torch.cat(list(column)) for column in zip(*_readings(), strict=True))
-    error = ((added - joined).norm() / joined.norm()).item()
-    return [Finding("three matrices against one", error, added.numel())]
+    return [Finding("three matrices against one", relative(added, joined), added.numel())]
 
 
 def _readings() -> Iterator[tuple[Tensor, Tensor]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 import torch
 from torch import Tensor, nn
 
-from reprise.checks import Finding
+from reprise.checks import Finding, parameters
 from reprise.models.recurrent import GRU, LSTM, RNN, Recurrent
 
 _LAWS = {"recurrent_law": "gaussian", "recurrent_scale": 1.0, "input_std": 1.0}
@@ -21,7 +21,10 @@ def gate_limits() -> list[Finding]:
     """Section 3 of the GRU: with r = 0 the new memory does not depend on the past; with z = 1 h_{t-1} is copied to h_t,
     with z = 0 the new memory is h_t. And its limits together: r = 0, z = 0 forget everything.
     """
-    model, h, other, x = _gru(), *_states(2), torch.randn(_H, _B, generator=_generator(9), dtype=torch.float64).T
+    model = GRU(_V, _H, **_LAWS)
+    model.initialise(_generator(8))
+    h, other = torch.tanh(torch.randn(2, _B, _H, generator=_generator(10), dtype=torch.float64))
+    model, x = model.double(), torch.randn(_H, _B, generator=_generator(9), dtype=torch.float64).T
     free = torch.zeros(_B, _H, dtype=torch.float64)
 
     def step(h: Tensor, z: float | None, r: float | None) -> Tensor:
@@ -36,10 +39,8 @@ def gate_limits() -> list[Finding]:
         "z = 1: h_t against h_{t-1}": (step(h, 1, None), h),
         "z = 0: h_t against the new memory": (step(h, 0, None), memory),
     }
-    return [
-        Finding(name, (found - expected).abs().max().item(), found.numel(), unit="1")
-        for name, (found, expected) in cases.items()
-    ]
+    errors = {name: (found - expected).abs() for name, (found, expected) in cases.items()}
+    return [Finding(name, error.max().item(), error.numel(), unit="1") for name, error in errors.items()]
 
 
 def parameters_over_length() -> list[Finding]:
@@ -85,7 +86,7 @@ def bidirectional_parameters() -> list[Finding]:
     findings = []
     for hidden in (10, 100):
         one, two = (nn.RNN(50, hidden, bidirectional=both) for both in (False, True))
-        findings.append(Finding(f"recurrent layer, H = {hidden}", abs(_count(two) / _count(one) / 2 - 1), 1))
+        findings.append(Finding(f"recurrent layer, H = {hidden}", abs(parameters(two) / parameters(one) / 2 - 1), 1))
     return findings
 
 
@@ -93,9 +94,8 @@ def bidirectional_parameters_and_output() -> list[Finding]:
     """The same with U and c of equation 19, of so many classes: c is shared by both directions."""
     findings = []
     for classes in (17, 10_000):
-        one, two = (
-            _count(nn.RNN(50, 100, bidirectional=both)) + (100 * (1 + both) + 1) * classes for both in (False, True)
-        )
+        layers = ((both, parameters(nn.RNN(50, 100, bidirectional=both))) for both in (False, True))
+        one, two = (count + (100 * (1 + both) + 1) * classes for both, count in layers)
         findings.append(Finding(f"with the output layer, {classes:,} classes", abs(two / one / 2 - 1), 1))
     return findings
 
@@ -105,16 +105,6 @@ def _networks() -> dict[str, Recurrent]:
     for model in models.values():
         model.initialise(_generator(7))
     return models
-
-
-def _gru() -> GRU:
-    model = GRU(_V, _H, **_LAWS)
-    model.initialise(_generator(8))
-    return model.double()
-
-
-def _states(count: int) -> Tensor:
-    return torch.tanh(torch.randn(count, _B, _H, generator=_generator(10), dtype=torch.float64))
 
 
 def _words(T: int) -> Tensor:
@@ -159,7 +149,3 @@ def _waiting(model: Recurrent, texts: Iterable[Tensor]) -> int:
             most = max(most, sum(size for place, size in sizes.items() if place not in parameters))
             loss.backward()
     return most
-
-
-def _count(module: nn.Module) -> int:
-    return sum(p.numel() for p in module.parameters())

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from reprise.checks import Finding
+from reprise.checks import Finding, parameters, relative
 from reprise.data.synthetic.markov import make_chain
 from reprise.models.lexicon import Lexicon, Sparse
 from reprise.models.loglinear import LogLinearRNN, initialise, lstm
@@ -29,8 +29,8 @@ def softmax_is_log_linear() -> list[Finding]:
         for layer in (1, 2):
             x, _ = lstm(x, *(torch.zeros(words.shape[1], model.H, dtype=x.dtype),) * 2, *model.of_layer(layer))
         p = torch.softmax(x[-1] @ model.W_a.t() + model.b_a, 1).detach()
-        p_error = max(p_error, _distance(model(words).exp(), p))
-        gradient_error = max(gradient_error, _distance(gradient, p.scatter_add(1, targets, -torch.ones_like(p))))
+        p_error = max(p_error, relative(model(words).exp(), p))
+        gradient_error = max(gradient_error, relative(gradient, p.scatter_add(1, targets, -torch.ones_like(p))))
     names = "p of (13) against the softmax of (3)", "gradient (18) against (20) and (21)"
     return [Finding(name, e, _CASES) for name, e in zip(names, (p_error, gradient_error), strict=True)]
 
@@ -49,7 +49,7 @@ def expected_minus_observed() -> list[Finding]:
         (gradient,) = torch.autograd.grad(-log_p.gather(1, targets).sum(), [a])
         phi = model.phi.to_dense()
         expected = log_p.exp() @ phi - phi[targets[:, 0]]
-        error = max(error, _distance(gradient, expected.detach()))
+        error = max(error, relative(gradient, expected.detach()))
         fires = phi[targets[:, 0]] > 0
         wrong += int(((-gradient > 0) != fires).sum())
         signs += gradient.numel()
@@ -69,13 +69,13 @@ def background_alone() -> list[Finding]:
         model.W_a.zero_()
         model.b_a.zero_()
     unigram = model.log_b.exp()[None].expand(words.shape[1], -1)
-    of_unigram = _distance(model(words).exp().detach(), unigram)
+    of_unigram = relative(model(words).exp().detach(), unigram)
     chain = make_chain(V, 1)
     process = torch.from_numpy(chain.transitions())  # (V, V)
     model.log_b = process.log()
     a = torch.zeros(V, model.phi_rows.columns, dtype=torch.float64, requires_grad=True)
     log_p = model.log_p(a)
-    of_process = _distance(log_p.exp().detach(), process)
+    of_process = relative(log_p.exp().detach(), process)
     (gradient,) = torch.autograd.grad(-(process * log_p.masked_fill(process == 0, 0)).sum(), [a])
     return [
         Finding("p at a = 0 against the unigram b", of_unigram, words.shape[1]),
@@ -107,16 +107,13 @@ def log_linear_parameters() -> list[Finding]:
     for top, expected in PARAMETERS.items():
         kinds = ("features", "log-linear", "corpus") if top else ("one-hot", "softmax", "none")
         model = LogLinearRNN(lexicon, *kinds, "corpus", top, bool(top), 256, 256, 2)
-        worst = max(worst, abs(sum(p.numel() for p in model.parameters()) - expected))
+        worst = max(worst, abs(parameters(model) - expected))
         if top:
             worst_features = max(worst_features, abs(model.phi_rows.columns - (top + 1 + PAPER_TAGS)))
     return [
         Finding("models of Table 4", float(worst), len(PARAMETERS), unit="parameters"),
         Finding(
-            f"M + 1 + tags features, given {PAPER_TAGS} tags",
-            float(worst_features),
-            len(PARAMETERS) - 1,
-            unit="features",
+            f"M + 1 + tags features, given {PAPER_TAGS} tags", float(worst_features), len(PARAMETERS) - 1, "features"
         ),
     ]
 
@@ -139,7 +136,3 @@ def _small(seed: int, **kinds: str) -> tuple[LogLinearRNN, Tensor, Tensor]:
 
 def _adaptors(model: LogLinearRNN, words: Tensor) -> Tensor:
     return model.adaptors(words)[0][-1].detach().requires_grad_()
-
-
-def _distance(found: Tensor, expected: Tensor) -> float:
-    return float(((found - expected).norm() / expected.norm()).detach())

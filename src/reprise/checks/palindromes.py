@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from reprise.checks import Finding
+from reprise.checks import Finding, parameters, relative
 from reprise.models.elman import Elman
 from reprise.models.lstm import LSTM
 
@@ -17,8 +17,7 @@ def lstm_parameter_count() -> list[Finding]:
     """Question 1.5b: 4dn + 4n^2 + 4n + kn + k = 4n(d + n + 1) + k(n + 1), counted on real models."""
     worst = 0
     for d, n, k in _SIZES:
-        counted = sum(p.numel() for p in LSTM(d, n, k).parameters())
-        worst = max(worst, abs(counted - (4 * n * (d + n + 1) + k * (n + 1))))
+        worst = max(worst, abs(parameters(LSTM(d, n, k)) - (4 * n * (d + n + 1) + k * (n + 1))))
     return [Finding("4n(d+n+1) + k(n+1)", float(worst), len(_SIZES), unit="parameters")]
 
 
@@ -32,7 +31,7 @@ def output_weight_gradient() -> list[Finding]:
         (gradient,) = torch.autograd.grad(loss, [model.W_oh])
         h = _states(model, x)[-1]
         error = torch.softmax(model.W_oh @ h + model.b_o, 0) - functional.one_hot(y[0], len(model.b_o))
-        worst = max(worst, _relative(torch.outer(error, h), gradient))
+        worst = max(worst, relative(torch.outer(error, h), gradient))
     return [Finding("(y_hat - y) h(T)^T", worst, cases)]
 
 
@@ -66,7 +65,7 @@ def _omega_recursion(name: str, slope) -> Finding:
             omega = slope(before, after)[:, None, None] * (theta + gamma)
         h = states[-1]
         error = torch.softmax(model.W_oh @ h + model.b_o, 0) - functional.one_hot(y[0], len(model.b_o))
-        worst = max(worst, _relative(torch.einsum("l,lij->ij", model.W_oh.t() @ error, omega), gradient))
+        worst = max(worst, relative(torch.einsum("l,lij->ij", model.W_oh.t() @ error, omega), gradient))
     return Finding(name, worst, cases)
 
 
@@ -87,7 +86,3 @@ def _states(model: Elman, x: Tensor) -> list[Tensor]:
     for symbol in x[:, 0]:
         states.append(torch.tanh(model.W_hx[:, symbol] + model.W_hh @ states[-1] + model.b_h))
     return states
-
-
-def _relative(found: Tensor, expected: Tensor) -> float:
-    return float(((found - expected).norm() / expected.norm()).detach())

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from reprise import checks
 from reprise.checks import Finding
 from reprise.engines import rntn
 from reprise.engines.rntn.subsequences import Subsequences
@@ -54,7 +55,7 @@ _EQUAL = [
 def parameters(row: str) -> int:
     """Parameters of a row of Table 1 by its name here, counted on the module itself, without memory for it."""
     with torch.device("meta"):
-        return sum(p.numel() for p in _TABLE_1[row][0]().parameters())
+        return checks.parameters(_TABLE_1[row][0]())
 
 
 def table_1_printed_parameters() -> list[Finding]:
@@ -74,17 +75,14 @@ def table_1_printed_parameters() -> list[Finding]:
 def table_1_equal_parameters() -> list[Finding]:
     """Claim R19: models that the paper calls equal in parameters, and their relative difference."""
     counts = {row: parameters(row) for pair in _EQUAL for row in pair}
-    return [
-        Finding(f"{a}: {counts[a]:,} against {b}: {counts[b]:,}", abs(counts[a] / counts[b] - 1), 1) for a, b in _EQUAL
-    ]
+    off = {(a, b): abs(counts[a] / counts[b] - 1) for a, b in _EQUAL}
+    return [Finding(f"{a}: {counts[a]:,} against {b}: {counts[b]:,}", error, 1) for (a, b), error in off.items()]
 
 
 def operations_independent_of_matrices() -> list[Finding]:
     """Claim R18: floating-point operations of matrix products for 20 words do not depend on K; H = 150 needs more."""
-    base = _operations(100, 1)
-    findings = [
-        Finding(f"H = 100, K = {K} against K = 1", abs(_operations(100, K) / base - 1), 1) for K in (10, 100, PTB)
-    ]
+    errors = {K: abs(_operations(100, K) / _operations(100, 1) - 1) for K in (10, 100, PTB)}
+    findings = [Finding(f"H = 100, K = {K} against K = 1", error, 1) for K, error in errors.items()]
     ratio = _operations(100, 100) / _operations(150, 1)
     findings.append(Finding("H = 100, K = 100, as far as it exceeds H = 150, K = 1", max(0.0, ratio - 1), 1))
     return findings

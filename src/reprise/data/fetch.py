@@ -7,7 +7,7 @@ import time
 import zipfile
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -37,11 +37,10 @@ def fetch(
     file cannot be had, and OSError, which names the file, if it cannot be put there; no file with a
     wrong checksum is left anywhere.
     """
-    shelf = mirror / dataset.mirror if mirror else None
     if mirror and not mirror.is_dir():
         say(f"mirror {mirror}: no such folder, not used")
-    job = _Job(dataset, raw_root / dataset.name, shelf, say, pause)
-    return [job.fetch(file) for file in dataset.files]
+    shelf = mirror / dataset.mirror if mirror else None
+    return [_Job(dataset, file, raw_root / dataset.name, shelf, say, pause).fetch() for file in dataset.files]
 
 
 class _Transient(Exception):
@@ -55,59 +54,64 @@ class _Wrong(Exception):
 @dataclass(frozen=True)
 class _Job:
     dataset: DatasetSpec
+    file: FileSpec
     folder: Path
     shelf: Path | None
     say: Callable[[str], None]
     pause: float
 
-    def fetch(self, file: FileSpec) -> Path:
-        target, label = self.folder / file.name, f"{self.dataset.name}/{file.name}"
-        digest = (file.algorithm, file.digest) if file.member is None else file.member_digest
-        if digest is None or not self._at_hand(file, target, label, digest):
-            if file.member is None:
-                self._download(file, target, label)
-            else:
-                archive = self.fetch(file.archive)
-                self._unpack(file, archive, target, label)
-        return target
+    @property
+    def target(self) -> Path:
+        return self.folder / self.file.name
 
-    def _at_hand(self, file: FileSpec, target: Path, label: str, digest: tuple[str, str]) -> bool:
+    @property
+    def label(self) -> str:
+        return f"{self.dataset.name}/{self.file.name}"
+
+    def fetch(self) -> Path:
+        file = self.file
+        digest = (file.algorithm, file.digest) if file.member is None else file.member_digest
+        if digest is None or not self._at_hand(*digest):
+            self._download() if file.member is None else self._unpack(file.member)
+        return self.target
+
+    def _at_hand(self, *digest: str) -> bool:
         """True once the target has this digest, from an earlier call or from the mirror."""
-        if target.is_file():
-            problem = mismatch(target, *digest)
+        if self.target.is_file():
+            problem = mismatch(self.target, *digest)
             if problem is None:
-                self.say(f"{label}: already there, checksum verified")
+                self.say(f"{self.label}: already there, checksum verified")
                 return True
-            target.unlink()
-            self.say(f"{label}: {problem}; removed, fetching it again")
-        source = self.shelf / file.name if self.shelf else None
+            self.target.unlink()
+            self.say(f"{self.label}: {problem}; removed, fetching it again")
+        source = self.shelf / self.file.name if self.shelf else None
         if source is None or not source.is_file():
             return False
         if problem := mismatch(source, *digest):
-            if file.url is None:
+            if self.file.url is None:
                 raise UserError(
-                    f"{label}: the mirror's file has a {problem}; correct its digest in config/config.yaml, key"
+                    f"{self.label}: the mirror's file has a {problem}; correct its digest in config/config.yaml, key"
                     f" datasets.{self.dataset.name}.files, or replace {source}"
                 )
-            self.say(f"{label}: refused {source} of the mirror: {problem}")
+            self.say(f"{self.label}: refused {source} of the mirror: {problem}")
             return False
-        write_atomically(target, read_whole(source))
-        self.say(f"{label}: from the mirror, {source}")
+        write_atomically(self.target, read_whole(source))
+        self.say(f"{self.label}: from the mirror, {source}")
         return True
 
-    def _unpack(self, file: FileSpec, archive: Path, target: Path, label: str) -> None:
+    def _unpack(self, member: str) -> None:
         """Takes the member out of its archive, which stays beside it."""
-        content = read_member(archive, str(file.member), _LARGEST, file.prefix)
-        with atomic_path(target) as temporary:
+        archive = replace(self, file=self.file.archive).fetch()
+        content = read_member(archive, member, _LARGEST, self.file.prefix)
+        with atomic_path(self.target) as temporary:
             temporary.write_bytes(content)
-            if file.member_digest and (problem := mismatch(temporary, *file.member_digest)):
-                raise UserError(
-                    f"{label}: {file.member} in {archive.name}: {problem}; correct"
-                    f" member_digest of datasets.{self.dataset.name} in config/config.yaml"
-                )
-        self.say(f"{label}: taken out of {archive.name}")
+            if self.file.member_digest and (problem := mismatch(temporary, *self.file.member_digest)):
+                entry = f"member_digest of datasets.{self.dataset.name} in config/config.yaml"
+                raise UserError(f"{self.label}: {member} in {archive.name}: {problem}; correct {entry}")
+        self.say(f"{self.label}: taken out of {archive.name}")
 
-    def _download(self, file: FileSpec, target: Path, label: str) -> None:
+    def _download(self) -> None:
+        file, label = self.file, self.label
         remedy = f"set REPRISE_MIRROR to a folder that holds {self.dataset.mirror}/{file.name}"
         if self.shelf and (there := self.shelf / file.name).is_file():
             remedy = f"replace {there} of the mirror, which has another checksum"  # or it would have been taken
@@ -115,7 +119,7 @@ class _Job:
             raise UserError(f"{label}: has no url and no mirror has it; {remedy}")
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                size = _transfer(file, file.url, target, label)
+                size = _transfer(file, file.url, self.target, label)
             except _Transient as error:
                 if attempt == _ATTEMPTS:
                     raise UserError(f"{label}: {error} ({attempt} attempts); try again later, or {remedy}") from None

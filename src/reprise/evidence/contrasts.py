@@ -71,17 +71,14 @@ class Statement:
 
 def statements(claim: Claim) -> list[Statement]:
     """The parts of a claim about means, all of which have to hold."""
-    margin = claim.margin
     if claim.gaps:
-        plains = (_minus(_difference(a, claim), _difference(b, claim)) for a, b in pairwise(claim.gaps))
-        return [Statement(plain, (plain,)) for plain in plains]
+        return [_plain(_minus(_difference(a, claim), _difference(b, claim))) for a, b in pairwise(claim.gaps)]
     if claim.compare:
-        return [_compared(_difference(c, claim), claim.kind, margin, claim) for c in claim.comparisons]
+        return [_compared(comparison, claim) for comparison in claim.comparisons]
     if claim.order:
         steps = [entry if isinstance(entry, list) else [entry] for entry in claim.order]
         pairs = [(a, b) for low, high in pairwise(steps) for a, b in product(low, high)]
-        differences = (_difference(Comparison(lower=a, higher=b), claim) for a, b in pairs)
-        return [_compared(plain, claim.kind, margin, claim) for plain in differences]
+        return [_compared(Comparison(lower=a, higher=b), claim) for a, b in pairs]
     if claim.equal:
         return [_equal(a, b, claim) for a, b in claim.equal]
     if claim.trend:
@@ -102,8 +99,11 @@ def _held(term: Term, level: Level) -> list[Statement]:
         plain, turned = Contrast(((1.0, term),), -level.equals), Contrast(((-1.0, term),), level.equals)
         return [Statement(plain, tuple(replace(one, offset=one.offset + 0.5) for one in (plain, turned)))]
     bounds = [(sign, bound) for sign, bound in ((1.0, level.at_least), (-1.0, level.at_most)) if bound is not None]
-    plains = [Contrast(((sign, term),), -sign * bound) for sign, bound in bounds]
-    return [Statement(plain, (plain,)) for plain in plains]
+    return [_plain(Contrast(((sign, term),), -sign * bound)) for sign, bound in bounds]
+
+
+def _plain(contrast: Contrast) -> Statement:
+    return Statement(contrast, (contrast,))
 
 
 def _terms(side: Side, claim: Claim) -> list[tuple[float, Term]]:
@@ -128,17 +128,17 @@ def _minus(one: Contrast, other: Contrast) -> Contrast:
     return replace(one, weights=(*one.weights, *((-weight, term) for weight, term in other.weights)))
 
 
-def _compared(plain: Contrast, kind: str, margin: Margin | None, claim: Claim) -> Statement:
+def _compared(comparison: Comparison, claim: Claim) -> Statement:
     """higher - lower, with the margin still allowed (non-inferiority) or asked (superiority)."""
+    plain, margin = _difference(comparison, claim), claim.margin
     if margin is None:
-        return Statement(plain, (plain,))
+        return _plain(plain)
     if margin.measure == "share-of-gain":
         # (over - lower) - share * (over - higher) > 0
         ((_, over),) = _terms(margin.over, claim)
         scaled = tuple((weight if weight < 0 else margin.value * weight, term) for weight, term in plain.weights)
-        test = replace(plain, weights=(*scaled, (1 - margin.value, over)))
-        return Statement(plain, (test,), margin)
-    return Statement(plain, (_shifted(plain, -1 if kind == "superiority" else 1, margin),), margin)
+        return Statement(plain, (replace(plain, weights=(*scaled, (1 - margin.value, over))),), margin)
+    return Statement(plain, (_shifted(plain, -1 if claim.kind == "superiority" else 1, margin),), margin)
 
 
 def _equal(one: Side, other: Side, claim: Claim) -> Statement:
@@ -169,4 +169,4 @@ def _falling(claim: Claim) -> list[Statement]:
     terms = [_terms(name, claim)[0][1] for name in experiments]
     slope = _contrast([(-w, term) for w, term in zip(slope_weights(x), terms, strict=True)], claim)
     ends = _difference(Comparison(lower=experiments[-1], higher=experiments[0]), claim)
-    return [Statement(one, (one,)) for one in (slope, ends)]
+    return [_plain(slope), _plain(ends)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reprise.evidence.contrasts import Contrast, Statement
 from reprise.evidence.runs import Runs
@@ -68,28 +68,22 @@ def compare(statement: Statement, runs: Mapping[str, Runs], everyone: Collection
     numbers = [runs[term.experiment].combined([(1.0, term.quantity)]) for term in terms]
     if plain.method == "folds":
         numbers = [{fold: found[fold] for fold in _common(numbers)} for found in numbers]
-    printed = _papers(statement.plain, runs, here=False)
-    plain_paper = (
-        None if printed is None else sum(w * v for (w, _), v in zip(statement.plain.weights, printed, strict=True))
-    )
-    here = _papers(statement.plain, runs, here=True)
+    plainly, (printed, here) = statement.plain, (_papers(statement.plain, runs, here) for here in (False, True))
     return Compared(
         statement,
         plain,
         tuple(mean(found.values()) for found in numbers),
         tests,
-        None if plain_paper is None else plain_paper + statement.plain.offset,
-        None if here is None else statement.plain.of(here),
-        tuple(None if (of := _papers(t, runs, here=True)) is None else t.of(of) for t in statement.tests),
+        None if printed is None else replace(plainly, log=False).of(printed),
+        None if here is None else plainly.of(here),
+        tuple(None if (of := _papers(test, runs, here=True)) is None else test.of(of) for test in statement.tests),
     )
 
 
 def _papers(contrast: Contrast, runs: Mapping[str, Runs], here: bool) -> list[float] | None:
     """The paper's number of every term, as printed or in our unit; None where one is missing, or has no logarithm."""
-    found = []
-    for _, term in contrast.weights:
-        of = runs[term.experiment]
-        found.append(of.reported_in_our_unit(term.quantity) if here else of.reported(term.quantity))
+    terms = [(runs[term.experiment], term.quantity) for _, term in contrast.weights]
+    found = [of.reported_in_our_unit(quantity) if here else of.reported(quantity) for of, quantity in terms]
     usable = None not in found and not (contrast.log and min(found) <= 0)
     return found if usable else None
 

@@ -5,28 +5,16 @@ from __future__ import annotations
 import pytest
 import torch
 
-from reprise.catalogue.checks import CHECKS, run_check
+from reprise.catalogue.checks import run_check
 from reprise.checks import lecture, lecture_jacobians, lecture_layers, lecture_networks
 from reprise.models import recurrent
 from reprise.models.recurrent import GRU, RNN
 
-HOLD = {
-    "bigram-mass-corrected": 1e-12,
-    "window-corrected": 1e-12,
-    "perplexity-corrected": 1e-12,
-    "notes-jacobian-corrected": 1e-12,
-    "jacobian-bound": 1e-12,
-    "sigmoid-slope": 1e-12,
-    "norm-clipping": 1e-12,
-    "gate-limits": 0.0,
-    "parameters-over-length": 0.0,
-    "memory-over-length": 0.05,
-    "bidirectional-parameters": 0.0,
-    "bidirectional-parameters-and-output": 0.01,
-    "lower-layer-both": 0.0,
-    "matrix-by-units": 0.0,
-    "decoder-inputs": 1e-12,
-}
+EXACT = ("gate-limits", "parameters-over-length", "bidirectional-parameters", "lower-layer-both", "matrix-by-units")
+CLOSE = ("bigram-mass-corrected", "window-corrected", "perplexity-corrected", "notes-jacobian-corrected")
+CLOSE += ("jacobian-bound", "sigmoid-slope", "norm-clipping", "decoder-inputs")
+HOLD = {"memory-over-length": 0.05, "bidirectional-parameters-and-output": 0.01}
+HOLD |= {**dict.fromkeys(EXACT, 0.0), **dict.fromkeys(CLOSE, 1e-12)}
 
 
 def errors(name):
@@ -46,17 +34,11 @@ def test_the_counts_of_equation_2_lose_the_mass_of_the_last_word():
     assert found == {"the text's last word": pytest.approx(1 / text.count(text[-1])), "every other word": 0.0}
 
 
-def test_a_window_of_n_words_is_no_n_gram():
-    assert min(errors("window-printed").values()) > 0.05
-
-
-def test_two_to_the_nats_is_no_perplexity():
-    (error,) = errors("perplexity-printed").values()
-    assert error > 0.5
-
-
-def test_equation_12_is_not_the_jacobian_of_equation_5():
-    assert min(errors("notes-jacobian-printed").values()) > 0.5
+@pytest.mark.parametrize(
+    ("name", "least"), [("window-printed", 0.05), ("perplexity-printed", 0.5), ("notes-jacobian-printed", 0.5)]
+)
+def test_what_is_printed_does_not_hold(name, least):
+    assert min(errors(name).values()) > least
 
 
 def test_a_slope_above_the_bound_is_noticed(monkeypatch):
@@ -100,20 +82,17 @@ def test_parameters_of_every_step_would_be_counted(monkeypatch):
 
 
 def test_memory_that_does_not_grow_in_proportion_is_noticed(monkeypatch):
+    # Of the corpus it is that of a sentence, however many the corpus has.
+    assert set(errors("memory-over-corpus").values()) == {7.0}
+    with monkeypatch.context() as patch:
+        patch.setattr(lecture_networks, "_SENTENCE", 400)
+        assert max(errors("memory-over-corpus").values()) < 0.05
+    with monkeypatch.context() as patch:
+        waiting = []
+        patch.setattr(torch.Tensor, "backward", lambda loss: waiting.append(loss))
+        assert max(errors("memory-over-corpus").values()) < 0.05
     monkeypatch.setattr(lecture_networks, "_waiting", lambda model, texts: sum(len(words) for words in texts) ** 2)
     assert min(errors("memory-over-length").values()) == 7
-
-
-def test_memory_is_that_of_a_sentence_however_many_the_corpus_has(monkeypatch):
-    assert set(errors("memory-over-corpus").values()) == {7.0}
-    monkeypatch.setattr(lecture_networks, "_SENTENCE", 400)
-    assert max(errors("memory-over-corpus").values()) < 0.05
-
-
-def test_sentences_that_wait_together_are_noticed(monkeypatch):
-    waiting = []
-    monkeypatch.setattr(torch.Tensor, "backward", lambda loss: waiting.append(loss))
-    assert max(errors("memory-over-corpus").values()) < 0.05
 
 
 def test_products_the_other_way_round_are_noticed(monkeypatch):
@@ -126,11 +105,8 @@ def test_products_the_other_way_round_are_noticed(monkeypatch):
     assert min(errors("notes-jacobian-corrected").values()) > 0.1
 
 
-def test_a_direction_of_its_own_never_learns_of_the_words_ahead():
+def test_each_direction_alone_and_a_row_a_layer_are_not_what_is_meant():
     assert set(errors("lower-layer-own").values()) == {1.0}
-
-
-def test_a_matrix_has_a_row_a_unit_and_not_a_layer():
     assert errors("matrix-by-layers") == {"L = 1, H = 6": 5.0, "L = 2, H = 6": 4.0, "L = 3, H = 6": 3.0}
 
 
@@ -138,14 +114,3 @@ def test_inputs_that_do_not_meet_in_one_matrix_are_noticed(monkeypatch):
     readings = list(lecture_layers._readings())
     monkeypatch.setattr(lecture_layers, "_readings", lambda: [(added.tanh(), joined) for added, joined in readings])
     assert errors("decoder-inputs")["three matrices against one"] > 0.1
-
-
-def test_every_check_of_the_notes_is_registered():
-    there = {target.rpartition(":")[2] for target in CHECKS.values() if ".lecture" in target}
-    public = {
-        name
-        for module in (lecture, lecture_jacobians, lecture_layers, lecture_networks)
-        for name, value in vars(module).items()
-        if callable(value) and getattr(value, "__module__", "") == module.__name__ and not name.startswith("_")
-    }
-    assert there == public

@@ -72,21 +72,19 @@ def test_a_mass_that_is_cut_off_fails(monkeypatch):
     assert mass.error > 0.1
 
 
-def test_features_are_counted_for_a_number_of_tags_that_is_given_and_said(monkeypatch):
-    (features,) = (f for f in llrnn.log_linear_parameters() if f.unit == "features")
-    assert (features.name, features.error) == ("M + 1 + tags features, given 52 tags", 0.0)
-    monkeypatch.setattr(llrnn, "PARAMETERS", {10: 0})
-    original = llrnn.Lexicon.bare
-    monkeypatch.setattr(llrnn.Lexicon, "bare", lambda types, tags: original(types, tags=tags + 1))
-    (features,) = (f for f in llrnn.log_linear_parameters() if f.unit == "features")
-    assert features.error == 1.0
-
-
-def test_parameter_counts_tell_a_second_bias(monkeypatch):
+def test_parameters_and_features_are_counted_for_a_number_of_tags_that_is_said(monkeypatch):
     def with_bias(self, *arguments):
         original(self, *arguments)
         self.second = torch.nn.Parameter(torch.zeros(4 * self.H))
 
-    original = loglinear.LogLinearRNN.__init__
-    monkeypatch.setattr(llrnn.LogLinearRNN, "__init__", with_bias)
-    assert worst(llrnn.log_linear_parameters()) == 1024
+    def features():
+        return next(f for f in llrnn.log_linear_parameters() if f.unit == "features")
+
+    original, bare = loglinear.LogLinearRNN.__init__, llrnn.Lexicon.bare
+    assert (features().name, features().error) == ("M + 1 + tags features, given 52 tags", 0.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(llrnn.LogLinearRNN, "__init__", with_bias)
+        assert worst(llrnn.log_linear_parameters()) == 1024
+    monkeypatch.setattr(llrnn, "PARAMETERS", {10: 0})
+    monkeypatch.setattr(llrnn.Lexicon, "bare", lambda types, tags: bare(types, tags=tags + 1))
+    assert features().error == 1.0

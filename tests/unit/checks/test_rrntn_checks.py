@@ -10,21 +10,14 @@ from reprise.catalogue.checks import run_check
 from reprise.checks import rntn as rrntn
 from reprise.config.strict_yaml import load_yaml
 
-EXACT = {
-    "s-RNN 100, PTB": 2_020_100,
-    "RNTN 100, PTB": 103_010_000,
-    "m-RNN 100, PTB": 3_030_100,
-    "r-RNTN 150, PTB": 5_275_000,
-    "RNTN 100, text8": 388_873_051,
-    "r-RNTN 150, text8": 19_879_451,
-    "r-GRU 244, PTB": 15_523_360,
-    "LSTM 650, PTB": 16_392_600,
-}
 
-
-@pytest.mark.parametrize(("row", "count"), EXACT.items())
-def test_parameters_of_a_row(row, count):
-    assert rrntn.parameters(row) == count
+def test_parameters_of_rows_by_hand():
+    exact = {"s-RNN 100, PTB": 2_020_100, "RNTN 100, PTB": 103_010_000, "m-RNN 100, PTB": 3_030_100}
+    exact |= {"r-RNTN 150, PTB": 5_275_000, "r-RNTN 150, text8": 19_879_451, "r-GRU 244, PTB": 15_523_360}
+    exact |= {"LSTM 650, PTB": 16_392_600, "RNTN 100, text8": 388_873_051}
+    assert {row: rrntn.parameters(row) for row in exact} == exact
+    reported = load_yaml(Path("config/papers/rrntn.yaml"))["experiments"]["text8-rntn-100"]["reported"]
+    assert [r["value"] for r in reported if r["metric"] == "parameters"] == [exact["RNTN 100, text8"]]
 
 
 def test_all_rows_round_to_the_printed_number_but_the_two_that_are_cut():
@@ -66,9 +59,3 @@ def test_seconds_are_compared_with_those_of_one_matrix(monkeypatch):
 def test_time_is_measured_on_the_engine_that_trains():
     engine = rrntn.rntn.choose("reference", rrntn.RNTN(rrntn.PTB, 4))
     assert 0 < rrntn._cpu_seconds(engine, rrntn._zipf_text(40)) < 60
-
-
-def test_the_number_that_stands_in_the_configuration_is_the_counted_one():
-    paper = load_yaml(Path("config/papers/rrntn.yaml"))
-    reported = paper["experiments"]["text8-rntn-100"]["reported"]
-    assert [r["value"] for r in reported if r["metric"] == "parameters"] == [rrntn.parameters("RNTN 100, text8")]

@@ -10,7 +10,7 @@ from treebank_helpers import FEM, FEM_PLUR, MASC, MASC_PLUR, read
 
 from reprise.data.treebank import ud_french
 from reprise.data.treebank.agreement import DISTANT, FEATURES, KINDS, find_pairs
-from reprise.data.treebank.token_stream import make_stream
+from reprise.data.treebank.ud_french import ranked_types, token_rows, word_places
 
 FIN, FIN_PLUR = "Number=Sing|VerbForm=Fin", "Number=Plur|VerbForm=Fin"
 PART = "Tense=Past|VerbForm=Part"
@@ -36,17 +36,19 @@ LA_MAISON = f"La le DET {FEM} 2 det\nmaison maison NOUN {FEM}"
 def pairs(folder, sentence: str, forms: list[str] = FORMS, accounting: str = "words") -> set[tuple]:
     """(kind, feature, right, wrong, distance) of a test sentence."""
     tests, others = read(folder / "test", sentence), read(folder / "other", *forms)
-    stream = make_stream([*tests, *others], accounting)
-    ids = {form: i for i, form in enumerate(stream.vocabulary)}
-    places = stream.word_places(np.arange(1))
-    arrays, facts = find_pairs({"test1": (tests, places)}, [*tests, *others], ids)
-    tokens = stream.take(np.arange(1)).tokens
-    assert (tokens[arrays["agreement_position"]] == arrays["agreement_right"]).all()
+    text = [token_rows(sentence, accounting) for sentence in tests + others]
+    vocabulary = list(ranked_types(text))
+    places = word_places(text[: len(tests)])
+    arrays, facts = find_pairs(
+        {"test1": (tests, places)}, tests + others, {form: i for i, form in enumerate(vocabulary)}
+    )
+    tokens = [vocabulary.index(row.form.lower()) for row in text[0]]
+    assert [tokens[place] for place in arrays["agreement_position"]] == arrays["agreement_right"].tolist()
     assert (facts["splits"], facts["kinds"], facts["features"]) == (["test1"], list(KINDS), list(FEATURES))
     names = ("kind", "feature", "right", "wrong", "distance")
     found, counted = set(), Counter()
     for kind, feature, right, wrong, distance in zip(*(arrays[f"agreement_{n}"].tolist() for n in names), strict=True):
-        found.add((KINDS[kind], FEATURES[feature], stream.vocabulary[right], stream.vocabulary[wrong], distance))
+        found.add((KINDS[kind], FEATURES[feature], vocabulary[right], vocabulary[wrong], distance))
         counted[KINDS[kind], FEATURES[feature], "distant" if distance >= DISTANT else "near"] += 1
     told = {(k, f, n): c for k, of in facts["pairs"].items() for f, both in of.items() for n, c in both.items() if c}
     assert told == counted

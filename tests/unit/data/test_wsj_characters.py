@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 from corpus_helpers import ptb_files, read, written
-from hypothesis import given
-from hypothesis import strategies as st
 
 from reprise.data.synthetic import synthetic_lines
 from reprise.data.text import character_lines, wsj_characters
-from reprise.data.text.character_lines import TEST, TRAIN, VALID, assign_folds, normalise, pair
+from reprise.data.text.character_lines import TEST, TRAIN, VALID, assign_folds, cut, normalise
 
 OPTIONS = {"tokens": "characters", "folds": 5, "fold_seed": 0}
 SYMBOLS = character_lines.CHARACTERS + character_lines.PAIRS
@@ -20,37 +16,18 @@ SYMBOLS = character_lines.CHARACTERS + character_lines.PAIRS
 
 def test_normalisation():
     text = " <unk> N  years-old \n the company 's  1987\r\n...\n\nA.T.&T. don't\nCaf\u00e9s &\nlast"
-    lines = normalise(text.encode())
-    assert lines.text() == [b"unk n years old", b"the company s", b"a t t don t", b"caf s", b"last"]
-    assert lines.dropped == 2
-    assert normalise(b"").text() == []
+    assert normalise(text.encode()) == ["unk n years old", "the company s", "", "", "a t t don t", "caf s", "last"]
+    assert normalise(b"end\n") == ["end"]
 
 
-ASCII = st.text(st.sampled_from("abzAZ09 '.-\t\n"), max_size=60)
-
-
-@given(ASCII)
-def test_normalisation_is_the_paper_s_rule(text):
-    wanted = [re.sub("[^a-z]+", " ", line.lower()).strip() for line in text.split("\n")]
-    assert [line.decode() for line in normalise(text.encode()).text()] == [line for line in wanted if line]
-
-
-@given(ASCII)
-def test_bigrams_neither_overlap_nor_leave_words(text):
-    lines = normalise(text.encode())
-    split = pair(lines)
-    for i, line in enumerate(lines.text()):
-        tokens = split.tokens[split.offsets[i] : split.offsets[i + 1]]
-        assert [SYMBOLS[token] for token in tokens] == re.findall(" |[a-z]{1,2}", line.decode())
-    assert split.offsets[-1] == len(split.tokens)
-
-
-def test_symbols_have_fixed_numbers():
+def test_bigrams_neither_overlap_nor_leave_words():
     assert (len(character_lines.CHARACTERS), len(SYMBOLS), len(set(SYMBOLS))) == (27, 703, 703)
     assert [SYMBOLS[i] for i in (0, 1, 26, 27, 28, 53, 702)] == [" ", "a", "z", "aa", "ab", "ba", "zz"]
-    assert pair(normalise(b"state art")).tokens.tolist() == [
-        SYMBOLS.index(t) for t in ("st", "at", "e", " ", "ar", "t")
-    ]
+    split = cut(["state art", "a", "ab cde zz"], "bigrams")
+    wanted = [["st", "at", "e", " ", "ar", "t"], ["a"], ["ab", " ", "cd", "e", " ", "zz"]]
+    assert [SYMBOLS[token] for token in split.tokens] == sum(wanted, [])
+    assert split.offsets.tolist() == [0, 6, 7, 13]
+    assert [SYMBOLS[token] for token in cut(["a zz"], "characters").tokens] == list("a zz")
 
 
 def test_every_line_is_tested_once():

@@ -23,31 +23,36 @@ def runs(
     values: Sequence[float],
     *,
     family: str = "net",
+    quantity: tuple[str, str] = QUANTITY,
     paper: float | None = None,
-    origin: str = "paper Table 1",
+    paper_unit: str | None = None,
     diverged: int = 0,
     folds: bool = False,
     unit: str = "1",
+    n: int | None = None,
     protocol: str = "final-digit",
     more: dict[tuple[str, str], Sequence[float]] | None = None,
-    origins: dict[str, str] | None = None,
 ) -> Runs:
-    """An experiment whose replicas have these numbers as QUANTITY; `more` adds others, `folds` makes replicas folds."""
+    """An experiment whose replicas have these numbers as `quantity`; `more` adds others, `folds` makes replicas folds.
+
+    Each is a mean over `n` things; the paper has a number of its own, perhaps in another unit.
+    """
     data = {"dataset": "text", "options": {"folds": 5} if folds else {}}
-    config: dict[str, Any] = {
-        "model": {"name": family, "options": {}},
-        "data": data,
-        "training": {"protocol": protocol},
+    config = {"model": {"name": family, "options": {}}, "data": data, "training": {"protocol": protocol}}
+    resolved = Resolved("p", name, "paper", name, len(values), config, {}, None)
+    reported = {
+        "metric": quantity[0],
+        "split": quantity[1],
+        "value": paper,
+        "from": "paper Table 1",
+        "unit": paper_unit,
     }
-    resolved = Resolved("p", name, "paper", name, len(values), config, origins or {}, None)
-    entry: dict[str, Any] = {"title": name.upper(), "tiers": {}}
-    if paper is not None:
-        reported = {"metric": QUANTITY[0], "split": QUANTITY[1], "value": paper, "from": origin}
-        entry["reported"] = [reported]
+    entry = {"title": name.upper(), "tiers": {}, "reported": [] if paper is None else [reported]}
     replicas = []
     for i, value in enumerate(values):
-        metrics = {QUANTITY: value, **{quantity: numbers[i] for quantity, numbers in (more or {}).items()}}
-        replicas.append(Replica(i, i if folds else None, True, metrics, dict.fromkeys(metrics, unit)))
+        metrics = {quantity: value, **{other: numbers[i] for other, numbers in (more or {}).items()}}
+        units, sizes = dict.fromkeys(metrics, unit), {quantity: n}
+        replicas.append(Replica(i, i if folds else None, True, metrics, units, sizes))
     replicas += [Replica(len(values) + i, None, False, {}) for i in range(diverged)]
     return Runs(name, name.upper(), resolved, Experiment.model_validate(entry), replicas)
 
@@ -93,8 +98,3 @@ def learning(of: Runs, *numbers: float, metric: tuple[str, str] = ("accuracy", "
     """The same, whose replicas have these numbers of another metric too."""
     added = [replace(r, metrics={**r.metrics, metric: x}) for r, x in zip(of.replicas, numbers, strict=True)]
     return replace(of, replicas=added)
-
-
-def with_unit(entry: Experiment, unit: str) -> Experiment:
-    """The entry whose paper states this unit for its numbers."""
-    return entry.model_copy(update={"reported": [r.model_copy(update={"unit": unit}) for r in entry.reported]})

@@ -48,15 +48,7 @@ def test_what_is_not_arithmetic_is_refused(formula):
 
 @pytest.mark.parametrize(
     ("text", "value", "digit"),
-    [
-        ("3M", 3e6, 1e6),
-        ("4K", 4e3, 1e3),
-        ("4.3k", 4.3e3, 1e2),
-        ("5.3M", 5.3e6, 1e5),
-        ("82 %", 0.82, 0.01),
-        ("463,069", 463069, 1),
-        ("2.7", 2.7, 0.1),
-    ],
+    [("3M", 3e6, 1e6), ("4.3k", 4.3e3, 1e2), ("4K", 4e3, 1e3), ("82 %", 0.82, 0.01), ("463,069", 463069, 1)],
 )
 def test_printed_numbers_are_read_with_their_last_digit(text, value, digit):
     assert read_printed(text) == (pytest.approx(value), pytest.approx(digit))
@@ -110,32 +102,22 @@ def test_committed_formulas_count_the_parameters_of_the_models(path):
             assert evaluate(given.formula, given.values) == found, key
 
 
-def test_the_printed_numbers_of_the_docs_example_agree():
-    paper = read_paper(ROOT / "docs/example-paper.yaml")[0]
-    assert {key: work_out(given).agreement for key, given in paper.arithmetic.items()} == {
-        "parameters-10": AGREES,
-        "saved": AGREES,
-    }
-
-
-def test_the_errata_of_document_001_are_found():
-    paper = read_paper(next(p for p in PAPERS if p.stem == "rrntn"))[0]
-    found = {key: work_out(given).agreement for key, given in paper.arithmetic.items()}
-    assert {key for key, agreement in found.items() if agreement == CUT} == {
-        "parameters-text8-rntn-100",
-        "parameters-text8-r-rntn-150",
-    }
-    assert {key for key, agreement in found.items() if agreement == DIFFERS} == {
-        "rntn-single-bias",
-        "rntn-single-bias-text8",
-    }
+def test_what_the_papers_print_agrees_or_is_among_the_errata_found():
+    docs, rrntn = (
+        read_paper(path)[0] for path in (ROOT / "docs/example-paper.yaml", ROOT / "config/papers/rrntn.yaml")
+    )
+    assert {work_out(given).agreement for given in docs.arithmetic.values()} == {AGREES}
+    found = {key: work_out(given).agreement for key, given in rrntn.arithmetic.items()}
+    off = {"parameters-text8-rntn-100": CUT, "parameters-text8-r-rntn-150": CUT}
+    off |= {"rntn-single-bias": DIFFERS, "rntn-single-bias-text8": DIFFERS}
+    assert {key: agreement for key, agreement in found.items() if agreement in {CUT, DIFFERS}} == off
     # As equation 3 has it: 385.1M.
-    assert round(work_out(paper.arithmetic["rntn-single-bias-text8"]).value / 1e5) == 3851
+    assert round(work_out(rrntn.arithmetic["rntn-single-bias-text8"]).value / 1e5) == 3851
 
 
 def test_k_on_text8_makes_the_two_models_of_equal_size():
     """376 on the paper's vocabulary and 88 on that of the prefix, where 88.49 is rounded."""
-    paper = read_paper(next(p for p in PAPERS if p.stem == "rrntn"))[0]
+    paper = read_paper(ROOT / "config/papers/rrntn.yaml")[0]
     for name in ("text8-r-rntn-100", "text8-r-rntn-150"):
         entry = paper.experiments[name]
         configured = entry.model.settings["matrices"].value, entry.tiers["reduced"].reductions["matrices"]

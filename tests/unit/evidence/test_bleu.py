@@ -60,11 +60,11 @@ def test_some_sentences_alone_have_their_own_score():
     assert bleu(sample(), chosen) == bleu(sample(*texts)) > bleu(sample())
 
 
-def record(tmp_path, samples, diverged=None):
+def record(tmp_path, samples):
     resolved = Resolved("p", "e", "quick", "t", 1, {"x": 1}, {}, None)
     loss = {"split": "test", "metric": "cross_entropy", "value": 1.0, "unit": "nats/token", "n": 7}
     run = {"engine": "hand", "device": "cpu", "wall_seconds": 1.0}
-    made = make_record(resolved, 0, Outcome([loss], [], samples), 5, diverged, run)
+    made = make_record(resolved, 0, Outcome([loss], [], samples), 5, None, run)
     write_record(tmp_path / resolved.record_path(0), made)
     return resolved, made
 
@@ -83,17 +83,12 @@ def test_collecting_adds_the_score_with_its_signature(tmp_path):
     assert json.loads((tmp_path / "out/metrics.json").read_text())["p"]["e"]["test.bleu"]["n"] == 1
 
 
-def test_a_replica_that_diverged_has_no_score(tmp_path):
-    _, made = record(tmp_path, [sample()], diverged={"epoch": 1})
-    assert list(bleu_rows(made)) == []
-
-
 def test_where_sacrebleu_is_missing_one_line_says_so(tmp_path, monkeypatch):
     _, made = record(tmp_path, [sample()])
     monkeypatch.setitem(sys.modules, "sacrebleu.metrics", None)
     with pytest.raises(UserError, match=r"needs the package sacrebleu.*; install what envs/report\.yaml lists"):
         list(bleu_rows(made))
-    assert list(bleu_rows({**made, "samples": []})) == []
+    assert list(bleu_rows({**made, "samples": []})) == list(bleu_rows({**made, "status": "diverged"})) == []
 
 
 @pytest.mark.slow

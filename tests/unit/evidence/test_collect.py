@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import math
+import re
 
 import pytest
 
@@ -54,35 +55,21 @@ def test_files_hold_what_the_records_say(tmp_path):
     assert metrics[0]["parameters"] == "7"
     assert metrics[0]["config_hash"] == one.config_hash
     curves = rows(gzip.decompress((tmp_path / "out/curves.csv.gz").read_bytes()).decode())
-    assert [(r["axis"], r["x"], r["value"]) for r in curves[:2]] == [
-        ("epoch", "1", "2.0"),
-        ("epoch", "2", "1.0"),
-    ]
+    assert [(r["axis"], r["x"], r["value"]) for r in curves[:2]] == [("epoch", "1", "2.0"), ("epoch", "2", "1.0")]
     summary = json.loads((tmp_path / "out/metrics.json").read_text())["p"]["e"]["test.cross_entropy"]
     assert summary == {"mean": 2.0, "std": math.sqrt(2), "n": 2}
     samples = [json.loads(line) for line in (tmp_path / "out/samples.jsonl").read_text().splitlines()]
     assert samples[0]["text"] == "é|a"
+    collect([one], tmp_path, tmp_path / "again")
+    for path in (tmp_path / "out").iterdir():
+        assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
 
 
-def test_the_same_records_give_the_same_bytes(tmp_path):
-    one = experiment()
-    leave(tmp_path, one, 0, 1.0)
-    names = ("metrics.csv", "curves.csv.gz", "samples.jsonl", "metrics.json")
-    collect([one], tmp_path, tmp_path / "a")
-    collect([one], tmp_path, tmp_path / "b")
-    for name in names:
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-
-
-def test_records_of_another_configuration_are_left_out(tmp_path):
-    leave(tmp_path, experiment(value=1), 0, 1.0)
-    assert collect([experiment(value=2)], tmp_path, tmp_path / "out") == (0, 2)
-    assert rows((tmp_path / "out/metrics.csv").read_text()) == []
-
-
-def test_a_record_renamed_to_the_current_hash_is_refused(tmp_path):
+def test_records_of_another_configuration_are_left_out_and_refused_under_the_current_hash(tmp_path):
     old, new = experiment(value=1), experiment(value=2)
     leave(tmp_path, old, 0, 1.0)
+    assert collect([new], tmp_path, tmp_path / "out") == (0, 2)
+    assert rows((tmp_path / "out/metrics.csv").read_text()) == []
     (tmp_path / old.record_path(0)).rename(tmp_path / new.record_path(0))
     with pytest.raises(UserError, match="config_hash"):
         collect([new], tmp_path, tmp_path / "out")
@@ -93,10 +80,9 @@ def test_a_record_copied_to_the_name_of_another_replica_is_refused(tmp_path):
     leave(tmp_path, one, 0, 1.0)
     copy = tmp_path / one.record_path(1)
     copy.write_bytes((tmp_path / one.record_path(0)).read_bytes())
-    with pytest.raises(UserError) as caught:
-        collect([one], tmp_path, tmp_path / "out")
     says = "key replica: the record is of replica 0, not of 1; remove the file and run the pipeline again"
-    assert str(caught.value) == f"{copy}: {says}"
+    with pytest.raises(UserError, match=re.escape(f"{copy}: {says}")):
+        collect([one], tmp_path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -164,11 +150,6 @@ def test_a_record_that_is_no_file_is_read_and_called_by_its_name(tmp_path):
         parse_record(content, "a.tgz: 0.json", other)
 
 
-def test_reading_a_missing_record_says_what_to_do(tmp_path):
-    with pytest.raises(UserError, match="run the pipeline"):
-        read_record(tmp_path / "none.json")
-
-
 def test_where_one_file_cannot_be_made_none_is_written(tmp_path, monkeypatch):
     one = experiment(replicas=1)
     leave(tmp_path, one, 0, 1.0)
@@ -201,7 +182,8 @@ def test_records_behind_a_link_that_leads_nowhere_are_not_called_missing(at, loo
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_in_the_place_of_a_record_is_told(tmp_path):
-    with pytest.raises(UserError) as caught:
+def test_a_record_that_is_missing_or_a_folder_is_told(tmp_path):
+    with pytest.raises(UserError, match="none.json: .*run the pipeline"):
+        read_record(tmp_path / "none.json")
+    with pytest.raises(UserError, match=": a folder, not a run record; move it away and run the pipeline again"):
         read_record(tmp_path)
-    assert str(caught.value) == f"{tmp_path}: a folder, not a run record; move it away and run the pipeline again"

@@ -13,7 +13,6 @@ from reprise.evidence.verdicts import AGREES, DISAGREES, OPEN
 
 GSO = read_paper(Path(__file__).parents[3] / "config/papers/gso.yaml")[0]
 FIRST, SECOND, MIDDLE, LATE = LETTERS
-QUANTITY = ("cross_entropy", "test")
 
 
 def record(x, losses, counts, **more):
@@ -27,17 +26,11 @@ def record(x, losses, counts, **more):
 
 
 def test_positions_are_weighed_by_their_letters():
-    found = {
-        row["metric"]: row
-        for row in letter_rows(record([1, 2, 9, 13, 14, 20], [3, 2, 1, 0.4, 0.5, 2], [90, 80, 1, 3, 2, 1]))
-    }
-    assert {name: (row["value"], row["n"]) for name, row in found.items()} == {
-        FIRST: (3, 90),
-        SECOND: (2, 80),
-        MIDDLE: (pytest.approx((1 + 3 * 0.4) / 4), 4),
-        LATE: (pytest.approx(1.0), 3),
-    }
-    assert {(row["split"], row["unit"]) for row in found.values()} == {("test", "nats/token")}
+    rows = list(letter_rows(record([1, 2, 9, 13, 14, 20], [3, 2, 1, 0.4, 0.5, 2], [90, 80, 1, 3, 2, 1])))
+    late = (pytest.approx((1 + 3 * 0.4) / 4), 4), (pytest.approx(1.0), 3)
+    assert [row["metric"] for row in rows] == [FIRST, SECOND, MIDDLE, LATE]
+    assert [(row["value"], row["n"]) for row in rows] == [(3, 90), (2, 80), *late]
+    assert {(row["split"], row["unit"]) for row in rows} == {("test", "nats/token")}
 
 
 def test_what_no_word_reaches_and_what_diverged_has_no_row():

@@ -6,18 +6,17 @@ import math
 
 import numpy as np
 import pytest
-from claims_helpers import QUANTITY, below, claim, decide, learning, measured, runs, table
+from claims_helpers import QUANTITY, below, claim, decide, learning, margin, measured, runs, table
 from scipy import stats
 
 from reprise.data.text.character_lines import TEST, TRAIN, assign_folds
 from reprise.evidence.measure import measure
 from reprise.evidence.moderated import prior
-from reprise.evidence.statistics import Spread, spread
+from reprise.evidence.statistics import spread
 from reprise.evidence.verdicts import AGREES, DISAGREES, OPEN
 from reprise.evidence.verdicts import decide as decisions
 
 A_BELOW_B = claim("superiority", compare=below("a", "b"))
-LOSS = claim("superiority", metric="loss", split="test", compare=below("a", "b"))
 RATIO = 0.2 / 0.72
 LATE = ("late", "test")
 DIFFERENCE = [(1.0, "b"), (-1.0, "a")]
@@ -44,14 +43,6 @@ def test_seeds_of_one_family_moderate_each_other():
     assert lone.variances == pytest.approx([known.moderate(None).variance])
     assert lone.borrowed == ("d",)
     assert measured([(1.0, "d")], there[3]).unknown == ("d",)
-
-
-def test_a_third_replica_that_is_deleted_does_not_jump_the_variance():
-    """With hard pooling below three replicas it did; here own and family's knowledge go over into each other."""
-    there = [runs(n, v) for n, v in (("a", [1.0, 1.5, 0.5]), ("c", [5.0, 5.5, 5.1]), ("d", [3.0, 3.4, 2.6]))]
-    three = measured([(1.0, "a")], *there).variances[0]
-    two = measured([(1.0, "a")], runs("a", [1.0, 1.5]), *there[1:]).variances[0]
-    assert 0.5 < two / three < 2.0
 
 
 def test_a_reading_lends_to_its_own_variants_alone():
@@ -163,25 +154,21 @@ def test_nothing_is_lent_against_an_absolute_margin():
     assert measure(shifted, there.runs, there.everyone).unknown
 
 
-TRIALS = 600
-
-
-def rates(draws, given):
-    found = [decide(given, runs("a", a), runs("b", b)).verdict for a, b in draws]
-    return found.count(AGREES) / len(found), found.count(DISAGREES) / len(found)
-
-
+@pytest.mark.slow
 def test_seeds_without_a_difference_are_told_apart_no_more_often_than_said():
-    draw = np.random.default_rng(3).normal(100, 1, (TRIALS, 2, 4))
-    noise = 3 * math.sqrt(0.025 / TRIALS)
-    assert max(rates(draw, A_BELOW_B)) < 0.025 + noise
-    same = claim("equivalence", equal=[["a", "b"]], margin={"value": 0.03, "is": "relative", "from": "ours: x"})
-    apart = draw * np.array([[1.0], [1.03]])
-    assert rates(apart, same)[0] < 0.05 + 3 * math.sqrt(0.05 / TRIALS)
+    trials = 600
+
+    def rates(draws, given):
+        found = [decide(given, runs("a", a), runs("b", b)).verdict for a, b in draws]
+        return found.count(AGREES) / trials, found.count(DISAGREES) / trials
+
+    draw = np.random.default_rng(3).normal(100, 1, (trials, 2, 4))
+    assert max(rates(draw, A_BELOW_B)) < 0.025 + 3 * math.sqrt(0.025 / trials)
+    same = claim("equivalence", equal=[["a", "b"]], margin=margin(0.03))
+    assert rates(draw * np.array([[1.0], [1.03]]), same)[0] < 0.05 + 3 * math.sqrt(0.05 / trials)
 
 
 def test_replicas_that_are_all_at_the_bound_are_above_and_below_it_no_more_than_chance_says():
     for n in (3, 6, 7):
         at = decide(claim("threshold", level={"experiments": ["a"], "at_least": 0.7}), runs("a", [0.7] * n))
         assert at.verdict == OPEN
-    assert Spread(4.0, 2).deviation == 2.0

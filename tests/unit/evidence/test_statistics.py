@@ -12,7 +12,6 @@ from reprise.evidence.moderated import Prior, prior
 from reprise.evidence.statistics import (
     Estimate,
     Spread,
-    all_hold,
     bartlett,
     binomial,
     clopper_pearson,
@@ -62,15 +61,6 @@ def test_welch_is_that_of_scipy(seed):
     assert found.interval(0.9) == pytest.approx((bounds.low, bounds.high))
 
 
-def test_welch_with_weights_is_welch_of_weighted_samples():
-    one, other = [3.0, 5.0, 4.0], [1.0, 2.0]
-    found = welch([(2.0, one), (-1.5, other)])
-    expected = welch([(1.0, [2 * x for x in one]), (-1.0, [1.5 * x for x in other])])
-    assert (found.value, found.error, found.freedom) == pytest.approx(
-        (expected.value, expected.error, expected.freedom)
-    )
-
-
 def test_corrected_folds_by_hand():
     # Variance 2.5 of the differences; of their mean (1/5 + 1/4) * 2.5 = 1.125 instead of 0.5.
     found = folds([1.0, 2.0, 3.0, 4.0, 5.0], RATIO)
@@ -101,18 +91,6 @@ def test_equal_variances_are_tested_as_by_scipy():
     assert bartlett([Spread(0.0, 2), Spread(1.0, 2)]) == 0.0
 
 
-def test_variances_that_are_equal_are_doubted_as_often_as_the_level_says():
-    tables = np.random.default_rng(0).normal(5.0, 2.0, (4000, 4, 3))
-    doubted = np.mean([bartlett([spread(row) for row in table]) < 0.05 for table in tables])
-    assert doubted == pytest.approx(0.05, abs=4 * math.sqrt(0.05 * 0.95 / 4000))
-
-
-def test_two_that_share_one_variance_have_its_freedom():
-    shared = Spread(4.0, 6)
-    assert combine(1.0, [(2.0, shared)]).freedom == pytest.approx(6)
-    assert combine(1.0, [(1.0, shared), (1.0, Spread(4.0, 6))]).freedom == pytest.approx(12)
-
-
 def test_no_deviation_decides_nothing_and_none_at_all_decides_everything():
     unknown = Estimate(5.0)
     assert (unknown.p_above(), unknown.p_below(), unknown.interval()) == (1.0, 1.0, None)
@@ -139,46 +117,19 @@ def test_shares_are_judged_as_by_scipy(successes, n, level):
         assert binomial(successes, n, share) == pytest.approx(tails, rel=1e-9)
 
 
-def test_shares_by_hand():
-    # All of n: the lower end is the share whose n-th power is the tail.
-    assert clopper_pearson(5, 5) == pytest.approx((0.025 ** (1 / 5), 1.0))
-    assert clopper_pearson(0, 5) == pytest.approx((0.0, 1 - 0.025 ** (1 / 5)))
-    # Five of five do not tell a share from a half, six of six do.
-    assert binomial(5, 5, 0.5) == pytest.approx((1 / 32, 1.0))
-    assert binomial(6, 6, 0.5) == pytest.approx((1 / 64, 1.0))
-
-
-@pytest.mark.parametrize("successes", range(0, 21, 4))
-def test_the_test_of_a_share_excludes_what_its_interval_excludes(successes):
-    above, below = binomial(successes, 20, 0.5)
-    low, high = clopper_pearson(successes, 20)
-    assert (above <= 0.025) == (low > 0.5)
-    assert (below <= 0.025) == (high < 0.5)
-
-
-@pytest.mark.parametrize("n", [3, 5, 10, 20])
-@pytest.mark.parametrize("share", [0.05, 0.5, 0.8])
-def test_a_share_is_told_from_itself_no_more_often_than_the_level_says(n, share):
-    law = stats.binom.pmf(np.arange(n + 1), n, share)
-    for side in (0, 1):
-        assert sum(law[k] for k in range(n + 1) if binomial(k, n, share)[side] <= 0.025) <= 0.025
-
-
 def test_holm_by_hand():
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
     assert holm([]) == []
 
 
-def test_replicas_needed_is_the_tabled_number():
+@pytest.mark.parametrize(
+    ("effect", "variance", "n"),
     # Cohen's table: 17 a group find a difference of one deviation with power 0.8, two-sided at 0.05; 64 find half.
-    assert replicas_needed(1.0, [1.0, 1.0]) == 17
-    assert replicas_needed(0.5, [1.0, 1.0]) == 64
-    assert replicas_needed(-0.5, [1.0, 1.0]) is None
-    assert replicas_needed(0.0, [1.0, 1.0]) is None
-    assert replicas_needed(0.01, [1.0, 1.0]) is None
-    assert replicas_needed(1000.0, [1.0, 1.0]) == 2
-    assert replicas_needed(1.0, [0.0, 0.0]) == 2
+    [(1.0, 1.0, 17), (0.5, 1.0, 64), (-0.5, 1.0, None), (0.0, 1.0, None), (0.01, 1.0, None), (1e3, 1.0, 2), (1, 0, 2)],
+)
+def test_replicas_needed_is_the_tabled_number(effect, variance, n):
+    assert replicas_needed(effect, [variance, variance]) == n
 
 
 def test_more_folds_help_only_so_far():
@@ -192,17 +143,6 @@ TRIALS = 4000
 NOISE = 3 * math.sqrt(0.025 * 0.975 / TRIALS)
 
 
-@pytest.mark.parametrize(("sizes", "deviations"), [((3, 3), (1, 1)), ((3, 5), (1, 1)), ((5, 20), (1, 2))])
-def test_welch_errs_as_often_as_it_says(sizes, deviations):
-    draw = np.random.default_rng(7)
-    samples = [draw.normal(0, s, (TRIALS, n)) for n, s in zip(sizes, deviations, strict=True)]
-    found = [welch([(1.0, a), (-1.0, b)]) for a, b in zip(*samples, strict=True)]
-    # With three replicas of each Welch's test is known to err a little less often than it says.
-    assert np.mean([f.p_above() <= 0.025 for f in found]) < 0.025 + NOISE
-    covered = np.mean([f.interval()[0] <= 0 <= f.interval()[1] for f in found])
-    assert 0.95 - 2 * NOISE < covered < 0.98
-
-
 def test_folds_with_overlapping_training_sets_err_as_often_as_they_say():
     """Differences of folds with the correlation that Nadeau and Bengio assume, n_test / (n_test + n_train)."""
     draw = np.random.default_rng(8)
@@ -213,14 +153,6 @@ def test_folds_with_overlapping_training_sets_err_as_often_as_they_say():
     naive = np.mean([folds(d, 0.0).p_above() <= 0.025 for d in differences])
     assert abs(corrected - 0.025) < NOISE
     assert naive > 0.05
-
-
-def test_a_borrowed_deviation_errs_as_often_as_it_says():
-    draw = np.random.default_rng(9)
-    family = draw.normal(size=(TRIALS, 4, 3))
-    lone = draw.normal(size=(TRIALS, 2))
-    found = [combine(a - b, [(2.0, pooled(f))]) for f, (a, b) in zip(family, lone, strict=True)]
-    assert abs(np.mean([f.p_above() <= 0.025 for f in found]) - 0.025) < NOISE
 
 
 def test_variances_of_one_law_are_pooled():
@@ -263,6 +195,7 @@ def test_moderated_variances_find_the_law_that_they_were_drawn_from():
     assert found.freedom == pytest.approx(8, rel=0.35)
 
 
+@pytest.mark.slow
 def test_moderated_tests_err_as_often_as_they_say():
     """Six experiments of three seeds, whose variances differ as the prior says they may."""
     draw, found = np.random.default_rng(2), []
@@ -273,10 +206,6 @@ def test_moderated_tests_err_as_often_as_they_say():
         parts = [(1 / 3, known.moderate(spread(s))) for s in samples[:2]]
         found.append(combine(mean(samples[0]) - mean(samples[1]), parts).p_above() <= 0.025)
     assert np.mean(found) < 0.025 + 3.5 * math.sqrt(0.025 * 0.975 / 800)
-
-
-def test_all_hold_is_the_largest_p():
-    assert all_hold([0.01, 0.024, 0.02]) == 0.024
 
 
 @pytest.mark.parametrize(("high", "low"), [([4.0, 5.0], [1.0, 2.0, 3.0]), ([1.0, 6.0], [2.0, 2.0, 3.0, 1.0])])

@@ -20,6 +20,22 @@ from reprise.report.parts.verdicts import turns
 ROOT = Path(__file__).parents[3]
 
 
+VARIANTS = """
+    source: ours
+    alternatives:
+      corrected:
+        settings: {weight_law: fan-in-truncated-normal-corrected}
+        experiments: [rnn-t5, lstm-t5]
+        tiers: {quick: {replicas: 2}}
+        co_primary: true
+        found: afterwards
+      one-of-two:
+        settings: {weight_law: fan-in-truncated-normal-corrected}
+        experiments: [rnn-t5]
+        tiers: {quick: {replicas: 2}}
+"""
+
+
 @pytest.fixture
 def clone(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -50,98 +66,77 @@ def test_every_claim_has_a_verdict_or_a_reason(clone, capsys):
     assert (found["D2"]["evidence"], found["D2"]["answer"]) == ("equation", "agrees")
     assert found["D1"]["n"] == {"rnn-t5": 2, "lstm-t5": 1}
     assert found["D3"]["sentence"]
-    assert json.loads(CLAIMS.read_text(encoding="utf-8"))["words"] == {}
     said = capsys.readouterr().out
     # Kinds of evidence are never added up; a line a claim that was judged.
     assert "equation: 1 agrees; trained: 1 at a reduced budget: open" in said
     assert "digits/D1" in said
 
 
-def test_the_same_records_give_the_same_bytes(clone):
-    verify()
-    before = CLAIMS.read_bytes()
-    verify()
-    assert CLAIMS.read_bytes() == before
-    assert verify("--check") == 0
-    assert CLAIMS.read_bytes() == before
-
-
 def test_one_record_changed_by_hand_changes_its_verdict_and_check_fails(clone, capsys):
     verify()
     before = CLAIMS.read_bytes()
+    assert verify("--check") == 0
+    verify()
+    assert CLAIMS.read_bytes() == before
+    alter("rnn-t5", 0.31)
+    assert verify("--check") == EXIT_FAILED
+    assert "digits/D1: numbers" in capsys.readouterr().err
     alter("count", 3.0)
     assert verify("--check") == EXIT_FAILED
     said = capsys.readouterr().err
-    assert "claims.json: does not say what the run records say (digits/D2: agrees, records: disagrees)" in said
+    assert "claims.json: does not say what the run records say (digits/D1: numbers" in said
+    assert "digits/D2: agrees, records: disagrees" in said
     assert "run `python -m reprise verify --tier quick`" in said
     assert CLAIMS.read_bytes() == before
     verify()
     assert claims()["D2"]["verdict"] == "disagrees"
 
 
-@pytest.mark.parametrize("name", ["metrics.csv", "curves.csv.gz", "a table", "gone"])
-def test_a_file_that_follows_from_records_cannot_be_changed_unseen(clone, name, capsys):
+@pytest.mark.slow
+def test_files_that_follow_from_records_cannot_be_changed_unseen(clone, capsys):
+    """All at once: everything is made again for one look."""
     shutil.copytree(ROOT / "config/reference", "config/reference")
-    assert main(["collect", "--tier", "quick"]) == 0
-    assert verify() == 0
-    assert main(["render", "--tier", "quick"]) == 0
-    assert verify("--check") == 0
+    for command in ("collect", "verify", "render"):
+        assert main([command, "--tier", "quick"]) == 0
     folder = Path("results/quick")
-    path = folder / name if (folder / name).is_file() else sorted((folder / "tables").glob("*.md"))[0]
-    if name == "gone":
-        path.unlink()
-    else:
+    tables = sorted((folder / "tables").glob("*.md"))
+    changed = [folder / "curves.csv.gz", folder / "metrics.csv", tables[0], tables[1]]
+    for path in changed[:3]:
         path.write_bytes(path.read_bytes() + b" ")
+    changed[3].unlink()
     capsys.readouterr()
     assert verify("--check") == EXIT_FAILED
-    said = capsys.readouterr().err
-    assert f"not what the run records give: {path.relative_to(folder)}; run collect" in said
-
-
-def test_a_number_that_changes_no_verdict_is_found_too(clone, capsys):
-    verify()
-    alter("rnn-t5", 0.31)
-    assert verify("--check") == EXIT_FAILED
-    assert "digits/D1: numbers" in capsys.readouterr().err
+    names = ", ".join(str(path.relative_to(folder)) for path in changed)
+    assert f"not what the run records give: {names}; run collect" in capsys.readouterr().err
+    for command in ("collect", "render"):
+        assert main([command, "--tier", "quick"]) == 0
+    assert verify("--check") == 0
 
 
 @pytest.mark.parametrize(
-    "text", [None, "{", "[]", '{"digits": 3}', '{"digits": {"D1": 3}}', '{"digits": {}, "words": {}}']
+    ("content", "says"),
+    [
+        (None, ""),
+        (b"{", "(not a file of claims)"),
+        (b"{\xff", "(not a file of claims)"),
+        (b"[" * 200_000, "(not a file of claims)"),
+        (b'{"digits": {"D1": 3}}', "(not a file of claims)"),
+        (b'{"digits": {}, "words": {}}', "records: "),
+        ("folder", "(no plain file)"),
+    ],
 )
-def test_check_fails_without_a_sound_file(clone, text):
-    if text is not None:
-        CLAIMS.parent.mkdir(parents=True, exist_ok=True)
-        CLAIMS.write_text(text, encoding="utf-8")
-    assert verify("--check") == EXIT_FAILED
-    assert CLAIMS.is_file() == (text is not None)
-
-
-def test_check_tells_a_damaged_file_in_one_line(clone, capsys):
-    verify()
-    sound = CLAIMS.read_bytes()
-    damaged = bytes([sound[0], 0xFF]) + sound[2:]
-    CLAIMS.write_bytes(damaged)
-    capsys.readouterr()
-    assert verify("--check") == EXIT_FAILED
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert "claims.json: does not say what the run records say (not a file of claims); run `python -m reprise v" in said
-    assert CLAIMS.read_bytes() == damaged
-    verify()
-    assert CLAIMS.read_bytes() == sound
-
-
-@pytest.mark.parametrize(("kind", "says"), [("folder", "no plain file"), ("nested", "not a file of claims")])
-def test_check_tells_what_can_be_no_file_of_claims(kind, says, clone, capsys):
+def test_check_fails_without_a_sound_file_in_one_line(clone, content, says, capsys):
     CLAIMS.parent.mkdir(parents=True, exist_ok=True)
-    if kind == "folder":
+    if content == "folder":
         CLAIMS.mkdir()
-    else:
-        CLAIMS.write_text("[" * 200_000)
+    elif content is not None:
+        CLAIMS.write_bytes(content)
     assert verify("--check") == EXIT_FAILED
     said = capsys.readouterr().err
-    assert f"claims.json: does not say what the run records say ({says}); run" in said
     assert said.count("\n") == 1
+    assert "claims.json: " in said
+    assert says in said
+    assert CLAIMS.exists() == (content is not None)
 
 
 def test_a_record_altered_without_its_digest_is_refused(clone, capsys):
@@ -185,31 +180,19 @@ def test_losses_at_places_of_a_word_are_known_where_a_record_has_their_curve(clo
     assert verify() == EXIT_USAGE
     assert "no record has the metric cross_entropy_of_letters_beyond_13 (test)" in capsys.readouterr().err
     # A text without a word that long has the curve and not the number: then the claim is told so.
+    fixed = {"split": "test", "axis": "position_in_word", "x": [1, 2]}
+    losses = {**fixed, "metric": "cross_entropy", "unit": "nats/token", "y": [2.0, 1.0]}
+    counts = {**fixed, "metric": "count", "unit": "characters", "y": [9, 8]}
     for name in ("rnn-t5", "lstm-t5"):
-        one = resolved()[f"digits/{name}"]
-        fixed = {"split": "test", "axis": "position_in_word", "x": [1, 2]}
-        losses = {**fixed, "metric": "cross_entropy", "unit": "nats/token", "y": [2.0, 1.0]}
-        counts = {**fixed, "metric": "count", "unit": "characters", "y": [9, 8]}
-        outcome = Outcome([metric("last_ten_accuracy", 0.5)], [losses, counts])
-        write_record(Path(one.record_path(0)), make_record(one, 0, outcome, 7, None, RUN))
+        write(name, {"last_ten_accuracy": 0.5}, curves=[losses, counts])
     verify()
     assert claims()["D1"]["verdict"] == "open"
-
-
-def test_what_the_paper_contradicts_itself_keeps_the_verdict_of_the_records(clone):
-    edit("    compare: {lower", "    contradicted_by: Figure 2 shows the opposite.\n    compare: {lower")
-    verify()
-    found = claims()["D1"]
-    assert (found["verdict"], found["contradicted_by"]) == ("open", "Figure 2 shows the opposite.")
 
 
 def test_another_corpus_is_said_and_the_papers_number_left_out(clone):
     other = "dataset: synthetic, vocabulary_size: 16, training_sentences: 5, seed: 1"
     edit("tiers: {quick: {replicas: 2}, paper", f"tiers: {{quick: {{replicas: 2, {other}}}, paper")
-    edit(
-        "model: {name: lstm}\n    tiers: {quick: {replicas: 1}",
-        f"model: {{name: lstm}}\n    tiers: {{quick: {{replicas: 1, {other}}}",
-    )
+    edit("lstm}\n    tiers: {quick: {replicas: 1}", f"lstm}}\n    tiers: {{quick: {{replicas: 1, {other}}}")
     leave(resolved(), "rnn-t5", 0.30, 0.32)
     leave(resolved(), "lstm-t5", 0.90)
     verify()
@@ -223,16 +206,7 @@ def test_another_corpus_is_said_and_the_papers_number_left_out(clone):
 
 def test_a_claim_about_a_variant_of_another_tier_is_not_run(clone):
     """The configuration is sound, and the tier that runs the variant judges it."""
-    edit(
-        "    source: ours\n",
-        """    source: ours
-    alternatives:
-      corrected:
-        settings: {weight_law: fan-in-truncated-normal-corrected}
-        experiments: [rnn-t5]
-        tiers: {paper: {replicas: 1}}
-""",
-    )
+    edit("\n    source: ours\n", VARIANTS.replace("quick", "paper"))
     edit("lower: rnn-t5", "lower: rnn-t5@weight-law=corrected")
     assert verify() == 0
     assert claims()["D1"]["verdict"] == "not run"
@@ -248,22 +222,6 @@ def test_records_on_a_disk_that_is_not_mounted_are_no_verdict(clone, capsys):
     assert "no such record: the link results/quick/runs leads nowhere (to /nowhere/runs); mount" in error
     assert error.count("\n") == 1
     assert not CLAIMS.exists()
-
-
-VARIANTS = """
-    source: ours
-    alternatives:
-      corrected:
-        settings: {weight_law: fan-in-truncated-normal-corrected}
-        experiments: [rnn-t5, lstm-t5]
-        tiers: {quick: {replicas: 2}}
-        co_primary: true
-        found: afterwards
-      one-of-two:
-        settings: {weight_law: fan-in-truncated-normal-corrected}
-        experiments: [rnn-t5]
-        tiers: {quick: {replicas: 2}}
-"""
 
 
 def test_readings_say_where_a_claim_holds(clone):
@@ -302,27 +260,30 @@ def test_an_alternative_is_judged_on_the_comparisons_that_were_run_under_it(clon
     assert (under["parts"], under["experiments"]) == ([1, 2], ["rnn-t5"])
 
 
+BEST = "\n    source: ours\n    alternatives:\n      best: {metrics: {last_ten_accuracy: best_accuracy}}\n"
+
+
+def write(name: str, *replicas: dict[str, float], curves=()) -> None:
+    """Records of an experiment whose replicas have these metrics."""
+    one = resolved()[f"digits/{name}"]
+    for replica, metrics in enumerate(replicas):
+        outcome = Outcome([metric(*pair) for pair in metrics.items()], list(curves))
+        write_record(Path(one.record_path(replica)), make_record(one, replica, outcome, 7, None, RUN))
+
+
 def test_another_metric_of_the_same_records_is_an_alternative(clone):
     edit("\n    source: ours\n", BEST)
-    there = resolved()
-    for name, pairs in (("rnn-t5", [(0.30, 0.9), (0.32, 0.92)]), ("lstm-t5", [(0.9, 0.1)])):
-        for replica, (last, best) in enumerate(pairs):
-            one = there[f"digits/{name}"]
-            metrics = [metric("last_ten_accuracy", last), metric("best_accuracy", best)]
-            write_record(Path(one.record_path(replica)), make_record(one, replica, Outcome(metrics), 7, None, RUN))
+    pairs = [(0.30, 0.9), (0.32, 0.92)]
+    write("rnn-t5", *({"last_ten_accuracy": last, "best_accuracy": best} for last, best in pairs))
+    write("lstm-t5", {"last_ten_accuracy": 0.9, "best_accuracy": 0.1})
     verify()
     under = claims()["D1"]["alternatives"]["weight-law=best"]
     assert (under["holds"], under["flips"], under["parts"]) == (False, True, [1, 1])
 
 
-BEST = "\n    source: ours\n    alternatives:\n      best: {metrics: {last_ten_accuracy: best_accuracy}}\n"
-
-
 def test_a_metric_that_some_records_lack_flips_nothing(clone):
     edit("\n    source: ours\n", BEST)
-    rnn = resolved()["digits/rnn-t5"]
-    metrics = [metric("last_ten_accuracy", 0.3), metric("best_accuracy", 0.95)]
-    write_record(Path(rnn.record_path(0)), make_record(rnn, 0, Outcome(metrics), 7, None, RUN))
+    write("rnn-t5", {"last_ten_accuracy": 0.3, "best_accuracy": 0.95})
     verify()
     under = claims()["D1"]["alternatives"]["weight-law=best"]
     assert (under["verdict"], under["flips"]) == ("not run", False)
@@ -339,16 +300,6 @@ def test_a_metric_that_nothing_has_is_a_mistake(clone, old, new, says, capsys):
     edit("\n    source: ours\n", BEST.replace(old, new))
     assert verify() == EXIT_USAGE
     assert says in capsys.readouterr().err
-
-
-def test_what_a_tier_reduces_is_said(clone):
-    edit("tiers: {quick: {replicas: 2}, paper", "tiers: {quick: {replicas: 2, steps: 10, learning_rate: 0.1}, paper")
-    leave(resolved(), "rnn-t5", 0.30, 0.32)
-    verify()
-    said = claims()["D1"]["sentence"]
-    assert "10 steps (paper: 30)" in said
-    assert "learning rate 0.1 (paper: 0.01)" in said
-    assert "paper: 30" not in claims()["D2"]["sentence"]
 
 
 def test_which_reading_is_nearest_to_the_papers_numbers(clone, capsys):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
 
 import numpy as np
 
@@ -30,63 +30,28 @@ VALIDATION = 10
 LONG = 13
 """Letters of the longest words that are not called rare (section 5)."""
 
-_SPACE, _LINE_END = 0, 27
-_CODES = np.zeros(256, np.uint8)
-_CODES[ord("a") : ord("z") + 1] = _CODES[ord("A") : ord("Z") + 1] = np.arange(1, 27)
-_CODES[ord("\n")] = _LINE_END
-_LETTERS = np.frombuffer(b" abcdefghijklmnopqrstuvwxyz", np.uint8)
+_CUTS = {"characters": re.compile(r"[ a-z]"), "bigrams": re.compile(r" |[a-z]{1,2}")}
 # Streams of the random order of lines: 1 for the folds, 2 + k for the validation lines of fold k.
 _FOLDS, _VALIDATION_LINES = 1, 2
 
 
-@dataclass(frozen=True)
-class Lines:
-    """Line i is `symbols[offsets[i]:offsets[i + 1]]`, 0 a space and 1..26 a letter; no line is empty."""
-
-    symbols: np.ndarray  # (n,) uint8
-    offsets: np.ndarray  # (lines + 1,) int64
-    dropped: int  # lines without a letter
-
-    def text(self) -> list[bytes]:
-        """The lines as they would be printed."""
-        text = _LETTERS[self.symbols].tobytes()
-        return [text[a:b] for a, b in zip(self.offsets[:-1].tolist(), self.offsets[1:].tolist(), strict=True)]
-
-
-def normalise(text: bytes) -> Lines:
-    """The paper's preprocessing (section 4): what is no letter becomes a space, a run of spaces becomes one, capitals
-    become small letters. Spaces at the ends of a line are taken away, and lines in which nothing is left.
+def normalise(text: bytes) -> list[str]:
+    """The lines as the paper preprocesses them (section 4): what is no letter becomes a space, a run of spaces becomes
+    one, capitals become small letters. Spaces at the ends of a line are taken away.
 
     A letter is one of a..z and A..Z; every byte of another character counts as a space.
     """
-    codes = _CODES[np.frombuffer(text if text.endswith(b"\n") else text + b"\n", np.uint8)]
-    before = np.concatenate([[_LINE_END], codes[:-1]])
-    follows_letter = (before != _SPACE) & (before != _LINE_END)
-    codes = codes[(codes != _SPACE) | follows_letter]  # of a run of spaces the first, if it follows a letter
-    codes = codes[(codes != _SPACE) | (np.append(codes[1:], _LINE_END) != _LINE_END)]
-    ends = np.flatnonzero(codes == _LINE_END)
-    lengths = np.diff(ends, prepend=-1) - 1
-    kept = lengths[lengths > 0]
-    return Lines(codes[codes != _LINE_END], offsets_of(kept), len(lengths) - len(kept))
+    lines = text.removesuffix(b"\n").split(b"\n")
+    return [re.sub(rb"[^a-z]+", b" ", line.lower()).strip().decode() for line in lines]
 
 
-def pair(lines: Lines) -> Split:
-    """Tokens of section 4.2: pairs of letters that neither overlap nor leave a word, a single letter where one is left
-    over, and spaces: "state art" is st, at, e, space, ar, t. Ids are places in CHARACTERS + PAIRS.
+def cut(lines: list[str], tokens: str) -> Split:
+    """Characters, or the bigrams of section 4.2: pairs of letters that neither overlap nor leave a word, single letters
+    where one is left over, and spaces: "state art" is st, at, e, space, ar, t. Ids are places in CHARACTERS + PAIRS.
     """
-    s = lines.symbols.astype(np.int32)
-    first = np.concatenate([np.ones(1, bool), s[:-1] == _SPACE])
-    first[lines.offsets[:-1]] = True
-    place = np.arange(len(s))
-    place -= np.maximum.accumulate(np.where(first, place, 0))  # in its word; of a space it says nothing
-    begins = (s == _SPACE) | (place % 2 == 0)
-    # the letter after the first of a pair is at an odd place of the same word
-    paired = np.zeros(len(s), bool)
-    paired[:-1] = begins[:-1] & (s[:-1] != _SPACE) & ~begins[1:]
-    second = np.append(s[1:], 0)
-    tokens = np.where(paired, len(CHARACTERS) + 26 * (s - 1) + second - 1, s)[begins]
-    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(begins)])
-    return Split(tokens.astype(np.int32), before[lines.offsets])
+    ids = {symbol: i for i, symbol in enumerate(CHARACTERS + PAIRS)}
+    found = [np.array([ids[symbol] for symbol in _CUTS[tokens].findall(line)], np.int32) for line in lines]
+    return Split(np.concatenate([np.zeros(0, np.int32), *found]), offsets_of(map(len, found)))
 
 
 def assign_folds(lines: int, folds: int, seed: int) -> np.ndarray:
@@ -116,13 +81,14 @@ def corpus_of(name: str, text: bytes, options: Values) -> Corpus:
     lines and their folds are the same under either kind of tokens. Facts, among others: the median length of a line in
     characters and in bigrams, and the share of words longer than 13 letters. Raises UserError for too little text.
     """
-    lines = normalise(text)
-    kinds = {"characters": Split(lines.symbols.astype(np.int32), lines.offsets), "bigrams": pair(lines)}
+    normal = normalise(text)
+    lines = [line for line in normal if line]
+    kinds = {tokens: cut(lines, tokens) for tokens in _CUTS}
     split = kinds[options["tokens"]]
     vocabulary = CHARACTERS if options["tokens"] == "characters" else CHARACTERS + PAIRS
     part = assign_folds(split.sentences, options["folds"], options["fold_seed"])
     median = {kind: float(np.median(np.diff(data.offsets))) for kind, data in kinds.items()}
-    words = b" ".join(lines.text()).split()
+    words = " ".join(lines).split()
     types = set(words)
     long = {
         f"share_of_{kind}": round(sum(len(word) > LONG for word in found) / len(found), 9)
@@ -131,9 +97,9 @@ def corpus_of(name: str, text: bytes, options: Values) -> Corpus:
     facts = {
         "boundaries": "line",
         "lines": split.sentences,
-        "dropped_lines": lines.dropped,
+        "dropped_lines": len(normal) - len(lines),
         "tokens": {SPLIT: len(split.tokens)},
-        "characters": {SPLIT: len(lines.symbols)},
+        "characters": {SPLIT: len(kinds["characters"].tokens)},
         "vocabulary": len(vocabulary),
         "median_length": median,
         "shortening_by_bigrams": round(1 - median["bigrams"] / median["characters"], 9),

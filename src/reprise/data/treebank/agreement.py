@@ -187,10 +187,8 @@ def _agrees(word: Row) -> bool:
 def _count(arrays: Mapping[str, np.ndarray]) -> dict[str, dict[str, dict[str, int]]]:
     """Pairs of every kind and feature, near (less than DISTANT tokens) and distant, where there are any."""
     found: dict[str, dict[str, dict[str, int]]] = {}
-    for k, kind in enumerate(KINDS):
-        for f, feature in enumerate(FEATURES):
-            chosen = (arrays["agreement_kind"] == k) & (arrays["agreement_feature"] == f)
-            if total := int(chosen.sum()):
-                distant = int((chosen & (arrays["agreement_distance"] >= DISTANT)).sum())
-                found.setdefault(kind, {})[feature] = {"near": total - distant, "distant": distant}
+    columns = (arrays[f"agreement_{name}"].tolist() for name in ("kind", "feature", "distance"))
+    for kind, feature, distance in zip(*columns, strict=True):
+        counts = found.setdefault(KINDS[kind], {}).setdefault(FEATURES[feature], {"near": 0, "distant": 0})
+        counts["distant" if distance >= DISTANT else "near"] += 1
     return found

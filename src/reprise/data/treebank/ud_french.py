@@ -9,18 +9,19 @@ before it and a blank one after it. Ranges and these lines bring the POS tags `_
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from reprise.catalogue.spec import how_to_fetch
 from reprise.catalogue.stated import ByOption
-from reprise.data.corpus import Corpus
+from reprise.data.corpus import Corpus, Split, offsets_of, sparse_rows
 from reprise.data.treebank.agreement import find_pairs
-from reprise.data.treebank.conllu_rows import Treebank, read_treebank
-from reprise.data.treebank.token_stream import NIL, Stream, make_stream
+from reprise.data.treebank.conllu_rows import Features, Row, Sentence, read_treebank
 from reprise.errors import UserError
 from reprise.options import COUNT, Options, Values
 
@@ -39,6 +40,10 @@ OPTIONS: Options = {
 }
 PARTS = {"train": "train", "test1": "test", "test2": "dev"}
 """Split -> part of the treebank (the paper's Table 1); the split valid comes out of the treebank's training part."""
+
+NIL = "@nil"
+"""The one type of the lines that are no rows; its POS tag is NIL, after Table 3 of document 004."""
+_NIL_ROW = Row(NIL, None, "NIL", (), None, None, is_range=False)
 
 
 def prepare(raw: Path, options: Values) -> Corpus:
@@ -62,21 +67,57 @@ def prepare(raw: Path, options: Values) -> Corpus:
     """
     parts = {split: read_treebank(treebank_file(raw, part)) for split, part in PARTS.items()}
     every = [sentence for part in parts.values() for sentence in part.sentences]
-    stream = make_stream(every, options["accounting"])
+    text = [token_rows(sentence, options["accounting"]) for sentence in every]
+    counts = ranked_types(text)
+    ids = {form: i for i, form in enumerate(counts)}
     chosen = _split_sentences({split: len(part.sentences) for split, part in parts.items()}, options)
-    splits = {split: stream.take(sentences) for split, sentences in chosen.items()}
-    indptr, indices = stream.tags_of_types()
-    train_indptr, train_indices = stream.tags_of_types(stream.places(chosen["train"]))
-    tests = {split: (parts[split].sentences, stream.word_places(chosen[split])) for split in ("test1", "test2")}
-    pairs, about_pairs = find_pairs(tests, every, {form: i for i, form in enumerate(stream.vocabulary)})
+    texts = {split: [text[i] for i in numbers] for split, numbers in chosen.items()}
+    splits = {
+        split: Split(np.array([ids[row.form.lower()] for row in chain(*rows)], np.int32), offsets_of(map(len, rows)))
+        for split, rows in texts.items()
+    }
+    trained = np.bincount(splits["train"].tokens, minlength=len(ids))
+    tag_tokens = Counter(tag for row in chain(*text) for tag in tags_of(row.upos, row.features))
+    tags = sorted(tag_tokens, key=lambda tag: (not tag.startswith("POS:"), tag))
+    indptr, indices = _tags_of_types(chain(*text), ids, tags)
+    train_indptr, train_indices = _tags_of_types(chain(*texts["train"]), ids, tags)
+    tests = {split: (parts[split].sentences, word_places(texts[split])) for split in ("test1", "test2")}
+    pairs, about_pairs = find_pairs(tests, every, ids)
+    rows = [row for sentence in every for row in sentence.rows]
     return Corpus(
         name="ud_french",
         splits=splits,
-        vocabulary=stream.vocabulary,
-        counts=np.bincount(splits["train"].tokens, minlength=len(stream.vocabulary)),
-        facts=_facts(stream, chosen, parts) | {"agreement": about_pairs},
+        vocabulary=list(ids),
+        counts=trained,
+        facts={  # the numbers of the paper's Tables 1 to 3, and the treebank's own, which no option changes
+            "boundaries": "none",
+            "vocabulary": len(ids),
+            "sentences": {split: data.sentences for split, data in splits.items()},
+            "tokens": {split: len(data.tokens) for split, data in splits.items()},
+            "words": {split: sum(map(_is_word, chain(*found))) for split, found in texts.items()},
+            "unseen_tokens": {split: int((trained[data.tokens] == 0).sum()) for split, data in splits.items()},
+            "corpus": {
+                "sentences": len(every),
+                "tokens": counts.total(),
+                "nil": counts[NIL],
+                "types": len(ids),
+                "average_sentence_length": round(counts.total() / len(every), 9),
+                "token_type_ratio": round(counts.total() / len(ids), 9),
+                "types_outside_training": int((trained == 0).sum()),
+            },
+            "tags": tags,
+            "tag_tokens": tag_tokens,
+            "tag_types": dict(zip(tags, np.bincount(indices, minlength=len(tags)).tolist(), strict=True)),
+            "treebank": {
+                "sentences": {PARTS[split]: len(part.sentences) for split, part in parts.items()},
+                "lines": {PARTS[split]: part.lines for split, part in parts.items()},
+                "words": sum(not row.is_range for row in rows),
+                "ranges": sum(row.is_range for row in rows),
+            },
+            "agreement": about_pairs,
+        },
         extra={
-            "corpus_counts": stream.counts,
+            "corpus_counts": np.array(list(counts.values()), np.int64),
             "tag_indptr": indptr,
             "tag_indices": indices,
             "train_tag_indptr": train_indptr,
@@ -84,6 +125,46 @@ def prepare(raw: Path, options: Values) -> Corpus:
             **pairs,
         },
     )
+
+
+def token_rows(sentence: Sentence, accounting: str) -> list[Row]:
+    """The tokens of a sentence; a row of the form NIL stands where the file has a line that is no row."""
+    if any(row.form.lower() == NIL for row in sentence.rows):
+        raise UserError(f"a treebank holds the form {NIL}, which stands for lines that are no rows")
+    if accounting == "rows":
+        return [_NIL_ROW, _NIL_ROW, *sentence.rows, _NIL_ROW]
+    return [row for row in sentence.rows if accounting == "surface" or not row.is_range]
+
+
+def ranked_types(text: Iterable[Iterable[Row]]) -> Counter[str]:
+    """The types of a text in lower case with their counts, by decreasing frequency, ties by first appearance."""
+    counted = Counter(row.form.lower() for row in chain(*text))
+    return Counter(dict(counted.most_common()))
+
+
+@cache
+def tags_of(upos: str, features: Features) -> tuple[str, ...]:
+    """The tags of a token: "POS:NOUN", "Gender:Fem", …"""
+    return (f"POS:{upos}", *(f"{name}:{value}" for name, value in features))
+
+
+def word_places(text: Sequence[Sequence[Row]]) -> list[np.ndarray]:
+    """For each sentence the places of its words among the tokens of all of them; int64."""
+    starts = offsets_of(map(len, text))[:-1]
+    return [start + np.flatnonzero([_is_word(row) for row in rows]) for start, rows in zip(starts, text, strict=True)]
+
+
+def _is_word(row: Row) -> bool:
+    return not row.is_range and row is not _NIL_ROW
+
+
+def _tags_of_types(rows: Iterable[Row], ids: Mapping[str, int], tags: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Which tags the rows of each type bear (section 5.2), as `sparse_rows` of types by tags."""
+    numbers = {tag: i for i, tag in enumerate(tags)}
+    borne = np.zeros((len(ids), len(tags)), bool)
+    for form, upos, features in {(row.form.lower(), row.upos, row.features) for row in rows}:
+        borne[ids[form], [numbers[tag] for tag in tags_of(upos, features)]] = True
+    return sparse_rows(borne)
 
 
 def treebank_file(raw: Path, part: str) -> Path:
@@ -117,39 +198,3 @@ def _split_sentences(sizes: Mapping[str, int], options: Values) -> dict[str, np.
         splits[split] = np.arange(n, n + sizes[split])
         n += sizes[split]
     return splits
-
-
-def _facts(stream: Stream, chosen: Mapping[str, np.ndarray], parts: Mapping[str, Treebank]) -> dict[str, Any]:
-    """The numbers of the paper's Tables 1 to 3, and the treebank's own, which no option changes."""
-    tokens, sentences, types = len(stream.tokens), len(stream.offsets) - 1, len(stream.vocabulary)
-    places = {split: stream.places(numbers) for split, numbers in chosen.items()}
-    types_with_tag = np.bincount(stream.tags_of_types()[1], minlength=len(stream.tags))
-    seen = np.bincount(stream.tokens[places["train"]], minlength=types) > 0
-    nil = stream.vocabulary.index(NIL) if NIL in stream.vocabulary else -1
-    rows = [row for part in parts.values() for sentence in part.sentences for row in sentence.rows]
-    return {
-        "boundaries": "none",
-        "vocabulary": types,
-        "sentences": {split: len(numbers) for split, numbers in chosen.items()},
-        "tokens": {split: len(where) for split, where in places.items()},
-        "words": {split: int(stream.is_word[where].sum()) for split, where in places.items()},
-        "unseen_tokens": {split: int((~seen[stream.tokens[where]]).sum()) for split, where in places.items()},
-        "corpus": {
-            "sentences": sentences,
-            "tokens": tokens,
-            "nil": int((stream.tokens == nil).sum()),
-            "types": types,
-            "average_sentence_length": round(tokens / sentences, 9),
-            "token_type_ratio": round(tokens / types, 9),
-            "types_outside_training": int((~seen).sum()),
-        },
-        "tags": stream.tags,
-        "tag_tokens": dict(zip(stream.tags, stream.tokens_with_tag().tolist(), strict=True)),
-        "tag_types": dict(zip(stream.tags, types_with_tag.tolist(), strict=True)),
-        "treebank": {
-            "sentences": {PARTS[split]: len(part.sentences) for split, part in parts.items()},
-            "lines": {PARTS[split]: part.lines for split, part in parts.items()},
-            "words": sum(not row.is_range for row in rows),
-            "ranges": sum(row.is_range for row in rows),
-        },
-    }

@@ -7,8 +7,9 @@ the claim's side, be it of one replica. Readings never lend each other a deviati
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel
@@ -16,7 +17,7 @@ from pydantic import BaseModel
 from reprise.config.claims import Claim
 from reprise.config.schema import Alternative, Paper
 from reprise.evidence.contrasts import terms_of
-from reprise.evidence.runs import Replica, Runs
+from reprise.evidence.runs import Runs
 from reprise.evidence.verdicts import JUDGED, NOT_RUN, Decision, Table, everything
 from reprise.evidence.verdicts.decide import decide, experiments_of, parts_of
 
@@ -62,14 +63,13 @@ def readings(claim: Claim, paper: Paper, table: Table, chosen: Decision) -> Iter
             if choice.metrics:
                 if choice.metrics.keys() & {term.quantity[0] for term in terms_of(claim)}:
                     under, read = _measured_otherwise(claim, choice.metrics, table)
-                    yield Reading(
-                        suffix, choice, under, chosen, read, experiments_of(claim), len(parts), len(parts), []
-                    )
+                    run, n = experiments_of(claim), len(parts)
+                    yield Reading(suffix, choice, under, chosen, read, run, n, n, [])
                 continue
             names = experiments_of(claim)
-            variants = {e: there for e in names if (there := _at_tier(table, f"{e}@{suffix}"))}
+            variants = {e: of for e in names if (of := table.runs.get(f"{e}@{suffix}")) and of.resolved}
             resting = {e for e in names if _rests_on(table.runs[e], name, choice.changes(e))}
-            covered = _Covered(frozenset(variants), frozenset(resting))
+            covered = partial(_covered, variants.keys(), resting)
             left = [table.runs[e].title for e in names if e in resting - variants.keys()]
             seen = [of for of in parts if covered(of)]
             read = table.under(variants)
@@ -83,23 +83,15 @@ def readings(claim: Claim, paper: Paper, table: Table, chosen: Decision) -> Iter
             yield Reading(suffix, choice, under, before, read, run, len(seen), len(parts), left)
 
 
-@dataclass(frozen=True)
-class _Covered:
+def _covered(run: Set[str], resting: Set[str], names: set[str]) -> bool:
     """Whether a part of a claim can be judged under an alternative: all of it that rests on the choice was run."""
-
-    run: frozenset[str]
-    resting: frozenset[str]
-
-    def __call__(self, names: set[str]) -> bool:
-        return bool(names & self.run) and names & self.resting <= self.run
+    return bool(names & run) and names & resting <= run
 
 
 def same_numbers(reading: Reading) -> bool:
     """Whether both compare the same means: the alternative cannot touch them."""
-    means = [
-        [term["mean"] for part in decision.parts for term in part.get("terms", [])]
-        for decision in (reading.under, reading.chosen)
-    ]
+    both = (decision.parts for decision in (reading.under, reading.chosen))
+    means = [[term["mean"] for part in parts for term in part.get("terms", [])] for parts in both]
     return bool(means[0]) and means[0] == means[1]
 
 
@@ -112,12 +104,6 @@ def summary(found: Collection[Reading], chosen: Decision) -> dict[str, Any] | No
     own = [chosen.holds] if chosen.verdict in JUDGED and chosen.holds is not None else []
     of = len(judged) + len(own)
     return {"holds": len(judged) - len(against) + sum(own), "of": of, "chosen": bool(own and own[0]), "not": against}
-
-
-def _at_tier(table: Table, name: str) -> Runs | None:
-    """The variant of that name; None where there is none, or the tier does not run it."""
-    variant = table.runs.get(name)
-    return variant if variant and variant.resolved else None
 
 
 def _rests_on(runs: Runs, assumption: str, changed: Collection[str]) -> bool:
@@ -148,11 +134,10 @@ def renamed(value: Any, metrics: Mapping[str, str]) -> Any:
 def _measured_otherwise(claim: Claim, metrics: Mapping[str, str], table: Table) -> tuple[Decision, Table]:
     """The decision on the claim about the other metrics; "not run" where a record has the claim's metric alone."""
     other = renamed(claim, metrics)
-    for old, new in zip(terms_of(claim), terms_of(other), strict=True):
-        if any(
-            old.quantity in r.metrics and new.quantity not in r.metrics for r in table.runs[old.experiment].finished
-        ):
-            return Decision(NOT_RUN), table
+    pairs = list(zip(terms_of(claim), terms_of(other), strict=True))
+    finished = [(old, new, r) for old, new in pairs for r in table.runs[old.experiment].finished]
+    if any(old.quantity in r.metrics and new.quantity not in r.metrics for old, new, r in finished):
+        return Decision(NOT_RUN), table
     runs = {name: _read_as(of, metrics) for name, of in table.runs.items()}
     read = Table(runs, list(runs.values()))
     return decide(other, read, everything), read
@@ -165,9 +150,8 @@ def _read_as(runs: Runs, metrics: Mapping[str, str]) -> Runs:
     """
     reported = [r.model_copy(update={"metric": metrics.get(r.metric, r.metric)}) for r in runs.entry.reported]
     entry = runs.entry.model_copy(update={"reported": reported})
-    return replace(runs, entry=entry, replicas=[_sized(replica, metrics) for replica in runs.replicas])
-
-
-def _sized(replica: Replica, metrics: Mapping[str, str]) -> Replica:
-    sizes = {(metrics[metric], split): n for (metric, split), n in replica.sizes.items() if metric in metrics}
-    return replace(replica, sizes={**replica.sizes, **sizes})
+    replicas = []
+    for replica in runs.replicas:
+        sizes = {(metrics[metric], split): n for (metric, split), n in replica.sizes.items() if metric in metrics}
+        replicas.append(replace(replica, sizes={**replica.sizes, **sizes}))
+    return replace(runs, entry=entry, replicas=replicas)

@@ -47,7 +47,7 @@ from reprise.errors import UserError, known
 from reprise.evidence.contrasts import Contrast, terms_of
 from reprise.evidence.measure import measure
 from reprise.evidence.numbers import LETTERS
-from reprise.evidence.runs import Runs, load_runs
+from reprise.evidence.runs import Quantity, Runs, load_runs
 from reprise.evidence.verdicts import JUDGED, TRAINED, Decision, Table, size_of, sizes
 from reprise.evidence.verdicts.alternatives import Reading, readings, renamed, same_numbers, summary
 from reprise.evidence.verdicts.decide import decide, evidence_of, experiments_of
@@ -85,7 +85,7 @@ def entry(claim: Claim, paper: Paper, table: Table, tier: str, datasets: Mapping
     evidence = evidence_of(claim, table)
     budget = "reduced" if tier != FULL and evidence == TRAINED else "full"
     found = list(readings(claim, paper, table, decision))
-    line = summary(found, decision)
+    line, primary = summary(found, decision), [r for r in found if r.choice.co_primary and r.looked_at]
     return {
         "short": claim.label,
         "evidence": evidence,
@@ -96,12 +96,7 @@ def entry(claim: Claim, paper: Paper, table: Table, tier: str, datasets: Mapping
         "contradicted_by": claim.contradicted_by,
         "readings": line and {**line, "line": reading_line(line)},
         "co_primary": {
-            reading.name: {
-                **_judged(claim, reading.under, reading.table, budget, datasets),
-                "found": reading.choice.found,
-            }
-            for reading in found
-            if reading.choice.co_primary and reading.looked_at
+            r.name: _judged(claim, r.under, r.table, budget, datasets) | {"found": r.choice.found} for r in primary
         },
         "alternatives": {reading.name: _alternative(reading) for reading in found},
     }
@@ -116,7 +111,9 @@ def _judged(claim: Claim, decision: Decision, table: Table, budget: str, dataset
     if decision.verdict in JUDGED:
         said += [f"Trained on another corpus: {'; '.join(datasets[name] for name in replaced)}."] if replaced else []
         said.append(reduced(there))
-    counts = sizes(decision.parts)
+    counts, parts = sizes(decision.parts), [dict(part) for part in decision.parts]
+    for part in (part for part in parts if part.get("terms")):
+        part["terms"] = [t | {"label": f"{t['title']} ({name_of(t['metric'], t['split'])})"} for t in part["terms"]]
     with_ratio = [(i, part["ratio"]) for i, part in enumerate(decision.parts) if part.get("ratio")]
     least = min(with_ratio, key=lambda pair: pair[1]["value"], default=None)
     return {
@@ -129,15 +126,10 @@ def _judged(claim: Claim, decision: Decision, table: Table, budget: str, dataset
         "sentence": " ".join(filter(None, said)),
         "method": decision.method,
         "replicas": decision.replicas,
-        "parts": [_labelled(part) for part in decision.parts],
+        "parts": parts,
         "experiments": names,
         "n": {name: len(of.finished) for name, of in zip(names, there, strict=True)},
     }
-
-
-def _labelled(part: Mapping[str, Any]) -> dict[str, Any]:
-    terms = [{**t, "label": f"{t['title']} ({name_of(t['metric'], t['split'])})"} for t in part.get("terms", ())]
-    return {**part, "terms": terms} if terms else dict(part)
 
 
 def _alternative(reading: Reading) -> dict[str, Any]:
@@ -165,39 +157,40 @@ def _levels(claim: Claim, table: Table) -> list[dict[str, Any]]:
         measured = measure(Contrast(((1.0, term),), log=log), table.runs, table.everyone)
         deviation = math.sqrt(measured.variances[0]) if measured and measured.variances else None
         gap = measured.estimate.value - math.log(paper) if log else ours - paper
-        found.append(
-            {
-                "experiment": runs.name,
-                "title": runs.title,
-                "metric": metric,
-                "split": split,
-                "unit": runs.unit(term.quantity),
-                "ours": ours,
-                "paper": paper,
-                "percent": 100 * (ours / paper - 1) if paper else None,
-                "deviations": gap / deviation if deviation else None,
-                "n": sum(term.quantity in r.metrics for r in runs.finished),
-            }
-        )
+        row = {"experiment": runs.name, "title": runs.title, "metric": metric, "split": split, "ours": ours}
+        row |= {
+            "unit": runs.unit(term.quantity),
+            "paper": paper,
+            "percent": 100 * (ours / paper - 1) if paper else None,
+        }
+        row |= {"deviations": gap / deviation if deviation else None}
+        found.append(row | {"n": sum(term.quantity in r.metrics for r in runs.finished)})
     return found
+
+
+def _quantities(runs: Mapping[str, Runs]) -> set[Quantity]:
+    """What the finished replicas of a paper have."""
+    return {quantity for of in runs.values() for replica in of.finished for quantity in replica.metrics}
+
+
+def _no_record(where: str, quantity: Quantity, there: Iterable[Quantity], asked: str = "") -> UserError:
+    names = (f"{metric} ({split})" for metric, split in there)
+    return UserError(f"{where}: no record has the metric {quantity[0]} ({quantity[1]}); {known(asked, names)}")
 
 
 def _check_metrics(claim: Claim, runs: Mapping[str, Runs], where: str) -> None:
     """A metric that no finished replica of the paper has is a mistake, or not recorded yet."""
-    there = {quantity for r in runs.values() for replica in r.finished for quantity in replica.metrics}
-    there |= {quantity for r in runs.values() for replica in r.replicas for quantity in replica.best}
+    there = _quantities(runs) | {quantity for r in runs.values() for replica in r.replicas for quantity in replica.best}
     # Where a text has no word that long, a record with the curve lacks them, and the claim is told so.
     there |= {(metric, split) for name, split in there if name in LETTERS for metric in LETTERS}
     for term in terms_of(claim):
-        quantity = term.quantity
         # A curve may lack the point that is asked for, where a tier stops before it: the claim is told so.
-        known_as = {quantity, (quantity[0].partition("@")[0], quantity[1])}
+        known_as = {term.quantity, (term.quantity[0].partition("@")[0], term.quantity[1])}
         if runs[term.experiment].finished and not known_as & there:
-            names = (f"{metric} ({split})" for metric, split in there)
-            raise UserError(f"{where}: no record has the metric {quantity[0]} ({quantity[1]}); {known('', names)}")
+            raise _no_record(where, term.quantity, there)
     rule = claim.learned
     if rule and any(runs[t.experiment].finished for t in terms_of(claim)) and (rule.metric, rule.split) not in there:
-        raise UserError(f"{where}.learned: no record has the metric {rule.metric} ({rule.split}); fix its name")
+        raise _no_record(f"{where}.learned", (rule.metric, rule.split), there)
     asked = [*claim.unit.experiments, claim.unit.reference] if claim.unit else []
     for name, unit in product(filter(None, asked), (claim.unit.stated, claim.unit.other) if asked else ()):
         try:
@@ -208,15 +201,15 @@ def _check_metrics(claim: Claim, runs: Mapping[str, Runs], where: str) -> None:
 
 def _check_reported(paper: Paper, runs: Mapping[str, Runs], file: Path) -> None:
     """A number of the paper that stands beside none of ours, though the experiment was run, has a misspelt name."""
-    there = {quantity for r in runs.values() for replica in r.finished for quantity in replica.metrics}
+    there = _quantities(runs)
     for name, experiment in paper.experiments.items():
         # Another dataset, in the place of the paper's, may lack what the paper counts.
         comparable = runs[name].finished and not runs[name].replaced_dataset
         for i, reported in enumerate(experiment.reported if comparable else []):
-            if (reported.metric, reported.split) not in there:
-                asked, names = f"{reported.metric} ({reported.split})", (f"{metric} ({s})" for metric, s in there)
+            quantity = (reported.metric, reported.split)
+            if quantity not in there:
                 where = f"{file}: key experiments.{name}.reported.{i}"
-                raise UserError(f"{where}: no record has the metric {asked}; {known(asked, names)}")
+                raise _no_record(where, quantity, there, f"{quantity[0]} ({quantity[1]})")
 
 
 def _check_alternatives(claim: Claim, paper: Paper, runs: Mapping[str, Runs], file: Path) -> None:

@@ -16,13 +16,22 @@ from reprise.report.papers.shared import cells
 from reprise.report.papers.shared.cells import Row, all_values, count, text
 from reprise.report.parts import verdicts, words
 from reprise.report.parts.context import Context, of_experiment
-from reprise.report.parts.rounding import NONE, fixed, integer, least_of, significant, spread
+from reprise.report.parts.rounding import fixed, integer, least_of, significant, spread
 from reprise.report.parts.spreads import INTERVAL, Measured, measured_by, noted, passes
 from reprise.report.parts.tables import Column, Table
 
 ORIGINAL_CURVES = "uva_text_loss_curves.csv"
 NEIGHBOURS = 100
 """Losses of so many steps before and after one are averaged with its own: a single batch's is noisy."""
+_PROMPTS = {
+    "book": "in excerpts of the file",
+    "sample": "after a random character",
+    "hamlet": "after “To be, or not to be …”",
+    "history": "after “History will be kind …”",
+    "hansel": "after “Hansel and Gr”",
+    "operator": "after “Let T be a bounded …”",
+    "bird": "after “Mas vale pajaro …”",
+}
 EXPECTED = [
     ("hansel", "expected_log_probability", "P of “etel” after “Hansel and Gr”"),
     ("hansel", "expected_rank", "rank of “e” there"),
@@ -30,21 +39,12 @@ EXPECTED = [
     ("operator-blank", "capital_probability", "P of a capital after that blank"),
     ("temperature-1", "next_character_entropy", "entropy of the next character, nats, temperature 1"),
     ("temperature-0.8", "next_character_entropy", "the same at temperature 0.8"),
-    ("book", "words_in_licence", "words of the licence in excerpts of the file"),
-    ("sample", "words_in_licence", "words of the licence after a random character"),
-    ("hamlet", "words_in_licence", "after “To be, or not to be …”"),
-    ("history", "words_in_licence", "after “History will be kind …”"),
-    ("hansel", "words_in_licence", "after “Hansel and Gr”"),
-    ("operator", "words_in_licence", "after “Let T be a bounded …”"),
-    ("bird", "words_in_licence", "after “Mas vale pajaro …”"),
-    ("book", "words_in_book", "words of the book in excerpts of the file"),
-    ("sample", "words_in_book", "words of the book after a random character"),
-    ("hamlet", "words_in_book", "words of the book after “To be, or not to be …”"),
-    ("history", "words_in_book", "words of the book after “History will be kind …”"),
-    ("hansel", "words_in_book", "words of the book after “Hansel and Gr”"),
-    ("operator", "words_in_book", "words of the book after “Let T be a bounded …”"),
-    ("bird", "words_in_book", "words of the book after “Mas vale pajaro …”"),
 ]
+EXPECTED += [
+    (split, "words_in_licence", f"words of the licence {where}" if split in ("book", "sample") else where)
+    for split, where in _PROMPTS.items()
+]
+EXPECTED += [(split, "words_in_book", f"words of the book {where}") for split, where in _PROMPTS.items()]
 """Split, metric and name of what is measured after the prompts."""
 
 _BOUND = 2  # standard deviations of the original's neighbouring batches
@@ -111,7 +111,7 @@ def loss_at_steps(context: Context, table_id: str, options: Mapping[str, Any]) -
         cells.ours(f"Loss: ours ± {INTERVAL}", "mean", 3),
         cells.number("Gap", "gap", 3),
         cells.number("Gap in deviations of the original's single batches", "gap_in_std", 1),
-        Column("Within two deviations", _verdict),
+        Column("Within two deviations", lambda row: cells.yes_or_no(row["within"])),
         cells.REPLICAS,
     ]
     return verdicts.beside(context, Table(columns, rows, notes), lambda row: (f"cross_entropy_mark_{row['mark']} *",))
@@ -124,9 +124,11 @@ def _within(rows: pd.DataFrame) -> list[str]:
         return []
     books = [f"{sum(found)} of {len(found)} of {title}" for title, found in judged.groupby("title", sort=False).within]
     far = judged.loc[judged.gap_in_std.abs().astype(float).idxmax()]
-    text = f"{sum(judged.within)} of {len(judged)} mean losses are within two standard deviations of the original's "
-    text += f"batches ({'; '.join(books)}); the largest gap is at step {integer(far.step)} of {far.title}, "
-    return [f"{text}{fixed(abs(far.gap_in_std), 1)} deviations {'above' if far.gap > 0 else 'below'} its mean."]
+    return [
+        f"{sum(judged.within)} of {len(judged)} mean losses are within two standard deviations of the original's "
+        f"batches ({'; '.join(books)}); the largest gap is at step {integer(far.step)} of {far.title}, "
+        f"{fixed(abs(far.gap_in_std), 1)} deviations {'above' if far.gap > 0 else 'below'} its mean."
+    ]
 
 
 def _losses(context: Context, name: str) -> list[dict[str, Any]]:
@@ -154,9 +156,8 @@ def measures(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     """
     rows, notes = [], []
     for name in context.cited_by(table_id):
-        length, every, steps = (
-            context.setting(name, f"training.{o}") for o in ("sample_length", "sample_every", "steps")
-        )
+        asked = ("sample_length", "sample_every", "steps", "final_length")
+        length, every, steps, final = (context.setting(name, f"training.{option}") for option in asked)
         originals = _originals(context, name, length)
         rows += originals
         quoted = {step for step in _QUOTED if step < steps and not step % every}
@@ -167,9 +168,8 @@ def measures(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
                 point = {"split": decoder, "point": f"@{step}"}
                 rows.append(_measured(context, name, _TEXTS[decoder], step, length, at) | point)
         rows.append(_at_the_end(context, name, "book-short", None, length))
-        length = context.setting(name, "training.final_length")
-        rows += [_at_the_end(context, name, decoder, steps - 1, length) for decoder in ("sample", "argmax")]
-        rows.append(_at_the_end(context, name, "book", None, length))
+        rows += [_at_the_end(context, name, decoder, steps - 1, final) for decoder in ("sample", "argmax")]
+        rows.append(_at_the_end(context, name, "book", None, final))
         texts = f"{context.setting(name, 'training.samples')} texts of each replica"
         beside = f", the original of {integer(originals[0]['of'])} of its author's log" if originals else ""
         notes.append(f"{context.entry(name).title}: a row of ours is of {texts}{beside}.")
@@ -200,9 +200,9 @@ def _originals(context: Context, name: str, length: int) -> list[dict[str, Any]]
         texts = (found.prompt + found.text).tolist()
         counted = {m: (value, n) for m, value, n in text_measures.measure(texts, text_measures.Words(""))}
         values = {m: Measured(value, 1) for m, (value, _) in counted.items()}
-        values["words_in_book"] = Measured(None, 0)
-        if step == logged.step.max() and context.reported(name, "words_in_book", "sample")[0]:
-            values["words_in_book"] = Measured(context.reported(name, "words_in_book", "sample")[1], 1)
+        given, share = context.reported(name, "words_in_book", "sample")
+        last = step == logged.step.max() and given
+        values["words_in_book"] = Measured(share, 1) if last else Measured(None, 0)
         row = _measured(context, name, "original, sampled", int(step), length, values)
         rows.append(row | {"stops": counted[_STOPS][1] if _STOPS in counted else 0, "of": len(found)})
     return rows
@@ -248,8 +248,7 @@ def expectations(context: Context, table_id: str, options: Mapping[str, Any]) ->
 
 def _show(name: str) -> Any:
     def show(row: Row) -> str:
-        small = pd.notna(row[name]) and 0 < row[name] < 0.0005
-        if small:
+        if pd.notna(row[name]) and 0 < row[name] < 0.0005:
             return "< 0.001"
         return spread(row[name], row[f"{name}_reach"], 3, row["unit"] == "share", least_of(row["metric"]))
 
@@ -266,10 +265,6 @@ def _stops(row: Row) -> str:
     return share if pd.isna(row["stops"]) or not row["stops"] else f"{share} of {integer(row['stops'])}"
 
 
-def _verdict(row: Row) -> str:
-    return NONE if pd.isna(row["within"]) else "yes" if row["within"] else "no"
-
-
 _BOOK = text("Book", "title")
 
 
@@ -278,7 +273,6 @@ BAR = "|"
 _MISREAD = ("", "l", "I", "/", " l ", " l")
 """What our copy of the document has where it sets a bar."""
 _DRAWN = {"sample": "sampled", "argmax": "argmax"}
-_WITH_BLANK = "operator-blank"
 
 
 @display(protocols=("character-windows",), alone=True)
@@ -292,8 +286,10 @@ def samples(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
         row: dict[str, Any] = {"experiment": name, "step": step, "original": "", "printed": ""}
         if step in original.index:
             found = original.loc[step]
-            row |= {"original": _joined(found.prompt, found.logged), "printed": found.printed}
-        row |= {decoder: _text(ours.get((step, decoder))) for decoder in _DRAWN}
+            row |= {"original": f"{found.prompt}{BAR}{found.logged}", "printed": found.printed}
+        for decoder in _DRAWN:
+            sample = ours.get((step, decoder))
+            row[decoder] = f"{sample['prompt']}{BAR}{sample['text']}" if sample else ""
         rows.append(row)
     columns = [
         count("Step", "step"),
@@ -314,20 +310,18 @@ def completions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     for kind in dict.fromkeys([*original.kind, *(s["kind"] for s in ours)]):
         for found in original[original.kind == kind].itertuples():
             whose = f"original, sampled (log, step {integer(found.logged_step)})"
-            rows.append(_row(kind, found.prompt, whose, found.logged, found.printed))
+            rows.append((kind, found.prompt, whose, found.logged, found.printed))
         for sample in (s for s in ours if s["kind"] == kind):
-            rows.append(_row(kind, sample["prompt"], f"ours, {_DRAWN[sample['decoder']]}", sample["text"]))
-    previous = None
-    for row in rows:
-        row["first"], previous = row["kind"] != previous, row["kind"]
+            rows.append((kind, sample["prompt"], f"ours, {_DRAWN[sample['decoder']]}", sample["text"], ""))
     columns = [
         Column("Prompt", lambda row: f"{row['prompt']}{BAR}" if row["first"] else "", words=True),
         text("Whose", "whose"),
         text("Completion", "text"),
     ]
-    frame = pd.DataFrame(rows, columns=["kind", "prompt", "whose", "text", "printed", "first"])
+    frame = pd.DataFrame(rows, columns=["kind", "prompt", "whose", "text", "printed"])
+    frame["first"] = ~frame.kind.duplicated()
     notes = [_drawing(context, name), *_notes(context, name, original)]
-    if any(row["kind"] == _WITH_BLANK for row in rows):
+    if (frame.kind == "operator-blank").any():
         notes.insert(
             1,
             "The prompt on T stands twice: the author's code ends it with the full stop, and the document's print "
@@ -367,15 +361,3 @@ def printed_as_logged(kind: str, prompt: str, printed: str, logged: str) -> bool
     """Whether a printed text is the beginning of the logged one, a misread bar between prompt and text aside."""
     body = printed.removeprefix(prompt) if kind == "start" else printed
     return any(body.startswith(bar) and logged.startswith(body[len(bar) :]) for bar in _MISREAD)
-
-
-def _row(kind: str, prompt: str, whose: str, text: str, printed: str = "") -> dict[str, Any]:
-    return {"kind": kind, "prompt": prompt, "whose": whose, "text": text, "printed": printed}
-
-
-def _text(sample: Mapping[str, Any] | None) -> str:
-    return "" if sample is None else _joined(sample["prompt"], sample["text"])
-
-
-def _joined(prompt: str, text: str) -> str:
-    return f"{prompt}{BAR}{text}"

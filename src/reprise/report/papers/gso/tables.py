@@ -49,16 +49,12 @@ def paired(context: Context, name: str, other: str, metric: str) -> pd.Series:
 def diverged(context: Context, name: str) -> list[str]:
     """Of each fold whose loss stopped being finite, in which epoch, and which epoch's parameters count instead."""
     epochs, best = context.by_fold(name, "diverged_epoch", "train"), context.by_fold(name, "best_epoch", "valid")
-    found = {
-        fold: f"fold {fold} in epoch {integer(epoch)}, tested as of epoch {integer(best[fold])}"
-        for fold, epoch in epochs.items()
-    }
+    found = {fold: (epoch, f"tested as of epoch {integer(best[fold])}") for fold, epoch in epochs.items()}
     rows = of_experiment(context.metrics, name)
     courses = context.points(name, TOKEN, "valid", status="diverged")
-    for fold in sorted(rows[rows.status == "diverged"].replica):
-        epoch = courses[fold].last_valid_index() + 1 if fold in courses else 1
-        found[fold] = f"fold {fold} in epoch {integer(epoch)}, without a number"
-    return [found[fold] for fold in sorted(found)]
+    for fold in rows[rows.status == "diverged"].replica:
+        found[fold] = (courses[fold].last_valid_index() + 1 if fold in courses else 1, "without a number")
+    return [f"fold {fold} in epoch {integer(epoch)}, {what}" for fold, (epoch, what) in sorted(found.items())]
 
 
 def corpora(context: Context, names: Sequence[str]) -> list[str]:
@@ -89,7 +85,9 @@ def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
             "Above the model without D and E: the general one of the same activation; mean of the differences of equal "
             f"folds, in nats per character, ± half of its {INTERVAL}."
         )
-    notes += _precision(context, names, rows)
+    if len(lent := rows[rows.nats_reach.notna()]):
+        notes.append(meaning(context, names, gaps=rows.gap_as_nats.notna().any()))
+        notes += deviations(lent.title, lent.lender)
     where = {name: diverged(context, name) for name in names}
     notes += [f"Diverged: {context.entry(name).title}, {'; '.join(folds)}." for name, folds in where.items() if folds]
     columns = [
@@ -106,15 +104,6 @@ def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
         _FOLDS,
     ]
     return verdicts.beside(context, Table(columns, rows, notes), lambda row: _ABOUT)
-
-
-def _precision(context: Context, names: Sequence[str], rows: pd.DataFrame) -> list[str]:
-    """What ± and the gaps in brackets are; nothing where too few folds were run for either."""
-    known = rows[rows.nats_reach.notna()]
-    if known.empty:
-        return []
-    found = deviations(known.title, known.lender)
-    return [meaning(context, names, gaps=rows.gap_as_nats.notna().any()), *found]
 
 
 @display(options={"claim": ""}, protocols=("line-epochs", "ngram"))
@@ -155,9 +144,6 @@ def unit_audit(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     return verdicts.beside(context, Table(columns, rows, notes), lambda row: _ABOUT, only={key})
 
 
-_READINGS = {"bits": "paper", "nats": "paper_as_nats"}
-
-
 def unit_sentences(rows: pd.DataFrame, yardstick: float, title: str, published: Published | None) -> list[str]:
     """Three sentences: the printed numbers as bits, as nats, and which is plausible; none without printed numbers.
 
@@ -169,16 +155,25 @@ def unit_sentences(rows: pd.DataFrame, yardstick: float, title: str, published: 
     if printed.empty:
         return []
     low, high = printed.iloc[0], printed.iloc[-1]
-    as_bits = f"Read as bits per character, the paper's {fixed(low.paper, 2)} ({low.title}) would be "
-    as_bits += f"{_off(low.paper, yardstick)} the {fixed(yardstick, 2)} of our {title}"
+    others = ""
     if published:
-        as_bits += f", and {_off(low.paper, published.value)} {fixed(published.value, 2)}, {published.what} "
-        as_bits += f"({published.source})"
-    as_bits += f"; its highest, {fixed(high.paper, 2)} ({high.title}), {_off(high.paper, yardstick)} the n-gram."
-    as_nats = f"Read as nats per character, {fixed(low.paper, 2)} would be {fixed(low.paper_as_nats, 2)} bits, "
-    as_nats += f"{_off(low.paper_as_nats, yardstick)} the n-gram; {fixed(high.paper, 2)} would be "
-    as_nats += f"{fixed(high.paper_as_nats, 2)} bits, {_off(high.paper_as_nats, yardstick)} it."
-    return [as_bits, as_nats, _verdict(printed, yardstick)]
+        off = _by(math.log(low.paper / published.value))
+        others = f", and {off} {fixed(published.value, 2)}, {published.what} ({published.source})"
+    beside = {
+        (row.title, key): _by(math.log(row[key] / yardstick)) for row in (low, high) for key in _READINGS.values()
+    }
+    return [
+        f"Read as bits per character, the paper's {fixed(low.paper, 2)} ({low.title}) would be "
+        f"{beside[low.title, 'paper']} the {fixed(yardstick, 2)} of our {title}{others}; its highest, "
+        f"{fixed(high.paper, 2)} ({high.title}), {beside[high.title, 'paper']} the n-gram.",
+        f"Read as nats per character, {fixed(low.paper, 2)} would be {fixed(low.paper_as_nats, 2)} bits, "
+        f"{beside[low.title, 'paper_as_nats']} the n-gram; {fixed(high.paper, 2)} would be "
+        f"{fixed(high.paper_as_nats, 2)} bits, {beside[high.title, 'paper_as_nats']} it.",
+        _verdict(printed, yardstick),
+    ]
+
+
+_READINGS = {"bits": "paper", "nats": "paper_as_nats"}
 
 
 def _verdict(printed: pd.DataFrame, yardstick: float) -> str:
@@ -188,12 +183,8 @@ def _verdict(printed: pd.DataFrame, yardstick: float) -> str:
     near, far = sorted(off, key=lambda unit: abs(off[unit]))
     clear = abs(off[near]) * CLEAR < abs(off[far])
     whose = f"Ours ({plural(len(ours), 'model')}) are" if len(ours) else "The n-gram is"
-    text = f"{whose} on average {_by(off['bits'])} the paper's numbers read as bits, {_by(off['nats'])} them read as "
-    return f"{text}nats{f', so that {near} are the plausible reading' if clear else ', which leaves the unit open'}."
-
-
-def _off(value: float, reference: float) -> str:
-    return _by(math.log(value / reference))
+    said = f"{whose} on average {_by(off['bits'])} the paper's numbers read as bits, {_by(off['nats'])} them read as "
+    return f"{said}nats{f', so that {near} are the plausible reading' if clear else ', which leaves the unit open'}."
 
 
 def _by(distance: float) -> str:
@@ -358,13 +349,13 @@ def facts(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
 
 
 def _check_pair(pair: Any, where: str) -> None:
-    keys = ("line", "prediction")
-    if not isinstance(pair, Mapping) or set(pair) != set(keys) or not all(isinstance(pair[k], str) for k in keys):
+    line, prediction = (pair.get(key) if isinstance(pair, Mapping) else None for key in ("line", "prediction"))
+    if not isinstance(line, str) or not isinstance(prediction, str) or len(pair) != 2:
         raise UserError(f"{where}: {pair!r} is no line with its prediction; write {{line: …, prediction: …}}")
-    if len(pair["line"]) != len(pair["prediction"]):
-        raise UserError(f"{where}: a line and its prediction differ in length; write a character under each")
-    if len(pair["line"]) < 2:
-        raise UserError(f"{where}: '{pair['line']}' has no character after the first; write a longer line")
+    if len(line) != len(prediction) or len(line) < 2:
+        raise UserError(
+            f"{where}: '{line}' and its prediction differ in length, or are of one; write a character under each"
+        )
 
 
 def _rows(whose: str, line: str, prediction: str, width: int) -> Iterator[dict[str, Any]]:

@@ -73,7 +73,7 @@ def tags(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
             for kind, found in counts[name].items():
                 row[f"{name}.{kind}"] = found.get(tag, 0) if found else None
         rows.append(row)
-    columns = [text("Tag", "tag"), Column("In the paper", lambda row: "yes" if row["paper"] else "no", words=True)]
+    columns = [text("Tag", "tag"), Column("In the paper", lambda row: cells.yes_or_no(row["paper"]), words=True)]
     for name in names:
         title = context.paper.experiments[name].title
         absence = context.status(name).absence_of(counts[name]["tokens"] or None)

@@ -55,6 +55,10 @@ def signed(value: float | None, places: int, of: str = "") -> str:
     return NONE if pd.isna(value) else f"{'+' if value > 0 else ''}{fixed(value, places)}{of}"
 
 
+def yes_or_no(value: Any) -> str:
+    return NONE if pd.isna(value) else "yes" if value else "no"
+
+
 MODEL = text("Model", "title")
 PARAMETERS = count("Parameters", "parameters")
 REPLICAS = Column("Replicas", lambda row: replicas(row["n"], row["wanted"], row["diverged"]))

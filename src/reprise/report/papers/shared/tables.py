@@ -124,7 +124,7 @@ def checks(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
         text("Comparison", "comparison"),
         Column("Largest error", _error),
         Column("Tolerance", lambda row: significant(row["tolerance"], 2)),
-        Column("Held", lambda row: NONE if pd.isna(row["held"]) else "yes" if row["held"] else "no", words=True),
+        Column("Held", lambda row: cells.yes_or_no(row["held"]), words=True),
         Column("Claims", lambda row: row["claims"] or NONE, words=True),
     ]
     keys = ["check", "title", "comparison", "error", "unit", "n", "tolerance", "held", "claims"]
