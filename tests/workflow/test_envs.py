@@ -1,4 +1,4 @@
-"""The environments of the rules: pinned as the lock pins them, and enough for the commands of their rules."""
+"""The environments of the rules: pinned as the lock pins them, and enough to fetch. The other rules: tests/conda."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 from gate import normal, pinned
-from project import PYTHON, ROOT, TOY, Project
+from project import ROOT, TOY, Project
 
 from reprise.cli.steps import json_schemas
 from reprise.config.strict_yaml import load_yaml
@@ -52,62 +52,20 @@ def test_conda_specs_are_sound(path: Path) -> None:
     assert ("cxx-compiler" in names) == (path.stem == "train")
 
 
-@pytest.fixture
-def gated(finished: Project) -> Project:
-    """The finished project, its commands started with the gate as `sitecustomize`."""
-    shutil.copy(GATE, finished.root / "src" / "sitecustomize.py")
-    return finished
-
-
-def within(project: Project, environment: str, *arguments: str, **more: str) -> str:
-    """Runs a command under the gate of an environment; it has to succeed."""
-    file = str(ROOT / "envs" / f"{environment}.yaml")
-    done = project.reprise(*arguments, REPRISE_TEST_ENVIRONMENT=file, **more)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 @pytest.mark.pipeline
-def test_the_gate_refuses(gated: Project) -> None:
-    """Or the tests below would show nothing."""
-    for environment, refused, allowed in (("train", "pandas", "numpy"), ("report", "torch", "numpy")):
-        more = {"PYTHONPATH": "src", "REPRISE_TEST_ENVIRONMENT": str(ROOT / "envs" / f"{environment}.yaml")}
-        done = gated.run(PYTHON, "-c", f"import {allowed}; import {refused}", **more)
-        assert f"ModuleNotFoundError: No module named '{refused}'" in done.stderr
+def test_fetching_needs_its_environment_alone(clone: Project, tmp_path: Path) -> None:
+    """By the command of the rule, from a folder and over a network, with the gate as `sitecustomize`."""
 
+    def fetch(**more: str) -> None:
+        file = str(ROOT / "envs/data.yaml")
+        done = clone.reprise("fetch", "small", "--file", "text.txt", REPRISE_TEST_ENVIRONMENT=file, **more)
+        assert done.returncode == 0, done.stderr
+        assert fetched.read_bytes() == text
+        fetched.unlink()
 
-@pytest.mark.pipeline
-def test_training_needs_its_environment_alone(gated: Project) -> None:
-    for record in gated.records():
-        record.unlink()
-    names = ("digits/rnn-t5", "digits/count", "words/s-rnn-4")
-    # In one process, which imports torch once.
-    calls = [
-        f"main(['train', '{name}', '--replica', '0', '--config', 'results/quick/config/{name}.json'])" for name in names
-    ]
-    done = gated.run(
-        PYTHON,
-        "-c",
-        f"from reprise.cli import main; raise SystemExit(max({', '.join(calls)}))",
-        PYTHONPATH="src",
-        REPRISE_TEST_ENVIRONMENT=str(ROOT / "envs/train.yaml"),
-    )
-    assert done.returncode == 0, done.stderr
-    assert len(gated.records()) == len(names)
-
-
-@pytest.mark.pipeline
-def test_data_need_their_environment_alone(gated: Project) -> None:
-    shutil.rmtree(gated.root / "data")
-    within(gated, "data", "prepare", "words/s-rnn-4", "--tier", "quick")
-    assert len(list((gated.root / "data/corpora").glob("*.npz"))) == 1
-
-
-@pytest.mark.pipeline
-def test_fetching_needs_its_environment_alone(gated: Project, tmp_path: Path) -> None:
-    """By the command of the rule, from a folder and over a network."""
+    shutil.copy(GATE, clone.root / "src" / "sitecustomize.py")
     text = b"some text\n"
-    gated.edit(
+    clone.edit(
         "config/config.yaml",
         "  synthetic:\n",
         "  small:\n    title: A text\n    licence: ours\n    homepage: ''\n    prepare: ptb\n    files:\n"
@@ -117,36 +75,16 @@ def test_fetching_needs_its_environment_alone(gated: Project, tmp_path: Path) ->
     mirror = tmp_path / "mirror"
     (mirror / "small").mkdir(parents=True)
     (mirror / "small" / "text.txt").write_bytes(text)
-    fetched = gated.root / "data/raw/small/text.txt"
-    command = ("fetch", "small", "--file", "text.txt")
-    within(gated, "data", *command, REPRISE_MIRROR=str(mirror))
-    assert fetched.read_bytes() == text
-    fetched.unlink()
+    fetched = clone.root / "data/raw/small/text.txt"
+    fetch(REPRISE_MIRROR=str(mirror))
     handler = partial(SimpleHTTPRequestHandler, directory=str(mirror))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,)).start()
         try:
-            gated.edit("config/config.yaml", "PORT", str(server.server_port))
-            within(gated, "data", *command, NO_PROXY="127.0.0.1")
+            clone.edit("config/config.yaml", "PORT", str(server.server_port))
+            fetch(NO_PROXY="127.0.0.1")
         finally:
             server.shutdown()
-    assert fetched.read_bytes() == text
-
-
-@pytest.mark.pipeline
-def test_the_report_needs_its_environment_alone(gated: Project) -> None:
-    results = gated.root / "results/quick"
-    for name in ("figures", "tables"):
-        shutil.rmtree(results / name)
-    for name in ("metrics.csv", "claims.json", "../report.html"):
-        (results / name).unlink()
-    within(gated, "report", "collect", "--tier", "quick")
-    within(gated, "report", "verify", "--tier", "quick")
-    assert (results / "claims.json").is_file()
-    within(gated, "report", "render", "--tier", "quick")
-    assert (results / "../report.html").is_file()
-    assert len(list((results / "figures").iterdir())) == 3
-    assert len(list((results / "tables").iterdir())) == 6
 
 
 def test_every_rule_says_what_it_needs() -> None:
@@ -162,13 +100,6 @@ def test_every_rule_says_what_it_needs() -> None:
             assert keys >= {"output", "log", "benchmark", "conda", "resources", "message", "shell"}, name
 
 
-@pytest.mark.pipeline
-def test_snakemake_finds_nothing_to_object_to(clone: Project) -> None:
-    done = clone.run(PYTHON, "-m", "snakemake", "--lint")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "in a good condition" in done.stdout + done.stderr
-
-
 def test_committed_schemas_are_those_of_the_classes() -> None:
     folder = ROOT / "workflow/schemas"
     assert {p.name: p.read_text(encoding="utf-8") for p in folder.iterdir()} == {
@@ -176,8 +107,7 @@ def test_committed_schemas_are_those_of_the_classes() -> None:
     }
 
 
-@pytest.mark.pipeline
-def test_the_schema_refuses_what_the_classes_refuse(clone: Project) -> None:
+def test_the_schema_refuses_what_the_classes_refuse() -> None:
     """An editor that reads the schema marks the same mistakes."""
     jsonschema = pytest.importorskip("jsonschema")
     for name, file in (("config", TOY / "config.yaml"), ("paper", TOY / "papers/digits.yaml")):

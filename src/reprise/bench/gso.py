@@ -17,7 +17,8 @@ from reprise.data.corpus import Corpus, Split
 BATCH = 64
 """Lines of a batch (document 000, section 4)."""
 
-VOCABULARY = {"characters": 27, "bigrams": 703}
+CHARACTERS, BIGRAMS = 27, 703
+"""Symbols of the two ways to cut a text."""
 NOTHING = -1
 """The target where a line is filled up."""
 
@@ -27,8 +28,8 @@ class Workload(tasks.Described):
     """A model of document 000 and the lines it reads.
 
     `model` is "gso", with `second_order` (m) and, where `first_order` is true, with D and E; "first-order", or
-    "mi-rnn", the general one. `tokens` is "characters" or "bigrams". `length` predictions a line, or those it has (0).
-    `indexing`: the loop that indexes is timed as well, which takes minutes.
+    "mi-rnn", the general one. `length` predictions a line, or those it has (0). `indexing`: the loop that indexes is
+    timed as well, which takes minutes.
     """
 
     name: str
@@ -36,13 +37,9 @@ class Workload(tasks.Described):
     hidden: int
     second_order: int = 0
     first_order: bool = False
-    tokens: str = "characters"
+    vocabulary: int = CHARACTERS
     length: int = 0
     indexing: bool = False
-
-    @property
-    def vocabulary(self) -> int:
-        return VOCABULARY[self.tokens]
 
     @property
     def flops_a_token(self) -> int:
@@ -50,10 +47,6 @@ class Workload(tasks.Described):
         h, m = self.hidden, self.second_order
         recurrent = 2 * h * m + self.first_order * h * h if self.model == "gso" else h * h
         return 6 * (recurrent + h * self.vocabulary)
-
-    def described(self) -> dict[str, Any]:
-        """The sizes, for people."""
-        return super().described() | {"vocabulary": self.vocabulary}
 
 
 @dataclass(frozen=True)
@@ -113,7 +106,7 @@ WORKLOADS = (
     Workload("full-394-t110", "gso", hidden=394, second_order=394, first_order=True, length=110, indexing=True),
     Workload("first-order-680", "first-order", hidden=680),
     Workload("mi-rnn-678", "mi-rnn", hidden=678),
-    Workload("bigrams-259", "gso", hidden=259, second_order=259, tokens="bigrams"),
+    Workload("bigrams-259", "gso", hidden=259, second_order=259, vocabulary=BIGRAMS),
 )
 
 GOALS = (
@@ -143,8 +136,8 @@ _LEARNING_RATE, _EPSILON, _SEED = 0.3, 1.0, 1
 # Lengths of the lines of the Penn Treebank's text: mean 114.7 characters, deviation 57.2, median 109. A Weibull law
 # with this mean and deviation has median 108.9, and random batches of 64 are padded as much as the real ones.
 _SHAPE, _SCALE = 2.11, 129.5
-_BIGRAMS = 0.64
-"""Tokens of a line in bigrams over its characters."""
+_SHORTER = 0.64
+"""Bigrams of a line over its characters."""
 
 
 def lines_for(workload: Workload, batches: int, corpora: Path = tasks.CORPORA) -> tuple[Corpus, str]:
@@ -157,7 +150,7 @@ def lines_for(workload: Workload, batches: int, corpora: Path = tasks.CORPORA) -
     V, random = workload.vocabulary, np.random.default_rng(0)
     found = tasks.find_corpus("wsj-characters-*.npz", lambda c: len(c.vocabulary) == V, corpora)
     if found is None:
-        scale = _SCALE * (_BIGRAMS if workload.tokens == "bigrams" else 1)
+        scale = _SCALE * (_SHORTER if V == BIGRAMS else 1)
         lengths = (scale * random.weibull(_SHAPE, count)).round().astype(np.int64).clip(2)
         lines = [random.integers(0, V, length, dtype=np.int32) for length in lengths.tolist()]
         origin = "random lines of a Weibull law of lengths"

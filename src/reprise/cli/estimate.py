@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from reprise.cli.common import not_in_tier, project_and_experiments
+from reprise.cli.common import console, not_in_tier, project_and_experiments, table
 from reprise.config.resolve import other_tiers
 from reprise.errors import UserError
 from reprise.estimate.calibration import calibration
@@ -22,7 +22,6 @@ def estimate_command(given: argparse.Namespace) -> None:
     another processor stands in, and is called so.
     """
     from rich.console import Console
-    from rich.table import Table
 
     if given.cores < 1:
         raise UserError(f"--cores {given.cores}: give a number of cores above 0")
@@ -40,16 +39,13 @@ def estimate_command(given: argparse.Namespace) -> None:
 
         calibrate = None if given.no_calibration else measured
         found = estimates(chosen, Path(), calibrate, among=experiments, tiers=other_tiers(project))
-    table = Table()
-    for title, side in {"experiment": "left", "missing": "left", "each": "right", "all": "right"}.items():
-        table.add_column(title, justify=side, no_wrap=True)
-    table.add_column("from")
+    rows = []
     for one in (e for e in found if e.missing):
         times = ("-" if seconds is None else hours(seconds) for seconds in (one.seconds, one.total))
-        table.add_row(one.experiment.id, f"{one.missing} of {one.wanted}", *times, one.source)
-    console = Console()
-    if table.row_count:
-        Console(width=max(console.width, 130)).print(table)
+        rows.append((one.experiment.id, f"{one.missing} of {one.wanted}", *times, one.source))
+    out = console()
+    if rows:
+        out.print(table(("experiment", "missing", "each", "all", "from"), rows))
     groups = {name: [e for e in found if e.experiment.paper == name] for name in dict.fromkeys(e.paper for e in chosen)}
     for title, some in {**groups, "all": found}.items():
-        console.print(f"{title}: {summary(some, given.cores)}", markup=False, highlight=False, soft_wrap=True)
+        out.print(f"{title}: {summary(some, given.cores)}", soft_wrap=True)

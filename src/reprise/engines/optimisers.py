@@ -3,8 +3,7 @@
     s = decay s + (1 - decay) g^2        p = p - rate g / sqrt(s + epsilon)
 
 epsilon stands inside the root, and s starts at one (ones_initializer in `RMSPropOptimizer._create_slots`), not at zero:
-the first steps are those of plain SGD at this rate, and grow as s forgets its start, by `decay` a step. The optimiser's
-momentum is 0 unless its user sets it.
+the first steps are those of plain SGD at this rate, and grow as s forgets its start, by `decay` a step.
 """
 
 from __future__ import annotations

@@ -91,14 +91,17 @@ INLINE float largest(vec a) {
   return m;
 }
 
-// Sums of neighbours: the first half of the lanes from a, the second from b.
-INLINE vec pair_sums(vec a, vec b) {
+// Every other lane of a, then of b.
 #if defined(__clang__) || __GNUC__ >= 12
-  return __builtin_shufflevector(a, b, EVEN) + __builtin_shufflevector(a, b, ODD);
+INLINE vec evens(vec a, vec b) { return __builtin_shufflevector(a, b, EVEN); }
+INLINE vec odds(vec a, vec b) { return __builtin_shufflevector(a, b, ODD); }
 #else
-  return __builtin_shuffle(a, b, bits{EVEN}) + __builtin_shuffle(a, b, bits{ODD});
+INLINE vec evens(vec a, vec b) { return __builtin_shuffle(a, b, bits{EVEN}); }
+INLINE vec odds(vec a, vec b) { return __builtin_shuffle(a, b, bits{ODD}); }
 #endif
-}
+
+// Sums of neighbours: the first half of the lanes from a, the second from b.
+INLINE vec pair_sums(vec a, vec b) { return evens(a, b) + odds(a, b); }
 
 // Lane i of the result is the sum of the lanes of a[i]. A tree of pair sums takes 3 instructions a vector, summing each
 // on its own 8. It is a recursion of templates because a loop that writes into the array would keep the array in

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reprise.errors import UserError
-from reprise.models.initialisation import initialise_by_columns
+from reprise.models.initialisation import declare, initialise_by_columns
 from reprise.options import COUNT
 
 _ACTIVATIONS = {"sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": functional.relu}
@@ -31,9 +31,7 @@ class Reading(nn.Module):
 
     def __init__(self, inputs: int, hidden: int, activation: str, backwards: bool) -> None:
         super().__init__()
-        self.W = nn.Parameter(torch.zeros(hidden, inputs))
-        self.V = nn.Parameter(torch.zeros(hidden, hidden))
-        self.b = nn.Parameter(torch.zeros(hidden))
+        declare(self, W=(hidden, inputs), V=(hidden, hidden), b=(hidden,))
         self.f, self.backwards = _ACTIVATIONS[activation], backwards
 
     def forward(self, x: Tensor, present: Tensor) -> Tensor:
@@ -81,7 +79,7 @@ class DeepBidirectional(nn.Module):
             raise UserError(f"option layers: {layers} is below 1; a network has at least one layer")
         self.both = directions == "both"
         self.lower_layer, self.width = lower_layer, hidden_size * (1 + self.both)
-        self.x = nn.Parameter(torch.zeros(vocabulary, embedding_size))  # row w is the vector of word w
+        declare(self, x=(vocabulary, embedding_size))  # row w is the vector of word w
         above = self.width if lower_layer == "both" else hidden_size
         sizes = [embedding_size] + [above] * (layers - 1)
         self.right = nn.ModuleList(Reading(n, hidden_size, activation, False) for n in sizes)  # ->
@@ -111,8 +109,7 @@ class Tagger(nn.Module):
     def __init__(self, vocabulary: int, classes: int, **network: int | str) -> None:
         super().__init__()
         self.network = DeepBidirectional(vocabulary, **network)
-        self.U = nn.Parameter(torch.zeros(classes, self.network.width))
-        self.c = nn.Parameter(torch.zeros(classes))
+        declare(self, U=(classes, self.network.width), c=(classes,))
 
     def forward(self, words: Tensor, present: Tensor) -> Tensor:
         """Words (T, B) -> logits (T, B, K); those of padding mean nothing."""

@@ -8,25 +8,16 @@ which the author set to ReLU, and a constant that is added to the forget gate's 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from reprise.models.initialisation import truncated_normal
+from reprise.models.initialisation import declare, truncated_normal
 from reprise.options import COUNT
 
 ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
 State = tuple[tuple[Tensor, Tensor], ...]
 """h and c of every layer, each (B, n)."""
-
-
-class Layer(NamedTuple):
-    """One layer's parameters; the gates are stacked in the order i, f, o, g."""
-
-    W: Tensor  # (4n, d), on what the layer reads
-    U: Tensor  # (4n, n), on its own state
-    b: Tensor  # (4n,)
 
 
 class DeepLSTM(nn.Module):
@@ -64,17 +55,14 @@ class DeepLSTM(nn.Module):
         V, n = vocabulary, hidden_size
         self.vocabulary, self.hidden, self.activation, self.forget_bias = V, n, activation, forget_bias
         self.kernel_law, self.output_law = kernel_law, output_law
-        for number in range(layers):
-            self.register_parameter(f"W_{number + 1}", nn.Parameter(torch.zeros(4 * n, n if number else V)))
-            self.register_parameter(f"U_{number + 1}", nn.Parameter(torch.zeros(4 * n, n)))
-            self.register_parameter(f"b_{number + 1}", nn.Parameter(torch.zeros(4 * n)))
-        self.W_out = nn.Parameter(torch.zeros(V, n))
-        self.b_out = nn.Parameter(torch.zeros(V))
+        for number, inputs in enumerate([V] + [n] * (layers - 1), start=1):
+            declare(self, **{f"W_{number}": (4 * n, inputs), f"U_{number}": (4 * n, n), f"b_{number}": (4 * n,)})
+        declare(self, W_out=(V, n), b_out=(V,))
         self.layers = layers
 
-    def layer(self, number: int) -> Layer:
-        """Layer 1, 2, …"""
-        return Layer(*(getattr(self, f"{name}_{number}") for name in "WUb"))
+    def layer(self, number: int) -> tuple[Tensor, Tensor, Tensor]:
+        """W (4n, d) on what layer 1, 2, … reads, U (4n, n) on its own state, b (4n,): gates in the order i, f, o, g."""
+        return tuple(getattr(self, f"{name}_{number}") for name in "WUb")
 
     def initial_state(self, batch: int) -> State:
         """Zeros."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from reprise.models.initialisation import WEIGHT_LAWS
+from reprise.models.initialisation import WEIGHT_LAWS, declare
 from reprise.options import COUNT
 
 
@@ -20,11 +20,8 @@ class Elman(nn.Module):
     def __init__(self, input_size: int, hidden_size: int, output_size: int, weight_law: str = ""):
         super().__init__()
         self.weight_law = weight_law
-        self.W_hx = nn.Parameter(torch.empty(hidden_size, input_size))
-        self.W_hh = nn.Parameter(torch.empty(hidden_size, hidden_size))
-        self.b_h = nn.Parameter(torch.empty(hidden_size))
-        self.W_oh = nn.Parameter(torch.empty(output_size, hidden_size))
-        self.b_o = nn.Parameter(torch.empty(output_size))
+        d, n, k = input_size, hidden_size, output_size
+        declare(self, W_hx=(n, d), W_hh=(n, n), b_h=(n,), W_oh=(k, n), b_o=(k,))
 
     def forward(self, x: Tensor) -> Tensor:
         """Symbols x (T, B) -> logits p(T) (B, k) after the last symbol; h(0) = 0."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from reprise.models.initialisation import declare
 from reprise.models.rntn import RNTN
 from reprise.options import COUNT, NOT_NEGATIVE
 
@@ -44,14 +45,11 @@ class GatedLanguageModel(nn.Module):
             raise ValueError(f"matrices must be in 1 .. {vocabulary}, the vocabulary, not {matrices}")
         V, H, K = vocabulary, hidden, matrices
         self.vocabulary, self.embedding, self.hidden, self.matrices, self.mapping = V, embedding, H, K, mapping
-        self.E = nn.Parameter(torch.zeros(V, embedding))  # row w is the embedding of word w
+        declare(self, E=(V, embedding))  # row w is the embedding of word w
         for gate in (*self.gates, self.candidate):
             own = (K,) if gate == self.candidate else ()
-            self.register_parameter(f"W_h{gate}", nn.Parameter(torch.zeros(H, embedding)))
-            self.register_parameter(f"U_h{gate}", nn.Parameter(torch.zeros(*own, H, H)))
-            self.register_parameter(f"b_h{gate}", nn.Parameter(torch.zeros(*own, H)))
-        self.W_o = nn.Parameter(torch.zeros(V, H))
-        self.b_o = nn.Parameter(torch.zeros(V))
+            declare(self, **{f"W_h{gate}": (H, embedding), f"U_h{gate}": (*own, H, H), f"b_h{gate}": (*own, H)})
+        declare(self, W_o=(V, H), b_o=(V,))
 
     matrix_index = RNTN.matrix_index  # f(w) - 1 (5) or f_mod(w) (16)
 

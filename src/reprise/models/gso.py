@@ -15,6 +15,7 @@ from itertools import repeat
 import torch
 from torch import Tensor, nn
 
+from reprise.models.initialisation import declare
 from reprise.options import COUNT, NOT_NEGATIVE
 
 Term = Tensor | float  # 0.0 stands for a term that the model does not have
@@ -73,8 +74,7 @@ class SymbolModel(Recurrence):
     """A recurrence with the output layer Softmax(V h_t + c)."""
 
     def register_output(self) -> None:
-        self.V = nn.Parameter(torch.zeros(self.vocabulary, self.hidden))
-        self.c = nn.Parameter(torch.zeros(self.vocabulary))
+        declare(self, V=(self.vocabulary, self.hidden), c=(self.vocabulary,))
 
     def logits(self, h: Tensor) -> Tensor:
         """V h + c: h (..., H) -> (..., V)."""
@@ -118,12 +118,8 @@ class GSO(SymbolModel):
         super().__init__(vocabulary, hidden, activation)
         V, h, m = vocabulary, hidden, second_order
         self.second_order, self.input_term, self.recurrent_term = m, input_term, recurrent_term
-        self.A = nn.Parameter(torch.zeros(h, m))
-        self.B = nn.Parameter(torch.zeros(m, V))
-        self.C = nn.Parameter(torch.zeros(m, h))
-        self.register_parameter("D", nn.Parameter(torch.zeros(h, V)) if input_term else None)
-        self.register_parameter("E", nn.Parameter(torch.zeros(h, h)) if recurrent_term else None)
-        self.f = nn.Parameter(torch.zeros(h))
+        D, E = (h, V) if input_term else None, (h, h) if recurrent_term else None
+        declare(self, A=(h, m), B=(m, V), C=(m, h), D=D, E=E, f=(h,))
         self.register_output()
 
     def inputs(self, x: Tensor) -> tuple[Term, Term]:
@@ -145,9 +141,7 @@ class FirstOrder(SymbolModel):
 
     def __init__(self, vocabulary: int, hidden: int, activation: str) -> None:
         super().__init__(vocabulary, hidden, activation)
-        self.U = nn.Parameter(torch.zeros(hidden, vocabulary))
-        self.W = nn.Parameter(torch.zeros(hidden, hidden))
-        self.b = nn.Parameter(torch.zeros(hidden))
+        declare(self, U=(hidden, vocabulary), W=(hidden, hidden), b=(hidden,))
         self.register_output()
 
     def inputs(self, x: Tensor) -> tuple[Term]:
@@ -181,11 +175,8 @@ class MultiplicativeIntegration(SymbolModel):
     def __init__(self, vocabulary: int, hidden: int, activation: str, form: str) -> None:
         super().__init__(vocabulary, hidden, activation)
         self.form = form
-        self.U = nn.Parameter(torch.zeros(hidden, vocabulary))
-        self.W = nn.Parameter(torch.zeros(hidden, hidden))
-        self.b = nn.Parameter(torch.zeros(hidden))
-        for name in ("alpha", "beta_1", "beta_2"):
-            self.register_parameter(name, nn.Parameter(torch.zeros(hidden)) if form == "general" else None)
+        declare(self, U=(hidden, vocabulary), W=(hidden, hidden), b=(hidden,))
+        declare(self, **dict.fromkeys(("alpha", "beta_1", "beta_2"), (hidden,) if form == "general" else None))
         self.register_output()
 
     def inputs(self, x: Tensor) -> tuple[Term]:

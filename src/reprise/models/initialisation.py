@@ -1,4 +1,4 @@
-"""Initial weights, by the laws that the papers and their code name."""
+"""Parameters, and their first values by the laws that the papers and their code name."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ WEIGHT_LAWS = ("fan-in-truncated-normal", "fan-in-truncated-normal-corrected")
 """Values of `weight_law`."""
 # Standard deviation of a standard normal cut at two: later TensorFlow divides by it, that of 2017 did not.
 _STD_CUT_AT_TWO = 0.87962566103423978
+
+
+def declare(model: nn.Module, **shapes: tuple[int, ...] | None) -> None:
+    """Registers parameters of these names and shapes, zero, in this order; None stands for one that is not there."""
+    for name, shape in shapes.items():
+        model.register_parameter(name, None if shape is None else nn.Parameter(torch.zeros(shape)))
 
 
 @torch.no_grad()

@@ -13,6 +13,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from reprise.models.initialisation import declare
 from reprise.models.lexicon import Lexicon, Sparse
 from reprise.options import COUNT, NATURAL
 
@@ -75,13 +76,10 @@ class LogLinearRNN(nn.Module):
         for name, value in (("psi", matrix(self.psi_rows)), ("phi", matrix(self.phi_rows)), ("log_b", log_b)):
             self.register_buffer(name, value, persistent=False)
         H, sizes = hidden_size, [embedding_size] + [hidden_size] * (layers - 1)
-        self.E = nn.Parameter(torch.zeros(self.psi_rows.columns, embedding_size))
+        declare(self, E=(self.psi_rows.columns, embedding_size))
         for layer, D in enumerate(sizes, start=1):
-            self.register_parameter(f"W_{layer}", nn.Parameter(torch.zeros(D, 4 * H)))
-            self.register_parameter(f"U_{layer}", nn.Parameter(torch.zeros(H, 4 * H)))
-            self.register_parameter(f"b_{layer}", nn.Parameter(torch.zeros(4 * H)))
-        self.W_a = nn.Parameter(torch.zeros(self.phi_rows.columns, H))
-        self.b_a = nn.Parameter(torch.zeros(self.phi_rows.columns))
+            declare(self, **{f"W_{layer}": (D, 4 * H), f"U_{layer}": (H, 4 * H), f"b_{layer}": (4 * H,)})
+        declare(self, W_a=(self.phi_rows.columns, H), b_a=(self.phi_rows.columns,))
 
     def of_layer(self, layer: int) -> tuple[Tensor, Tensor, Tensor]:
         """W, U and b of an LSTM layer, counted from 1."""

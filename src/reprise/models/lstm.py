@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from reprise.models.initialisation import WEIGHT_LAWS
+from reprise.models.initialisation import WEIGHT_LAWS, declare
 from reprise.options import COUNT
 
 
@@ -29,11 +29,8 @@ class LSTM(nn.Module):
     def __init__(self, input_size: int, hidden_size: int, output_size: int, weight_law: str = ""):
         super().__init__()
         self.weight_law = weight_law
-        self.W_x = nn.Parameter(torch.empty(4 * hidden_size, input_size))
-        self.W_h = nn.Parameter(torch.empty(4 * hidden_size, hidden_size))
-        self.b = nn.Parameter(torch.empty(4 * hidden_size))
-        self.W_out = nn.Parameter(torch.empty(output_size, hidden_size))
-        self.b_out = nn.Parameter(torch.empty(output_size))
+        d, n, k = input_size, hidden_size, output_size
+        declare(self, W_x=(4 * n, d), W_h=(4 * n, n), b=(4 * n,), W_out=(k, n), b_out=(k,))
 
     def forward(self, x: Tensor) -> Tensor:
         """Symbols x (T, B) -> logits p(T) (B, k) after the last symbol; h(0) = c(0) = 0."""

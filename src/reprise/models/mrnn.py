@@ -12,6 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from reprise.models.initialisation import declare
 from reprise.models.rntn import softmax_input
 from reprise.options import COUNT, NOT_NEGATIVE
 
@@ -32,13 +33,8 @@ class MRNN(nn.Module):
         super().__init__()
         V, H, M = vocabulary, hidden, factors
         self.vocabulary, self.hidden, self.factors, self.h_0 = V, H, M, h_0
-        self.W_h = nn.Parameter(torch.zeros(V, H))  # row x is W_h x
-        self.v = nn.Parameter(torch.zeros(V, M))  # row x is v_x
-        self.U_l = nn.Parameter(torch.zeros(H, M))
-        self.U_r = nn.Parameter(torch.zeros(M, H))
-        self.b_h = nn.Parameter(torch.zeros(H))
-        self.W_o = nn.Parameter(torch.zeros(V, H))
-        self.b_o = nn.Parameter(torch.zeros(V))
+        # row x of W_h is W_h x, that of v is v_x
+        declare(self, W_h=(V, H), v=(V, M), U_l=(H, M), U_r=(M, H), b_h=(H,), W_o=(V, H), b_o=(V,))
 
     def initial_state(self) -> Tensor:
         """h_0, (H,)."""

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from reprise.models.bidirectional import DeepBidirectional
+from reprise.models.initialisation import declare
 
 
 class SentenceClassifier(nn.Module):
@@ -24,8 +25,7 @@ class SentenceClassifier(nn.Module):
         super().__init__()
         self.pooling = pooling
         self.network = DeepBidirectional(vocabulary, **network)
-        self.U = nn.Parameter(torch.zeros(classes, self.network.width))
-        self.c = nn.Parameter(torch.zeros(classes))
+        declare(self, U=(classes, self.network.width), c=(classes,))
 
     def represent(self, h: Tensor, present: Tensor) -> Tensor:
         """States (T, B, width) of sentences whose words are where `present` (T, B) is -> r (B, width)."""

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from reprise.models.initialisation import declare
+
 State = tuple[Tensor, ...]
 
 
@@ -28,9 +30,7 @@ class Recurrence(nn.Module, ABC):
     def __init__(self, inputs: int, hidden: int) -> None:
         super().__init__()
         rows = self.gates * hidden
-        self.W = nn.Parameter(torch.zeros(rows, inputs)) if inputs else None
-        self.V = nn.Parameter(torch.zeros(rows, hidden))
-        self.b = nn.Parameter(torch.zeros(rows))
+        declare(self, W=(rows, inputs) if inputs else None, V=(rows, hidden), b=(rows,))
 
     @abstractmethod
     def step(self, Wx: Tensor, state: State) -> State:

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor, nn
 
+from reprise.models.initialisation import declare
 from reprise.options import COUNT, NOT_NEGATIVE
 
 State = tuple[Tensor, ...]
@@ -40,9 +41,8 @@ class Recurrent(nn.Module, ABC):
         super().__init__()
         self.recurrent_law, self.recurrent_scale, self.input_std = recurrent_law, recurrent_scale, input_std
         self.vocabulary, self.hidden = vocabulary, hidden_size
-        self.W_x = nn.Parameter(torch.zeros(len(self.gates), hidden_size, vocabulary))
-        self.W_h = nn.Parameter(torch.zeros(len(self.gates), hidden_size, hidden_size))
-        self.W_S = nn.Parameter(torch.zeros(vocabulary, hidden_size))
+        G, H, V = len(self.gates), hidden_size, vocabulary
+        declare(self, W_x=(G, H, V), W_h=(G, H, H), W_S=(V, H))
 
     @abstractmethod
     def step(self, Wx: Tensor, state: State) -> State:

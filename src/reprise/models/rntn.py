@@ -18,6 +18,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
+from reprise.models.initialisation import declare
 from reprise.options import COUNT, NOT_NEGATIVE
 
 
@@ -54,11 +55,8 @@ class RNTN(nn.Module):
         V, H, K = vocabulary, hidden, matrices
         self.vocabulary, self.hidden, self.matrices = V, H, K
         self.mapping, self.bias, self.h_0 = mapping, bias, h_0
-        self.W_h = nn.Parameter(torch.zeros(V, H))  # row x is W_h x, a column of the paper's
-        self.U_h = nn.Parameter(torch.zeros(K, H, H))
-        self.b_h = nn.Parameter(torch.zeros(K if bias == "matrix" else 1, H))
-        self.W_o = nn.Parameter(torch.zeros(V, H))
-        self.b_o = nn.Parameter(torch.zeros(V))
+        # row x of W_h is W_h x, a column of the paper's
+        declare(self, W_h=(V, H), U_h=(K, H, H), b_h=(K if bias == "matrix" else 1, H), W_o=(V, H), b_o=(V,))
 
     def matrix_index(self, x: Tensor) -> Tensor:
         """Which matrix each word uses, counted from 0: f(w) - 1 (5), or f_mod(w) (16)."""

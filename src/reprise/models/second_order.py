@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from reprise.models.gso import Recurrence, Term, column, times
+from reprise.models.initialisation import declare
 
 
 class FullTensor(Recurrence):
@@ -16,8 +17,7 @@ class FullTensor(Recurrence):
 
     def __init__(self, vocabulary: int, hidden: int, activation: str) -> None:
         super().__init__(vocabulary, hidden, activation)
-        self.A = nn.Parameter(torch.zeros(hidden, hidden, vocabulary))
-        self.b = nn.Parameter(torch.zeros(hidden))
+        declare(self, A=(hidden, hidden, vocabulary), b=(hidden,))
 
     def inputs(self, x: Tensor) -> tuple[Term]:
         """A x (..., h, h)."""
@@ -36,11 +36,7 @@ class MultiplicativeRNN(Recurrence):
     def __init__(self, vocabulary: int, hidden: int, rank: int, activation: str) -> None:
         super().__init__(vocabulary, hidden, activation)
         self.rank = rank
-        self.Z = nn.Parameter(torch.zeros(hidden, rank))
-        self.V = nn.Parameter(torch.zeros(rank, vocabulary))
-        self.W = nn.Parameter(torch.zeros(rank, hidden))
-        self.U = nn.Parameter(torch.zeros(hidden, vocabulary))
-        self.b = nn.Parameter(torch.zeros(hidden))
+        declare(self, Z=(hidden, rank), V=(rank, vocabulary), W=(rank, hidden), U=(hidden, vocabulary), b=(hidden,))
 
     def inputs(self, x: Tensor) -> tuple[Term, Term]:
         """V x (..., r) and U x (..., h)."""

@@ -28,7 +28,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reprise.errors import UserError
-from reprise.models.initialisation import initialise_by_columns
+from reprise.models.initialisation import declare, initialise_by_columns
 from reprise.models.recurrences import UNITS, State
 from reprise.options import COUNT
 
@@ -77,17 +77,14 @@ class Translator(nn.Module):
         d, H, directions, layer = embedding_size, hidden_size, 1 + bidirectional, self.units[unit]
         self.untied, self.context, self.reverse_source = untied, context, reverse_source
         self.matrix_law = matrix_law
-        self.E_x = nn.Parameter(torch.zeros(source_vocabulary, d))  # row w is the vector of word w
+        declare(self, E_x=(source_vocabulary, d))  # row w is the vector of word w
         inputs = [d] + [directions * H] * (layers - 1)
         self.encoder = nn.ModuleList(nn.ModuleList(layer(n, H) for _ in range(directions)) for n in inputs)
         if untied:
             self.decoder = nn.ModuleList(layer(H if i else 0, H) for i in range(layers))
         if context:
-            self.E_y = nn.Parameter(torch.zeros(vocabulary, d))
-            self.W_hy = nn.Parameter(torch.zeros(layer.gates * H, d))
-            self.W_hc = nn.Parameter(torch.zeros(layer.gates * H, directions * H))
-        self.W_S = nn.Parameter(torch.zeros(vocabulary, H))
-        self.b_S = nn.Parameter(torch.zeros(vocabulary))
+            declare(self, E_y=(vocabulary, d), W_hy=(layer.gates * H, d), W_hc=(layer.gates * H, directions * H))
+        declare(self, W_S=(vocabulary, H), b_S=(vocabulary,))
 
     def encode(self, source: Tensor, lengths: Tensor) -> tuple[list[State], Tensor]:
         """Words (T, B) of sources of `lengths` (B,), padded by anything, to the states that the decoder begins with.

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from reprise.errors import UserError
-from reprise.models.initialisation import initialise_by_columns
+from reprise.models.initialisation import declare, initialise_by_columns
 from reprise.options import COUNT
 
 
@@ -31,13 +31,9 @@ class WindowModel(nn.Module):
             raise UserError(f"model window-lm: option window: {window} is below 1; the model reads at least one word")
         V, d, H, n = vocabulary, embedding, hidden, window
         self.vocabulary, self.embedding, self.hidden, self.window, self.direct = V, d, H, n, direct
-        self.E = nn.Parameter(torch.zeros(V, d))  # row w is the vector of word w
-        self.W1 = nn.Parameter(torch.zeros(H, n * d))
-        self.b1 = nn.Parameter(torch.zeros(H))
-        self.W2 = nn.Parameter(torch.zeros(V, H))
-        if direct:
-            self.W3 = nn.Parameter(torch.zeros(V, n * d))
-        self.b3 = nn.Parameter(torch.zeros(V))
+        # row w of E is the vector of word w
+        W3 = {"W3": (V, n * d)} if direct else {}
+        declare(self, E=(V, d), W1=(H, n * d), b1=(H,), W2=(V, H), **W3, b3=(V,))
 
     def forward(self, words: Tensor) -> Tensor:
         """Windows of words (B, n), the latest last -> logits of the next words (B, V)."""

@@ -41,7 +41,7 @@ TINY = {
         "none": gso.Workload("none", "gso", 6, second_order=8),
         "first-order": gso.Workload("first-order", "first-order", 6),
         "mi-rnn": gso.Workload("mi-rnn", "mi-rnn", 6),
-        "bigrams": gso.Workload("bigrams", "gso", 24, second_order=30, tokens="bigrams", length=12),
+        "bigrams": gso.Workload("bigrams", "gso", 24, second_order=30, vocabulary=gso.BIGRAMS, length=12),
     },
     "loglinear": {
         "ll": loglinear.Workload("ll", batch=5, top=20, vocabulary=120, tags=9, size=12),

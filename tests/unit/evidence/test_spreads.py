@@ -154,6 +154,7 @@ def test_nothing_is_lent_against_an_absolute_margin():
     assert measure(shifted, there.runs, there.everyone).unknown
 
 
+@pytest.mark.slow
 def test_seeds_without_a_difference_are_told_apart_no_more_often_than_said():
     trials = 600
 

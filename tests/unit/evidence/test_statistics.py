@@ -195,6 +195,7 @@ def test_moderated_variances_find_the_law_that_they_were_drawn_from():
     assert found.freedom == pytest.approx(8, rel=0.35)
 
 
+@pytest.mark.slow
 def test_moderated_tests_err_as_often_as_they_say():
     """Six experiments of three seeds, whose variances differ as the prior says they may."""
     draw, found = np.random.default_rng(2), []

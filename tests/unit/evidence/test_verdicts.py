@@ -317,6 +317,7 @@ def test_sweeps_that_are_best_at_one_place(means, spread, found):
     assert decide(SAME, *sweeps(*means, spread=spread)).verdict == found
 
 
+@pytest.mark.slow
 def test_no_place_is_found_more_often_than_the_level_says():
     """In each sweep the best place of the other is worse by just the margin, so that no place serves both."""
     given = claim("equivalence", optimum=[["a", "b"], ["c", "d"]], margin=margin(0.5, "absolute"))

@@ -35,21 +35,6 @@ INLINE double sum_of(vec a) {
   return s;
 }
 
-INLINE vec evens(vec a, vec b) {
-#if defined(__clang__) || __GNUC__ >= 12
-  return __builtin_shufflevector(a, b, EVEN);
-#else
-  return __builtin_shuffle(a, b, bits{EVEN});
-#endif
-}
-INLINE vec odds(vec a, vec b) {
-#if defined(__clang__) || __GNUC__ >= 12
-  return __builtin_shufflevector(a, b, ODD);
-#else
-  return __builtin_shuffle(a, b, bits{ODD});
-#endif
-}
-
 // Transposes LANES vectors. A pass moves the lowest bit of an element's lane to bit K of its vector's number, and that
 // bit to the top of its lane: after one pass a bit, lanes and numbers have changed places.
 template <int K = 1> INLINE void transpose(vec* rows) {

@@ -6,8 +6,7 @@ Tests run the plain calls alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -19,8 +18,7 @@ _GRAPHS = 64
 """Graphs that are kept: each holds the memory of its step."""
 
 
-@dataclass(frozen=True)
-class _Captured:
+class _Captured(NamedTuple):
     graph: Any
     inputs: Tensors
     outputs: Tensors
@@ -31,8 +29,7 @@ class Programs:
 
     On a CPU a call is a plain call. On a GPU the first call of a shape is plain as well, which also warms the libraries
     up; the second captures the function, and from then on its graph is replayed. A function may write in place to
-    tensors of its own; it must not keep anything else from one call to the next. Once a capture fails all calls are
-    plain.
+    tensors of its own and keeps nothing else from call to call. Once a capture fails all calls are plain.
     """
 
     def __init__(self, device: torch.device, say: Callable[[str], None]) -> None:
