@@ -24,7 +24,7 @@ _CONTROL = ("rate", "active")
 """Inputs of a step that are no part of the batch."""
 
 
-class OutOfMemory(Exception):
+class OutOfMemory(MemoryError):
     """The members together need more memory than there is; what they computed since the last save is lost."""
 
 
