@@ -98,10 +98,3 @@ def half_way(run: Started, experiment: str) -> int:
     pid = int(found[0].with_suffix(".lock").read_text(encoding="utf-8").split()[0])
     os.kill(pid, signal.SIGSTOP)
     return pid
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] not in {"Z", "X"}
-    except OSError:
-        return False

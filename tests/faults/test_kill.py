@@ -6,32 +6,30 @@ import platform
 import signal
 
 import pytest
-from progress import Halt, progress
 from project import read_record
-from replica import Replica, wait_until
+from replica import Halt, Replica, progress, wait_until
 
 pytestmark = pytest.mark.faults
 
 
 @pytest.mark.parametrize(
-    ("experiment", "stops"),
+    ("kind", "stops"),
     [("digits", [(1, False), (400, False), (800, False)]), ("words", [(0, True), (4, False), (8, True)])],
-    ids=["palindromes", "language-model"],
 )
-def test_killed_again_and_again(experiment: str, stops: list[tuple[int, bool]], request: pytest.FixtureRequest) -> None:
+def test_killed_again_and_again(
+    kind: str, stops: list[tuple[int, bool]], request: pytest.FixtureRequest, undisturbed: dict[str, bytes]
+) -> None:
     """kill -9 at three places, of the language model also inside an epoch: the same bytes in the end."""
-    replica: Replica = request.getfixturevalue(experiment)
+    replica: Replica = request.getfixturevalue(kind)
     for target, inside in stops:
         running = replica.start(halt=Halt(target, inside)).wait_for_halt()
         assert Halt(target, inside).reached(progress(replica.checkpoint))
         assert running.send(signal.SIGKILL).status == -signal.SIGKILL
         assert not replica.record.exists()
-    done = replica.run()
-    assert done.status == 0, done.err
-    assert replica.result() == request.getfixturevalue(f"{experiment}_result")
+    assert replica.run().went_on()
+    assert replica.result() == undisturbed[kind]
     # It did go on from what was saved, each time, and not from the start.
     assert read_record(replica.record)["run"]["resumed"] == len(stops)
-    assert "goes on from" in done.err
     assert replica.saved() == {}
 
 
@@ -43,9 +41,7 @@ def test_a_signal_saves_where_it_is(digits: Replica, digits_result: bytes, numbe
     name = digits.checkpoint.relative_to(digits.folder)
     assert f"stopped by {number.name} at step {step}, saved to {name}; the same command goes on" in line
     assert not digits.record.exists()
-    again = digits.run()
-    assert again.status == 0
-    assert f"goes on from step {step}" in again.err
+    assert f"goes on from step {step}" in digits.run().went_on()
     assert digits.result() == digits_result
 
 
@@ -54,7 +50,7 @@ def test_a_busy_replica_is_left_alone_or_waited_for(digits: Replica, digits_resu
     holder = f"{first.pid} {platform.node()}"
     wait_until(lambda: digits.lock.exists() and digits.lock.read_text(encoding="utf-8") == holder)
     line = digits.run().put_off()
-    assert f"digits/rnn-t5 replica 0 is being trained by process {first.pid} on {platform.node()};" in line
+    assert f"p/digits replica 0 is being trained by process {first.pid} on {platform.node()};" in line
     assert "--wait" in line
     second = digits.start("--wait")
     assert first.end().status == 0
@@ -69,8 +65,7 @@ def test_a_busy_replica_is_left_alone_or_waited_for(digits: Replica, digits_resu
 def test_a_killed_holder_leaves_no_lock(half_way: Replica, digits_result: bytes) -> None:
     """The lock file is still there and names a process that is gone: nobody has to remove it."""
     assert half_way.lock.exists()
-    done = half_way.run()
-    assert done.status == 0, done.err
+    assert half_way.run().went_on()
     assert half_way.result() == digits_result
 
 

@@ -13,8 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pipelines import Started, alive, half_way, started, unlock
+from pipelines import Started, half_way, started, unlock
 from project import PYTHON, SECONDS, Project, Run, new_project, read_record, result_bytes
+from replica import alive
 
 from reprise.records.resolved import read_resolved
 

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pipelines import alive
-from replica import Ended, Replica, end, wait_until
+from replica import Ended, Replica, alive, end, wait_until
 
 from reprise.errors import EXIT_INTERRUPTED, EXIT_USAGE
 
@@ -75,7 +74,7 @@ def test_warm_and_cold_give_the_same_record(warm: Warm, digits: Replica, digits_
     # It was a child of the process left behind that trained.
     (server,) = warm.processes()
     assert trained_by(digits) not in {first.pid, server}
-    assert "digits/rnn-t5 replica 0: step 1800 of 1800: loss " in done.err
+    assert "p/digits replica 0: step 1800 of 1800: loss " in done.err
 
     refused = warm.run(digits, "--replica", "-1")
     assert refused.status == EXIT_USAGE

@@ -65,6 +65,17 @@ WINDOWS = {
     "precision": "float32",
 }
 
+DIGITS = {
+    "model": {"name": "elman", "options": {"hidden_size": 8, "weight_law": "fan-in-truncated-normal"}},
+    "data": {"dataset": "palindromes", "options": {"length": 5}, "raw": {}},
+    "training": {
+        "protocol": "final-digit",
+        "options": {"steps": 1800, "batch_size": 16, "optimiser": "adam", "learning_rate": 0.01}
+        | {"clip_norm": 10.0, "log_every": 25},
+    },
+    "precision": "float32",
+}
+
 
 def make_corpus(folder: Path) -> Path:
     """A corpus of 40 words: 60 sentences to train on, 15 and 10 to evaluate on."""

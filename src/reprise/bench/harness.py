@@ -199,7 +199,7 @@ def machine_facts(core: int | None) -> dict[str, Any]:
     """Processor, core, versions and what else tells one measurement from another."""
     import torch
 
-    from reprise.training.run_facts import run_facts
+    from reprise.training.loop import run_facts
 
     run = run_facts("", torch.device("cpu"), 0.0, 0)
     versions = run["versions"]

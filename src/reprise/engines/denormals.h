@@ -16,16 +16,6 @@ class DenormalsAreZero {
  public:
   DenormalsAreZero() { _mm_setcsr(before | BOTH); }
   ~DenormalsAreZero() { _mm_setcsr(before); }
-#elif defined(__aarch64__)
-  static constexpr unsigned long BOTH = 1ul << 24;
-  unsigned long before;
-
- public:
-  DenormalsAreZero() {
-    asm volatile("mrs %0, fpcr" : "=r"(before));
-    asm volatile("msr fpcr, %0" : : "r"(before | BOTH));
-  }
-  ~DenormalsAreZero() { asm volatile("msr fpcr, %0" : : "r"(before)); }
 #else
  public:
   DenormalsAreZero() {}  // slower there, and the same

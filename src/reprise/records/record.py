@@ -17,26 +17,8 @@ from typing import Any
 from reprise.errors import UserError
 from reprise.files import canonical_json, dead_link, read_whole, told_of_link, write_json
 from reprise.records.resolved import Resolved, hash_of
-from reprise.records.shape import mistake_in
+from reprise.records.shape import RESULT_KEYS, SCHEMA, mistake_in
 
-SCHEMA = 1
-RESULT_KEYS = (
-    "schema",
-    "paper",
-    "experiment",
-    "replica",
-    "seed",
-    "fold",
-    "config",
-    "config_hash",
-    "status",
-    "diverged",
-    "parameters",
-    "metrics",
-    "curves",
-    "samples",
-)
-"""Keys that must come out the same when a replica is trained again on the same machine; `run` says how it was made."""
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _REMEDY = "remove the file and run the pipeline again"
 
@@ -121,7 +103,7 @@ def read_record(path: Path, expected: Resolved | None = None, replica: int | Non
     Errors: as there, and where there is no such file; `OSError` where it cannot be read, which is no damage.
     """
     try:
-        content = read_whole(path)
+        return parse_record(read_whole(path), path, expected, replica)
     except OSError as error:
         if link := dead_link(path):
             raise UserError(f"{path}: no such record: {told_of_link(link)}") from None
@@ -130,7 +112,6 @@ def read_record(path: Path, expected: Resolved | None = None, replica: int | Non
         if isinstance(error, IsADirectoryError):
             raise UserError(f"{path}: a folder, not a run record; move it away and run the pipeline again") from None
         raise
-    return parse_record(content, path, expected, replica)
 
 
 def parse_record(
@@ -147,7 +128,7 @@ def parse_record(
     """
     try:
         # The digest refuses what is no number, but `run` lies outside it.
-        record = json.loads(content.decode("utf-8"), parse_constant=_refused)
+        record = json.loads(content.decode("utf-8"), parse_constant=lambda constant: int(constant))  # a ValueError
         # Half of a pair of surrogates is a text in JSON, and in no file.
         if _SURROGATE.search(content):
             json.dumps(record, ensure_ascii=False).encode()
@@ -157,27 +138,14 @@ def parse_record(
         raise UserError(f"{name}: not a whole run record; {remedy}") from None
     if stated != found:
         raise UserError(f"{name}: key result_sha256 does not fit the content, which was altered; {remedy}")
-    mistake = mistake_in(record, SCHEMA)
-    if mistake:
+    if mistake := mistake_in(record):
         raise UserError(f"{name}: {mistake}; {remedy}")
     if config_hash != record["config_hash"]:
         raise UserError(f"{name}: key config_hash is not the hash of the key config; {remedy}")
-    if expected and (record["paper"], record["experiment"], record["config_hash"]) != (
-        expected.paper,
-        expected.experiment,
-        expected.config_hash,
-    ):
-        raise UserError(
-            f"{name}: key config_hash: the record is of {record['paper']}/{record['experiment']} with "
-            f"{record['config_hash']}, not of {expected.id} with {expected.config_hash}; {remedy}"
-        )
+    of = f"{record['paper']}/{record['experiment']} with {config_hash}"
+    if expected and of != (wanted := f"{expected.id} with {expected.config_hash}"):
+        raise UserError(f"{name}: key config_hash: the record is of {of}, not of {wanted}; {remedy}")
     # A copy under another replica's name would count as one more replica.
-    if replica is not None and record["replica"] != replica:
-        raise UserError(
-            f"{name}: key replica: the record is of replica {record['replica']}, not of {replica}; {remedy}"
-        )
+    if replica not in (None, found := record["replica"]):
+        raise UserError(f"{name}: key replica: the record is of replica {found}, not of {replica}; {remedy}")
     return record
-
-
-def _refused(constant: str) -> float:
-    raise ValueError(f"{constant} is no number of JSON")

@@ -8,16 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 _NONE = type(None)
-_WORDS = {
-    bool: "true or false",
-    str: "a text",
-    int: "a whole number",
-    float: "a number",
-    dict: "an object",
-    list: "a list",
-    _NONE: "null",
-}
+_WORDS = {bool: "true or false", str: "a text", int: "a whole number", float: "a number", dict: "an object"}
+_WORDS |= {list: "a list", _NONE: "null"}
 _NUMBER = (int, float)
+SCHEMA = 1
 _RECORD = {
     "schema": (int,),
     "paper": (str,),
@@ -35,6 +29,8 @@ _RECORD = {
     "samples": (list,),
     "run": (dict,),
 }
+RESULT_KEYS = tuple(key for key in _RECORD if key != "run")
+"""Keys that must come out the same when a replica is trained again on the same machine; `run` says how it was made."""
 _RUN = {"device": (str,), "engine": (str,), "wall_seconds": _NUMBER}
 _METRIC = {"split": (str,), "metric": (str,), "unit": (str,), "value": _NUMBER, "n": (int, _NONE)}
 _CURVE = {"split": (str,), "metric": (str,), "unit": (str,), "axis": (str,), "x": (list,), "y": (list,)}
@@ -45,30 +41,31 @@ _SHOWN = 40
 """Characters of a wrong value that are quoted."""
 
 
-def mistake_in(record: Mapping[str, Any], schema: int) -> str | None:
+def mistake_in(record: Mapping[str, Any]) -> str | None:
     """The first mistake, "key metrics[0].value: null, not a number", or None.
 
     Keys that nobody reads are not looked at, nor are most samples, each of which has keys of its own.
     """
-    found = _fields(record, _RECORD, "") or _fields(record["run"], _RUN, "run.")
-    if not found and "peak_memory_mib" in record["run"]:
-        found = _fields(record["run"], {"peak_memory_mib": _NUMBER}, "run.")
-    if found:
+    if found := _fields(record, _RECORD, "") or _run(record["run"]):
         return found
-    if record["schema"] != schema:
-        return f"key schema: {record['schema']}, and this version of Reprise reads {schema}"
+    if record["schema"] != SCHEMA:
+        return f"key schema: {record['schema']}, and this version of Reprise reads {SCHEMA}"
     status = "diverged" if record["diverged"] else "finished"
     if record["status"] != status:
         return f"key status: {_quoted(record['status'])}, not {_quoted(status)}, as the key diverged says"
-    if record["run"]["wall_seconds"] < 0:
-        return f"key run.wall_seconds: {record['run']['wall_seconds']}, below 0"
     for key in ("metrics", "curves", "samples"):
         for i, item in enumerate(record[key]):
             path = f"{key}[{i}]"
-            found = _item(key, item, f"{path}.") if type(item) is dict else _wrong(path, item, (dict,))
-            if found:
+            if found := _item(key, item, f"{path}.") if type(item) is dict else _wrong(path, item, (dict,)):
                 return found
     return None
+
+
+def _run(run: Mapping[str, Any]) -> str | None:
+    optional = {"peak_memory_mib": _NUMBER} if "peak_memory_mib" in run else {}
+    if found := _fields(run, _RUN | optional, "run."):
+        return found
+    return f"key run.wall_seconds: {run['wall_seconds']}, below 0" if run["wall_seconds"] < 0 else None
 
 
 def _item(key: str, item: Mapping[str, Any], path: str) -> str | None:

@@ -86,14 +86,11 @@ class CheckpointFile:
             raise UserError(f"{self.path}: damaged, and no older one is whole; remove it to train from the start")
         return None
 
-    def _check_identity(self, path: Path, found: Any) -> None:
+    def _check_identity(self, path: Path, found: dict[str, Any]) -> None:
+        remedy = "remove the file to train from the start, or restore what it was made with"
         for key, expected in self.identity.items():
-            value = found.get(key) if isinstance(found, dict) else None
-            if value != expected:
-                raise UserError(
-                    f"{path}: key {key}: made with {value!r}, not {expected!r}; "
-                    "remove the file to train from the start, or restore what it was made with"
-                )
+            if (value := found.get(key)) != expected:
+                raise UserError(f"{path}: key {key}: made with {value!r}, not {expected!r}; {remedy}")
 
     def remove(self) -> None:
         self.path.unlink(missing_ok=True)

@@ -41,8 +41,8 @@ def learns(experiment: Resolved) -> bool:
 
 def trains_together(experiment: Resolved, gpus: int) -> bool:
     """Whether all missing replicas of the experiment are one job: on a GPU, and with the engine `stacked`."""
-    on_gpu = experiment.engine == "auto" and gpus > 0 and experiment.device != "cpu"
-    return learns(experiment) and (on_gpu or experiment.engine == "stacked")
+    engine = "stacked" if experiment.engine == "auto" and gpus and experiment.device != "cpu" else experiment.engine
+    return engine == "stacked" and learns(experiment)
 
 
 def gpus_wanted(experiment: Resolved, visible: int) -> int:
@@ -53,34 +53,34 @@ def gpus_wanted(experiment: Resolved, visible: int) -> int:
     return int(visible > 0 and experiment.device != "cpu" and trains_together(experiment, visible))
 
 
-def visible_gpus() -> int:
-    """How many NVIDIA GPUs this process may use: CUDA_VISIBLE_DEVICES if set, else what the driver shows.
-
-    In a job of SLURM only CUDA_VISIBLE_DEVICES counts: it names what the job was given (NoDevFiles: nothing).
-    """
+def _chosen() -> list[str] | None:
+    """What CUDA_VISIBLE_DEVICES names, in a job of SLURM what the job was given; None where nothing says so."""
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES", "" if "SLURM_JOB_ID" in os.environ else None)
-    if chosen is not None:
-        return len([d for d in chosen.split(",") if d.strip() and not d.strip().startswith(("-", "NoDevFiles"))])
+    if chosen is None:
+        return None
+    names = (name.strip() for name in chosen.split(","))
+    return [name for name in names if name and not name.startswith(("-", "NoDevFiles"))]
+
+
+def visible_gpus() -> int:
+    """How many NVIDIA GPUs this process may use: those of CUDA_VISIBLE_DEVICES, else what the driver shows."""
+    if (chosen := _chosen()) is not None:
+        return len(chosen)
     # A container may hide the driver's folder and have no nvidia-smi, but without the device file nothing runs.
     shown = list(DRIVER.glob("*")) or list(DEVICE_FILES.glob("nvidia[0-9]*"))
-    if shown:
-        return len(shown)
     tool = shutil.which("nvidia-smi")
-    if tool is None:
-        return 0
+    if shown or tool is None:
+        return len(shown)
     try:
-        answer = subprocess.run([tool, "-L"], capture_output=True, text=True, timeout=20, check=False)
-    except (OSError, subprocess.TimeoutExpired):
+        answer = subprocess.run([tool, "-L"], capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
         return 0
-    return sum(line.startswith("GPU ") for line in answer.stdout.splitlines()) if answer.returncode == 0 else 0
+    return sum(line.startswith("GPU ") for line in answer.stdout.splitlines())
 
 
 def gpu_ids(gpus: int) -> list[str]:
     """The `gpus` that this process may use, as CUDA_VISIBLE_DEVICES names them."""
-    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if chosen:
-        return [name.strip() for name in chosen.split(",") if name.strip()][:gpus]
-    return [str(i) for i in range(gpus)]
+    return (_chosen() or [str(i) for i in range(gpus)])[:gpus]
 
 
 def claim_gpu(gpus: int) -> str:

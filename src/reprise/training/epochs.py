@@ -191,16 +191,13 @@ class HalvingSchedule(Epochs):
     def note(self) -> str:
         """What the last epoch brought."""
         if not self.history:
-            return f"training loss {self.losses['train'] / max(1, self.words_read()):.4f} nats/token"
+            words = self.counts[self.part] * self.next / self.length()
+            return f"{self.part} loss {self.summed() / words:.4f} nats/token" if words else f"{self.part} text"
         last = self.history[-1]
         return (
             f"valid ppl {perplexity(last['valid']):.2f}, test ppl {perplexity(last['test']):.2f}, "
             f"next learning rate {self.learning_rate:g}"
         )
-
-    def words_read(self) -> int:
-        """Training words that this epoch has read."""
-        return round(self.counts["train"] * self.next / self.length()) if self.part == "train" else self.counts["train"]
 
     def outcome(self) -> Outcome:
         """Losses at the best epoch, and the curve of every epoch."""

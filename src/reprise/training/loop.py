@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import gc
 import os
+import platform
+import resource
 import signal
 import sys
 import threading
@@ -17,22 +19,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
+import reprise
 from reprise.catalogue.checks import run_check
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.engines.stack import NAME as STACKED
 from reprise.engines.stack import OutOfMemory, Stack
 from reprise.errors import Interrupted, UserError, report_memory
 from reprise.files import is_there
-from reprise.records.record import Outcome, make_record, read_record, write_record
+from reprise.records.record import Outcome, make_record, metric, read_record, write_record
 from reprise.records.resolved import Resolved
 from reprise.training.checkpoint import CheckpointFile
-from reprise.training.devices import learns, prepare_environment
+from reprise.training.devices import learns, prepare_environment, processor
 from reprise.training.locks import Held, replica_lock
 from reprise.training.progress import TrainingProgress
 from reprise.training.protocol import Diverged, Training, build_training
-from reprise.training.run_facts import run_facts
 
 CHECKPOINTS = Path("checkpoints")
 SAVE_SECONDS = "REPRISE_SAVE_SECONDS"
@@ -130,7 +133,7 @@ def _largest(resolved: Resolved) -> str:
 def _check(job: Job) -> dict[str, Any]:
     began = time.perf_counter()
     findings = run_check(job.resolved.config["check"])
-    metrics = [{"split": f.name, "metric": "max_error", "value": f.error, "unit": f.unit, "n": f.n} for f in findings]
+    metrics = [metric(f.name, "max_error", f.error, f.unit, f.n) for f in findings]
     facts = run_facts("none", torch.device("cpu"), time.perf_counter() - began, 0)
     record = make_record(job.resolved, job.replica, Outcome(metrics=metrics), None, None, facts)
     write_record(job.output, record)
@@ -161,31 +164,26 @@ def _train_stack(jobs: Sequence[Job]) -> list[dict[str, Any]]:
     """Several replicas of an experiment as members of one stack, or, where memory lacks for one, of two in turn."""
     try:
         return _train_together(jobs)
-    except OutOfMemory as error:
+    except OutOfMemory:
         if len(jobs) == 1:
-            raise MemoryError(str(error)) from None
+            raise
     # Outside of the handler, whose traceback holds what the stack held.
     gc.collect()
     torch.cuda.empty_cache()
     left = [job for job in jobs if not is_there(job.output)]
     half = -(-len(left) // 2)
     print(f"{jobs[0].resolved.id}: out of memory: {half} replicas at a time instead", file=sys.stderr, flush=True)
-    for some in (left[:half], left[half:]):
-        if some:
-            try:
-                _train_together(some)
-            except OutOfMemory as error:
-                raise MemoryError(str(error)) from None
+    for some in filter(None, (left[:half], left[half:])):
+        _train_together(some)
     return [read_record(job.output, job.resolved, job.replica) for job in jobs]
 
 
 def _train_together(jobs: Sequence[Job]) -> list[dict[str, Any]]:
     """One stack. Raises `OutOfMemory`."""
-    first, device = jobs[0], device_of(jobs[0])
+    first, device, cpu = jobs[0], device_of(jobs[0]), torch.device("cpu")
     path = first.file_of("stack").with_suffix(".ckpt")
     checkpoint = CheckpointFile(path, first.resolved.config_hash, STACKED, -1)
     stack = Stack(device, lambda line: print(f"{first.resolved.id}: {line}", file=sys.stderr, flush=True))
-    cpu = torch.device("cpu")
     members = [Member(job, build_training(job.resolved, job.replica, job.corpus, stack, cpu)) for job in jobs]
     return _Trainer(members, checkpoint, device, stack.advance, stack.keep).run()
 
@@ -229,30 +227,29 @@ class _Trainer:
         self.live = list(members)
         self.others: dict[int, Any] = {}  # what the checkpoint holds of replicas that train later
         self.before, self.resumed = 0.0, 0
-        self.pause, self.cost = seconds_between_saves(), 0.0
+        self.pause = seconds_between_saves()
 
     def run(self) -> list[dict[str, Any]]:
         """The records, in the order of the members. Raises `Interrupted` where a signal or the watch stopped it."""
         signals = nullcontext(self.job.stopped) if self.job.stopped else stop_signal()
         with self.progress as progress, signals as stopped:
             self._resume()
-            self.began = self.saved_at = time.perf_counter()
+            self.began = time.perf_counter()
+            self.save_at = self.began + self.pause
             self._settle()
             note = ""
             while self.live:
                 note = self._advance() or note
-                progress.update(self.live[0].training.done if self.live else self.members[0].training.done, note)
+                training = (self.live or self.members)[0].training
+                progress.update(training.done, note)
                 reason = stopped() or (self.job.watch() if self.job.watch else "")
-                if reason and self.live:
+                if self.live and (reason or time.perf_counter() >= self.save_at):
                     self.save()
-                    training = self.live[0].training
+                if self.live and reason:
                     raise Interrupted(
                         f"{self.title}: stopped by {reason} at {training.unit} {training.done:g}, "
                         f"saved to {self.checkpoint.path}; the same command goes on from there"
                     )
-                pause = pause_before_a_save(self.pause, self.cost)
-                if self.live and time.perf_counter() - self.saved_at >= pause:
-                    self.save()
             progress.line(self.members[0].training.done, note)
         return [member.record for member in self.members]
 
@@ -299,7 +296,11 @@ class _Trainer:
         states = saved["training"] if self.keep else {self.job.replica: saved["training"]}
         going = [member for member in self.members if member.job.replica in states]
         for member in going:
-            member.training.restore(states.pop(member.job.replica))
+            try:
+                member.training.restore(states.pop(member.job.replica))
+            except KeyError as key:
+                remedy = "another version of Reprise made it; remove the file to train from the start"
+                raise UserError(f"{self.checkpoint.path}: key {key} is missing; {remedy}") from None
         record = self.job.resolved.record_path
         self.others = {r: s for r, s in states.items() if not is_there(self.job.output.with_name(Path(record(r)).name))}
         self.before, self.resumed = saved["seconds"], saved["resumed"] + 1
@@ -316,35 +317,25 @@ class _Trainer:
         states = {member.job.replica: member.training.state() for member in self.live}
         training = self.others | states if self.keep else states[self.job.replica]
         self.checkpoint.save({"training": training, "seconds": self.seconds(), "resumed": self.resumed})
-        self.saved_at = time.perf_counter()
-        self.cost = self.saved_at - start
+        now = time.perf_counter()
+        self.save_at = now + max(self.pause, _WORK_PER_SAVE * (now - start))
 
 
-def seconds_between_saves(usual: float = 30.0) -> float:
-    """What REPRISE_SAVE_SECONDS says, or `usual`."""
-    stated = os.environ.get(SAVE_SECONDS, str(usual))
+def seconds_between_saves() -> float:
+    """What REPRISE_SAVE_SECONDS says."""
+    stated = os.environ.get(SAVE_SECONDS, "30")
     try:
         return float(stated)
     except ValueError:
         raise UserError(f"{SAVE_SECONDS}: '{stated}' is not a number; write seconds, or unset it") from None
 
 
-def pause_before_a_save(stated: float, cost: float) -> float:
-    """Seconds from the last save, which took `cost` seconds, to the next one."""
-    return max(stated, _WORK_PER_SAVE * cost)
-
-
 @contextmanager
 def stop_signal() -> Iterator[Callable[[], str]]:
     """Turns SIGTERM and SIGINT into a flag that is read between two pieces of work; yields its reader."""
     received: list[str] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: ""
-        return
-    old = {
-        number: signal.signal(number, lambda n, _: received.append(signal.Signals(n).name))
-        for number in (signal.SIGTERM, signal.SIGINT)
-    }
+    numbers = (signal.SIGTERM, signal.SIGINT) if threading.current_thread() is threading.main_thread() else ()
+    old = {n: signal.signal(n, lambda n, _: received.append(signal.Signals(n).name)) for n in numbers}
     try:
         yield lambda: received[0] if received else ""
     finally:
@@ -362,13 +353,30 @@ def choose_device(name: str, protocol: str, engine: str) -> torch.device:
 
     `cuda` is a `UserError` where one of these is not so.
     """
-    usable, fits = PROTOCOLS[protocol].gpu, engine in ("auto", STACKED)
-    if name == "cuda" and not usable:
-        raise UserError(f"--device cuda: the protocol {protocol} runs on the CPU; write --device auto or cpu")
-    if name == "cuda" and not fits:
-        raise UserError(f"--device cuda: the engine {engine} runs on the CPU; choose engine: auto, or --device cpu")
-    if name == "cuda" and not torch.cuda.is_available():
-        raise UserError("--device cuda: no GPU is visible to torch; write --device auto or cpu")
-    if name == "auto":
-        name = "cuda" if usable and fits and torch.cuda.is_available() else "cpu"
-    return torch.device(name)
+    obstacle = ""
+    if not PROTOCOLS[protocol].gpu:
+        obstacle = f"the protocol {protocol} runs on the CPU; write --device auto or cpu"
+    elif engine not in ("auto", STACKED):
+        obstacle = f"the engine {engine} runs on the CPU; choose engine: auto, or --device cpu"
+    elif not torch.cuda.is_available():
+        obstacle = "no GPU is visible to torch; write --device auto or cpu"
+    if name == "cuda" and obstacle:
+        raise UserError(f"--device cuda: {obstacle}")
+    return torch.device(("cpu" if obstacle else "cuda") if name == "auto" else name)
+
+
+def run_facts(engine: str, device: torch.device, wall_seconds: float, resumed: int) -> dict[str, Any]:
+    """How the numbers were made: engine, device, threads, versions, wall time (s) and peak memory (MiB)."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes on macOS, kilobytes elsewhere
+    versions = {"reprise": reprise.__version__, "python": platform.python_version()}
+    return {
+        "engine": engine,
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else f"cpu ({processor()})",
+        "threads": torch.get_num_threads(),
+        "wall_seconds": round(wall_seconds, 3),
+        "peak_memory_mib": round(most / (2**20 if sys.platform == "darwin" else 2**10), 1),
+        "resumed": resumed,
+        "versions": versions | {"torch": torch.__version__, "numpy": np.__version__},
+        "platform": f"{platform.system()} {platform.machine()}",
+        "cpu_capability": torch.backends.cpu.get_cpu_capability(),
+    }

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
 _SECONDS_BETWEEN_LINES = 15.0
 
@@ -23,21 +15,14 @@ _SECONDS_BETWEEN_LINES = 15.0
 class TrainingProgress:
     """Shows how far a replica is. `title` names it, `unit` is what `total` counts (steps, epochs)."""
 
-    def __init__(self, title: str, unit: str, total: int | None):
+    def __init__(self, title: str, unit: str, total: int):
         self.title, self.unit, self.total = title, unit, total
-        self.console = Console(stderr=True)
         self.last_line = time.monotonic()
         self.bar: Progress | None = None
-        if self.console.is_terminal:
-            columns = (
-                TextColumn("{task.description}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[note]}"),
-                TimeElapsedColumn(),
-                TimeRemainingColumn(),
-            )
-            self.bar = Progress(*columns, console=self.console)
+        console = Console(stderr=True)
+        if console.is_terminal:
+            counted = TextColumn("{task.completed:g}/{task.total}"), TextColumn("{task.fields[note]}")
+            self.bar = Progress(*Progress.get_default_columns(), *counted, TimeElapsedColumn(), console=console)
             self.task = self.bar.add_task(title, total=total, note="")
 
     def __enter__(self) -> Self:
@@ -45,9 +30,7 @@ class TrainingProgress:
             self.bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.bar:
             self.bar.stop()
 
@@ -61,11 +44,10 @@ class TrainingProgress:
     def line(self, done: float, note: str) -> None:
         """A line that is printed in any case, terminal or not."""
         self.last_line = time.monotonic()
-        of = f" of {self.total}" if self.total else ""
-        self.say(f"{self.unit} {done:g}{of}: {note}")
+        self.say(f"{self.unit} {done:g} of {self.total}: {note}")
 
     def say(self, text: str) -> None:
         if self.bar:
-            self.console.print(f"{self.title}: {text}", highlight=False, markup=False)
+            self.bar.console.print(f"{self.title}: {text}", highlight=False, markup=False)
         else:
             print(f"{self.title}: {text}", file=sys.stderr, flush=True)

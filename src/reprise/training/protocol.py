@@ -47,7 +47,7 @@ class Training(ABC):
 
     KEPT: tuple[str, ...] = ()
     unit: str
-    total: int | None
+    total: int
     parameters: int
     engine: str
 
@@ -62,12 +62,12 @@ class Training(ABC):
 
     @property
     @abstractmethod
-    def finished(self) -> bool: ...
-
-    @property
-    @abstractmethod
     def done(self) -> float:
         """How much of `total`, counted in `unit`."""
+
+    @property
+    def finished(self) -> bool:
+        return self.done >= self.total
 
     @abstractmethod
     def advance(self) -> str:
@@ -115,7 +115,6 @@ class Training(ABC):
             raise UserError(f"{path}: this corpus has no folds; the protocol {self.protocol} needs them")
         if fold >= len(folds):
             raise UserError(f"replica {fold}: {path} has {len(folds)} folds, one a replica; ask for fewer replicas")
-        # 0, 1 and 2 in `part` (folds, lines).
         parts = {name: np.flatnonzero(folds[fold] == number) for number, name in enumerate(SPLITS)}
         lengths = np.diff(corpus.splits["lines"].offsets)
         for name, lines in parts.items():
@@ -124,9 +123,7 @@ class Training(ABC):
         return parts
 
     def model_of(self, *read: str, **sizes: Any) -> Any:
-        """The readable model that is configured, of `sizes` that the data decide; the protocol itself has `read` some
-        of its options.
-        """
+        """The readable model that is configured, without the options that the protocol has `read` itself."""
         model = self.config["model"]
         options = {name: value for name, value in model["options"].items() if name not in read}
         return MODELS[model["name"]].build(**sizes, **options)
@@ -146,10 +143,6 @@ class Pieces(Training):
     def __init__(self, *arguments: Any) -> None:
         self.found: list[Any] = []
         super().__init__(*arguments)
-
-    @property
-    def finished(self) -> bool:
-        return len(self.found) >= self.total
 
     @property
     def done(self) -> float:
@@ -233,10 +226,6 @@ class Steps(Learner):
         """Raises `Diverged` unless the step's loss is finite."""
         if not math.isfinite(loss):
             raise Diverged(step=self.step, quantity="training loss")
-
-    @property
-    def finished(self) -> bool:
-        return self.step >= self.total
 
     @property
     def done(self) -> float:

@@ -30,14 +30,14 @@ class TimeBox:
     def __init__(self, minutes: float | None) -> None:
         self.end = float("inf") if minutes is None else time.monotonic() + 60 * minutes
 
+    def left(self) -> float:
+        """Seconds."""
+        return self.end - time.monotonic()
+
     @property
     def over(self) -> bool:
         """Whether no more than the time for a save is left."""
         return self.left() < _RESERVE_SECONDS
-
-    def left(self) -> float:
-        """Seconds."""
-        return self.end - time.monotonic()
 
 
 class Log:
@@ -69,22 +69,16 @@ def missing(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[tupl
 
 def damaged(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[str]:
     """A line for every record under `roots` that is not whole. `OSError` where one cannot be read."""
-    lines = []
+    found: dict[str, str] = {}  # by the real path: two roots may be one folder, or share the record
     for resolved in experiments:
-        # Two roots may be one folder, or share the record.
-        paths = {
-            os.path.realpath(root / path): (root / path, replica)
-            for root in roots
-            for replica, path in enumerate(resolved.record_paths())
-            if is_there(root / path)
-        }
-        for path, replica in paths.values():
-            try:
-                read_record(path, resolved, replica)
-            except UserError as error:
-                if is_there(path):  # else another process has just moved it
-                    lines.append(str(error))
-    return lines
+        for replica, path in enumerate(resolved.record_paths()):
+            for place in (root / path for root in roots if is_there(root / path)):
+                try:
+                    read_record(place, resolved, replica)
+                except UserError as error:
+                    if is_there(place):  # else another process has just moved it
+                        found[os.path.realpath(place)] = str(error)
+    return list(found.values())
 
 
 class Runner:
@@ -117,24 +111,22 @@ class Runner:
 
         title = jobs[0].title + (f" and {len(jobs) - 1} more" if len(jobs) > 1 else "")
         self.say(f"{title}: begins")
+        records, without = [], self.held
         try:
             records = run_jobs([replace(job, watch=watch, stopped=stopped) for job in jobs])
         except Held as busy:
             self.say(str(busy))
-            self.held += jobs
         except Interrupted as stop:
             if stopped():
                 raise
             self.say(str(stop))
-            self.unfinished += [job for job in jobs if not job.output.exists()]
+            without = self.unfinished
         except (UserError, OSError) as error:
             if isinstance(error, OSError) and error.errno in _FULL:
                 raise  # nothing could be saved of the others either
             self.say(f"{title}: left out: {left_out(error, 'fix the access')}")
-            self.failed += [job for job in jobs if not job.output.exists()]
-        else:
-            self.held += [job for job in jobs if not job.output.exists()]
-            for record in records:
-                seconds = record["run"]["wall_seconds"]
-                name = f"{record['paper']}/{record['experiment']} replica {record['replica']}"
-                self.say(f"{name}: {record['status']}, {seconds:.0f} s")
+            without = self.failed
+        without += [job for job in jobs if not job.output.exists()]
+        for record in records:
+            name = f"{record['paper']}/{record['experiment']} replica {record['replica']}"
+            self.say(f"{name}: {record['status']}, {record['run']['wall_seconds']:.0f} s")

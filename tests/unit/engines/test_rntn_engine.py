@@ -33,7 +33,7 @@ MODELS = {
     "m-rnn": lambda: MRNN(103, 40, 29),
     "m-rnn of one factor": lambda: MRNN(33, 5, 1),
 }
-ENGINES = [pytest.param(FusedEngine, marks=needs_compiler)]
+BOTH = pytest.mark.parametrize("engine", [pytest.param(FusedEngine, marks=needs_compiler), ReferenceEngine])
 
 
 def small(model, seed=0):
@@ -103,7 +103,7 @@ def test_the_reference_takes_the_gradient_step_of_the_stated_loss():
         torch.testing.assert_close(engine.export()["U_h"], (model.U_h - 0.1 * gradient).detach())
 
 
-@pytest.mark.parametrize("engine", [*ENGINES, ReferenceEngine])
+@BOTH
 @pytest.mark.parametrize("name", MODELS)
 def test_export_and_load_are_exact(engine, name):
     model, other = small(MODELS[name]()), small(MODELS[name](), seed=1)
@@ -111,7 +111,7 @@ def test_export_and_load_are_exact(engine, name):
     export_and_load_are_exact_copies(fast, model, other, lambda: trained(fast, text(model.vocabulary)))
 
 
-@pytest.mark.parametrize("engine", [*ENGINES, ReferenceEngine])
+@BOTH
 @pytest.mark.parametrize("name", ["r-rntn", "several groups", "m-rnn"])
 def test_several_calls_give_the_bits_of_one(engine, name):
     model = small(MODELS[name]())

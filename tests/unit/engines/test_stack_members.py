@@ -77,15 +77,6 @@ def test_members_that_stay_go_on_as_they_would_have() -> None:
         torch.testing.assert_close(left[i].kernel.export(), all_stay[i].kernel.export())
 
 
-def test_a_member_is_one_that_trained_alone() -> None:
-    stack, together = trainings([0, 1, 2])
-    _, (alone,) = trainings([2])
-    stack.advance(together)
-    alone.advance()  # without a round there is nobody to wait for
-    torch.testing.assert_close(together[2].losses, alone.losses)
-    torch.testing.assert_close(together[2].kernel.export(), alone.kernel.export())
-
-
 def test_members_wait_for_what_they_have_in_common() -> None:
     """One trains while the other reads: neither is changed by the other's request."""
     stack = Stack(CPU)

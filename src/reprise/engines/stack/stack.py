@@ -24,7 +24,7 @@ _CONTROL = ("rate", "active")
 """Inputs of a step that are no part of the batch."""
 
 
-class OutOfMemory(Exception):
+class OutOfMemory(MemoryError):
     """The members together need more memory than there is; what they computed since the last save is lost."""
 
 
@@ -151,21 +151,21 @@ class Stack:
         """One update in place of the slots that are active, of all where nothing is said of that."""
         batch = {name: value for name, value in inputs.items() if name not in _CONTROL}
         active, rate = inputs.get("active"), inputs["rate"]
-        before = self._gathered(batch)
-        gradients, (_, found) = vmap(grad_and_value(self.members[0].loss, has_aux=True))(before, batch)
+        before, first = self._gathered(batch), self.members[0]
+        gradients, (_, found) = vmap(grad_and_value(first.loss, has_aux=True))(before, batch)
         with torch.no_grad():
-            if self.members[0].clip is not None:
-                factors = self.members[0].clip.factors(list(gradients.values()))
+            if first.clip is not None:
+                factors = first.clip.factors(list(gradients.values()))
                 gradients = {name: g * along(factors, g) for name, g in gradients.items()}
             self.steps.add_(1 if active is None else active.to(self.steps.dtype))
-            scalars = self.members[0].optimiser.scalars(rate, self.steps)
+            scalars = first.optimiser.scalars(rate, self.steps)
             for name, p in before.items():
                 rows, g, mine = self._rows(name, batch), gradients[name], (self.parameters[name], *self.kept[name])
-                if rows is not None and not self.members[0].optimiser.by_rows:
+                if rows is not None and not first.optimiser.by_rows:
                     g = put_rows(torch.zeros_like(mine[0]), rows, g)
                     p, rows = mine[0], None
                 old = (p, *(k if rows is None else take_rows(k, rows) for k in mine[1:]))
-                new, kept = self.members[0].optimiser.update(p, g, old[1:], scalars)
+                new, kept = first.optimiser.update(p, g, old[1:], scalars)
                 for table, before_, after in zip(mine, old, (new, *kept), strict=True):
                     if active is not None:
                         after = torch.where(active.view(-1, *[1] * (after.dim() - 1)), after, before_)

@@ -81,21 +81,14 @@ class CharacterWindows(Steps):
         initialise(self.model, self.generator("weights"))
         # Texts are drawn and measured on the CPU, which trains as fast as they are needed.
         self.compute(self.model, choose)
-        self.optimiser = self.kernel if self.stacked else self._own_optimiser()
+        how = {name: self.options[name] for name in ("learning_rate", "decay", "epsilon")}
+        how["start"] = FIRST_MEAN_SQUARES[self.options["mean_square_start"]]
+        self.optimiser = self.kernel if self.stacked else TensorFlowRMSProp(self.model.parameters(), **how)
         self.carries = self.options["window_state"] == "carried"
         self.carried: State = self.model.initial_state(self.options["batch_size"])
         self.losses: dict[int, float] = {}
         self.measures: list[tuple[int, dict[str, Any]]] = []
         self.samples: list[dict[str, Any]] = []
-
-    def _own_optimiser(self) -> TensorFlowRMSProp:
-        return TensorFlowRMSProp(
-            self.model.parameters(),
-            learning_rate=self.options["learning_rate"],
-            decay=self.options["decay"],
-            epsilon=self.options["epsilon"],
-            start=FIRST_MEAN_SQUARES[self.options["mean_square_start"]],
-        )
 
     def take_step(self) -> str:
         places, fresh = self.places_of(self.step)

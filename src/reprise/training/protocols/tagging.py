@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,7 +100,7 @@ class SentenceSGD(Epochs):
     shares = {"train": 0.9, "valid": 0.05, "test": 0.05}
     at_once = 8
     groups: tuple[str, ...]
-    item: str  # what is classified: "tag" or "sentence"
+    of_words: bool  # whether words are classified, or sentences
 
     def prepare(self) -> None:
         loaded = self.load_corpus()
@@ -124,14 +124,6 @@ class SentenceSGD(Epochs):
     @abstractmethod
     def classes_of(self, corpus: Corpus) -> int:
         """How many classes there are."""
-
-    @abstractmethod
-    def logits_of(self, batch: Batch) -> Tensor:
-        """Logits (n, K) of the items in the batch."""
-
-    @abstractmethod
-    def numbers_of(self, batch: Batch) -> np.ndarray:
-        """The numbers of these items in their split, (n,)."""
 
     @property
     def finished(self) -> bool:
@@ -162,7 +154,9 @@ class SentenceSGD(Epochs):
 
     def read(self) -> None:
         batch = batch_of(self.splits[self.part], self.batches[self.next])
-        items, numbers = self.items[self.part], self.numbers_of(batch)
+        items, numbers = self.items[self.part], batch.numbers
+        if self.of_words:
+            numbers = batch.places[batch.present].numpy()
         y = torch.from_numpy(items.classes[numbers]).long()
         loss, classes = (self._update if self.part == "train" else self._evaluate)(batch, y)
         right = np.bincount(items.groups[numbers][(classes == y).numpy()], minlength=len(self.groups)).tolist()
@@ -175,7 +169,7 @@ class SentenceSGD(Epochs):
         """One step on the classes y (n,) of a batch: the mean loss, nats, before it, and the likeliest classes (n,)."""
         if self.stacked:
             return self.kernel.update(batch.words, batch.present, y, self.options["learning_rate"])
-        logits = self.logits_of(batch)
+        logits = self._logits(batch)
         loss = functional.cross_entropy(logits, y)
         self.descend(loss)
         return loss.item(), logits.argmax(1)
@@ -185,8 +179,13 @@ class SentenceSGD(Epochs):
         """The same without a step."""
         if self.stacked:
             return self.kernel.read(batch.words, batch.present, y)
-        logits = self.logits_of(batch)
+        logits = self._logits(batch)
         return functional.cross_entropy(logits, y).item(), logits.argmax(1)
+
+    def _logits(self, batch: Batch) -> Tensor:
+        """Of the items in the batch, (n, K)."""
+        logits = self.model(batch.words, batch.present)
+        return logits[batch.present] if self.of_words else logits
 
     def close(self) -> None:
         """Goes on to the next text; after the last one the epoch is over."""
@@ -211,34 +210,30 @@ class SentenceSGD(Epochs):
 
         Nothing but curves where no epoch is whole.
         """
-        outcome, whole = Outcome(), range(self.epoch)
-        for split in SPLITS:
-            n = len(self.items[split])
-            for name, unit, values in (
-                ("accuracy", "share", [self._accuracy(epoch, split) for epoch in whole]),
-                ("log_loss", f"nats/{self.item}", [self.history[epoch][split][0] / n for epoch in whole]),
-            ):
-                outcome.curves.append(curve(split, name, unit, "epoch", range(1, len(whole) + 1), values))
-                if whole:
-                    outcome.metrics.append(metric(split, name, values[self.best_epoch - 1], unit, n))
-            if whole and split != "train":
+        outcome, unit = Outcome(), "nats/tag" if self.of_words else "nats/sentence"
+        for split, items in self.items.items():
+            losses = [epoch[split][0] / len(items) for epoch in self.history]
+            accuracies = [self._accuracy(epoch, split) for epoch in range(self.epoch)]
+            for name, unit_of, values in (("accuracy", "share", accuracies), ("log_loss", unit, losses)):
+                outcome.curves.append(curve(split, name, unit_of, "epoch", range(1, self.epoch + 1), values))
+                if self.epoch:
+                    outcome.metrics.append(metric(split, name, values[self.best_epoch - 1], unit_of, len(items)))
+            if self.epoch and split != "train":
+                guessed = items.groups[items.guesses == items.classes]
+                right = np.bincount(guessed, minlength=len(self.groups)).tolist()
                 outcome.metrics += self._by_group(split, "accuracy", self.history[self.best_epoch - 1][split][1:])
-                items = self.items[split]
-                groups = items.groups[items.guesses == items.classes]
-                right = np.bincount(groups, minlength=len(self.groups)).tolist()
-                outcome.metrics.append(metric(split, "guessing", sum(right) / n, "share", n))
+                outcome.metrics.append(metric(split, "guessing", sum(right) / len(items), "share", len(items)))
                 outcome.metrics += self._by_group(split, "guessing", right)
-        if whole:
+        if self.epoch:
             self.count_epochs(outcome)
             rest = self.parameters - self.model.network.x.numel()
             outcome.metrics.append(metric("train", "parameters_without_vectors", rest, "parameters", 1))
         return outcome
 
-    def _by_group(self, split: str, name: str, right: Sequence[float]) -> Iterator[dict[str, Any]]:
+    def _by_group(self, split: str, name: str, right: Sequence[float]) -> list[dict[str, Any]]:
         sizes = np.bincount(self.items[split].groups, minlength=len(self.groups)).tolist()
-        for group, count, size in zip(self.groups, right, sizes, strict=True):
-            if size:
-                yield metric(split, f"{name}_{group}", count / size, "share", size)
+        found = zip(self.groups, right, sizes, strict=True)
+        return [metric(split, f"{name}_{group}", count / n, "share", n) for group, count, n in found if n]
 
 
 class Tagging(SentenceSGD):
@@ -251,7 +246,7 @@ class Tagging(SentenceSGD):
     TRAINS = ("tagger",)
     PREDICTED = "a tag for every one"
 
-    groups, item = KINDS, "tag"
+    groups, of_words = KINDS, True
 
     def items_of(self, corpus: Corpus, split: str) -> Items:
         guesses = most_frequent_tags(corpus)[corpus.splits[split].tokens]
@@ -259,12 +254,6 @@ class Tagging(SentenceSGD):
 
     def classes_of(self, corpus: Corpus) -> int:
         return len(corpus.facts["tags"])
-
-    def logits_of(self, batch: Batch) -> Tensor:
-        return self.model(batch.words, batch.present)[batch.present]
-
-    def numbers_of(self, batch: Batch) -> np.ndarray:
-        return batch.places[batch.present].numpy()
 
 
 class SentenceLabels(SentenceSGD):
@@ -277,7 +266,7 @@ class SentenceLabels(SentenceSGD):
     TRAINS = ("sentence-classifier",)
     PREDICTED = "a label for every sentence"
 
-    groups, item = ("short", "long"), "sentence"
+    groups, of_words = ("short", "long"), False
 
     def items_of(self, corpus: Corpus, split: str) -> Items:
         lengths = np.diff(corpus.splits[split].offsets)
@@ -287,9 +276,3 @@ class SentenceLabels(SentenceSGD):
 
     def classes_of(self, corpus: Corpus) -> int:
         return 2
-
-    def logits_of(self, batch: Batch) -> Tensor:
-        return self.model(batch.words, batch.present)
-
-    def numbers_of(self, batch: Batch) -> np.ndarray:
-        return batch.numbers
