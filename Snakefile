@@ -4,20 +4,17 @@
 `snakemake --cores 2 all --config tier=quick` runs every step of the pipeline in minutes, without a network.
 """
 
-from snakemake.utils import min_version, validate
+from snakemake.utils import min_version
 
 min_version("9.0")
 
 
-# First, because it tells what is wrong with config/ in one line.
+# First, because it reads config/ strictly and tells what is wrong with it in one line.
 include: "workflow/rules/common.smk"
 include: "workflow/rules/common_report.smk"
 
 
 configfile: "config/config.yaml"
-
-
-validate(config, "workflow/schemas/config.schema.json")
 
 
 wildcard_constraints:

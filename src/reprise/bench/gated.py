@@ -50,10 +50,7 @@ class Task:
     x: np.ndarray
     y: np.ndarray
     weights: Mapping[str, np.ndarray]
-    learning_rate: float
-    dropout: float
-    clip_norm: float
-    key: int
+    learning_rate, dropout, clip_norm, key = 1.0, 0.5, 5.0, 1
     block = CHECKED
 
     def __len__(self) -> int:
@@ -99,7 +96,7 @@ SHOWN = (
 )
 
 WINDOWS = 12
-_LEARNING_RATE, _DROPOUT, _CLIP_NORM, _RANGE, _SEED = 1.0, 0.5, 5.0, 0.05, 1
+_RANGE, _SEED = 0.05, 1
 
 
 def build_model(workload: Workload) -> Any:
@@ -124,7 +121,7 @@ def make_task(workload: Workload, folder: Path, windows: int = WINDOWS) -> tuple
     model = build_model(workload)
     initialise(model, _RANGE, torch.Generator().manual_seed(_SEED))
     weights = tasks.numpy_of(model.state_dict())
-    task = Task(workload, x, y, weights, _LEARNING_RATE, _DROPOUT, _CLIP_NORM, key=_SEED)
+    task = Task(workload, x, y, weights)
     return tasks.write(task, folder, text=origin, windows=windows, steps=STEPS, streams=STREAMS)
 
 

@@ -64,8 +64,7 @@ class Task:
     training: np.ndarray
     weights: Mapping[str, np.ndarray]
     corpus: str
-    learning_rate: float
-    epsilon: float
+    learning_rate, epsilon = 0.3, 1.0
 
     @property
     def block(self) -> int:
@@ -131,7 +130,7 @@ SHOWN = (
 )
 
 BATCHES = 6
-_LEARNING_RATE, _EPSILON, _SEED = 0.3, 1.0, 1
+_SEED = 1
 
 # Lengths of the lines of the Penn Treebank's text: mean 114.7 characters, deviation 57.2, median 109. A Weibull law
 # with this mean and deviation has median 108.9, and random batches of 64 are padded as much as the real ones.
@@ -194,7 +193,7 @@ def make_task(workload: Workload, folder: Path, batches: int = BATCHES) -> tuple
     initialise(model, torch.Generator().manual_seed(_SEED), "orthogonal", "normal", 0.1, multipliers)
     lines, training = corpus.splits["lines"], np.flatnonzero(corpus.extra["part"][0] == 0)
     weights, path = tasks.numpy_of(model.state_dict()), str(folder / "corpus.npz")
-    task = Task(workload, lines.tokens, lines.offsets, training, weights, path, _LEARNING_RATE, _EPSILON)
+    task = Task(workload, lines.tokens, lines.offsets, training, weights, path)
     predictions = task.tokens(0, len(task))
     cells = sum(task.padded(i)[0].size for i in range(len(task)))
     return tasks.write(

@@ -69,9 +69,7 @@ class Task:
     tag_indptr: np.ndarray
     tag_indices: np.ndarray
     weights: Mapping[str, np.ndarray]
-    learning_rate: float = 0.001
-    rho: float = 0.9
-    epsilon: float = 1e-8
+    learning_rate, rho, epsilon = 0.001, 0.9, 1e-8
     block = CHECKED
 
     def __len__(self) -> int:

@@ -68,9 +68,8 @@ class Task:
     reset: np.ndarray
     masks: np.ndarray
     weights: Mapping[str, np.ndarray]
-    learning_rate: float
-    dropout: float
     key: int
+    learning_rate, dropout = 0.1, 0.5
     block = BLOCK
 
     def __len__(self) -> int:
@@ -138,7 +137,7 @@ SHOWN = (
 )
 
 SUBSEQUENCES = 2000
-_LEARNING_RATE, _DROPOUT, _DEVIATION, _SEED = 0.1, 0.5, 0.1**1.5, 1
+_DEVIATION, _SEED = 0.1**1.5, 1
 
 
 def build_model(workload: Workload) -> Any:
@@ -175,9 +174,9 @@ def make_task(workload: Workload, folder: Path, count: int = SUBSEQUENCES) -> tu
     model = build_model(workload)
     initialise(model, _DEVIATION, torch.Generator().manual_seed(_SEED))
     key = counters.key(_SEED, 0)
-    masks = counters.dropout_mask(key, 0, data.tokens, workload.hidden, _DROPOUT)
+    masks = counters.dropout_mask(key, 0, data.tokens, workload.hidden, Task.dropout)
     arrays = (data.inputs, data.targets, data.offsets, data.reset, masks)
-    task = Task(workload, *arrays, tasks.numpy_of(model.state_dict()), _LEARNING_RATE, _DROPOUT, key)
+    task = Task(workload, *arrays, tasks.numpy_of(model.state_dict()), key)
     mean = round(data.tokens / len(data), 2)
     return tasks.write(task, folder, text=origin, subsequences=len(data), mean_length=mean)
 

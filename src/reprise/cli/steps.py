@@ -120,9 +120,17 @@ def schemas_command(given: argparse.Namespace) -> None:
 
 def json_schemas() -> dict[str, str]:
     """The schemas' texts by name. A paper's file may have families, and experiments that borrow from them."""
+    from pydantic.json_schema import GenerateJsonSchema
+
     from reprise.config.schema import Config, Paper
 
-    paper = Paper.model_json_schema()
+    class Untitled(GenerateJsonSchema):
+        """A title that repeats the key tells an editor nothing."""
+
+        def field_title_should_be_set(self, schema: object) -> bool:
+            return False
+
+    paper = Paper.model_json_schema(schema_generator=Untitled)
     paper["properties"]["families"] = {
         "type": "object",
         "additionalProperties": {"type": "object"},
@@ -132,6 +140,6 @@ def json_schemas() -> dict[str, str]:
     says = "the family that fills in what is not said here"
     experiment["properties"]["like"] = {"type": "string", "description": says}
     experiment["required"] = []
-    kinds = {"config": Config.model_json_schema(), "paper": paper}
+    kinds = {"config": Config.model_json_schema(schema_generator=Untitled), "paper": paper}
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     return {name: json.dumps({**head, **kind}, indent=1, ensure_ascii=False) + "\n" for name, kind in kinds.items()}

@@ -52,16 +52,14 @@ class Pairs:
 
     def metrics(self, margins: np.ndarray) -> list[dict[str, Any]]:
         """Shares by group of `margins` (P,), log p(right) - log p(wrong)."""
-        found = []
-        for metric, values in ((METRIC, margins), (BY_FREQUENCY, self.by_frequency)):
-            share = (values > 0) + 0.5 * (values == 0)
-            for name, members in self.groups.items():
-                if n := int(members.sum()):
-                    value = float(share[members].mean())
-                    found.append(
-                        {"split": SPLIT, "metric": f"{metric}/{name}", "value": value, "unit": "share", "n": n}
-                    )
-        return found
+        shares = {m: (x > 0) + 0.5 * (x == 0) for m, x in ((METRIC, margins), (BY_FREQUENCY, self.by_frequency))}
+        fixed = {"split": SPLIT, "unit": "share"}
+        return [
+            fixed | {"metric": f"{metric}/{name}", "value": float(share[members].mean()), "n": int(members.sum())}
+            for metric, share in shares.items()
+            for name, members in self.groups.items()
+            if members.any()
+        ]
 
 
 def group(feature: str = ALL, kind: str = ALL, distance: str = ALL) -> str:

@@ -46,9 +46,8 @@ class JacobianNorms:
         values = {f"log10_jacobian_at_{d}": self.log10_at(d) for d in distances}
         if self.excess is not None:
             values["log10_above_bound"] = self.excess
-        return [
-            {"split": split, "metric": name, "value": value, "unit": "1", "n": texts} for name, value in values.items()
-        ]
+        fixed = {"split": split, "unit": "1", "n": texts}
+        return [fixed | {"metric": name, "value": value} for name, value in values.items()]
 
 
 @torch.no_grad()

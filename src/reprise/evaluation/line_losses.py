@@ -48,9 +48,8 @@ class LineLosses:
         characters = lengths[self.split.tokens[self.places]]
         line = np.searchsorted(self.split.offsets, self.places, side="right")
         first = np.flatnonzero(np.diff(line, prepend=-1))  # of the predictions of each line
-        nats_of_line, tokens_of_line, characters_of_line = (
-            np.add.reduceat(values, first) for values in (self.nats, np.ones_like(self.nats), characters)
-        )
+        by_line = (np.add.reduceat(values, first) for values in (self.nats, np.ones_like(self.nats), characters))
+        nats_of_line, tokens_of_line, characters_of_line = by_line
         by_character = nats_of_line / characters_of_line
         n, lines, total = len(self.nats), len(first), int(characters.sum())
 
@@ -80,12 +79,10 @@ class LineLosses:
             count = np.bincount(position[chosen])
             total = np.bincount(position[chosen], self.nats[chosen])
             x = np.flatnonzero(count)
-            for metric, unit, y in (
-                (f"cross_entropy{suffix}", "nats/token", total[x] / count[x]),
-                (f"count{suffix}", "characters", count[x]),
-            ):
-                fixed = {"split": name, "metric": metric, "unit": unit, "axis": "position_in_word"}
-                curves.append(fixed | {"x": x.tolist(), "y": y.tolist()})
+            fixed = {"split": name, "axis": "position_in_word", "x": x.tolist()}
+            losses = {"metric": f"cross_entropy{suffix}", "unit": "nats/token", "y": (total[x] / count[x]).tolist()}
+            counts = {"metric": f"count{suffix}", "unit": "characters", "y": count[x].tolist()}
+            curves += [fixed | losses, fixed | counts]
         return curves
 
     def samples(self, name: str, lines: np.ndarray, count: int) -> list[dict[str, Any]]:

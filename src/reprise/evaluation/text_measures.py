@@ -27,14 +27,6 @@ class Words:
         of_book, of_licence = in_book.total(), in_licence.total()
         self.licence = {w for w, n in in_licence.items() if n * of_book > in_book[w] * of_licence}
 
-    def shares(self, found: Sequence[str]) -> dict[str, float]:
-        """Shares of these words that the text has (`known`) and that are likelier in its licence (`licence`)."""
-        n = max(1, len(found))
-        return {
-            "known": sum(w in self.known for w in found) / n,
-            "licence": sum(w in self.licence for w in found) / n,
-        }
-
 
 def whole_words(text: str) -> list[str]:
     """Runs of letters, in lower case, without a first and a last one that the text's ends may have cut."""
@@ -71,11 +63,11 @@ def measure(texts: Sequence[str], vocabulary: Words) -> list[tuple[str, float, i
     stops_before_capitals. A measure of nothing (no word, no full stop, no licence) is left out.
     """
     found = [word for text in texts for word in whole_words(text)]
-    shares = vocabulary.shares(found)
+    known, licence = (sum(w in of for w in found) / max(1, len(found)) for of in (vocabulary.known, vocabulary.licence))
     characters = sum(map(len, texts))
     measures = [
-        ("words_in_book", shares["known"], len(found)),
-        ("words_in_licence", shares["licence"], len(found) if vocabulary.licence else 0),
+        ("words_in_book", known, len(found)),
+        ("words_in_licence", licence, len(found) if vocabulary.licence else 0),
         ("spaces", sum(text.count(" ") for text in texts) / max(1, characters), characters),
         ("stops_before_capitals", *stops_before_capitals(texts)),
         *((f"distinct_{n}", *distinct(texts, n)) for n in ORDERS),

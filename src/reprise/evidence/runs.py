@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reprise.catalogue.protocols import PROTOCOLS
-from reprise.config.claims import Term
 from reprise.config.project import Project
 from reprise.config.schema import Experiment, Paper, Reported
 from reprise.data.text.character_lines import VALIDATION
@@ -202,9 +201,8 @@ def _title(entry: Experiment, alternative: str | None) -> str:
 
 def _points(paper: Paper) -> set[str]:
     """The points of curves, "words_in_book@750", that its claims are about."""
-    terms = (side for claim in paper.claims.values() for _, side in claim.sides() if isinstance(side, Term))
-    metrics = {claim.metric for claim in paper.claims.values()} | {term.metric for term in terms}
-    return {metric for metric in metrics if metric and "@" in metric}
+    terms = (term for claim in paper.claims.values() for _, term in claim.sides())
+    return {term.metric for term in terms if "@" in (term.metric or "")}
 
 
 def _at(record: dict[str, Any], points: Collection[str]) -> Iterator[dict[str, Any]]:

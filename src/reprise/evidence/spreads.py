@@ -4,7 +4,7 @@ A family is what was trained of one model on one text and task under one reading
 another choice may change how far replicas differ (under the schedule as chosen two of three m-RNNs blow up, under the
 toolkit's none does).
 
-Seeds: an experiment's own variance is moderated by that of its family (`statistics.moderated`); an experiment with one
+Seeds: an experiment's own variance is moderated by that of its family (`moderated`); an experiment with one
 replica has its family's alone.
 
 Folds differ in difficulty, and a fold that is hard is so for every model: a difference of two models is no lone sample.
@@ -13,6 +13,9 @@ the variance of e is half the mean variance of the logarithmic differences of tw
 deviations shares of the loss. What a fold adds to all losses alike, b_k, drops out of a contrast sum w_i L_i that is
 zero, which is where a test errs, also with a relative margin, which is part of the weights. With an absolute margin it
 does not, and nothing is lent.
+
+Folds are not moderated as seeds are: models that share their folds have no independent variances, which a prior needs;
+so the pooled residual stands for all of them, and Bartlett's test says where they differ too much for one.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -97,10 +98,10 @@ def test_damaged_files(path):
 
 
 def test_file_that_cannot_be_read_is_not_called_damaged(path, monkeypatch):
-    def fails(*_, **__):
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
-    monkeypatch.setattr("pathlib.Path.read_bytes", fails)
+    with pytest.raises(UserError, match="none.npz: no such corpus; run `python -m reprise prepare PAPER/EXPERIMENT`"):
+        Corpus.load(path.with_name("none.npz"))
+    failing = OSError(errno.EIO, os.strerror(errno.EIO))
+    monkeypatch.setattr("pathlib.Path.read_bytes", Mock(side_effect=failing))
     with pytest.raises(OSError, match="Input/output error: '.*a.npz'"):
         Corpus.load(path)
 
@@ -125,11 +126,6 @@ def test_whole_file_with_parts_that_do_not_fit(path, change, told):
     np.savez(path, **{name: array for name, array in parts.items() if array is not None})
     with pytest.raises(UserError, match=rf"a\.npz: {told}"):
         Corpus.load(path)
-
-
-def test_no_file(tmp_path):
-    with pytest.raises(UserError, match="none.npz: no such corpus; run `python -m reprise prepare PAPER/EXPERIMENT`"):
-        Corpus.load(tmp_path / "none.npz")
 
 
 @pytest.fixture

@@ -15,13 +15,18 @@ from reprise.data.synthetic.markov import Chain, make_chain
 OPTIONS = {"vocabulary_size": 1000, "training_sentences": 4000, "seed": 1}
 
 
+@pytest.mark.parametrize("size", [16, 50, 1000, 3000, 6000])
+def test_every_row_is_a_distribution_over_different_words(size):
+    source = make_chain(size, 5)
+    assert (len(set(source.words)), source.words[0]) == (size, "</s>")
+    assert all(word.isascii() and word.isalpha() for word in source.words[1:])
+    assert all(sum(row) == 1 << 16 and min(row) > 0 for row in source.weights)
+    assert all(len(set(row)) == len(row) for row in source.successors)
+
+
 def test_synthetic_source_is_a_chain():
     source = make_chain(1000, 1)
     matrix, pi = source.transitions(), source.stationary()
-    assert len(set(source.words)) == 1000
-    assert source.words[0] == "</s>"
-    assert all(word.isascii() and word.isalpha() for word in source.words[1:])
-    assert all(sum(row) == 1 << 16 and min(row) > 0 for row in source.weights)
     assert np.abs(matrix.sum(1) - 1).max() < 1e-12
     assert matrix[0, 0] == 0
     assert np.abs(pi @ matrix - pi).max() < 1e-14
@@ -84,11 +89,3 @@ def test_synthetic_is_the_same_everywhere(tmp_path):
     assert read(fewer, "test") == read(corpus, "test")
     assert (fewer.counts == 0).any()
     assert synthetic.prepare(tmp_path, {**OPTIONS, "seed": 2}).facts != corpus.facts
-
-
-@pytest.mark.parametrize("size", [16, 50, 3000, 6000])
-def test_synthetic_of_other_sizes(size):
-    source = make_chain(size, 5)
-    assert len(set(source.words)) == size
-    assert all(sum(row) == 1 << 16 and min(row) > 0 for row in source.weights)
-    assert all(len(set(row)) == len(row) for row in source.successors)

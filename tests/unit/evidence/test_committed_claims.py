@@ -45,18 +45,10 @@ def parts(paper: str, tier: str, key: str) -> dict[str, list[int]]:
     return {reading.name: [reading.looked_at, reading.parts] for reading in found}
 
 
-CALIBRATED = {"R9": [5, 5], "R20": [1, 2], **dict.fromkeys(("R1", "R2", "R3", "R5", "R8", "R22", "R23"), [1, 1])}
-
-
-@pytest.mark.parametrize(("claim", "looked_at"), CALIBRATED.items())
+@pytest.mark.parametrize(("claim", "looked_at"), {"R1": [1, 1], "R9": [5, 5], "R20": [1, 2]}.items())
 def test_claims_on_the_calibrated_number_are_judged_under_every_alternative(claim, looked_at):
     found = parts("rrntn", "paper", claim)
     assert {name: found.get(name) for name in S_RNN} == dict.fromkeys(S_RNN, looked_at)
-
-
-def test_gated_claims_are_judged_under_the_other_loss():
-    found = [parts("rrntn", "paper", claim)["gated-loss-reduction=mean"] for claim in ("R14", "R16", "R20")]
-    assert found == [[1, 1], [1, 1], [2, 2]]
 
 
 @pytest.mark.parametrize("tier", ["reduced", "paper"])

@@ -76,16 +76,17 @@ FAMILY = ["s-rnn-100", "s-rnn-150", "r-rntn-100-k100", "r-rntn-150-k100", "rntn-
 FAMILY += [f"r-rntn-100-k{k}{m}" for k in (10, 30, 300, 1000, 3000) for m in ("", "-mod")]
 
 
-@pytest.mark.parametrize(
-    ("key", "low", "high"),
-    [
-        ("R1", "r-rntn-100-k100", "s-rnn-100"),
-        ("R2", "r-rntn-100-k100", "s-rnn-150"),
-        ("R8", "r-rntn-150-k100", "r-rntn-100-k100"),
-        ("R22", "r-rntn-150-k100", "s-rnn-150"),
-    ],
-)
-def test_differences_of_perplexities(key, low, high):
+COMPARED = {
+    "R1": ("r-rntn-100-k100", "s-rnn-100"),
+    "R2": ("r-rntn-100-k100", "s-rnn-150"),
+    "R8": ("r-rntn-150-k100", "r-rntn-100-k100"),
+    "R22": ("r-rntn-150-k100", "s-rnn-150"),
+}
+
+
+@pytest.mark.parametrize("key", COMPARED)
+def test_differences_of_perplexities(key):
+    low, high = COMPARED[key]
     family = [name for name in FAMILY if numbers("paper", f"rrntn/{name}", "perplexity", "test")]
     value, interval, p = by_seeds("paper", low, high, family)
     claim = found("paper")["rrntn"][key]
@@ -133,9 +134,8 @@ def test_a_level_of_one_experiment():
 
 
 def test_paired_folds():
-    low, high = (
-        np.array(numbers("reduced", f"gso/{name}", "cross_entropy", "test")) for name in ("t1-mi-rnn", "t1-rnn")
-    )
+    losses = (numbers("reduced", f"gso/{name}", "cross_entropy", "test") for name in ("t1-mi-rnn", "t1-rnn"))
+    low, high = map(np.array, losses)
     claim = found("reduced")["gso"]["G6"]
     part = claim["parts"][0]
     assert part["estimate"] == pytest.approx(float(np.mean(high - low)), rel=1e-5)

@@ -213,17 +213,6 @@ def test_a_claim_about_a_variant_of_another_tier_is_not_run(clone):
     assert claims()["D1"]["sentence"].startswith("Not run at this tier: RNN, T = 5 (corrected).")
 
 
-def test_records_on_a_disk_that_is_not_mounted_are_no_verdict(clone, capsys):
-    """Its claims would say that nothing was run."""
-    Path("results/quick/runs").rename("elsewhere")
-    Path("results/quick/runs").symlink_to("/nowhere/runs")
-    assert verify() == EXIT_USAGE
-    error = capsys.readouterr().err
-    assert "no such record: the link results/quick/runs leads nowhere (to /nowhere/runs); mount" in error
-    assert error.count("\n") == 1
-    assert not CLAIMS.exists()
-
-
 def test_readings_say_where_a_claim_holds(clone):
     edit("\n    source: ours\n", VARIANTS)
     leave(resolved(), "rnn-t5@weight-law=corrected", 0.90, 0.92)

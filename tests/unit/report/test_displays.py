@@ -84,50 +84,24 @@ def test_an_option_of_a_table_without_any_is_told(clone, capsys):
     assert says in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        (
-            "function: shared.perplexity",
-            "function: books.measures",
-            "tables.table-1.function: ",
-        ),
-        (
-            "function: shared.perplexity",
-            "function: shared.checks",
-            "tables.table-1.function: ",
-        ),
-    ],
-)
-def test_a_function_that_does_not_draw_what_is_cited_is_told_before_anything_is_trained(clone, old, new, says):
+@pytest.mark.parametrize("other", ["books.measures", "shared.checks"])
+def test_a_function_that_does_not_draw_what_is_cited_is_told_before_anything_is_trained(clone, other):
     add_example(clone)
-    edit(clone, "papers/sizes.yaml", old, new)
-    assert f"config/papers/sizes.yaml: key {says}" in mistake(clone)
+    edit(clone, "papers/sizes.yaml", "function: shared.perplexity", f"function: {other}")
+    assert "config/papers/sizes.yaml: key tables.table-1.function: " in mistake(clone)
+
+
+BEGIN = "    cited_by: [{}]\n    reported:\n      - {{metric: perplexity, split: test, value: 164.2"
 
 
 @pytest.mark.parametrize(
-    ("paper", "old", "new", "says"),
+    ("paper", "old", "new", "key"),
     [
-        (
-            "books",
-            "    cited_by: [checks]",
-            "    cited_by: [checks, loss-at-steps]",
-            "tables.loss-at-steps.function: ",
-        ),
-        (
-            "books",
-            "[figure-3, texts, loss-at-steps, table-2,",
-            "[figure-3, texts, loss-at-steps, table-1, table-2,",
-            "tables.table-1.function: ",
-        ),
-        (
-            "rrntn",
-            "    cited_by: [table-1]\n    reported:\n      - {metric: perplexity, split: test, value: 164.2",
-            "    cited_by: [table-1, figure-1]\n    reported:\n      - {metric: perplexity, split: test, value: 164.2",
-            "figures.figure-1.function: ",
-        ),
+        ("books", "cited_by: [checks]", "cited_by: [checks, loss-at-steps]", "tables.loss-at-steps"),
+        ("books", "loss-at-steps, table-2,", "loss-at-steps, table-1, table-2,", "tables.table-1"),
+        ("rrntn", BEGIN.format("table-1"), BEGIN.format("table-1, figure-1"), "figures.figure-1"),
     ],
 )
-def test_neither_a_check_nor_two_nor_what_lacks_a_setting_is_drawn(clone, paper, old, new, says):
+def test_neither_a_check_nor_two_nor_what_lacks_a_setting_is_drawn(clone, paper, old, new, key):
     edit(clone, f"papers/{paper}.yaml", old, new)
-    assert f"config/papers/{paper}.yaml: key {says}" in mistake(clone)
+    assert f"config/papers/{paper}.yaml: key {key}.function: " in mistake(clone)

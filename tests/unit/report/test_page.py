@@ -12,8 +12,8 @@ import pytest
 from report_case import make_project, resolve
 from test_golden import contexts, project
 
-from reprise.report.page.answers import answers
-from reprise.report.page.forest import HIGH, LOW, Row, forest
+from reprise.report.page.answers import Answer, answers
+from reprise.report.page.forest import HIGH, LOW, forest
 from reprise.report.page.page import packed, page
 from reprise.report.parts.context import load_contexts
 from reprise.report.parts.words import cut
@@ -22,6 +22,7 @@ from reprise.report.parts.words import cut
 pytestmark = pytest.mark.slow
 
 LIMIT = 3_000_000
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
@@ -74,19 +75,18 @@ def test_a_paper_without_claims_or_results_has_a_page(tmp_path):
     assert "A toy paper" in "".join(folded(text).values())
 
 
-def row(**changed) -> Row:
-    made = {"group": "001 A & B", "label": "R1  x < y", "link": "p/R1", "kind": "agrees", "full": True}
-    return Row(**made | {"ratio": 1.0, "low": 0.5, "high": 1.5} | changed)
+def answer(**changed) -> Answer:
+    made = dict.fromkeys(Answer.__dataclass_fields__, "") | {"link": "p/R1", "text": "x < y", "kind": "agrees"}
+    return Answer(**made | {"full": True, "ratio": 1.0, "low": 0.5, "high": 1.5} | changed)
 
 
-def circles(svg: str) -> list[ElementTree.Element]:
-    return ElementTree.fromstring(svg).findall(".//{http://www.w3.org/2000/svg}circle")
+def drawn(*found: Answer, **how: bool) -> ElementTree.Element:
+    return ElementTree.fromstring(forest({"001 A & B": found}, **how))
 
 
 @pytest.mark.parametrize("narrow", [False, True])
 def test_ratios_stand_at_their_place_and_reduced_ones_are_hollow(narrow):
-    rows = [row(ratio=0.0), row(full=False), row(ratio=2.0)]
-    marks = circles(forest(rows, narrow))
+    marks = drawn(answer(ratio=0.0), answer(full=False), answer(ratio=2.0), narrow=narrow).findall(f".//{SVG}circle")
     x = [float(mark.get("cx")) for mark in marks]
     assert x[1] - x[0] == pytest.approx(x[2] - x[1])
     assert [("hollow" in mark.get("class")) for mark in marks] == [False, True, False]
@@ -94,13 +94,16 @@ def test_ratios_stand_at_their_place_and_reduced_ones_are_hollow(narrow):
 
 @pytest.mark.parametrize(("ratio", "low", "high"), [(LOW - 1, LOW - 2, 0.0), (HIGH + 9, HIGH + 8, HIGH + 10)])
 def test_what_leaves_the_axis_is_an_arrow_with_its_number(ratio, low, high):
-    svg = forest([row(ratio=ratio, low=low, high=high)], alone=True)
-    tree = ElementTree.fromstring(svg)
-    assert circles(svg) == []
-    assert len(tree.findall(".//{http://www.w3.org/2000/svg}polygon")) == 1
+    tree = drawn(answer(ratio=ratio, low=low, high=high), alone=True)
+    assert tree.findall(f".//{SVG}circle") == []
+    assert len(tree.findall(f".//{SVG}polygon")) == 1
     number = f"{ratio:.2f}" if abs(ratio) < 9.995 else f"{ratio:.0f}"
     assert number.replace("-", "−") in "".join(tree.itertext())
-    assert svg == forest([row(ratio=ratio, low=low, high=high)], alone=True)
+
+
+def test_words_stand_in_place_of_a_ratio_that_decides_nothing():
+    assert "0.50" not in [text.text for text in drawn(answer(beside="within the margin")).iter(f"{SVG}text")]
+    assert "within the margin" in [text.text for text in drawn(answer(beside="within the margin")).iter(f"{SVG}text")]
 
 
 def test_a_label_is_cut_at_a_word():
@@ -110,6 +113,16 @@ def test_a_label_is_cut_at_a_word():
 
 def test_a_claim_is_answered_by_the_fullest_tier_that_ran_it():
     found = {(a.paper, a.claim): a for a in answers({t: contexts()[t] for t in ("paper", "reduced")})}
-    assert found["rrntn", "R1"].tier == "paper"
-    assert found["gso", "G1"].tier == "reduced"
+    assert found["rrntn", "R1"].full
+    assert found["rrntn", "R1"].n == "3 seeds"
+    assert found["rrntn", "R3"].size.startswith("within the margin")
+    assert found["rrntn", "R9"].beside == "decided by rank test"
+    assert not found["gso", "G1"].full
     assert found["gso", "G1"].ratio < 0
+
+
+def test_a_documents_first_word_is_the_answer_to_its_main_claim(text):
+    sentences = re.findall(r"</b></a> ([^<:]+):", text.partition("</ul>")[0])
+    assert len(sentences) == len(contexts()["paper"])
+    heads = ("Replicates", "Partly replicates", "Does not replicate", "Undecided", "No answer")
+    assert all(said.removesuffix(" at a reduced budget") in heads for said in sentences)

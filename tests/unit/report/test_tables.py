@@ -6,15 +6,17 @@ import io
 import math
 import re
 from html import unescape
+from pathlib import Path
 
 import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
-from report_case import METRICS, make_context, metric
+from report_case import PAPER, make_context, metric
 
+from reprise.config.project import load_project
 from reprise.errors import UserError
 from reprise.report.papers.palindromes.tables import convergence
-from reprise.report.papers.shared.tables import checks
+from reprise.report.papers.shared.tables import assumptions, checks
 from reprise.report.parts import rounding, tables
 from reprise.report.parts.tables import Column, Table
 
@@ -84,29 +86,15 @@ def test_convergence_tells_not_run_from_never_reached(tmp_path):
 def test_checks_are_held_to_their_tolerance_and_name_their_claims(tmp_path):
     table = checks(make_context(tmp_path), "checks", {})
     read = by(table, "check")
-    assert read["identity"] == {
-        "Check": "An identity",
-        "Comparison": "left = right",
-        "Largest error": "1e−09",
-        "Tolerance": "1e−06",
-        "Held": "yes",
-        "Claims": "C1, C2",
-    }
+    assert [*read["identity"].values()] == ["An identity", "left = right", "1e−09", "1e−06", "yes", "C1, C2"]
     assert (read["erratum"]["Held"], read["erratum"]["Largest error"]) == ("no", "0.25 parameters")
     assert read["waiting"]["Comparison"] == "not run yet"
-    shares = [{**row, "unit": "share"} if row["experiment"] == "erratum" else row for row in METRICS]
-    assert (
-        by(checks(make_context(tmp_path, metrics=shares), "checks", {}), "check")["erratum"]["Largest error"] == "0.25"
-    )
     assert (read["waiting"]["Held"], read["waiting"]["Claims"]) == ("–", "–")
 
 
 def test_csv_keeps_every_digit_and_the_others_are_escaped(tmp_path):
     rows = pd.DataFrame({"name": ["a | b", "<b>"], "value": [1 / 3, None]})
-    columns = [
-        Column("Name", lambda r: r["name"], words=True),
-        Column("x", lambda r: rounding.fixed(r["value"], 2)),
-    ]
+    columns = [Column("Name", lambda r: r["name"], words=True), Column("x", lambda r: rounding.fixed(r["value"], 2))]
     table = Table(columns, rows, ["1 < 2"])
     paths = tables.write(table, tmp_path / "toy-table", "Toys", "In nats.")
     assert [p.name for p in paths] == ["toy-table.csv", "toy-table.md", "toy-table.html"]
@@ -146,10 +134,15 @@ def test_markdown_shows_words_as_they_stand(tmp_path, text, source):
     assert unescape(re.sub(r"<[^>]+>", "", shown)).count(text) == 4
 
 
-def test_numbers_are_rounded_in_one_place():
-    assert rounding.fixed(-1234.56, 1) == "−1,234.6"
-    assert rounding.fixed(float("nan"), 1) == "–"
-    assert (rounding.integer(7.5), rounding.integer(7.0)) == ("7.5", "7")
-    assert rounding.spread(1.0, None, 2) == "1.00"
-    assert rounding.deviation([1.0]) is None
-    assert rounding.deviation([1.0, 3.0]) == pytest.approx(math.sqrt(2))
+@pytest.mark.parametrize(("unrun", "said"), [(None, "none is run"), ("Too dear.", "none is run: Too dear.")])
+def test_why_no_alternative_of_an_assumption_is_run_stands_in_the_table(tmp_path, unrun, said):
+    entry = PAPER.assumptions["epochs"].model_copy(update={"unrun": unrun})
+    paper = PAPER.model_copy(update={"assumptions": {**PAPER.assumptions, "epochs": entry}})
+    read = assumptions(make_context(tmp_path, paper=paper), "convergence", {"numbers": "perplexity test"}).reading()
+    assert read["Alternative"].iloc[0] == said
+
+
+def test_each_committed_assumption_has_an_alternative_or_tells_why_none_is_run():
+    for name, paper in load_project(Path(__file__).parents[3]).papers.items():
+        for key, entry in paper.assumptions.items():
+            assert bool(entry.alternatives) != bool(entry.unrun), f"{name}: {key}"

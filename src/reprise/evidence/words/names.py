@@ -78,7 +78,8 @@ def _name(metric: str, split: str) -> str:
         return _LONGEST.get(split, f"longest step, {of}")
     if found := _AGREEING.fullmatch(metric):
         named = [found[part] for part in ("feature", "kind") if found[part] != "all"]
-        distance = "at any distance" if found["span"] == "all" else f"at a distance of {_span(found['span'])}"
+        span = f"{found['span'].replace('-', ' to ')} token{'' if found['span'] == '1' else 's'}"
+        distance = "at any distance" if found["span"] == "all" else f"at a distance of {span}"
         return f"{_METRICS['agreement'].format(split=of)} {', '.join([distance, *named])}"
     if found := _STORED.fullmatch(metric):
         part = f"1/{2 ** int(found['times'])} of the" if found["times"] else "the"
@@ -97,10 +98,4 @@ def _name(metric: str, split: str) -> str:
             return f"log10 of the Jacobian's norm over {found['distance']} words {_JACOBIAN.get(split, of)}"
         return f"{_name(found['metric'], split)} over {found['distance']} words"
     where = f"after {of}" if split in _PROMPTS else f"in {of}"
-    words = _METRICS.get(metric, f"{{split}} {plain(metric)}")
-    return words.format(split=of, where=where).strip()
-
-
-def _span(span: str) -> str:
-    """ "3 to 8 tokens"."""
-    return f"{span.replace('-', ' to ')} token{'' if span == '1' else 's'}"
+    return _METRICS.get(metric, f"{{split}} {plain(metric)}").format(split=of, where=where).strip()

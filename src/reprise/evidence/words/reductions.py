@@ -9,7 +9,6 @@ from reprise.evidence.runs import Runs
 from reprise.evidence.words.forms import listed, number
 from reprise.records.resolved import Resolved
 
-_SECTIONS = ("training", "model", "data")
 COUNTED = {
     "batch_size": "examples a batch",
     "embedding_size": "dimensions of the embedding",
@@ -35,7 +34,7 @@ def changes(entry: Experiment, resolved: Resolved | None) -> dict[str, str]:
     if resolved is None or resolved.is_check or resolved.tier not in entry.tiers:
         return {}
     replaced = entry.data is not None and resolved.config["data"]["dataset"] != entry.data.dataset
-    sections = [getattr(entry, name) for name in _SECTIONS if name != "data" or not replaced]
+    sections = [entry.training, entry.model, *([] if replaced else [entry.data])]
     stated = {name: s.value for section in reversed(sections) if section for name, s in section.settings.items()}
     return {
         option: _words(option, now, stated[option])

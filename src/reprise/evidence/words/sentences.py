@@ -101,9 +101,8 @@ def _error(row: Mapping[str, Any]) -> str:
 
 
 def _share(row: Mapping[str, Any]) -> str:
-    low, high = row["interval"]
-    ((_, n),) = row["n"].items()
-    return f"{row['reached']} of {n} ({row['label']}; {percent(low)} to {percent(high)})"
+    low, high = map(percent, row["interval"])
+    return f"{row['reached']} of {sum(row['n'].values())} ({row['label']}; {low} to {high})"
 
 
 def _asked_share(row: Mapping[str, Any]) -> str:
@@ -114,8 +113,7 @@ def _asked_share(row: Mapping[str, Any]) -> str:
 
 def _ranks(row: Mapping[str, Any]) -> str:
     above, together = row["replicas"]
-    others = listed(row["others"])
-    said = f"{row['above']} of {above} replicas of {row['label']} lie above all {together} of {others}"
+    said = f"{row['above']} of {above} replicas of {row['label']} lie above all {together} of {listed(row['others'])}"
     return f"{said} (p = {row['p']:.2g})"
 
 
@@ -151,34 +149,34 @@ def _subject(row: Mapping[str, Any]) -> str:
 
 
 def _against(shown: Sequence[str], terms: Sequence[Mapping[str, Any]]) -> str:
-    """The lower against the higher, each one or several; one alone is by itself."""
-    ways = [[text for text, t in zip(shown, terms, strict=True) if (t["weight"] > 0) == up] for up in (False, True)]
-    return " against ".join(_together(way) for way in ways if way)
-
-
-def _together(items: Sequence[str]) -> str:
-    """One as it is; of several, whose mean is compared, the first and the last."""
-    return items[0] if len(items) == 1 else f"the mean of {len(items)} from {items[0]} to {items[-1]}"
+    """The lower against the higher; of several on a side, whose mean is compared, the first and the last."""
+    sides = []
+    for up in (False, True):
+        some = [text for text, term in zip(shown, terms, strict=True) if (term["weight"] > 0) == up]
+        if some:
+            sides.append(some[0] if len(some) == 1 else f"the mean of {len(some)} from {some[0]} to {some[-1]}")
+    return " against ".join(sides)
 
 
 def _difference(row: Mapping[str, Any]) -> str:
     terms = row["terms"]
-    if len(terms) == 1:
-        sign, bound = terms[0]["weight"], row["bound"]
-        asked = f"{'at least' if sign > 0 else 'at most'} {number(bound)} asked"
-        if row["interval"] is None or row["method"] == "exact":
-            return asked
-        bounds = sorted(sign * b + bound for b in row["interval"])
-        return f"{percent(row['level'])} interval {_from_to(bounds, _decimals(row))}; {asked}"
-    return effect(row["estimate"], row["interval"], row)
+    if len(terms) > 1:
+        return effect(row["estimate"], row["interval"], row)
+    sign, bound = terms[0]["weight"], row["bound"]
+    asked = f"{'at least' if sign > 0 else 'at most'} {number(bound)} asked"
+    if row["interval"] is None or row["method"] == "exact":
+        return asked
+    low, high = (number(end, _decimals(row)) for end in sorted(sign * end + bound for end in row["interval"]))
+    return f"{percent(row['level'])} interval {low} to {high}; {asked}"
 
 
 def _paper(row: Mapping[str, Any]) -> str:
     if row["paper_here"] is None:
         return ""
-    if len(row["terms"]) == 1:
-        return f"paper {number((row['paper'] + row['bound'] * row['terms'][0]['weight']) * row['terms'][0]['weight'])}"
-    return f"paper {effect(row['paper_here'], None, row)}"
+    if len(row["terms"]) > 1:
+        return f"paper {effect(row['paper_here'], None, row)}"
+    sign = row["terms"][0]["weight"]
+    return f"paper {number((row['paper'] + row['bound'] * sign) * sign)}"
 
 
 def _replicas(row: Mapping[str, Any]) -> str:
@@ -214,35 +212,31 @@ def _decimals(row: Mapping[str, Any], level: bool = False) -> int | None:
     return digits(error)
 
 
-def _from_to(bounds: Sequence[float], decimals: int | None) -> str:
-    return f"{number(bounds[0], decimals)} to {number(bounds[1], decimals)}"
-
-
 def _note(name: str, facts: Mapping[str, Any]) -> str:
     shown = dict(facts)
     if "which" in shown:
         shown["which"] = "; ".join(shown["which"])
-    if name == "unavailable":
-        shown["why"] = " ".join(shown["why"])
-    if name == "reason":
-        shown["why"] = shown["why"] or "No statistic is entered for it yet."
-    if name == "corrected":
-        shown |= {key: number(shown[key]) for key in ("estimate", "tolerance")}
-    if name == "rise":
-        row = {"form": "gap", "scale": shown["scale"], "method": "seeds", "estimate": shown["by"], "error": 1.0}
-        shown["by"] = effect(shown["by"], shown["interval"], row)
-    if name == "place":
-        shown["how"] = (
-            "Lowest in every sweep" if shown["lowest"] else "No place is lowest in every sweep; together the best"
-        )
-    if name == "unit":
-        stated, other = (f"{percent(abs(math.expm1(x)))} {'higher' if x > 0 else 'lower'}" for x in shown["off"])
-        stated_unit, other_unit = (shown[key].replace("/", " per ") for key in ("stated", "other"))
-        models = plural(shown["models"], "model")
-        return f"Over {models} ours are {stated} read as {stated_unit}, {other} read as {other_unit}."
-    if name == "beats":
-        beaten = listed([f"{number(value)} of {what}" for what, value in shown["beaten"].items()])
-        return f"As {shown['unit'].replace('/', ' per ')} its {number(shown['lowest'])} would beat {beaten}."
+    match name:
+        case "unavailable":
+            shown["why"] = " ".join(shown["why"])
+        case "reason":
+            shown["why"] = shown["why"] or "No statistic is entered for it yet."
+        case "corrected":
+            shown |= {key: number(shown[key]) for key in ("estimate", "tolerance")}
+        case "rise":
+            row = {"form": "gap", "scale": shown["scale"], "method": "seeds", "estimate": shown["by"], "error": 1.0}
+            shown["by"] = effect(shown["by"], shown["interval"], row)
+        case "place":
+            one, none = "Lowest in every sweep", "No place is lowest in every sweep; together the best"
+            shown["how"] = one if shown["lowest"] else none
+        case "unit":
+            off = [f"{percent(abs(math.expm1(x)))} {'higher' if x > 0 else 'lower'}" for x in shown["off"]]
+            units = [shown[key].replace("/", " per ") for key in ("stated", "other")]
+            ways = ", ".join(f"{how} read as {unit}" for how, unit in zip(off, units, strict=True))
+            return f"Over {plural(shown['models'], 'model')} ours are {ways}."
+        case "beats":
+            beaten = listed([f"{number(value)} of {what}" for what, value in shown["beaten"].items()])
+            return f"As {shown['unit'].replace('/', ' per ')} its {number(shown['lowest'])} would beat {beaten}."
     return NOTES[name].format(**shown)
 
 

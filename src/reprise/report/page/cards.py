@@ -19,20 +19,16 @@ from reprise.evidence.statistics import clopper_pearson
 from reprise.evidence.words import name_of
 from reprise.records.resolved import Resolved
 from reprise.report.parts import rounding
-from reprise.report.parts.context import NOT_RUN, NOT_RUN_YET, NOT_TRAINED, Context, of_experiment
-from reprise.report.parts.rounding import NONE, fixed, integer, interval, mean, plural, significant, unit_words
+from reprise.report.parts.context import Context, of_experiment
+from reprise.report.parts.rounding import NONE, fixed, integer, interval, significant, unit_words
 from reprise.report.parts.spreads import measured
 
 _OF_REPLICAS = {"reached_full_accuracy"}
 """Metrics that are 1 or 0 of a replica: their mean is a share of replicas, with its interval as in verdicts."""
 
 
-def metrics(context: Context, experiment: Resolved, rows: pd.DataFrame) -> list[dict[str, Any]]:
-    """Every metric in `rows`, mean and its 95 % interval over the finished replicas, beside the paper's number.
-
-    `paper_unit` and `ours_unit` are those numbers with their units, for where no column says them; `paper_value` and
-    `ours_value` the numbers themselves, None where there is none.
-    """
+def metrics(context: Context, experiment: Resolved, rows: pd.DataFrame) -> list[dict[str, str]]:
+    """Every metric in `rows`, mean and its 95 % interval over the finished replicas, beside the paper's number."""
     comparable = not context.replaced_dataset(experiment.base)
     found = []
     named = rows.loc[rows.metric != "", ["metric", "split", "unit"]].drop_duplicates()
@@ -42,28 +38,19 @@ def metrics(context: Context, experiment: Resolved, rows: pd.DataFrame) -> list[
         reach = values.reach if values.own or values.reach else None
         ours = rounding.even(values.mean, reach, share=unit == "share", least=rounding.least_of(metric))
         if metric in _OF_REPLICAS and values.n:
-            low, high = (rounding.fixed(end, 2) for end in clopper_pearson(round(values.mean * values.n), values.n))
-            ours = rounding.from_to(rounding.fixed(values.mean, 2), low, high)
+            ends = clopper_pearson(round(values.mean * values.n), values.n)
+            ours = rounding.from_to(*(fixed(value, 2) for value in (values.mean, *ends)))
         given, paper = context.reported(experiment.base, metric, split)
-        theirs = rounding.significant(paper, 5) if given and comparable else ""
+        theirs = significant(paper, 5) if given and comparable else ""
         stated = context.printed_unit(experiment.base, metric, split)
-        words = unit_words(unit)
-        shown = f"{theirs}{words}" if theirs not in ("", rounding.NONE) and not stated else theirs
-        if theirs and stated:  # beside the unit of ours it would look as if it were in that one
-            theirs += f" (printed as {stated})"
-            shown = theirs
         found.append(
             {
                 "metric": name_of(metric, split),
                 "split": split,
-                "paper": theirs,
+                "paper": f"{theirs} (printed as {stated})" if theirs and stated else theirs,
                 "ours": ours,
                 "n": str(values.n),
                 "unit": "" if unit == "1" else unit,
-                "paper_unit": shown,
-                "ours_unit": ours if ours == rounding.NONE else f"{ours}{words}",
-                "paper_value": paper if comparable else None,
-                "ours_value": values.mean,
             }
         )
     return found
@@ -77,62 +64,34 @@ _WIDTH, _HEIGHT = 380, 130
 def training_curve(context: Context, experiment: str) -> str:
     """An SVG of the training's main curve, a line a replica and split; "" where there is no curve."""
     rows = of_experiment(context.curves, experiment)
-    rows = rows[rows.axis.isin(("epoch", "step"))]
+    rows = rows[rows.axis.isin(("epoch", "step"))].dropna(subset="value")
     metric = next((m for m in _PREFERRED if (rows.metric == m).any()), None)
     if metric is None:
         return ""
-    rows = rows[rows.metric == metric].dropna(subset="value")
-    ends = rows.x.min(), rows.x.max(), rows.value.min(), rows.value.max()
+    rows = rows[rows.metric == metric]
+    left, right, low, high = rows.x.min(), rows.x.max(), rows.value.min(), rows.value.max()
+    across, up = (right - left) or 1.0, (high - low) or 1.0
+    x, y = 46 + _WIDTH * (rows.x - left) / across, 4 + _HEIGHT * (1 - (rows.value - low) / up)
+    rows = rows.assign(point=[f"{a:.4g},{b:.4g}" for a, b in zip(x, y, strict=True)])
     lines = []
     for split, of_split in rows.groupby("split", sort=False):
         for _, line in [*of_split.groupby("replica")][:_REPLICAS]:
-            shown = line.iloc[:: max(1, len(line) // _POINTS)]
-            points = " ".join(f"{x:.4g},{y:.4g}" for x, y in _placed(shown.x, shown.value, ends))
+            points = " ".join(line.point.iloc[:: max(1, len(line) // _POINTS)])
             lines.append(f'<polyline class="{escape(split)}" points="{points}"/>')
-    labels = [significant(end, 3) for end in ends]
-    unit = unit_words(rows.unit.iloc[0])
+    axis, unit = rows.axis.iloc[0], unit_words(rows.unit.iloc[0])
+    texts = [
+        (42, 12, "end", significant(high, 3)),
+        (42, _HEIGHT + 4, "end", significant(low, 3)),
+        (46, _HEIGHT + 18, "start", significant(left, 3)),
+        (_WIDTH + 46, _HEIGHT + 18, "end", f"{axis} {significant(right, 3)}"),
+        (_WIDTH / 2 + 46, _HEIGHT + 18, "middle", escape(metric.replace("_", " ") + unit)),
+    ]
+    labels = "".join(f'<text x="{x}" y="{y}" text-anchor="{anchor}">{text}</text>' for x, y, anchor, text in texts)
     return (
         f'<svg class="curve" viewBox="0 0 {_WIDTH + 60} {_HEIGHT + 24}" role="img" '
-        f'aria-label="{escape(described(context, experiment))}">'
-        f'<rect x="46" y="4" width="{_WIDTH}" height="{_HEIGHT}"/>{"".join(lines)}'
-        f'<text x="42" y="12" text-anchor="end">{labels[3]}</text>'
-        f'<text x="42" y="{_HEIGHT + 4}" text-anchor="end">{labels[2]}</text>'
-        f'<text x="46" y="{_HEIGHT + 18}">{labels[0]}</text>'
-        f'<text x="{_WIDTH + 46}" y="{_HEIGHT + 18}" text-anchor="end">{rows.axis.iloc[0]} {labels[1]}</text>'
-        f'<text x="{_WIDTH / 2 + 46}" y="{_HEIGHT + 18}" text-anchor="middle">'
-        f"{escape(metric.replace('_', ' ') + unit)}</text></svg>"
+        f'aria-label="Training curve of {escape(context.entry(experiment).title)}">'
+        f'<rect x="46" y="4" width="{_WIDTH}" height="{_HEIGHT}"/>{"".join(lines)}{labels}</svg>'
     )
-
-
-def _placed(x: pd.Series, y: pd.Series, ends: tuple[float, float, float, float]) -> Iterator[tuple[float, float]]:
-    left, right, low, high = ends
-    across, up = (right - left) or 1.0, (high - low) or 1.0
-    for a, b in zip(x, y, strict=True):
-        yield 46 + _WIDTH * (a - left) / across, 4 + _HEIGHT * (1 - (b - low) / up)
-
-
-def described(context: Context, experiment: str) -> str:
-    """What that curve shows, in words: model and variant, where each split ends on the mean over the replicas that
-    finished, how many these are, and how many diverged.
-    """
-    base, _, variant = experiment.partition("@")
-    text = f"Training curve of {context.entry(base).title}{f' ({variant})' if variant else ''}"
-    rows = of_experiment(context.curves, experiment)
-    rows = rows[rows.axis.isin(("epoch", "step")) & rows.metric.isin(_PREFERRED)]
-    diverged = rows[rows.status == "diverged"].replica.nunique()
-    rows = rows[rows.status == "finished"]
-    if rows.empty:
-        return f"{text}: {plural(diverged, 'replica')}, diverged" if diverged else text
-    said = []
-    rows = rows[rows.metric == next(m for m in _PREFERRED if (rows.metric == m).any())]
-    for split, of_split in rows.groupby("split", sort=False):
-        last = of_split.sort_values("x", kind="stable").groupby("replica").tail(1)
-        end, at = significant(mean(last.value.to_numpy()), 3), interval(last.x.min(), last.x.max())
-        name, unit = name_of(rows.metric.iloc[0], split), unit_words(last.unit.iloc[0])
-        said.append(f"{name} {end}{unit} at {last.axis.iloc[0]} {at}")
-    count = rows.replica.nunique()
-    text += f": at its end {', '.join(said)}{f', means over {count} replicas' if count > 1 else ', 1 replica'}"
-    return text + (f"; {diverged} more diverged" if diverged else "")
 
 
 _PACKAGE = Path(__file__).resolve().parents[2]
@@ -140,10 +99,7 @@ _PACKAGE = Path(__file__).resolve().parents[2]
 
 @cache
 def equation(model: str) -> str:
-    """The indented lines of the docstrings of the model's class and file that hold a `=`; "" where there are none.
-
-    The class speaks first: a file may hold several models.
-    """
+    """The indented lines of the docstrings of the model's class, else of its file, that hold a `=`; "" without any."""
     if model not in MODELS:
         return ""
     module, _, name = MODELS[model].target.partition(":")
@@ -152,66 +108,45 @@ def equation(model: str) -> str:
         return ""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name]
-    for node in (*classes, tree):
-        found = _equations(ast.get_docstring(node, clean=False) or "")
-        if found:
-            return found
-    return ""
+    return next(filter(None, (_equations(ast.get_docstring(node, clean=False) or "") for node in (*classes, tree))), "")
 
 
 def _equations(docstring: str) -> str:
-    lines = inspect.cleandoc(docstring).splitlines()
-    chosen = [line.strip() for line in lines if " = " in line and (line.startswith("    ") or _is_formula(line))]
-    return "\n".join(chosen)
-
-
-def _is_formula(line: str) -> bool:
     """A line of prose has words before its equals sign; a formula has one name, or a probability as P(x | y)."""
-    left = line.partition(" = ")[0].strip()
-    return re.fullmatch(r"\S+|\w+\(.* \| .*\)", left) is not None
-
-
-_NAMED_EACH = 4
-"""So many experiments are called by name; of more, the table or figure itself says which."""
-_WITHIN = {"Diverged", "Replicas still missing"}
-"""What happens to replicas within an experiment, not to all of it."""
+    lines = (line for line in inspect.cleandoc(docstring).splitlines() if " = " in line)
+    return "\n".join(line.strip() for line in lines if re.match(r" {4}| *(\S+|\w+\(.* \| .*\)) += ", line))
 
 
 def replicas_of(context: Context, display_id: str) -> str:
-    """A few sentences on the replicas behind a display: how many ran, diverged and are missing."""
+    """How many experiments and replicas stand behind a display, and how many diverged, are missing or not run."""
     if not context.of_experiments(display_id):
         return ""
     names = context.cited_by(display_id)
-    states = {name: context.status(name) for name in names}
-    run = [state for state in states.values() if state.run]
+    states = [context.status(name) for name in names]
+    run = [state for state in states if state.run]
     if not run:
         return f"{context.total(names).absence.capitalize()}."
-    counts = {state.run for state in run}
-    each = f"{interval(min(counts), max(counts))} replica{'' if max(counts) == 1 else 's'}"
-    sentences = [f"{plural(len(run), 'experiment')}, {each}{' each' if len(run) > 1 else ''}."]
-    titles = {name: context.paper.experiments[name].title for name in names}
-    kinds = {
-        "Diverged": {n: f"{s.diverged} of {s.run}" for n, s in states.items() if s.diverged},
-        "Replicas still missing": {n: f"{s.missing} of {s.wanted}" for n, s in states.items() if s.run and s.missing},
-        NOT_TRAINED.capitalize(): {n: "" for n, s in states.items() if s.wanted and not s.run and s.trains},
-        NOT_RUN_YET.capitalize(): {n: "" for n, s in states.items() if s.wanted and not s.run and not s.trains},
-        NOT_RUN.capitalize(): {n: "" for n, s in states.items() if not s.wanted},
-        "On another corpus": {n: "" for n, s in states.items() if s.run and context.replaced_dataset(n)},
+    counts = [state.run for state in run]
+    replaced = sum(
+        bool(state.run and context.replaced_dataset(name)) for name, state in zip(names, states, strict=True)
+    )
+    counted = {
+        "experiments": len(run),
+        "replicas of each": interval(min(counts), max(counts)),
+        "replicas diverged": sum(state.diverged for state in states),
+        "replicas still missing": sum(state.missing for state in run),
+        "experiments not run": len(states) - len(run),
+        "experiments on another corpus": replaced,
     }
-    for words, found in kinds.items():
-        if len(found) > _NAMED_EACH:
-            joined = f"{words} in" if words in _WITHIN else f"{words}:"
-            sentences.append(f"{joined} {plural(len(found), 'experiment')}.")
-        elif found:
-            named = (f"{titles[name]} ({count})" if count else titles[name] for name, count in found.items())
-            sentences.append(f"{words}: {'; '.join(named)}.")
-    return " ".join(sentences)
+    return f"{'; '.join(f'{what}: {count}' for what, count in counted.items() if count)}.".capitalize()
 
 
 def card(context: Context, experiment: Resolved) -> dict[str, Any]:
+    """What an experiment's card shows, by the names of the template."""
     entry = context.paper.experiments[experiment.base]
     rows = of_experiment(context.metrics, experiment.experiment)
     replicas = rows.drop_duplicates("replica").sort_values("replica", kind="stable")
+    records = replicas.to_dict("records")
     return {
         "id": experiment.experiment,
         "title": entry.title,
@@ -225,28 +160,26 @@ def card(context: Context, experiment: Resolved) -> dict[str, Any]:
         "settings": list(_settings(experiment)),
         "metrics": metrics(context, experiment, rows),
         "counted": next((text for text in rows.counted if text), None),
-        "replicas": [_replica(row, experiment) for row in replicas.to_dict("records")],
-        "command": _command(experiment, replicas.to_dict("records")),
+        "replicas": [_replica(row, experiment) for row in records],
+        "command": _command(experiment, records),
         "cited_by": entry.cited_by,
     }
 
 
 def _command(experiment: Resolved, replicas: list[dict[str, Any]]) -> str:
-    """What trains a replica that has a record again, on the engine that made it, and compares; where none has one, the
-    first.
-    """
+    """What trains the first replica: one that has a record again, on the engine that made it, to be compared."""
     train = f"python -m reprise train {experiment.id} --tier {experiment.tier} --replica"
     if not replicas:
         return f"{train} 0"
     # Without --output nothing would be trained: the record is where the pipeline puts it.
-    first = replicas[0]["replica"]
+    first, engine = replicas[0]["replica"], replicas[0]["engine"]
     diff = f"python -m reprise diff again.json {experiment.record_path(first)}"
-    return f"{train} {first} --engine {replicas[0]['engine']} --output again.json\n{diff}"
+    return f"{train} {first} --engine {engine} --output again.json\n{diff}"
 
 
-def _settings(experiment: Resolved) -> Any:
+def _settings(experiment: Resolved) -> Iterator[tuple[str, str, str, str]]:
     """(name, value, origin, assumption or deviation to link to) of everything that decides the numbers."""
-    config = experiment.config
+    config, origins = experiment.config, experiment.origins
     if experiment.is_check:
         yield "check", config["check"], "", ""
         yield "tolerance", significant(config["tolerance"]), "", ""
@@ -254,26 +187,20 @@ def _settings(experiment: Resolved) -> Any:
     for section, key in (("model", "name"), ("data", "dataset"), ("training", "protocol")):
         yield section, config[section][key], "", ""
         for option, value in sorted(config[section]["options"].items()):
-            origin = experiment.origins.get(f"{section}.{option}", "")
-            yield f"{section}.{option}", str(value), origin, _anchor(origin)
-    origin = experiment.origins["precision"]
-    yield "precision", config["precision"], origin, _anchor(origin)
+            yield _setting(f"{section}.{option}", value, origins.get(f"{section}.{option}", ""))
+    yield _setting("precision", config["precision"], origins["precision"])
 
 
-def _anchor(origin: str) -> str:
-    kind, _, name = origin.partition(" ")
-    return f"{kind}s/{name}" if kind in {"assumption", "deviation"} else ""
+def _setting(name: str, value: Any, origin: str) -> tuple[str, str, str, str]:
+    kind, _, origin_name = origin.partition(" ")
+    return name, str(value), origin, f"{kind}s/{origin_name}" if kind in {"assumption", "deviation"} else ""
 
 
 def _replica(row: Mapping[str, Any], experiment: Resolved) -> dict[str, str]:
-    record = experiment.record_path(row["replica"])
     return {
-        "record": record.removeprefix("results/"),
-        "replica": str(row["replica"]),
+        **{key: str(row[key]) for key in ("replica", "status", "engine", "device")},
+        "record": experiment.record_path(row["replica"]).removeprefix("results/"),
         "seed": integer(row["seed"]),
         "fold": row["fold"] or NONE,
-        "status": row["status"],
-        "engine": row["engine"],
-        "device": row["device"],
         "seconds": fixed(row["seconds"], 1),
     }

@@ -6,22 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reprise.config.claims import Bound, Claim
-from reprise.evidence.verdicts import (
-    AGREES,
-    CONSISTENT,
-    DISAGREES,
-    EQUIVALENCE_TAIL,
-    LARGER,
-    MIXED,
-    NOT_AVAILABLE,
-    NOT_RUN,
-    NOT_TESTED,
-    OPEN,
-    OPPOSITE,
-    SMALLER,
-    TAIL,
-    VOID,
-)
+from reprise.evidence.verdicts import EQUIVALENCE_TAIL, TAIL
 from reprise.evidence.verdicts.units import CLEAR
 from reprise.evidence.words import margin_words, number, percent
 from reprise.report.parts.words import sentence
@@ -33,27 +18,27 @@ def key() -> list[tuple[str, str]]:
     return [
         ("Reading", "one way to fill in all that the paper leaves open."),
         ("As chosen", "the reading that was fixed before its results were known. Every other one is an alternative."),
-        (MIXED.capitalize(), "the comparisons of a claim differ in size: one may be smaller, another larger."),
+        ("Mixed", "the comparisons of a claim differ in size: one may be smaller, another larger."),
         ("Holm", "a correction for testing several comparisons at once."),
-        (VOID.capitalize(), "a model that is compared did not learn its task, by the rule that the claim states."),
+        ("Void", "a model that is compared did not learn its task, by the rule that the claim states."),
         (
             "Replicates, partly, does not replicate, undecided",
             "a document's first word is the answer to its main claim. Partly: another trained claim disagrees.",
         ),
         (
-            AGREES,
+            "Agrees",
             f"each comparison of the claim is established by a one-sided test at {one}, so that a two-sided {level} "
             f"interval excludes the opposite (equivalence: two tests at {two} each). All have to hold, so each is "
             "tested at the full level.",
         ),
-        (DISAGREES, "the opposite of one comparison is established, all of them tested together after Holm."),
-        (OPEN, "the runs say neither. How many replicas would find the paper's own effect is in claims.json."),
+        ("Disagrees", "the opposite of one comparison is established, all of them tested together after Holm."),
+        ("Open", "the runs say neither. How many replicas would find the paper's own effect is in claims.json."),
         (
-            f"{NOT_RUN}, {NOT_AVAILABLE}, {NOT_TESTED}",
+            "Not run, data not available here, not tested",
             "records are missing; the data cannot be had where these results were made; no record could decide it.",
         ),
         (
-            f"{CONSISTENT}, {SMALLER}, {LARGER}, {OPPOSITE}",
+            "Consistent, smaller, larger, opposite",
             f"the size of our effect beside the paper's: its number lies in our {level} interval, or beyond it. A "
             "claim that allows a margin says instead whether the difference lies within it.",
         ),
@@ -88,18 +73,17 @@ def decided_by(claim: Claim, found: Mapping[str, Any]) -> str:
 
     `found`: its entry in claims.json; empty where it was not judged.
     """
-    kind = claim.kind or ("identity" if claim.checks else "")
-    asked = []
+    kind, asked = claim.kind or ("identity" if claim.checks else ""), []
     if claim.share:
         what = f"of replicas that reach {number(claim.share.reaches)}"
         asked.append(f"one {what}" if claim.share.any else _bound(claim.share, f"share {what}"))
-    asked += [_bound(claim.level, "mean")] if claim.level else []
+    if claim.level:
+        asked.append(_bound(claim.level, "mean"))
     if claim.margin:
         asked.append(f"{margin_words(kind, claim.margin)} ({claim.margin.origin})")
-    head = f"{kind}: {', '.join(asked)}" if asked else kind
-    sentences = [head, found.get("method") or ""]
-    sentences += [f"criterion: {claim.criterion}"] if claim.criterion else []
-    return " ".join(sentence(text[0].upper() + text[1:]) for text in sentences if text)
+    criterion = f"criterion: {claim.criterion}" if claim.criterion else ""
+    said = (f"{kind}: {', '.join(asked)}" if asked else kind, found.get("method"), criterion)
+    return " ".join(sentence(text[0].upper() + text[1:]) for text in said if text)
 
 
 def _bound(bound: Bound, what: str) -> str:

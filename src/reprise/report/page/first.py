@@ -6,34 +6,19 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from reprise.evidence import readings
-from reprise.evidence.verdicts import (
-    AGREES,
-    ARITHMETIC,
-    COUNTED,
-    DISAGREES,
-    EQUATION,
-    JUDGED,
-    NOT_AVAILABLE,
-    NOT_RUN,
-    OPEN,
-    TRAINED,
-    VOID,
-)
+from reprise.evidence.verdicts import AGREES, ARITHMETIC, COUNTED, DISAGREES, EQUATION, JUDGED, OPEN, TRAINED, VOID
 from reprise.evidence.words import listed
 from reprise.report.page.answers import Answer, Tiers, of_paper, tally
-from reprise.report.page.forest import Row, forest
+from reprise.report.page.forest import forest
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import fixed, plural
-from reprise.report.parts.words import cut
 
 STRIPS = {
     f"{TRAINED}, not in the plot": (TRAINED,),
     COUNTED: (COUNTED,),
     "equations and arithmetic": (EQUATION, ARITHMETIC),
 }
-_LABEL = 57
-"""Characters of a label in the forest plot."""
-_NARROW_LABEL = 56
+_BECAME = {AGREES: "Replicates", DISAGREES: "Does not replicate", OPEN: "Undecided", VOID: "No answer"}
 
 
 def sentences(found: Sequence[Answer], contexts: Iterable[Context]) -> list[dict[str, Any]]:
@@ -43,8 +28,6 @@ def sentences(found: Sequence[Answer], contexts: Iterable[Context]) -> list[dict
             "paper": context.paper_id,
             "document": context.paper.document,
             "name": context.paper.name or context.paper.title,
-            "about": context.paper.title,
-            "year": context.paper.year,
             "sentence": f"{sentence(of_paper(found, context.paper_id), context)} {reading(context, found)}".strip(),
         }
         for context in contexts
@@ -55,10 +38,10 @@ def reading(context: Context, found: Sequence[Answer]) -> str:
     """Which reading is nearest to the paper's numbers, where it is not the chosen one, at the paper's protocol."""
     if not any(a.full and a.evidence == TRAINED and a.ratio is not None for a in of_paper(found, context.paper_id)):
         return ""
-    distances = readings.distances(context.paper, context.replicas.runs)
+    distances = readings.distances(context.paper, context.runs)
     if not distances or distances[0].reading == readings.CHOSEN:
         return ""
-    return readings.sentence(context.paper, context.replicas.runs, distances)
+    return readings.sentence(context.paper, context.runs, distances)
 
 
 def sentence(found: Sequence[Answer], context: Context) -> str:
@@ -70,34 +53,22 @@ def sentence(found: Sequence[Answer], context: Context) -> str:
 
 
 def counts(found: Sequence[Answer]) -> str:
-    """ "Of 14 trained claims, 6 agree, 1 disagrees and 7 are open; 11 not run." at each protocol that has any."""
+    """ "14 trained claims: agree 6, disagree 1, open 7; not run 11." at each protocol that has any."""
     trained = [a for a in found if a.evidence == TRAINED]
     said = []
     for full, words in ((True, ""), (False, " at a reduced budget")):
         some = [a for a in trained if a.full == full and a.direction in JUDGED]
         if some:
             said.append(f"{plural(len(some), 'trained claim')}{words}: {_tallied(some)}")
-    for direction in (NOT_RUN, NOT_AVAILABLE):
-        if missing := sum(a.direction == direction for a in trained):
-            said.append(f"{missing} {_MISSING[direction]}")
+    for direction, missing in tally(a for a in trained if a.direction not in JUDGED).items():
+        said.append(f"{direction} {missing}")
     return f"{'; '.join(said)}." if said else ""
 
 
-_MISSING = {NOT_RUN: "not run", NOT_AVAILABLE: "without data here"}
-
-
 def _tallied(found: Sequence[Answer]) -> str:
-    count = tally(found)
-    verbs = {
-        AGREES: ("agrees", "agree"),
-        DISAGREES: ("disagrees", "disagree"),
-        OPEN: ("is open", "are open"),
-        VOID: ("is void", "are void"),
-    }
-    return listed([f"{n} {verbs[k][n > 1]}" for k, n in count.items() if n and k in verbs])
-
-
-_BECAME = {AGREES: "Replicates", DISAGREES: "Does not replicate", OPEN: "Undecided", VOID: "No answer"}
+    """ "agree 6, disagree 1, open 7"."""
+    count, words = tally(found), {AGREES: "agree", DISAGREES: "disagree", OPEN: "open", VOID: "void"}
+    return ", ".join(f"{word} {count[direction]}" for direction, word in words.items() if count[direction])
 
 
 def _became(answer: Answer, found: Sequence[Answer]) -> str:
@@ -115,60 +86,31 @@ def _effects(answer: Answer) -> str:
     return f" ({said})" if said else ""
 
 
-def rows(found: Sequence[Answer], contexts: Iterable[Context], width: int) -> list[Row]:
-    """The forest plot's rows, sorted by document."""
+def plot(found: Sequence[Answer], contexts: Iterable[Context], **how: bool) -> str:
+    """The forest plot, sorted by document; `how` as `forest` has it."""
     names = {c.paper_id: f"{c.paper.document} {c.paper.name or c.paper.title}" for c in contexts}
-    return [
-        Row(
-            names[a.paper],
-            cut(f"{a.claim}  {a.text}", width),
-            a.link,
-            a.direction,
-            a.full,
-            a.ratio,
-            a.low,
-            a.high,
-            a.beside,
-        )
-        for paper in names
-        for a in of_paper(found, paper)
-        if a.ratio is not None
-    ]
-
-
-def plots(found: Sequence[Answer], contexts: Sequence[Context]) -> dict[str, str]:
-    """The wide plot, and the narrow one for a phone."""
-    return {
-        "wide": forest(rows(found, contexts, _LABEL)),
-        "narrow": forest(rows(found, contexts, _NARROW_LABEL), narrow=True),
-    }
+    return forest({title: of_paper(found, paper) for paper, title in names.items()}, **how)
 
 
 def strips(found: Sequence[Answer]) -> list[dict[str, Any]]:
     """A strip a kind of evidence: the claims that the forest plot does not have, those that were run first."""
-    out = []
-    for words, kinds in STRIPS.items():
-        some = [a for a in found if a.evidence in kinds and a.ratio is None]
-        some.sort(key=lambda a: a.direction not in JUDGED)
-        if some:
-            out.append({"words": words, "answers": some, "counts": _tallied(some)})
-    return out
+    kinds = {words: [a for a in found if a.evidence in kind and a.ratio is None] for words, kind in STRIPS.items()}
+    return [
+        {"words": words, "answers": sorted(some, key=lambda a: a.direction not in JUDGED), "counts": _tallied(some)}
+        for words, some in kinds.items()
+        if some
+    ]
 
 
 def trust(tiers: Tiers, found: Sequence[Answer]) -> list[str]:
     """What the reader should know before believing: records, divergence, other readings, models that did not learn."""
-    runs = [
-        context.metrics.drop_duplicates(["experiment", "variant", "replica"]).status
-        for contexts in tiers.values()
-        for context in contexts.values()
-    ]
+    contexts = [context for papers in tiers.values() for context in papers.values()]
+    runs = [c.metrics.drop_duplicates(["experiment", "variant", "replica"]).status for c in contexts]
     records, diverged = sum(map(len, runs)), sum(int((status == "diverged").sum()) for status in runs)
-    flips, void = sum(a.flips for a in found), sum(a.direction == VOID for a in found)
-    papers = [context.paper for context in next(iter(tiers.values())).values()]
-    replaced = sorted({paper.document for paper in papers if any(d.data for d in paper.deviations.values())})
+    replaced = sorted({c.paper.document for c in contexts if any(d.data for d in c.paper.deviations.values())})
     said = [
         f"{fixed(records, 0)} run records, {diverged} of them diverged",
-        f"{flips} of {len(found)} answers depend on a choice that the paper leaves open",
-        f"{void} void, since a model did not learn",
+        f"{sum(a.flips for a in found)} of {len(found)} answers depend on a choice that the paper leaves open",
+        f"{tally(found)[VOID]} void, since a model did not learn",
     ]
     return [*said, f"other data stand in for documents {listed(replaced)}"] if replaced else said

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 
+from reprise.report.page.answers import Answer
+from reprise.report.parts.words import cut
+
+_LABEL = 57
+"""Characters of a label."""
 LOW, HIGH = -2.0, 4.0
 """Ends of the axis; what lies beyond them is an arrow with its number."""
 STYLE = """
@@ -24,43 +28,17 @@ STYLE = """
 """
 
 
-@dataclass(frozen=True)
-class Row:
-    """One claim: ours over the paper's effect with its 95 % interval; `kind` is its direction, `full` its protocol.
-
-    `beside`: words that stand in the place of the ratio, where it decides nothing.
-    """
-
-    group: str
-    label: str
-    link: str
-    kind: str
-    full: bool
-    ratio: float
-    low: float | None
-    high: float | None
-    beside: str = ""
-
-    @property
-    def words(self) -> str:
-        """ "0.87 [0.38, 1.35]"; the number alone where no interval is known."""
-        if self.low is None or self.high is None:
-            return _number(self.ratio)
-        return f"{_number(self.ratio)} [{_number(self.low)}, {_number(self.high)}]"
-
-
-def forest(rows: Sequence[Row], narrow: bool = False, alone: bool = False) -> str:
-    """The plot as text; equal rows give equal bytes.
+def forest(groups: Mapping[str, Sequence[Answer]], narrow: bool = False, alone: bool = False) -> str:
+    """The plot of the claims that have a ratio, below the titles of their groups; equal answers give equal bytes.
 
     `narrow`: for a phone, each label above its interval. `alone`: a file of its own, with style and background and
     without links.
     """
+    groups = {title: [a for a in found if a.ratio is not None] for title, found in groups.items()}
+    groups = {title: found for title, found in groups.items() if found}
     width, left, right = (360, 8, 112) if narrow else (880, 390, 126)
-    step, above = (31, 14) if narrow else (17, 0)
-    plot = width - left - right
-    top = 32
-    groups = list(dict.fromkeys(row.group for row in rows))
-    height = top + 18 * len(groups) + step * len(rows) + 10
+    step, above, top = (31, 14, 32) if narrow else (17, 0, 32)
+    height = top + sum(18 + step * len(found) for found in groups.values()) + 10
     out = [
         f'<svg class="forest {"narrow" if narrow else "wide"}" xmlns="http://www.w3.org/2000/svg" '
         f'viewBox="0 0 {width} {height}" role="img" aria-label="Our effect divided by the paper\'s, claim by claim">'
@@ -69,58 +47,62 @@ def forest(rows: Sequence[Row], narrow: bool = False, alone: bool = False) -> st
         out.append(f'<style>{STYLE}</style><rect width="{width}" height="{height}" style="fill:var(--bg)"/>')
 
     def x(value: float) -> float:
-        return round(left + plot * (min(HIGH, max(LOW, value)) - LOW) / (HIGH - LOW), 1)
+        share = (min(HIGH, max(LOW, value)) - LOW) / (HIGH - LOW)
+        return round(left + (width - left - right) * share, 1)
 
-    bottom = height - 6
     for tick in range(int(LOW), int(HIGH) + 1):
         kind = {0: "zero", 1: "one"}.get(tick, "rule")
-        out.append(f'<line class="{kind}" x1="{x(tick)}" x2="{x(tick)}" y1="{top - 6}" y2="{bottom}"/>')
+        out.append(f'<line class="{kind}" x1="{x(tick)}" x2="{x(tick)}" y1="{top - 6}" y2="{height - 6}"/>')
         out.append(f'<text class="soft" text-anchor="middle" x="{x(tick)}" y="{top - 10}">{_number(tick, 0)}</text>')
     out.append(f'<text class="soft" text-anchor="end" x="{x(-0.1)}" y="10">opposite</text>')
     out.append(f'<text class="soft" x="{x(0.06)}" y="10">none</text>')
     out.append(f'<text class="soft" x="{x(0.97)}" y="10">as in the paper</text>')
     out.append(f'<text class="soft" text-anchor="end" x="{width - 2}" y="{top - 10}">ours / paper</text>')
     y = top
-    for group in groups:
+    for title, found in groups.items():
         y += 18
-        out.append(f'<text class="head" x="2" y="{y - 5}">{escape(group)}</text>')
-        for row in rows:
-            if row.group == group:
-                out.append(_row(row, y + step / 2 + above / 2, y, narrow, left, width, x, alone))
-                y += step
+        out.append(f'<text class="head" x="2" y="{y - 5}">{escape(title)}</text>')
+        for answer in found:
+            at = y + step / 2 + above / 2
+            label = escape(cut(f"{answer.claim}  {answer.text}", _LABEL))
+            parts = [f'<text x="{8 if narrow else 14}" y="{y + 11 if narrow else at + 4}">{label}</text>']
+            parts += _marks(answer, at, x, 11 if narrow else -4)
+            said = _words(answer)
+            beside = answer.beside or said
+            parts.append(f'<text class="soft" text-anchor="end" x="{width - 2}" y="{at + 4}">{beside}</text>')
+            told = f"{label}: {said} times the paper's effect, {answer.kind}{answer.beside and f' ({answer.beside})'}"
+            inner = f"<title>{told}</title>{''.join(parts)}"
+            out.append(f"<g>{inner}</g>" if alone else f'<a href="#{escape(answer.link)}">{inner}</a>')
+            y += step
     return "\n".join([*out, "</svg>\n"])
 
 
-def _row(
-    row: Row, at: float, y: float, narrow: bool, left: int, width: int, x: Callable[[float], float], alone: bool
-) -> str:
-    label = escape(row.label)
-    parts = [f'<text x="8" y="{y + 11}">{label}</text>' if narrow else f'<text x="14" y="{at + 4}">{label}</text>']
-    kind = row.kind
-    low, high = (row.ratio if end is None else end for end in (row.low, row.high))
-    if high > LOW and low < HIGH:
-        parts.append(f'<line class="{kind}" stroke-width="1.6" x1="{x(low)}" x2="{x(high)}" y1="{at}" y2="{at}"/>')
+def _marks(answer: Answer, at: float, x: Callable[[float], float], aside: float) -> Iterator[str]:
+    """Interval, arrows and point of one claim; a number `aside` of the interval where the point is off the axis."""
+    kind, ratio = answer.kind, answer.ratio
+    low, high = (ratio if end is None else end for end in (answer.low, answer.high))
+    crossed = high > LOW and low < HIGH
+    if crossed:
+        yield f'<line class="{kind}" stroke-width="1.6" x1="{x(low)}" x2="{x(high)}" y1="{at}" y2="{at}"/>'
     for end, sign, beyond in ((LOW, -1, low < LOW), (HIGH, 1, high > HIGH)):
         if beyond:
-            tip = x(end)
-            points = f"{tip},{at} {tip - 6 * sign},{at - 3.5} {tip - 6 * sign},{at + 3.5}"
-            parts.append(f'<polygon class="{kind} end" points="{points}"/>')
-    if LOW <= row.ratio <= HIGH:
-        hollow = "" if row.full else " hollow"
-        parts.append(f'<circle class="{kind}{hollow}" stroke-width="1.6" cx="{x(row.ratio)}" cy="{at}" r="4"/>')
+            base = x(end) - 6 * sign
+            points = f"{x(end)},{at} {base},{at - 3.5} {base},{at + 3.5}"
+            yield f'<polygon class="{kind} end" points="{points}"/>'
+    if LOW <= ratio <= HIGH:
+        hollow = "" if answer.full else " hollow"
+        yield f'<circle class="{kind}{hollow}" stroke-width="1.6" cx="{x(ratio)}" cy="{at}" r="4"/>'
     else:
-        side, anchor = (x(LOW) + 9, "start") if row.ratio < LOW else (x(HIGH) - 9, "end")
-        hollow = "" if row.full else " (reduced)"
-        number = f"{_number(row.ratio)}{hollow}"
-        crossed = high - low > 2 and high > LOW and low < HIGH  # by the interval, above or below which it stands then
-        baseline = at + (3.5 if not crossed else 11 if narrow else -4)
-        parts.append(f'<text class="{kind} end" text-anchor="{anchor}" x="{side}" y="{baseline}">{number}</text>')
-    parts.append(f'<text class="soft" text-anchor="end" x="{width - 2}" y="{at + 4}">{row.beside or row.words}</text>')
-    inner = "".join(parts)
-    title = (
-        f"<title>{label}: {row.words} times the paper's effect, {row.kind}{row.beside and f' ({row.beside})'}</title>"
-    )
-    return f"<g>{title}{inner}</g>" if alone else f'<a href="#{escape(row.link)}">{title}{inner}</a>'
+        side, anchor = (x(LOW) + 9, "start") if ratio < LOW else (x(HIGH) - 9, "end")
+        baseline = at + (aside if crossed and high - low > 2 else 3.5)
+        number = f"{_number(ratio)}{'' if answer.full else ' (reduced)'}"
+        yield f'<text class="{kind} end" text-anchor="{anchor}" x="{side}" y="{baseline}">{number}</text>'
+
+
+def _words(answer: Answer) -> str:
+    """ "0.87 [0.38, 1.35]"; the number alone where no interval is known."""
+    ratio, ends = _number(answer.ratio), (answer.low, answer.high)
+    return ratio if None in ends else f"{ratio} [{', '.join(map(_number, ends))}]"
 
 
 def _number(value: float, places: int | None = None) -> str:

@@ -21,15 +21,15 @@ from markupsafe import Markup
 from reprise.config.displays import Entry, entries
 from reprise.config.project import Project
 from reprise.evidence.readings import HEAD
+from reprise.evidence.verdicts import JUDGED
 from reprise.files import write_atomically
 from reprise.records.resolved import FULL
-from reprise.report.page import answers as answers_of
 from reprise.report.page import cards, criteria, first
-from reprise.report.page.claims import claims
+from reprise.report.page.answers import Answer, Tiers, answers, of_paper
 from reprise.report.page.forest import STYLE
 from reprise.report.parts.context import Context
-from reprise.report.parts.verdicts import outcomes, reading_table
-from reprise.report.parts.words import PROTOCOLS, sentence
+from reprise.report.parts.verdicts import compared, outcomes, reading_table, under
+from reprise.report.parts.words import PROTOCOLS, cut, sentence
 
 HERE = Path(__file__).parent
 TIERS = {
@@ -40,14 +40,14 @@ TIERS = {
 """In the order in which a claim's answer is looked for."""
 
 
-def write_page(project: Project, tiers: answers_of.Tiers) -> Path:
+def write_page(project: Project, tiers: Tiers) -> Path:
     """Writes results/report.html from the files that are there; returns its path."""
     path = project.root / "results" / "report.html"
     write_atomically(path, page(project, tiers))
     return path
 
 
-def page(project: Project, tiers: answers_of.Tiers) -> str:
+def page(project: Project, tiers: Tiers) -> str:
     """The text of the page; equal inputs give equal text.
 
     `tiers`: the contexts of every tier that was collected. Claims are answered by the tiers of the papers' protocol
@@ -56,19 +56,19 @@ def page(project: Project, tiers: answers_of.Tiers) -> str:
     tiers = {tier: tiers[tier] for tier in TIERS if tier in tiers}
     judged = {tier: contexts for tier, contexts in tiers.items() if tier != "quick"} or tiers
     contexts = list(next(iter(tiers.values())).values())
-    found = answers_of.answers(judged)
+    found = answers(judged)
     environment = _environment()
     blocks, index = {}, []
     for context in contexts:
         here = {tier: there[context.paper_id] for tier, there in tiers.items() if context.paper_id in there}
-        blocks |= _blocks(environment, project, context, here, answers_of.of_paper(found, context.paper_id), index)
+        blocks |= _blocks(environment, project, context, here, of_paper(found, context.paper_id), index)
     blocks["index"] = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
     return environment.get_template("page.html.j2").render(
         sentences=first.sentences(found, contexts),
-        plots={name: Markup(text) for name, text in first.plots(found, contexts).items()},
+        plots=[Markup(first.plot(found, contexts, narrow=narrow)) for narrow in (False, True)],
         strips=first.strips(found),
         trust=first.trust(judged, found),
-        papers=[_summary(context, answers_of.of_paper(found, context.paper_id)) for context in contexts],
+        counts={context.paper_id: first.counts(of_paper(found, context.paper_id)) for context in contexts},
         criteria=criteria.key(),
         blocks={name: Markup(packed(text)) for name, text in blocks.items()},
         forest_style=Markup(STYLE),
@@ -82,25 +82,10 @@ def packed(text: str) -> str:
 
 
 def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    layout = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}
+    environment = Environment(loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, **layout)
     environment.filters["sentence"] = sentence
     return environment
-
-
-def _summary(context: Context, found: Sequence[answers_of.Answer]) -> dict[str, Any]:
-    return {
-        "id": context.paper_id,
-        "document": context.paper.document,
-        "name": context.paper.name or context.paper.title,
-        "counts": first.counts(found),
-    }
 
 
 def _blocks(
@@ -108,7 +93,7 @@ def _blocks(
     project: Project,
     context: Context,
     tiers: Mapping[str, Context],
-    found: Sequence[answers_of.Answer],
+    found: Sequence[Answer],
     index: list[list[str]],
 ) -> dict[str, str]:
     """The folded parts of a paper by name, and their entries in the index: address, words."""
@@ -137,12 +122,11 @@ def _blocks(
             for c in experiments
             if c["status"].run
         ]
-    said = claims(found, tiers)
-    index += [[f"{name}/{claim['key']}", f"{claim['key']}: {claim['text']} · {name}"] for claim in said]
+    index += [[answer.link, f"{answer.claim}: {answer.text} · {name}"] for answer in found]
     blocks[name] = environment.get_template("paper.html.j2").render(
         id=name,
         paper=paper,
-        claims=said,
+        claims=_claims(found, tiers),
         parts=parts,
         readings=[(PROTOCOLS[tier], there) for tier, here in tiers.items() if (there := reading_table(here))],
         head=HEAD,
@@ -152,6 +136,40 @@ def _blocks(
 
 
 _CLAIMS = "shared.claims"
+
+
+_SUMMARY = 110
+
+
+def _claims(found: Sequence[Answer], tiers: Mapping[str, Context]) -> list[dict[str, Any]]:
+    """A claim each, those that were run first."""
+    return sorted((_claim(answer, tiers) for answer in found), key=lambda row: not row["judged"])
+
+
+def _claim(answer: Answer, tiers: Mapping[str, Context]) -> dict[str, Any]:
+    claim = next(iter(tiers.values())).paper.claims[answer.claim]
+    there = {tier: context.claims[answer.claim] for tier, context in tiers.items() if answer.claim in context.claims}
+    judged = [
+        {
+            "tier": tier,
+            "protocol": PROTOCOLS[tier],
+            "sentence": found["sentence"],
+            "beside": [under(name, other) for name, other in found["co_primary"].items()],
+            "parts": [compared(part) for part in found["parts"]],
+            "readings": (found["readings"] or {}).get("line", ""),
+            "experiments": found["experiments"],
+        }
+        for tier, found in there.items()
+        if found["verdict"] in JUDGED
+    ]
+    return {
+        "answer": answer,
+        "short": cut(answer.text, _SUMMARY),
+        "quote": claim.text.strip(),
+        "place": claim.place,
+        "decided": criteria.decided_by(claim, next(iter(there.values()), {})),
+        "judged": judged,
+    }
 
 
 def _outcomes(tiers: Mapping[str, Context]) -> dict[tuple[str, str], str]:

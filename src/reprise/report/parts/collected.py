@@ -1,10 +1,11 @@
-"""Reading what `reprise collect` gathered, with explicit types."""
+"""Reading what `reprise collect` and `reprise verify` wrote, with explicit types."""
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,27 +14,35 @@ import pandas as pd
 from reprise.errors import UserError
 
 COLUMNS = {
-    "paper": "str",
-    "experiment": "str",
-    "variant": "str",
+    **dict.fromkeys(("paper", "experiment", "variant"), "str"),
     "replica": "int64",
     "seed": "Int64",
-    "fold": "str",
-    "split": "str",
-    "metric": "str",
+    **dict.fromkeys(("fold", "split", "metric"), "str"),
     "value": "float64",
     "unit": "str",
-    "n": "Int64",
-    "parameters": "Int64",
-    "device": "str",
-    "engine": "str",
+    **dict.fromkeys(("n", "parameters"), "Int64"),
+    **dict.fromkeys(("device", "engine"), "str"),
     "seconds": "float64",
-    "status": "str",
-    "config_hash": "str",
+    **dict.fromkeys(("status", "config_hash"), "str"),
 }
 """The columns of both files and their types; curves.csv.gz has `axis` and `x` besides, and `value` is y."""
 METRIC_COLUMNS = {**COLUMNS, "counted": "str"}
 CURVE_COLUMNS = {**COLUMNS, "axis": "str", "x": "float64"}
+
+
+@contextmanager
+def _reading(path: Path, command: str, tier: str) -> Iterator[None]:
+    """Turns what is wrong with a file into one line that names it, and the command that writes it."""
+    remedy = f"run `python -m reprise {command} --tier {tier}`"
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; {remedy}")
+    try:
+        yield
+    except pd.errors.EmptyDataError:
+        raise UserError(f"{path}: is empty; {remedy}") from None
+    except (ValueError, OSError, EOFError, RecursionError, zlib.error) as error:
+        # pandas writes several lines; the first says what it met.
+        raise UserError(f"{path}: {str(error).splitlines()[0]}; {remedy}") from None
 
 
 def read_collected(path: Path, columns: Mapping[str, str], tier: str) -> pd.DataFrame:
@@ -41,27 +50,12 @@ def read_collected(path: Path, columns: Mapping[str, str], tier: str) -> pd.Data
 
     Errors: `UserError` where the file is missing, empty, damaged or lacks a column.
     """
-    remedy = f"run `python -m reprise collect --tier {tier}`"
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; {remedy}")
-    try:
+    with _reading(path, "collect", tier):
         head = pd.read_csv(path, nrows=0).columns
-        lacking = [c for c in columns if c not in head]
-        if lacking:
-            raise UserError(f"{path}: no column {', '.join(lacking)}; {remedy}")
+        if lacking := [c for c in columns if c not in head]:
+            raise ValueError(f"no column {', '.join(lacking)}")
         missing = {c: [""] for c, kind in columns.items() if kind != "str"}
-        return pd.read_csv(
-            path,
-            usecols=list(columns),
-            dtype=dict(columns),
-            keep_default_na=False,
-            na_values=missing,
-        )
-    except pd.errors.EmptyDataError:
-        raise UserError(f"{path}: is empty; {remedy}") from None
-    except (ValueError, OSError, EOFError, zlib.error) as error:
-        # pandas writes several lines; the first says what it met.
-        raise UserError(f"{path}: {str(error).splitlines()[0]}; {remedy}") from None
+        return pd.read_csv(path, usecols=list(columns), dtype=dict(columns), keep_default_na=False, na_values=missing)
 
 
 def read_claims(path: Path, tier: str) -> dict[str, dict[str, Any]]:
@@ -71,15 +65,12 @@ def read_claims(path: Path, tier: str) -> dict[str, dict[str, Any]]:
     """
     if not path.is_file():
         return {}
-    remedy = f"run `python -m reprise verify --tier {tier}`"
-    try:
+    with _reading(path, "verify", tier):
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError, RecursionError) as error:
-        raise UserError(f"{path}: {error}; {remedy}") from None
-    papers = content.values() if isinstance(content, dict) else [None]
-    if not all(isinstance(claims, dict) and all(isinstance(c, dict) for c in claims.values()) for claims in papers):
-        raise UserError(f"{path}: does not hold claims by paper; {remedy}")
-    return content
+        papers = content.values() if isinstance(content, dict) else [None]
+        if not all(isinstance(claims, dict) and all(isinstance(c, dict) for c in claims.values()) for claims in papers):
+            raise ValueError("does not hold claims by paper")
+        return content
 
 
 def read_samples(path: Path, tier: str) -> list[dict[str, Any]]:
@@ -87,14 +78,9 @@ def read_samples(path: Path, tier: str) -> list[dict[str, Any]]:
 
     Errors: `UserError` where the file is missing or damaged.
     """
-    remedy = f"run `python -m reprise collect --tier {tier}`"
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; {remedy}")
-    try:
+    with _reading(path, "collect", tier):
         # Only "\n" ends a line here: a text may hold characters that other readers take for line ends.
         samples = [json.loads(line) for line in path.read_bytes().split(b"\n") if line]
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: {error}; {remedy}") from None
-    if not all(isinstance(sample, dict) for sample in samples):
-        raise UserError(f"{path}: does not hold a sample a line; {remedy}")
-    return samples
+        if not all(isinstance(sample, dict) for sample in samples):
+            raise ValueError("does not hold a sample a line")
+        return samples

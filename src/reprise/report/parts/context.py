@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -49,24 +49,13 @@ class Status:
         return self.run + self.missing
 
     @property
-    def only_diverged(self) -> bool:
-        """Whether replicas ran and not one of them finished."""
-        return bool(self.diverged) and not self.finished
-
-    @property
     def absence(self) -> str:
         """What stands where a result would, when no replica has run."""
-        if not self.wanted:
-            return NOT_RUN
-        return NOT_TRAINED if self.trains else NOT_RUN_YET
+        return NOT_RUN if not self.wanted else NOT_TRAINED if self.trains else NOT_RUN_YET
 
     def absence_of(self, value: object | None) -> str:
         """The same where it may be the metric that is missing: `value` is None, though replicas have finished."""
         return NOT_MEASURED if value is None and self.finished else self.absence
-
-    def __add__(self, other: Status) -> Status:
-        counts = (getattr(self, key) + getattr(other, key) for key in ("finished", "diverged", "missing"))
-        return Status(*counts, trains=self.trains or other.trains)
 
 
 @dataclass(frozen=True)
@@ -128,29 +117,44 @@ class Context:
     def setting(self, experiment: str, name: str) -> Any:
         """A setting by its dotted name ("data.length"): the tier's value, else that of the paper's file."""
         section, option = name.split(".")
-        resolved = self.resolved(experiment)
-        if resolved is not None:
+        if resolved := self.resolved(experiment):
             return resolved.config[section]["options"].get(option)
         stated = getattr(self.entry(experiment), section)
         found = stated.settings.get(option) if stated else None
         return found.value if found else None
 
-    def values(self, experiment: str, metric: str, split: str) -> np.ndarray:
-        """The metric of every finished replica, in the order of replicas; empty where there is none."""
+    def by_fold(self, experiment: str, metric: str, split: str = "test") -> pd.Series:
+        """The metric of every finished replica, by its number; empty where there is none."""
         rows = of_experiment(self.metrics, experiment)
-        rows = rows[(rows.status == "finished") & (rows.metric == metric) & (rows.split == split)]
-        return rows.sort_values("replica", kind="stable").value.to_numpy(dtype=float)
-
-    def by_fold(self, name: str, metric: str, split: str = "test") -> pd.Series:
-        """The metric of every finished replica, by its number."""
-        rows = of_experiment(self.metrics, name)
         rows = rows[(rows.status == "finished") & (rows.metric == metric) & (rows.split == split)]
         return rows.set_index("replica").value.sort_index()
 
+    def values(self, experiment: str, metric: str, split: str) -> np.ndarray:
+        """The same as an array, in the order of replicas."""
+        return self.by_fold(experiment, metric, split).to_numpy(dtype=float)
+
     @cached_property
-    def replicas(self) -> Replicas:
-        """The same of all experiments and metrics at once, for what pools them."""
-        return Replicas(self.metrics, self.experiments, self.paper.experiments)
+    def runs(self) -> dict[str, Runs]:
+        """Every experiment and variant of the tier by its name, with its finished replicas."""
+        rows = self.metrics[self.metrics.status == "finished"]
+        found: dict[str, list[Replica]] = {}
+        for (base, variant, number, fold), of in rows.groupby(["experiment", "variant", "replica", "fold"], sort=True):
+            name = f"{base}@{variant}" if variant else base
+            metrics = dict(zip(zip(of.metric, of.split, strict=True), of.value.astype(float), strict=True))
+            found.setdefault(name, []).append(Replica(int(number), fold or None, True, metrics))
+        return {e.experiment: self._runs(e, found.get(e.experiment, [])) for e in self.experiments}
+
+    def runs_with(self, quantity: Quantity, numbers: Mapping[str, Iterable[float]]) -> dict[str, Runs]:
+        """Every experiment and variant with one number a seed, which no record has as such, under this name."""
+        return {
+            e.experiment: self._runs(
+                e, [Replica(i, None, True, {quantity: float(v)}) for i, v in enumerate(numbers.get(e.experiment, ()))]
+            )
+            for e in self.experiments
+        }
+
+    def _runs(self, experiment: Resolved, replicas: list[Replica]) -> Runs:
+        return Runs(experiment.experiment, "", experiment, self.paper.experiments[experiment.base], replicas)
 
     def points(self, experiment: str, metric: str, split: str, status: str = "finished") -> pd.DataFrame:
         """The curves of all replicas of one status: index x, a column a replica, NaN after its end."""
@@ -165,22 +169,22 @@ class Context:
         """
         base, _, variant = experiment.partition("@")
         of = {"paper": self.paper_id, "experiment": base, "variant": variant, "status": "finished"}
-        if replica is not None:
-            of["replica"] = replica
-        found = [s for s in read_samples(self.folder / "samples.jsonl", self.tier) if of.items() <= s.items()]
+        of |= {} if replica is None else {"replica": replica}
+        found = (s for s in read_samples(self.folder / "samples.jsonl", self.tier) if of.items() <= s.items())
         return sorted(found, key=lambda sample: sample["replica"])
 
     def status(self, experiment: str) -> Status:
-        rows = of_experiment(self.metrics, experiment).drop_duplicates("replica")
-        finished, diverged = (int((rows.status == s).sum()) for s in ("finished", "diverged"))
+        status = of_experiment(self.metrics, experiment).drop_duplicates("replica").status
+        finished, diverged = (int((status == s).sum()) for s in ("finished", "diverged"))
         resolved = self.resolved(experiment)
         wanted = resolved.replicas if resolved else 0
-        train = resolved is None or trains(resolved)
-        return Status(finished, diverged, max(0, wanted - finished - diverged), train)
+        return Status(finished, diverged, max(0, wanted - finished - diverged), resolved is None or trains(resolved))
 
     def total(self, experiments: Iterable[str]) -> Status:
         """The status of several experiments together."""
-        return sum((self.status(e) for e in experiments), Status(0, 0, 0, trains=False))
+        states = [self.status(experiment) for experiment in experiments]
+        counts = (sum(getattr(state, key) for state in states) for key in ("finished", "diverged", "missing"))
+        return Status(*counts, trains=any(state.trains for state in states))
 
     def reported(self, experiment: str, metric: str, split: str) -> tuple[bool, float | None]:
         """Whether the paper gives this number, and the number; None where it says that there is none."""
@@ -219,17 +223,6 @@ def of_experiment(rows: pd.DataFrame, experiment: str) -> pd.DataFrame:
     return rows[(rows.experiment == base) & (rows.variant == variant)]
 
 
-def _datasets(project: Project) -> dict[str, Dataset]:
-    """The configured datasets, Mikolov's text by the name of the raw one where a folder `ldc_wsj` takes its place."""
-    raw = {"title": _LDC_TITLE, "prepare": "ldc_wsj"}
-    return {
-        name: dataset.model_copy(update=raw)
-        if project.config.ldc_wsj and dataset.prepare == ldc_wsj.REPLACES
-        else dataset
-        for name, dataset in project.config.datasets.items()
-    }
-
-
 def load_contexts(project: Project, experiments: list[Resolved]) -> dict[str, Context]:
     """What was collected for the project's tier, by paper; no claims where `reprise verify` did not run.
 
@@ -242,6 +235,10 @@ def load_contexts(project: Project, experiments: list[Resolved]) -> dict[str, Co
     curves = read_collected(folder / "curves.csv.gz", CURVE_COLUMNS, tier)
     claims = read_claims(folder / "claims.json", tier)
     in_full = {} if tier == FULL else read_claims(project.root / "results" / FULL / "claims.json", FULL)
+    datasets = dict(project.config.datasets)
+    for name, dataset in datasets.items():
+        if project.config.ldc_wsj and dataset.prepare == ldc_wsj.REPLACES:  # the raw text takes the place of Mikolov's
+            datasets[name] = dataset.model_copy(update={"title": _LDC_TITLE, "prepare": "ldc_wsj"})
     found: dict[str, Context] = {}
     for name, paper in project.papers.items():
         found[name] = Context(
@@ -253,58 +250,13 @@ def load_contexts(project: Project, experiments: list[Resolved]) -> dict[str, Co
             curves=curves[curves.paper == name].reset_index(drop=True),
             reference=project.root / REFERENCE,
             file=str(project.root / PAPERS / f"{name}.yaml"),
-            datasets=_datasets(project),
+            datasets=datasets,
             claims=claims.get(name, {}),
             in_full=in_full.get(name, {}),
             folder=folder,
             papers=found,
         )
     return found
-
-
-class Replicas:
-    """Replicas of experiments and variants by their names, as `Context.values` gives them one by one."""
-
-    def __init__(
-        self, metrics: pd.DataFrame, experiments: Sequence[Resolved], entries: Mapping[str, Experiment]
-    ) -> None:
-        """`metrics`: a paper's rows of metrics.csv; `entries`: its experiments as configured."""
-        self._metrics, self._experiments, self._entries = metrics, experiments, entries
-
-    @cached_property
-    def numbers(self) -> dict[Quantity, dict[str, np.ndarray]]:
-        """By metric and split, and then by name, the numbers of finished replicas in their order."""
-        rows = self._metrics[self._metrics.status == "finished"].sort_values("replica", kind="stable")
-        found: dict[Quantity, dict[str, np.ndarray]] = {}
-        for (metric, split, base, variant), of in rows.groupby(
-            ["metric", "split", "experiment", "variant"], sort=False
-        ):
-            name = f"{base}@{variant}" if variant else base
-            found.setdefault((metric, split), {})[name] = of.value.to_numpy(dtype=float)
-        return found
-
-    @cached_property
-    def runs(self) -> dict[str, Runs]:
-        """Every experiment and variant of the tier with its finished replicas."""
-        rows = self._metrics[self._metrics.status == "finished"]
-        found: dict[str, list[Replica]] = {}
-        for (base, variant, number, fold), of in rows.groupby(["experiment", "variant", "replica", "fold"], sort=True):
-            name = f"{base}@{variant}" if variant else base
-            metrics = dict(zip(zip(of.metric, of.split, strict=True), of.value.astype(float), strict=True))
-            found.setdefault(name, []).append(Replica(int(number), fold or None, True, metrics))
-        return {e.experiment: self._runs(e, found.get(e.experiment, [])) for e in self._experiments}
-
-    def with_numbers(self, quantity: Quantity, numbers: Mapping[str, Sequence[float] | np.ndarray]) -> dict[str, Runs]:
-        """Every experiment and variant with one number a seed, which no record has as such, under this name."""
-        return {
-            e.experiment: self._runs(
-                e, [Replica(i, None, True, {quantity: float(v)}) for i, v in enumerate(numbers.get(e.experiment, ()))]
-            )
-            for e in self._experiments
-        }
-
-    def _runs(self, experiment: Resolved, replicas: list[Replica]) -> Runs:
-        return Runs(experiment.experiment, "", experiment, self._entries[experiment.base], replicas)
 
 
 def every_tier(project: Project) -> dict[str, dict[str, Context]]:

@@ -10,13 +10,13 @@ import pandas as pd
 
 from reprise.evidence import statistics
 from reprise.evidence.words import digits as decimals
+from reprise.evidence.words import plural as plural
 
 NONE = "–"
 """Stands where there is no number to show."""
 _NOISE = 1e-12
 """Shares of a number below it are rounding's: no count of decimals is to follow from them."""
 _LEAST = {"perplexity": 1.0, "expected_rank": 1.0}
-
 _NAMED = {"", "1", "share", "relative", "step", "epoch", "rank"}
 """Units that a metric's name says already, or that are none."""
 
@@ -28,23 +28,17 @@ def least_of(metric: str | None) -> float | None:
 
 def fixed(value: float | None, places: int) -> str:
     """A number with so many decimals and a proper minus sign; a dash where there is none."""
-    if pd.isna(value):
-        return NONE
-    return f"{value:,.{places}f}".replace("-", "−")
+    return NONE if pd.isna(value) else f"{value:,.{places}f}".replace("-", "−")
 
 
 def integer(value: float | int | None) -> str:
     """A count; one that is no whole number (a median of two) keeps its half."""
-    if pd.isna(value):
-        return NONE
-    return fixed(value, 0 if float(value).is_integer() else 1)
+    return NONE if pd.isna(value) else fixed(value, 0 if float(value).is_integer() else 1)
 
 
 def significant(value: float | None, digits: int = 3) -> str:
     """A number of unknown size, to so many significant digits."""
-    if pd.isna(value):
-        return NONE
-    return f"{value:.{digits}g}".replace("-", "−")
+    return NONE if pd.isna(value) else f"{value:.{digits}g}".replace("-", "−")
 
 
 def deviation(values: Sequence[float] | np.ndarray) -> float | None:
@@ -59,15 +53,15 @@ def mean(values: Sequence[float] | np.ndarray) -> float | None:
 
 
 def spread(
-    centre: float | None, std: float | None, places: int, share: bool = False, least: float | None = None
+    centre: float | None, reach: float | None, places: int, share: bool = False, least: float | None = None
 ) -> str:
     """Mean ± what is given, an interval's half or a deviation, as the head above says; the mean alone without it.
 
     The mean of a `share` is from 0 to 1, and so is its interval; `least` is where any other begins: see `_beside`.
     """
-    if pd.isna(centre) or pd.isna(std):
+    if pd.isna(centre) or pd.isna(reach):
         return fixed(centre, places)
-    return _beside(centre, std, lambda value: fixed(value, places), _ends(share, least))
+    return _beside(centre, reach, lambda value: fixed(value, places), share, least)
 
 
 def even(
@@ -83,25 +77,19 @@ def even(
     text = integer(centre) if float(centre).is_integer() and abs(centre) >= 10 else significant(centre, digits)
     if pd.isna(reach):
         return text
-    if reach < _NOISE * abs(centre):
-        reach = 0.0
-    ends = _ends(share, least)
+    reach = 0.0 if reach < _NOISE * abs(centre) else reach
     if "e" in text and abs(centre) < 1:
-        return _beside(centre, reach, lambda value: text if value == centre else significant(value, 2), ends)
-    text = "" if "e" in text else text
-    places = decimals(reach) if reach else len(text.partition(".")[2])
-    return _beside(centre, reach, lambda value: fixed(value, places), ends)
+        return _beside(centre, reach, lambda value: text if value == centre else significant(value, 2), share, least)
+    places = decimals(reach) if reach else 0 if "e" in text else len(text.partition(".")[2])
+    return _beside(centre, reach, lambda value: fixed(value, places), share, least)
 
 
-def _ends(share: bool, least: float | None) -> tuple[float, float]:
-    return (0.0, 1.0) if share else (-math.inf if least is None else least, math.inf)
-
-
-def _beside(centre: float, reach: float, show: Callable[[float], str], ends: tuple[float, float]) -> str:
+def _beside(centre: float, reach: float, show: Callable[[float], str], share: bool, least: float | None) -> str:
     """ "0.93 ± 0.05"; of an interval that would pass what can be, its ends, the one cut there: "0.98 (0.91–1.00)"."""
+    lowest, highest = (0.0, 1.0) if share else (-math.inf if least is None else least, math.inf)
     low, high = centre - reach, centre + reach
-    if (low < ends[0] or high > ends[1]) and show(reach) != show(0.0):
-        return from_to(show(centre), show(max(low, ends[0])), show(min(high, ends[1])))
+    if (low < lowest or high > highest) and show(reach) != show(0.0):
+        return from_to(show(centre), show(max(low, lowest)), show(min(high, highest)))
     return f"{show(centre)} ± {show(reach)}"
 
 
@@ -113,10 +101,6 @@ def from_to(centre: str, low: str, high: str) -> str:
 def interval(low: float | None, high: float | None) -> str:
     """Lowest to highest, of counts; one number where they are the same."""
     return integer(low) if low == high else f"{integer(low)}–{integer(high)}"
-
-
-def plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def unit_words(unit: str) -> str:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import repeat
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -21,7 +20,7 @@ from reprise.evidence.measure import Measured as Found
 from reprise.evidence.measure import measure
 from reprise.evidence.runs import Quantity, Runs
 from reprise.report.parts.context import Context
-from reprise.report.parts.rounding import deviation, mean, plural, significant
+from reprise.report.parts.rounding import deviation, mean
 
 LEVEL = 0.95
 INTERVAL = "95 % interval"
@@ -63,14 +62,14 @@ class Measured:
 
 def measured(context: Context, name: str, metric: str, split: str) -> Measured:
     """A metric of an experiment or variant."""
-    return _measured(name, (metric, split), context.replicas.runs)
+    return _measured(name, (metric, split), context.runs)
 
 
 def measured_by(context: Context, name: str, numbers: Mapping[str, Sequence[float]] | Values) -> Measured:
     """A number that no record has as such, of every seed: by name, or as a function of the name."""
     if callable(numbers):
         numbers = {e.experiment: numbers(e.experiment) for e in context.experiments}
-    return _measured(name, _NUMBER, context.replicas.with_numbers(_NUMBER, numbers))
+    return _measured(name, _NUMBER, context.runs_with(_NUMBER, numbers))
 
 
 def difference_reach(context: Context, name: str, other: str, metric: str, split: str) -> float | None:
@@ -78,10 +77,10 @@ def difference_reach(context: Context, name: str, other: str, metric: str, split
 
     None where no deviation is known, or the tier lacks one of the two.
     """
-    if not {name, other} <= context.replicas.runs.keys():
+    if not {name, other} <= context.runs.keys():
         return None
     terms = (Term(one, (metric, split)) for one in (name, other))
-    found = _measure(Contrast(tuple(zip((1.0, -1.0), terms, strict=True))), context.replicas.runs)
+    found = measure(Contrast(tuple(zip((1.0, -1.0), terms, strict=True))), context.runs, context.runs.values())
     return _reach(found) if found else None
 
 
@@ -92,23 +91,21 @@ def meaning(
 
     `least`: an interval is cut at the least perplexity, or rank, that there is.
     """
-    by_folds = any(runs.by_fold for name in names if (runs := context.replicas.runs.get(name)))
-    text = f"±: half of the {INTERVAL} of the mean, by Student's law from the standard deviation that verdicts take for"
-    if by_folds:
-        text += (
-            " one fold: that of its own folds, or of its family's (all that was trained of a model on one text) where "
-        )
-        text += "these know more, their overlap accounted for after Nadeau and Bengio"
-    else:
-        text += (
-            " one replica: its own, moderated by that of its family (all that was trained of a model on one text or "
-        )
-        text += "task, under one choice of every assumption) after Smyth"
-    if shares:
-        text += ". Where the interval of a share would pass 0 or 1, it is given in brackets, cut there"
-    if least:
-        text += ". Where the interval of a perplexity or a rank would pass 1, it is given in brackets, cut there"
-    return text + (". Gaps in deviations are in that deviation." if gaps else ".")
+    law = f"±: half of the {INTERVAL} of the mean, by Student's law from the standard deviation that verdicts take for"
+    said = [f"{law} {_FOLD if any(one in context.runs and context.runs[one].by_fold for one in names) else _REPLICA}."]
+    said += ["Where the interval of a share would pass 0 or 1, it is given in brackets, cut there."] if shares else []
+    said += ["Where that of a perplexity or a rank would pass 1, it is given in brackets, cut there."] if least else []
+    return " ".join([*said, "Gaps in deviations are in that deviation."] if gaps else said)
+
+
+_FOLD = (
+    "one fold: that of its own folds, or of its family's (all that was trained of a model on one text) where these "
+    "know more, their overlap accounted for after Nadeau and Bengio"
+)
+_REPLICA = (
+    "one replica: its own, moderated by that of its family (all that was trained of a model on one text or task, under "
+    "one choice of every assumption) after Smyth"
+)
 
 
 def noted(
@@ -127,25 +124,14 @@ def passes(rows: pd.DataFrame, *pairs: tuple[str, str], least: float | pd.Series
     return any((rows[mean].astype(float) - rows[reach].astype(float) < least).any() for mean, reach in pairs)
 
 
-def deviations(
-    found: Iterable[tuple[str, float | None, float | None, str | None]],
-    of: str = "replica",
-    means: Iterable[float] | None = None,
-) -> list[str]:
-    """The sentence on the deviations that models borrow, given title, deviation, freedom and lender of every model.
-
-    Of perplexities, whose `means` are given, they are borrowed in proportion and told in per cent.
-    """
-    groups: dict[tuple[str, float, str], list[str]] = {}
-    for (title, std, freedom, lender), mean_ in zip(found, repeat(None) if means is None else means, strict=False):
-        if isinstance(lender, str):  # a column of a frame has NaN where there is none
-            text = significant(std, 3) if mean_ is None else f"{significant(100 * std / mean_, 3)} % of the perplexity"
-            groups.setdefault((text, freedom, lender), []).append(title)
-    said = [
-        f"{text} with {plural(int(freedom), 'degree')} of freedom, {lender} ({'; '.join(dict.fromkeys(titles))})"
-        for (text, freedom, lender), titles in groups.items()
-    ]
-    return [f"Borrowed deviation of one {of}: {', '.join(said)}."] if said else []
+def deviations(titles: Iterable[str], lenders: Iterable[str | None]) -> list[str]:
+    """The sentence on models whose deviation is another's, with whose; `lenders` may be a column of a frame."""
+    groups: dict[str, dict[str, None]] = {}
+    for title, lender in zip(titles, lenders, strict=True):
+        if isinstance(lender, str):  # a column has NaN where there is none
+            groups.setdefault(lender, {})[title] = None
+    said = [f"{lender} ({'; '.join(of)})" for lender, of in groups.items()]
+    return [f"Borrowed deviation: {', '.join(said)}."] if said else []
 
 
 def _measured(name: str, quantity: Quantity, runs: Mapping[str, Runs]) -> Measured:
@@ -155,20 +141,17 @@ def _measured(name: str, quantity: Quantity, runs: Mapping[str, Runs]) -> Measur
     plain = Measured(mean(values), len(values), deviation(values))
     # A perplexity's interval is taken of its logarithm, as verdicts do.
     log = quantity[0] == "perplexity"
-    found = _measure(Contrast(((1.0, Term(name, quantity)),), log=log), runs)
+    found = measure(Contrast(((1.0, Term(name, quantity)),), log=log), runs, runs.values())
     if found is None or not found.variances:
         return plain
-    lender = found.lenders[0] if found.lenders else None
-    variance, freedom = found.variances[0], found.estimate.freedom
     reach, scale = _reach(found), plain.mean if log else 1.0
-    return Measured(
-        plain.mean, plain.n, plain.own, scale * math.sqrt(variance), freedom, reach and scale * reach, lender
+    return replace(
+        plain,
+        deviation=scale * math.sqrt(found.variances[0]),
+        freedom=found.estimate.freedom,
+        reach=reach and scale * reach,
+        lender=found.lenders[0] if found.lenders else None,
     )
-
-
-def _measure(contrast: Contrast, runs: Mapping[str, Runs]) -> Found | None:
-    """As verdicts have it."""
-    return measure(contrast, runs, runs.values())
 
 
 def _reach(found: Found) -> float | None:

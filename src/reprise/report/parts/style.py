@@ -107,7 +107,7 @@ OTHER_CORPUS = "trained on another corpus"
 def absent(context: Context, figure_id: str, names: Iterable[str]) -> Figure:
     """The frame of a figure for which no replica has what it draws: none has run, all diverged, or none has it."""
     status = context.total(names)
-    words = "diverged" if status.only_diverged else status.absence_of(None)
+    words = "diverged" if status.diverged and not status.finished else status.absence_of(None)
     return empty(context.display(figure_id).title, words)
 
 

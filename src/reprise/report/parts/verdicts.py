@@ -14,29 +14,42 @@ from reprise.evidence.verdicts import JUDGED, LEVEL, NOT_RUN, VERDICTS
 from reprise.evidence.words import effect, name_of, percent
 from reprise.records.resolved import FULL
 from reprise.report.parts.context import Context, Status
-from reprise.report.parts.rounding import NONE, fixed, interval, plural, significant, unit_words
+from reprise.report.parts.rounding import NONE, fixed, interval, significant, unit_words
 from reprise.report.parts.tables import Column, Table
 from reprise.report.parts.words import PROTOCOLS
 
-_NO_CLAIM = "No claim of the paper is about these numbers."
 _UNDER = (
     "Claims of a row under another choice have the verdicts that they come to under it; those as chosen stand in the "
     "table of claims."
 )
+About = Callable[[Mapping[str, Any]], Collection[str]]
+"""The metrics that a row shows, as patterns of "<metric> <split>"; none where no claim can be about it."""
 
 
-def of_experiments(context: Context, names: Iterable[str], about: Collection[str] = ("*",)) -> str:
+def in_order(context: Context) -> list[tuple[str, Mapping[str, Any]]]:
+    """What was found on each claim, in the order of the paper's file."""
+    return [(key, context.claims[key]) for key in context.paper.claims if key in context.claims]
+
+
+def in_full_sentence(context: Context, key: str) -> str:
+    """ " Full protocol: open.", where that came to another verdict than this tier; else ""."""
+    there, here = (found.get(key, {}).get("verdict", NOT_RUN) for found in (context.in_full, context.claims))
+    return f" {PROTOCOLS[FULL]}: {there}." if there in JUDGED and there != here else ""
+
+
+def of_experiments(context: Context, names: Iterable[str], about: Collection[str], only: Collection[str] = ()) -> str:
     """ "R1 agrees; R4, R20 not run": the claims that rest on experiments or variants; "" without any.
 
     `about`: patterns of "<metric> <split>" (a point of a curve is "<metric>@<x> <split>"); claims about other metrics
-    of the experiments are left out.
+    of the experiments are left out. `only`: these claims alone.
     """
     found: dict[str, dict[str, None]] = {}
     for name in names:
         base, _, suffix = name.partition("@")
         for key, claim in in_order(context):
             judged = claim["alternatives"].get(suffix) if suffix else claim
-            if judged and base in judged["experiments"] and _is_about(context.paper.claims[key], base, about):
+            wanted = judged and base in judged["experiments"] and (key in only or not only)
+            if wanted and _is_about(context.paper.claims[key], base, about):
                 found.setdefault(judged["verdict"], {})[key] = None
     return "; ".join(f"{', '.join(found[verdict])} {verdict}" for verdict in VERDICTS if verdict in found)
 
@@ -48,50 +61,23 @@ def _is_about(claim: Claim, experiment: str, about: Collection[str]) -> bool:
     return any(fnmatchcase(quantity, pattern) for quantity in asked for pattern in about) or not (terms or not about)
 
 
-def in_order(context: Context) -> list[tuple[str, Mapping[str, Any]]]:
-    """What was found on each claim, in the order of the paper's file."""
-    return [(key, context.claims[key]) for key in context.paper.claims if key in context.claims]
-
-
-def in_full(context: Context, key: str) -> str:
-    """The verdict on a claim at the tier paper, where that has come to one and it is another; else ""."""
-    there, here = (found.get(key, {}).get("verdict", NOT_RUN) for found in (context.in_full, context.claims))
-    return there if there in JUDGED and there != here else ""
-
-
-def in_full_sentence(context: Context, key: str) -> str:
-    """ " Full protocol: open."; "" where that says the same, or nothing."""
-    verdict = in_full(context, key)
-    return f" {PROTOCOLS[FULL]}: {verdict}." if verdict else ""
-
-
-About = Callable[[Mapping[str, Any]], Collection[str]]
-"""The metrics that a row shows, as patterns of "<metric> <split>"; none where no claim can be about it."""
-
-
 def beside(context: Context, table: Table, about: About, only: Collection[str] = ()) -> Table:
     """The table with a last column of the claims that a row is about: they rest on its experiment and its metrics.
 
     A row names one experiment, or has a tuple of several; "<paper>/<experiment>" is one of another paper. `only`: these
-    claims alone. Where claims were judged and none of them is about a row, a note says so in place of the column; rows
-    of variants alone say nothing of that, where a claim is about their experiments and not looked at under the choice.
+    claims alone. The table as it is where no claim is about a row.
     """
-    said, under, untold = [], False, False
+    said, under = [], False
     for row in table.rows.to_dict("records"):
         names = row["experiment"] if isinstance(row["experiment"], tuple) else (row["experiment"],)
         there = context.papers.get(names[0].rpartition("/")[0], context)
-        if only:
-            there = replace(there, claims={key: found for key, found in there.claims.items() if key in only})
-        names = [name.rpartition("/")[2] for name in names]
-        said.append(of_experiments(there, names, about(row)))
-        varied = any("@" in name for name in names)
-        under |= varied and bool(said[-1])
-        untold |= varied and bool(of_experiments(there, (name.partition("@")[0] for name in names), about(row)))
-    if any(said):
-        columns = [*table.columns, Column("Claims", lambda row: row["claims"] or NONE, words=True)]
-        notes = [*table.notes, _UNDER] if under else table.notes
-        return replace(table, columns=columns, rows=table.rows.assign(claims=said), notes=notes)
-    return replace(table, notes=[*table.notes, _NO_CLAIM]) if context.claims and not untold else table
+        said.append(of_experiments(there, [name.rpartition("/")[2] for name in names], about(row), only))
+        under |= bool(said[-1]) and any("@" in name for name in names)
+    if not any(said):
+        return table
+    columns = [*table.columns, Column("Claims", lambda row: row["claims"] or NONE, words=True)]
+    notes = [*table.notes, _UNDER] if under else table.notes
+    return replace(table, columns=columns, rows=table.rows.assign(claims=said), notes=notes)
 
 
 def was_judged(alternative: Mapping[str, Any]) -> bool:
@@ -99,41 +85,36 @@ def was_judged(alternative: Mapping[str, Any]) -> bool:
     return alternative["holds"] is not None and {alternative["verdict"], alternative["before"]} <= JUDGED
 
 
+def is_looked_at(alternative: Mapping[str, Any]) -> bool:
+    """Whether some of a claim's comparisons are to be judged under an alternative, run or not."""
+    return alternative["parts"][0] > 0
+
+
+def part_of(alternative: Mapping[str, Any]) -> str:
+    """ " (2 of 4 comparisons)", of an alternative under which a part of a claim is looked at; "" where it is all."""
+    looked_at, every = alternative["parts"]
+    return f" ({looked_at} of {every} comparisons)" if looked_at < every else ""
+
+
 def turns(entries: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
     """What claims are as chosen and under a choice: "U3: no longer holds; U1, U2: as before".
 
     First stand those that it turns, last those that were not run under it yet and those that rest on the assumption,
-    but were not to be trained under the alternative ("not looked at"). Of how many comparisons that is stands where it
-    is not all. Claims that the alternative cannot touch, since nothing they compare depends on it, have "the same
-    numbers".
+    but were not to be trained under the alternative ("not looked at"). Claims that the alternative cannot touch, since
+    nothing they compare depends on it, have "the same numbers".
     """
     found: list[dict[str, list[str]]] = [{}, {}, {}, {}]
     for key, entry in entries:
-        rank, said = _turn(entry)
+        if not is_looked_at(entry):
+            rank, said = 3, "not looked at"
+        elif not was_judged(entry):
+            rank, said = 2, entry["verdict"]
+        elif entry["flips"]:
+            rank, said = 0, f"{'holds' if entry['holds'] else 'no longer holds'}{part_of(entry)}"
+        else:
+            rank, said = 1, f"as before{part_of(entry)}" + (" (the same numbers)" if entry["same"] else "")
         found[rank].setdefault(said, []).append(key)
     return "; ".join(f"{', '.join(keys)}: {said}" for group in found for said, keys in group.items())
-
-
-def _turn(entry: Mapping[str, Any]) -> tuple[int, str]:
-    """Where it stands in the order of `turns`, and what it says of one claim."""
-    if not is_looked_at(entry):
-        return 3, "not looked at"
-    if not was_judged(entry):
-        return 2, entry["verdict"]
-    if entry["flips"]:
-        return 0, f"{'holds' if entry['holds'] else 'no longer holds'}{part_of(entry)}"
-    return 1, f"as before{part_of(entry)}" + (" (the same numbers)" if entry["same"] else "")
-
-
-def is_looked_at(entry: Mapping[str, Any]) -> bool:
-    """Whether some of a claim's comparisons are to be judged under an alternative, run or not."""
-    return entry["parts"][0] > 0
-
-
-def part_of(entry: Mapping[str, Any]) -> str:
-    """ " (2 of 4 comparisons)", of an alternative under which a part of a claim is looked at; "" where it is all."""
-    looked_at, every = entry["parts"]
-    return f" ({looked_at} of {plural(every, 'comparison')})" if looked_at < every else ""
 
 
 @dataclass(frozen=True)
@@ -155,69 +136,43 @@ class Outcome:
         return f"{self.assumption}={self.alternative}"
 
     @property
-    def complete(self) -> bool:
-        """Whether every replica that the tier asks for has run, or a claim was judged if none has to."""
-        if not self.trains:
-            return any(was_judged(entry) for entry in self.claims.values())
-        return bool(self.status.run) and not self.status.missing
+    def judged(self) -> dict[str, Mapping[str, Any]]:
+        return {key: entry for key, entry in self.claims.items() if was_judged(entry)}
+
+    @property
+    def turned(self) -> dict[str, Mapping[str, Any]]:
+        return {key: entry for key, entry in self.judged.items() if entry["flips"]}
 
     @property
     def state(self) -> str:
         """ "not trained yet", "trained: no claim turns", "trained: U1: no longer holds"."""
         if self.trains and not self.status.run:
             return self.status.absence
-        trained = "trained" if self.complete else f"{self.status.run} of {self.status.wanted} replicas trained"
-        if not self.trains:
-            trained = "from the same records"
-        judged = {key: entry for key, entry in self.claims.items() if was_judged(entry)}
-        turned = [(key, entry) for key, entry in judged.items() if entry["flips"]]
-        if turned:
-            return f"{trained}: {turns(turned)}"
-        if judged:
-            return f"{trained}: no claim turns (of {', '.join(judged)})"
-        asked = any(is_looked_at(entry) for entry in self.claims.values())
-        return f"{trained}: {'not judged yet' if asked else 'no claim compares what it was run on'}"
+        trained = f"{self.status.run} of {self.status.wanted} replicas trained" if self.status.missing else "trained"
+        said = turns(self.turned.items()) or (f"no claim turns (of {', '.join(self.judged)})" if self.judged else "")
+        return f"{trained if self.trains else 'from the same records'}: {said or 'no claim judged'}"
 
 
 def outcomes(context: Context) -> list[Outcome]:
     """Every alternative of the paper's assumptions, in the order of its file."""
-    return [
-        Outcome(
-            assumption,
-            alternative,
-            context.total(f"{name}@{assumption}={alternative}" for name in choice.experiments),
-            {
-                key: claim["alternatives"][f"{assumption}={alternative}"]
-                for key, claim in in_order(context)
-                if f"{assumption}={alternative}" in claim["alternatives"]
-            },
-            trains=not choice.metrics,
-        )
-        for assumption, entry in context.paper.assumptions.items()
-        for alternative, choice in entry.alternatives.items()
-    ]
+    found = []
+    for assumption, entry in context.paper.assumptions.items():
+        for alternative, choice in entry.alternatives.items():
+            suffix = f"{assumption}={alternative}"
+            status = context.total(f"{name}@{suffix}" for name in choice.experiments)
+            claims = {k: c["alternatives"][suffix] for k, c in in_order(context) if suffix in c["alternatives"]}
+            found.append(Outcome(assumption, alternative, status, claims, trains=not choice.metrics))
+    return found
 
 
 def consequences(context: Context) -> str:
-    """One sentence for the reader: how many alternatives were run, and which claims hang on a choice."""
+    """For the reader: how many alternatives were run, and which claims hang on a choice."""
     found = outcomes(context)
-    if not found:
-        return ""
-    run = sum(outcome.complete for outcome in found)
-    is_or_are = "is" if 1 in (run, len(found)) else "are"
-    text = f"{run} of {plural(len(found), 'alternative')} of our choices {is_or_are} run"
-    if part := sum(o.status.run > 0 and not o.complete for o in found):
-        text += f", {part} in part"
-    judged = {key for o in found for key, entry in o.claims.items() if was_judged(entry)}
-    turned = [(o, [(key, e) for key, e in o.claims.items() if e["flips"]]) for o in found]
-    said = [f"under {outcome.suffix} ({turns(entries)})" for outcome, entries in turned if entries]
-    if not judged:
-        return f"{text}, and no claim could be judged under one yet."
-    count = len({key for _, entries in turned for key, _ in entries})
-    if not said:
-        return f"{text}; of the {plural(len(judged), 'claim')} judged under them none turns."
-    turn = "turns" if count == 1 else "turn"
-    return f"{text}; of the {plural(len(judged), 'claim')} judged under them {count} {turn}: {'; '.join(said)}."
+    run = sum(bool(o.status.run and not o.status.missing) if o.trains else bool(o.judged) for o in found)
+    judged = {key for outcome in found for key in outcome.judged}
+    said = [f"{outcome.suffix} ({turns(outcome.turned.items())})" for outcome in found if outcome.turned]
+    text = f"Alternatives of our choices that are run: {run} of {len(found)}; claims judged under them: {len(judged)}"
+    return f"{text}; claims turn under {'; '.join(said)}." if said else f"{text}; no claim turns."
 
 
 def reading_table(context: Context) -> tuple[str, list[tuple[str, ...]]] | None:
@@ -225,8 +180,8 @@ def reading_table(context: Context) -> tuple[str, list[tuple[str, ...]]] | None:
 
     None where only one reading can be compared.
     """
-    found = readings.distances(context.paper, context.replicas.runs)
-    said = readings.sentence(context.paper, context.replicas.runs, found)
+    found = readings.distances(context.paper, context.runs)
+    said = readings.sentence(context.paper, context.runs, found)
     return (said, readings.lines(found)) if said else None
 
 

@@ -91,26 +91,20 @@ _NAMED = 4
 """So many models are called by name; of more, their number is said."""
 
 
-def reduced(context: Context, name: str) -> str:
-    """ "at most 6 epochs (paper: 25)": see `reprise.evidence.words.changes`."""
-    return listed(list(changes(context.entry(name), context.resolved(name)).values()))
-
-
 def by_reduction(models: Iterable[tuple[Context, str]]) -> dict[str, list[str]]:
     """Titles of models, whichever paper they are of, by how the tier changes them; "" has those that it leaves."""
     groups: dict[str, list[str]] = {}
     for context, name in models:
-        groups.setdefault(reduced(context, name), []).append(context.entry(name).title)
+        changed = changes(context.entry(name), context.resolved(name)).values()
+        groups.setdefault(listed(list(changed)), []).append(context.entry(name).title)
     return groups
 
 
 def reductions(context: Context, names: Sequence[str]) -> list[str]:
     """A sentence for each way in which models are changed, with these models; without them where all are alike."""
     groups = by_reduction((context, name) for name in names)
-    if len(groups) == 1:
-        return [f"Reduced run: {changed}." for changed in groups if changed]
     named = {c: "; ".join(t) if len(t) <= _NAMED else plural(len(t), "model") for c, t in groups.items() if c}
-    return [f"Reduced run of {titles}: {changed}." for changed, titles in named.items()]
+    return [f"Reduced run{f' of {titles}' if len(groups) > 1 else ''}: {said}." for said, titles in named.items()]
 
 
 def corpora(context: Context, names: Iterable[str]) -> list[str]:

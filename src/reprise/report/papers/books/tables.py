@@ -231,7 +231,7 @@ def expectations(context: Context, table_id: str, options: Mapping[str, Any]) ->
     rows = []
     for split, metric, label in EXPECTED:
         row: dict[str, Any] = {"quantity": label, "split": split, "metric": metric, "unit": context.unit(metric, split)}
-        numbers = context.replicas.numbers.get((metric, split), {})
+        numbers = {e.experiment: context.values(e.experiment, metric, split) for e in context.experiments}
         if metric == "expected_log_probability":
             numbers, row["unit"] = {name: np.exp(values) for name, values in numbers.items()}, "share"
         for name in names:

@@ -87,8 +87,7 @@ def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
         )
     if len(lent := rows[rows.nats_reach.notna()]):
         notes.append(meaning(context, names, gaps=rows.gap_as_nats.notna().any()))
-        of = zip(lent.title, lent.replica_std, lent.freedom, lent.lender, strict=True)
-        notes += deviations(of, of="fold, in nats")
+        notes += deviations(lent.title, lent.lender)
     where = {name: diverged(context, name) for name in names}
     notes += [f"Diverged: {context.entry(name).title}, {'; '.join(folds)}." for name, folds in where.items() if folds]
     columns = [

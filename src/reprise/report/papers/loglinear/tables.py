@@ -227,7 +227,7 @@ def _precision(context: Context, names: list[str], rows: pd.DataFrame, gaps: boo
     known = rows[rows.test1_reach.notna()]
     if known.empty:
         return []
-    found = deviations(zip(known.title, known.test1_deviation, known.freedom, known.test1_lender, strict=True))
+    found = deviations(known.title, known.test1_lender)
     return [meaning(context, names, gaps), *(f"On Test1: {said}" for said in found if gaps)]
 
 

@@ -234,7 +234,7 @@ def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     columns = [c for c in _ASSUMPTIONS_COLUMNS if (c is not _MEASURED or len(several) > 1)]
     notes = [consequences(context)] if found else []
     if frame.difference_in_deviations.notna().any():
-        runs = context.replicas.runs
+        runs = context.runs
         one = "fold" if any(runs[name].by_fold for name in frame.experiment.dropna() if name in runs) else "replica"
         notes.append(f"Differences in brackets are in deviations of one {one}.")
     least = frame.metric.map(rounding.least_of).astype(float)
@@ -422,8 +422,7 @@ def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     if len(lent := rows[rows.reach.notna()]):
         cut = passes(lent, ("mean", "reach"), ("valid_mean", "valid_reach"))
         notes.append(spreads.meaning(context, names, gaps=rows.gap.notna().any(), least=cut))
-        of = zip(lent.title, lent.replica_std, lent.freedom, lent.lender, strict=True)
-        notes += spreads.deviations(of, means=lent["mean"])
+        notes += spreads.deviations(lent.title, lent.lender)
     notes += [note for name in names for note in _setbacks(context, name)]
     return verdicts.beside(context, Table(columns, rows, notes), lambda row: ("perplexity *", "cross_entropy *"))
 
