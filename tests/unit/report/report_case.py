@@ -16,6 +16,7 @@ from reprise.report.parts.collected import CURVE_COLUMNS, METRIC_COLUMNS
 from reprise.report.parts.context import Context, load_contexts
 
 TIER = "paper"
+FIRST, LAST = "first_full_accuracy_step", "last_ten_accuracy"
 SMALL_LIMITS = {"mem_mb": 1000, "runtime": 5}
 
 
@@ -23,7 +24,7 @@ def setting(value: Any) -> dict[str, Any]:
     return {"value": value, "from": "paper §4"}
 
 
-def digits(model: str, length: int, tiers: dict[str, Any], reported: list[dict[str, Any]]) -> dict[str, Any]:
+def digits(model: str, length: int, tiers: dict[str, Any], **author: float | None) -> dict[str, Any]:
     return {
         "title": f"{model.upper()}, T = {length}",
         "model": {"name": model, "hidden_size": setting(8)},
@@ -32,7 +33,7 @@ def digits(model: str, length: int, tiers: dict[str, Any], reported: list[dict[s
         "precision": setting("float32"),
         "tiers": tiers,
         "cited_by": ["figure-1", "convergence"],
-        "reported": reported,
+        "reported": [reported(metric, value) for metric, value in author.items()],
     }
 
 
@@ -49,12 +50,8 @@ def words(title: str, tiers: dict[str, Any], paper: float) -> dict[str, Any]:
     }
 
 
-def first(value: int | None) -> dict[str, Any]:
-    return {"metric": "first_full_accuracy_step", "split": "train", "value": value, "from": "author's log"}
-
-
-def last(value: float) -> dict[str, Any]:
-    return {"metric": "last_ten_accuracy", "split": "train", "value": value, "from": "author's log"}
+def reported(metric: str, value: float | None) -> dict[str, Any]:
+    return {"metric": metric, "split": "train", "value": value, "from": "author's log"}
 
 
 def check(title: str, tolerance: float) -> dict[str, Any]:
@@ -62,14 +59,8 @@ def check(title: str, tolerance: float) -> dict[str, Any]:
     return {"title": title, "check": entry, "tiers": {TIER: {"replicas": 1}}, "cited_by": ["checks"]}
 
 
-def display(function: str, **more: Any) -> dict[str, Any]:
-    return {
-        "title": f"Title of <{function}>",
-        "place": "Table 1",
-        "function": function,
-        "caption": "Caption.",
-        **more,
-    }
+def display(function: str) -> dict[str, str]:
+    return {"title": f"Title of <{function}>", "place": "Table 1", "function": function, "caption": "Caption."}
 
 
 ALTERNATIVE = {"settings": {"hidden_size": 9}, "experiments": ["rnn-t10"], "tiers": {TIER: {"replicas": 1}}}
@@ -82,9 +73,9 @@ PAPER = Paper.model_validate(
         "year": 2017,
         "summary": "A summary.",
         "experiments": {
-            "rnn-t10": digits("elman", 10, {TIER: {"replicas": 3}}, [first(90), last(1.0)]),
-            "rnn-t20": digits("elman", 20, {TIER: {"replicas": 3}}, [first(None), last(0.5)]),
-            "lstm-t30": digits("lstm", 30, {"reduced": {"replicas": 3}}, []),
+            "rnn-t10": digits("elman", 10, {TIER: {"replicas": 3}}, **{FIRST: 90, LAST: 1.0}),
+            "rnn-t20": digits("elman", 20, {TIER: {"replicas": 3}}, **{FIRST: None, LAST: 0.5}),
+            "lstm-t30": digits("lstm", 30, {"reduced": {"replicas": 3}}),
             "ptb-a": words("A", {TIER: {"replicas": 3, "max_epochs": 6}}, 146.7),
             "ptb-b": words("B | b", {TIER: {"replicas": 1, "dataset": "synthetic"}}, 133.7),
             "ptb-c": words("C", {TIER: {"replicas": 2}}, 131.2),
@@ -103,13 +94,7 @@ PAPER = Paper.model_validate(
         },
         "assumptions": {
             "epochs": {"title": "Epochs", "choice": "sixty", "why": "Guess.", "source": "ours"},
-            "width": {
-                "title": "W",
-                "choice": "8",
-                "why": "W.",
-                "source": "s",
-                "alternatives": {"nine": ALTERNATIVE},
-            },
+            "width": {"title": "W", "choice": "8", "why": "W.", "source": "s", "alternatives": {"nine": ALTERNATIVE}},
         },
         "deviations": {"corpus": {"title": "Another corpus", "why": "Licence."}},
         "claims": {
@@ -169,13 +154,7 @@ def _variants(paper: Paper, found: list[Resolved]) -> Iterator[Resolved]:
 
 def row(experiment: str, replica: int, **values: Any) -> dict[str, Any]:
     """A row of metrics.csv or curves.csv.gz; "" where nothing is given."""
-    fixed = {
-        "paper": "toy",
-        "experiment": experiment,
-        "replica": replica,
-        "seed": replica,
-        "status": "finished",
-    }
+    fixed = {"paper": "toy", "experiment": experiment, "replica": replica, "seed": replica, "status": "finished"}
     made = {"device": "cpu (a chip)", "engine": "reference", "seconds": 1.5, "config_hash": "0" * 12}
     return dict.fromkeys(CURVE_COLUMNS, "") | fixed | made | values
 
