@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 CONFIG = Path("config/config.yaml")
 NOT_RUN = "not run"
-_WIDTH = 150
+_WIDTH = 200
 """Characters of a line where no terminal says how many it has."""
 
 
