@@ -11,26 +11,15 @@ from typing import Any
 
 import pytest
 import torch
+from experiment_helpers import DIGITS, experiment, jobs_of
 
 from reprise.engines.stack import OutOfMemory, Stack
 from reprise.errors import Interrupted, UserError
 from reprise.records.record import read_record
-from reprise.records.resolved import Resolved
 from reprise.training.locks import Held, replica_lock
 from reprise.training.loop import Job, choose_device, run_jobs
 
 REPLICAS = 3
-
-
-def resolved(**training: Any) -> Resolved:
-    options = {"steps": 12, "batch_size": 8, "optimiser": "adam", "learning_rate": 0.01, "clip_norm": 1.0}
-    config = {
-        "model": {"name": "lstm", "options": {"hidden_size": 6, "weight_law": "fan-in-truncated-normal"}},
-        "data": {"dataset": "palindromes", "options": {"length": 5}, "raw": {}},
-        "training": {"protocol": "final-digit", "options": options | {"log_every": 1} | training},
-        "precision": "float64",
-    }
-    return Resolved("p", "e", "quick", "t", REPLICAS, config, {}, None)
 
 
 @pytest.fixture
@@ -38,13 +27,16 @@ def jobs(tmp_path: Path) -> list[Job]:
     return made(tmp_path)
 
 
-def made(folder: Path, engine: str = "stacked", **training: Any) -> list[Job]:
-    of = resolved(**training)
-    return [Job(of, r, folder / of.record_path(r), engine=engine, device="cpu", root=folder) for r in range(REPLICAS)]
+def made(folder: Path, engine: str = "stacked") -> list[Job]:
+    options = {"steps": 12, "batch_size": 8, "log_every": 1, "clip_norm": 1.0}
+    return jobs_of([experiment("e", DIGITS | {"precision": "float64"}, None, REPLICAS, **options)], folder, engine)
 
 
-def numbers(records: list[dict[str, Any]]) -> list[Any]:
-    return [(r["replica"], r["status"], r["metrics"], r["curves"]) for r in records]
+def held_to(records: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
+    """Their metrics differ in rounding alone."""
+    for one in zip(records, others, strict=True):
+        mine, theirs = ([metric["value"] for metric in record["metrics"]] for record in one)
+        assert mine == pytest.approx(theirs, rel=1e-9)
 
 
 def checkpoints(folder: Path) -> list[Path]:
@@ -53,12 +45,9 @@ def checkpoints(folder: Path) -> list[Path]:
 
 def test_one_job_writes_a_record_a_replica(jobs: list[Job], tmp_path: Path) -> None:
     records = run_jobs(jobs)
-    alone = run_jobs(made(tmp_path / "alone", "reference"))
-    for record, other, job in zip(records, alone, jobs, strict=True):
-        assert record == read_record(job.output, job.resolved, job.replica)
-        assert record["run"]["engine"] == "stacked"
-        values = [[m["value"] for m in r["metrics"]] for r in (record, other)]
-        assert values[0] == pytest.approx(values[1], rel=1e-9)
+    held_to(records, run_jobs(made(tmp_path / "alone", "reference")))
+    assert records == [read_record(job.output, job.resolved, job.replica) for job in jobs]
+    assert {record["run"]["engine"] for record in records} == {"stacked"}
     assert checkpoints(tmp_path) == []
     assert run_jobs(jobs) == records
 
@@ -81,7 +70,7 @@ def test_a_stopped_job_goes_on_to_the_same_bits(rounds: int, tmp_path: Path) -> 
         run_jobs([replace(job, watch=watch) for job in made(tmp_path)])
     assert len(checkpoints(tmp_path)) == 1
     again = run_jobs(made(tmp_path))
-    assert numbers(again) == numbers(whole)
+    assert [record["result_sha256"] for record in again] == [record["result_sha256"] for record in whole]
     assert {record["run"]["resumed"] for record in again} == {1}
     assert checkpoints(tmp_path) == []
 
@@ -101,9 +90,7 @@ def test_a_replica_that_diverges_leaves_its_record_and_the_others_finish(
     monkeypatch.setattr(Stack, "advance", poisoned)
     records = run_jobs(made(tmp_path))
     assert [record["status"] for record in records] == ["finished", "diverged", "finished"]
-    for i in (0, 2):
-        values = [[m["value"] for m in one[i]["metrics"]] for one in (records, whole)]
-        assert values[0] == pytest.approx(values[1], rel=1e-9)
+    held_to(records[::2], whole[::2])
 
 
 def test_without_room_the_job_is_halved_once_and_says_so(
@@ -121,9 +108,7 @@ def test_without_room_the_job_is_halved_once_and_says_so(
     capsys.readouterr()
     records = run_jobs(made(tmp_path))
     assert set(sizes) == {3, 2, 1}
-    for record, other in zip(records, whole, strict=True):
-        values = [[m["value"] for m in r["metrics"]] for r in (record, other)]
-        assert values[0] == pytest.approx(values[1], rel=1e-9)
+    held_to(records, whole)
     assert capsys.readouterr().err.count("out of memory: 2 replicas at a time instead") == 1
     assert checkpoints(tmp_path) == []
 
@@ -146,15 +131,9 @@ def test_what_another_process_trains_is_left_out(jobs: list[Job]) -> None:
             run_jobs(jobs[:1])
 
 
-def test_what_no_stack_trains_has_its_own_engine(tmp_path: Path) -> None:
-    config = resolved().config | {"model": {"name": "single-unit", "options": {"initial_state": 0.5, "steps": 5}}}
-    config["model"]["options"]["target"] = 0.7
-    surface = {"learning_rate": 0.5, "threshold": 1.0, "updates": 3, "points": 3}
-    surface |= {f"{axis}_{place}": 1.0 + i for axis in "wb" for i, place in enumerate(("start", "low", "high"))}
-    config["training"] = {"protocol": "error-surface", "options": surface}
-    of = Resolved("p", "e", "quick", "t", 1, config, {}, None)
-    (record,) = run_jobs([Job(of, 0, tmp_path / of.record_path(0), engine="stacked", device="cpu", root=tmp_path)])
-    assert record["run"]["engine"] != "stacked"
+def test_what_no_stack_trains_has_its_own_engine(small: Any, tmp_path: Path) -> None:
+    (job,) = jobs_of([replace(small.resolved("error-surface"), replicas=1)], tmp_path, "stacked")
+    assert run_jobs([job])[0]["run"]["engine"] == "numpy"
 
 
 def test_cuda_without_a_gpu_is_one_line():
