@@ -26,11 +26,14 @@ class ModelEntry(Entry):
         Raises `ModelRefused`, and `UserError` where the class does not take what it is made with.
         """
         made = load(self.target, "src/reprise/catalogue/models.py")
+        takes = inspect.signature(made)
         try:
-            inspect.signature(made).bind(**sizes_and_options)
-        except TypeError as error:
-            remedy = "give its arguments the names of the options"
-            raise UserError(f"{self.file}: {self.target.partition(':')[2]}: {error}; {remedy}") from None
+            takes.bind(**sizes_and_options)
+        except TypeError:
+            raise UserError(
+                f"{self.file}: {self.target.partition(':')[2]} takes {', '.join(takes.parameters) or 'nothing'}; its "
+                f"protocol and options give it {', '.join(sizes_and_options)}: name its arguments so"
+            ) from None
         try:
             return made(**sizes_and_options)
         except (ValueError, RuntimeError, MemoryError) as error:

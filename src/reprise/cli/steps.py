@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from reprise.cli.common import CONFIG, find_experiment, project_and_experiments
-from reprise.config.project import load_project
+from reprise.config.project import PAPERS, load_project
 from reprise.errors import UserError, known, report_memory, report_packages
 from reprise.files import write_if_changed
 from reprise.refusals import require_place
@@ -70,6 +70,9 @@ def resolve_command(given: argparse.Namespace) -> None:
     project, experiments = project_and_experiments(given.tier)
     for experiment in experiments:
         write_if_changed(project.root / experiment.config_path(), experiment.to_json())
+    for file in sorted((project.root / PAPERS).glob("*.yaml")):
+        if file.stem not in project.papers:
+            print(f"{file}: not read, since the key papers of {CONFIG} does not name it", file=sys.stderr)
     replicas = sum(e.replicas for e in experiments)
     print(f"tier {project.config.tier}: {len(experiments)} experiments, {replicas} run records; configuration is sound")
 

@@ -82,10 +82,11 @@ def source(path: Path, key: str, said: Mapping[str, Any]) -> str:
 def unknown_key(name: str, value: Any = "") -> str:
     """The remedy for a key that nothing reads: the one that was probably meant, if there is one."""
     every = {field.alias or key for kind in _kinds(Strict) for key, field in kind.model_fields.items()}
-    if close := get_close_matches(name, sorted(every | {"like", "families"}), n=1):
-        return f"unknown key; did you mean '{close[0]}'?"
     # In {from: paper §2, Table 1} "Table 1" is a key.
     comma = " (a value with a comma needs quotes)" if value is None else ""
+    # A word may be a key elsewhere.
+    if close := get_close_matches(name, sorted((every | {"like", "families"}) - {name}), n=1):
+        return f"unknown key; did you mean '{close[0]}'?{comma}"
     return f"unknown key; remove it, or correct its spelling{comma}"
 
 

@@ -92,11 +92,13 @@ def _check_sections(project: Project, experiment: Experiment, where: Callable[..
             raise UserError(f"{where(section)}: missing; add it, or name a family that has it with 'like'")
     check_option(experiment.precision.value, PRECISIONS, where("precision"))
     model, protocol = experiment.model.name, experiment.training.protocol
-    require_known(model, MODELS, where("model", "name"), "model")
+    if model not in MODELS:
+        listed = "(a model of your own: add it to src/reprise/catalogue/models.py)"
+        raise UserError(f"{where('model', 'name')}: no model '{model}'; {known(model, MODELS)} {listed}")
     require_known(protocol, PROTOCOLS, where("training", "protocol"), "protocol")
     trained = PROTOCOLS[protocol].models
     if model not in trained:
-        remedy = f"write {' or '.join(trained)}, or add it to TRAINS in the file of the protocol"
+        remedy = f"write {' or '.join(trained)}, or add it to TRAINS in {PROTOCOLS[protocol].file}"
         raise UserError(f"{where('model', 'name')}: the protocol {protocol} does not train '{model}'; {remedy}")
     for option in PROTOCOLS[protocol].model_options:
         if option not in MODELS[model].options:
