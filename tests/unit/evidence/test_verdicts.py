@@ -338,9 +338,18 @@ def test_an_answer_at_a_reduced_budget_is_never_that_of_the_full_protocol():
 @pytest.mark.parametrize(
     ("summary", "line"),
     [
-        ({"holds": 5, "of": 6, "chosen": True, "not": ["x=y"]}, "holds under 5 of 6 readings; not under x=y"),
-        ({"holds": 6, "of": 6, "chosen": True, "not": []}, "holds under 6 of 6 readings"),
-        ({"holds": 1, "of": 2, "chosen": False, "not": []}, "holds under 1 of 2 readings; not under the one as chosen"),
+        (
+            {"holds": 5, "of": 6, "decided": True, "chosen": True, "not": ["x=y"]},
+            "holds under 5 of 6 readings; not under x=y",
+        ),
+        (
+            {"holds": 6, "of": 6, "decided": False, "chosen": True, "not": []},
+            "points the claim's way under 6 of 6 readings",
+        ),
+        (
+            {"holds": 1, "of": 2, "decided": True, "chosen": False, "not": []},
+            "holds under 1 of 2 readings; not under the one as chosen",
+        ),
         ({"holds": 1, "of": 1, "chosen": True, "not": []}, ""),
     ],
 )
