@@ -86,17 +86,19 @@ def main(arguments: list[str]) -> int:
     progress = Progress(sys.stderr)
     progress.show()
     # At Ctrl-C Snakemake ends its jobs, which save their state; this program waits for it. SIGTERM is handed on.
-    command: subprocess.Popen[bytes] | None = None
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: command.terminate() if command else sys.exit(128 + signal.SIGTERM))
+    # Held back until there is a command to hand it to.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    signal.signal(signal.SIGTERM, lambda *_: command.terminate())
     # Straight into the file: nobody waits for a reader, and a process that outlives Snakemake holds no pipe open.
     with log.open("wb") as out, log.open(encoding="utf-8", errors="replace") as written:
         command = subprocess.Popen(
             arguments[1:],
             stdout=out,
             stderr=subprocess.STDOUT,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+            preexec_fn=_own_signals,
         )
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         begun = ""
         while True:
             status = command.poll()
@@ -112,6 +114,13 @@ def main(arguments: list[str]) -> int:
             print(line if len(line) <= _LONGEST else f"{line[:_LONGEST]} …", file=sys.stderr)
         print(f"reprise: {arguments[1]} ended with status {status}; all of its output: {log}", file=sys.stderr)
     return status if status >= 0 else 128 - status
+
+
+def _own_signals() -> None:
+    """In the command's process: Ctrl-C and SIGTERM do what they do by default."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
 
 def _failure(lines: list[str]) -> list[str]:

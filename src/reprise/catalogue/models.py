@@ -56,6 +56,7 @@ _CLASSES = {
     "first-order": "gso:FirstOrder",
     "mi-rnn": "gso:MultiplicativeIntegration",
     "log-linear": "loglinear:LogLinearRNN",
+    "log-linear-logistic": "loglinear:LogisticGates",
     "n-gram": "ngram:NGram",
     "relative-ngram": "word_ngram:Relative",
     "additive-ngram": "word_ngram:Additive",

@@ -9,6 +9,7 @@ model of its own.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -100,9 +101,13 @@ class LogLinearRNN(nn.Module):
         x = self.embedded(words)  # (T, B, D)
         after = []
         for layer, (h, c) in enumerate(state or self.initial_state(B), start=1):
-            x, last = lstm(x, h, c, *self.of_layer(layer))  # (11): (T, B, H)
+            x, last = lstm(x, h, c, *self.of_layer(layer), self.gate)  # (11): (T, B, H)
             after.append(last)
         return x @ self.W_a.t() + self.b_a, tuple(after)  # (12)
+
+    def gate(self, v: Tensor) -> Tensor:
+        """s of the gates."""
+        return hard_sigmoid(v)
 
     def embedded(self, words: Tensor) -> Tensor:
         """psi(x) E: words (T, B) -> (T, B, D)."""
@@ -114,20 +119,29 @@ class LogLinearRNN(nn.Module):
         return torch.log_softmax(self.log_b.to(a.dtype) + a_phi, 1)  # (13)
 
 
-def lstm(x: Tensor, h: Tensor, c: Tensor, W: Tensor, U: Tensor, b: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """One layer over x (T, B, D) from h, c (B, H): h_1 .. h_T (T, B, H), and the last h and c."""
-    states = []
-    for x_t in (x @ W + b).unbind():  # (B, 4H)
-        i, f, g, o = (x_t + h @ U).chunk(4, dim=1)
-        c = hard_sigmoid(f) * c + hard_sigmoid(i) * torch.tanh(g)
-        h = hard_sigmoid(o) * torch.tanh(c)
-        states.append(h)
-    return torch.stack(states), (h, c)
+class LogisticGates(LogLinearRNN):
+    """`LogLinearRNN` with the logistic function as the gates' s: what Keras' hard sigmoid approximates."""
+
+    def gate(self, v: Tensor) -> Tensor:
+        return torch.sigmoid(v)
 
 
 def hard_sigmoid(v: Tensor) -> Tensor:
     """Keras 1 on Theano: 0.2 v + 0.5, cut off at 0 and 1."""
     return torch.clamp(0.2 * v + 0.5, 0.0, 1.0)
+
+
+def lstm(
+    x: Tensor, h: Tensor, c: Tensor, W: Tensor, U: Tensor, b: Tensor, s: Callable[[Tensor], Tensor] = hard_sigmoid
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """One layer over x (T, B, D) from h, c (B, H), with gates s: h_1 .. h_T (T, B, H), and the last h and c."""
+    states = []
+    for x_t in (x @ W + b).unbind():  # (B, 4H)
+        i, f, g, o = (x_t + h @ U).chunk(4, dim=1)
+        c = s(f) * c + s(i) * torch.tanh(g)
+        h = s(o) * torch.tanh(c)
+        states.append(h)
+    return torch.stack(states), (h, c)
 
 
 def matrix(rows: Sparse) -> Tensor:

@@ -13,7 +13,7 @@ from reprise.checks.loglinear import PARAMETERS
 from reprise.data.corpus import Corpus, Split
 from reprise.errors import UserError
 from reprise.models.lexicon import Lexicon, Sparse
-from reprise.models.loglinear import LogLinearRNN, initialise
+from reprise.models.loglinear import LogisticGates, LogLinearRNN, initialise
 
 
 @pytest.mark.parametrize("top", PARAMETERS)
@@ -57,6 +57,17 @@ def test_the_model_is_its_equations(kind):
     assert p.sum(1) == pytest.approx(1, abs=1e-12)
     for b in range(3):
         assert p[b] == pytest.approx(written_out(made, x[:, b].tolist()), rel=1e-9)
+
+
+def test_with_logistic_gates_it_is_the_lstm_of_torch():
+    made = LogisticGates(small_lexicon(), "one-hot", "softmax", "none", "corpus", 0, False, 4, 3, 1).double()
+    initialise(made, torch.Generator().manual_seed(1))
+    lstm = torch.nn.LSTM(4, 3, dtype=torch.float64)
+    W, U, b = made.of_layer(1)
+    lstm.load_state_dict({"weight_ih_l0": W.T, "weight_hh_l0": U.T, "bias_ih_l0": b, "bias_hh_l0": torch.zeros_like(b)})
+    x = torch.tensor([[0, 1], [2, 3], [4, 0]])
+    h, _ = lstm(made.embedded(x))
+    torch.testing.assert_close(made.adaptors(x)[0], h @ made.W_a.T + made.b_a)
 
 
 def test_a_state_goes_on_where_it_was_left():

@@ -13,7 +13,7 @@ from reprise.data.corpus import Corpus
 from reprise.errors import UserError
 from reprise.evaluation.agreement import Pairs, distances, group
 from reprise.evaluation.continuation import continuations
-from reprise.training.protocols.loglinear_text import READING, SlidingWindows, Streams
+from reprise.training.protocols.loglinear_text import READING, SlidingWindows, Streams, WindowsInOrder
 
 OPTIONS = {"batch_size": 32, "hidden_size": 16, "embedding_size": 16, "learning_rate": 0.003, "patience": 3}
 OPTIONS |= {"input": "features", "output": "log-linear", "word_identity": True, "sample_words": 12, "top_types": 15}
@@ -124,6 +124,13 @@ def test_sliding_windows_predict_the_token_after_eight():
     assert SlidingWindows(TOKENS, 8, 12, seed=3).piece("train", 0, 1)[1].tolist() == targets[1]
     assert SlidingWindows(TOKENS, 8, 12, seed=4).piece("train", 0, 1)[1].tolist() != targets[1]
     assert text.before("valid", torch.tensor([8, 10])).T.tolist() == [list(range(8)), list(range(2, 10))]
+
+
+def test_windows_in_order_follow_the_text_in_every_epoch():
+    text = WindowsInOrder(TOKENS, 8, 5, seed=3)
+    for epoch in (0, 1):
+        targets = [text.piece("train", n, epoch)[1] for n in range(text.pieces("train", epoch))]
+        assert torch.cat(targets).tolist() == TOKENS["train"][8:].tolist()
 
 
 def test_streams_predict_every_token_once():

@@ -26,7 +26,7 @@ class ByClasses(nn.Module):
 
     def __init__(self, model: LogLinearRNN) -> None:
         super().__init__()
-        self.H, self.layers = model.H, model.layers
+        self.H, self.layers, self.gate = model.H, model.layers, model.gate
         for name, value in model.named_parameters():
             self.register_parameter(name, nn.Parameter(value.detach().clone()))
         like, matrix = model.E.detach(), model.features.matrix if model.features else None

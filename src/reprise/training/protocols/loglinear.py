@@ -44,17 +44,18 @@ class Windows(Epochs):
     the last window of the training text. UserError without a corpus, or with one that does not fit.
     """
 
-    TRAINS = ("log-linear",)
+    TRAINS = ("log-linear", "log-linear-logistic")
     PREDICTED = ByOption(
         "scheme",
         {
             "sliding": "all but the first {window} of a split",
+            "sliding-in-order": "all but the first {window} of a split",
             "streams": "all but the first of a split; of the training text fewer than {batch_size} at its end are "
             "left out",
         },
     )
     OPTIONS = {
-        "scheme": ("sliding", "streams"),
+        "scheme": ("sliding", "sliding-in-order", "streams"),
         "window": COUNT,
         "batch_size": COUNT,
         "optimiser": ("rmsprop", "rmsprop-epsilon-inside"),

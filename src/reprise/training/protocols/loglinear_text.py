@@ -60,6 +60,13 @@ class SlidingWindows:
         return torch.from_numpy(np.argsort(numbers, kind="stable"))
 
 
+class WindowsInOrder(SlidingWindows):
+    """The same windows, in the order of the text in every epoch."""
+
+    def _order(self, epoch: int) -> Tensor:
+        return torch.arange(self.counts["train"])
+
+
 class Streams:
     """The text in `batch` streams side by side, W tokens at a time, every token predicting the next one.
 
@@ -91,7 +98,7 @@ class Streams:
         return max(1, READING // self.columns[split][0].shape[1]) if epoch is None else self.window
 
 
-SCHEMES = {"sliding": SlidingWindows, "streams": Streams}
+SCHEMES = {"sliding": SlidingWindows, "sliding-in-order": WindowsInOrder, "streams": Streams}
 
 
 def _columns(text: Tensor, count: int) -> tuple[Tensor, Tensor]:
