@@ -76,9 +76,9 @@ def test_nothing_overflows_in_either_scheme(opened, width, dark):
     assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
 
 
-def test_a_phone_shows_sentences_and_squares_before_the_plot(opened):
+def test_a_phone_shows_sentences_then_the_plot_then_squares(opened):
     browser = opened(PHONE)
-    order = [boxes(browser, selector)[0][1] for selector in (".sentences", ".squares", "svg.forest.narrow")]
+    order = [boxes(browser, selector)[0][1] for selector in (".sentences", "svg.forest.narrow", ".squares")]
     assert order == sorted(order)
     assert boxes(browser, "svg.forest.wide") == []
 

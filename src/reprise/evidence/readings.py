@@ -23,7 +23,7 @@ from reprise.evidence.words import plural
 CHOSEN = "as chosen"
 _FAR = 4
 """A row so many times as far off as the next one is named."""
-_LEAST = 2
+LEAST = 2
 """Rows on which a reading has to rest to be ranked: one row alone has no difference."""
 
 
@@ -46,7 +46,8 @@ class Distance:
     `level`: mean distance of levels in %; `effect`: of the differences of any two rows of one metric, in percentage
     points, None for a single row; `likelihood`: mean log likelihood a row of the paper's numbers, Student's t with the
     deviation between seeds, None where no deviation is known. `factor`: by what all of ours are multiplied where the
-    unit is in doubt, 1 elsewhere. `chosen`: level of the reading as chosen over the same rows, `each` in each of them.
+    unit is in doubt, 1 elsewhere. `most`: the level of the farthest row. `chosen`: level of the reading as chosen over
+    the same rows, `each` in each of them.
     """
 
     reading: str
@@ -55,6 +56,7 @@ class Distance:
     level: float
     effect: float | None
     likelihood: float | None
+    most: float
     chosen: float
     each: Mapping[Term, float]
     factor: float = 1.0
@@ -75,7 +77,7 @@ def distances(paper: Paper, runs: Mapping[str, Runs]) -> list[Distance]:
             rows = [row for row in _rows(runs, paper, variants) if row.term.experiment in variants]
             if rows := [row for row in rows if row.term in chosen]:
                 found.append(_distance(suffix, rows, chosen, free))
-    return sorted(found, key=lambda one: (one.rows < _LEAST, one.level))
+    return sorted(found, key=lambda one: (one.rows < LEAST, one.level))
 
 
 def sentence(paper: Paper, runs: Mapping[str, Runs], found: Sequence[Distance]) -> str:
@@ -83,7 +85,7 @@ def sentence(paper: Paper, runs: Mapping[str, Runs], found: Sequence[Distance]) 
 
     "" of one. A row on which the reading as chosen is much further off than on the others is named, with its seeds.
     """
-    ranked = [one for one in found if one.rows >= _LEAST]
+    ranked = [one for one in found if one.rows >= LEAST]
     if len(ranked) < 2:
         return ""
     best = ranked[0]
@@ -165,6 +167,7 @@ def _distance(name: str, rows: Sequence[Row], chosen: Mapping[Term, Row], free: 
         _level(rows, shift),
         100 * sum(pairs) / len(pairs) if pairs else None,
         sum(known) / len(known) if known else None,
+        max(_level([row], shift) for row in rows),
         _level(same, _shift(same) if free else 0.0),
         {row.term: _level([row], _shift(same) if free else 0.0) for row in same},
         math.exp(shift),

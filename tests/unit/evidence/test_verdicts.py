@@ -336,13 +336,14 @@ def test_an_answer_at_a_reduced_budget_is_never_that_of_the_full_protocol():
 
 
 @pytest.mark.parametrize(
-    ("summary", "line"),
+    ("holds", "of", "decided", "against", "line"),
     [
-        ({"holds": 5, "of": 6, "chosen": True, "not": ["x=y"]}, "holds under 5 of 6 readings; not under x=y"),
-        ({"holds": 6, "of": 6, "chosen": True, "not": []}, "holds under 6 of 6 readings"),
-        ({"holds": 1, "of": 2, "chosen": False, "not": []}, "holds under 1 of 2 readings; not under the one as chosen"),
-        ({"holds": 1, "of": 1, "chosen": True, "not": []}, ""),
+        (5, 6, True, ["x=y"], "holds under 5 of 6 readings; not under x=y"),
+        (6, 6, False, [], "points the claim's way under 6 of 6 readings"),
+        (1, 2, True, [], "holds under 1 of 2 readings; not under the one as chosen"),
+        (1, 1, True, [], ""),
     ],
 )
-def test_readings_take_one_line(summary, line):
+def test_readings_take_one_line(holds, of, decided, against, line):
+    summary = {"holds": holds, "of": of, "decided": decided, "chosen": holds + len(against) == of, "not": against}
     assert reading_line(summary) == line

@@ -227,7 +227,7 @@ def test_readings_say_where_a_claim_holds(clone):
     under = found["alternatives"]["weight-law=corrected"]
     assert (under["verdict"], under["holds"], under["flips"], under["parts"]) == ("disagrees", False, True, [1, 1])
     assert under["experiments"] == ["rnn-t5", "lstm-t5"]
-    assert found["readings"]["line"] == "holds under 1 of 2 readings; not under weight-law=corrected"
+    assert found["readings"]["line"] == "points the claim's way under 1 of 2 readings; not under weight-law=corrected"
     # A reading of equal rank stands beside the claim with all that is said of it.
     beside = found["co_primary"]["weight-law=corrected"]
     assert found["co_primary"].keys() == {"weight-law=corrected"}

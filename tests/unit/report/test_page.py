@@ -13,6 +13,7 @@ from report_case import make_project, resolve
 from test_golden import contexts, project
 
 from reprise.report.page.answers import Answer, answers
+from reprise.report.page.first import became
 from reprise.report.page.forest import HIGH, LOW, forest
 from reprise.report.page.page import packed, page
 from reprise.report.parts.context import load_contexts
@@ -101,9 +102,23 @@ def test_what_leaves_the_axis_is_an_arrow_with_its_number(ratio, low, high):
     assert number.replace("-", "−") in "".join(tree.itertext())
 
 
-def test_words_stand_in_place_of_a_ratio_that_decides_nothing():
-    assert "0.50" not in [text.text for text in drawn(answer(beside="within the margin")).iter(f"{SVG}text")]
-    assert "within the margin" in [text.text for text in drawn(answer(beside="within the margin")).iter(f"{SVG}text")]
+def test_a_criterion_that_was_set_afterwards_has_an_asterisk():
+    labels = [text.text for text in drawn(answer(claim="R4", afterwards=True)).iter(f"{SVG}text")]
+    assert "R4*  x < y" in labels
+
+
+@pytest.mark.parametrize(
+    ("directions", "said"),
+    [
+        ("agrees agrees open", "Replicates"),
+        ("agrees agrees disagrees", "Partly replicates"),
+        ("agrees void open agrees", "Main claim replicates (2 of 4 agree, 1 open, 1 void)"),
+        ("disagrees agrees agrees", "Does not replicate"),
+    ],
+)
+def test_the_first_word_counts_the_other_trained_claims(directions, said):
+    found = [answer(direction=direction, evidence="trained") for direction in directions.split()]
+    assert became(found[0], found) == said
 
 
 def test_a_label_is_cut_at_a_word():
@@ -116,7 +131,10 @@ def test_a_claim_is_answered_by_the_fullest_tier_that_ran_it():
     assert found["rrntn", "R1"].full
     assert found["rrntn", "R1"].n == "3 seeds"
     assert found["rrntn", "R3"].size.startswith("within the margin")
-    assert found["rrntn", "R9"].beside == "decided by rank test"
+    assert [found["rrntn", key].ratio for key in ("R3", "R9")] == [None, None]
+    assert found["rrntn", "R9"].size == ""
+    assert found["rrntn", "R3"].contradicted
+    assert found["rrntn", "R3"].name == "R3*"
     assert not found["gso", "G1"].full
     assert found["gso", "G1"].ratio < 0
 
@@ -124,5 +142,5 @@ def test_a_claim_is_answered_by_the_fullest_tier_that_ran_it():
 def test_a_documents_first_word_is_the_answer_to_its_main_claim(text):
     sentences = re.findall(r"</b></a> ([^<:]+):", text.partition("</ul>")[0])
     assert len(sentences) == len(contexts()["paper"])
-    heads = ("Replicates", "Partly replicates", "Does not replicate", "Undecided", "No answer")
-    assert all(said.removesuffix(" at a reduced budget") in heads for said in sentences)
+    heads = ("Replicates", "Main claim replicates", "Partly replicates", "Does not replicate", "Undecided", "No answer")
+    assert all(said.partition(" (")[0].removesuffix(" at a reduced budget") in heads for said in sentences)

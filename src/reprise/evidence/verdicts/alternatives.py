@@ -18,7 +18,7 @@ from reprise.config.claims import Claim
 from reprise.config.schema import Alternative, Paper
 from reprise.evidence.contrasts import terms_of
 from reprise.evidence.runs import Runs
-from reprise.evidence.verdicts import JUDGED, NOT_RUN, Decision, Table, everything
+from reprise.evidence.verdicts import AGREES, JUDGED, NOT_RUN, Decision, Table, everything
 from reprise.evidence.verdicts.decide import decide, experiments_of, parts_of
 
 
@@ -96,14 +96,19 @@ def same_numbers(reading: Reading) -> bool:
 
 
 def summary(found: Collection[Reading], chosen: Decision) -> dict[str, Any] | None:
-    """Under how many readings a claim holds, and under which it does not; None where no alternative touches it."""
+    """Under how many readings a claim holds, and under which it does not; None where no alternative touches it.
+
+    `decided`: the claim agrees under each of those under which it holds, be it so by its numbers alone elsewhere.
+    """
     if not found:
         return None
     judged = [reading for reading in found if reading.judged]
     against = [reading.name for reading in judged if not reading.under.holds]
     own = [chosen.holds] if chosen.verdict in JUDGED and chosen.holds is not None else []
     of = len(judged) + len(own)
-    return {"holds": len(judged) - len(against) + sum(own), "of": of, "chosen": bool(own and own[0]), "not": against}
+    held = [reading.under for reading in judged if reading.under.holds] + [chosen] * sum(own)
+    counts = {"holds": len(held), "of": of, "decided": all(one.verdict == AGREES for one in held) and bool(held)}
+    return counts | {"chosen": bool(own and own[0]), "not": against}
 
 
 def _rests_on(runs: Runs, assumption: str, changed: Collection[str]) -> bool:

@@ -22,7 +22,8 @@
         parts         the numbers of every comparison; `scale` "log": estimate, interval and paper_here are logarithms
         experiments   what decides it, in the claim's order
         n             finished replicas of each
-        readings      {holds, of, chosen, not, line}: under how many readings it holds; null where none but one is there
+        readings      {holds, of, decided, chosen, not, line}: under how many readings it holds, whether each of those
+                      decides it; null where none but one is there
         co_primary    {"<assumption>=<alternative>": the same keys from verdict to n}: readings of equal rank
         alternatives  {"<assumption>=<alternative>": {verdict, sentence, holds, flips: holds and the choice does not, or
                       the other way round; before: the verdict as chosen on the same comparisons; parts: [looked at,

@@ -16,6 +16,7 @@ from reprise.evidence.verdicts import Covered, Decision, Part, Table
 METHODS = {
     "seeds": "independent seeds, variances moderated after Smyth, degrees of freedom after Satterthwaite",
     "folds": "paired by fold, variance after Nadeau and Bengio",
+    "fold": "one fold, variance borrowed from its family",
     "exact": "counted, without chance",
 }
 LEVELS = {"equivalence": 0.9}
@@ -36,7 +37,9 @@ def decide(claim: Claim, table: Table, covered: Covered = verdicts.everything, t
         return Decision(verdicts.OPEN, notes=(*notes, ("nothing", {})))
     not_learned = unlearned(claim, runs, names)
     judged = [_judgeable(part, claim, table, not_learned) for part in parts]
-    tail = tail or verdicts.tail_of(claim.kind)
+    tail, method = tail or verdicts.tail_of(claim.kind), parts[0].plain.method
+    if method == "folds" and all(max(part.plain.counts.values()) == 1 for part in parts):
+        method = "fold"
     if not_learned:
         notes.append(("unlearned", {"which": [runs[name].title for name in not_learned], "why": claim.learned.why}))
     if unknown := dict.fromkeys(name for part in parts for name in part.test.unknown):
@@ -46,7 +49,7 @@ def decide(claim: Claim, table: Table, covered: Covered = verdicts.everything, t
     return Decision(
         verdicts.direction(judged, tail, lost=any(name in {"diverged", "lacking"} for name, _ in notes)),
         [_row(part, found, claim, table) for part, found in zip(parts, judged, strict=True)],
-        METHODS[parts[0].plain.method],
+        METHODS[method],
         all(found.toward > 0 for found in judged),
         _forecast(parts, tail),
         tuple(notes),

@@ -4,4 +4,13 @@
 from reprise.evidence.words.forms import digits, listed, margin_words, number, percent, plural, unit_words
 from reprise.evidence.words.names import name_of, plain
 from reprise.evidence.words.reductions import changes, reduced
-from reprise.evidence.words.sentences import answer, effect, reading_line, sentence, size_words
+from reprise.evidence.words.sentences import (
+    MARGIN_KINDS,
+    answer,
+    effect,
+    is_borrowed,
+    is_ranked,
+    reading_line,
+    sentence,
+    size_words,
+)

@@ -38,15 +38,19 @@ def answer(verdict: str, budget: str = "full") -> str:
 
 
 def reading_line(summary: Mapping[str, Any]) -> str:
-    """ "holds under 5 of 6 readings; not under learning-rate=larger"; "" of the reading as chosen alone."""
+    """ "holds under 5 of 6 readings; not under learning-rate=larger"; "" of the reading as chosen alone.
+
+    "points the claim's way under 2 of 2 readings" where not all of them decide it.
+    """
     if summary["of"] < 2:
         return ""
-    line = f"holds under {summary['holds']} of {summary['of']} readings"
+    how = "holds" if summary["decided"] else "points the claim's way"
+    line = f"{how} under {summary['holds']} of {summary['of']} readings"
     against = ([] if summary["chosen"] else ["the one as chosen"]) + summary["not"]
     return f"{line}; not under {listed(against)}" if summary["holds"] and against else line
 
 
-_MARGIN_KINDS = {"non-inferiority", "equivalence"}
+MARGIN_KINDS = {"non-inferiority", "equivalence"}
 _TO_MARGIN = {AGREES: "within the margin", DISAGREES: "beyond the margin", OPEN: "margin undecided"}
 
 
@@ -54,8 +58,11 @@ def size_words(claim: Mapping[str, Any], part: Mapping[str, Any] | None = None) 
     """The size of a claim of claims.json, or of one of its parts: "smaller"; of one with a margin where it lies to it.
 
     "within the margin; ours even better": the interval of each comparison lies on the claim's side of no difference.
+    None of a claim that ranks decide.
     """
-    if claim["kind"] not in _MARGIN_KINDS:
+    if is_ranked(claim):
+        return ""
+    if claim["kind"] not in MARGIN_KINDS:
         return (part or claim).get("size") or ""
     parts = [one for one in ([part] if part else claim["parts"]) if one["form"] == "means"]
     verdict, tail = claim["verdict"], tail_of(claim["kind"])
@@ -66,6 +73,11 @@ def size_words(claim: Mapping[str, Any], part: Mapping[str, Any] | None = None) 
     one_sided = verdict == AGREES and claim["kind"] == "non-inferiority"
     better = one_sided and all(min(one["interval"] or [0]) > 0 for one in parts)
     return _TO_MARGIN[verdict] + ("; ours even better" if better else "")
+
+
+def is_ranked(claim: Mapping[str, Any]) -> bool:
+    """Whether a rank test decides a claim of claims.json."""
+    return any(part["form"] == "ranks" for part in claim["parts"])
 
 
 def sentence(decision: Decision) -> str:
@@ -120,11 +132,16 @@ def _ranks(row: Mapping[str, Any]) -> str:
 def _means(row: Mapping[str, Any]) -> str:
     """Subject, difference with its interval, the paper's, and how many replicas: one form for all comparisons."""
     said = filter(None, (_difference(row), _paper(row), _replicas(row)))
-    return f"{_subject(row)}{_BETWEEN[row['form']] if len(row['terms']) > 1 else '; '}{'; '.join(said)}"
+    between = _BETWEEN.get(row["form"]) or f", {_side(row['estimate'])} by "
+    return f"{_subject(row)}{between if len(row['terms']) > 1 else '; '}{'; '.join(said)}"
 
 
-_BETWEEN = {"means": ", lower by ", "gap": ", by ", "trend": ", on the claim's side: "}
+_BETWEEN = {"gap": ", by ", "trend": ", on the claim's side: "}
 """What stands between a subject and its difference, which is above 0 on the claim's side."""
+
+
+def _side(difference: float) -> str:
+    return "higher" if difference < 0 else "lower"
 
 
 def _subject(row: Mapping[str, Any]) -> str:
@@ -161,7 +178,7 @@ def _against(shown: Sequence[str], terms: Sequence[Mapping[str, Any]]) -> str:
 def _difference(row: Mapping[str, Any]) -> str:
     terms = row["terms"]
     if len(terms) > 1:
-        return effect(row["estimate"], row["interval"], row)
+        return effect(row["estimate"], row["interval"], row, turned=row["form"] == "means" and row["estimate"] < 0)
     sign, bound = terms[0]["weight"], row["bound"]
     asked = f"{'at least' if sign > 0 else 'at most'} {number(bound)} asked"
     if row["interval"] is None or row["method"] == "exact":
@@ -174,7 +191,10 @@ def _paper(row: Mapping[str, Any]) -> str:
     if row["paper_here"] is None:
         return ""
     if len(row["terms"]) > 1:
-        return f"paper {effect(row['paper_here'], None, row)}"
+        paper, plainly = row["paper_here"], row["form"] == "means"
+        other = plainly and (paper < 0) != (row["estimate"] < 0)
+        shown = effect(paper, None, row, turned=plainly and paper < 0)
+        return f"paper {f'{_side(paper)} by ' if other else ''}{shown}"
     sign = row["terms"][0]["weight"]
     return f"paper {number((row['paper'] + row['bound'] * sign) * sign)}"
 
@@ -184,13 +204,23 @@ def _replicas(row: Mapping[str, Any]) -> str:
         return "counted"
     counts = list(row["n"].values())
     noun = "fold" if row["method"] == "folds" else "seed"
+    borrowed = "variance borrowed from its family" if is_borrowed(row) else ""
     if row["method"] == "folds" or len(set(counts)) == 1:
-        return plural(counts[0], noun) + (" each" if len(counts) > 1 and noun == "seed" else "")
-    return f"{min(counts)} to {max(counts)} seeds"
+        each = " each" if len(counts) > 1 and noun == "seed" else ""
+        return "; ".join(filter(None, (f"{plural(counts[0], noun)}{each}", borrowed)))
+    return f"{min(counts)} to {max(counts)} seeds{borrowed and f'; of a single one: {borrowed}'}"
 
 
-def effect(value: float, interval: Sequence[float] | None, row: Mapping[str, Any]) -> str:
-    """ "9.6 % [3.2, 15.5]": above 0 on the claim's side; of logarithms in per cent of what it calls the higher."""
+def is_borrowed(row: Mapping[str, Any]) -> bool:
+    """Whether a comparison has a single seed or fold of a model, whose variance is that of its family."""
+    return bool(row.get("borrowed")) and min(row["n"].values()) == 1
+
+
+def effect(value: float, interval: Sequence[float] | None, row: Mapping[str, Any], turned: bool = False) -> str:
+    """ "9.6 % [3.2, 15.5]": above 0 on the claim's side; of logarithms in per cent of what it calls the higher.
+
+    `turned`: above 0 on the other side.
+    """
     if row["scale"] == "log":
         value, interval = per_cent_lower(value), interval and [per_cent_lower(b) for b in interval]
         width = interval[1] - interval[0] if interval else abs(value)
@@ -198,6 +228,8 @@ def effect(value: float, interval: Sequence[float] | None, row: Mapping[str, Any
         unit = " % per factor e" if row["form"] == "trend" else " %"
     else:
         decimals, unit = _decimals(row), ""
+    if turned:
+        value, interval = -value, interval and [-end for end in reversed(interval)]
     text = f"{number(value, decimals)}{unit}"
     return f"{text} [{', '.join(number(b, decimals) for b in interval)}]" if interval and row["error"] else text
 

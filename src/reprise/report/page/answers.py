@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reprise.evidence.verdicts import JUDGED, NOT_RUN, TRAINED
-from reprise.evidence.words import effect, size_words, unit_words
+from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, NOT_RUN, TRAINED
+from reprise.evidence.words import MARGIN_KINDS, effect, is_ranked, size_words, unit_words
 from reprise.records.resolved import FULL
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import interval
@@ -21,9 +21,11 @@ Tiers = Mapping[str, Mapping[str, Context]]
 class Answer:
     """A claim's answer at the best tier that has one: the full protocol, else the reduced one.
 
-    `ratio` is our effect over the paper's, with its 95 % interval; `ours`, `theirs` the effects themselves in words.
-    `n` says on how many seeds or folds it rests, `beside` what stands in place of a ratio that decides nothing; `kind`
-    is how it is coloured: its direction, or "not-run" whatever the reason.
+    `ratio` is our effect over the paper's, with its 95 % interval, of a claim that the difference itself decides: not
+    one with a margin, nor a rank test. Of several comparisons it is the weakest, as `ours` and `theirs`, the effects
+    themselves in words. `n` says on how many seeds or folds it rests; `kind` is how it is coloured: its direction, or
+    "not-run" whatever the reason. `afterwards`: its rule was set when its numbers were known; `contradicted`: the
+    reduced budget answers the opposite.
     """
 
     paper: str
@@ -41,8 +43,14 @@ class Answer:
     ours: str
     theirs: str
     n: str
-    beside: str
     flips: bool
+    afterwards: bool
+    contradicted: bool
+
+    @property
+    def name(self) -> str:
+        """ "R1"; "R3*" of a rule that was set afterwards."""
+        return f"{self.claim}{'*' if self.afterwards else ''}"
 
 
 def answers(tiers: Tiers) -> list[Answer]:
@@ -52,18 +60,21 @@ def answers(tiers: Tiers) -> list[Answer]:
         for key in context.paper.claims:
             there = [contexts[name] for contexts in tiers.values() if name in contexts]
             ran = (one for one in there if one.claims.get(key, {}).get("verdict") in JUDGED)
-            found.append(_answer(next(ran, there[0]), key))
+            answered = next(ran, there[0])
+            said = {one.claims.get(key, {}).get("verdict") for one in there}
+            found.append(_answer(answered, key, contradicted={AGREES, DISAGREES} <= said))
     return found
 
 
-def _answer(context: Context, key: str) -> Answer:
+def _answer(context: Context, key: str, contradicted: bool) -> Answer:
     claim, found = context.paper.claims[key], context.claims.get(key, {})
     direction, size = found.get("verdict", NOT_RUN), size_words(found) if found else ""
-    ratio = found.get("ratio") or {}
+    plainly = found and found["kind"] not in MARGIN_KINDS and not is_ranked(found)
+    ratio = found["ratio"] or {} if plainly else {}
     part = found["parts"][ratio["part"]] if ratio else {}
     unit = unit_words(part["unit"]) if part and part["scale"] != "log" else ""
     ours, theirs = (f"{effect(part[which], None, part)}{unit}" if part else "" for which in ("estimate", "paper_here"))
-    ranked = any(one["form"] == "ranks" for one in found.get("parts", ()))
+    several = sum(bool(one.get("ratio")) for one in found["parts"]) if ratio else 0
     return Answer(
         paper=context.paper_id,
         claim=key,
@@ -79,9 +90,10 @@ def _answer(context: Context, key: str) -> Answer:
         high=ratio.get("high"),
         ours=ours,
         theirs=theirs,
-        n=counted(found),
-        beside="decided by rank test" if ranked else size.partition(";")[0] if "margin" in size else "",
+        n="; ".join(filter(None, (f"the weakest of {several} comparisons" if several > 1 else "", counted(found)))),
         flips=any(under["flips"] for under in found.get("alternatives", {}).values()),
+        afterwards=bool(found.get("afterwards")),
+        contradicted=contradicted,
     )
 
 

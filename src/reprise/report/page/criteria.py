@@ -23,7 +23,8 @@ def key() -> list[tuple[str, str]]:
         ("Void", "a model that is compared did not learn its task, by the rule that the claim states."),
         (
             "Replicates, partly, does not replicate, undecided",
-            "a document's first word is the answer to its main claim. Partly: another trained claim disagrees.",
+            "a document's first word is the answer to its main claim. Replicates: more than half of the trained claims "
+            "that were run agree as well. Partly: so they do, but one disagrees. Else only the main claim replicates.",
         ),
         (
             "Agrees",
@@ -46,9 +47,14 @@ def key() -> list[tuple[str, str]]:
             "Differences",
             "are above 0 on the claim's side; those of perplexities are in per cent of what it calls the higher.",
         ),
-        ("*", "the bound, margin or test was set when its numbers were known."),
+        ("*", "the criterion (bound, margin or test) was set when its numbers were known."),
+        ("†", "one seed or fold of a model, whose variance is borrowed from its family: models of its kind."),
         ("At a reduced budget", "the models were trained for less than in the paper. They are counted separately."),
-        ("Holds under 5 of 6 readings", "so many leave each comparison on the claim's side, be it of one replica."),
+        ("Holds under 5 of 6 readings", "the claim agrees under each of those 5."),
+        (
+            "Points the claim's way under 5 of 6 readings",
+            "so many leave each comparison on the claim's side, but not all of them decide it.",
+        ),
         (
             "Seeds, folds",
             "perplexities are compared by their logarithms. Seeds are independent replicas, whose variances are "
@@ -82,7 +88,8 @@ def decided_by(claim: Claim, found: Mapping[str, Any]) -> str:
     if claim.margin:
         asked.append(f"{margin_words(kind, claim.margin)} ({claim.margin.origin})")
     criterion = f"criterion: {claim.criterion}" if claim.criterion else ""
-    said = (f"{kind}: {', '.join(asked)}" if asked else kind, found.get("method"), criterion)
+    late = f"set when its numbers were known: {claim.afterwards}" if claim.afterwards else ""
+    said = (f"{kind}: {', '.join(asked)}" if asked else kind, found.get("method"), criterion, late)
     return " ".join(sentence(text[0].upper() + text[1:]) for text in said if text)
 
 

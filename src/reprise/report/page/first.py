@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from reprise.evidence import readings
+from reprise.evidence import readings, verdicts
 from reprise.evidence.verdicts import AGREES, ARITHMETIC, COUNTED, DISAGREES, EQUATION, JUDGED, OPEN, TRAINED, VOID
 from reprise.evidence.words import listed
 from reprise.report.page.answers import Answer, Tiers, of_paper, tally
@@ -35,20 +36,24 @@ def sentences(found: Sequence[Answer], contexts: Iterable[Context]) -> list[dict
 
 
 def reading(context: Context, found: Sequence[Answer]) -> str:
-    """Which reading is nearest to the paper's numbers, where it is not the chosen one, at the paper's protocol."""
+    """How near the nearest reading is to the paper's numbers, where it is not the chosen one, at the full protocol."""
     if not any(a.full and a.evidence == TRAINED and a.ratio is not None for a in of_paper(found, context.paper_id)):
         return ""
     distances = readings.distances(context.paper, context.runs)
     if not distances or distances[0].reading == readings.CHOSEN:
         return ""
-    return readings.sentence(context.paper, context.runs, distances)
+    best = distances[0]
+    if best.rows < readings.LEAST:
+        return ""
+    rows = plural(best.rows, "row")
+    return f"Under {best.reading} (found afterwards) {rows} are within {best.most:.1f} % of the paper's."
 
 
 def sentence(found: Sequence[Answer], context: Context) -> str:
     """ "Replicates: the gain over the s-RNN (ours 9.6 %, the paper 10.6 %; 3 seeds). 12 trained claims: …." """
     headline = context.paper.headline
     answer = next((a for a in found if headline and a.claim == headline.claim), None)
-    said = f"{_became(answer, found)}: {headline.words}{_effects(answer)}. " if headline and answer else ""
+    said = f"{became(answer, found)}: {headline.words}{_effects(answer)}. " if headline and answer else ""
     return f"{said}{counts(found)}".strip()
 
 
@@ -66,18 +71,30 @@ def counts(found: Sequence[Answer]) -> str:
 
 
 def _tallied(found: Sequence[Answer]) -> str:
-    """ "agree 6, disagree 1, open 7"."""
-    count, words = tally(found), {AGREES: "agree", DISAGREES: "disagree", OPEN: "open", VOID: "void"}
-    return ", ".join(f"{word} {count[direction]}" for direction, word in words.items() if count[direction])
+    """ "agree 6 (2 with a criterion set afterwards), disagree 1, open 7, not run 2"."""
+    words = {AGREES: "agree", DISAGREES: "disagree", OPEN: "open", VOID: "void"}
+    count = tally(found)
+    said = {direction: f"{words.get(direction, direction)} {count[direction]}" for direction in verdicts.VERDICTS}
+    if late := sum(a.afterwards for a in found if a.direction == AGREES):
+        said[AGREES] += f" ({late} with a criterion set afterwards)"
+    return ", ".join(said[direction] for direction in verdicts.VERDICTS if count[direction])
 
 
-def _became(answer: Answer, found: Sequence[Answer]) -> str:
-    """ "Partly replicates" where the headline's claim agrees, and another trained one disagrees at that protocol."""
+def became(answer: Answer, found: Sequence[Answer]) -> str:
+    """The answer to the headline's claim; where that agrees, all trained claims that were run count.
+
+    "Replicates" if more than half of them agree ("Partly replicates" if one disagrees), else "Main claim replicates".
+    """
     said = _BECAME.get(answer.direction) or answer.direction.capitalize()
-    others = (a.direction == DISAGREES for a in found if a.evidence == TRAINED and a.full == answer.full)
-    if answer.direction == AGREES and any(others):
-        said = "Partly replicates"
-    return said if answer.full or answer.direction not in JUDGED else f"{said} at a reduced budget"
+    said += "" if answer.full or answer.direction not in JUDGED else " at a reduced budget"
+    trained = [a for a in found if a.evidence == TRAINED and a.direction in JUDGED]
+    count = tally(trained)
+    if answer.direction != AGREES:
+        return said
+    if 2 * count[AGREES] > len(trained):
+        return said.replace("Replicates", "Partly replicates") if count[DISAGREES] else said
+    others = "".join(f", {count[d]} {d}" for d in (DISAGREES, OPEN, VOID) if count[d])
+    return f"{said.replace('Replicates', 'Main claim replicates')} ({count[AGREES]} of {len(trained)} agree{others})"
 
 
 def _effects(answer: Answer) -> str:
@@ -113,4 +130,7 @@ def trust(tiers: Tiers, found: Sequence[Answer]) -> list[str]:
         f"{sum(a.flips for a in found)} of {len(found)} answers depend on a choice that the paper leaves open",
         f"{tally(found)[VOID]} void, since a model did not learn",
     ]
+    rows = Counter(c.paper.document for c in next(iter(tiers.values())).values())
+    twice = [document for document, n in rows.items() if n > 1]
+    said += [f"document {listed(twice)} has two parts, a row each"] if twice else []
     return [*said, f"other data stand in for documents {listed(replaced)}"] if replaced else said

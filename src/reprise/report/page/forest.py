@@ -54,7 +54,7 @@ def forest(groups: Mapping[str, Sequence[Answer]], narrow: bool = False, alone: 
         kind = {0: "zero", 1: "one"}.get(tick, "rule")
         out.append(f'<line class="{kind}" x1="{x(tick)}" x2="{x(tick)}" y1="{top - 6}" y2="{height - 6}"/>')
         out.append(f'<text class="soft" text-anchor="middle" x="{x(tick)}" y="{top - 10}">{_number(tick, 0)}</text>')
-    out.append(f'<text class="soft" text-anchor="end" x="{x(-0.1)}" y="10">opposite</text>')
+    out.append(f'<text class="soft" text-anchor="end" x="{x(-0.4)}" y="10">opposite</text>')
     out.append(f'<text class="soft" x="{x(0.06)}" y="10">none</text>')
     out.append(f'<text class="soft" x="{x(0.97)}" y="10">as in the paper</text>')
     out.append(f'<text class="soft" text-anchor="end" x="{width - 2}" y="{top - 10}">ours / paper</text>')
@@ -64,13 +64,12 @@ def forest(groups: Mapping[str, Sequence[Answer]], narrow: bool = False, alone: 
         out.append(f'<text class="head" x="2" y="{y - 5}">{escape(title)}</text>')
         for answer in found:
             at = y + step / 2 + above / 2
-            label = escape(cut(f"{answer.claim}  {answer.text}", _LABEL))
+            label = escape(cut(f"{answer.name}  {answer.text}", _LABEL))
             parts = [f'<text x="{8 if narrow else 14}" y="{y + 11 if narrow else at + 4}">{label}</text>']
             parts += _marks(answer, at, x, 11 if narrow else -4)
             said = _words(answer)
-            beside = answer.beside or said
-            parts.append(f'<text class="soft" text-anchor="end" x="{width - 2}" y="{at + 4}">{beside}</text>')
-            told = f"{label}: {said} times the paper's effect, {answer.kind}{answer.beside and f' ({answer.beside})'}"
+            parts.append(f'<text class="soft" text-anchor="end" x="{width - 2}" y="{at + 4}">{said}</text>')
+            told = f"{label}: {said} times the paper's effect, {answer.kind}"
             inner = f"<title>{told}</title>{''.join(parts)}"
             out.append(f"<g>{inner}</g>" if alone else f'<a href="#{escape(answer.link)}">{inner}</a>')
             y += step

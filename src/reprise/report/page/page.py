@@ -22,13 +22,15 @@ from reprise.config.displays import Entry, entries
 from reprise.config.project import Project
 from reprise.evidence.readings import HEAD
 from reprise.evidence.verdicts import JUDGED
+from reprise.evidence.words import answer as words_of
+from reprise.evidence.words import size_words
 from reprise.files import write_atomically
 from reprise.records.resolved import FULL
 from reprise.report.page import cards, criteria, first
 from reprise.report.page.answers import Answer, Tiers, answers, of_paper
 from reprise.report.page.forest import STYLE
 from reprise.report.parts.context import Context
-from reprise.report.parts.verdicts import compared, outcomes, reading_table, under
+from reprise.report.parts.verdicts import comparisons, outcomes, reading_table, under
 from reprise.report.parts.words import PROTOCOLS, cut, sentence
 
 HERE = Path(__file__).parent
@@ -153,9 +155,10 @@ def _claim(answer: Answer, tiers: Mapping[str, Context]) -> dict[str, Any]:
         {
             "tier": tier,
             "protocol": PROTOCOLS[tier],
+            "answer": ", ".join(filter(None, (words_of(found["verdict"]), size_words(found)))),
             "sentence": found["sentence"],
             "beside": [under(name, other) for name, other in found["co_primary"].items()],
-            "parts": [compared(part) for part in found["parts"]],
+            "parts": comparisons(found),
             "readings": (found["readings"] or {}).get("line", ""),
             "experiments": found["experiments"],
         }

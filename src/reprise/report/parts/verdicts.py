@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -11,7 +12,7 @@ from reprise.config.claims import Claim
 from reprise.evidence import readings
 from reprise.evidence.contrasts import terms_of
 from reprise.evidence.verdicts import JUDGED, LEVEL, NOT_RUN, VERDICTS
-from reprise.evidence.words import effect, name_of, percent
+from reprise.evidence.words import effect, is_borrowed, name_of, percent
 from reprise.records.resolved import FULL
 from reprise.report.parts.context import Context, Status
 from reprise.report.parts.rounding import NONE, fixed, interval, significant, unit_words
@@ -199,13 +200,27 @@ def under(reading: str, found: Mapping[str, Any]) -> str:
     return f"Under {reading}{when}: {found['answer']}. {found['sentence']}"
 
 
+def comparisons(found: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Every comparison of a claim as `compared`; those that read the same begin with the metric, or model, of each."""
+    rows = [compared(part) for part in found["parts"]]
+    same = Counter(row["what"] for row in rows)
+    for row, part in zip(rows, found["parts"], strict=True):
+        if same[row["what"]] > 1 and part.get("terms"):
+            titles = {term["title"] for term in part["terms"]}
+            first = part["terms"][0]
+            own = first["title"] if len(titles) == 1 < len(part["terms"]) else name_of(first["metric"], first["split"])
+            row["what"] = f"{own}: {row['what']}"
+    return rows
+
+
 def compared(part: Mapping[str, Any]) -> dict[str, str]:
     """One comparison of a claim in words: what, the paper's effect, ours with its 95 % interval, on how many replicas.
 
     Differences are above 0 on the claim's side; those of perplexities are in per cent of what it calls the higher.
     """
     counts = sorted(set(part["n"].values())) if isinstance(part["n"], Mapping) else [part["n"]]
-    found = {"n": interval(counts[0], counts[-1]) if counts else "", "paper": NONE, "what": part.get("label", "")}
+    n = interval(counts[0], counts[-1]) if counts else ""
+    found = {"n": f"{n}†" if is_borrowed(part) else n, "paper": NONE, "what": part.get("label", "")}
     match part["form"]:
         case "means" | "gap" | "trend":
             unit = "" if part["scale"] == "log" else unit_words(part["unit"] or "")

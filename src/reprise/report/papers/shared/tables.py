@@ -51,7 +51,9 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
             continue
         direction = f"{found['answer']}{'*' if found['afterwards'] else ''}"
         common = {"claim": key, "evidence": found["evidence"], "direction": direction, "text": found["short"]}
-        parts = [verdicts.compared(part) | {"size": size_words(found, part)} for part in found["parts"]] or [{}]
+        parts = verdicts.comparisons(found)
+        parts = [row | {"size": size_words(found, part)} for row, part in zip(parts, found["parts"], strict=True)]
+        parts = parts or [{}]
         rows += [common | {"number": i, "of": len(parts)} | part for i, part in enumerate(parts)]
     notes = []
     for kind in EVIDENCE:
@@ -62,6 +64,8 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     notes += [f"{verdict.capitalize()}: {', '.join(keys)}." for verdict, keys in missing.items()]
     if any(found["afterwards"] for found in context.claims.values()):
         notes.append("*: the bound, margin or test was set when its numbers were known.")
+    if any("†" in row.get("n", "") for row in rows):
+        notes.append("†: one seed or fold of a model; its variance is borrowed from its family.")
     if rows:
         notes.append("Ours and the paper's are differences, above 0 on the claim's side; [95 % interval].")
         notes.append("Differences of perplexities are in per cent of what the claim calls the higher.")
