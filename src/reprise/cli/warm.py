@@ -39,15 +39,18 @@ def run_warm(arguments: Sequence[str]) -> int | None:
         return None
     request = {"arguments": list(arguments), "folder": os.getcwd(), "environment": dict(os.environ)}
     payload = json.dumps(request).encode()
-    # The training is no child of this process, so a signal meant for it has to be passed on, and is held back until
-    # its pid is known.
-    stopping = {signal.SIGTERM, signal.SIGINT}
-    signal.pthread_sigmask(signal.SIG_BLOCK, stopping)
     try:
         path = _socket_path()
         connection = _connect(path) or _start(path)
-        if connection is None:
-            return None
+    except OSError:
+        return None
+    if connection is None:
+        return None
+    # The training is no child of this process, so a signal meant for it has to be passed on, and is held back until
+    # its pid is known; not before, since a process that is started inherits what is held back.
+    stopping = {signal.SIGTERM, signal.SIGINT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, stopping)
+    try:
         socket.send_fds(connection, [len(payload).to_bytes(8, "big")], [0, 1, 2])
         connection.sendall(payload)
         answers = connection.makefile()
