@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 
 from reprise.bench import tasks
 from reprise.bench.tasks import Shown
-from reprise.data.corpus import Corpus, Split
+from reprise.data.corpus import Corpus, Split, offsets_of
 
 BATCH = 64
 """Lines of a batch (document 000, section 4)."""
@@ -48,21 +47,32 @@ class Workload(tasks.Described):
         recurrent = 2 * h * m + self.first_order * h * h if self.model == "gso" else h * h
         return 6 * (recurrent + h * self.vocabulary)
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """Those of the model and of its start."""
+        bias = "f" if self.model == "gso" else "b"
+        found = {"hidden_size": self.hidden, "activation": "tanh", "matrix_law": "orthogonal"}
+        found |= {f"{bias}_law": "normal", f"{bias}_std": 0.1}
+        if self.model == "gso":
+            both = dict.fromkeys(("input_term", "recurrent_term"), self.first_order)
+            found |= {"second_order_size": self.second_order, **both}
+        if self.model == "mi-rnn":
+            found |= {"form": "general", "alpha": 1.0, "beta_1": 0.5, "beta_2": 0.5}
+        return found
 
-@dataclass(frozen=True)
-class Task:
-    """The corpus's lines (`tokens`, `offsets`), the numbers of those to train on, and the readable model's state_dict.
+
+@dataclass(frozen=True, kw_only=True)
+class Task(tasks.Task):
+    """The corpus's lines (`tokens_of_lines`, `offsets`) and the numbers of those to train on.
 
     Pieces are batches, BATCH lines in their order. Adam minimises the mean loss of a batch's predictions; its epsilon
     is so large that the first updates are nearly proportional to the gradients, so that the check of the updates is one
     of the gradients. `corpus` is the path of the same lines as a prepared corpus.
     """
 
-    workload: Workload
     tokens_of_lines: np.ndarray
     offsets: np.ndarray
     training: np.ndarray
-    weights: Mapping[str, np.ndarray]
     corpus: str
     learning_rate, epsilon = 0.3, 1.0
 
@@ -82,7 +92,6 @@ class Task:
         return np.diff(self.offsets)[self.training[first * BATCH : last * BATCH]] - 1
 
     def tokens(self, first: int, last: int) -> int:
-        """Predictions of batches first .. last-1."""
         return int(self.lengths(first, last).sum())
 
     def padded(self, batch: int) -> tuple[np.ndarray, np.ndarray]:
@@ -129,8 +138,8 @@ SHOWN = (
     Shown("full-394-t110", "000, the same, lines of one length", "characters", _PEERS | {"jax": "JAX"}),
 )
 
+STACKED = "line-epochs", {"epsilon": Task.epsilon}
 BATCHES = 6
-_SEED = 1
 
 # Lengths of the lines of the Penn Treebank's text: mean 114.7 characters, deviation 57.2, median 109. A Weibull law
 # with this mean and deviation has median 108.9, and random batches of 64 are padded as much as the real ones.
@@ -161,7 +170,7 @@ def lines_for(workload: Workload, batches: int, corpora: Path = tasks.CORPORA) -
     if workload.length:  # of the lines one behind the other, from the start again where they end
         lines = list(np.resize(np.concatenate(lines), (count, workload.length + 1)))
         origin += ", in pieces of one length"
-    offsets = np.concatenate([[0], np.cumsum([len(line) for line in lines])]).astype(np.int64)
+    offsets = offsets_of(map(len, lines))
     tokens = np.concatenate(lines).astype(np.int32)
     part = np.repeat([0, 1, 2], [training, count - training - 1, 1]).astype(np.uint8)
     counts = np.bincount(tokens, minlength=V).astype(np.int64)
@@ -169,31 +178,23 @@ def lines_for(workload: Workload, batches: int, corpora: Path = tasks.CORPORA) -
     return Corpus("bench", splits, [f"<{i}>" for i in range(V)], counts, extra={"part": part[None]}), origin
 
 
-def build_model(w: Workload) -> Any:
-    """The readable model, its parameters zero."""
-    from reprise.models.gso import GSO, FirstOrder, MultiplicativeIntegration
+def build_model(task: Task, generator: Any = None) -> Any:
+    """The readable model, its parameters drawn with the `generator`, or with another."""
+    import torch
 
-    if w.model == "gso":
-        return GSO(w.vocabulary, w.hidden, w.second_order, w.first_order, w.first_order, "tanh")
-    if w.model == "first-order":
-        return FirstOrder(w.vocabulary, w.hidden, "tanh")
-    return MultiplicativeIntegration(w.vocabulary, w.hidden, "tanh", "general")
+    from reprise.models.gso_start import initial_model
+
+    w = task.workload
+    return initial_model(w.model, w.options, w.vocabulary, generator or torch.Generator())
 
 
 def make_task(workload: Workload, folder: Path, batches: int = BATCHES) -> tuple[Task, dict[str, Any]]:
     """Writes a task of so many batches to `folder`; the task, and facts about it."""
-    import torch
-
-    from reprise.models.gso_start import initialise
-
     corpus, origin = lines_for(workload, batches)
     corpus.save(folder / "corpus.npz")
-    model = build_model(workload)
-    multipliers = {"alpha": 1.0, "beta_1": 0.5, "beta_2": 0.5}
-    initialise(model, torch.Generator().manual_seed(_SEED), "orthogonal", "normal", 0.1, multipliers)
     lines, training = corpus.splits["lines"], np.flatnonzero(corpus.extra["part"][0] == 0)
-    weights, path = tasks.numpy_of(model.state_dict()), str(folder / "corpus.npz")
-    task = Task(workload, lines.tokens, lines.offsets, training, weights, path)
+    arrays = {"tokens_of_lines": lines.tokens, "offsets": lines.offsets, "training": training}
+    task = Task(workload=workload, **arrays, corpus=str(folder / "corpus.npz"))
     predictions = task.tokens(0, len(task))
     cells = sum(task.padded(i)[0].size for i in range(len(task)))
     return tasks.write(
@@ -207,32 +208,32 @@ def make_task(workload: Workload, folder: Path, batches: int = BATCHES) -> tuple
     )
 
 
-class Engine(tasks.Implementation):
-    """The engine called `name` in the way the training protocol calls it, on batches that are packed already."""
+class Engine(tasks.Engine):
+    """Takes batches that are packed already; outside a stack torch's Adam makes the step."""
 
-    def __init__(self, task: Task, name: str, double: bool = False, on: str = "cpu") -> None:
+    def prepare(self) -> None:
         import torch
 
-        from reprise.engines import gso
         from reprise.engines.gso.packing import pack
+        from reprise.engines.stack import Member
 
-        self.block = len(task)
-        self.batches = pack(task.lines, task.training, BATCH)
-        self.model = build_model(task.workload)
-        self.model.load_state_dict(tasks.weights_of(task))
-        self.model.to(on, torch.float64 if double else torch.float32)
-        self.kernel = gso.choose(name, self.model)
-        rate, epsilon = task.learning_rate, task.epsilon
-        self.optimiser = torch.optim.Adam(self.model.parameters(), lr=rate, eps=epsilon, fused=True)
+        self.block, rate = len(self.task), self.task.learning_rate
+        self.batches = pack(self.task.lines, self.task.training, BATCH)
+        self.stacked = isinstance(self.kernel, Member)
+        if not self.stacked:
+            self.model = self.kernel.model
+            parameters = self.model.parameters()
+            self.optimiser = torch.optim.Adam(parameters, lr=rate, eps=self.task.epsilon, fused=True)
 
     def step(self, batch: int) -> float:
+        if self.stacked:
+            return self.kernel.update(self.batches[batch], "mean-tokens", self.task.learning_rate)
         loss = self.kernel.train(self.batches[batch], "mean-tokens")
         self.optimiser.step()
         return loss
 
     def parameters(self) -> dict[str, np.ndarray]:
-        """In the readable model's shapes."""
-        return {name: value.copy() for name, value in tasks.numpy_of(self.model.state_dict()).items()}
+        return super().parameters() if self.stacked else tasks.numpy_of(self.model.state_dict())
 
 
 class Epochs(tasks.Implementation):
@@ -253,7 +254,7 @@ class Epochs(tasks.Implementation):
 
             from reprise.training.protocols.gso import LineEpochs
 
-            config, corpus = _protocol(self.task.workload), Path(self.task.corpus)
+            config, corpus = _experiment(self.task.workload), Path(self.task.corpus)
             self.training = LineEpochs(config, 0, corpus, "auto", torch.device("cpu"))
             return self.first.train(first, last)
         epoch = self.training.epoch
@@ -266,19 +267,12 @@ class Epochs(tasks.Implementation):
         return self.first.parameters()
 
 
-def _protocol(w: Workload) -> dict[str, Any]:
+def _experiment(w: Workload) -> dict[str, Any]:
     """The configuration of an experiment like the workload, without an end."""
-    bias = "f" if w.model == "gso" else "b"
-    start = {"hidden_size": w.hidden, "activation": "tanh", "matrix_law": "orthogonal"}
-    start |= {f"{bias}_law": "normal", f"{bias}_std": 0.1}
-    if w.model == "gso":
-        start |= {"second_order_size": w.second_order, "input_term": w.first_order, "recurrent_term": w.first_order}
-    if w.model == "mi-rnn":
-        start |= {"form": "general", "alpha": 1.0, "beta_1": 0.5, "beta_2": 0.5}
-    training = {"batch_size": BATCH, "optimiser": "adam", "learning_rate": 0.001, "clip_norm": 0.0}
-    training |= {"max_epochs": 10**9, "loss_reduction": "mean-tokens", "selection": "best-valid"}
-    protocol = {"protocol": "line-epochs", "options": training}
-    return {"model": {"name": w.model, "options": start}, "training": protocol, "precision": "float32"}
+    options = {"batch_size": BATCH, "optimiser": "adam", "learning_rate": 0.001, "clip_norm": 0.0}
+    options |= {"max_epochs": 10**9, "loss_reduction": "mean-tokens", "selection": "best-valid"}
+    training = {"protocol": "line-epochs", "options": options}
+    return {"model": {"name": w.model, "options": w.options}, "training": training, "precision": "float32"}
 
 
 fused = partial(Engine, name="fused")

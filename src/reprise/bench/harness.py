@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from importlib import metadata
+from itertools import groupby
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -66,7 +67,7 @@ def run_bench(
     """Times the selected implementations of each workload; the content of `bench NAME --json FILE`.
 
     `budget` is in seconds, for the repetitions of all workloads together; checks and compilation, with a limit of their
-    own, come on top. `bench` is the module of `reprise.bench.Bench`.
+    own, come on top. `bench` is the benchmark's module.
     """
     with pinned() as core:
         machine = machine_facts(core)
@@ -137,8 +138,7 @@ def compare(
             try:
                 return worker.run(count, 60 + 20 * count * pace)
             except WorkerFailed as failure:
-                failed(name, worker, failure)
-                return None
+                return failed(name, worker, failure)
 
         for name, done in interleave({name: partial(repeat, name) for name in ready}, REPETITIONS, seconds).items():
             if rows[name]["note"] is None:
@@ -252,19 +252,11 @@ def show(result: dict[str, Any], console: Any, ours: str) -> None:
     columns = ("workload", "implementation", "tokens/s", "low", "high", "reps (quiet)", "of peak", f"{ours} is")
     for number, name in enumerate(columns):
         table.add_column(name, no_wrap=True, justify="right" if number > 1 else "left")
-    before = None
-    for row in result["rows"]:
-        cells = ["-"] * 6
-        if row["median"] is not None:
-            share, ratio = row["share_of_peak"], row["ratio_to"].get(ours)
-            cells = [f"{row[key]:,.0f}" for key in ("median", "low", "high")]
-            cells += [f"{row['reps']} ({row['quiet_reps']})", "-" if share is None else f"{100 * share:.3g} %"]
-            cells += ["-" if ratio is None else f"{1 / ratio:.2f} x"]
-        new = row["workload"] != before
-        if new and before is not None:
-            table.add_section()
-        table.add_row(row["workload"] if new else "", row["implementation"], *cells)
-        before = row["workload"]
+    for workload, rows in groupby(result["rows"], key=lambda row: row["workload"]):
+        for row in rows:
+            table.add_row(workload, row["implementation"], *_speeds(row, ours))
+            workload = ""
+        table.add_section()
     console.print(table)
     for row in result["rows"]:
         if row["note"]:
@@ -274,6 +266,18 @@ def show(result: dict[str, Any], console: Any, ours: str) -> None:
         if goal["found"] is not None:
             verdict = f"{goal['found']:.3g}, {'reached' if goal['reached'] else 'not reached'}"
         console.print(f"goal  {goal['goal']}: {verdict}", markup=False, highlight=False)
+
+
+def _speeds(row: dict[str, Any], ours: str) -> list[str]:
+    if row["median"] is None:
+        return ["-"] * 6
+    share, ratio = row["share_of_peak"], row["ratio_to"].get(ours)
+    return [
+        *(f"{row[key]:,.0f}" for key in ("median", "low", "high")),
+        f"{row['reps']} ({row['quiet_reps']})",
+        "-" if share is None else f"{100 * share:.3g} %",
+        "-" if ratio is None else f"{1 / ratio:.2f} x",
+    ]
 
 
 def markdown(results: Iterable[tuple[str, dict[str, Any], Sequence[tasks.Shown], str]]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,12 +11,10 @@ import numpy as np
 
 from reprise.bench import tasks
 from reprise.bench.tasks import Shown
+from reprise.data.corpus import sparse_rows
 
 WINDOW, SIZE, LAYERS = 8, 256, 2
 """Words of a window, size of embedding and states, LSTM layers (document 004, section 5.3)."""
-
-CHECKED = 3
-"""Batches on which every implementation is checked; RMSprop's first step alone shows little but signs."""
 
 
 @dataclass(frozen=True)
@@ -54,30 +51,17 @@ class Workload(tasks.Described):
         return super().described() | {"features": self.features}
 
 
-@dataclass(frozen=True)
-class Task:
-    """Windows x (n, WINDOW, B) and targets y (n, B), int32; pieces are batches.
+@dataclass(frozen=True, kw_only=True)
+class Task(tasks.Windows):
+    """Batches x (n, WINDOW, B) and their targets y (n, B).
 
-    counts (V,), tag_indptr and tag_indices: corpus counts and tags of the types; weights: the readable model's
-    state_dict.
+    counts (V,), tag_indptr and tag_indices: corpus counts and tags of the types.
     """
 
-    workload: Workload
-    x: np.ndarray
-    y: np.ndarray
     counts: np.ndarray
     tag_indptr: np.ndarray
     tag_indices: np.ndarray
-    weights: Mapping[str, np.ndarray]
     learning_rate, rho, epsilon = 0.001, 0.9, 1e-8
-    block = CHECKED
-
-    def __len__(self) -> int:
-        return len(self.x)
-
-    def tokens(self, first: int, last: int) -> int:
-        """Targets of batches first .. last-1."""
-        return self.y[first:last].size
 
     @property
     def rates(self) -> dict[str, float]:
@@ -102,22 +86,23 @@ GOALS = (
 _PEERS = {"dense": "dense features", "sparse": "torch.sparse"}
 SHOWN = (Shown("m2500-b32", "004, LL-RNN, M = 2500, batches of 32", "words", _PEERS),)
 
-BATCHES, _SEED = 60, 1
+STACKED = "windows", {"optimiser": "rmsprop", "rho": Task.rho, "epsilon": Task.epsilon}
+BATCHES = 60
 # Without a treebank: words of a Zipf-Mandelbrot law, and as many bundles of tags as the rarer types of one have.
 _BUNDLES, _TAGS_OF_A_TYPE = 450, 4
 
 
-def build_model(task: Task) -> Any:
-    """The readable model with the task's weights, zeros without any."""
+def build_model(task: Task, generator: Any = None) -> Any:
+    """The readable model; its parameters are zero, or drawn with the `generator`."""
     from reprise.models.lexicon import Lexicon, Sparse
-    from reprise.models.loglinear import LogLinearRNN
+    from reprise.models.loglinear import LogLinearRNN, initialise
 
     tags = Sparse(task.tag_indptr, task.tag_indices.astype(np.int64), task.workload.tags)
     types, labels = ([str(i) for i in range(n)] for n in (len(task.counts), task.workload.tags))
     counted, borne = (dict.fromkeys(("corpus", "train"), of) for of in (task.counts, tags))
     model = LogLinearRNN(Lexicon(types, labels, counted, borne), **task.workload.options)
-    if task.weights:
-        model.load_state_dict(tasks.weights_of(task))
+    if generator:
+        initialise(model, generator)
     return model
 
 
@@ -125,19 +110,13 @@ def make_task(
     workload: Workload, folder: Path, batches: int = BATCHES, corpora: Path = tasks.CORPORA
 ) -> tuple[Task, dict[str, Any]]:
     """Writes a task of so many batches to `folder`; the task, and facts about it."""
-    import torch
-
     from reprise import counters
-    from reprise.models.loglinear import initialise
 
     tokens, known, origin = _text(workload, corpora)
-    starts = counters.uniform32(counters.key(_SEED), 0, batches * workload.batch) % (len(tokens) - WINDOW)
+    starts = counters.uniform32(counters.key(tasks.SEED), 0, batches * workload.batch) % (len(tokens) - WINDOW)
     windows = tokens[starts[:, None] + np.arange(WINDOW + 1)].reshape(batches, workload.batch, WINDOW + 1)
     x, y = windows[..., :-1].transpose(0, 2, 1).copy(), windows[..., -1].copy()
-    model = build_model(Task(workload, x, y, **known, weights={}))
-    initialise(model, torch.Generator().manual_seed(_SEED))
-    task = Task(workload, x, y, **known, weights=tasks.numpy_of(model.state_dict()))
-    return tasks.write(task, folder, text=origin, batches=batches)
+    return tasks.write(Task(workload=workload, x=x, y=y, **known), folder, text=origin, batches=batches)
 
 
 def _text(workload: Workload, corpora: Path) -> tuple[np.ndarray, dict[str, np.ndarray], str]:
@@ -154,23 +133,13 @@ def _text(workload: Workload, corpora: Path) -> tuple[np.ndarray, dict[str, np.n
     random = np.random.default_rng(0)
     tokens = tasks.zipf(V, 200_000, random)
     bundles = random.random((_BUNDLES, K)) < _TAGS_OF_A_TYPE / K
-    types, indices = np.nonzero(bundles[random.integers(_BUNDLES, size=V)])
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(types, minlength=V))])
-    counts = 1 + np.bincount(tokens, minlength=V)
-    known = {"counts": counts, "tag_indptr": indptr, "tag_indices": indices.astype(np.int32)}
+    indptr, indices = sparse_rows(bundles[random.integers(_BUNDLES, size=V)])
+    known = {"counts": 1 + np.bincount(tokens, minlength=V), "tag_indptr": indptr, "tag_indices": indices}
     return tokens, known, f"{tasks.RANDOM_WORDS} with random tags"
 
 
-class Engine(tasks.Implementation):
-    """An engine of ours, in the way the training protocol calls it."""
-
-    def __init__(self, task: Task, name: str, double: bool = False, on: str = "cpu") -> None:
-        from reprise.engines import loglinear
-
-        self.task = task
-        self.x, self.y = (words.to(on) for words in tasks.words_of(task))
-        model = build_model(task)
-        self.kernel = loglinear.choose(name, (model.double() if double else model).to(on))
+class Engine(tasks.Engine):
+    """Says its log-perplexity besides."""
 
     def step(self, batch: int) -> float:
         return self.kernel.train(self.x[batch], self.y[batch], **self.task.rates)

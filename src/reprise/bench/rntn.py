@@ -5,7 +5,6 @@ One step of SGD for every 20 words on their summed loss, dropout 0.5 of the soft
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -54,20 +53,18 @@ class Workload(tasks.Described):
         return {"W_h": "word", "b_h": "matrix", "U_h": "matrix"}
 
 
-@dataclass(frozen=True)
-class Task:
-    """The arrays of `Subsequences`, one dropout mask a token (n, H), and the readable model's state_dict.
+@dataclass(frozen=True, kw_only=True)
+class Task(tasks.Task):
+    """The arrays of `Subsequences` and one dropout mask a token (n, H).
 
     Engines that draw masks themselves draw these from `key`: counters start at the first token.
     """
 
-    workload: Workload
     inputs: np.ndarray
     targets: np.ndarray
     offsets: np.ndarray
     reset: np.ndarray
     masks: np.ndarray
-    weights: Mapping[str, np.ndarray]
     key: int
     learning_rate, dropout = 0.1, 0.5
     block = BLOCK
@@ -76,7 +73,6 @@ class Task:
         return len(self.reset)
 
     def tokens(self, first: int, last: int) -> int:
-        """Words of subsequences first .. last-1."""
         return int(self.offsets[last] - self.offsets[first])
 
     def padded(self) -> tuple[np.ndarray, ...]:
@@ -136,18 +132,20 @@ SHOWN = (
     Shown("text8-h100-k376", "001, r-RNTN, H = 100, K = 376, 37,751 words", "words", _PEERS),
 )
 
+STACKED = "subsequence-sgd", {"loss_reduction": "sum"}
 SUBSEQUENCES = 2000
-_DEVIATION, _SEED = 0.1**1.5, 1
 
 
-def build_model(workload: Workload) -> Any:
-    """The readable model, its parameters zero."""
+def build_model(task: Task, generator: Any = None) -> Any:
+    """The readable model; its parameters are zero, or drawn with the `generator`."""
     from reprise.models.mrnn import MRNN
-    from reprise.models.rntn import RNTN
+    from reprise.models.rntn import RNTN, initialise
 
-    if workload.factors:
-        return MRNN(workload.vocabulary, workload.hidden, workload.factors)
-    return RNTN(workload.vocabulary, workload.hidden, workload.matrices)
+    w = task.workload
+    model = MRNN(w.vocabulary, w.hidden, w.factors) if w.factors else RNTN(w.vocabulary, w.hidden, w.matrices)
+    if generator:
+        initialise(model, 0.1**1.5, generator)
+    return model
 
 
 def text_for(workload: Workload, count: int, corpora: Path = tasks.CORPORA) -> tuple[Any, str]:
@@ -165,36 +163,26 @@ def text_for(workload: Workload, count: int, corpora: Path = tasks.CORPORA) -> t
 
 def make_task(workload: Workload, folder: Path, count: int = SUBSEQUENCES) -> tuple[Task, dict[str, Any]]:
     """Writes a task of `count` subsequences (a multiple of BLOCK) to `folder`; the task, and facts about it."""
-    import torch
-
     from reprise import counters
-    from reprise.models.rntn import initialise
 
     data, origin = text_for(workload, count)
-    model = build_model(workload)
-    initialise(model, _DEVIATION, torch.Generator().manual_seed(_SEED))
-    key = counters.key(_SEED, 0)
+    key = counters.key(tasks.SEED, 0)
     masks = counters.dropout_mask(key, 0, data.tokens, workload.hidden, Task.dropout)
-    arrays = (data.inputs, data.targets, data.offsets, data.reset, masks)
-    task = Task(workload, *arrays, tasks.numpy_of(model.state_dict()), key)
-    mean = round(data.tokens / len(data), 2)
-    return tasks.write(task, folder, text=origin, subsequences=len(data), mean_length=mean)
+    arrays = {name: getattr(data, name) for name in ("inputs", "targets", "offsets", "reset")}
+    facts = {"text": origin, "subsequences": len(data), "mean_length": round(data.tokens / len(data), 2)}
+    return tasks.write(Task(workload=workload, **arrays, masks=masks, key=key), folder, **facts)
 
 
-class Engine(tasks.Implementation):
-    """The engine called `name` on a task, in the way the training protocol calls it."""
+class Engine(tasks.Engine):
+    """Takes many subsequences in one call."""
 
-    def __init__(self, task: Task, name: str, double: bool = False, on: str = "cpu") -> None:
-        from reprise.engines import rntn
+    def prepare(self) -> None:
+        from reprise.engines.rntn import Subsequences
 
-        self.task = task
-        self.data = rntn.Subsequences(task.inputs, task.targets, task.offsets, task.reset)
-        model = build_model(task.workload)
-        model.load_state_dict(tasks.weights_of(task))
-        self.kernel = rntn.choose(name, (model.double() if double else model).to(on))
+        task = self.task
+        self.data = Subsequences(task.inputs, task.targets, task.offsets, task.reset)
 
     def train(self, first: int, last: int) -> float:
-        """SGD on subsequences first .. last-1; their summed loss in nats."""
         return self.kernel.train(
             self.data.slice(first, last),
             learning_rate=self.task.learning_rate,

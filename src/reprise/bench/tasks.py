@@ -1,14 +1,17 @@
 """Tasks of the benchmarks, as files that every implementation gets: a workload, text, initial weights.
 
 Only numpy is needed to read them: the process of JAX imports no torch.
+
+The module of a family of models has a Workload, a Task, an Engine, `build_model(task, generator)`, and STACKED: the
+protocol and the options by which a stack trains as the Engine does.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import json
+import pickle
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -16,10 +19,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from reprise.data.corpus import SENTENCE_END, Corpus, Split
+from reprise.data.corpus import SENTENCE_END, Corpus, Split, offsets_of
 from reprise.errors import UserError
 
 CORPORA = Path("data/corpora")
+SEED = 1
 
 SENTENCE_MEAN, SENTENCE_DEVIATION = 22.1, 10.1
 """Words in a sentence of the training text of the Penn Treebank, </s> included."""
@@ -34,7 +38,7 @@ class Described:
 
     def described(self) -> dict[str, Any]:
         """The sizes, for people."""
-        return dataclasses.asdict(self) | {"flops_a_token": self.flops_a_token}
+        return asdict(self) | {"flops_a_token": self.flops_a_token}
 
 
 class Shown(NamedTuple):
@@ -46,6 +50,41 @@ class Shown(NamedTuple):
     peers: Mapping[str, str]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What is trained on: pieces of a text, and the `weights` of the readable model as it starts, its state_dict.
+
+    `block`: implementations are checked on so many pieces.
+    """
+
+    workload: Any
+    weights: Mapping[str, np.ndarray] = field(default_factory=dict)
+    block = 1
+
+    def __len__(self) -> int:
+        """Pieces."""
+        raise NotImplementedError
+
+    def tokens(self, first: int, last: int) -> int:
+        """Those that are predicted in pieces first .. last-1."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Windows(Task):
+    """Windows that are read, x (n, T, B) int32, and what is predicted, y (n, T, B) or (n, B) int32."""
+
+    x: np.ndarray
+    y: np.ndarray
+    block = 3  # a state may be carried, and RMSprop's first step alone shows little but signs
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def tokens(self, first: int, last: int) -> int:
+        return self.y[first:last].size
+
+
 class Implementation:
     """One way to train on a task. One with `log_perplexity()` says that of its first piece, before any training."""
 
@@ -53,8 +92,6 @@ class Implementation:
     """It trains on whole multiples of so many pieces (subsequences, windows, batches)."""
     replicas = 1
     """So many train at once, each on all of the pieces."""
-    kernel: Any
-    """Of an engine of ours: what `choose` gave."""
 
     def train(self, first: int, last: int) -> float:
         """Trains on pieces first .. last-1; their summed loss in nats."""
@@ -66,6 +103,25 @@ class Implementation:
 
     def parameters(self) -> dict[str, np.ndarray]:
         """In the readable model's shapes."""
+        raise NotImplementedError
+
+
+class Engine(Implementation):
+    """The engine called `name`, or a member of a stack, in the way the training protocol calls it."""
+
+    def __init__(self, task: Any, name: str, double: bool = False, on: str = "cpu", member: Any = None) -> None:
+        self.task, self.on, self.kernel = task, on, member
+        if member is None:
+            model = readable(task)
+            choose = import_module(family_of(task).__name__.replace("bench", "engines")).choose
+            self.kernel = choose(name, (model.double() if double else model).to(on))
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Makes of the task what the engine takes."""
+        self.x, self.y = (words.to(self.on) for words in words_of(self.task))
+
+    def parameters(self) -> dict[str, np.ndarray]:
         return numpy_of(self.kernel.export())
 
 
@@ -74,31 +130,30 @@ def family_of(one: Any) -> ModuleType:
     return import_module(type(one).__module__)
 
 
+def readable(task: Any) -> Any:
+    """The readable model with the task's weights."""
+    model = family_of(task).build_model(task)
+    model.load_state_dict(weights_of(task))
+    return model
+
+
 def write(task: Any, folder: Path, **facts: Any) -> tuple[Any, dict[str, Any]]:
-    """Writes a task, a dataclass of its workload, its weights, arrays and numbers, into a folder.
+    """Writes a task into a folder, with the weights that the readable model starts with.
 
     Returns the task and facts about it: those given, and how many parameters it has.
     """
-    parts = {field.name: getattr(task, field.name) for field in dataclasses.fields(task)}
-    arrays = {name: value for name, value in parts.items() if isinstance(value, np.ndarray)}
-    np.savez(folder / "text.npz", **arrays)
-    kept = {name: value for name, value in parts.items() if name not in arrays}
-    for name, value in task.weights.items():
-        np.save(folder / f"{name}.npy", value)
-    kept |= {"workload": dataclasses.asdict(task.workload), "weights": list(task.weights)}
-    kept["family"] = family_of(task).__name__
-    (folder / "task.json").write_text(json.dumps(kept), encoding="utf-8")
-    return task, facts | {"parameters": sum(value.size for value in task.weights.values())}
+    import torch
+
+    generator = torch.Generator().manual_seed(SEED)
+    weights = numpy_of(family_of(task).build_model(task, generator).state_dict())
+    (folder / "task").write_bytes(pickle.dumps(task))
+    np.savez(folder / "weights.npz", **weights)
+    return replace(task, weights=weights), facts | {"parameters": sum(value.size for value in weights.values())}
 
 
 def read(folder: Path) -> Any:
-    """The task that `write` wrote; weights stay in their files until they are read (hundreds of megabytes)."""
-    found = json.loads((folder / "task.json").read_text(encoding="utf-8"))
-    with np.load(folder / "text.npz") as text:
-        found |= text
-    family = import_module(found.pop("family"))
-    weights = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in found["weights"]}
-    return family.Task(**found | {"workload": family.Workload(**found["workload"]), "weights": weights})
+    """The task that `write` wrote; weights stay in their file until they are read (hundreds of megabytes)."""
+    return replace(pickle.loads((folder / "task").read_bytes()), weights=np.load(folder / "weights.npz"))
 
 
 def checked(task: Any, implementation: Implementation) -> dict[str, Any]:
@@ -123,14 +178,14 @@ def weights_of(task: Any) -> dict[str, Any]:
     """The task's weights as tensors of their own, by the names of the readable model's state_dict."""
     import torch
 
-    return {name: torch.from_numpy(np.array(value)) for name, value in task.weights.items()}
+    return {name: torch.tensor(value) for name, value in task.weights.items()}
 
 
-def words_of(task: Any) -> tuple[Any, Any]:
-    """The words that are read and those that are predicted, x and y of the task, int64 tensors."""
+def words_of(task: Windows) -> tuple[Any, Any]:
+    """The words that are read and those that are predicted, int64 tensors."""
     import torch
 
-    return torch.from_numpy(task.x).long(), torch.from_numpy(task.y).long()
+    return torch.as_tensor(task.x).long(), torch.as_tensor(task.y).long()
 
 
 def numpy_of(state: Mapping[str, Any]) -> dict[str, np.ndarray]:
@@ -161,8 +216,8 @@ def words_for(dataset: str, vocabulary: int, words: int, corpora: Path = CORPORA
     random = np.random.default_rng(0)
     shape = (SENTENCE_MEAN / SENTENCE_DEVIATION) ** 2
     lengths = random.gamma(shape, SENTENCE_MEAN / shape, 1 + 2 * words // int(SENTENCE_MEAN))
-    lengths = lengths.round().clip(1).astype(np.int64)
-    tokens, offsets = zipf(vocabulary, int(lengths.sum()), random), np.concatenate([[0], np.cumsum(lengths)])
+    offsets = offsets_of(lengths.round().clip(1))
+    tokens = zipf(vocabulary, int(offsets[-1]), random)
     tokens[offsets[1:] - 1] = 0
     return Split(tokens, offsets), 0, RANDOM_WORDS
 

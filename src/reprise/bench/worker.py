@@ -69,8 +69,7 @@ class Stream:
 
 def prepared(bench: str, name: str, folder: Path) -> tuple[Stream, dict[str, Any]]:
     """The implementation after the check and a warm-up, and the line that says what it did."""
-    entry = BENCHES[bench]
-    module, _, make = entry.implementations[name].partition(":")
+    module, _, make = BENCHES[bench][name].partition(":")
     task = tasks.read(folder)
     stream = Stream(task, getattr(import_module(f"reprise.bench.{module}"), make)(task))
     block = stream.implementation.block
@@ -123,7 +122,6 @@ class Worker:
                 stderr=errors,
                 env=os.environ | ENVIRONMENT,
             )
-        self.received = b""
 
     def close(self) -> None:
         """Ends the process, whatever it is doing."""
@@ -137,34 +135,24 @@ class Worker:
 
     def run(self, count: int, limit: float) -> Repetition:
         """Trains on the next `count` pieces; WorkerFailed as in `ready`."""
-        try:
+        with contextlib.suppress(BrokenPipeError):  # it has ended: so does its answer
             self.process.stdin.write(f"{count}\n".encode())
             self.process.stdin.flush()
-        except BrokenPipeError:
-            raise WorkerFailed(self._last_line()) from None
         return Repetition(**self._answer(limit, "a repetition"))
 
     def _answer(self, limit: float, what: str) -> dict[str, Any]:
-        end = time.monotonic() + limit
-        pipe = self.process.stdout.fileno()
-        while b"\n" not in self.received:
-            left = max(0.0, end - time.monotonic())
-            if not select.select([pipe], [], [], left)[0]:
-                raise WorkerFailed(f"{what} takes more than {limit:.0f} s")
-            part = os.read(pipe, 1 << 16)
-            if not part:
-                raise WorkerFailed(self._last_line())
-            self.received += part
-        line, _, self.received = self.received.partition(b"\n")
+        """A line, which comes whole."""
+        if not select.select([self.process.stdout], [], [], limit)[0]:
+            raise WorkerFailed(f"{what} takes more than {limit:.0f} s")
+        line = self.process.stdout.readline()
+        if not line:
+            status = self.process.wait()
+            lines = self.errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            raise WorkerFailed(lines[-1] if lines else f"ended with status {status}")
         answer = json.loads(line)
         if "failed" in answer:
             raise WorkerFailed(answer["failed"])
         return answer
-
-    def _last_line(self) -> str:
-        status = self.process.wait()
-        lines = self.errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        return lines[-1] if lines else f"ended with status {status}"
 
 
 if __name__ == "__main__":

@@ -23,20 +23,6 @@ from reprise.refusals import told_of
 SHELLS = ("bash", "zsh", "tcsh")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command; returns its exit status.
-
-    0; 1 where the answer is no, or the system's was; 2 after bad input; 75 where the work was put off; 130 where it was
-    stopped.
-    """
-    try:
-        return _main(arguments)
-    except KeyboardInterrupt:
-        # What a training saves at a signal is its own matter.
-        print("reprise: stopped; every file is whole, and the same command can be run again", file=sys.stderr)
-        return EXIT_STOPPED
-
-
 def _function(command: str) -> Callable[[argparse.Namespace], Any]:
     return getattr(import_module(f"reprise.cli.{COMMANDS[command][0]}"), f"{command}_command")
 
@@ -55,9 +41,8 @@ def command_parser(command: str, parser: argparse.ArgumentParser | None = None) 
 @contextlib.contextmanager
 def _silence(quiet: bool) -> Iterator[None]:
     """With --quiet nothing is printed in here. Errors leave as exceptions, and are told outside."""
-    with contextlib.ExitStack() as stack:
+    with open(os.devnull, "w", encoding="utf-8") as nothing, contextlib.ExitStack() as stack:
         if quiet:
-            nothing = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
             stack.enter_context(contextlib.redirect_stdout(nothing))
             stack.enter_context(contextlib.redirect_stderr(nothing))
         yield
@@ -89,36 +74,49 @@ def _print_completion(shell: str) -> None:
     print(shtab.complete(parser, shell))
 
 
-def _main(arguments: Sequence[str] | None) -> int:
-    parser = _parser()
-    given = parser.parse_args(arguments)
-    if given.command is None and not given.print_completion:
-        parser.error("name a command; `reprise --help` lists them")
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command; returns its exit status.
+
+    0; 1 where the answer is no, or the system's was; 2 after bad input; 75 where the work was put off; 130 where it was
+    stopped.
+    """
+    command = ""
     try:
+        parser = _parser()
+        given = parser.parse_args(arguments)
+        command = given.command
         if given.print_completion:
             _print_completion(given.print_completion)
             return 0
-        options = command_parser(given.command).parse_args(given.rest)
+        if command is None:
+            parser.error("name a command; `reprise --help` lists them")
+        options = command_parser(command).parse_args(given.rest)
         with _silence(options.quiet):
-            return _function(given.command)(options) or 0
+            return _function(command)(options) or 0
+    except KeyboardInterrupt:
+        # What a training saves at a signal is its own matter.
+        return _told("stopped; every file is whole, and the same command can be run again", EXIT_STOPPED)
     except UserError as error:
-        print(f"reprise: error: {' '.join(str(error).splitlines())}", file=sys.stderr)
-        return EXIT_USAGE
-    except (Failed, Interrupted) as error:
-        print(f"reprise: {error}", file=sys.stderr)
-        return EXIT_FAILED if isinstance(error, Failed) else EXIT_INTERRUPTED
+        return _told(f"error: {' '.join(str(error).splitlines())}", EXIT_USAGE)
+    except Failed as error:
+        return _told(str(error), EXIT_FAILED)
+    except Interrupted as error:
+        return _told(str(error), EXIT_INTERRUPTED)
     except ModuleNotFoundError as error:
         package = (error.name or "reprise").partition(".")[0]
         if package == "reprise":
             raise  # a module of ours that is missing is no matter of what is installed
         remedy = "run `make env`, then `. .venv/bin/activate`"
-        print(f"reprise: error: {given.command} needs the package {package}; {remedy}", file=sys.stderr)
-        return EXIT_USAGE
+        return _told(f"error: {command} needs the package {package}; {remedy}", EXIT_USAGE)
     except BrokenPipeError:
         return EXIT_FAILED
     except OSError as error:
         # A full disk, a folder that is closed: nothing that a traceback explains better.
-        where, what = (error.filename, error.strerror) if error.filename else (given.command, error)
+        where, what = (error.filename, error.strerror) if error.filename else (command, error)
         line = told_of(error) or f"{where}: {what}; make room or fix the access, then run it again"
-        print(f"reprise: error: {line}", file=sys.stderr)
-        return EXIT_FAILED
+        return _told(f"error: {line}", EXIT_FAILED)
+
+
+def _told(line: str, status: int) -> int:
+    print(f"reprise: {line}", file=sys.stderr)
+    return status

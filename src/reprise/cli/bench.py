@@ -39,11 +39,10 @@ def bench_command(given: argparse.Namespace) -> None:
     from reprise.bench.harness import WRONG, run_bench, show
     from reprise.files import write_json
 
-    entry = BENCHES[given.name]
-    module = import_module(entry.module)
+    module, implementations = import_module(f"reprise.bench.{given.name}"), BENCHES[given.name]
     if getattr(module, "ON_GPU", False):
         module.device()
-    selected = select(module.WORKLOADS, entry.implementations, given.only)
+    selected = select(module.WORKLOADS, implementations, given.only)
     # An exception, so that processes and their folder of weights are cleared away.
     before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
@@ -51,7 +50,7 @@ def bench_command(given: argparse.Namespace) -> None:
     finally:
         signal.signal(signal.SIGTERM, before)
     # First: what was measured for so long is not lost where it cannot be written.
-    show(result, Console(width=max(Console().width, 120)), entry.ours)
+    show(result, Console(width=max(Console().width, 120)), next(iter(implementations)))
     if given.json:
         write_json(given.json, result)
     wrong = [row for row in result["rows"] if (row["note"] or "").startswith(WRONG)]
@@ -74,11 +73,12 @@ def committed_table(folder: Path = COMMITTED) -> str:
     from reprise.bench.harness import markdown
 
     results = []
-    for name, entry in BENCHES.items():
-        path, module = folder / f"{name}.json", import_module(entry.module)
+    for name, implementations in BENCHES.items():
+        path, module = folder / f"{name}.json", import_module(f"reprise.bench.{name}")
         if not module.SHOWN:
             continue
         if not path.is_file():
             raise UserError(f"{path} is missing; run `python -m reprise bench {name} --json {path}`")
-        results.append((name, json.loads(path.read_text(encoding="utf-8")), module.SHOWN, entry.ours))
+        result = json.loads(path.read_text(encoding="utf-8"))
+        results.append((name, result, module.SHOWN, next(iter(implementations))))
     return markdown(results)

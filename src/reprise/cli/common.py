@@ -101,6 +101,12 @@ def trained(experiment: Resolved, root: Path) -> list[str]:
     return [path for path in experiment.record_paths() if is_there(root / path)]
 
 
+def runs_elsewhere(root: Path, tier: str, name: str = "") -> str:
+    """What to say where other tiers have run records, of a paper or an experiment if one is named; else empty."""
+    there = [t for t in TIERS if t != tier and any((root / "results" / t / "runs" / name).glob("**/*.json"))]
+    return f"other tiers with runs: {', '.join(f'--tier {t}' for t in there)}" if there else ""
+
+
 def records(experiment: Resolved, root: Path) -> list[dict[str, Any]]:
     """The records that are there, read and checked; UserError for one that is damaged."""
     return [read_record(root / path, experiment) for path in trained(experiment, root)]

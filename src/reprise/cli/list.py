@@ -8,7 +8,16 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from reprise.cli.common import answer, answers, console, project_and_experiments, require_paper, table, trained
+from reprise.cli.common import (
+    answer,
+    answers,
+    console,
+    project_and_experiments,
+    require_paper,
+    runs_elsewhere,
+    table,
+    trained,
+)
 from reprise.config.project import Project
 from reprise.records.resolved import Resolved
 
@@ -34,6 +43,8 @@ def list_command(given: argparse.Namespace) -> None:
             out.print(table(("experiment", "title", "trained"), of, f"{paper['paper']}: {paper['title']}"), "")
         if claims:
             out.print(table(("claim", "of the paper", "answer"), claims), "")
+    hints = filter(None, (runs_elsewhere(project.root, tier, name) for name in given.paper or [""]))
+    out.print(f"this is the tier {tier}", *dict.fromkeys(hints), sep="; ")
 
 
 def _paper(project: Project, name: str, experiments: Sequence[Resolved]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from reprise.cli.common import (
     numbers,
     project_and_experiments,
     records,
+    runs_elsewhere,
     shown,
     spread,
     table,
@@ -62,6 +63,8 @@ def _experiment(project: Project, experiment: Resolved) -> None:
     for record in found:
         run, path = record["run"], experiment.record_path(record["replica"])
         line(f"{path}: {record['status']}, {run['engine']}, {run['device']}, {run['wall_seconds']:.0f} s")
+    if hint := runs_elsewhere(project.root, experiment.tier, experiment.id):
+        line(hint)
     # With the engine that made the first record, which alone gives its bits again.
     heading("\ntrain it again" if found else "\ntrain it")
     train = f"python -m reprise train {experiment.id} --tier {experiment.tier} --replica"

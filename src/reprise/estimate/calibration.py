@@ -50,15 +50,16 @@ def calibration(experiment: Resolved, root: Path) -> tuple[float, float]:
 
 def read_cache(root: Path) -> dict[str, Any]:
     """Calibrations of this kind of processor by config hash; empty where there are none that can be read."""
-    try:
-        return {**json.loads((root / CACHE).read_text(encoding="utf-8"))[processor()]}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return {}
+    found = _caches(root).get(processor())
+    return dict(found) if isinstance(found, dict) else {}
 
 
 def write_cache(root: Path, calibrations: Mapping[str, Any]) -> None:
+    write_json(root / CACHE, _caches(root) | {processor(): dict(calibrations)})
+
+
+def _caches(root: Path) -> dict[str, Any]:
     try:
-        everywhere = {**json.loads((root / CACHE).read_text(encoding="utf-8"))}
+        return dict(json.loads((root / CACHE).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, RecursionError):
-        everywhere = {}
-    write_json(root / CACHE, {**everywhere, processor(): dict(calibrations)})
+        return {}

@@ -16,7 +16,7 @@ import torch
 from compiler_helpers import needs_compiler
 
 from reprise import cli
-from reprise.bench import BENCHES, RENAMED, harness, rntn, tasks, timing
+from reprise.bench import BENCHES, harness, rntn, tasks, timing
 from reprise.bench.harness import compare, disagreement, judge, peak_gflops, run_bench
 from reprise.bench.rntn import BLOCK, Workload
 from reprise.bench.timing import Repetition, interleave, repetition, summarise
@@ -62,11 +62,14 @@ def reps(*rates, quiet=True):
     return [Repetition(int(rate), 1.0, 0.0 if quiet else 0.5) for rate in rates]
 
 
-def test_three_quiet_repetitions_leave_out_the_others_and_with_fewer_all_count():
-    summary = summarise(reps(10, 30, 20) + reps(1, 2, quiet=False))
-    assert summary == {"median": 20, "low": 10, "high": 30, "reps": 5, "quiet_reps": 3}
-    summary = summarise(reps(10, 30) + reps(1, 2, quiet=False))
-    assert summary == {"median": 6, "low": 1, "high": 30, "reps": 4, "quiet_reps": 2}
+@pytest.mark.parametrize(
+    ("quiet", "summary"),
+    [((10, 30, 20), (20, 10, 30, 5, 3)), ((10, 30), (6, 1, 30, 4, 2))],
+    ids=["enough are quiet", "all count"],
+)
+def test_three_quiet_repetitions_leave_out_the_others(quiet, summary):
+    found = summarise(reps(*quiet) + reps(1, 2, quiet=False))
+    assert tuple(found[key] for key in ("median", "low", "high", "reps", "quiet_reps")) == summary
 
 
 def test_implementations_take_turns_until_all_have_been_quiet_often_enough():
@@ -85,7 +88,7 @@ def test_a_noisy_machine_ends_the_measurement_after_its_time_but_not_before_thre
 
 
 @needs_compiler
-def test_the_peak_is_a_rate_that_no_product_of_matrices_exceeds():
+def test_the_peak_is_a_rate_that_no_product_of_matrices_exceeds_and_unknown_without_a_compiler(monkeypatch):
     a = torch.rand(256, 256)
     start = time.process_time()
     for _ in range(50):
@@ -93,24 +96,29 @@ def test_the_peak_is_a_rate_that_no_product_of_matrices_exceeds():
     rate = 50 * 2 * 256**3 / max(time.process_time() - start, 1e-9) / 1e9
     # Both in CPU time: a busy machine need not leave any one hundredth of a second without interruption.
     assert rate / 2 < peak_gflops(0.3, time.process_time) < 2000
-
-
-def test_without_a_compiler_there_is_no_peak(monkeypatch):
     monkeypatch.setattr(build, "functions", Mock(side_effect=build.NoCompiler("none")))
     assert peak_gflops() is None
 
 
-def test_a_loss_or_an_update_that_differs_is_named():
-    right = {"loss": 1000.0, "update_norms": {"W_h": 1.0, "U_h": 2.0}}
-    assert disagreement(right, {"loss": 1000.05, "update_norms": {"W_h": 1.0, "U_h": 2.0}}) is None
-    assert "loss" in disagreement(right, right | {"loss": 1000.2})
-    assert "loss" in disagreement(right, right | {"loss": float("nan")})
-    assert "U_h" in disagreement(right, right | {"update_norms": {"W_h": 1.0, "U_h": 2.01}})
-    assert "U_h" in disagreement(right, right | {"update_norms": {"W_h": 1.0}})
-    shown = right | {"log_perplexity": 2.0}
-    assert disagreement(shown, right) is None, "a peer need not show one"
-    assert "log-perplexity" in disagreement(shown, right | {"log_perplexity": 2.000002})
-    assert "log-perplexity" in disagreement(shown, right | {"log_perplexity": float("nan")})
+RIGHT = {"loss": 1000.0, "update_norms": {"W_h": 1.0, "U_h": 2.0}}
+
+
+@pytest.mark.parametrize(
+    ("expected", "found", "named"),
+    [
+        ({}, {"loss": 1000.05}, None),
+        ({}, {"loss": 1000.2}, "loss"),
+        ({}, {"loss": float("nan")}, "loss"),
+        ({}, {"update_norms": {"W_h": 1.0, "U_h": 2.01}}, "U_h"),
+        ({}, {"update_norms": {"W_h": 1.0}}, "U_h"),
+        ({"log_perplexity": 2.0}, {}, None),  # a peer need not show one
+        ({"log_perplexity": 2.0}, {"log_perplexity": 2.000002}, "log-perplexity"),
+        ({"log_perplexity": 2.0}, {"log_perplexity": float("nan")}, "log-perplexity"),
+    ],
+)
+def test_a_loss_or_an_update_that_differs_is_named(expected, found, named):
+    said = disagreement(RIGHT | expected, RIGHT | found)
+    assert named in said if named else said is None
 
 
 def row(workload, implementation, median, share=None):
@@ -132,21 +140,18 @@ def test_goals_are_judged_by_medians_and_by_the_peak():
     assert [g["at_least"] for g in judged] == [9.0, 0.9, 0.5, 5.0, 0.5]
 
 
-def test_every_goal_and_every_row_of_the_table_is_about_something_that_is_measured():
-    for bench in BENCHES.values():
-        module = import_module(bench.module)
-        names = {(w.name, i) for w in module.WORKLOADS for i in bench.implementations}
-        everything = [row(w, i, 1.0, 1.0) for w, i in names]
-        assert all(goal["found"] == 1.0 for goal in judge(module.GOALS, everything))
-        assert {(s.workload, i) for s in module.SHOWN for i in (bench.ours, *s.peers)} <= names
+@pytest.mark.parametrize("bench", BENCHES)
+def test_every_goal_and_every_row_of_the_table_is_about_something_that_is_measured(bench):
+    module, (ours, *_) = import_module(f"reprise.bench.{bench}"), BENCHES[bench]
+    names = {(w.name, i) for w in module.WORKLOADS for i in BENCHES[bench]}
+    assert all(goal["found"] == 1.0 for goal in judge(module.GOALS, [row(w, i, 1.0, 1.0) for w, i in names]))
+    assert {(s.workload, i) for s in module.SHOWN for i in (ours, *s.peers)} <= names
 
 
 def test_only_selects_workloads_and_implementations():
-    implementations = BENCHES["rntn"].implementations
-    chosen = select(rntn.WORKLOADS, implementations, "k100/")
-    assert {w.name for w, _ in chosen} == {"ptb-h100-k100", "ptb-h150-k100"}
-    assert all(names == list(implementations) for _, names in chosen)
-    chosen = select(rntn.WORKLOADS, implementations, "/jax")
+    chosen = select(rntn.WORKLOADS, BENCHES["rntn"], "k100/")
+    assert [(w.name, names) for w, names in chosen] == [(f"ptb-h{h}-k100", list(BENCHES["rntn"])) for h in (100, 150)]
+    chosen = select(rntn.WORKLOADS, BENCHES["rntn"], "/jax")
     assert [names for _, names in chosen] == [["jax", "jax-rows"]] * len(rntn.WORKLOADS)
 
 
@@ -160,8 +165,8 @@ def test_a_small_bench_from_end_to_end(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("REPRISE_BUILD", str(build.library("rntn").parent))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(rntn, "WORKLOADS", (SENTENCES,))
-    some = {name: BENCHES["rntn"].implementations[name] for name in ("fused", "eager", "jax")}
-    monkeypatch.setitem(BENCHES, "rntn", BENCHES["rntn"]._replace(implementations=some))
+    some = {name: BENCHES["rntn"][name] for name in ("fused", "eager", "jax")}
+    monkeypatch.setitem(BENCHES, "rntn", some)
     cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
     assert cli.main(["bench", "rntn", "--budget", "0.3", "--json", "out/bench.json"]) == 0
     assert cores is None or os.sched_getaffinity(0) == cores
@@ -179,11 +184,10 @@ def test_a_small_bench_from_end_to_end(tmp_path, monkeypatch, capsys):
         assert one["low"] <= one["median"] <= one["high"]
         assert one["reps"] >= 3
         assert one["ratio_to"] == {other: pytest.approx(one["median"] / rows[other]["median"])}
-        expected = one["median"] * SENTENCES.flops_a_token / result["peak_gflops"] / 1e9
-        assert one["share_of_peak"] == pytest.approx(expected)
-        assert 0 < expected < 1
-    assert rows["jax"]["note"] == "not installed: jax"
-    assert (rows["jax"]["median"], rows["jax"]["reps"], rows["jax"]["ratio_to"]) == (None, 0, {})
+        share = one["median"] * SENTENCES.flops_a_token / result["peak_gflops"] / 1e9
+        assert one["share_of_peak"] == pytest.approx(share)
+    absent = {"note": "not installed: jax", "median": None, "reps": 0, "ratio_to": {}}
+    assert rows["jax"].items() >= absent.items()
     shown = capsys.readouterr().out
     assert "not installed: jax" in shown
     assert shown.count("goal ") == len(rntn.GOALS)
@@ -258,26 +262,6 @@ def test_a_process_that_fails_or_takes_too_long_says_so_in_a_line(tmp_path):
         late.close()
         broken.close()
     assert late.process.returncode is not None
-
-
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        (["rnt"], "did you mean 'rntn'?"),
-        ([], "no benchmark ''"),
-        *(([old], f"it is called {new}") for old, new in RENAMED.items()),
-        (["rntn", "--budget", "0"], "--budget 0"),
-        (["rntn", "--only", "k7"], "--only k7"),
-        (["--table"], "results/bench/rntn.json is missing; run"),
-    ],
-)
-def test_bad_input_is_refused_in_a_line(arguments, reason, capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    assert cli.main(["bench", *arguments]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("reprise: error: ")
-    assert reason in said
-    assert said.count("\n") == 1
 
 
 def test_the_document_on_engines_shows_the_committed_results():

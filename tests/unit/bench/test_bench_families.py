@@ -22,32 +22,34 @@ from reprise.data.corpus import Corpus, Split
 from reprise.engines import build
 from reprise.errors import EXIT_USAGE
 
+WORDS = {"dataset": "none", "vocabulary": 50}
 TINY = {
-    "rntn": {
-        "s-rnn": rntn.Workload("s-rnn", "none", 50, 8),
-        "r-rntn": rntn.Workload("r-rntn", "none", 50, 8, matrices=5),
-        "sentences": rntn.Workload("sentences", "none", 50, 8, matrices=5, sentences=True),
-        "rntn": rntn.Workload("rntn", "none", 50, 8, matrices=50),
-        "m-rnn": rntn.Workload("m-rnn", "none", 50, 8, factors=6),
-    },
-    "gated": {
-        "gru": gated.Workload("gru", "gru", hidden=6, vocabulary=50, embedding=7),
-        "r-gru": gated.Workload("r-gru", "gru", hidden=6, matrices=4, vocabulary=50, embedding=7),
-        "lstm": gated.Workload("lstm", "lstm", hidden=6, vocabulary=50, embedding=7),
-        "r-lstm": gated.Workload("r-lstm", "lstm", hidden=6, matrices=4, vocabulary=50, embedding=7),
-    },
-    "gso": {
-        "full": gso.Workload("full", "gso", 7, second_order=5, first_order=True, length=9, indexing=True),
-        "none": gso.Workload("none", "gso", 6, second_order=8),
-        "first-order": gso.Workload("first-order", "first-order", 6),
-        "mi-rnn": gso.Workload("mi-rnn", "mi-rnn", 6),
-        "bigrams": gso.Workload("bigrams", "gso", 24, second_order=30, vocabulary=gso.BIGRAMS, length=12),
-    },
-    "loglinear": {
-        "ll": loglinear.Workload("ll", batch=5, top=20, vocabulary=120, tags=9, size=12),
-        "rnn": loglinear.Workload("rnn", batch=4, top=0, vocabulary=60, tags=9, size=12),
-    },
+    "rntn": (
+        rntn.Workload("s-rnn", **WORDS, hidden=8),
+        rntn.Workload("r-rntn", **WORDS, hidden=8, matrices=5),
+        rntn.Workload("sentences", **WORDS, hidden=8, matrices=5, sentences=True),
+        rntn.Workload("rntn", **WORDS, hidden=8, matrices=50),
+        rntn.Workload("m-rnn", **WORDS, hidden=8, factors=6),
+    ),
+    "gated": (
+        gated.Workload("gru", "gru", **WORDS, hidden=6, embedding=7),
+        gated.Workload("r-gru", "gru", **WORDS, hidden=6, matrices=4, embedding=7),
+        gated.Workload("lstm", "lstm", **WORDS, hidden=6, embedding=7),
+        gated.Workload("r-lstm", "lstm", **WORDS, hidden=6, matrices=4, embedding=7),
+    ),
+    "gso": (
+        gso.Workload("full", "gso", 7, second_order=5, first_order=True, length=9, indexing=True),
+        gso.Workload("none", "gso", 6, second_order=8),
+        gso.Workload("first-order", "first-order", 6),
+        gso.Workload("mi-rnn", "mi-rnn", 6),
+        gso.Workload("bigrams", "gso", 24, second_order=30, vocabulary=gso.BIGRAMS, length=12),
+    ),
+    "loglinear": (
+        loglinear.Workload("ll", batch=5, top=20, vocabulary=120, tags=9, size=12),
+        loglinear.Workload("rnn", batch=4, top=0, vocabulary=60, tags=9, size=12),
+    ),
 }
+TINY = {bench: {workload.name: workload for workload in some} for bench, some in TINY.items()}
 # Of every family what its paper trains, what cuDNN has, and what log-linear models have in place of a softmax.
 SHOWN_ON_GPU = {
     "gated": ("lstm", "r-gru"),
@@ -67,11 +69,11 @@ REFUSED = {
     ("loglinear", "dense"): {"rnn"},
     ("loglinear", "softmax"): {"ll"},
 }
-JAX = [(bench, name) for bench in BENCHES for name in BENCHES[bench].implementations if name.startswith("jax")]
+JAX = [(bench, name) for bench in BENCHES for name in BENCHES[bench] if name.startswith("jax")]
 EACH = [
     (bench, name, workload)
     for bench in BENCHES
-    for name in BENCHES[bench].implementations
+    for name in BENCHES[bench]
     for workload in TINY[bench]
     if (bench, name) not in JAX
 ]
@@ -93,7 +95,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def made(bench, workload, folder):
-    return import_module(BENCHES[bench].module).make_task(workload, folder, PIECES[tasks.family_of(workload)])
+    return import_module(f"reprise.bench.{bench}").make_task(workload, folder, PIECES[tasks.family_of(workload)])
 
 
 @pytest.mark.slow
@@ -164,7 +166,7 @@ def test_jax_makes_the_same_update_without_torch(folder):
 def test_the_families_import_no_torch():
     code = "import sys; from importlib import import_module\nfor m in sys.argv[1:]: import_module(m)\n"
     code += "assert 'torch' not in sys.modules"
-    modules = ["reprise.bench.worker", *(entry.module for entry in BENCHES.values())]
+    modules = ["reprise.bench.worker", *(f"reprise.bench.{name}" for name in BENCHES)]
     subprocess.run([sys.executable, "-c", code, *modules], check=True)
 
 

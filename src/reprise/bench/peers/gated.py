@@ -35,7 +35,7 @@ class Library(Implementation):
         self.state: tuple[Tensor, Tensor] = (torch.zeros(shape), torch.zeros(shape))
 
     def step(self, window: int) -> float:
-        of_embeddings, of_softmax_input = (mask.to(self.x.device) for mask in self.task.masks(window))
+        of_embeddings, of_softmax_input = self.task.masks(window, self.x.device)
         x, y = self.x[window], self.y[window]
         h, state = self.lstm(functional.embedding(x, self.p["E"]) * of_embeddings, self.state)
         self.state = (state[0].detach(), state[1].detach())
@@ -51,10 +51,8 @@ class Library(Implementation):
 
     def parameters(self) -> dict[str, np.ndarray]:
         """In the readable model's shapes."""
-        found = numpy_of(self.p)
+        found = dict(self.p)
         tensors = {"W": self.lstm.weight_ih_l0, "U": self.lstm.weight_hh_l0, "b": self.lstm.bias_ih_l0}
         for prefix, tensor in tensors.items():
-            for gate, part in zip("ifco", tensor.detach().chunk(4), strict=True):
-                name = f"{prefix}_h{gate}"
-                found[name] = part.cpu().numpy().reshape(self.task.weights[name].shape)
-        return found
+            found |= {f"{prefix}_h{gate}": part for gate, part in zip("ifco", tensor.chunk(4), strict=True)}
+        return {name: value.reshape(self.task.weights[name].shape) for name, value in numpy_of(found).items()}

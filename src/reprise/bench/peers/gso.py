@@ -43,9 +43,7 @@ class Eager(Implementation):
             for name, tensor in weights_of(task).items()
         }
         self.optimiser = torch.optim.Adam(self.p.values(), lr=task.learning_rate, eps=task.epsilon)
-        self.batches = []
-        for i in range(len(task)):
-            self.batches.append(tuple(torch.from_numpy(part).long() for part in task.padded(i)))
+        self.batches = [torch.as_tensor(np.array(task.padded(i))).long().unbind() for i in range(len(task))]
 
     def step(self, batch: int) -> float:
         x, y = self.batches[batch]
@@ -67,7 +65,7 @@ class Eager(Implementation):
 
     def parameters(self) -> dict[str, np.ndarray]:
         """In the readable model's shapes."""
-        return {n: (v.T if n in TABLES else v).copy() for n, v in numpy_of(self.p).items()}
+        return {n: v.T if n in TABLES else v for n, v in numpy_of(self.p).items()}
 
 
 class EagerIndexing(Eager):
@@ -121,4 +119,4 @@ class Library(Eager):
     def parameters(self) -> dict[str, np.ndarray]:
         """In the readable model's shapes."""
         rnn = {"U": self.rnn.weight_ih_l0, "W": self.rnn.weight_hh_l0, "b": self.rnn.bias_ih_l0}
-        return super().parameters() | {name: value.detach().cpu().numpy().copy() for name, value in rnn.items()}
+        return super().parameters() | numpy_of(rnn)

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from reprise.bench.loglinear import LAYERS, Task, build_model
 from reprise.bench.tasks import Implementation, numpy_of, weights_of, words_of
-from reprise.models.loglinear import LogLinearRNN, lstm
+from reprise.models.loglinear import lstm
 
 
 class Eager(Implementation):
@@ -28,10 +28,10 @@ class Eager(Implementation):
         self.p = {name: value.requires_grad_() for name, value in weights_of(task).items()}
         rates = {"lr": task.learning_rate, "alpha": task.rho, "eps": task.epsilon}
         self.optimiser = torch.optim.RMSprop(self.p.values(), **rates)
-        self.prepare(build_model(task))
+        self.take_features(task)
 
-    def prepare(self, model: LogLinearRNN) -> None:
-        """Takes what it needs of the model beside the weights."""
+    def take_features(self, task: Task) -> None:
+        """There are none."""
 
     def embedded(self, x: Tensor) -> Tensor:
         """Words (T, B) -> psi(x) E (T, B, D)."""
@@ -67,9 +67,11 @@ class Dense(Eager):
 
     log_linear = True
 
-    def prepare(self, model: LogLinearRNN) -> None:
-        self.phi = torch.from_numpy(model.phi_rows.dense()).float()
-        self.log_b = model.log_b.float()
+    def take_features(self, task: Task) -> None:
+        with torch.device("cpu"):
+            model = build_model(task)
+        self.phi = torch.as_tensor(model.phi_rows.dense()).float()
+        self.log_b = model.log_b.to(self.phi)
 
     def embedded(self, x: Tensor) -> Tensor:
         return self.phi[x] @ self.p["E"]
@@ -81,7 +83,8 @@ class Dense(Eager):
 class SparseMatrix(Dense):
     """The same with `torch.sparse`."""
 
-    def prepare(self, model: LogLinearRNN) -> None:
+    def take_features(self, task: Task) -> None:
+        model = build_model(task)
         self.phi, self.log_b = model.phi, model.log_b.float()
 
     def embedded(self, x: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from reprise.bench.rntn import Task
-from reprise.bench.tasks import Implementation, weights_of
+from reprise.bench.tasks import Implementation, numpy_of, weights_of
 
 
 def read(rows: Mapping[str, Tensor], shared: Mapping[str, Tensor], h: Tensor, mask: Tensor):
@@ -40,23 +40,30 @@ class Peer(Implementation):
     """The state, and parameters whose tables are (rows, columns), so that `embedding` takes them."""
 
     def __init__(self, task: Task) -> None:
-        self.task, self.workload = task, task.workload
-        self.tables = task.workload.tables
-        self.p = {}
+        self.task, self.tables, self.p = task, task.workload.tables, {}
         for name, tensor in weights_of(task).items():
             flat = name in self.tables or name == "U_h"
             self.p[name] = (tensor.flatten(1) if flat else tensor).requires_grad_()
         self.h = torch.zeros(task.workload.hidden)
+        self.optimiser = torch.optim.SGD(self.p.values(), lr=task.learning_rate)
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Makes of the task what the peer takes."""
 
     def numbers(self, x: Tensor) -> dict[str, Tensor]:
         """Which row of each table each word uses: min(rank, K) for recurrence matrices."""
-        matrix = x.clamp(max=self.workload.matrices - 1)
+        matrix = x.clamp(max=self.task.workload.matrices - 1)
         return {name: x if kind == "word" else matrix for name, kind in self.tables.items()}
+
+    def parts(self, p: Mapping[str, Tensor], x: Tensor, **how: bool) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """The rows of the words x (T,), and what all words share."""
+        rows = {name: functional.embedding(k, p[name], **how) for name, k in self.numbers(x).items()}
+        return rows, {name: value for name, value in p.items() if name not in self.tables}
 
     def parameters(self) -> dict[str, np.ndarray]:
         """In the readable model's shapes."""
-        shapes = {name: value.shape for name, value in self.task.weights.items()}
-        return {name: value.detach().reshape(shapes[name]).cpu().numpy() for name, value in self.p.items()}
+        return {name: value.reshape(self.task.weights[name].shape) for name, value in numpy_of(self.p).items()}
 
     def before(self, i: int) -> Tensor:
         return torch.zeros_like(self.h) if self.task.reset[i] else self.h
@@ -67,20 +74,14 @@ class Eager(Peer):
 
     sparse = False
 
-    def __init__(self, task: Task) -> None:
-        super().__init__(task)
-        self.optimiser = torch.optim.SGD(self.p.values(), lr=task.learning_rate)
-        self.x, self.y = (torch.from_numpy(a.astype(np.int64)) for a in (task.inputs, task.targets))
-        self.masks, self.offsets = torch.from_numpy(task.masks), task.offsets.tolist()
-        self.shared = {name: value for name, value in self.p.items() if name not in self.tables}
+    def prepare(self) -> None:
+        self.x, self.y = (torch.as_tensor(a).long() for a in (self.task.inputs, self.task.targets))
+        self.masks, self.offsets = torch.as_tensor(self.task.masks), self.task.offsets.tolist()
 
     def step(self, i: int) -> float:
         words = slice(self.offsets[i], self.offsets[i + 1])
-        rows = {
-            name: functional.embedding(numbers, self.p[name], sparse=self.sparse)
-            for name, numbers in self.numbers(self.x[words]).items()
-        }
-        logits, states = read(rows, self.shared, self.before(i), self.masks[words])
+        rows, shared = self.parts(self.p, self.x[words], sparse=self.sparse)
+        logits, states = read(rows, shared, self.before(i), self.masks[words])
         loss = functional.cross_entropy(logits, self.y[words], reduction="sum")
         self.optimiser.zero_grad()
         loss.backward()
@@ -96,25 +97,18 @@ class EagerSparse(Eager):
 
 
 class Compiled(Peer):
-    """torch.compile, for one length: shorter subsequences are filled up and weighted."""
-
-    def __init__(self, task: Task) -> None:
-        super().__init__(task)
-        inputs, targets, masks, weights, last, _ = task.padded()
-        self.x, self.y, self.last = (torch.from_numpy(a.astype(np.int64)) for a in (inputs, targets, last))
-        self.masks, self.weights = torch.from_numpy(masks), torch.from_numpy(weights)
-        self.prepare()
+    """torch.compile, for one length: shorter subsequences are filled up and weighted. Loss and optimiser are compiled,
+    and gradients are of whole tables.
+    """
 
     def prepare(self) -> None:
-        """The usual way: loss and optimiser compiled, gradients of whole tables."""
-        self.optimiser = torch.optim.SGD(self.p.values(), lr=self.task.learning_rate)
+        inputs, targets, masks, weights, last, _ = map(torch.as_tensor, self.task.padded())
+        self.pieces = inputs.long(), targets.long(), masks, weights, last.long()
         self.loss = torch.compile(self.dense_loss, fullgraph=True, dynamic=False)
         self.update = torch.compile(self.optimiser.step)
 
     def dense_loss(self, p: dict[str, Tensor], x: Tensor, *rest: Tensor) -> tuple[Tensor, Tensor]:
-        rows = {name: functional.embedding(k, p[name]) for name, k in self.numbers(x).items()}
-        shared = {name: value for name, value in p.items() if name not in self.tables}
-        return weighted_loss(rows, shared, *rest)
+        return weighted_loss(*self.parts(p, x), *rest)
 
     def stepped(self, *given: Tensor) -> tuple[Tensor, Tensor]:
         self.optimiser.zero_grad()
@@ -124,8 +118,8 @@ class Compiled(Peer):
         return loss.detach(), h.detach()
 
     def step(self, i: int) -> float:
-        x, y, mask, weight, place = (a[i] for a in (self.x, self.y, self.masks, self.weights, self.last))
-        loss, self.h = self.stepped(x, y, self.before(i), mask, weight, place)
+        x, y, *rest = (part[i] for part in self.pieces)
+        loss, self.h = self.stepped(x, y, self.before(i), *rest)
         return loss.item()
 
 
@@ -133,6 +127,7 @@ class CompiledRows(Compiled):
     """The whole step compiled as one, with gradients of the gathered rows instead of the tables."""
 
     def prepare(self) -> None:
+        super().prepare()
         self.p = {name: value.detach() for name, value in self.p.items()}
         self.whole = torch.compile(self.rows_step, fullgraph=True, dynamic=False)
 
@@ -141,10 +136,8 @@ class CompiledRows(Compiled):
 
     def rows_step(self, p: dict[str, Tensor], x: Tensor, *rest: Tensor) -> tuple[Tensor, Tensor]:
         rate, numbers = self.task.learning_rate, self.numbers(x)
-        rows = {name: functional.embedding(k, p[name]) for name, k in numbers.items()}
-        shared = {name: value for name, value in p.items() if name not in self.tables}
         gradient = torch.func.grad_and_value(weighted_loss, argnums=(0, 1), has_aux=True)
-        (of_rows, of_shared), (loss, h) = gradient(rows, shared, *rest)
+        (of_rows, of_shared), (loss, h) = gradient(*self.parts(p, x), *rest)
         for name, value in of_shared.items():
             p[name].sub_(value, alpha=rate)
         for name, value in of_rows.items():
@@ -153,15 +146,10 @@ class CompiledRows(Compiled):
 
 
 def weighted_loss(
-    rows: dict[str, Tensor],
-    shared: dict[str, Tensor],
-    y: Tensor,
-    h: Tensor,
-    mask: Tensor,
-    weight: Tensor,
-    last: Tensor,
+    rows: Mapping[str, Tensor], shared: Mapping[str, Tensor], y: Tensor, h: Tensor, *rest: Tensor
 ) -> tuple[Tensor, Tensor]:
     """The summed loss of the words of weight 1, and the state after the last of them."""
+    mask, weight, last = rest
     logits, states = read(rows, shared, h, mask)
     losses = functional.cross_entropy(logits, y, reduction="none")
     return (losses * weight).sum(), states.detach().index_select(0, last.view(1))[0]
