@@ -60,3 +60,9 @@ def first_run(tmp_path_factory: pytest.TempPathFactory, pipeline_variables: dict
 def finished(first_run: tuple[Project, Run], tmp_path: Path) -> Project:
     """A copy of the finished project, modification times and Snakemake's notes included."""
     return first_run[0].copy(tmp_path / "finished")
+
+
+@pytest.fixture
+def clone(tmp_path: Path, pipeline_variables: dict[str, str]) -> Project:
+    """A project in which nothing has run."""
+    return new_project(tmp_path / "clone", pipeline_variables)

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -152,6 +152,20 @@ def new_project(folder: Path, variables: Mapping[str, str]) -> Project:
     shutil.copytree(TOY, folder / "config")
     shutil.copytree(ROOT / "config" / "reference", folder / "config" / "reference")
     return Project(folder, variables)
+
+
+def wait_until(
+    condition: Callable[[], object],
+    seconds: float = SECONDS,
+    process: subprocess.Popen[Any] | None = None,
+    why: str = "it never happened",
+) -> None:
+    """Looks again and again; AssertionError, which says `why`, after so many seconds or where the process has ended."""
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert process is None or process.poll() is None, "the process has ended"
+        assert time.monotonic() < limit, why
+        time.sleep(0.05)
 
 
 def read_record(path: Path) -> dict[str, Any]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 _SECONDS = 30.0
-_MINUTES_A_UNIT = (60.0, 1.0, 1 / 60)
+_TIME = re.compile(r"(?:(\d+)-)?(\d+):(\d+):(\d+)")
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,7 @@ def slurm_partition(name: str | None = None) -> Limits | None:
 
 def _minutes(text: str) -> float:
     """Of SLURM's [days-]hours:minutes:seconds; infinity for UNLIMITED and whatever else is no such time."""
-    days, _, time = text.rpartition("-")
-    parts = time.split(":")
-    if len(parts) != len(_MINUTES_A_UNIT) or not all(part.isdigit() for part in [*parts, days or "0"]):
+    if not (found := _TIME.fullmatch(text)):
         return math.inf
-    return int(days or 0) * 1440 + sum(int(part) * unit for part, unit in zip(parts, _MINUTES_A_UNIT, strict=True))
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return days * 1440 + hours * 60 + minutes + seconds / 60

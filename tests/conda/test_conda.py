@@ -6,7 +6,6 @@ What a channel of packages would have to show (that the packages of a file can b
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -19,91 +18,77 @@ ENVIRONMENTS = {"prepare": "data", "train": "train"}
 """Environment by command of Reprise; `report` is that of all others."""
 
 
-@dataclass(frozen=True)
-class Conda:
-    """A project whose commands find the stand-in, and the lines that it wrote."""
+def lines(project: Project, start: str) -> list[str]:
+    """Those that the stand-in wrote."""
+    log = Path(project.variables["CONDA_STAND_IN"]) / "log"
+    return [line for line in log.read_text(encoding="utf-8").splitlines() if line.startswith(start)]
 
-    project: Project
 
-    def lines(self, start: str) -> list[str]:
-        log = Path(self.project.variables["CONDA_STAND_IN"]) / "log"
-        return [line for line in log.read_text(encoding="utf-8").splitlines() if line.startswith(start)]
-
-    def made(self) -> list[str]:
-        """The environments made so far, by the name of their folder."""
-        return [Path(line.rpartition("--prefix ")[2]).name for line in self.lines("conda env create ")]
-
-    def snakemake(self, *arguments: str) -> Run:
-        command = (PYTHON, "-m", "snakemake", "--cores", "2", "--use-conda", "--config", "tier=quick")
-        done = self.project.run(*command, *arguments)
-        return Run(done.returncode, done.stdout, done.stderr)
-
-    def copy(self, folder: Path) -> Conda:
-        return Conda(self.project.copy(folder))
+def made(project: Project) -> list[str]:
+    """The environments made so far, by the name of their folder."""
+    return [Path(line.rpartition("--prefix ")[2]).name for line in lines(project, "conda env create ")]
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Conda, Run]:
-    """A project whose pipeline has run with the stand-in, and that run. Not to be changed."""
+def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Run]:
+    """A project whose pipeline has run with the stand-in, and that run. Not to be changed: `copy` is one."""
     folder = tmp_path_factory.mktemp("c")
     install(folder / "conda", PYTHON)
-    variables = {
-        "TMPDIR": str(folder),
-        "REPRISE_BUILD": str(COMPILED),
-        "REPRISE_WARM_IDLE": "5",
-        "CONDA_STAND_IN": str(folder / "conda"),
-    }
+    variables = {"TMPDIR": str(folder), "REPRISE_BUILD": str(COMPILED), "REPRISE_WARM_IDLE": "5"}
+    variables |= {"CONDA_STAND_IN": str(folder / "conda")}
     project = new_project(folder / "clone", variables)
-    path = f"{folder}/conda/bin:{project.environment()['PATH']}"
-    conda = Conda(Project(project.root, {**variables, "PATH": path}))
-    project.edit("config/papers/digits.yaml", "quick: {replicas: 2}", "quick: {replicas: 1}")
-    project.edit("config/papers/words.yaml", "quick: {replicas: 2}", "quick: {replicas: 1}")
-    return conda, conda.snakemake("--", "all")
+    project = Project(project.root, {**variables, "PATH": f"{folder}/conda/bin:{project.environment()['PATH']}"})
+    for paper in ("digits", "words"):
+        project.edit(f"config/papers/{paper}.yaml", "quick: {replicas: 2}", "quick: {replicas: 1}")
+    return project, project.snakemake("--use-conda")
 
 
-def test_every_rule_runs_in_its_environment(finished: tuple[Conda, Run]) -> None:
+@pytest.fixture
+def copy(first: tuple[Project, Run], tmp_path: Path) -> Project:
+    return first[0].copy(tmp_path / "clone")
+
+
+def test_every_rule_runs_in_its_environment(first: tuple[Project, Run]) -> None:
     """And needs nothing else: what the environment's file does not bring is hidden."""
-    conda, run = finished
+    project, run = first
     assert run.status == 0, run.log
-    assert (conda.project.root / "results/report.html").is_file()
-    made = conda.made()
-    assert len(made) == len(set(made)) == 3
-    folder = conda.project.root / ".snakemake/conda"
+    assert (project.root / "results/report.html").is_file()
+    assert len(made(project)) == len(set(made(project))) == 3
+    names = {path.read_bytes(): path.stem for path in (project.root / "envs").iterdir()}
     used = set()
-    for line in conda.lines("python "):
+    for line in lines(project, "python "):
         _, environment, *command = line.split()
-        name = (folder / environment / "environment.yaml").read_bytes()
-        name = next(path.stem for path in (conda.project.root / "envs").iterdir() if path.read_bytes() == name)
+        name = names[(project.root / ".snakemake/conda" / environment / "environment.yaml").read_bytes()]
         assert command[:2] == ["-m", "reprise"], line
         assert name == ENVIRONMENTS.get(command[2], "report"), line
         used.add(name)
     assert used == {"data", "train", "report"}
 
 
-def test_a_changed_file_makes_its_environment_anew(finished: tuple[Conda, Run], tmp_path: Path) -> None:
-    conda = finished[0].copy(tmp_path / "clone")
-    before = conda.made()
-    assert conda.snakemake("--conda-create-envs-only", "--", "all").status == 0
+def test_a_changed_file_makes_its_environment_anew(copy: Project) -> None:
+    def create() -> list[str]:
+        """The environments made for this copy."""
+        assert copy.snakemake("--use-conda", "--conda-create-envs-only").status == 0
+        return made(copy)[len(before) :]
+
+    before = made(copy)
     # Their names hold the folder of the clone, so that those of the original are not used.
-    again = conda.made()[len(before) :]
+    again = create()
     assert not set(again) & set(before)
-    assert conda.snakemake("--conda-create-envs-only", "--", "all").status == 0
-    assert conda.made() == before + again
-    conda.project.edit("envs/report.yaml", "seaborn==", "seaborn==0.0.")
-    shutil.rmtree(conda.project.root / "results/quick/figures")
-    assert conda.snakemake("--conda-create-envs-only", "--", "all").status == 0
-    assert len(conda.made()) == len(before + again) + 1
+    assert create() == again
+    copy.edit("envs/report.yaml", "seaborn==", "seaborn==0.0.")
+    shutil.rmtree(copy.root / "results/quick/figures")
+    assert len(create()) == len(again) + 1
 
 
-def test_a_package_that_a_file_does_not_bring_is_missed(finished: tuple[Conda, Run], tmp_path: Path) -> None:
+def test_a_package_that_a_file_does_not_bring_is_missed(copy: Project) -> None:
     """The stand-in can fail: with a line less in the file the rule fails, and names the package and the file."""
-    conda = finished[0].copy(tmp_path / "clone")
-    text = (conda.project.root / "envs/report.yaml").read_text(encoding="utf-8")
+    text = (copy.root / "envs/report.yaml").read_text(encoding="utf-8")
     (line,) = [line for line in text.splitlines() if "seaborn" in line]
-    conda.project.edit("envs/report.yaml", f"{line}\n", "")
+    copy.edit("envs/report.yaml", f"{line}\n", "")
     figure = "results/quick/figures/digits-curves.svg"
-    (conda.project.root / figure).unlink()
-    run = conda.snakemake("--", figure)
+    (copy.root / figure).unlink()
+    run = copy.snakemake("--use-conda", to=[figure])
     assert run.status != 0
     assert "needs the package seaborn; install what envs/report.yaml lists" in run.log
-    assert not (conda.project.root / figure).exists()
+    assert not (copy.root / figure).exists()

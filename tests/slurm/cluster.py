@@ -14,9 +14,10 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from project import wait_until
 
 ETC = Path("/etc/slurm")
 MARK = "# Written by the tests of Reprise, removed when they end.\n"
@@ -99,16 +100,15 @@ def cluster() -> Iterator[Path]:
 @contextlib.contextmanager
 def alone() -> Iterator[None]:
     """One cluster a machine: another run of these tests waits, or it would overwrite the configuration of this one."""
-    limit = time.monotonic() + BUSY_SECONDS
     with Path(tempfile.gettempdir(), "reprise-tests-slurm.lock").open("a") as lock:
-        while True:
-            try:
+
+        def ours() -> bool:
+            with contextlib.suppress(BlockingIOError):
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > limit:
-                    raise TimeoutError(f"{lock.name}: another run of these tests has its cluster here") from None
-                time.sleep(1.0)
+                return True
+            return False
+
+        wait_until(ours, BUSY_SECONDS, why=f"{lock.name}: another run of these tests has its cluster here")
         yield
 
 
@@ -124,7 +124,9 @@ def _daemons(folder: Path) -> Iterator[None]:
         _wait_until_idle(folder, daemons)
         yield
     finally:
-        _end_jobs(daemons)
+        # What runs a job outlives slurmd.
+        with contextlib.suppress(AssertionError):
+            wait_until(_no_job_left, BUSY_SECONDS)
         for daemon in reversed(daemons):
             daemon.terminate()
         for daemon in reversed(daemons):
@@ -138,17 +140,12 @@ def _daemons(folder: Path) -> Iterator[None]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _end_jobs(daemons: list[subprocess.Popen[bytes]]) -> None:
-    """Waits until SLURM has none left: what runs a job outlives slurmd."""
-    limit = time.monotonic() + BUSY_SECONDS
-    while all(daemon.poll() is None for daemon in daemons) and time.monotonic() < limit:
-        # Those that wait are cancelled and those that run asked to end; then these are killed.
-        for kill in ([], ["--signal=KILL", "--full"]):
-            subprocess.run(["scancel", *kill, "--user=root"], capture_output=True, check=False)
-        left = subprocess.run(["squeue", "--noheader"], capture_output=True, check=False)
-        if left.returncode != 0 or not left.stdout.strip():
-            return
-        time.sleep(0.2)
+def _no_job_left() -> bool:
+    """Cancels those that wait and asks those that run to end, then kills these; true as well where SLURM has ended."""
+    for kill in ([], ["--signal=KILL", "--full"]):
+        subprocess.run(["scancel", *kill, "--user=root"], capture_output=True, check=False)
+    left = subprocess.run(["squeue", "--noheader"], capture_output=True, check=False)
+    return left.returncode != 0 or not left.stdout.strip()
 
 
 def slurm(*command: str) -> str:
@@ -195,16 +192,16 @@ def _start(folder: Path, name: str, *arguments: str) -> subprocess.Popen[bytes]:
 
 
 def _wait_until_idle(folder: Path, daemons: list[subprocess.Popen[bytes]]) -> None:
-    limit = time.monotonic() + SECONDS
-    while True:
+    def idle() -> bool:
+        assert not (dead := [daemon.args for daemon in daemons if daemon.poll() is not None]), f"ended: {dead}"
         done = subprocess.run(["sinfo", "-h", "-o", "%T"], capture_output=True, text=True, check=False)
-        if done.returncode == 0 and done.stdout.split()[:1] == ["idle"]:
-            return
-        dead = [daemon.args for daemon in daemons if daemon.poll() is not None]
-        if dead or time.monotonic() > limit:
-            said = "".join(path.read_text(errors="replace")[-3000:] for path in sorted(folder.glob("*.out")))
-            raise RuntimeError(f"no idle node ({done.stdout}{done.stderr}), ended: {dead}\n{said}")
-        time.sleep(0.1)
+        return done.returncode == 0 and done.stdout.split()[:1] == ["idle"]
+
+    try:
+        wait_until(idle, SECONDS, why="no idle node")
+    except AssertionError as error:
+        said = "".join(path.read_text(errors="replace")[-3000:] for path in sorted(folder.glob("*.out")))
+        raise RuntimeError(f"{error}\n{said}") from None
 
 
 def _program(name: str) -> str | None:

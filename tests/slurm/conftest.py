@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from cluster import obstacle
-from disturbed import Finished, disturbed_run
-from shipped import Trained, run_as_shipped
+from runs import Finished, disturbed_run, run_as_shipped
 
 
 @pytest.fixture(scope="session")
@@ -23,5 +22,5 @@ def run(place: Path) -> Finished:
 
 
 @pytest.fixture(scope="session")
-def trained(place: Path) -> Trained:
+def shipped(place: Path) -> Finished:
     return run_as_shipped(place / "s")

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import metadata
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -34,18 +35,12 @@ def with_requirements(names: Sequence[str]) -> set[str]:
     closure: set[str] = set()
     waiting = list(names)
     while waiting:
-        name = normal(waiting.pop())
-        if name in closure:
+        if (name := normal(waiting.pop())) in closure:
             continue
         closure.add(name)
-        try:
-            requirements = metadata.requires(name) or []
-        except metadata.PackageNotFoundError:
-            continue
-        for text in requirements:
-            requirement = Requirement(text)
-            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
-                waiting.append(requirement.name)
+        with suppress(metadata.PackageNotFoundError):
+            found = [Requirement(text) for text in metadata.requires(name) or []]
+            waiting += [r.name for r in found if r.marker is None or r.marker.evaluate({"extra": ""})]
     return closure
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 
 import pytest
 from project import PYTHON, Project
@@ -18,7 +17,6 @@ from reprise.config.resolve import resolve_tier
 from reprise.estimate.calibration import CACHE
 from reprise.files import write_json
 from reprise.records.record import Outcome, make_record, write_record
-from reprise.records.resolved import Resolved
 from reprise.training.devices import processor
 
 pytestmark = pytest.mark.pipeline
@@ -36,15 +34,12 @@ FREE = "PartitionName=batch Default=YES MaxTime=UNLIMITED MaxMemPerNode=UNLIMITE
 def known(clone: Project) -> Project:
     """An experiment has a record: 100 minutes and 2000 MiB. Of another one only the pace is known: 300 minutes."""
     experiments = {e.id: e for e in resolve_tier(load_project(clone.root, {"tier": "quick"}))}
-    _leave(clone.root, experiments["digits/rnn-t5"])
+    rnn, device = experiments["digits/rnn-t5"], f"cpu ({processor()})"
+    run = {"engine": "fused", "device": device, "wall_seconds": 6000.0, "peak_memory_mib": 2000.0}
+    write_record(clone.root / rnn.record_path(0), make_record(rnn, 0, Outcome(), 7, None, run))
     pace = {experiments["digits/lstm-t5"].config_hash: {"seconds_a_unit": 600.0, "units": 30.0}}
     write_json(clone.root / CACHE, {processor(): pace})
     return clone
-
-
-def _leave(root: Path, of: Resolved) -> None:
-    run = {"engine": "fused", "device": f"cpu ({processor()})", "wall_seconds": 6000.0, "peak_memory_mib": 2000.0}
-    write_record(root / of.record_path(0), make_record(of, 0, Outcome(), 7, None, run))
 
 
 def requests(project: Project, states: str, *arguments: str) -> dict[str, list[tuple[int, int]]]:

@@ -146,14 +146,16 @@ def write(task: Any, folder: Path, **facts: Any) -> tuple[Any, dict[str, Any]]:
 
     generator = torch.Generator().manual_seed(SEED)
     weights = numpy_of(family_of(task).build_model(task, generator).state_dict())
-    (folder / "task").write_bytes(pickle.dumps(task))
-    np.savez(folder / "weights.npz", **weights)
+    (folder / "task").write_bytes(pickle.dumps(replace(task, weights=dict.fromkeys(weights))))
+    for name, value in weights.items():
+        np.save(folder / f"{name}.npy", value)
     return replace(task, weights=weights), facts | {"parameters": sum(value.size for value in weights.values())}
 
 
 def read(folder: Path) -> Any:
-    """The task that `write` wrote; weights stay in their file until they are read (hundreds of megabytes)."""
-    return replace(pickle.loads((folder / "task").read_bytes()), weights=np.load(folder / "weights.npz"))
+    """The task that `write` wrote; weights stay in their files until they are read (hundreds of megabytes)."""
+    task = pickle.loads((folder / "task").read_bytes())
+    return replace(task, weights={name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in task.weights})
 
 
 def checked(task: Any, implementation: Implementation) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -77,15 +77,28 @@ def estimates(
     experiments, tiers = list(experiments), list(tiers)
     every = {e.id: e for e in (*among, *experiments)}
     records = {e.id: records_of(e, root) for e in every.values()}
-    runs = {name: [r["run"] for r in done if on_cpu(r)] for name, done in records.items()}
+    runs = {name: [(r["run"]["wall_seconds"], r["run"]) for r in done if on_cpu(r)] for name, done in records.items()}
     shares = _shares(list(every.values()), records)
     cache = read_cache(root)
 
     def stages(experiment: Resolved, like: Resolved, share: float) -> Iterator[tuple[str, list[tuple[float, Any]]]]:
         """Seconds of finished replicas and how these ran, by whose they are, those that say most first."""
-        yield "", [(run["wall_seconds"], run) for run in runs[experiment.id]]
-        yield f" {OF_ITS_EXPERIMENT}", [(run["wall_seconds"], run) for run in runs[like.id]]
+        yield "", runs[experiment.id]
+        yield f" {OF_ITS_EXPERIMENT}", runs[like.id]
         yield f" {OF_ANOTHER_TIER}", paced(experiment, tiers, share, root) or paced(like, tiers, share, root)
+
+    def measured(experiment: Resolved, like: Resolved, missing: int) -> tuple[float | None, str]:
+        """Seconds of a replica that takes the most units, and from where; `like` is what is measured."""
+        key = like.config_hash
+        if key not in cache and calibrate and missing:
+            if like.corpus and not (root / like.corpus).is_file():
+                return None, f"not prepared: reprise prepare {like.id}"
+            cache[key] = dict(zip(("seconds_a_unit", "units"), calibrate(like, root), strict=True))
+            write_cache(root, cache)
+        if key not in cache:
+            return None, "not measured: reprise estimate"
+        source = CALIBRATION if like is experiment else f"{CALIBRATION} {OF_ITS_EXPERIMENT}"
+        return cache[key]["seconds_a_unit"] * cache[key]["units"], source
 
     def one(experiment: Resolved) -> Estimate:
         missing = experiment.replicas - len(records[experiment.id])
@@ -99,36 +112,13 @@ def estimates(
                 return Estimate(experiment, missing, statistics.fmean(here), f"{RECORDS}{of}")
             if found:
                 elsewhere.append((of, statistics.fmean(seconds for seconds, _ in found)))
-        measured = _calibrated(experiment, like, missing, share, cache, root, calibrate)
-        if measured.seconds is not None or not elsewhere:
-            return measured
-        of, seconds = elsewhere[0]
-        source = f"{RECORDS}{of} {ELSEWHERE}; {measured.source}"
-        return replace(measured, seconds=seconds, source=source, elsewhere=True)
+        most, source = measured(experiment, like, missing)
+        if most is None and elsewhere:
+            of, seconds = elsewhere[0]
+            return Estimate(experiment, missing, seconds, f"{RECORDS}{of} {ELSEWHERE}; {source}", elsewhere=True)
+        return Estimate(experiment, missing, None if most is None else most * share, source)
 
     return [one(experiment) for experiment in experiments]
-
-
-def _calibrated(
-    experiment: Resolved,
-    like: Resolved,
-    missing: int,
-    share: float,
-    cache: dict[str, Any],
-    root: Path,
-    calibrate: Callable[[Resolved, Path], tuple[float, float]] | None,
-) -> Estimate:
-    """`like` is measured for `experiment`, which may be a variant of it."""
-    key = like.config_hash
-    if key not in cache and calibrate and missing:
-        if like.corpus and not (root / like.corpus).is_file():
-            return Estimate(experiment, missing, None, f"not prepared: reprise prepare {like.id}")
-        cache[key] = dict(zip(("seconds_a_unit", "units"), calibrate(like, root), strict=True))
-        write_cache(root, cache)
-    if key not in cache:
-        return Estimate(experiment, missing, None, "not measured: reprise estimate")
-    source = CALIBRATION if like is experiment else f"{CALIBRATION} {OF_ITS_EXPERIMENT}"
-    return Estimate(experiment, missing, cache[key]["seconds_a_unit"] * cache[key]["units"] * share, source)
 
 
 def summary(found: Iterable[Estimate], cores: int) -> str:

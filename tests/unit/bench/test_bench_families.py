@@ -170,19 +170,6 @@ def test_the_families_import_no_torch():
     subprocess.run([sys.executable, "-c", code, *modules], check=True)
 
 
-@pytest.mark.parametrize("bench", BENCHES)
-def test_a_task_is_read_as_it_was_written(bench, folder):
-    workload = next(iter(TINY[bench].values()))
-    task, _ = made(bench, workload, folder)
-    again = tasks.read(folder)
-    assert (again.workload, len(again), again.block) == (workload, PIECES[tasks.family_of(workload)], task.block)
-    for name, value in vars(task).items():
-        if isinstance(value, np.ndarray):
-            assert np.array_equal(getattr(again, name), value), name
-    assert all(np.array_equal(again.weights[name], value) for name, value in task.weights.items())
-    assert again.tokens(0, len(again)) > again.tokens(1, len(again)) > 0
-
-
 def test_a_wrong_gradient_is_found(folder):
     task, _ = made("gso", TINY["gso"]["none"], folder)
     expected = tasks.expected(task)

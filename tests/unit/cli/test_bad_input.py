@@ -6,6 +6,7 @@ One row a kind. What a module refuses in more ways is tested with that module.
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,15 @@ def written(path, text):
         place = Path(path() if callable(path) else path)
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8")
+
+    return change
+
+
+def linked(path):
+    def change():
+        place = Path(path() if callable(path) else path)
+        shutil.rmtree(place) if place.is_dir() else place.unlink()
+        place.symlink_to("/nowhere/file")
 
     return change
 
@@ -94,6 +104,18 @@ KINDS = {
     "too many threads": (nothing, f"{TRAIN} 0 --threads 1025", "--threads", "1025"),
     "no cores": (nothing, "estimate --tier quick --cores 0", "--cores", "0"),
     "no minutes": (nothing, "run --tier quick --minutes 0", "--minutes", "0"),
+    "no GPU": (nothing, "run --tier quick --device cuda", "--device cuda", "no GPU is visible"),
+    "another paper to run": (nothing, "run --tier quick --paper nobody", "'nobody'", "known are digits, words"),
+    "another experiment to run": (nothing, "run --tier quick --experiment digits/rnn-t4", "rnn-t4", f"mean '{RNN}'?"),
+    "an experiment of another paper": (
+        nothing,
+        f"run --tier quick --paper words --experiment {RNN}",
+        f"--experiment {RNN}",
+        "is not of --paper words",
+    ),
+    "a tier without experiments": (nothing, "run --tier reduced", CONFIG, "write --tier quick or --tier paper"),
+    "nothing to run": (lambda: shutil.rmtree("config"), "run --tier quick", "results/quick/config", "from the root"),
+    "nothing resolved": (nothing, "run --tier quick --resolved", "results/quick/config", "where pydantic is"),
     "a folder for a file": (nothing, f"{TRAIN} 0 --output config", "--output", "config"),
     "no corpus": (nothing, "train words/s-rnn-4 --tier quick --replica 0", "data/corpora/synthetic-", "s-rnn-4"),
     "a damaged corpus": (
@@ -117,6 +139,7 @@ KINDS = {
     ),
     "another configuration than planned": (nothing, f"{TRAIN} 0 --hash {'0' * 12}", "config/", "0" * 12),
     "a record cut short": (written(record, "{"), f"{TRAIN} 0", "0-", "not a whole run record"),
+    "a link for a record": (linked(record), f"{TRAIN} 0", "0-", "leads nowhere (to /nowhere/file)"),
     "a record altered": (altered(False, seed=7), f"show {RNN} --tier quick", "0-", "key result_sha256"),
     "a record of other settings": (altered(config={}), "collect --tier quick", "0-", "key config_hash"),
     "a record of another shape": (altered(metrics=[{}]), f"show {RNN} --tier quick", "0-", "key metrics"),
@@ -134,6 +157,19 @@ KINDS = {
         "render digits-convergence --tier quick",
         "results/quick/tables",
         "folder",
+    ),
+    "a file for the results": (
+        lambda: (shutil.rmtree("results"), Path("results").touch()),
+        "resolve --tier quick",
+        "results is no folder",
+        "move it away, or name another place",
+    ),
+    "a link for the results": (linked("results"), "resolve --tier quick", "the link results", "leads nowhere"),
+    "a folder for metrics": (
+        lambda: Path("results/quick/metrics.csv").mkdir(),
+        "collect --tier quick",
+        "results/quick/metrics.csv",
+        "a file is wanted; move it away, or name another place",
     ),
     "no cache": (nothing, "cache nowhere", "nowhere", "files/md5"),
     "no lock": (lambda: Path("c/files/md5").mkdir(parents=True), "cache c", "dvc.lock", "no such file"),
@@ -155,7 +191,8 @@ SETTINGS = {
 }
 for kind, (old, new, key) in SETTINGS.items():
     KINDS[kind] = (replaced(DIGITS, old, new), "resolve", DIGITS, f"key {key}")
-FAIL = {"claims altered", "a file where a folder is wanted"}
+FAIL = {"claims altered", "a file where a folder is wanted", "a file for the results", "a link for the results"}
+FAIL.add("a folder for metrics")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -164,6 +201,7 @@ def test_bad_input_is_one_line_with_file_and_key_also_with_quiet(kind, tmp_path,
     monkeypatch.chdir(tmp_path)
     # Given back when the test ends, whatever it was set to.
     monkeypatch.setenv("REPRISE_MIRROR", "")
+    monkeypatch.setattr("reprise.cli.run.visible_gpus", lambda: 0)
     new_clone(tmp_path)
     wrong()
     before = sorted(Path("results").rglob("*.json"))

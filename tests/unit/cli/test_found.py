@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 from scipy import stats
-from verify_helpers import leave, new_clone, resolved, verify
+from verify_helpers import edit, leave, new_clone, resolved, verify
 
 from reprise import cli
 from reprise.cli.common import answer
 from reprise.records.record import read_record, result_digest, write_record
 
 RNN = "digits/rnn-t5"
-DIGITS = "    title: Other digits\n    licence: none\n    homepage: ''\n    prepare: palindromes\n"
 ACCURACIES = (0.30, 0.32, 0.37, 0.31)
 
 
@@ -52,11 +51,8 @@ def test_list_counts_records_and_quotes_answers(clone, capsys):
     papers = {p["paper"]: p for p in json.loads(out)["papers"]}
     assert list(papers) == ["digits", "words"]
     found = {e["id"]: e for e in papers["digits"]["experiments"]}
-    assert {k: (len(e["records"]), e["replicas"]) for k, e in found.items()} == {
-        "digits/rnn-t5": (2, 2),
-        "digits/lstm-t5": (1, 1),
-        "digits/count": (1, 1),
-    }
+    counts = {"digits/rnn-t5": (2, 2), "digits/lstm-t5": (1, 1), "digits/count": (1, 1)}
+    assert {k: (len(e["records"]), e["replicas"]) for k, e in found.items()} == counts
     assert found[RNN]["records"] == resolved()[RNN].record_paths()
     assert found[RNN]["config_hash"] == resolved()[RNN].config_hash
     written = json.loads(Path("results/quick/claims.json").read_text(encoding="utf-8"))["digits"]
@@ -93,15 +89,18 @@ def test_show_has_equation_settings_numbers_and_the_command(clone, capsys):
 
 def test_a_printed_number_of_another_text_is_called_so(clone, capsys):
     assert "another text" not in run(capsys, "show", RNN, "--tier", "quick")[1]
-    for file, old, new in (
-        ("config/config.yaml", "datasets:\n", "datasets:\n  digits:\n" + DIGITS),
-        ("config/papers/digits.yaml", "quick: {replicas: 2}", "quick: {replicas: 2, dataset: digits, length: 5}"),
-        ("config/papers/digits.yaml", "quick: {replicas: 1}", "quick: {replicas: 1, dataset: digits, length: 5}"),
-    ):
-        text = Path(file).read_text(encoding="utf-8")
-        assert old in text
-        Path(file).write_text(text.replace(old, new, 1), encoding="utf-8")
+    config = Path("config/config.yaml")
+    other = "  digits: {title: Other digits, licence: none, homepage: '', prepare: palindromes}\n"
+    config.write_text(config.read_text().replace("datasets:\n", f"datasets:\n{other}"))
+    for replicas in (2, 1):
+        edit(f"quick: {{replicas: {replicas}}}", f"quick: {{replicas: {replicas}, dataset: digits, length: 5}}")
     assert "another text" in run(capsys, "show", RNN, "--tier", "quick")[1]
+
+
+@pytest.mark.parametrize("command", [["list"], ["list", "digits"], ["show", RNN]])
+def test_runs_of_another_tier_are_hinted_at(command, clone, capsys):
+    assert "other tiers with runs: --tier quick\n" in run(capsys, *command, "--tier", "paper")[1]
+    assert "other tiers" not in run(capsys, *command, "--tier", "quick")[1]
 
 
 def test_show_of_a_claim_has_its_text_and_its_experiments(clone, capsys):

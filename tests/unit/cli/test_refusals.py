@@ -95,25 +95,6 @@ def test_a_bench_that_cannot_be_written_in_the_end_is_shown(tmp_path, monkeypatc
     assert "b.json: No space left on device; make room" in said.err
 
 
-def test_a_file_where_a_folder_is_wanted_is_told_with_what_to_do(clone, capsys):
-    """And a folder where a file is, or a link that leads nowhere."""
-
-    def said(command):
-        assert cli.main([command, "--tier", "quick"]) == EXIT_FAILED
-        (line,) = capsys.readouterr().err.splitlines()
-        return line
-
-    Path("results").rename("elsewhere")
-    Path("results").touch()
-    assert said("resolve").endswith(f": results is no folder, and one is wanted; {MOVE}")
-    Path("results").unlink()
-    Path("results").symlink_to("/nowhere")
-    assert "the link results leads nowhere (to /nowhere); mount" in said("resolve")
-    Path("results").unlink()
-    Path("results/quick/metrics.csv").mkdir(parents=True)
-    assert said("collect").endswith(f"results/quick/metrics.csv: a folder, and a file is wanted; {MOVE}")
-
-
 def test_of_two_places_the_one_that_is_in_the_way_is_named(tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
@@ -128,12 +109,10 @@ def interrupted(*_):
 
 
 def test_ctrl_c_is_one_line(monkeypatch, capsys):
+    """Also while the commands are imported."""
     monkeypatch.setattr("reprise.cli.steps.resolve_command", interrupted)
     assert cli.main(["resolve"]) == EXIT_STOPPED
-    assert capsys.readouterr().err == ("reprise: stopped; every file is whole, and the same command can be run again\n")
-
-
-def test_ctrl_c_while_the_commands_are_imported_is_one_line(monkeypatch, capsys):
+    assert capsys.readouterr().err == "reprise: stopped; every file is whole, and the same command can be run again\n"
     monkeypatch.setattr(cli, "main", interrupted)
     with pytest.raises(SystemExit) as caught:
         runpy.run_module("reprise", run_name="__main__")

@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import errno
 import os
-import re
-import shutil
 import signal
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from experiment_helpers import SENTENCES, experiment, make_corpus, records, run, small, write
+from experiment_helpers import DIGITS, SENTENCES, experiment, jobs_of, make_corpus, records, run, small, write
 
-from reprise import cli
-from reprise.cli import run as run_command
-from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, Interrupted
+from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, Interrupted
 from reprise.evidence.collect import collect
 from reprise.records.record import read_record
-from reprise.records.resolved import Resolved
 from reprise.training import timebox
 from reprise.training.locks import replica_lock
-from reprise.training.loop import Job
 from reprise.training.protocols.palindromes import FinalDigit
 from reprise.training.timebox import missing
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
@@ -87,21 +79,14 @@ def test_an_experiment_beside_its_paper_is_trained_alone(place):
     assert all(records(which) for which in (one, two, other))
 
 
-def test_a_corpus_that_is_not_there_is_told_and_the_rest_is_trained(place):
-    there, absent = small("a"), experiment("b", SENTENCES, "data/corpora/absent.npz")
-    write([there, absent])
-    assert run() == EXIT_FAILED
-    assert records(there)
-    assert "absent.npz: no such corpus, left out: 1 replicas; run `python -m reprise prepare p/b --tier quick`" in log()
-    assert "1 left out" in log()
-
-
-def test_a_replica_that_cannot_be_trained_is_told_and_the_rest_is_trained(place):
-    wrong, right = replace(small("a"), engine="nonsense"), small("b")
-    write([wrong, right])
+def test_what_cannot_be_trained_is_told_and_the_rest_is_trained(place):
+    absent, wrong = experiment("b", SENTENCES, "data/corpora/absent.npz"), replace(small("a"), engine="nonsense")
+    write([absent, wrong, right := small("c")])
     assert run() == EXIT_FAILED
     assert records(right)
+    assert "absent.npz: no such corpus, left out: 1 replicas; run `python -m reprise prepare p/b --tier quick`" in log()
     assert "p/a replica 0: left out: engine: nonsense" in log()
+    assert "1 left out" in log()
 
 
 @pytest.mark.parametrize(("number", "goes_on"), [(errno.EACCES, True), (errno.ENOSPC, False)])
@@ -125,47 +110,6 @@ def test_a_file_that_cannot_be_had_leaves_out_its_replica_and_a_full_disk_ends_t
     assert ("checkpoints/a" in capsys.readouterr().err.splitlines()[-1]) is not goes_on
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (["--paper", "nobody"], "no paper 'nobody' in the tier quick; known are p, q"),
-        (["--experiment", "p/b"], "no experiment 'p/b' in the tier quick; did you mean 'p/a'?"),
-        (["--paper", "p", "--experiment", "p/a", "q/c"], "--experiment q/c: is not of --paper p; leave one of the two"),
-        (["--device", "cuda"], "--device cuda: no GPU is visible"),
-    ],
-)
-def test_bad_input_is_one_line(options, says, place, capsys, monkeypatch):
-    monkeypatch.setattr(run_command, "visible_gpus", lambda: 0)
-    write([small("a"), replace(small("c"), paper="q")])
-    assert run(*options) == EXIT_USAGE
-    error = capsys.readouterr().err
-    assert error.startswith(f"reprise: error: {says}")
-    assert error.count("\n") == 1
-    assert not Path("out").exists()
-
-
-def test_without_configurations_the_folder_to_run_from_and_the_command_that_writes_them_are_named(place, capsys):
-    assert run() == EXIT_USAGE
-    error = capsys.readouterr().err
-    assert "run from the root of the clone, or put there what `python -m reprise resolve --tier quick` wrote" in error
-    Path("config").mkdir()
-    Path("config/config.yaml").touch()
-    assert run("--resolved") == EXIT_USAGE
-    assert capsys.readouterr().err.endswith("run `python -m reprise resolve --tier quick` where pydantic is\n")
-
-
-def test_a_tier_of_which_no_configured_paper_has_experiments_is_named(place, capsys):
-    shutil.copytree(ROOT / "config", "config")
-    config = Path("config/config.yaml")
-    text = re.sub(r"^papers:\n(  - .*\n)+", "papers: [palindromes]\n", config.read_text(encoding="utf-8"), flags=re.M)
-    config.write_text(text, encoding="utf-8")
-    assert cli.main(["run", "--tier", "reduced"]) == EXIT_USAGE
-    assert capsys.readouterr().err == (
-        "reprise: error: config/config.yaml: no paper of palindromes has experiments in the tier reduced; "
-        "write --tier quick or --tier paper\n"
-    )
-
-
 def test_replicas_of_the_experiments_with_the_fewest_records_come_first(tmp_path):
     a, b = small("a", replicas=3), small("b", replicas=2)
     for replica in range(2):
@@ -187,40 +131,35 @@ def test_what_another_process_trains_is_passed_over(place):
     assert records(a)
 
 
-@pytest.mark.parametrize("kind", ["garbage", "folder", "link"])
-def test_a_damaged_record_is_told_and_not_taken_for_one_that_is_done(kind, place):
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda path: path.write_text("{}"), "not a whole run record; remove the file"),
+        (Path.mkdir, "a folder, not a run record; move it away"),
+        (lambda path: path.symlink_to("/nowhere/0"), "no such record: the link {path} leads nowhere"),
+    ],
+    ids=["garbage", "folder", "link"],
+)
+def test_a_damaged_record_is_told_and_not_taken_for_one_that_is_done(make, says, place):
     a, b = small("a"), small("b")
     write([a, b])
     path = Path("out", a.record_path(0))
     path.parent.mkdir(parents=True)
-    says = {"garbage": "not a whole run record; remove the file", "folder": "a folder, not a run record; move it away"}
-    make = {
-        "garbage": lambda: path.write_text("{}"),
-        "folder": path.mkdir,
-        "link": lambda: path.symlink_to("/nowhere/0"),
-    }
-    make[kind]()
+    make(path)
+    before = path.lstat()
     assert run() == EXIT_FAILED
     assert records(b)
-    assert path.is_symlink() == (kind == "link")
-    assert f"left out: {path}: {says.get(kind, f'no such record: the link {path} leads nowhere')}" in log()
+    assert path.lstat() == before
+    assert f"left out: {path}: {says.format(path=path)}" in log()
     assert "1 left out" in log()
     assert log().count("left out: ") == 1
 
 
-OPTIONS = {"steps": 60, "batch_size": 4, "optimiser": "adam", "learning_rate": 0.01, "clip_norm": 1.0, "log_every": 1}
-CONFIG = {
-    "model": {"name": "elman", "options": {"hidden_size": 4, "weight_law": "fan-in-truncated-normal"}},
-    "data": {"dataset": "palindromes", "options": {"length": 5}, "raw": {}},
-    "training": {"protocol": "final-digit", "options": OPTIONS},
-    "precision": "float32",
-}
-
-
-def runner(folder, said):
-    resolved = Resolved("palindromes", "e", "quick", "t", 2, CONFIG, {}, None)
-    jobs = [Job(resolved, i, folder / f"{i}.json", root=folder, engine="reference") for i in range(2)]
-    return timebox.Runner([[job] for job in jobs], timebox.TimeBox(None), said.append)
+def runner(folder):
+    """Two replicas, one after the other; their records."""
+    two = experiment("e", DIGITS, None, replicas=2, steps=60, batch_size=4, hidden_size=4, log_every=1)
+    jobs = jobs_of([two], folder, "reference")
+    return timebox.Runner([[job] for job in jobs], timebox.TimeBox(None), lambda line: None), [j.output for j in jobs]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -236,12 +175,11 @@ def test_a_signal_in_any_piece_of_work_stops_the_run(tmp_path, monkeypatch, piec
         return found
 
     monkeypatch.setattr(FinalDigit, "advance", signalled)
-    said: list[str] = []
+    run, outputs = runner(tmp_path)
     with pytest.raises(Interrupted, match=f"stopped by {number.name}.*the same command goes on"):
-        runner(tmp_path, said).run()
-    finished = ["0.json"] if piece == "last" else []
-    assert sorted(path.name for path in tmp_path.glob("*.json")) == finished
+        run.run()
+    assert [path.exists() for path in outputs] == [piece == "last", False]
     assert signal.getsignal(number) == before  # SIGINT may be ignored: a shell starts what runs in its background so
     monkeypatch.setattr(FinalDigit, "advance", advance)
-    runner(tmp_path, said).run()
-    assert sorted(path.name for path in tmp_path.glob("*.json")) == ["0.json", "1.json"]
+    runner(tmp_path)[0].run()
+    assert all(path.exists() for path in outputs)

@@ -44,15 +44,6 @@ def test_the_record_is_named_and_not_made_twice(resolved, capsys):
     assert json.loads(Path("again.json").read_text(encoding="utf-8"))["replica"] == 0
 
 
-def test_a_link_that_leads_nowhere_is_not_replaced_by_a_record(resolved, capsys):
-    path = Path(resolved.record_path(0))
-    path.parent.mkdir(parents=True)
-    path.symlink_to("/nowhere/record.json")
-    assert train(0) == EXIT_USAGE
-    assert f"{path}: no such record: the link {path} leads nowhere" in capsys.readouterr().err
-    assert path.is_symlink()
-
-
 @pytest.mark.parametrize("why", [errno.EIO, errno.EACCES])
 def test_a_record_that_cannot_be_read_is_not_called_damaged(why, resolved, capsys, monkeypatch):
     assert train(0) == 0

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-
 import pytest
 
-from reprise.cluster import slurm_partition, within_limits
-
-
-@dataclass
-class Partition:
-    max_runtime: float = math.inf
-    max_mem_mb: float = math.inf
-    max_gpu: int = 0
-
+from reprise.cluster import Limits, slurm_partition, within_limits
 
 DAY = 1440
-STANDARD, LONG, GPU = Partition(DAY, 180_000), Partition(7 * DAY, 90_000), Partition(2 * DAY, 180_000, max_gpu=4)
+STANDARD, LONG, GPU = Limits(DAY, 180_000), Limits(7 * DAY, 90_000), Limits(2 * DAY, 180_000, max_gpu=4)
 
 
 @pytest.mark.parametrize(
     ("asked", "partitions", "given"),
     [
         ((60, 4000, 0), [], (60, 4000)),
-        ((60, 4000, 0), [Partition()], (60, 4000)),
+        ((60, 4000, 0), [Limits()], (60, 4000)),
         ((60, 4000, 0), [STANDARD, LONG, GPU], (60, 4000)),
         ((20 * DAY, 4000, 0), [STANDARD, LONG, GPU], (7 * DAY, 4000)),
         # The GPU's partition allows less time than another one.
@@ -65,12 +54,8 @@ def scontrol(tmp_path, monkeypatch):
 def test_slurm_is_asked_for_its_own_limits(scontrol):
     scontrol(STATED)
     found = {name: slurm_partition(name) for name in (None, "short", "long", "endless")}
-    assert {name: (one.max_runtime, one.max_mem_mb, one.max_gpu) for name, one in found.items()} == {
-        None: (10.5, 8000, 0),
-        "short": (10.5, 8000, 0),
-        "long": (7.5 * DAY, math.inf, 0),
-        "endless": (math.inf, math.inf, 0),
-    }
+    short = Limits(10.5, 8000)
+    assert found == {None: short, "short": short, "long": Limits(7.5 * DAY), "endless": Limits()}
     assert within_limits(DAY, 16000, 0, [found["short"]]) == (10, 8000)
 
 
@@ -81,6 +66,6 @@ def test_without_an_answer_nothing_limits_a_job(scontrol, monkeypatch, tmp_path)
         scontrol(text, status)
         assert slurm_partition() is None
     scontrol("PartitionName=odd Default=YES MaxTime=soon MaxMemPerNode=much\n")
-    assert slurm_partition().max_runtime == slurm_partition().max_mem_mb == math.inf
+    assert slurm_partition() == Limits()
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     assert slurm_partition() is None

@@ -54,17 +54,15 @@ def sgd(
     shared = {name: value for name, value in p.items() if name not in numbers}
     rest = (h, (y, mask, weight, last))
 
-    def of_tables(tables: Arrays, shared: Arrays) -> tuple[jax.Array, jax.Array]:
-        rows = {name: table[numbers[name]] for name, table in tables.items()}
-        return loss(workload, rows, shared, *rest)
+    def gathered(tables: Arrays) -> Arrays:
+        return {name: table[numbers[name]] for name, table in tables.items()}
 
-    def of_rows(rows: Arrays, shared: Arrays) -> tuple[jax.Array, jax.Array]:
-        return loss(workload, rows, shared, *rest)
+    def summed(parts: Arrays, shared: Arrays) -> tuple[jax.Array, jax.Array]:
+        return loss(workload, parts if by_rows else gathered(parts), shared, *rest)
 
     tables = {name: p[name] for name in numbers}
-    rows = {name: table[numbers[name]] for name, table in tables.items()}
-    gradient = jax.value_and_grad(of_rows if by_rows else of_tables, argnums=(0, 1), has_aux=True)
-    (value, h), (g, g_shared) = gradient(rows if by_rows else tables, shared)
+    gradient = jax.value_and_grad(summed, argnums=(0, 1), has_aux=True)
+    (value, h), (g, g_shared) = gradient(gathered(tables) if by_rows else tables, shared)
     p = {name: shared[name] - rate * g_shared[name] for name in shared}
     for name, table in tables.items():
         p[name] = table.at[numbers[name]].add(-rate * g[name]) if by_rows else table - rate * g[name]
@@ -84,7 +82,7 @@ class JaxPeer(Implementation):
         self.run = jax.jit(lambda carried, words: jax.lax.scan(step, carried, words), donate_argnums=0)
 
     def train(self, first: int, last: int) -> float:
-        """SGD on subsequences first .. last-1, a whole number of blocks; their summed loss in nats."""
+        """The subsequences are a whole number of blocks."""
         total = 0.0
         for begin in range(first, last, BLOCK):
             words = tuple(a[begin : begin + BLOCK] for a in self.data)
