@@ -227,5 +227,5 @@ def sources(folder):
     return sorted(
         str(p)
         for p in Path("src/reprise", folder).rglob("*")
-        if p.suffix in {".py", ".j2", ".css", ".js"}
+        if p.suffix in {".py", ".j2", ".css", ".js", ".mplstyle"}
     )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from reprise.config.displays import entries
+from reprise.config.displays import Entry, entries
 from reprise.config.project import Project
 from reprise.errors import UserError, known, report_packages
 from reprise.registered import load
@@ -25,30 +25,29 @@ def find_function(kind: str, name: str) -> Callable[..., Any]:
     return drawn
 
 
-def render(project: Project, contexts: Mapping[str, Context], names: Iterable[str] = ()) -> list[Path]:
+def render(project: Project, contexts: Mapping[str, Context], names: Collection[str] = ()) -> list[Path]:
     """Writes the files of the figures and tables called `names` (all, without names) under results/<tier>/.
 
     Raises `UserError` for an unknown name, before anything is written.
     """
     there = entries(project.papers, project.root)
-    chosen = []
-    for name in names or there:
-        if name not in there:
-            raise UserError(f"no figure or table '{name}'; {known(name, there)}")
-        chosen.append((there[name], there[name].options()))
+    if unknown := [name for name in names if name not in there]:
+        raise UserError(f"no figure or table '{unknown[0]}'; {known(unknown[0], there)}")
+    chosen = [there[name] for name in names or there]
+    for entry in chosen:
+        entry.options()
     folder = project.root / "results" / project.config.tier
-    written = []
-    for entry, options in chosen:
-        context, stem = contexts[entry.paper], folder / entry.kind / entry.name
-        function = find_function(entry.kind, entry.display.function)
-        if entry.kind == "figures":
-            # Here, since seaborn takes longer to import than a table to write.
-            from reprise.report.parts import style
+    return [path for entry in chosen for path in write_display(contexts[entry.paper], entry, folder)]
 
-            with style.applied():
-                drawn = function(context, entry.id, options)
-            written += style.save(drawn, stem)
-        else:
-            table, display = function(context, entry.id, options), entry.display
-            written += tables.write(table, stem, display.title, display.caption)
-    return written
+
+def write_display(context: Context, entry: Entry, folder: Path) -> list[Path]:
+    """Draws a figure, or writes a table, to figures/ or tables/ in `folder`; returns its files."""
+    function, stem = find_function(entry.kind, entry.display.function), folder / entry.kind / entry.name
+    if entry.kind == "tables":
+        table = function(context, entry.id, entry.options())
+        return tables.write(table, stem, entry.display.title, entry.display.caption)
+    # Here, since seaborn takes longer to import than a table to write.
+    from reprise.report.parts import style
+
+    with style.applied():
+        return style.save(function(context, entry.id, entry.options()), stem)

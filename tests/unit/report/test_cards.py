@@ -4,36 +4,38 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from report_case import METRICS, make_context, metric
+from report_case import LAST, METRICS, make_context, metric
 
 from reprise.report.page.cards import metrics, training_curve
 from reprise.report.parts.context import of_experiment
 
 
 def card(context, name):
-    experiment = context.resolved(name)
-    return {m["metric"]: m for m in metrics(context, experiment, of_experiment(context.metrics, name))}
+    found = metrics(context, context.resolved(name), of_experiment(context.metrics, name))
+    return {m["metric"]: m["ours"] for m in found}
 
 
 def test_a_card_names_its_metrics_and_gives_the_interval_of_their_means(tmp_path):
+    name = "rrntn/s-rnn-100"
     more = [
-        *(metric("ptb-a", i, "cross_entropy", 4.9 + i / 10, "test", "nats/token") for i in range(2)),
-        *(metric("ptb-a", i, "vocabulary", 10000.0, "all", "words") for i in range(2)),
+        *(metric(name, i, "cross_entropy", 4.9 + i / 10, "test", "nats/token") for i in range(2)),
+        *(metric(name, i, "vocabulary", 10000.0, "all", "words") for i in range(2)),
+        metric("rrntn/lstm-254", 0, "perplexity", 30.0, "test"),
     ]
-    context = make_context(tmp_path, metrics=[*METRICS, *more])
-    found = card(context, "ptb-a")
-    assert found["test perplexity"]["ours"] == "141 ± 13"
-    assert found["test cross-entropy"]["ours"] == f"4.95 ± {12.7062 * 0.05:.2f}"
+    context = make_context(tmp_path, "rrntn", metrics=[*METRICS[:-1], *more])
+    found = card(context, "s-rnn-100")
+    assert found["test perplexity"] == "141 ± 13"
+    assert found["test cross-entropy"] == f"4.95 ± {12.7062 * 0.05:.2f}"
     # Counted, and the same in every replica.
-    assert found["vocabulary"]["ours"] == "10,000"
+    assert found["vocabulary"] == "10,000"
     # One replica of another family has nothing to go by.
-    assert card(context, "ptb-b")["test perplexity"]["ours"] == "30"
+    assert card(context, "lstm-254")["test perplexity"] == "30"
 
 
 def test_the_interval_of_a_share_of_replicas_is_exact_and_that_of_a_mean_share_ends_at_1(tmp_path):
-    reached = [metric("rnn-t10", i, "reached_full_accuracy", float(i > 0), "train", "share") for i in range(3)]
-    shares = [metric("rnn-t10", i, "last_ten_accuracy", share, "train", "share") for i, share in enumerate((1, 0.9, 1))]
-    found = [m["ours"] for m in card(make_context(tmp_path, metrics=[*reached, *shares]), "rnn-t10").values()]
+    reached = [metric("rnn-t10", i, "reached_full_accuracy", float(i > 0), unit="share") for i in range(3)]
+    shares = [metric("rnn-t10", i, LAST, share, unit="share") for i, share in enumerate((1, 0.9, 1))]
+    found = list(card(make_context(tmp_path, metrics=[*reached, *shares]), "rnn-t10").values())
     assert found == ["0.67 (0.09–0.99)", f"0.97 ({29 / 30 - 4.302653 / 30:.2f}–1.00)"]
 
 

@@ -6,7 +6,7 @@ import math
 import re
 
 import pytest
-from test_golden import contexts
+from report_case import contexts
 
 from reprise.evidence.verdicts import JUDGED
 from reprise.report.papers.shared.tables import claims

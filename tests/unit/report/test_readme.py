@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
-from report_case import make_project, resolve
+from report_case import ROOT, experiments, make_project
 
 from reprise import cli
-from reprise.config.project import load_project
-from reprise.config.resolve import resolve_tier
 from reprise.errors import UserError
 from reprise.report.page.readme import BEGIN, END, write_results
 from reprise.report.parts.context import load_contexts
 
-ROOT = Path(__file__).parents[3]
-
 
 def test_what_stands_around_the_results_is_kept(tmp_path):
     project = make_project(tmp_path)
-    tiers = {"paper": load_contexts(project, resolve())}
+    tiers = {"paper": load_contexts(project, experiments())}
     path = tmp_path / "README.md"
     path.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
     write_results(project, tiers)
@@ -42,7 +37,6 @@ def test_the_replica_that_one_may_doubt_has_a_record_of_the_engine_that_trains_i
         r"python -m reprise train (.*again\.json)", (ROOT / "README.md").read_text(encoding="utf-8")
     )
     given = cli.command_parser("train").parse_args(command.split())
-    experiments = resolve_tier(load_project(ROOT, {"tier": given.tier}))
-    (experiment,) = [e for e in experiments if e.id == given.experiment]
+    (experiment,) = [e for e in experiments(given.tier) if e.id == given.experiment]
     record = json.loads((ROOT / experiment.record_path(given.replica)).read_text(encoding="utf-8"))
     assert record["run"]["engine"] == given.engine == "fused"

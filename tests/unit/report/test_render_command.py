@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-
 import pytest
-from report_case import TIER, write_collected
+from report_case import make_project
 
 from reprise.cli import main
 
-REPOSITORY = Path(__file__).parents[3]
+TIER = "paper"
 
 
 @pytest.fixture
-def clone(tmp_path, monkeypatch) -> Path:
+def clone(tmp_path, monkeypatch):
     """The project's own configuration, with nothing collected yet."""
-    shutil.copytree(REPOSITORY / "config", tmp_path / "config")
-    write_collected(tmp_path / "results" / TIER, [], [])
+    make_project(tmp_path, metrics=[], curves=[])
     monkeypatch.chdir(tmp_path)
     return tmp_path / "results" / TIER
 
 
-def files(folder: Path) -> set[str]:
+def files(folder) -> set[str]:
     return {p.name for p in folder.rglob("*") if p.is_file()} - {"metrics.csv", "curves.csv.gz"}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -20,7 +20,7 @@ from reprise.evidence.words import name_of
 from reprise.records.resolved import Resolved
 from reprise.report.parts import rounding
 from reprise.report.parts.context import Context, of_experiment
-from reprise.report.parts.rounding import NONE, fixed, integer, interval, significant, unit_words
+from reprise.report.parts.rounding import fixed, integer, interval, significant, unit_words
 from reprise.report.parts.spreads import measured
 
 _OF_REPLICAS = {"reached_full_accuracy"}
@@ -148,11 +148,9 @@ def card(context: Context, experiment: Resolved) -> dict[str, Any]:
     replicas = rows.drop_duplicates("replica").sort_values("replica", kind="stable")
     records = replicas.to_dict("records")
     return {
-        "id": experiment.experiment,
-        "title": entry.title,
-        "note": entry.note.strip() if entry.note else None,
-        "variant": f"{experiment.assumption}: {experiment.alternative}" if experiment.assumption else None,
-        "hash": experiment.config_hash,
+        "experiment": experiment,
+        "entry": entry,
+        "variant": f"{experiment.assumption}: {experiment.alternative}" if experiment.assumption else "",
         "status": context.status(experiment.experiment),
         "equation": equation(entry.model.name) if entry.model else "",
         "curve": Markup(training_curve(context, experiment.experiment)),
@@ -160,9 +158,8 @@ def card(context: Context, experiment: Resolved) -> dict[str, Any]:
         "settings": list(_settings(experiment)),
         "metrics": metrics(context, experiment, rows),
         "counted": next((text for text in rows.counted if text), None),
-        "replicas": [_replica(row, experiment) for row in records],
+        "replicas": records,
         "command": _command(experiment, records),
-        "cited_by": entry.cited_by,
     }
 
 
@@ -177,30 +174,15 @@ def _command(experiment: Resolved, replicas: list[dict[str, Any]]) -> str:
     return f"{train} {first} --engine {engine} --output again.json\n{diff}"
 
 
-def _settings(experiment: Resolved) -> Iterator[tuple[str, str, str, str]]:
-    """(name, value, origin, assumption or deviation to link to) of everything that decides the numbers."""
+def _settings(experiment: Resolved) -> Iterator[tuple[str, Any, str]]:
+    """(name, value, origin) of everything that decides the numbers."""
     config, origins = experiment.config, experiment.origins
     if experiment.is_check:
-        yield "check", config["check"], "", ""
-        yield "tolerance", significant(config["tolerance"]), "", ""
+        yield "check", config["check"], ""
+        yield "tolerance", significant(config["tolerance"]), ""
         return
     for section, key in (("model", "name"), ("data", "dataset"), ("training", "protocol")):
-        yield section, config[section][key], "", ""
+        yield section, config[section][key], ""
         for option, value in sorted(config[section]["options"].items()):
-            yield _setting(f"{section}.{option}", value, origins.get(f"{section}.{option}", ""))
-    yield _setting("precision", config["precision"], origins["precision"])
-
-
-def _setting(name: str, value: Any, origin: str) -> tuple[str, str, str, str]:
-    kind, _, origin_name = origin.partition(" ")
-    return name, str(value), origin, f"{kind}s/{origin_name}" if kind in {"assumption", "deviation"} else ""
-
-
-def _replica(row: Mapping[str, Any], experiment: Resolved) -> dict[str, str]:
-    return {
-        **{key: str(row[key]) for key in ("replica", "status", "engine", "device")},
-        "record": experiment.record_path(row["replica"]).removeprefix("results/"),
-        "seed": integer(row["seed"]),
-        "fold": row["fold"] or NONE,
-        "seconds": fixed(row["seconds"], 1),
-    }
+            yield f"{section}.{option}", value, origins.get(f"{section}.{option}", "")
+    yield "precision", config["precision"], origins["precision"]

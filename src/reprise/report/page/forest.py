@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
+from pathlib import Path
 
 from reprise.report.page.answers import Answer
 from reprise.report.parts.words import cut
@@ -12,20 +13,7 @@ _LABEL = 57
 """Characters of a label."""
 LOW, HIGH = -2.0, 4.0
 """Ends of the axis; what lies beyond them is an arrow with its number."""
-STYLE = """
-.forest{font:11.5px system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif;--ink:#1d2126;--soft:#5b636d;
---line:#d5d9de;--bg:#fff;--agrees:#0a6cb0;--disagrees:#c2500a;--open:#7d858e;--void:#7d858e}
-.forest text{fill:var(--ink)}.forest .soft{fill:var(--soft)}.forest .head{font-weight:650}
-.forest .rule{stroke:var(--line)}.forest .zero{stroke:var(--ink)}.forest .one{stroke:var(--ink);stroke-dasharray:2 3}
-.forest .agrees{stroke:var(--agrees);fill:var(--agrees)}
-.forest .disagrees{stroke:var(--disagrees);fill:var(--disagrees)}
-.forest .open{stroke:var(--open);fill:var(--open)}
-.forest .void{stroke:var(--void);fill:var(--void);stroke-dasharray:3 2}
-.forest.narrow text{paint-order:stroke;stroke:var(--bg);stroke-width:4px;stroke-linejoin:round}
-.forest .hollow{fill:var(--bg)}.forest .end{stroke:none}.forest text.end{font-size:10px}
-@media (prefers-color-scheme:dark){.forest{--ink:#e3e6e9;--soft:#a2aab3;--line:#333a42;--bg:#15181c;--agrees:#6fb8ee;
---disagrees:#f0996c;--open:#9aa3ad;--void:#9aa3ad}}
-"""
+STYLE = Path(__file__).with_name("forest.css").read_text(encoding="utf-8")
 
 
 def forest(groups: Mapping[str, Sequence[Answer]], narrow: bool = False, alone: bool = False) -> str:
@@ -44,7 +32,7 @@ def forest(groups: Mapping[str, Sequence[Answer]], narrow: bool = False, alone: 
         f'viewBox="0 0 {width} {height}" role="img" aria-label="Our effect divided by the paper\'s, claim by claim">'
     ]
     if alone:
-        out.append(f'<style>{STYLE}</style><rect width="{width}" height="{height}" style="fill:var(--bg)"/>')
+        out.append(f'<style>\n{STYLE}</style><rect width="{width}" height="{height}" style="fill:var(--bg)"/>')
 
     def x(value: float) -> float:
         share = (min(HIGH, max(LOW, value)) - LOW) / (HIGH - LOW)

@@ -21,25 +21,29 @@ from markupsafe import Markup
 from reprise.config.displays import Entry, entries
 from reprise.config.project import Project
 from reprise.evidence.readings import HEAD
-from reprise.evidence.verdicts import JUDGED
+from reprise.evidence.verdicts import EQUIVALENCE_TAIL, JUDGED, TAIL
+from reprise.evidence.verdicts.units import CLEAR
 from reprise.evidence.words import answer as words_of
-from reprise.evidence.words import size_words
+from reprise.evidence.words import number, percent, size_words
 from reprise.files import write_atomically
 from reprise.records.resolved import FULL
-from reprise.report.page import cards, criteria, first
-from reprise.report.page.answers import Answer, Tiers, answers, of_paper
-from reprise.report.page.forest import STYLE
+from reprise.report.page import cards, first
+from reprise.report.page.answers import Answer, Tiers, answers, decided_by, of_paper
 from reprise.report.parts.context import Context
+from reprise.report.parts.rounding import fixed, integer
 from reprise.report.parts.verdicts import comparisons, outcomes, reading_table, under
 from reprise.report.parts.words import PROTOCOLS, cut, sentence
 
-HERE = Path(__file__).parent
 TIERS = {
     FULL: "the papers' own protocol",
     "reduced": "the papers' sizes at fewer epochs, folds or less text, as each experiment says",
     "quick": "minutes: every step of the pipeline on generated data; no replication",
 }
 """In the order in which a claim's answer is looked for."""
+_FILTERS = (sentence, cut, integer, fixed, number, percent)
+_GLOBALS = {"comparisons": comparisons, "under": under, "words_of": words_of, "size_words": size_words}
+_GLOBALS |= {"protocols": PROTOCOLS, "about": TIERS, "head": HEAD}
+_GLOBALS |= {"tail": TAIL, "equivalence_tail": EQUIVALENCE_TAIL, "clear": CLEAR}
 
 
 def write_page(project: Project, tiers: Tiers) -> Path:
@@ -71,10 +75,8 @@ def page(project: Project, tiers: Tiers) -> str:
         strips=first.strips(found),
         trust=first.trust(judged, found),
         counts={context.paper_id: first.counts(of_paper(found, context.paper_id)) for context in contexts},
-        criteria=criteria.key(),
         blocks={name: Markup(packed(text)) for name, text in blocks.items()},
-        forest_style=Markup(STYLE),
-        tiers=[tier for tier in tiers if tier in judged],
+        tiers=list(judged),
     )
 
 
@@ -85,8 +87,10 @@ def packed(text: str) -> str:
 
 def _environment() -> Environment:
     layout = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}
-    environment = Environment(loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, **layout)
-    environment.filters["sentence"] = sentence
+    loader = FileSystemLoader(Path(__file__).parent)
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, **layout)
+    environment.filters |= {function.__name__: function for function in _FILTERS}
+    environment.globals |= _GLOBALS
     return environment
 
 
@@ -101,78 +105,48 @@ def _blocks(
     """The folded parts of a paper by name, and their entries in the index: address, words."""
     paper, name = context.paper, context.paper_id
     blocks, parts = {}, []
-    shown = [entry for entry in entries({name: paper}, project.root).values() if entry.display.function != _CLAIMS]
+    shown = [entry for entry in entries({name: paper}).values() if entry.display.function != "shared.claims"]
     for tier, here in tiers.items():
         displays = [d for entry in shown if (d := _display(here, entry, project.root / "results" / tier))]
         experiments = [cards.card(here, experiment) for experiment in here.experiments]
         experiments.sort(key=lambda card: not card["status"].run)
-        ran = sum(bool(card["status"].run) for card in experiments)
+        ran = [card for card in experiments if card["status"].run]
         if not ran and not displays:
             continue
         address = f"{name}/{tier}"
-        ran_of = {"ran": ran, "of": len(experiments)}
-        parts.append({"address": address, "protocol": PROTOCOLS[tier], "about": TIERS[tier], **ran_of})
-        blocks[address] = environment.get_template("tier.html.j2").render(
-            address=address, tier=tier, displays=displays, cards=experiments
-        )
-        blocks[f"{address}/experiments"] = environment.get_template("experiments.html.j2").render(
-            address=f"{address}/experiments", paper=name, cards=experiments
-        )
-        index += [[f"{address}/{d['id']}", f"{d['title']} · {name}, {tier}"] for d in displays]
-        index += [
-            [f"{address}/experiments/{c['id']}", f"{c['title']} {c['variant'] or ''} · {c['id']} · {tier}"]
-            for c in experiments
-            if c["status"].run
-        ]
+        parts.append({"tier": tier, "ran": len(ran), "of": len(experiments)})
+        given = {"address": address, "paper": name, "tier": tier, "displays": displays, "cards": experiments}
+        for block, template in ((address, "tier"), (f"{address}/experiments", "experiments")):
+            blocks[block] = environment.get_template(f"{template}.html.j2").render(given)
+        for display in displays:
+            entry = display["entry"]
+            index.append([f"{address}/{entry.id}", f"{entry.display.title} · {name}, {tier}"])
+        for card in ran:
+            key = card["experiment"].experiment
+            words = f"{card['entry'].title} {card['variant']} · {key} · {tier}"
+            index.append([f"{address}/experiments/{key}", words])
     index += [[answer.link, f"{answer.claim}: {answer.text} · {name}"] for answer in found]
     blocks[name] = environment.get_template("paper.html.j2").render(
         id=name,
         paper=paper,
         claims=_claims(found, tiers),
-        parts=parts,
+        tiers=parts,
         readings=[(PROTOCOLS[tier], there) for tier, here in tiers.items() if (there := reading_table(here))],
-        head=HEAD,
         outcomes=_outcomes(tiers),
     )
     return blocks
 
 
-_CLAIMS = "shared.claims"
-
-
-_SUMMARY = 110
-
-
 def _claims(found: Sequence[Answer], tiers: Mapping[str, Context]) -> list[dict[str, Any]]:
-    """A claim each, those that were run first."""
-    return sorted((_claim(answer, tiers) for answer in found), key=lambda row: not row["judged"])
-
-
-def _claim(answer: Answer, tiers: Mapping[str, Context]) -> dict[str, Any]:
-    claim = next(iter(tiers.values())).paper.claims[answer.claim]
-    there = {tier: context.claims[answer.claim] for tier, context in tiers.items() if answer.claim in context.claims}
-    judged = [
-        {
-            "tier": tier,
-            "protocol": PROTOCOLS[tier],
-            "answer": ", ".join(filter(None, (words_of(found["verdict"]), size_words(found)))),
-            "sentence": found["sentence"],
-            "beside": [under(name, other) for name, other in found["co_primary"].items()],
-            "parts": comparisons(found),
-            "readings": (found["readings"] or {}).get("line", ""),
-            "experiments": found["experiments"],
-        }
-        for tier, found in there.items()
-        if found["verdict"] in JUDGED
-    ]
-    return {
-        "answer": answer,
-        "short": cut(answer.text, _SUMMARY),
-        "quote": claim.text.strip(),
-        "place": claim.place,
-        "decided": criteria.decided_by(claim, next(iter(there.values()), {})),
-        "judged": judged,
-    }
+    """Every claim with what claims.json says of it at each tier that judged it; those that were judged first."""
+    rows = []
+    for answer in found:
+        there = {tier: c.claims[answer.claim] for tier, c in tiers.items() if answer.claim in c.claims}
+        judged = {tier: entry for tier, entry in there.items() if entry["verdict"] in JUDGED}
+        claim = next(iter(tiers.values())).paper.claims[answer.claim]
+        decided = decided_by(claim, next(iter(there.values()), {}))
+        rows.append({"answer": answer, "claim": claim, "judged": judged, "decided": decided})
+    return sorted(rows, key=lambda row: not row["judged"])
 
 
 def _outcomes(tiers: Mapping[str, Context]) -> dict[tuple[str, str], str]:
@@ -198,19 +172,12 @@ def _display(context: Context, entry: Entry, folder: Path) -> dict[str, Any] | N
     text = file.read_text(encoding="utf-8")
     table, end, notes = ("", "", "") if figure else text.rpartition("</table>")
     return {
-        "id": entry.id,
-        "title": entry.display.title,
-        "place": entry.display.place,
-        "caption": entry.display.caption.strip(),
+        "entry": entry,
         "facts": cards.replicas_of(context, entry.id),
         # As an image, not inline: identifiers inside one drawing cannot meet those of another.
         "image": Markup(_address_of(text)) if figure else None,
         "table": Markup(table.replace("<th", '<th scope="col"').replace('<th scope="col"ead', "<thead") + end),
         "notes": Markup(notes),
-        "files": [
-            (kind, f"{context.tier}/{entry.kind}/{entry.name}.{kind}")
-            for kind in (("svg", "png", "pdf") if figure else ("csv", "md"))
-        ],
     }
 
 

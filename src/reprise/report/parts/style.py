@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,16 @@ import matplotlib as mpl
 import matplotlib.style
 import pandas as pd
 import seaborn as sns
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from reprise.files import write_atomically
-from reprise.report.parts.context import Context
+from reprise.report.parts.context import Context, Status
 from reprise.report.parts.spreads import Measured, mean_and_interval
 
 PALETTE = "colorblind"
@@ -38,6 +43,15 @@ DIVERGED: dict[str, Any] = {"color": VERMILION, "linewidth": 0.9, "linestyle": (
 DIVERGED_END: dict[str, Any] = {"color": VERMILION, "marker": "X", "markersize": 4.5, "markeredgewidth": 0}
 HAIRLINE: dict[str, Any] = {"color": GREY, "linewidth": 0.6, "linestyle": "-", "zorder": 0}
 DOTTED: dict[str, Any] = {"color": BLACK, "linewidth": 0.9, "linestyle": (0, (1, 2)), "zorder": 2}
+LOOKS: list[dict[str, Any]] = [
+    {"color": BLUE, "marker": "o", "linestyle": "-"},
+    {"color": VERMILION, "marker": "s", "linestyle": (0, (4, 1.5)), "markerfacecolor": "white"},
+    {"color": BLACK, "marker": "^", "linestyle": (0, (1, 1))},
+    {"color": GREY, "marker": "v", "linestyle": (0, (6, 1.5, 1, 1.5)), "markerfacecolor": "white"},
+    {"color": BLUE, "marker": "D", "linestyle": (0, (2, 1)), "markerfacecolor": "white"},
+    {"color": VERMILION, "marker": "P", "linestyle": "-"},
+]
+"""What tells the lines of a figure apart."""
 
 WIDTH = 7.2
 """Inches: the width of a page's text."""
@@ -49,55 +63,24 @@ _METADATA: dict[str, dict[str, None]] = {
     "png": {"Software": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
-_SETTINGS: dict[str, Any] = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so that every machine has the same
-    "font.size": 8,
-    "axes.titlesize": 8,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.labelsize": 8,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "legend.fontsize": 7.5,
-    "legend.title_fontsize": 7.5,
-    "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
-    "axes.grid": True,
-    "grid.color": "#e4e4e4",
-    "grid.linewidth": 0.5,
-    "figure.facecolor": "white",
-    "figure.dpi": 100,
-    "savefig.dpi": 200,
-    "svg.hashsalt": "reprise",
-    "svg.fonttype": "path",
-    "pdf.fonttype": 42,
-    "path.simplify_threshold": 0.3,
-}
+_STYLE = [sns.plotting_context("paper"), sns.axes_style("ticks"), Path(__file__).with_name("reprise.mplstyle")]
 
 
 @contextmanager
 def applied() -> Iterator[None]:
     """Draws and saves in the style, whatever a user's matplotlibrc says; all is as before afterwards."""
-    settings = {**sns.plotting_context("paper"), **sns.axes_style("ticks"), **_SETTINGS}
-    with mpl.style.context(settings, after_reset=True):
+    with mpl.style.context(_STYLE, after_reset=True):
         yield
 
 
 def save(figure: Figure, stem: Path) -> list[Path]:
     """Writes `stem`.svg, .png and .pdf, each whole or not at all; returns their paths."""
-    paths = []
-    with applied():
-        for kind in FORMATS:
-            content = io.BytesIO()
+    paths = [stem.parent / f"{stem.name}.{kind}" for kind in FORMATS]
+    for kind, path in zip(FORMATS, paths, strict=True):
+        content = io.BytesIO()
+        with applied():
             figure.savefig(content, format=kind, metadata=_METADATA[kind])
-            path = stem.parent / f"{stem.name}.{kind}"
-            write_atomically(path, content.getvalue())
-            paths.append(path)
+        write_atomically(path, content.getvalue())
     return paths
 
 
@@ -152,3 +135,34 @@ def course(
             points.index, lower.clip(low, high), upper.clip(low, high), **{**BAND, "color": look["color"]}
         )
     axes.plot(middle, **look)
+
+
+def ticks(axis: Axis, places: Iterable[float], show: Callable[[float], str]) -> None:
+    """Ticks at these places alone, also of a logarithmic axis."""
+    axis.set_major_locator(FixedLocator(list(places)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: show(value)))
+    axis.set_minor_locator(NullLocator())
+
+
+def note(axes: Axes, text: str) -> None:
+    """A small word at the right of a panel's title."""
+    axes.set_title(text, loc="right", fontsize=6.5, fontweight="normal")
+
+
+def not_all(status: Status) -> list[str]:
+    """How many replicas ran where some are missing, and how many diverged."""
+    said = [f"{status.run} of {status.wanted} run"] if status.missing else []
+    return said + ([f"{status.diverged} diverged"] if status.diverged else [])
+
+
+def handle(look: Mapping[str, Any], label: str) -> Line2D:
+    """An entry of a legend."""
+    return Line2D([], [], **look, label=label)
+
+
+def band(color: Any = BAND["color"]) -> Patch:
+    return Patch(facecolor=color, alpha=BAND["alpha"], label="95 % interval")
+
+
+def legend(figure: Figure, handles: Iterable[Artist], ncols: int, **more: Any) -> None:
+    figure.legend(handles=list(handles), loc="outside lower center", ncols=ncols, frameon=False, **more)

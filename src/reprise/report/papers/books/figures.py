@@ -12,10 +12,10 @@ from matplotlib.ticker import MaxNLocator
 
 from reprise.catalogue.displays import display
 from reprise.report.papers.books.tables import NEIGHBOURS, loss_near, original_near, original_of, table_steps
-from reprise.report.papers.shared.axes import band, handle, legend, not_all, note, ticks
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
 from reprise.report.parts.spreads import mean_and_interval
+from reprise.report.parts.style import band, handle, legend, not_all, note, ticks
 
 _SMOOTH = 2 * NEIGHBOURS + 1
 _EVERY = 5  # of the points of a smoothed curve, which share most of what they average, so many make one

@@ -14,11 +14,11 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 from reprise.catalogue.displays import display
 from reprise.data.text.character_lines import LONG
 from reprise.report.papers.gso.tables import CHARACTER, TOKEN, diverged, on_equal_folds
-from reprise.report.papers.shared.axes import LOOKS, handle, legend, ticks
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import plural, significant
 from reprise.report.parts.spreads import Measured, difference_reach, measured
+from reprise.report.parts.style import LOOKS, handle, legend, ticks
 
 _FIRST, _SECOND = LOOKS[:2]
 _KINDS = {"characters": _FIRST, "bigrams": _SECOND}

@@ -41,11 +41,6 @@ def on_equal_folds(context: Context, names: Iterable[str], metric: str) -> pd.Da
     return losses if shared.empty else shared
 
 
-def paired(context: Context, name: str, other: str, metric: str) -> pd.Series:
-    """By how much the test metric of `name` is above that of `other`, on the folds that both have."""
-    return (context.by_fold(name, metric) - context.by_fold(other, metric)).dropna()
-
-
 def diverged(context: Context, name: str) -> list[str]:
     """Of each fold whose loss stopped being finite, in which epoch, and which epoch's parameters count instead."""
     epochs, best = context.by_fold(name, "diverged_epoch", "train"), context.by_fold(name, "best_epoch", "valid")
@@ -155,20 +150,21 @@ def unit_sentences(rows: pd.DataFrame, yardstick: float, title: str, published: 
     if printed.empty:
         return []
     low, high = printed.iloc[0], printed.iloc[-1]
+
+    def beside(row: pd.Series, key: str) -> str:
+        return _by(math.log(row[key] / yardstick))
+
     others = ""
     if published:
         off = _by(math.log(low.paper / published.value))
         others = f", and {off} {fixed(published.value, 2)}, {published.what} ({published.source})"
-    beside = {
-        (row.title, key): _by(math.log(row[key] / yardstick)) for row in (low, high) for key in _READINGS.values()
-    }
     return [
         f"Read as bits per character, the paper's {fixed(low.paper, 2)} ({low.title}) would be "
-        f"{beside[low.title, 'paper']} the {fixed(yardstick, 2)} of our {title}{others}; its highest, "
-        f"{fixed(high.paper, 2)} ({high.title}), {beside[high.title, 'paper']} the n-gram.",
+        f"{beside(low, 'paper')} the {fixed(yardstick, 2)} of our {title}{others}; its highest, "
+        f"{fixed(high.paper, 2)} ({high.title}), {beside(high, 'paper')} the n-gram.",
         f"Read as nats per character, {fixed(low.paper, 2)} would be {fixed(low.paper_as_nats, 2)} bits, "
-        f"{beside[low.title, 'paper_as_nats']} the n-gram; {fixed(high.paper, 2)} would be "
-        f"{fixed(high.paper_as_nats, 2)} bits, {beside[high.title, 'paper_as_nats']} it.",
+        f"{beside(low, 'paper_as_nats')} the n-gram; {fixed(high.paper, 2)} would be "
+        f"{fixed(high.paper_as_nats, 2)} bits, {beside(high, 'paper_as_nats')} it.",
         _verdict(printed, yardstick),
     ]
 
@@ -198,7 +194,7 @@ def _row(context: Context, name: str, names: Sequence[str]) -> dict[str, Any]:
     # The number stands in the paper's column only where it is about the same text.
     paper = None if replaced else context.reported(name, "cross_entropy", "test")[1]
     plain = _without_first_order_terms(context, name, names)
-    differences = paired(context, name, plain, CHARACTER) if plain else []
+    differences = (context.by_fold(name, CHARACTER) - context.by_fold(plain, CHARACTER)).dropna() if plain else []
     return {
         "experiment": name,
         "title": context.entry(name).title,
@@ -304,14 +300,15 @@ def predictions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
             raise UserError(f"{context.option_key(table_id, key)}: {value} is too little; write {least} or more")
     for pair in options["printed"]:
         _check_pair(pair, context.option_key(table_id, "printed"))
-    pairs = [("paper", pair) for pair in options["printed"]]
     found = []
     for fold in context.by_fold(name, CHARACTER).index:
-        samples = context.samples(name, fold)
-        for other in (False, True):
-            some = [sample for sample in samples if sample["line"].startswith(SHOWN_LINES) != other]
-            found += [(other, rank, fold, sample) for rank, sample in enumerate(some)]
+        ranks = {True: 0, False: 0}
+        for sample in context.samples(name, fold):
+            shown = sample["line"].startswith(SHOWN_LINES)
+            found.append((not shown, ranks[shown], fold, sample))
+            ranks[shown] += 1
     ours = sorted(found, key=lambda entry: entry[:3])[: options["lines"]]
+    pairs = [("paper", pair) for pair in options["printed"]]
     pairs += [(f"ours, fold {fold}", sample) for *_, fold, sample in ours]
     rows = [row for whose, pair in pairs for row in _rows(whose, pair["line"], pair["prediction"], options["width"])]
     notes = ["Right: of the characters after the first of a line, the share that was held most probable."]
@@ -331,13 +328,13 @@ def facts(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a fact of the corpus: the paper's number, ours, and the difference where the paper's is exact."""
     (name,) = context.cited_by(table_id)
     stated = () if context.replaced_dataset(name) else context.entry(name).reported
-    reported = {(entry.metric, entry.split): entry for entry in stated}
+    reported = {(entry.metric, entry.split): (entry.value, entry.note or "") for entry in stated}
     rows = []
     for metric, split, title, kind in _FACTS:
-        ours, paper = mean(context.values(name, metric, split)), reported.get((metric, split))
+        ours, (paper, says) = mean(context.values(name, metric, split)), reported.get((metric, split), (None, ""))
         row = {"metric": metric, "split": split, "title": title, "kind": kind}
-        row |= {"paper": paper and paper.value, "paper_says": (paper and paper.note) or "", "ours": ours}
-        row["difference"] = ours - paper.value if paper and not paper.note and ours is not None else None
+        row |= {"paper": paper, "paper_says": says, "ours": ours}
+        row["difference"] = None if says or None in (ours, paper) else ours - paper
         rows.append(row | {"absence": context.status(name).absence_of(ours)})
     columns = [
         text("Fact", "title"),
@@ -352,19 +349,17 @@ def _check_pair(pair: Any, where: str) -> None:
     line, prediction = (pair.get(key) if isinstance(pair, Mapping) else None for key in ("line", "prediction"))
     if not isinstance(line, str) or not isinstance(prediction, str) or len(pair) != 2:
         raise UserError(f"{where}: {pair!r} is no line with its prediction; write {{line: …, prediction: …}}")
-    if len(line) != len(prediction) or len(line) < 2:
-        raise UserError(
-            f"{where}: '{line}' and its prediction differ in length, or are of one; write a character under each"
-        )
+    if not 2 <= len(line) == len(prediction):
+        raise UserError(f"{where}: '{line}' and its prediction differ in length, or are of one; write as many letters")
 
 
 def _rows(whose: str, line: str, prediction: str, width: int) -> Iterator[dict[str, Any]]:
     """Two rows for every piece of the line: what stands there, and what was predicted."""
     right = sum(a == b for a, b in zip(line[1:], prediction[1:], strict=True)) / (len(line) - 1)
     for start, stop in _pieces(line, width):
-        for kind, whole in (("true", line), ("predicted", prediction)):
-            begins = start == 0 and kind == "true"
-            yield {"whose": whose, "right": right, "kind": kind, "text": whole[start:stop], "begins": begins}
+        row = {"whose": whose, "right": right}
+        yield row | {"kind": "true", "text": line[start:stop], "begins": start == 0}
+        yield row | {"kind": "predicted", "text": prediction[start:stop], "begins": False}
 
 
 def _pieces(line: str, width: int) -> Iterator[tuple[int, int]]:

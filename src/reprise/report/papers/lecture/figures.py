@@ -19,10 +19,10 @@ from reprise.errors import UserError, known
 from reprise.evaluation.bleu_counts import ORDER
 from reprise.evidence.bleu import bleu
 from reprise.report.papers.lecture.tables import translations
-from reprise.report.papers.shared.axes import LOOKS, band, handle, legend, not_all, note, ticks
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
 from reprise.report.parts.spreads import mean_and_interval, measured
+from reprise.report.parts.style import LOOKS, band, handle, legend, not_all, note, ticks
 from reprise.units import perplexity
 
 _DRAWN = {"markersize": 4, "linewidth": 1.3}

@@ -16,9 +16,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from reprise.catalogue.displays import display
 from reprise.errors import UserError
 from reprise.evidence.statistics import clopper_pearson
-from reprise.report.papers.shared.axes import band, handle, legend, not_all, note
 from reprise.report.parts import style
 from reprise.report.parts.context import NOT_RUN, Context
+from reprise.report.parts.style import band, handle, legend, not_all, note
 
 SPLIT = "train"
 ORIGINAL = "uva_palindrome_curves.csv"

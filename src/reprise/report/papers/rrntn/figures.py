@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 from reprise.catalogue.displays import display
 from reprise.errors import UserError
 from reprise.records.resolved import FULL
-from reprise.report.papers.shared.axes import LOOKS, handle, legend, ticks
 from reprise.report.parts import style, words
 from reprise.report.parts.context import Context
 from reprise.report.parts.spreads import Measured, measured
+from reprise.report.parts.style import LOOKS, handle, legend, ticks
 
 _METRIC, _SPLIT = "perplexity", "test"
 _FIRST, _SECOND = ({key: LOOKS[i][key] for key in ("color", "marker")} for i in (0, 1))

@@ -14,10 +14,10 @@ from matplotlib.ticker import MaxNLocator
 from reprise.catalogue.displays import display
 from reprise.errors import UserError, known
 from reprise.evidence.words import name_of
-from reprise.report.papers.shared.axes import LOOKS, not_all
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import unit_words
+from reprise.report.parts.style import LOOKS, not_all
 from reprise.units import perplexity
 
 _DRAWN = {"markersize": 3, "linewidth": 1.3}

@@ -147,12 +147,12 @@ def printed(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
     """A row a printed number: its formula, its value, and whether the two agree. Those that do not come first."""
     rows = []
     for key, entry in context.paper.arithmetic.items():
-        given = ", ".join(f"{name} = {_number(value)}" for name, value in entry.values.items())
-        stated = {"id": key, **picked(entry, "text", "place", "printed", "formula", "equals", "note"), "values": given}
-        rows.append(stated | picked(work_out(entry), "value", "other", "agreement", "off"))
+        stated = {"id": key, **picked(entry, "text", "place", "printed", "formula", "equals")}
+        stated["values"] = ", ".join(f"{name} = {_number(value)}" for name, value in entry.values.items())
+        rows.append(stated | picked(work_out(entry), "value", "other", "agreement", "off") | {"note": entry.note})
     rows.sort(key=lambda row: row["agreement"] == AGREES)
     counts = Counter(row["agreement"] for row in rows).most_common()
-    notes = [f"Of {plural(len(rows), 'number')}: {'; '.join(f'{said} {n}' for said, n in counts)}."] if rows else []
+    notes = [f"Of {plural(len(rows), 'number')}: {'; '.join(f'{said} {n}' for said, n in counts)}."]
     notes += [f"{row['text'].removesuffix('.')}: {row['note'].strip()}" for row in rows if row["note"]]
     columns = [
         text("Number", "text"),
@@ -162,34 +162,19 @@ def printed(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
         Column("Value", _computed),
         Column("Agreement", _agreement, words=True),
     ]
-    keys = [
-        "id",
-        "text",
-        "place",
-        "printed",
-        "formula",
-        "equals",
-        "values",
-        "value",
-        "other",
-        "agreement",
-        "off",
-        "note",
-    ]
-    return Table(columns, pd.DataFrame(rows, columns=keys), notes)
+    return Table(columns, pd.DataFrame(rows), notes)
 
 
 @display(of_experiments=False)
 def errata(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a place of the paper that cannot be meant as it stands: what it says, and what is right."""
-    titles = {
-        "place": "Place",
-        "says": "The paper says",
-        "right": "What is right, or meant",
-        "source": "Known from",
-    }
-    rows = pd.DataFrame([dict(entry) for entry in context.paper.errata], columns=list(titles))
-    return Table([text(title, key) for key, title in titles.items()], rows)
+    columns = [
+        text("Place", "place"),
+        text("The paper says", "says"),
+        text("What is right, or meant", "right"),
+        text("Known from", "source"),
+    ]
+    return Table(columns, pd.DataFrame(map(dict, context.paper.errata)))
 
 
 def _number(value: float) -> str:
@@ -225,15 +210,18 @@ def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
 
     Option `numbers`: "<metric> <split>", separated by commas; of an experiment the first that it has.
     """
-    stated = options["numbers"]
-    numbers = [tuple(pair.split()) for pair in stated.split(",")]
+    numbers = [tuple(pair.split()) for pair in options["numbers"].split(",")]
+    where = context.option_key(table_id, "numbers")
     if any(len(pair) != 2 for pair in numbers):
-        where = context.option_key(table_id, "numbers")
-        raise UserError(f"{where}: '{stated}' is no list of a metric and its split; write 'perplexity test'")
-    _refuse_unknown(context, table_id, numbers)
+        raise UserError(
+            f"{where}: '{options['numbers']}' is no list of a metric and its split; write 'perplexity test'"
+        )
+    _refuse_unknown(context, where, numbers)
     found = {(o.assumption, o.alternative): o for o in outcomes(context)}
     rows = [row for key in context.paper.assumptions for row in _rows(context, key, found, numbers)]
     frame = pd.DataFrame(rows, columns=_ASSUMPTIONS_KEYS).astype({"n": "Int64", "chosen_n": "Int64"})
+    frame["first"] = ~frame.assumption.duplicated()
+    frame["claims"] = frame.claims.mask(frame.duplicated(["assumption", "alternative"]), "")
     several = frame.loc[frame.metric.notna(), ["metric", "split"]].drop_duplicates()
     columns = [c for c in _ASSUMPTIONS_COLUMNS if (c is not _MEASURED or len(several) > 1)]
     notes = [consequences(context)] if found else []
@@ -259,26 +247,16 @@ def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     return Table(columns, frame, notes)
 
 
-def _refuse_unknown(context: Context, table_id: str, numbers: list[tuple[str, str]]) -> None:
-    """A number that no record, claim or printed number has is a mistake, unless its records may still come: where an
-    experiment was run that has none of the numbers, or where all were run.
-    """
+def _refuse_unknown(context: Context, where: str, numbers: list[tuple[str, str]]) -> None:
+    """A number that no record, claim or printed number has is a mistake, where a finished run has none of them all."""
     rows = context.metrics[context.metrics.status == "finished"]
-    there = set(zip(rows.metric, rows.split, strict=True))
+    there = dict.fromkeys(zip(rows.metric, rows.split, strict=True))
     told = {term.quantity for claim in context.paper.claims.values() for term in terms_of(claim)}
     told |= {(r.metric, r.split) for entry in context.paper.experiments.values() for r in entry.reported}
-    unknown = [" ".join(pair) for pair in numbers if pair not in there | told]
-    shown = {
-        run
-        for key, entry in context.paper.assumptions.items()
-        for alternative, choice in entry.alternatives.items()
-        for name in choice.experiments
-        for run in (name, f"{name}@{key}={alternative}")
-    }
-    done = {run for run in shown if context.status(run).finished}
-    without = any(not any(len(context.values(run, *q)) for q in numbers) for run in done)
-    if unknown and (without or done == shown != set()):
-        where = context.option_key(table_id, "numbers")
+    unknown = [" ".join(pair) for pair in numbers if pair not in there.keys() | told]
+    runs = {run for name, base, _ in context.paper.variants() for run in (name, base)}
+    finished = [run for run in runs if context.status(run).finished]
+    if unknown and not all(any(len(context.values(run, *q)) for q in numbers) for run in finished):
         raise UserError(f"{where}: no record has '{unknown[0]}'; {known(unknown[0], map(' '.join, there))}")
 
 
@@ -288,22 +266,19 @@ def _rows(
     entry = context.paper.assumptions[key]
     common = {"assumption": key, **picked(entry, "title", "choice", "source", "unrun")}
     if not entry.alternatives:
-        yield common | {"first": True}
-    first = True
+        yield common
     for alternative, choice in entry.alternatives.items():
-        outcome = found[key, alternative]
+        outcome, before = found[key, alternative], ""
         under = common | {"alternative": alternative, "state": outcome.state}
-        claims: str | None = verdicts.turns(outcome.claims.items()) or None
-        before = ""
+        under["claims"] = verdicts.turns(outcome.claims.items()) or None
         if choice.metrics:
             said = "; ".join(f"{plain(other)} in place of {plain(metric)}" for metric, other in choice.metrics.items())
-            yield under | {"absence": "the same records", "settings": said, "claims": claims, "first": first}
-            first = False
+            yield under | {"absence": "the same records", "settings": said}
         for name in choice.experiments:
             changed = settings(choice.changes(name))
-            shown = {"settings": changed, "claims": claims, "first": first, "again": changed == before}
-            yield under | _compared(context, name, outcome.suffix, numbers) | shown
-            first, claims, before = False, "", changed
+            compared = _compared(context, name, outcome.suffix, numbers)
+            yield under | compared | {"settings": changed, "again": changed == before}
+            before = changed
 
 
 def _compared(context: Context, name: str, suffix: str, numbers: list[tuple[str, str]]) -> dict[str, Any]:
