@@ -120,9 +120,10 @@ def _sized_models() -> Iterator[tuple[int, int, int]]:
             _count(GSO, rest[0], h, m, *rest[1:], "tanh"),
             *(sizes.gso_parameters(*hm, *rest) for hm in ((h, m), more)),
         )
-    h = sizes.first_order_size(27)
+    h = sizes.largest(lambda h: sizes.first_order_parameters(h, 27))
     yield _count(FirstOrder, 27, h, "tanh"), *(sizes.first_order_parameters(n, 27) for n in (h, h + 1))
-    h, form = sizes.integration_size(27, "general"), "general"
+    form = "general"
+    h = sizes.largest(lambda h: sizes.integration_parameters(h, 27, form))
     counted = _count(MultiplicativeIntegration, 27, h, "tanh", form)
     yield counted, *(sizes.integration_parameters(n, 27, form) for n in (h, h + 1))
 

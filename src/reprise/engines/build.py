@@ -11,17 +11,20 @@ import ctypes
 import fcntl
 import functools
 import hashlib
+import math
+import mmap
 import os
 import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from reprise.files import atomic_path
@@ -43,6 +46,9 @@ class Pointer(ctypes.c_void_p):
         return ctypes.byref(value) if isinstance(value, ctypes.Structure) else ctypes.c_void_p(address(value))
 
 
+HUGE, PAGE = 1 << 19, 1 << 10
+"""Floats of a huge page, on x86-64 and mostly elsewhere, and of an ordinary one."""
+
 KINDS: dict[str, Any] = {
     "i": ctypes.c_int32,
     "l": ctypes.c_int64,
@@ -63,6 +69,24 @@ def address(value: Tensor | np.ndarray | int | None) -> int | None:
             raise ValueError("numbers that do not lie side by side cannot be passed to C++")
         return value.data_ptr() if tensor else value.ctypes.data
     return value
+
+
+def in_huge_pages(shapes: Sequence[Sequence[int]]) -> list[Tensor]:
+    """float32 zeros of these shapes side by side, each from a page boundary on, in huge pages where the system has them.
+
+    Tables of many megabytes otherwise miss the CPU's buffer of page addresses. The memory is this process's own: Linux
+    gives shared memory, which `mmap` makes unless told otherwise, no huge pages by default.
+    """
+    counts = [math.prod(shape) for shape in shapes]
+    sizes = [-(-count // PAGE) * PAGE for count in counts]
+    memory = mmap.mmap(-1, 4 * (sum(sizes) + HUGE), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with contextlib.suppress(OSError):  # of a kernel that was built without them
+            memory.madvise(mmap.MADV_HUGEPAGE)
+    space = torch.frombuffer(memory, dtype=torch.float32)
+    begin = -(space.data_ptr() // space.itemsize) % HUGE
+    places = space[begin : begin + sum(sizes)].split(sizes)
+    return [place[:count].view(*shape) for place, count, shape in zip(places, counts, shapes, strict=True)]
 
 
 def structure(*fields: str) -> type[ctypes.Structure]:

@@ -1,9 +1,10 @@
-"""RMSProp as TensorFlow 1.x computes it, which differs from torch's where gradients are small.
+"""RMSProp as Keras and TensorFlow 1.x compute it, and the clipping of gradients by their common norm.
 
-    s = decay s + (1 - decay) g^2        p = p - rate g / sqrt(s + epsilon)
+    s = decay s + (1 - decay) g^2        p = p - rate g / (sqrt(s + inside) + epsilon)
 
-epsilon stands inside the root, and s starts at one (ones_initializer in `RMSPropOptimizer._create_slots`), not at zero:
-the first steps are those of plain SGD at this rate, and grow as s forgets its start, by `decay` a step.
+Keras 1 and torch have their epsilon beside the root. TensorFlow 1.x has it inside, and its s starts at one
+(ones_initializer in `RMSPropOptimizer._create_slots`), not at zero: the first steps are those of plain SGD at this
+rate, and grow as s forgets its start, by `decay` a step.
 """
 
 from __future__ import annotations
@@ -17,21 +18,28 @@ FIRST_MEAN_SQUARES = {"one": 1.0, "zero": 0.0}
 """First mean squares by their names in a configuration."""
 
 
-class TensorFlowRMSProp:
-    """Updates `parameters` in place by their `.grad`; `start` is the first mean square."""
+class RMSProp:
+    """Updates `parameters` in place by their `.grad`; `first` is the s before the first step."""
 
     def __init__(
-        self, parameters: Iterable[nn.Parameter], *, learning_rate: float, decay: float, epsilon: float, start: float
+        self,
+        parameters: Iterable[nn.Parameter],
+        *,
+        learning_rate: float = 0.0,
+        decay: float = 0.0,
+        epsilon: float = 0.0,
+        inside: float = 0.0,
+        first: float = 0.0,
     ) -> None:
         self.parameters = list(parameters)
-        self.learning_rate, self.decay, self.epsilon = learning_rate, decay, epsilon
-        self.mean_squares = [torch.full_like(p, start, requires_grad=False) for p in self.parameters]
+        self.learning_rate, self.decay, self.epsilon, self.inside = learning_rate, decay, epsilon, inside
+        self.mean_squares = [torch.full_like(p, first, requires_grad=False) for p in self.parameters]
 
     @torch.no_grad()
     def step(self) -> None:
         for p, s in zip(self.parameters, self.mean_squares, strict=True):
             s.mul_(self.decay).addcmul_(p.grad, p.grad, value=1 - self.decay)
-            p.addcdiv_(p.grad, (s + self.epsilon).sqrt_(), value=-self.learning_rate)
+            p.addcdiv_(p.grad, (s + self.inside).sqrt_().add_(self.epsilon), value=-self.learning_rate)
 
     def state_dict(self) -> list[Tensor]:
         """Copies of the mean squares."""

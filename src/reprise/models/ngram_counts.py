@@ -1,4 +1,4 @@
-"""Counts of word n-grams, as sorted tables: what the models of `word_ngram.py` are made of.
+"""Counts of word n-grams, as sorted tables: what the models of `word_ngram.py` and `ngram.py` are made of.
 
 A context of k words is a number: the rank of (the context of its k - 1 latest words, its oldest word) among those of
 the training text. So a context's number leads to that of the context without its oldest word, which backing off needs,
@@ -45,9 +45,9 @@ class Positions:
     def __len__(self) -> int:
         return len(self.words)
 
-    def first(self, count: int) -> Positions:
-        """The first `count` words."""
-        return Positions(self.words[:count], self.before[:, :count])
+    def take(self, places: np.ndarray | slice) -> Positions:
+        """Some of the words, with the words before each."""
+        return Positions(self.words[places], self.before[:, places])
 
 
 @dataclass(frozen=True)

@@ -39,34 +39,20 @@ def second_order_size(h: int, ratio: Fraction) -> int:
     return max(1, round(ratio * h))
 
 
-def gso_sizes(
-    ratio: str | Fraction, symbols: int, input_term: bool, recurrent_term: bool, budget: int = BUDGET
-) -> tuple[int, int]:
-    """The largest h, and its m, with |m|/|h| = `ratio` ("0.1", "20", ...) within the budget.
+def gso_sizes(ratio: str, symbols: int, input_term: bool, recurrent_term: bool) -> tuple[int, int]:
+    """The largest h, and its m, with |m|/|h| = `ratio` ("0.1", "20", ...) within the budget."""
 
-    Raises ValueError where not even h = 1 fits.
+    def m(h: int) -> int:
+        return second_order_size(h, Fraction(ratio))
+
+    h = largest(lambda h: gso_parameters(h, m(h), symbols, input_term, recurrent_term))
+    return h, m(h)
+
+
+def largest(count: Callable[[int], int], budget: int = BUDGET) -> int:
+    """The largest h whose parameters, count(h), are within the budget; `count` increases. ValueError where not even
+    h = 1 fits.
     """
-    ratio = Fraction(ratio)
-
-    def count(h: int) -> int:
-        return gso_parameters(h, second_order_size(h, ratio), symbols, input_term, recurrent_term)
-
-    h = _largest(count, budget)
-    return h, second_order_size(h, ratio)
-
-
-def first_order_size(symbols: int, budget: int = BUDGET) -> int:
-    """The largest h of equation 3 within the budget; ValueError where not even h = 1 fits."""
-    return _largest(lambda h: first_order_parameters(h, symbols), budget)
-
-
-def integration_size(symbols: int, form: str, budget: int = BUDGET) -> int:
-    """The largest h of equation 7 or 8 within the budget; ValueError where not even h = 1 fits."""
-    return _largest(lambda h: integration_parameters(h, symbols, form), budget)
-
-
-def _largest(count: Callable[[int], int], budget: int) -> int:
-    """The largest h with count(h) <= budget, `count` increasing, by bisection."""
     if count(1) > budget:
         raise ValueError(f"a budget of {budget} parameters is below the {count(1)} of one hidden unit")
     low, high = 1, 2

@@ -51,7 +51,7 @@ class Relative(WordNGram):
 
     def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
         table, (context, ngram) = counts.table(n), held.find(counts, n)
-        frequency = _at(relative(table), ngram, 0.0)
+        frequency = at(relative(table), ngram, 0.0)
         return np.where(context >= 0, frequency, np.nan)
 
 
@@ -70,7 +70,7 @@ class Additive(WordNGram):
 
     def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
         table, (context, ngram) = counts.table(n), held.find(counts, n)
-        seen, total = _at(table.counts, ngram, 0), _at(table.totals, context, 0)
+        seen, total = at(table.counts, ngram, 0), at(table.totals, context, 0)
         return (seen + self.delta) / (total + self.delta * self.vocabulary)
 
 
@@ -94,7 +94,7 @@ class StupidBackoff(WordNGram):
         score = np.zeros(len(held))
         for k in range(1, n + 1):
             _, ngram = held.find(counts, k)
-            score = np.where(ngram >= 0, _at(relative(counts.table(k)), ngram, 0.0), self.alpha * score)
+            score = np.where(ngram >= 0, at(relative(counts.table(k)), ngram, 0.0), self.alpha * score)
         return score
 
     def score_sums(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
@@ -105,7 +105,7 @@ class StupidBackoff(WordNGram):
             below = table.sum_by_context(relative(counts.table(k - 1))[table.shorter])
             sums = 1 + self.alpha * (sums[table.parents] - below)
             context, _ = held.find(counts, k)
-            found = np.where(context >= 0, _at(sums, context, 0.0), self.alpha * found)
+            found = np.where(context >= 0, at(sums, context, 0.0), self.alpha * found)
         return found
 
 
@@ -131,7 +131,7 @@ class Backoff(WordNGram):
             # What may follow the shorter context and did not follow this one.
             rest = 1 - table.sum_by_context(seen[table.shorter])
             weight = np.divide(left, rest, out=np.zeros_like(left), where=rest > 0)
-            p = np.where(ngram >= 0, _at(discounted, ngram, 0.0), _at(weight, context, 1.0) * p)
+            p = np.where(ngram >= 0, at(discounted, ngram, 0.0), at(weight, context, 1.0) * p)
             seen = discounted
         return p
 
@@ -158,7 +158,7 @@ class KneserNey(WordNGram):
         for k in range(1, n + 1):
             table = counts.table(k) if k == n else counts.continuations(k)
             if k == 1 and not self.uniform_base:
-                p = _at(relative(table), held.find(counts, 1)[1], 0.0)
+                p = at(relative(table), held.find(counts, 1)[1], 0.0)
             else:
                 p = _interpolate(table, held.find(counts, k), p, self.D)
         return p
@@ -189,7 +189,7 @@ def _interpolate(
 ) -> np.ndarray:
     context, ngram = found
     discounted, left = _discounted(table, D)
-    return _at(discounted, ngram, 0.0) + _at(left, context, 1.0) * lower
+    return at(discounted, ngram, 0.0) + at(left, context, 1.0) * lower
 
 
 def _interpolate_seen(table: Table, lower: float) -> np.ndarray:
@@ -197,6 +197,6 @@ def _interpolate_seen(table: Table, lower: float) -> np.ndarray:
     return discounted + left[table.contexts] * lower
 
 
-def _at(values: np.ndarray, index: np.ndarray, otherwise: float) -> np.ndarray:
+def at(values: np.ndarray, index: np.ndarray, otherwise: float) -> np.ndarray:
     """values[index], or `otherwise` where the index is -1: not seen."""
     return np.where(index >= 0, values[np.maximum(index, 0)], otherwise)

@@ -15,7 +15,7 @@ from reprise.engines.gso import reference as gso
 from reprise.engines.gso.packing import pack
 from reprise.engines.lecture import window
 from reprise.engines.loglinear import reference as loglinear
-from reprise.engines.optimisers import TensorFlowRMSProp, clip_by_global_norm
+from reprise.engines.optimisers import RMSProp, clip_by_global_norm
 from reprise.engines.palindromes import reference as palindromes
 from reprise.engines.rntn import reference as rntn_engines
 from reprise.engines.rntn.subsequences import Subsequences
@@ -286,8 +286,8 @@ def test_books(activation, start, dtype):
     options = {"mean_square_start": start, "decay": 0.9, "epsilon": EPSILON, "clip_norm": NORM}
 
     def solo(model):
-        rates = {"decay": 0.9, "epsilon": EPSILON, "start": 1.0 if start == "one" else 0.0}
-        optimiser = TensorFlowRMSProp(model.parameters(), learning_rate=0.0, **rates)
+        first = 1.0 if start == "one" else 0.0
+        optimiser = RMSProp(model.parameters(), decay=0.9, inside=EPSILON, first=first)
 
         def step(rate):
             optimiser.learning_rate = rate

@@ -11,7 +11,7 @@ import torch
 from protocol_helpers import finish, values
 
 from reprise.catalogue.checks import run_check
-from reprise.engines.optimisers import TensorFlowRMSProp, clip_by_global_norm
+from reprise.engines.optimisers import RMSProp, clip_by_global_norm
 from reprise.errors import UserError
 from reprise.evaluation.sampling import continuations, draw, entropy, log_probabilities
 from reprise.evaluation.text_measures import Words, distinct, measure, stops_before_capitals, whole_words
@@ -37,7 +37,7 @@ def test_rmsprop_is_tensorflows(start):
     generator = np.random.default_rng(1)
     p = generator.normal(size=5)
     parameter = torch.nn.Parameter(torch.from_numpy(p.copy()))
-    optimiser = TensorFlowRMSProp([parameter], learning_rate=0.1, decay=0.96, epsilon=1e-3, start=start)
+    optimiser = RMSProp([parameter], learning_rate=0.1, decay=0.96, inside=1e-3, first=start)
     s = np.full(5, start)
     for _ in range(4):
         g = generator.normal(size=5)

@@ -40,19 +40,6 @@ void reprise_ll_product(int rows, int depth, int columns, int transposed, const 
   product(x, rows, depth, W, transposed, columns, b, out);
 }
 
-// Asks for huge pages for memory that was not used yet: rows apart in it miss the CPU's buffer of page addresses less.
-void reprise_ll_huge_pages(float* p, long bytes) { huge_pages(p, bytes); }
-
-// out[number[r]] += rows[r], for rows of so many floats.
-void reprise_ll_add_rows(int rows, int width, const float* from, const int64_t* number, float* out) {
-  for (int r = 0; r < rows; r++) {
-    const float* a = from + (long)r * width;
-    float* o = out + number[r] * width;
-    for (int j = 0; j < width; j += LANES)
-      store_some(o + j, load_some(o + j, width - j) + load_some(a + j, width - j), width - j);
-  }
-}
-
 // out[r] = the sum of the rows indices[indptr[c]] .. of a table, c = number[r], and of its row min(c, M) unless M < 0.
 void reprise_ll_sum_rows(int rows, int width, int M, const float* table, const int64_t* indptr, const int64_t* indices,
                          const int64_t* number, float* out) {

@@ -50,13 +50,6 @@ template <int K = 1> INLINE void transpose(vec* rows) {
 
 constexpr int PART = 256;           // with NARROW columns 32 KB at most
 
-inline void huge_pages(float* p, size_t bytes) {
-#ifdef MADV_HUGEPAGE
-  const size_t page = 1 << 12, begin = ((size_t)p + page - 1) / page * page, end = ((size_t)p + bytes) / page * page;
-  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
-#endif
-}
-
 INLINE vec load_any(const float* p, int n) { return n > 0 ? load_some(p, n) : zeros(); }
 
 // A tile's row: n <= NARROW numbers, or zeros where there are none.

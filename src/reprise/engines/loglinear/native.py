@@ -22,9 +22,6 @@ from reprise.engines.loglinear.classes import Classes
 from reprise.engines.readable import take_state
 from reprise.models.loglinear import LogLinearRNN, State
 
-HUGE, ALIGNED = (1 << 21) // 4, 1 << 10
-"""Floats of a huge page, and of an ordinary one, where tensors in such pages begin."""
-
 SHAPES = 8
 """So many shapes of windows are kept ready: training's, its last batch's, and those of each text's evaluation."""
 
@@ -43,8 +40,6 @@ def cpp() -> SimpleNamespace:
         forward="-ppp",
         backward="-ppppip",
         product="-iiiipppp",
-        huge_pages="-pl",
-        add_rows="-iippp",
         sum_rows="-iiippppp",
         softmax="-iippfp",
         class_softmax="-pippfpp",
@@ -63,16 +58,9 @@ def linear(x: Tensor, w: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def kept(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Contiguous copies of tensors that stay in use: side by side, in huge pages where the system has them."""
-    sizes = [-(-value.numel() // ALIGNED) * ALIGNED for value in values.values()]
-    space = torch.empty(sum(sizes) + HUGE, dtype=torch.float32)
-    cpp().huge_pages(space, space.nbytes)
-    begin = -(space.data_ptr() // space.itemsize) % HUGE
-    places = space[begin : begin + sum(sizes)].split(sizes)
-    return {
-        name: place[: value.numel()].view(value.shape).copy_(value)
-        for (name, value), place in zip(values.items(), places, strict=True)
-    }
+    """Contiguous copies of tensors that stay in use."""
+    places = build.in_huge_pages([value.shape for value in values.values()])
+    return {name: place.copy_(value) for (name, value), place in zip(values.items(), places, strict=True)}
 
 
 class FusedEngine:
@@ -133,9 +121,8 @@ class FusedEngine:
                 dh = linear(d, W).view(inputs.shape)
                 inputs = inputs.flatten(0, 1)
             else:  # what the tokens of a class have in common is summed before the products
-                by_class, inputs = d.new_zeros(self.e.shape[0], d.shape[1]), self.e
-                cpp().add_rows(*d.shape, d, self.number.flatten(), by_class)
-                d = by_class
+                inputs = self.e
+                d = d.new_zeros(len(inputs), d.shape[1]).index_add_(0, self.number.flatten(), d)
                 self.input.update(self.optimiser, self.ids, linear(d, W))
             self.optimiser.product(f"W_{n}", inputs, d)
             self.optimiser.product(f"U_{n}", *layer.factors())

@@ -6,9 +6,6 @@ recurrence matrices transposed, W_o in tiles of words with b_o as their last row
 
 from __future__ import annotations
 
-import contextlib
-import mmap
-
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -21,9 +18,6 @@ from reprise.models.mrnn import MRNN
 
 PADDING_BIAS = -1e30
 """b_o of the words that fill up the last tile: their probability is nothing."""
-
-_HUGE = 1 << 21
-"""Bytes of a huge page, on x86-64 and mostly elsewhere."""
 
 Model = build.structure("i V H M", "f h_0", "p matrix_of bias_of W_h U_h b_h W_o v U_l U_r")
 Data = build.structure("p inputs targets offsets reset", "l count first_token")
@@ -45,11 +39,12 @@ class FusedEngine:
         numbers = [torch.zeros_like(words)] * 2 if M else [model.matrix_index(words), model.bias_index(words)]
         matrix_of, bias_of = (number.to(torch.int32).numpy() for number in numbers)
         self.shapes = {name: parameter.shape for name, parameter in model.named_parameters()}
-        self.arrays = {name: _zeros(self._layout(name)) for name in self.shapes if name not in ("W_o", "b_o")}
-        self.arrays["W_o"] = _zeros((-(-self.V // self.tile), self.H + 1, self.tile))
-        self.arrays["W_o"][:, self.H] = PADDING_BIAS
+        layouts = {name: self._layout(name, shape) for name, shape in self.shapes.items() if name != "b_o"}
+        arrays = dict(zip(layouts, build.in_huge_pages(list(layouts.values())), strict=True))
+        self.tiles = arrays["W_o"]
+        self.padded = {name: self._readable(name, array) for name, array in arrays.items() if name != "W_o"}
         sizes = {"V": self.V, "H": self.H, "M": M, "h_0": model.h_0}
-        self.model = Model(**sizes, matrix_of=matrix_of, bias_of=bias_of, **self.arrays)
+        self.model = Model(**sizes, matrix_of=matrix_of, bias_of=bias_of, **arrays)
         self._hidden = np.full(self.H, model.h_0, dtype=np.float32)
         self.load(model.state_dict())
 
@@ -74,40 +69,31 @@ class FusedEngine:
 
     def export(self) -> dict[str, Tensor]:
         """The state_dict of the readable model, as copies."""
-        seen = {n: self._words(n)[: self.V] if n in ("W_o", "b_o") else self._view(n) for n in self.shapes}
-        return {name: torch.from_numpy(np.array(array, order="C")) for name, array in seen.items()}
+        words = self.tiles.mT.reshape(-1, self.H + 1)[: self.V]  # W_o and b_o side by side
+        seen = self.padded | {"W_o": words[:, :-1], "b_o": words[:, -1]}
+        return {name: seen[name].clone(memory_format=torch.contiguous_format) for name in self.shapes}
 
     def load(self, state: dict[str, Tensor]) -> None:
         """Takes the values of a readable model's state_dict; ValueError if names or shapes differ."""
         check_state(state, self.shapes)
-        for name, value in state.items():
-            values, view = value.detach().to("cpu", torch.float32).numpy(), self._view(name)
-            if name in ("W_o", "b_o"):
-                words = self._words(name)
-                words[: self.V] = values
-                values = words
-            view[...] = values.reshape(view.shape)
+        words = torch.zeros(len(self.tiles) * self.tile, self.H + 1)
+        words[:, -1] = PADDING_BIAS
+        words[: self.V, :-1], words[: self.V, -1] = state["W_o"], state["b_o"]
+        self.tiles.copy_(words.view(-1, self.tile, self.H + 1).mT)
+        for name, view in self.padded.items():
+            view.copy_(state[name])
 
-    def _layout(self, name: str) -> tuple[int, ...]:
-        """The engine's shape of a parameter but W_o and b_o."""
+    def _layout(self, name: str, shape: torch.Size) -> tuple[int, ...]:
+        """The engine's shape of a parameter."""
+        if name == "W_o":
+            return -(-self.V // self.tile), self.H + 1, self.tile
+        *outer, last = (*shape[:-2], shape[-1], shape[-2]) if name.startswith("U") else shape
+        return *outer, -(-last // self.lanes) * self.lanes
+
+    def _readable(self, name: str, array: Tensor) -> Tensor:
+        """The engine's array of a parameter, seen in the readable model's shape."""
         shape = self.shapes[name]
-        if name.startswith("U"):
-            shape = (*shape[:-2], shape[-1], shape[-2])
-        return (*shape[:-1], -(-shape[-1] // self.lanes) * self.lanes)
-
-    def _view(self, name: str) -> np.ndarray:
-        """The engine's array of a parameter, seen in the readable model's shape, W_o and b_o tile by tile."""
-        if name in ("W_o", "b_o"):
-            return np.moveaxis(self.arrays["W_o"][:, slice(0, self.H) if name == "W_o" else self.H], -1, 1)
-        shape, array = self.shapes[name], self.arrays[name]
-        if name.startswith("U"):
-            return np.swapaxes(array[..., : shape[-2]], -1, -2)
-        return array[..., : shape[-1]]
-
-    def _words(self, name: str) -> np.ndarray:
-        """A copy of W_o or b_o, a row a word; those that fill up the last tile come last."""
-        tiles = self._view(name)
-        return np.array(tiles, order="C").reshape(-1, *tiles.shape[2:])
+        return array[..., : shape[-2]].mT if name.startswith("U") else array[..., : shape[-1]]
 
     def _data(self, data: Subsequences) -> Data:
         for tokens in (data.inputs, data.targets):
@@ -121,18 +107,3 @@ class FusedEngine:
             count=len(data),
             first_token=data.first_token,
         )
-
-
-def _zeros(shape: tuple[int, ...]) -> np.ndarray:
-    """float32 zeros on the boundary of a huge page, in huge pages where the system has them.
-
-    Tables of many megabytes otherwise miss the CPU's buffer of page addresses. The memory is this process's own: Linux
-    gives shared memory, which `mmap` makes unless told otherwise, no huge pages by default.
-    """
-    count = int(np.prod(shape))
-    memory = mmap.mmap(-1, 4 * count + _HUGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    if hasattr(mmap, "MADV_HUGEPAGE"):
-        with contextlib.suppress(OSError):  # of a kernel that was built without them
-            memory.madvise(mmap.MADV_HUGEPAGE)
-    begin = -np.frombuffer(memory, dtype=np.uint8, count=1).ctypes.data % _HUGE
-    return np.frombuffer(memory, dtype=np.float32, count=count, offset=begin).reshape(shape)

@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import nn
 
+from reprise.engines.optimisers import FIRST_MEAN_SQUARES
 from reprise.engines.stack.loglinear import LogLinearMember
 from reprise.engines.stack.member import NAME, Member
 from reprise.engines.stack.optimisers import SGD, Adam, Clip, RMSProp
@@ -31,7 +32,7 @@ def join(stack: Stack, protocol: str, model: nn.Module, options: Mapping[str, An
         case "final-digit":
             return PalindromeMember(stack, model, Adam(), Clip(clip_norm, _AS_TORCH_CLIPS))
         case "character-windows":
-            first = 1.0 if options["mean_square_start"] == "one" else 0.0
+            first = FIRST_MEAN_SQUARES[options["mean_square_start"]]
             rms = RMSProp(options["decay"], 0.0, inside=options["epsilon"], first=first)
             return BookMember(stack, model, rms, clip)
         case "subsequence-sgd":

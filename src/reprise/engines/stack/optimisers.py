@@ -1,7 +1,7 @@
 """One update of R members at once: tensors whose first axis is the member, each member with its own rate and count.
 
-`update` takes one parameter p (R, ...), its gradient, what the optimiser keeps of it, and the scalars that `scalars`
-made of the step: (R,) each. It returns the new values and writes nothing.
+`update` takes one parameter p (R, ...), its gradient, what the optimiser keeps of it, and of each member the rate and
+the number of the step, counted from 1: (R,) each. It returns the new values and writes nothing.
 
 Of a table of which a step reads some rows, SGD and RMSProp update these alone (`by_rows`). SGD leaves other rows as
 they are; so does RMSProp, but their mean squares fall by rho a step: a row that comes back is caught up first. Adam
@@ -35,11 +35,7 @@ class SGD:
     def start(self, p: Tensor, table: bool = False) -> Kept:
         return ()
 
-    def scalars(self, rate: Tensor, step: Tensor) -> Sequence[Tensor]:
-        return (rate,)
-
-    def update(self, p: Tensor, g: Tensor, kept: Kept, scalars: Sequence[Tensor]) -> tuple[Tensor, Kept]:
-        (rate,) = scalars
+    def update(self, p: Tensor, g: Tensor, kept: Kept, rate: Tensor, step: Tensor) -> tuple[Tensor, Kept]:
         return torch.addcmul(p, along(rate, p), g, value=-1), ()
 
 
@@ -55,12 +51,8 @@ class Adam:
     def start(self, p: Tensor, table: bool = False) -> Kept:
         return torch.zeros_like(p), torch.zeros_like(p)
 
-    def scalars(self, rate: Tensor, step: Tensor) -> Sequence[Tensor]:
-        """`step` counts from 1."""
-        return rate / (1 - self.beta_1**step), (1 - self.beta_2**step).sqrt()
-
-    def update(self, p: Tensor, g: Tensor, kept: Kept, scalars: Sequence[Tensor]) -> tuple[Tensor, Kept]:
-        size, root = (along(value, p) for value in scalars)
+    def update(self, p: Tensor, g: Tensor, kept: Kept, rate: Tensor, step: Tensor) -> tuple[Tensor, Kept]:
+        size, root = along(rate / (1 - self.beta_1**step), p), along((1 - self.beta_2**step).sqrt(), p)
         m = torch.lerp(kept[0], g, 1 - self.beta_1)
         v = (self.beta_2 * kept[1]).addcmul_(g, g, value=1 - self.beta_2)
         beside = v.sqrt().div_(root).add_(self.epsilon)
@@ -85,12 +77,7 @@ class RMSProp:
         s = torch.full_like(p, self.first)
         return (s, p.new_zeros(p.shape[:2], dtype=torch.float64)) if table else (s,)
 
-    def scalars(self, rate: Tensor, step: Tensor) -> Sequence[Tensor]:
-        """`step` counts from 1."""
-        return rate, step
-
-    def update(self, p: Tensor, g: Tensor, kept: Kept, scalars: Sequence[Tensor]) -> tuple[Tensor, Kept]:
-        rate, step = scalars
+    def update(self, p: Tensor, g: Tensor, kept: Kept, rate: Tensor, step: Tensor) -> tuple[Tensor, Kept]:
         s, *seen = kept
         if seen:
             missed = step[:, None] - 1 - seen[0]

@@ -158,14 +158,13 @@ class Stack:
                 factors = first.clip.factors(list(gradients.values()))
                 gradients = {name: g * along(factors, g) for name, g in gradients.items()}
             self.steps.add_(1 if active is None else active.to(self.steps.dtype))
-            scalars = first.optimiser.scalars(rate, self.steps)
             for name, p in before.items():
                 rows, g, mine = self._rows(name, batch), gradients[name], (self.parameters[name], *self.kept[name])
                 if rows is not None and not first.optimiser.by_rows:
                     g = put_rows(torch.zeros_like(mine[0]), rows, g)
                     p, rows = mine[0], None
                 old = (p, *(k if rows is None else take_rows(k, rows) for k in mine[1:]))
-                new, kept = first.optimiser.update(p, g, old[1:], scalars)
+                new, kept = first.optimiser.update(p, g, old[1:], rate, self.steps)
                 for table, before_, after in zip(mine, old, (new, *kept), strict=True):
                     if active is not None:
                         after = torch.where(active.view(-1, *[1] * (after.dim() - 1)), after, before_)

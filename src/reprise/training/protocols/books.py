@@ -15,7 +15,7 @@ from torch import Tensor
 
 from reprise import counters
 from reprise.engines.books import choose
-from reprise.engines.optimisers import FIRST_MEAN_SQUARES, TensorFlowRMSProp, clip_by_global_norm
+from reprise.engines.optimisers import FIRST_MEAN_SQUARES, RMSProp, clip_by_global_norm
 from reprise.errors import UserError
 from reprise.models.deep_lstm import State, initialise
 from reprise.options import COUNT, NATURAL, NOT_NEGATIVE, POSITIVE, SHARE, Number
@@ -81,9 +81,9 @@ class CharacterWindows(Steps):
         initialise(self.model, self.generator("weights"))
         # Texts are drawn and measured on the CPU, which trains as fast as they are needed.
         self.compute(self.model, choose)
-        how = {name: self.options[name] for name in ("learning_rate", "decay", "epsilon")}
-        how["start"] = FIRST_MEAN_SQUARES[self.options["mean_square_start"]]
-        self.optimiser = self.kernel if self.stacked else TensorFlowRMSProp(self.model.parameters(), **how)
+        how = {"learning_rate": self.options["learning_rate"], "decay": self.options["decay"]}
+        how |= {"inside": self.options["epsilon"], "first": FIRST_MEAN_SQUARES[self.options["mean_square_start"]]}
+        self.optimiser = self.kernel if self.stacked else RMSProp(self.model.parameters(), **how)
         self.carries = self.options["window_state"] == "carried"
         self.carried: State = self.model.initial_state(self.options["batch_size"])
         self.losses: dict[int, float] = {}

@@ -9,6 +9,7 @@ import numpy as np
 
 from reprise.data.text.character_lines import SPLIT, TEST, TRAIN, VALID
 from reprise.evaluation.line_losses import LineLosses
+from reprise.models.ngram_counts import HeldOut
 from reprise.records.record import Outcome, curve
 from reprise.training.protocol import Pieces
 
@@ -34,20 +35,22 @@ class NGramCount(Pieces):
         part, self.lines, self.vocabulary = loaded.extra["part"][self.seed], loaded.splits[SPLIT], loaded.vocabulary
         self.model = self.model_of(vocabulary=len(loaded.vocabulary))
         counted = COUNTED[self.options["counted_lines"]]
-        self.training = self.model.predictions(self.lines, np.isin(part, counted))
+        training, _ = self.model.predictions(self.lines, np.isin(part, counted))
+        self.counts = self.model.count(training)
         held_out = {split: part == value for split, value in HELD_OUT.items() if value not in counted}
-        self.held_out = {split: self.model.predictions(self.lines, chosen) for split, chosen in held_out.items()}
+        found = {split: self.model.predictions(self.lines, chosen) for split, chosen in held_out.items()}
+        self.held_out = {split: (HeldOut(positions), places) for split, (positions, places) in found.items()}
         self.total = self.model.order
         self.parameters = 0  # n-grams whose count is kept
-        self.probabilities = {split: self.model.uniform(held_out) for split, held_out in self.held_out.items()}
+        self.probabilities: dict[str, np.ndarray] = {}
 
     def advance(self) -> str:
         """Counts the next order and interpolates it with those below."""
-        counts, losses = self.model.count(self.training, len(self.found)), {}
-        for split, held_out in self.held_out.items():
-            self.probabilities[split] = p = counts.interpolate(held_out, self.probabilities[split])
+        n, losses = len(self.found) + 1, {}
+        for split, (held_out, _) in self.held_out.items():
+            self.probabilities[split] = p = self.model.estimate(self.counts, held_out, n)
             losses[split] = float(-np.log(p).mean())
-        self.parameters += len(counts.ngrams)
+        self.parameters += len(self.counts.table(n).keys)
         self.found.append(losses)
         return f"{len(self.found)}-gram: test {losses['test']:.4f} nats/token"
 
@@ -59,9 +62,9 @@ class NGramCount(Pieces):
     def outcome(self) -> Outcome:
         """Entropies of the full order, as of the networks, the curve over orders, and that over positions in words."""
         outcome = Outcome()
-        for split, held_out in self.held_out.items():
+        for split, (_, places) in self.held_out.items():
             nats, shown = -np.log(self.probabilities[split]), np.zeros(0, np.int32)  # no prediction is shown
-            losses = LineLosses(self.lines, self.vocabulary, held_out.places, nats, shown)
+            losses = LineLosses(self.lines, self.vocabulary, places, nats, shown)
             outcome.metrics += losses.metrics(split)
             values, orders = [found[split] for found in self.found], range(1, len(self.found) + 1)
             outcome.curves.append(curve(split, "cross_entropy", "nats/token", "order", orders, values))

@@ -59,7 +59,7 @@ class WordNGramCount(Pieces):
         """Counts the n-grams of the next model, if they are not counted yet, and reads the held-out text."""
         part, below = divmod(len(self.found), self.model.order)
         if self._counts is None or len(self._counts.training) != self.words[part]:
-            self._counts = NGramCounts(self.training.first(self.words[part]), self.model.vocabulary)
+            self._counts = NGramCounts(self.training.take(slice(self.words[part])), self.model.vocabulary)
         self.found.append(self._measure(self._counts, below + 1))
         return f"{below + 1}-grams of {self.words[part]:,} words"
 
