@@ -11,7 +11,7 @@ import torch
 from reprise.engines import build
 from reprise.training.devices import prepare_environment
 
-pytest.register_assert_rewrite("compiler_helpers", "engine_helpers", "protocol_helpers")
+pytest.register_assert_rewrite("compiler_helpers", "protocol_helpers")
 
 
 # As the commands do: on a GPU torch would warn of products that differ from run to run.

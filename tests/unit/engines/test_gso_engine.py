@@ -1,93 +1,39 @@
-"""Lines packed, and the engine on packed rows against the readable models of document 000 in float64."""
+"""Lines packed, the loss of document 000's reference engine, and what the fast one makes of networks that explode."""
 
 from __future__ import annotations
-
-import copy
 
 import numpy as np
 import pytest
 import torch
 from compiler_helpers import needs_compiler
-from packed_helpers import lines
 from torch.nn import functional
 
+from reprise.data.corpus import Split
 from reprise.engines.gso.native import FusedEngine
-from reprise.engines.gso.packing import REDUCTIONS, PackedBatch, pack
+from reprise.engines.gso.packing import REDUCTIONS, pack
 from reprise.engines.gso.reference import ReferenceEngine
-from reprise.models.gso import GSO, FirstOrder, MultiplicativeIntegration, SymbolModel
+from reprise.models.gso import GSO
 
-# (vocabulary n, hidden H, second order M, activation) -> model
-FAMILIES = {
-    "gso": lambda n, H, M, act: GSO(n, H, M, True, True, act),
-    "gso without E": lambda n, H, M, act: GSO(n, H, M, True, False, act),
-    "gso without D": lambda n, H, M, act: GSO(n, H, M, False, True, act),
-    "gso without D, E": lambda n, H, M, act: GSO(n, H, M, False, False, act),
-    "first-order": lambda n, H, M, act: FirstOrder(n, H, act),
-    "mi-rnn simple": lambda n, H, M, act: MultiplicativeIntegration(n, H, act, "simple"),
-    "mi-rnn general": lambda n, H, M, act: MultiplicativeIntegration(n, H, act, "general"),
-}
-
-
-def drawn(family: str, n: int, H: int, M: int, activation: str, seed: int = 0) -> SymbolModel:
-    """Normal weights under which states neither vanish nor explode over a hundred steps."""
-    model = FAMILIES[family](n, H, M, activation)
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for name, p in model.named_parameters():
-            between_states = name in ("A", "C", "E", "W")
-            std = 0.6 / p.shape[1] ** 0.5 if between_states else 0.4
-            p.copy_(std * torch.randn(p.shape, generator=generator))
-    return model
-
-
-# (n, H, M): on both sides of whole vectors (4, 8, 16), of panels (2 and 3 of them) and of blocks of rows (5, 8).
-SIZES = [(27, 37, 50), (703, 20, 33), (5, 1, 1), (27, 130, 16), (27, 48, 96), (40, 65, 7)]
 PREDICTED = [5, 1, 9, 2, 2, 7, 1, 30, 4, 6, 3]
 LENGTHS = [23, 1, 2, 9, 9, 40, 3, 17, 5, 31, 2, 12, 8]
 
 
-@pytest.mark.parametrize("activation", ["tanh", "identity"])
-@pytest.mark.parametrize("family", FAMILIES)
-@needs_compiler
-def test_losses_and_gradients_are_those_of_the_readable_model_in_float64(family, activation):
-    for n, H, M in SIZES:
-        model, split = drawn(family, n, H, M, activation), lines(n, LENGTHS)
-        batches = pack(split, np.random.default_rng(2).permutation(len(LENGTHS)), 7)
-        for batch, reduction in zip(batches, REDUCTIONS, strict=True):
-            assert error(model, batch, reduction) < 1e-5, (n, H, M)
+def lines(n: int, lengths: list[int]) -> Split:
+    """Lines of random symbols with so many tokens each."""
+    tokens = np.random.default_rng(0).integers(0, n, sum(lengths), dtype=np.int32)
+    return Split(tokens, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
 
 
-def error(model: SymbolModel, batch: PackedBatch, reduction: str) -> float:
-    """The largest relative error of loss, losses of rows and gradients against the readable model in float64."""
-    exact, fast = copy.deepcopy(model).double(), copy.deepcopy(model)
-    reference = ReferenceEngine(exact)
-    ours = FusedEngine(fast)
-    rows, best = reference.evaluate(batch)
-    found, symbols = ours.evaluate(batch)
-    assert symbols.dtype == np.int32
-    assert np.array_equal(symbols, best)
-    loss, true = ours.train(batch, reduction), reference.train(batch, reduction)
-    errors = [abs(loss - true) / true, np.abs(found - rows).max() / rows.max()]
-    for (name, p), q in zip(fast.named_parameters(), exact.parameters(), strict=True):
-        assert p.grad.shape == q.shape, name
-        size = q.grad.norm()
-        difference = (p.grad.double() - q.grad).norm()
-        # a batch of one step has no gradient of the matrices between states
-        errors.append((difference / size).item() if size else difference.item())
-    return max(errors)
-
-
-@pytest.mark.parametrize("lengths", [[2], [2, 2, 2], [7], [9, 2, 2, 2], [150]], ids=str)
-@pytest.mark.parametrize("family", ["gso", "gso without D, E", "mi-rnn general"])
-@needs_compiler
-def test_batches_of_one_step_and_of_one_line(family, lengths):
-    (batch,) = pack(lines(6, lengths), np.arange(len(lengths)), 64)
-    for reduction in REDUCTIONS:
-        assert error(drawn(family, 6, 19, 21, "tanh"), batch, reduction) < 1e-5
+def drawn(n: int, H: int, M: int, activation: str) -> GSO:
+    model, generator = GSO(n, H, M, True, True, activation), torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.normal_(0.0, 0.2, generator=generator)
+    return model
 
 
 def test_the_reference_is_the_loss_of_every_line_by_itself():
-    model, split = drawn("gso", 9, 12, 10, "tanh").double(), lines(9, LENGTHS)
+    model, split = drawn(9, 12, 10, "tanh").double(), lines(9, LENGTHS)
     (batch,) = pack(split, np.arange(len(LENGTHS)), 64)
     engine = ReferenceEngine(model)
     nats, best = engine.evaluate(batch)
@@ -110,37 +56,14 @@ def test_the_reference_is_the_loss_of_every_line_by_itself():
 
 
 @needs_compiler
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_same_batch_gives_the_same_bits_whatever_was_computed_before(family):
-    split = lines(11, [40, 3, 9, 60, 2, 8, 17, 5])
-    small, large = (pack(split, np.arange(count), 64)[0] for count in (3, 8))
-    found = []
-    for earlier in ([], [large, small], [small, small, large]):
-        model = drawn(family, 11, 37, 29, "tanh")
-        kernel = FusedEngine(model)
-        for batch in earlier:
-            kernel.train(batch, "mean-lines")
-            kernel.evaluate(batch)
-        loss = kernel.train(small, "mean-tokens")
-        found.append((loss, [p.grad for p in model.parameters()]))
-    for loss, gradients in found[1:]:
-        assert loss == found[0][0]
-        assert all(torch.equal(a, b) for a, b in zip(gradients, found[0][1], strict=True))
-
-
-@needs_compiler
-@pytest.mark.parametrize("family", ["gso", "first-order"])
-def test_an_exploding_network_has_a_loss_that_is_not_finite_and_other_symbols_are_refused(family):
-    model = drawn(family, 6, 8, 9, "identity")
+def test_an_exploding_network_has_a_loss_that_is_not_finite():
+    model = drawn(6, 8, 9, "identity")
     with torch.no_grad():
-        (model.E if family == "gso" else model.W).mul_(1e6)
+        model.E.mul_(1e6)
     (batch,) = pack(lines(6, [60, 60]), np.arange(2), 64)
     kernel = FusedEngine(model)
     assert not np.isfinite(kernel.train(batch, "mean-tokens"))
     assert not np.isfinite(kernel.evaluate(batch)[0].mean())
-    (batch,) = pack(lines(8, LENGTHS), np.arange(len(LENGTHS)), 64)
-    with pytest.raises(ValueError, match=r"0 \.\. 5"):
-        kernel.train(batch, "mean-tokens")
 
 
 def by_loops(split, order, size):

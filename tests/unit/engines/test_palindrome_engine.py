@@ -1,11 +1,10 @@
-"""The fused engine of the networks with a loss on the last state, against the readable models in float64."""
+"""The fused engine of the networks with a loss on the last state, where numbers are extreme."""
 
 from __future__ import annotations
 
 import copy
 import math
 
-import numpy as np
 import pytest
 import torch
 from compiler_helpers import needs_compiler
@@ -16,35 +15,15 @@ from reprise.engines.palindromes.reference import ReferenceEngine
 from reprise.models.elman import Elman
 from reprise.models.lstm import LSTM
 
-MODELS = [Elman, LSTM]
-# (d, n, k, T, B): sizes on both sides of whole vectors (4, 8, 16), tiles (16, 32, 64) and blocks of rows (6, 12).
-SIZES = [
-    (10, 128, 10, 20, 64),
-    (10, 128, 10, 2, 1),
-    (3, 1, 2, 3, 1),
-    (7, 17, 5, 50, 64),
-    (2, 33, 11, 3, 13),
-    (13, 65, 3, 50, 1),
-    (10, 100, 10, 3, 64),
-    (5, 64, 2, 1, 7),
-    *zip(*(np.random.default_rng(5).integers(2, high, 8).tolist() for high in (20, 150, 20, 30, 70)), strict=True),
-]
 
-
-def drawn(build_model, d, n, k, seed=0, recurrent=1.0, other=1.0) -> nn.Module:
-    """Normal weights: `recurrent` / sqrt(n) into the state, `other` elsewhere."""
+def drawn(build_model, d, n, k, std=0.0) -> nn.Module:
+    """Normal weights, those into the state zero."""
     model = build_model(d, n, k)
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for name, p in model.named_parameters():
-            std = recurrent / n**0.5 if name in ("W_h", "W_hh") else other
-            p.copy_(std * torch.randn(p.shape, generator=generator))
+            p.normal_(0.0, 0.0 if name in ("W_h", "W_hh") else std, generator=generator)
     return model
-
-
-def batch(d, k, T, B, seed=0) -> tuple[torch.Tensor, torch.Tensor]:
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randint(0, d, (T, B), generator=generator), torch.randint(0, k, (B,), generator=generator)
 
 
 def computed(engine, model, x, y) -> tuple[float, int, dict[str, torch.Tensor]]:
@@ -52,27 +31,10 @@ def computed(engine, model, x, y) -> tuple[float, int, dict[str, torch.Tensor]]:
     return loss, correct, {name: p.grad for name, p in model.named_parameters()}
 
 
-def worst_error(model, x, y) -> float:
-    """The largest error of loss and gradients, each relative to the largest element of its gradient in float64."""
-    loss, correct, gradients = computed(FusedEngine, model, x, y)
-    true_loss, true_correct, true = computed(ReferenceEngine, copy.deepcopy(model).double(), x, y)
-    assert correct == true_correct
-    errors = [(gradients[name] - g).abs().max() / g.abs().max().clamp(min=1e-30) for name, g in true.items()]
-    return max(abs(loss - true_loss) / true_loss, *(e.item() for e in errors))
-
-
-@needs_compiler
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("size", SIZES, ids=str)
-def test_loss_and_gradients_are_those_of_the_readable_model_in_float64(model, size):
-    d, n, k, T, B = size
-    assert worst_error(drawn(model, d, n, k), *batch(d, k, T, B)) < 1e-5
-
-
 @needs_compiler
 def test_gradients_that_vanish_are_zero_before_they_are_denormal():
     """Denormal numbers made a training on 300 digits 16 times slower."""
-    model, other = (drawn(Elman, 2, 16, 3) for _ in range(2))
+    model, other = (drawn(Elman, 2, 16, 3, std=1.0) for _ in range(2))
     for m in (model, other):
         with torch.no_grad():
             m.W_hh.copy_(0.5 * torch.eye(16))
@@ -95,8 +57,8 @@ def test_tanh_and_the_logistic_function_to_a_few_roundings():
     z = torch.cat([-size, size, torch.tensor([0.0, -math.inf, math.inf])])
     x, y = torch.zeros(1, 1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64)
 
-    elman = drawn(Elman, 1, len(z), 2, recurrent=0.0, other=0.0)
-    lstm = drawn(LSTM, 1, len(z), 2, recurrent=0.0, other=0.0)
+    elman = drawn(Elman, 1, len(z), 2)
+    lstm = drawn(LSTM, 1, len(z), 2)
     with torch.no_grad():
         elman.W_hx[:, 0] = z
         lstm.W_x.view(4, len(z))[:] = torch.stack([*3 * [torch.full_like(z, 30)], z])  # g = i = f = 1: h = tanh(1) o
@@ -109,27 +71,14 @@ def test_tanh_and_the_logistic_function_to_a_few_roundings():
 
 
 @needs_compiler
-@pytest.mark.parametrize("model", MODELS)
-def test_the_same_inputs_give_the_same_bits_whatever_was_computed_before(model):
-    fresh, used = (drawn(model, 10, 37, 10) for _ in range(2))
-    x, y = batch(10, 10, 9, 17)
-    expected = computed(FusedEngine, fresh, x, y)
-    engine = FusedEngine(used)
-    for T, B in ((3, 5), (20, 64), (9, 17), (9, 17)):
-        last = engine.loss_and_gradients(*(batch(10, 10, T, B)))
-    assert last == expected[:2]
-    assert all(torch.equal(p.grad, expected[2][name]) for name, p in used.named_parameters())
-
-
-@needs_compiler
 @pytest.mark.parametrize("scale", [2.0**k for k in range(0, 12, 3)])
 def test_overflowing_gradients_are_infinite_or_nan_where_autograds_are(scale):
     # h stays 0 and every step back multiplies dh by 20 * scale: infinities, and no NaN before W_hh meets h = 0.
-    model = drawn(Elman, 10, 20, 10, recurrent=0.0, other=0.0)
+    model = drawn(Elman, 10, 20, 10)
     with torch.no_grad():
         model.W_hh.fill_(scale)
         model.W_oh[0] = -1.0
-    x, _ = batch(6, 10, 14, 64)
+    x = torch.randint(0, 6, (14, 64), generator=torch.Generator().manual_seed(0))
     y = torch.zeros(64, dtype=torch.int64)
     loss, _, gradients = computed(FusedEngine, copy.deepcopy(model), x, y)
     true_loss, _, true = computed(ReferenceEngine, model, x, y)
@@ -137,13 +86,3 @@ def test_overflowing_gradients_are_infinite_or_nan_where_autograds_are(scale):
     for name, g in true.items():
         torch.testing.assert_close(gradients[name], g, rtol=1e-5, atol=0, equal_nan=True)
     assert gradients["b_h"].isinf().all() == (scale >= 64)
-
-
-@needs_compiler
-def test_symbols_of_another_model_are_refused():
-    engine = FusedEngine(drawn(Elman, 10, 8, 10))
-    for symbol in (10, -1):
-        x, y = batch(10, 10, 4, 3)
-        x[2, 1] = symbol
-        with pytest.raises(ValueError, match="symbols"):
-            engine.loss_and_gradients(x, y)
