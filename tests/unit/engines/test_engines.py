@@ -278,7 +278,7 @@ def test_a_step_is_that_of_the_readable_model_in_float64(family, name):
         (found, ours), (expected, theirs) = step(fast, model, batch), step(exact, exact_model, batch)
         torch.testing.assert_close(numbers(found), numbers(expected), rtol=1e-5, atol=2e-5)
         assert list(ours) == list(theirs)
-        rounding = 1e-8 * numbers(list(theirs.values())).norm()  # where terms of a small gradient cancel
+        rounding = 1e-7 * numbers(list(theirs.values())).norm()  # where terms of a small gradient cancel
         for parameter, value in theirs.items():
             assert (ours[parameter] - value).norm() <= 1e-5 * value.norm() + rounding, parameter
 
