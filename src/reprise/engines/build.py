@@ -72,7 +72,7 @@ def address(value: Tensor | np.ndarray | int | None) -> int | None:
 
 
 def in_huge_pages(shapes: Sequence[Sequence[int]]) -> list[Tensor]:
-    """float32 zeros of these shapes side by side, each from a page boundary on, in huge pages where the system has them.
+    """float32 zeros of these shapes side by side, in huge pages where the system has them.
 
     Tables of many megabytes otherwise miss the CPU's buffer of page addresses. The memory is this process's own: Linux
     gives shared memory, which `mmap` makes unless told otherwise, no huge pages by default.
