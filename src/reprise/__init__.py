@@ -15,7 +15,7 @@ ORDER = (
     ("data",),
     ("config",),
     ("catalogue", "records"),
-    ("units", "counters", "options", "refusals", "registered"),
+    ("units", "counters", "options"),
     ("files",),
     ("errors",),
 )

@@ -9,9 +9,12 @@ it needs, in any order. The mixing function is the finaliser of splitmix64 (Stee
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
+
+if TYPE_CHECKING:  # generated texts are made where torch is not installed
+    import torch
 
 GOLDEN = 0x9E3779B97F4A7C15  # 2**64 / golden ratio, odd: successive counters land far apart
 FIRST = 0xBF58476D1CE4E5B9
@@ -23,22 +26,29 @@ def key(seed: int, *stream: int) -> int:
     """The key of a stream, 0 <= key < 2**64: `key(seed, purpose, epoch)` and so on, in this order."""
     value = 0
     for number in (seed, *stream):
-        value = _mix(((value ^ (int(number) & WORD)) + GOLDEN) & WORD)
+        value = mix(((value ^ (int(number) & WORD)) + GOLDEN) & WORD)
     return value
 
 
-def uniform32(key: int, start: int, count: int) -> np.ndarray:
-    """Numbers start .. start+count-1 of the stream: (count,) uint32, uniform over 0 .. 2**32-1."""
+def uniform64(key: int, start: int, count: int) -> np.ndarray:
+    """Numbers start .. start+count-1 of the stream: (count,) uint64, uniform over 0 .. 2**64-1."""
     counters = np.arange(start + 1, start + 1 + count, dtype=np.uint64)
     # an array of one key, not a scalar: arrays wrap around silently, scalars warn
     z = counters * np.uint64(GOLDEN) + np.array([key], dtype=np.uint64)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(FIRST)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(SECOND)
-    return ((z ^ (z >> np.uint64(31))) >> np.uint64(32)).astype(np.uint32)
+    return z ^ (z >> np.uint64(31))
+
+
+def uniform32(key: int, start: int, count: int) -> np.ndarray:
+    """The upper halves of these numbers: (count,) uint32, uniform over 0 .. 2**32-1."""
+    return (uniform64(key, start, count) >> np.uint64(32)).astype(np.uint32)
 
 
 def uniform32_torch(key: int, start: int, count: int, device: torch.device | str = "cpu") -> torch.Tensor:
     """The numbers of `uniform32` as (count,) int64 on `device`: torch hardly computes in uint32."""
+    import torch
+
     counters = torch.arange(start + 1, start + 1 + count, dtype=torch.int64, device=device)
     z = counters * signed(GOLDEN) + signed(key)
     z = (z ^ _shifted(z, 30)) * signed(FIRST)
@@ -70,15 +80,18 @@ def dropout_mask_torch(
     hidden: int,
     p: float,
     device: torch.device | str = "cpu",
-    dtype: torch.dtype = torch.float32,
+    dtype: torch.dtype | None = None,
 ) -> torch.Tensor:
-    """The same mask as `dropout_mask`, (tokens, hidden), made on `device`."""
+    """The same mask as `dropout_mask`, (tokens, hidden), made on `device`, float32 unless `dtype` says otherwise."""
+    import torch
+
     numbers = uniform32_torch(key, first_token * hidden, tokens * hidden, device)
     scale = float(np.float32(1.0 / (1.0 - p)))
-    return ((numbers >= dropout_threshold(p)).to(dtype) * scale).view(tokens, hidden)
+    return ((numbers >= dropout_threshold(p)).to(dtype or torch.float32) * scale).view(tokens, hidden)
 
 
-def _mix(z: int) -> int:
+def mix(z: int) -> int:
+    """The finaliser of splitmix64, of 0 <= z < 2**64."""
     z = ((z ^ (z >> 30)) * FIRST) & WORD
     z = ((z ^ (z >> 27)) * SECOND) & WORD
     return z ^ (z >> 31)

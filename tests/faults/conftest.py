@@ -12,7 +12,7 @@ from experiment_helpers import DIGITS, SENTENCES, experiment
 from project import COMPILED
 from replica import Halt, Replica, end
 
-from reprise.catalogue.spec import DatasetSpec
+from reprise.config.datasets import NamedDataset
 from reprise.data import prepare_corpus
 from reprise.engines.rntn.subsequences import cut
 from reprise.training.protocols.rntn import SubsequenceSGD
@@ -43,7 +43,7 @@ def variables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("corpus")
-    spec = DatasetSpec("synthetic", "", "", "", "synthetic")
+    spec = NamedDataset(name="synthetic", title="", licence="", homepage="", prepare="synthetic")
     text = prepare_corpus(spec, TEXT, folder / "raw", folder / "text.npz")
     cuts = cut(text.splits["train"], text.vocabulary.index("</s>"), 20)
     assert PIECE < len(cuts) < 2 * PIECE

@@ -6,7 +6,7 @@ import copy
 from pathlib import Path
 
 from reprise import cli
-from reprise.catalogue.spec import DatasetSpec
+from reprise.config.datasets import NamedDataset
 from reprise.data import prepare_corpus
 from reprise.data.corpus import Corpus, Split
 from reprise.records.resolved import Resolved
@@ -79,7 +79,7 @@ DIGITS = {
 
 def make_corpus(folder: Path) -> Path:
     """A corpus of 40 words: 60 sentences to train on, 15 and 10 to evaluate on."""
-    spec = DatasetSpec("synthetic", "generated", "none", "", "synthetic")
+    spec = NamedDataset(name="synthetic", title="", licence="", homepage="", prepare="synthetic")
     options = {"vocabulary_size": 40, "training_sentences": 60, "seed": 1}
     prepare_corpus(spec, options, folder / "raw", folder / "all.npz")
     whole = Corpus.load(folder / "all.npz")

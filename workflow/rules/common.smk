@@ -16,7 +16,7 @@ from reprise.training.devices import gpus_wanted, learns, trains_together, visib
 from reprise.errors import UserError
 from reprise.estimate.estimates import estimates, memory_limit, summary, time_limit
 from reprise.files import write_if_changed
-from reprise.refusals import told_of
+from reprise.files import told_of
 
 
 def stop(line):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reprise.registered import load
+from reprise.catalogue.stated import load
 
 _BY_FILE = {
     "palindromes": "lstm-parameter-count output-weight-gradient omega-recursion-printed omega-recursion-corrected",

@@ -5,9 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from reprise.catalogue.stated import Entry
+from reprise.catalogue.stated import Entry, load
 from reprise.errors import UserError, beyond_memory
-from reprise.registered import load
 
 if TYPE_CHECKING:
     from torch import nn

@@ -18,7 +18,7 @@ from typing import Any
 from reprise import __version__
 from reprise.cli.commands import ARGUMENTS, COMMANDS, EXAMPLES
 from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_STOPPED, EXIT_USAGE, Failed, Interrupted, UserError
-from reprise.refusals import told_of
+from reprise.files import told_of
 
 SHELLS = ("bash", "zsh", "tcsh")
 

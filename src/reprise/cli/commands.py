@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from reprise.bench import BENCHES
+from reprise.files import named_file, output_file
 from reprise.records.resolved import TIERS
-from reprise.refusals import named_file, output_file
 
 Argument = tuple[tuple[str, ...], dict[str, Any]]
 

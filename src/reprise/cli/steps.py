@@ -6,15 +6,13 @@ import argparse
 import json
 import os
 import sys
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from reprise.cli.common import CONFIG, find_experiment, project_and_experiments
 from reprise.config.project import PAPERS, load_project
 from reprise.errors import UserError, known, report_memory, report_packages
-from reprise.files import write_if_changed
-from reprise.refusals import require_place
+from reprise.files import require_place, write_if_changed
 
 RAW = Path("data/raw")
 _LONGEST = 90
@@ -40,7 +38,7 @@ def fetch_command(given: argparse.Namespace) -> None:
             for file in given.file:
                 if file not in files:
                     raise UserError(f"--file: dataset {name} has no file '{file}'; {known(file, files)}")
-            spec = replace(spec, files=tuple(files[file] for file in given.file))
+            spec = spec.model_copy(update={"files": [files[file] for file in given.file]})
         if not spec.files:
             say(f"{name}: nothing to fetch")
         fetch(spec, RAW, Path(mirror) if mirror else None, say)

@@ -8,10 +8,9 @@ import sys
 from pathlib import Path
 
 from reprise.errors import UserError
-from reprise.files import is_there
+from reprise.files import is_there, require_place
 from reprise.records.record import read_record, write_record
 from reprise.records.resolved import Resolved, read_resolved
-from reprise.refusals import require_place
 from reprise.training.devices import claim_gpu, gpus_wanted, prepare_environment, visible_gpus
 
 _MOST_THREADS = 1024

@@ -7,11 +7,10 @@ dataset that `wsj_characters` prepares; its checksum goes into the configuration
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from reprise.catalogue.spec import DatasetSpec
+from reprise.config.datasets import NamedDataset
 from reprise.errors import UserError
 
 REPLACES = "wsj_characters"
@@ -19,11 +18,10 @@ REPLACES = "wsj_characters"
 STORIES = "raw/wsj"
 
 
-@dataclass(frozen=True)
-class FolderSpec(DatasetSpec):
+class FolderDataset(NamedDataset):
     """A dataset whose raw text lies in a folder of the user's; nothing of it is downloaded or copied."""
 
-    folder: Path = Path()
+    folder: Path
 
     def raw_folder(self, raw_root: Path) -> Path:
         return self.folder
@@ -32,8 +30,8 @@ class FolderSpec(DatasetSpec):
         return {"ldc_wsj": f"sha256:{folder_digest(self.folder)}"}
 
 
-def in_place_of(spec: DatasetSpec, folder: Path) -> FolderSpec:
-    """`spec` with the text in `folder` for its raw files, and without the facts that were expected of the other text.
+def in_place_of(dataset: NamedDataset, folder: Path) -> FolderDataset:
+    """`dataset` with the text in `folder` for its raw files, without the facts that were expected of the other text.
 
     Raises UserError where the folder is missing or holds no stories.
     """
@@ -42,7 +40,7 @@ def in_place_of(spec: DatasetSpec, folder: Path) -> FolderSpec:
             f"config/config.yaml: key ldc_wsj (or REPRISE_LDC_WSJ): no file {folder / STORIES}/NN/wsj_NNNN; name the"
             " folder of LDC99T42, or write null (and unset the variable) for Mikolov's text"
         )
-    return FolderSpec(spec.name, spec.title, spec.licence, spec.homepage, spec.prepare, folder=folder)
+    return FolderDataset(**{**dict(dataset), "files": [], "expected": {}, "folder": folder})
 
 
 def stories(folder: Path) -> list[Path]:

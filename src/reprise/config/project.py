@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reprise.catalogue.spec import DatasetSpec
 from reprise.config import ldc_wsj
+from reprise.config.datasets import NamedDataset
 from reprise.config.mistakes import Places, parse, source, unknown_key
 from reprise.config.schema import Config, Paper
 from reprise.config.strict_yaml import load_yaml
@@ -34,15 +34,15 @@ class Project:
         """Where a key of a paper's file was written, as messages begin: "<file>: key <dotted key>"."""
         return f"{self.root / PAPERS / paper}.yaml: key {self.places.get(paper, Places()).of(*keys)}"
 
-    def spec(self, dataset: str) -> DatasetSpec:
+    def spec(self, dataset: str) -> NamedDataset:
         """The files of a dataset of the configuration; a folder `ldc_wsj` takes the place of Mikolov's files.
 
         Raises `UserError` where that folder is not what it should be.
         """
-        spec = self.config.datasets[dataset].spec(dataset)
-        if self.config.ldc_wsj and spec.prepare == ldc_wsj.REPLACES:
-            return ldc_wsj.in_place_of(spec, self.root / self.config.ldc_wsj)
-        return spec
+        named = NamedDataset(name=dataset, **dict(self.config.datasets[dataset]))
+        if self.config.ldc_wsj and named.prepare == ldc_wsj.REPLACES:
+            return ldc_wsj.in_place_of(named, self.root / self.config.ldc_wsj)
+        return named
 
 
 def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = None) -> Project:

@@ -5,15 +5,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from reprise.catalogue.spec import DIGITS, DatasetSpec, FileSpec, last_part
-from reprise.config.base import PLAIN, Hex, Id, Origin, Plain, Strict, Url
+from reprise.config.base import Id, Origin, Strict
 from reprise.config.claims import Arithmetic, Claim
+from reprise.config.datasets import Dataset
 from reprise.units import Unit
 
 Tier = Literal["quick", "reduced", "paper"]
@@ -197,56 +196,6 @@ class Paper(Strict):
             for alternative, choice in entry.alternatives.items():
                 for experiment in choice.experiments:
                     yield f"{experiment}@{assumption}={alternative}", experiment, alternative
-
-
-class RawFile(Strict):
-    """A raw file, or the archive it is a `member` of; see `reprise.catalogue.spec.FileSpec`."""
-
-    name: Plain
-    url: Url | None = None
-    algorithm: Literal["sha256", "sha1", "git-blob"]
-    digest: Hex
-    size: int | None = Field(None, ge=1)
-    member: str | None = None
-    member_digest: Annotated[tuple[str, str], Field(strict=False)] | None = None
-    prefix: int | None = Field(None, ge=1)
-
-    @model_validator(mode="after")
-    def _fits(self) -> RawFile:
-        for algorithm, digest in filter(None, [(self.algorithm, self.digest), self.member_digest]):
-            digits = DIGITS.get(algorithm, 0)
-            if not re.fullmatch(rf"[0-9a-f]{{{digits}}}", digest):
-                raise ValueError(f"'{digest}' is no checksum of {algorithm}; write {digits} hexadecimal digits")
-        if self.member is None and (self.member_digest or self.prefix):
-            raise ValueError("member_digest and prefix belong to 'member', which is missing; add it")
-        archive = last_part(self.url or "")
-        if self.member is not None and (archive == self.name or not re.fullmatch(PLAIN, archive)):
-            raise ValueError(f"'member' needs a url that ends with its archive's name, which is not '{self.name}'")
-        return self
-
-
-class Dataset(Strict):
-    """A dataset; see `reprise.catalogue.spec.DatasetSpec`. `expected` holds facts that its corpus must show."""
-
-    title: str
-    licence: str
-    homepage: str
-    prepare: str
-    mirror: Plain | None = None
-    unavailable: str | None = Field(None, description="why its raw files could not be had where results were made")
-    files: list[RawFile] = []
-    expected: dict[str, Any] = {}
-
-    @model_validator(mode="after")
-    def _named_once(self) -> Dataset:
-        names = [file.name for file in self.files]
-        if len(set(names)) < len(names):
-            raise ValueError(f"files: a name stands twice in {', '.join(names)}; keep one of the two")
-        return self
-
-    def spec(self, name: str) -> DatasetSpec:
-        values = self.model_dump(exclude={"files", "unavailable"}) | {"mirror": self.mirror or name}
-        return DatasetSpec(name=name, files=tuple(FileSpec(**file.model_dump()) for file in self.files), **values)
 
 
 class RuleResources(Strict):

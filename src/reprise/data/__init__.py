@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reprise.catalogue.datasets import PREPARATIONS
-from reprise.catalogue.spec import DatasetSpec, how_to_fetch
 from reprise.data.corpus import Corpus
-from reprise.data.raw import mismatch
+from reprise.data.raw import how_to_fetch, mismatch
 from reprise.errors import UserError, known, require_known, shortened
 from reprise.options import Values, check_options
 
+if TYPE_CHECKING:  # training imports this package, and has no pydantic
+    from reprise.config.datasets import NamedDataset
 
-def prepare_corpus(dataset: DatasetSpec, options: Values, raw_root: Path, path: Path) -> Corpus:
+
+def prepare_corpus(dataset: NamedDataset, options: Values, raw_root: Path, path: Path) -> Corpus:
     """Prepares the dataset from `raw_root/<dataset>/`, saves it at `path` and returns it.
 
     Fills `provenance` with the dataset's name, the options, and the raw files' checksums, which are verified first.
@@ -30,9 +32,8 @@ def prepare_corpus(dataset: DatasetSpec, options: Values, raw_root: Path, path: 
     for file in dataset.files:
         if not (raw / file.name).is_file():
             raise UserError(f"{raw / file.name}: no such raw file; {how_to_fetch(raw)}")
-        if file.member and not file.member_digest:
-            continue  # only its archive has a checksum, which `fetch` verified
-        if problem := mismatch(raw / file.name, *file.checksum.split(":")):
+        # Of a member its archive alone may have a checksum, which `fetch` verified.
+        if file.own_digest and (problem := mismatch(raw / file.name, *file.own_digest)):
             raise UserError(f"{raw / file.name}: {problem}; {how_to_fetch(raw)}")
     try:
         made = import_module(preparation.target).prepare(raw, options)

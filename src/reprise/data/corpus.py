@@ -7,14 +7,16 @@ import json
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from reprise.errors import UserError
 from reprise.files import atomic_path, canonical_json, read_whole
 
+Word = TypeVar("Word", str, bytes)
 SENTENCE_END = "</s>"
 UNKNOWN = "<unk>"
 SPLITS = ("train", "valid", "test")
@@ -36,8 +38,9 @@ class Split:
         return cls(tokens.astype(np.int32), np.array([0, len(tokens)], np.int64))
 
     @classmethod
-    def of_words(cls, sentences: Sequence[Sequence[str]], ids: Mapping[str, int]) -> Split:
-        """Sentences of words; a word that `ids` lacks is `<unk>`."""
+    def of_words(cls, sentences: Sequence[Sequence[str]], vocabulary: Iterable[str]) -> Split:
+        """Sentences of words; a word that the vocabulary lacks is `<unk>`."""
+        ids = {word: i for i, word in enumerate(vocabulary)}
         unknown = ids[UNKNOWN]
         tokens = [ids.get(word, unknown) for sentence in sentences for word in sentence]
         return cls(np.array(tokens, np.int32), offsets_of(map(len, sentences)))
@@ -53,9 +56,19 @@ class Split:
         """Number of sentences s."""
         return len(self.offsets) - 1
 
-    def share_of(self, token: int) -> float:
-        """The share of this token, to nine digits; 0 in an empty text."""
-        return round(float(np.mean(self.tokens == token)), 9) if len(self.tokens) else 0.0
+
+def ranked(counts: Mapping[Word, int]) -> dict[Word, int]:
+    """Words and their counts by decreasing count; ties keep the mapping's order, which is that of appearance."""
+    return dict(sorted(counts.items(), key=itemgetter(1), reverse=True))
+
+
+def unk_shares(splits: Mapping[str, Split], vocabulary: Iterable[str]) -> dict[str, float]:
+    """The share of `<unk>` in each split, to nine digits; 0 in an empty text."""
+    unknown = [i for i, word in enumerate(vocabulary) if word == UNKNOWN]
+    return {
+        split: round(float(np.isin(data.tokens, unknown).mean()), 9) if len(data.tokens) else 0.0
+        for split, data in splits.items()
+    }
 
 
 def offsets_of(lengths: Iterable[int] | np.ndarray) -> np.ndarray:
@@ -89,6 +102,31 @@ class Corpus:
     facts: dict[str, Any] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
     extra: dict[str, np.ndarray] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        splits: dict[str, Split],
+        counts: Mapping[str, int],
+        boundaries: str,
+        facts: Mapping[str, Any],
+        extra: dict[str, np.ndarray] | None = None,
+        sentences: str = "sentences",
+    ) -> Corpus:
+        """The corpus whose vocabulary is the words of `counts`, in their order.
+
+        To `facts` come those of every corpus: `boundaries`, the size of the vocabulary, and for each split its number
+        of tokens and its number of sentences, which may be called otherwise.
+        """
+        of_all = {
+            "boundaries": boundaries,
+            "vocabulary": len(counts),
+            "tokens": {split: len(data.tokens) for split, data in splits.items()},
+            sentences: {split: data.sentences for split, data in splits.items()},
+        }
+        of_words = np.array(list(counts.values()), np.int64)
+        return cls(name, splits, list(counts), of_words, of_all | dict(facts), extra=extra or {})
 
     @property
     def boundaries(self) -> str:

@@ -16,7 +16,7 @@ from requests import exceptions
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-from reprise.catalogue.spec import DatasetSpec, FileSpec
+from reprise.config.datasets import NamedDataset, RawFile
 from reprise.data.raw import mismatch
 from reprise.errors import UserError
 from reprise.files import atomic_path, read_whole, write_atomically
@@ -27,11 +27,11 @@ _TIMEOUT = (15, 60)  # seconds to connect, seconds without a byte
 
 
 def fetch(
-    dataset: DatasetSpec, raw_root: Path, mirror: Path | None, say: Callable[[str], None], pause: float = 1.0
+    dataset: NamedDataset, raw_root: Path, mirror: Path | None, say: Callable[[str], None], pause: float = 1.0
 ) -> list[Path]:
     """Puts every file of the dataset into `raw_root/<dataset>/` and returns their paths.
 
-    A file that is there with the right checksum stays; else `mirror/<dataset.mirror>/<file>` is
+    A file that is there with the right checksum stays; else `mirror/<dataset.shelf>/<file>` is
     copied, or its url downloaded, in at most four attempts with pauses of `pause`, twice
     and four times that many seconds. `say` gets a line about each. Raises UserError, in one line, if a
     file cannot be had, and OSError, which names the file, if it cannot be put there; no file with a
@@ -39,7 +39,7 @@ def fetch(
     """
     if mirror and not mirror.is_dir():
         say(f"mirror {mirror}: no such folder, not used")
-    shelf = mirror / dataset.mirror if mirror else None
+    shelf = mirror / dataset.shelf if mirror else None
     return [_Job(dataset, file, raw_root / dataset.name, shelf, say, pause).fetch() for file in dataset.files]
 
 
@@ -53,8 +53,8 @@ class _Wrong(Exception):
 
 @dataclass(frozen=True)
 class _Job:
-    dataset: DatasetSpec
-    file: FileSpec
+    dataset: NamedDataset
+    file: RawFile
     folder: Path
     shelf: Path | None
     say: Callable[[str], None]
@@ -69,10 +69,9 @@ class _Job:
         return f"{self.dataset.name}/{self.file.name}"
 
     def fetch(self) -> Path:
-        file = self.file
-        digest = (file.algorithm, file.digest) if file.member is None else file.member_digest
+        digest, member = self.file.own_digest, self.file.member
         if digest is None or not self._at_hand(*digest):
-            self._download() if file.member is None else self._unpack(file.member)
+            self._download() if member is None else self._unpack(member)
         return self.target
 
     def _at_hand(self, *digest: str) -> bool:
@@ -112,7 +111,7 @@ class _Job:
 
     def _download(self) -> None:
         file, label = self.file, self.label
-        remedy = f"set REPRISE_MIRROR to a folder that holds {self.dataset.mirror}/{file.name}"
+        remedy = f"set REPRISE_MIRROR to a folder that holds {self.dataset.shelf}/{file.name}"
         if self.shelf and (there := self.shelf / file.name).is_file():
             remedy = f"replace {there} of the mirror, which has another checksum"  # or it would have been taken
         if file.url is None:
@@ -155,7 +154,7 @@ def read_member(archive: Path, member: str, limit: int, prefix: int | None = Non
     return data
 
 
-def _transfer(file: FileSpec, url: str, target: Path, label: str) -> int:
+def _transfer(file: RawFile, url: str, target: Path, label: str) -> int:
     """One attempt; returns the number of bytes. The target appears if its checksum is right."""
     with atomic_path(target) as temporary:
         try:

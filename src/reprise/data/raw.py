@@ -7,10 +7,12 @@ import hashlib
 import zlib
 from pathlib import Path
 
-from reprise.catalogue.spec import how_to_fetch
 from reprise.errors import UserError
 
-_BLOCK = 1 << 20
+
+def how_to_fetch(raw: Path) -> str:
+    """The remedy for files that are missing in a raw folder, which is called as its dataset is."""
+    return f"run `python -m reprise fetch {raw.name}`"
 
 
 def file_digest(path: Path, algorithm: str) -> str:
@@ -19,14 +21,11 @@ def file_digest(path: Path, algorithm: str) -> str:
     A git blob id is the SHA-1 of the bytes `blob <size>`, a zero byte and the content.
     """
     with path.open("rb") as file:
+        name = "sha1" if algorithm == "git-blob" else algorithm
+        state = hashlib.new(name, usedforsecurity=False)
         if algorithm == "git-blob":
-            state = hashlib.sha1(usedforsecurity=False)
             state.update(b"blob %d\0" % path.stat().st_size)
-        else:
-            state = hashlib.new(algorithm, usedforsecurity=False)
-        while block := file.read(_BLOCK):
-            state.update(block)
-    return state.hexdigest()
+        return hashlib.file_digest(file, lambda: state).hexdigest()
 
 
 def mismatch(path: Path, algorithm: str, digest: str) -> str | None:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from reprise.catalogue.stated import load
 from reprise.config.displays import Entry, entries
 from reprise.config.project import Project
 from reprise.errors import UserError, known, report_packages
-from reprise.registered import load
 from reprise.report.parts import tables
 from reprise.report.parts.context import Context
 

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from reprise.catalogue.models import MODELS, ModelRefused
 from reprise.catalogue.protocols import PROTOCOLS
+from reprise.catalogue.stated import load
 from reprise.data.corpus import SENTENCE_END, SPLITS, Corpus
 from reprise.engines.optimisers import clip_by_global_norm
 from reprise.engines.stack import Member, Stack, join
@@ -22,7 +23,6 @@ from reprise.errors import UserError
 from reprise.options import COUNT, POSITIVE
 from reprise.records.record import Outcome
 from reprise.records.resolved import Resolved
-from reprise.registered import load
 
 ADAM = {"batch_size": COUNT, "optimiser": ("adam",), "learning_rate": POSITIVE, "clip_norm": POSITIVE}
 """Options of protocols whose updates are Adam's on clipped gradients."""

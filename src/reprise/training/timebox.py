@@ -12,10 +12,9 @@ from datetime import datetime
 from pathlib import Path
 
 from reprise.errors import Interrupted, UserError
-from reprise.files import is_there
+from reprise.files import is_there, left_out
 from reprise.records.record import read_record
 from reprise.records.resolved import Resolved
-from reprise.refusals import left_out
 from reprise.training.locks import Held
 from reprise.training.loop import Job, run_jobs, stop_signal
 

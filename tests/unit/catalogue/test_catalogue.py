@@ -16,9 +16,8 @@ from reprise.catalogue.datasets import PREPARATIONS
 from reprise.catalogue.displays import KINDS, functions
 from reprise.catalogue.models import MODELS, ModelEntry
 from reprise.catalogue.protocols import PROTOCOLS
-from reprise.catalogue.stated import stated
+from reprise.catalogue.stated import load, stated
 from reprise.errors import UserError
-from reprise.registered import load
 from reprise.report.render import find_function
 from reprise.training.protocol import Training
 

@@ -14,8 +14,8 @@ from verify_helpers import new_clone, resolved
 
 from reprise import cli
 from reprise.errors import EXIT_FAILED, EXIT_STOPPED, EXIT_USAGE
+from reprise.files import told_of
 from reprise.records.resolved import Resolved
-from reprise.refusals import told_of
 from reprise.training import loop
 
 CHECK = {"check": "lstm-parameter-count", "tolerance": 0.0}

@@ -1,14 +1,12 @@
-"""Minimal pairs: every kind from a small tree, what is left out, and the pairs of a real treebank."""
+"""Minimal pairs: every kind from a small tree, and what is left out."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-import numpy as np
 import pytest
 from treebank_helpers import FEM, FEM_PLUR, MASC, MASC_PLUR, read
 
-from reprise.data.treebank import ud_french
 from reprise.data.treebank.agreement import DISTANT, FEATURES, KINDS, find_pairs
 from reprise.data.treebank.ud_french import ranked_types, token_rows, word_places
 
@@ -174,27 +172,3 @@ def test_elision_does_not_give_the_answer_away(tmp_path):
     for elided in ("n'", "n’", "ne"):
         assert "subject-verb" not in {pair[0] for pair in pairs(tmp_path, sentence.format(elided), forms[:1])}
     assert "subject-verb" in {pair[0] for pair in pairs(tmp_path, sentence.format("n'"), forms[1:])}
-
-
-def test_pairs_of_a_treebank_stand_where_they_say(mirror):
-    corpus = ud_french.prepare(
-        mirror / "ud-french-sequoia", {"accounting": "rows", "validation": "last", "validation_sentences": 112}
-    )
-    extra, facts = corpus.extra, corpus.facts["agreement"]
-    for number, split in enumerate(facts["splits"]):
-        of_split = extra["agreement_split"] == number
-        tokens, where = corpus.splits[split].tokens, extra["agreement_position"][of_split]
-        assert of_split.any()
-        assert (tokens[where] == extra["agreement_right"][of_split]).all()
-        # The cue stands in the same sentence.
-        starts = corpus.splits[split].offsets[:-1]
-        start = starts[np.searchsorted(starts, where, side="right") - 1]
-        assert (where - extra["agreement_distance"][of_split] >= start).all()
-    assert (extra["agreement_right"] != extra["agreement_wrong"]).all()
-    assert extra["agreement_distance"].min() == 1
-    distant = int((extra["agreement_distance"] >= DISTANT).sum())
-    assert (len(extra["agreement_right"]), distant) == (3116, 374)
-    assert facts["pairs"]["noun-adjective"] == {
-        "Gender": {"near": 245, "distant": 14},
-        "Number": {"near": 437, "distant": 18},
-    }

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from corpus_helpers import ptb_files, written
 
-from reprise.catalogue.spec import DatasetSpec, FileSpec
+from reprise.config.datasets import NamedDataset, RawFile
 from reprise.data import prepare_corpus
 from reprise.data.corpus import Corpus, Split
 from reprise.errors import UserError
@@ -133,12 +133,13 @@ def toy(tmp_path):
     """A dataset whose raw files lie in raw/toy."""
     texts = ptb_files("a a b\n", "a\n", "b\n")
     written(tmp_path / "raw" / "toy", texts)
-    files = [FileSpec(name, None, "sha256", hashlib.sha256(text.encode()).hexdigest()) for name, text in texts.items()]
-    return DatasetSpec("toy", "Toy", "none", "", "ptb", tuple(files))
+    digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
+    files = [RawFile(name=name, algorithm="sha256", digest=digest) for name, digest in digests.items()]
+    return NamedDataset(name="toy", title="Toy", licence="none", homepage="", prepare="ptb", files=files)
 
 
 def test_prepare_corpus(toy, tmp_path):
-    spec = replace(toy, expected={"tokens": {"train": 4}, "vocabulary": 3})
+    spec = toy.model_copy(update={"expected": {"tokens": {"train": 4}, "vocabulary": 3}})
     made = prepare_corpus(spec, {}, tmp_path / "raw", tmp_path / "toy.npz")
     assert_equal(Corpus.load(tmp_path / "toy.npz"), made)
     assert (made.name, made.provenance) == ("toy", {"dataset": "toy", "options": {}, "raw": spec.checksums()})
@@ -165,7 +166,7 @@ def test_what_cannot_be_prepared_leaves_no_corpus(toy, tmp_path, change, options
     file = tmp_path / "raw" / "toy" / "ptb.test.txt"
     file.unlink() if test is None else file.write_text(test)
     with pytest.raises(UserError, match=told):
-        prepare_corpus(replace(toy, **change), options, tmp_path / "raw", tmp_path / "toy.npz")
+        prepare_corpus(toy.model_copy(update=change), options, tmp_path / "raw", tmp_path / "toy.npz")
     assert not (tmp_path / "toy.npz").exists()
 
 

@@ -14,7 +14,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from reprise.catalogue.spec import DatasetSpec, FileSpec
+from reprise.config.datasets import NamedDataset, RawFile
 from reprise.data.fetch import fetch, read_member
 from reprise.data.raw import file_digest
 from reprise.errors import UserError
@@ -74,8 +74,9 @@ class Fetching:
         return path
 
     def get(self, url: str | None = None, mirror: Path | None = None, pause: float = 0.0, **values: object) -> bytes:
-        entry = {"name": "a.txt", "url": url, "algorithm": "sha256", "digest": SHA256, **values}
-        spec = DatasetSpec("toy", "", "", "", "ptb", (FileSpec(**entry),), "toys")
+        file = RawFile(**{"name": "a.txt", "url": url, "algorithm": "sha256", "digest": SHA256, **values})
+        of_dataset = dict.fromkeys(("title", "licence", "homepage", "prepare"), "")
+        spec = NamedDataset(name="toy", mirror="toys", files=[file], **of_dataset)
         (path,) = fetch(spec, self.raw, mirror or self.mirror, self.said.append, pause)
         assert path == self.target
         return path.read_bytes()
@@ -114,17 +115,15 @@ def test_right_file_is_downloaded_once(server, fetching):
     fetching.refused(url(server, "down"))
 
 
-@pytest.mark.parametrize(("path", "asked"), [("twice", 3), ("truncated-once", 2)])
-def test_what_was_gone_is_asked_for_again(server, fetching, path, asked):
-    assert fetching.get(url(server, path)) == RIGHT
-    assert server.asked == {f"/{path}": asked}
-
-
-def test_pauses_become_longer(server, fetching, monkeypatch):
+def test_what_was_gone_is_asked_for_again_after_longer_pauses(server, fetching, monkeypatch):
+    for path in ("twice", "truncated-once"):
+        assert fetching.get(url(server, path)) == RIGHT
+        fetching.target.unlink()
+    assert server.asked == {"/twice": 3, "/truncated-once": 2}
     pauses = []
     monkeypatch.setattr("reprise.data.fetch.time.sleep", pauses.append)
     assert "HTTP 500" in fetching.refused(url(server, "down"), pause=1.0)
-    assert (server.asked, pauses) == ({"/down": 4}, [1.0, 2.0, 4.0])
+    assert (server.asked["/down"], pauses) == (4, [1.0, 2.0, 4.0])
 
 
 @pytest.mark.parametrize(
@@ -223,10 +222,8 @@ def test_member_of_an_archive(fetching, zipped):
     assert fetching.said[-1] == "toy/a.txt: already there, checksum verified"
     fetching.target.write_bytes(WRONG)
     assert fetching.get(**zipped | {"member_digest": None}) == RIGHT
-
-
-def test_a_member_or_its_prefix_may_be_in_the_mirror_itself(fetching, zipped):
-    fetching.put(RIGHT)
+    fetching.target.unlink()
+    fetching.put(RIGHT)  # the member itself in the mirror
     assert fetching.get(**zipped) == RIGHT
     assert "a.txt: from the mirror" in fetching.said[-1]
     start = ("sha256", hashlib.sha256(RIGHT[:1234]).hexdigest())
@@ -255,28 +252,25 @@ def test_a_full_disk_is_named_and_not_what_is_read(fetching, zipped, monkeypatch
     assert not fetching.target.exists()
 
 
-@pytest.fixture
-def archive(tmp_path):
-    with zipfile.ZipFile(tmp_path / "z.zip", "w", zipfile.ZIP_DEFLATED) as opened:
-        for name, content in {"a.txt": b"one\n" * 100, "../c.txt": b"three", "bomb": b"\0" * (2 * LIMIT)}.items():
-            opened.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
-    return tmp_path / "z.zip"
-
-
 @pytest.mark.parametrize(
-    ("name", "prefix", "told"),
-    [("b", None, "holds no file"), ("bomb", None, "more than"), ("a.txt", 401, "ends after 400 of 401 bytes")],
+    ("name", "prefix", "keep", "told"),
+    [
+        ("b", None, 1.0, "holds no file"),
+        ("bomb", None, 1.0, "more than"),
+        ("a.txt", 401, 1.0, "ends after 400 of 401 bytes"),
+        *(("a.txt", None, keep, "cannot be unpacked") for keep in (0.0, 0.05, 0.5, 0.9)),
+        ("a.txt", None, None, "cannot be unpacked"),
+    ],
 )
-def test_what_cannot_be_taken_out_is_one_line(archive, name, prefix, told):
+def test_what_cannot_be_taken_out_of_an_archive_is_one_line(tmp_path, name, prefix, keep, told):
+    """Of an archive that is cut off after a share of its bytes, or (None) has one wrong byte."""
+    archive = tmp_path / "z.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as opened:
+        for member, content in {"a.txt": b"one\n" * 100, "../c.txt": b"three", "bomb": b"\0" * (2 * LIMIT)}.items():
+            opened.writestr(zipfile.ZipInfo(member), content, zipfile.ZIP_DEFLATED)
     assert read_member(archive, "../c.txt", LIMIT) == b"three"
+    whole = archive.read_bytes()
+    flipped = whole[:45] + bytes([whole[45] ^ 255]) + whole[46:]
+    archive.write_bytes(flipped if keep is None else whole[: int(keep * len(whole))])
     with pytest.raises(UserError, match=rf"z\.zip: .*{told}"):
         read_member(archive, name, LIMIT, prefix)
-
-
-@pytest.mark.parametrize("keep", [0.0, 0.05, 0.5, 0.9])
-def test_a_truncated_or_damaged_archive_is_one_line(archive, keep):
-    whole = archive.read_bytes()
-    for damaged in (whole[: int(keep * len(whole))], whole[:45] + bytes([whole[45] ^ 255]) + whole[46:]):
-        archive.write_bytes(damaged)
-        with pytest.raises(UserError, match="cannot be unpacked"):
-            read_member(archive, "a.txt", LIMIT)

@@ -94,7 +94,7 @@ def test_the_corpus_is_made_from_the_folder(clone, tmp_path):
     folder = ldc_folder(tmp_path / "ldc", {**STORIES, **more})
     project = load_project(clone, {"ldc_wsj": str(folder)})
     spec = project.spec("wsj-characters")
-    assert (spec.files, spec.expected) == ((), {})
+    assert (spec.files, spec.expected) == ([], {})
     options = {"tokens": "characters", "folds": 2, "fold_seed": 0}
     corpus = prepare_corpus(spec, options, tmp_path / "raw", tmp_path / "corpus.npz")
     assert read(corpus, "lines", "") == LINES[:4] + ["one more line"] * 20 + LINES[4:]

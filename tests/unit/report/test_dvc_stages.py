@@ -18,9 +18,7 @@ COMMANDS = {"collect": "collect", "claims": "verify", "figure": "render", "table
 OTHERWISE = {
     "cli": "passes on what was asked",
     "errors": "the line that a command ends with when it writes nothing",
-    "refusals": "ends a command with a line",
     "options": "refuses a mistake in config/, or passes it on",
-    "registered": "finds the function that draws, or ends the command with a line",
     "training": "reads run records, which the stages depend on",
     "models": "the page alone quotes their docstrings",
 }

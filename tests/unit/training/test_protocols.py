@@ -15,10 +15,10 @@ from compiler_helpers import needs_compiler
 from protocol_helpers import finish, goes_on, saved, states_of
 
 from reprise.catalogue.protocols import PROTOCOLS
+from reprise.catalogue.stated import load
 from reprise.engines.stack import Stack
 from reprise.errors import Interrupted, UserError
 from reprise.records.record import Outcome
-from reprise.registered import load
 from reprise.training.checkpoint import decode, encode
 from reprise.training.loop import Job, run_jobs
 from reprise.training.protocol import Diverged, Training, generator_for

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reprise.data.corpus import SENTENCE_END, SPLITS, UNKNOWN, Corpus, Split
+from reprise.data.corpus import SENTENCE_END, SPLITS, UNKNOWN, Corpus, Split, ranked, unk_shares
 from reprise.data.text.words import SENTENCES
 
 TARGETS = f"{SENTENCES} of the target text, rare words as <unk>"
@@ -47,31 +47,21 @@ def parallel_corpus(
     """
     sources = {split: [source for source, _ in pairs[split]] for split in SPLITS}
     targets = {split: [[*target, SENTENCE_END] for _, target in pairs[split]] for split in SPLITS}
-    read, x, x_unknown = _encoded(sources, minimum_count)
-    written, y, y_unknown = _encoded(targets, minimum_count)
+    read, x = _encoded(sources, minimum_count)
+    written, y = _encoded(targets, minimum_count)
     extra = {_WORDS: _packed(list(read))}
     for i, side in enumerate(("source", "target")):
         extra[_LINES.format(side=side)] = _packed([line[i] for line in lines])
     for split, data in x.items():
         extra |= {f"source_tokens.{split}": data.tokens, f"source_offsets.{split}": data.offsets}
-    return Corpus(
-        name=name,
-        splits=y,
-        vocabulary=list(written),
-        counts=np.array(list(written.values()), np.int64),
-        facts={
-            "boundaries": SENTENCE_END,
-            "lowercase": lowercase,
-            "pairs": {split: len(pairs[split]) for split in SPLITS},
-            "tokens": {split: len(data.tokens) for split, data in y.items()},
-            "source_tokens": {split: len(data.tokens) for split, data in x.items()},
-            "vocabulary": len(written),
-            "source_vocabulary": len(read),
-            "unk_share": y_unknown,
-            "source_unk_share": x_unknown,
-        },
-        extra=extra,
-    )
+    facts = {
+        "lowercase": lowercase,
+        "source_tokens": {split: len(data.tokens) for split, data in x.items()},
+        "source_vocabulary": len(read),
+        "unk_share": unk_shares(y, written),
+        "source_unk_share": unk_shares(x, read),
+    }
+    return Corpus.of(name, y, written, SENTENCE_END, facts, extra, sentences="pairs")
 
 
 def source_of(corpus: Corpus) -> Source:
@@ -93,17 +83,16 @@ def is_parallel(corpus: Corpus) -> bool:
 
 def _encoded(
     texts: Mapping[str, Sequence[Sequence[str]]], minimum_count: int
-) -> tuple[dict[str, int], dict[str, Split], dict[str, float]]:
-    """Words and their counts, the most frequent first; the tokens of each split; and its share of `<unk>`.
+) -> tuple[dict[str, int], dict[str, Split]]:
+    """Words and their counts, the most frequent first, and the tokens of each split.
 
     `<unk>` has the count of all that are left out.
     """
     counted = Counter(word for sentence in texts["train"] for word in sentence)
     kept = {word: n for word, n in counted.items() if n >= minimum_count or word == SENTENCE_END}
     kept[UNKNOWN] = counted.total() - sum(kept.values())
-    ids = {word: i for i, word in enumerate(sorted(kept, key=kept.__getitem__, reverse=True))}
-    splits = {split: Split.of_words(sentences, ids) for split, sentences in texts.items()}
-    return {w: kept[w] for w in ids}, splits, {split: data.share_of(ids[UNKNOWN]) for split, data in splits.items()}
+    counts = ranked(kept)
+    return counts, {split: Split.of_words(sentences, counts) for split, sentences in texts.items()}
 
 
 def _packed(texts: Sequence[str]) -> np.ndarray:

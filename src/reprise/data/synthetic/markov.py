@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reprise.counters import WORD, mix, uniform64
 from reprise.data.corpus import SENTENCE_END
 from reprise.options import COUNT, Number, Options
 
@@ -137,20 +138,8 @@ def _zipf(count: int, total: int) -> list[int]:
 
 
 def _numbers(seed: int, stream: int, count: int, start: int = 0) -> np.ndarray:
-    """`count` 64-bit numbers of a stream, from position `start` on: SplitMix64 as a counter."""
-    key = _mixed(_mixed(_uint64(seed)) ^ _uint64(stream))
-    place = np.arange(start + 1, start + count + 1, dtype=np.uint64)
-    return _mixed(key + place * np.uint64(0x9E3779B97F4A7C15))
-
-
-def _mixed(z: np.ndarray) -> np.ndarray:
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
-def _uint64(value: int) -> np.ndarray:
-    return np.array([value % (1 << 64)], np.uint64)  # an array: overflow wraps without a warning
+    """`count` 64-bit numbers of a stream, from position `start` on, as uint64."""
+    return uniform64(mix(mix(seed & WORD) ^ (stream & WORD)), start, count)
 
 
 def shuffled(values: np.ndarray, seed: int, stream: int) -> np.ndarray:

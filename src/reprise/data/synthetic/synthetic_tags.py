@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from reprise.data.corpus import SENTENCE_END, Corpus, Split, sparse_rows
+from reprise.data.corpus import Corpus, Split, sparse_rows
 from reprise.data.synthetic.markov import GENERATED, Chain, make_chain
 from reprise.options import Options, Values, at_least
 
@@ -41,16 +41,13 @@ def prepare(raw: Path, options: Values) -> Corpus:
     sparse = {}
     for prefix, of_types in (("tag", borne[order]), ("train_tag", borne[order] & (training > 0)[:, None])):
         sparse[f"{prefix}_indptr"], sparse[f"{prefix}_indices"] = sparse_rows(of_types)
-    return Corpus(
-        name="synthetic_tags",
-        splits={split: Split.ended_by(ids[text], ids[0]) for split, text in drawn.items()},
-        vocabulary=[NIL if word == SENTENCE_END else word for word in (source.words[i] for i in order)],
-        counts=training,
+    words = [NIL if i == 0 else source.words[i] for i in order]
+    return Corpus.of(
+        "synthetic_tags",
+        {split: Split.ended_by(ids[text], ids[0]) for split, text in drawn.items()},
+        dict(zip(words, training.tolist(), strict=True)),
+        "none",
         facts={
-            "boundaries": "none",
-            "vocabulary": len(order),
-            "sentences": sizes,
-            "tokens": {split: len(text) for split, text in drawn.items()},
             "tags": tags,
             "agreement": {"splits": ["test1", "test2"], "kinds": ["successor"], "features": ["POS"]},
             "entropy_rate_nats": round(source.entropy_rate(), 9),

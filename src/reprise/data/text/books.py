@@ -11,9 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from reprise.catalogue.spec import how_to_fetch
 from reprise.data.corpus import Corpus, Split
-from reprise.data.raw import read_text
+from reprise.data.raw import how_to_fetch, read_text
 from reprise.errors import UserError
 from reprise.options import Options, Values
 
@@ -62,21 +61,12 @@ def characters_of(name: str, text: str, licence: tuple[int, int]) -> Corpus:
     symbols, tokens, counts = np.unique(codes, return_inverse=True, return_counts=True)
     words = words_of(text)
     facts = {
-        "tokens": {"train": len(tokens)},
-        "sentences": {"train": 1},
         "characters": {"train": len(tokens)},
-        "vocabulary": len(symbols),
-        "boundaries": "none",
         "words": {"running": len(words), "different": len(set(words))},
     }
-    return Corpus(
-        name=name,
-        splits={"train": Split.whole(tokens)},
-        vocabulary=[chr(code) for code in symbols],
-        counts=counts.astype(np.int64),
-        facts=facts,
-        extra={"licence": np.array(licence, np.int64)},
-    )
+    by_symbol = dict(zip(map(chr, symbols), counts.tolist(), strict=True))
+    extra = {"licence": np.array(licence, np.int64)}
+    return Corpus.of(name, {"train": Split.whole(tokens)}, by_symbol, "none", facts, extra)
 
 
 def words_of(text: str) -> list[str]:

@@ -95,12 +95,9 @@ def corpus_of(name: str, text: bytes, options: Values) -> Corpus:
         for kind, found in (("words", words), ("types", types))
     }
     facts = {
-        "boundaries": "line",
         "lines": split.sentences,
         "dropped_lines": len(normal) - len(lines),
-        "tokens": {SPLIT: len(split.tokens)},
         "characters": {SPLIT: len(kinds["characters"].tokens)},
-        "vocabulary": len(vocabulary),
         "median_length": median,
         "shortening_by_bigrams": round(1 - median["bigrams"] / median["characters"], 9),
         "observed_symbols": {kind: len(np.unique(data.tokens)) for kind, data in kinds.items()},
@@ -108,5 +105,5 @@ def corpus_of(name: str, text: bytes, options: Values) -> Corpus:
         "word_types": len(types),
         "long_words": {"longer_than": LONG, **long},
     }
-    counts = np.bincount(split.tokens, minlength=len(vocabulary)).astype(np.int64)
-    return Corpus(name, {SPLIT: split}, list(vocabulary), counts, facts, extra={"part": part})
+    counts = dict(zip(vocabulary, np.bincount(split.tokens, minlength=len(vocabulary)).tolist(), strict=True))
+    return Corpus.of(name, {SPLIT: split}, counts, "line", facts, {"part": part}, sentences="lines")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reprise.data.corpus import SPLITS, UNKNOWN, Corpus
+from reprise.data.corpus import SPLITS, Corpus, unk_shares
 from reprise.data.text.words import SENTENCES, read_sentences, word_corpus
 from reprise.options import Options, Values
 
@@ -20,6 +20,5 @@ def prepare(raw: Path, options: Values) -> Corpus:
     """
     paths = {split: raw / f"ptb.{split}.txt" for split in SPLITS}
     corpus = word_corpus("ptb", {split: read_sentences(path) for split, path in paths.items()}, paths)
-    unknown = corpus.vocabulary.index(UNKNOWN) if UNKNOWN in corpus.vocabulary else -1
-    corpus.facts["unk_share"] = {split: data.share_of(unknown) for split, data in corpus.splits.items()}
+    corpus.facts["unk_share"] = unk_shares(corpus.splits, corpus.vocabulary)
     return corpus

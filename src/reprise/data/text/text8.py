@@ -13,9 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from reprise.data.corpus import SPLITS, UNKNOWN, Corpus, Split
+from reprise.data.corpus import SPLITS, UNKNOWN, Corpus, Split, ranked, unk_shares
 from reprise.data.raw import read_bytes
-from reprise.data.text.words import rank
 from reprise.errors import UserError
 from reprise.options import COUNT, Options, Values
 
@@ -46,30 +45,20 @@ def prepare(raw: Path, options: Values) -> Corpus:
         )
     text = read_bytes(raw / "text8")
     parts = {split: text[a:b] for split, (a, b) in zip(SPLITS, pairwise(cuts(text)), strict=True)}
-    merged = vocabulary([Counter(_words(part)) for part in parts.values()], kind, int(number))
-    ranked = rank(merged)
-    ids = {word: i for i, word in enumerate(ranked)}
+    counts = ranked(vocabulary([Counter(_words(part)) for part in parts.values()], kind, int(number)))
+    ids = {word: i for i, word in enumerate(counts)}
     unknown = ids[_UNKNOWN]
     splits = {
         split: Split.whole(np.fromiter((ids.get(word, unknown) for word in _words(part)), np.int32))
         for split, part in parts.items()
     }
-    tokens = {split: len(data.tokens) for split, data in splits.items()}
-    return Corpus(
-        name="text8",
-        splits=splits,
-        vocabulary=[word.decode() for word in ranked],
-        counts=np.array([merged[word] for word in ranked], np.int64),
-        facts={
-            "boundaries": "none",
-            "vocabulary": len(ranked),
-            "tokens": tokens,
-            "sentences": dict.fromkeys(splits, 1),
-            "words": sum(tokens.values()),
-            "characters": {split: len(part) for split, part in parts.items()},
-            "unk_share": {split: data.share_of(unknown) for split, data in splits.items()},
-        },
-    )
+    spelled = {word.decode(): count for word, count in counts.items()}
+    facts = {
+        "words": sum(len(data.tokens) for data in splits.values()),
+        "characters": {split: len(part) for split, part in parts.items()},
+        "unk_share": unk_shares(splits, spelled),
+    }
+    return Corpus.of("text8", splits, spelled, "none", facts)
 
 
 def cuts(text: bytes) -> list[int]:
@@ -90,7 +79,7 @@ def vocabulary(counted: list[Counter[bytes]], kind: str, number: int) -> dict[by
     """
     train = counted[0]
     if kind == "top":
-        kept = set(rank(train)[:number])
+        kept = set(list(ranked(train))[:number])
     else:
         least = number + (kind == "train-more-than")
         over = sum(counted, Counter()) if kind == "all-at-least" else train

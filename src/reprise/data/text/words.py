@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from reprise.data.corpus import SENTENCE_END, Corpus, Split
+from reprise.data.corpus import SENTENCE_END, Corpus, Split, ranked
 from reprise.data.raw import read_text
 from reprise.errors import UserError
 
@@ -31,11 +31,6 @@ def read_sentences(path: Path) -> list[bytes]:
     return words
 
 
-def rank(counts: Mapping[bytes, int]) -> list[bytes]:
-    """Words by decreasing count; ties keep the mapping's order, which is that of appearance."""
-    return sorted(counts, key=counts.__getitem__, reverse=True)
-
-
 def word_corpus(
     name: str, words: Mapping[str, list[bytes]], paths: Mapping[str, Path], rare: Iterable[str] = ()
 ) -> Corpus:
@@ -48,8 +43,8 @@ def word_corpus(
     counted = Counter(words["train"])
     for word in rare:
         counted.setdefault(word.encode(), 0)
-    ranked = rank(counted)
-    ids = {word: i for i, word in enumerate(ranked)}
+    counts = ranked(counted)
+    ids = {word: i for i, word in enumerate(counts)}
     splits, characters = {}, {}
     for split, path in paths.items():
         try:
@@ -57,14 +52,7 @@ def word_corpus(
         except KeyError as error:
             raise UserError(f"{path}: {error.args[0].decode()!r} is not in the training text's vocabulary") from None
         splits[split] = Split.ended_by(tokens, ids[_END])
-        spelled = len(b" ".join(words[split]).decode()) + 1
-        characters[split] = spelled - splits[split].sentences * (len(_END) + 1)
-    facts = {
-        "tokens": {split: len(data.tokens) for split, data in splits.items()},
-        "sentences": {split: data.sentences for split, data in splits.items()},
-        "characters": characters,
-        "vocabulary": len(ranked),
-        "boundaries": SENTENCE_END,
-    }
-    counts = np.array([counted[word] for word in ranked], np.int64)
-    return Corpus(name, splits, [word.decode() for word in ranked], counts, facts)
+        length = len(b" ".join(words[split]).decode()) + 1
+        characters[split] = length - splits[split].sentences * (len(_END) + 1)
+    spelled = {word.decode(): count for word, count in counts.items()}
+    return Corpus.of(name, splits, spelled, SENTENCE_END, {"characters": characters})

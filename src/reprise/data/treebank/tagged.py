@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from reprise.data.corpus import UNKNOWN, Corpus, Split
+from reprise.data.corpus import UNKNOWN, Corpus, Split, ranked
 from reprise.errors import UserError
 
 KINDS = ("single", "ambiguous", "unseen")
@@ -43,10 +43,9 @@ def corpus_of(
         counted[word] += 1
     if UNKNOWN in counted:
         raise UserError(f"a text holds the word {UNKNOWN}, which stands for words that are too rare")
-    counts = {UNKNOWN: sum(n for n in counted.values() if n < minimum_count)}
-    counts |= {word: n for word, n in counted.items() if n >= minimum_count}
-    vocabulary = sorted(counts, key=counts.__getitem__, reverse=True)  # stable: ties stay in the order of appearance
-    ids = {word: i for i, word in enumerate(vocabulary)}
+    rare = sum(n for n in counted.values() if n < minimum_count)
+    counts = ranked({UNKNOWN: rare} | {word: n for word, n in counted.items() if n >= minimum_count})
+    unknown = list(counts).index(UNKNOWN)
     names = sorted({tag for sentences in splits.values() for _, tag in chain(*sentences)})
     if label not in names:
         raise UserError(f"{name}: no word is tagged {label}, which the label of sentences asks for")
@@ -55,7 +54,7 @@ def corpus_of(
     made: dict[str, Split] = {}
     extra: dict[str, np.ndarray] = {}
     for split, sentences in splits.items():
-        made[split] = Split.of_words([[word for word, _ in sentence] for sentence in sentences], ids)
+        made[split] = Split.of_words([[word for word, _ in sentence] for sentence in sentences], counts)
         rows = {
             "tags": [tags[tag] for _, tag in chain(*sentences)],
             "kinds": [kinds.get(word, KINDS.index("unseen")) for word, _ in chain(*sentences)],
@@ -63,21 +62,16 @@ def corpus_of(
         }
         extra |= {f"{row}.{split}": np.array(values, np.int32) for row, values in rows.items()}
     told = {
-        "boundaries": "none",
-        "vocabulary": len(ids),
         "tags": names,
         "label": f"has a word tagged {label}",
-        "sentences": {split: len(sentences) for split, sentences in splits.items()},
-        "tokens": {split: len(data.tokens) for split, data in made.items()},
         "labelled": {split: int(extra[f"labels.{split}"].sum()) for split in splits},
-        "unknown": {split: int((data.tokens == ids[UNKNOWN]).sum()) for split, data in made.items()},
+        "unknown": {split: int((data.tokens == unknown).sum()) for split, data in made.items()},
         "kinds": {
             split: dict(zip(KINDS, np.bincount(extra[f"kinds.{split}"], minlength=len(KINDS)).tolist(), strict=True))
             for split in splits
         },
     }
-    by_id = np.array([counts[word] for word in vocabulary], np.int64)
-    return Corpus(name, made, vocabulary, by_id, told | dict(facts), extra=extra)
+    return Corpus.of(name, made, counts, "none", told | dict(facts), extra)
 
 
 def most_frequent_tags(corpus: Corpus) -> np.ndarray:

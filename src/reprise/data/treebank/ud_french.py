@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from reprise.catalogue.spec import how_to_fetch
 from reprise.catalogue.stated import ByOption
-from reprise.data.corpus import Corpus, Split, offsets_of, sparse_rows
+from reprise.data.corpus import Corpus, Split, offsets_of, ranked, sparse_rows
+from reprise.data.raw import how_to_fetch
 from reprise.data.treebank.agreement import find_pairs
 from reprise.data.treebank.conllu_rows import Features, Row, Sentence, read_treebank
 from reprise.errors import UserError
@@ -84,16 +84,12 @@ def prepare(raw: Path, options: Values) -> Corpus:
     tests = {split: (parts[split].sentences, word_places(texts[split])) for split in ("test1", "test2")}
     pairs, about_pairs = find_pairs(tests, every, ids)
     rows = [row for sentence in every for row in sentence.rows]
-    return Corpus(
-        name="ud_french",
-        splits=splits,
-        vocabulary=list(ids),
-        counts=trained,
+    return Corpus.of(
+        "ud_french",
+        splits,
+        dict(zip(ids, trained.tolist(), strict=True)),
+        "none",
         facts={  # the numbers of the paper's Tables 1 to 3, and the treebank's own, which no option changes
-            "boundaries": "none",
-            "vocabulary": len(ids),
-            "sentences": {split: data.sentences for split, data in splits.items()},
-            "tokens": {split: len(data.tokens) for split, data in splits.items()},
             "words": {split: sum(map(_is_word, chain(*found))) for split, found in texts.items()},
             "unseen_tokens": {split: int((trained[data.tokens] == 0).sum()) for split, data in splits.items()},
             "corpus": {
@@ -138,8 +134,7 @@ def token_rows(sentence: Sentence, accounting: str) -> list[Row]:
 
 def ranked_types(text: Iterable[Iterable[Row]]) -> Counter[str]:
     """The types of a text in lower case with their counts, by decreasing frequency, ties by first appearance."""
-    counted = Counter(row.form.lower() for row in chain(*text))
-    return Counter(dict(counted.most_common()))
+    return Counter(ranked(Counter(row.form.lower() for row in chain(*text))))
 
 
 @cache

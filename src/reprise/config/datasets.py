@@ -1,0 +1,109 @@
+"""A dataset of the configuration: raw files with their checksums, a licence, the preparation that reads them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, Literal
+from urllib.parse import unquote, urlsplit
+
+from pydantic import Field, model_validator
+
+from reprise.config.base import PLAIN, Hex, Plain, Strict, Url
+
+_DIGITS = {"sha256": 64, "sha1": 40, "git-blob": 40}
+"""Checksum algorithm -> hexadecimal digits of its digest; git-blob: `git hash-object`."""
+
+
+class RawFile(Strict):
+    """One raw file of a dataset.
+
+    `url`, `algorithm`, `digest` and `size` (bytes) belong to what is downloaded. With `member` that is a zip archive,
+    and the raw file is this member (its first `prefix` bytes where that is given), whose own checksum is
+    `member_digest` = (algorithm, digest). A file without `url` can only come from a mirror.
+    """
+
+    name: Plain
+    url: Url | None = None
+    algorithm: Literal["sha256", "sha1", "git-blob"]
+    digest: Hex
+    size: int | None = Field(None, ge=1)
+    member: str | None = None
+    member_digest: Annotated[tuple[str, str], Field(strict=False)] | None = None
+    prefix: int | None = Field(None, ge=1)
+
+    @model_validator(mode="after")
+    def _fits(self) -> RawFile:
+        for algorithm, digest in filter(None, [(self.algorithm, self.digest), self.member_digest]):
+            digits = _DIGITS.get(algorithm, 0)
+            if not re.fullmatch(rf"[0-9a-f]{{{digits}}}", digest):
+                raise ValueError(f"'{digest}' is no checksum of {algorithm}; write {digits} hexadecimal digits")
+        if self.member is None and (self.member_digest or self.prefix):
+            raise ValueError("member_digest and prefix belong to 'member', which is missing; add it")
+        if self.member is not None and (self._last_part == self.name or not re.fullmatch(PLAIN, self._last_part)):
+            raise ValueError(f"'member' needs a url that ends with its archive's name, which is not '{self.name}'")
+        return self
+
+    @property
+    def _last_part(self) -> str:
+        return unquote(PurePosixPath(urlsplit(self.url or "").path).name)
+
+    @property
+    def archive(self) -> RawFile:
+        """The archive that holds `member`, as a file of its own, called as the last part of `url`."""
+        update = {"name": self._last_part, "member": None, "member_digest": None, "prefix": None}
+        return self.model_copy(update=update)
+
+    @property
+    def own_digest(self) -> tuple[str, str] | None:
+        """Algorithm and digest of the raw file itself; None of a member of which its archive's alone is known."""
+        return (self.algorithm, self.digest) if self.member is None else self.member_digest
+
+    @property
+    def checksum(self) -> str:
+        """`algorithm:digest` of the raw file; the archive's where a member has none of its own."""
+        return ":".join(self.own_digest or (self.algorithm, self.digest))
+
+
+class Dataset(Strict):
+    """A dataset as config/config.yaml has it.
+
+    `prepare` names the preparation (`reprise.catalogue.datasets`) that turns its files into a corpus, `mirror` its
+    folder in a mirror. `expected` holds facts that the corpus must show, as in `Corpus.facts`, for example
+    {"tokens": {"train": 929589}}: a preparation that gives others is refused.
+    """
+
+    title: str
+    licence: str
+    homepage: str
+    prepare: str
+    mirror: Plain | None = None
+    unavailable: str | None = Field(None, description="why its raw files could not be had where results were made")
+    files: list[RawFile] = []
+    expected: dict[str, Any] = {}
+
+    @model_validator(mode="after")
+    def _named_once(self) -> Dataset:
+        names = [file.name for file in self.files]
+        if len(set(names)) < len(names):
+            raise ValueError(f"files: a name stands twice in {', '.join(names)}; keep one of the two")
+        return self
+
+
+class NamedDataset(Dataset):
+    """A dataset under the name that the configuration gives it."""
+
+    name: str
+
+    @property
+    def shelf(self) -> str:
+        """Its folder in a mirror."""
+        return self.mirror or self.name
+
+    def raw_folder(self, raw_root: Path) -> Path:
+        """Where its raw files lie."""
+        return raw_root / self.name
+
+    def checksums(self) -> dict[str, str]:
+        """File name -> `algorithm:digest` of every raw file."""
+        return {file.name: file.checksum for file in self.files}
