@@ -165,9 +165,7 @@ def require_place(path: Path, what: str) -> None:
     if not folder.is_dir():
         raise UserError(f"{what}: {folder} is no folder; name a file in another folder")
     try:
-        handle, name = tempfile.mkstemp(dir=folder, prefix=f".{path.name}.", suffix=".part")
-        os.close(handle)
-        os.unlink(name)
+        tempfile.NamedTemporaryFile(dir=folder, prefix=f".{path.name}.", suffix=".part").close()
     except OSError as error:
         why = f"cannot be written to ({error.strerror})"
         raise UserError(f"{what}: {folder} {why}; name a file in another folder") from None

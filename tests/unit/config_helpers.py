@@ -38,7 +38,8 @@ def mistake(clone: Path) -> str:
 
 
 def add_example(clone: Path) -> Path:
-    """Puts the paper of docs/example-paper.yaml into the configuration, where docs/adding.md has it copied."""
+    """Puts the paper of docs/example-paper.yaml where docs/adding.md has it copied, and whoever tried it has it."""
     shutil.copyfile(ROOT / "docs/example-paper.yaml", clone / "config/papers/sizes.yaml")
-    edit(clone, "config.yaml", "\npapers:\n", "\npapers:\n  - sizes\n")
+    if "\n  - sizes\n" not in (clone / "config/config.yaml").read_text(encoding="utf-8"):
+        edit(clone, "config.yaml", "\npapers:\n", "\npapers:\n  - sizes\n")
     return clone

@@ -5,21 +5,16 @@ Each module states what a token of its text is (`TOKENS`) and its options (`OPTI
 
 from __future__ import annotations
 
-from reprise.catalogue.stated import Entry, Wording, stated
+from reprise.catalogue.stated import Entry, Stated
 
 
 class Preparation(Entry):
     """A module of `reprise.data`; "" where there is no data."""
 
-    @property
-    def tokens(self) -> Wording:
-        """The tokens of the text in words, for readers of a loss per token; "" where there is no such loss."""
-        return stated(self.target, "TOKENS") if self.target else ""
-
-    @property
-    def corpus(self) -> bool:
-        """Whether it leaves a corpus file: False for data made while training, batch by batch (`CORPUS`)."""
-        return bool(self.target) and stated(self.target, "CORPUS", True)
+    tokens = Stated("TOKENS", none="")
+    """The tokens of the text in words, for readers of a loss per token; "" where there is no such loss."""
+    corpus = Stated("CORPUS", True, none=False)
+    """Whether it leaves a corpus file: False for data made while training, batch by batch."""
 
 
 _MODULES = {

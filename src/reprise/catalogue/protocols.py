@@ -5,51 +5,28 @@ Each class states which models it trains (`TRAINS`), its options (`OPTIONS`) and
 
 from __future__ import annotations
 
-from reprise.catalogue.stated import Entry, Wording, stated
-from reprise.options import Options
+from reprise.catalogue.stated import Entry, Stated
 
 
 class ProtocolEntry(Entry):
     """A protocol's class."""
 
-    @property
-    def models(self) -> tuple[str, ...]:
-        """The models that it calls in the way they are made for; "none" where it trains nothing (`TRAINS`)."""
-        return stated(self.target, "TRAINS", ("none",))
+    models = Stated("TRAINS", ("none",))
+    """The models that it calls in the way they are made for; "none" where it trains nothing."""
+    model_options = Stated("READS", ())
+    """Options of the model that it reads itself: for the sizes and the first weights."""
+    predicted = Stated("PREDICTED", "")
+    """Which tokens are predicted and counted; "" where none is."""
+    gpu = Stated("GPU", False)
+    """Whether it can use a GPU."""
+    chance = Stated("CHANCE", True)
+    """Whether a replica's number is in its results; where it is not, one replica says all."""
+    counted = Stated("COUNTED", ())
+    """Splits whose numbers have no chance in them, of a protocol that has."""
 
     @property
     def trains(self) -> bool:
         return self.models != ("none",)
-
-    @property
-    def options(self) -> Options:
-        """As of every entry, but a protocol may state none."""
-        return stated(self.target, "OPTIONS", None) or {}
-
-    @property
-    def model_options(self) -> tuple[str, ...]:
-        """Options of the model that it reads itself: for the sizes and the first weights (`READS`)."""
-        return stated(self.target, "READS", ())
-
-    @property
-    def predicted(self) -> Wording:
-        """Which tokens are predicted and counted; "" where none is (`PREDICTED`)."""
-        return stated(self.target, "PREDICTED", "")
-
-    @property
-    def gpu(self) -> bool:
-        """Whether it can use a GPU (`GPU`)."""
-        return stated(self.target, "GPU", False)
-
-    @property
-    def chance(self) -> bool:
-        """Whether a replica's number is in its results; where it is not, one replica says all (`CHANCE`)."""
-        return stated(self.target, "CHANCE", True)
-
-    @property
-    def counted(self) -> tuple[str, ...]:
-        """Splits whose numbers have no chance in them, of a protocol that has (`COUNTED`)."""
-        return stated(self.target, "COUNTED", ())
 
 
 _CLASSES = {

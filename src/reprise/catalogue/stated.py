@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from reprise.errors import UserError, known
-from reprise.options import Options
 
 _PACKAGE = Path(__file__).parent.parent
 _PLAIN = ("reprise.options", "reprise.catalogue")
@@ -45,6 +44,23 @@ def worded(wording: Wording, options: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
+class Stated:
+    """An attribute of an `Entry`: what its file states under `name`; if it says nothing, the `default`, if any.
+
+    `none` is the value where the catalogue names no file.
+    """
+
+    name: str
+    default: Any = _REQUIRED
+    none: Any = None
+
+    def __get__(self, entry: Entry | None, owner: type | None = None) -> Any:
+        if entry is None:
+            return self
+        return stated(entry.target, self.name, self.default) if entry.target else self.none
+
+
+@dataclass(frozen=True)
 class Entry:
     """What the catalogue names: "module" or "module:Class"; "" where there is none."""
 
@@ -54,10 +70,8 @@ class Entry:
     def file(self) -> str:
         return source_of(self.target.partition(":")[0])
 
-    @property
-    def options(self) -> Options:
-        """Every option with its type (`OPTIONS`); an experiment states all of them."""
-        return stated(self.target, "OPTIONS") if self.target else {}
+    options = Stated("OPTIONS", none={})
+    """Every option with its type; an experiment states all of them."""
 
 
 @cache
@@ -76,17 +90,15 @@ def stated(target: str, name: str, default: Any = _REQUIRED) -> Any:
     if of and not isinstance(scope.nodes.get(of), ast.ClassDef):
         raise UserError(f"{file}: no class '{of}'; {known(of, scope.nodes)}")
     try:
-        found = getattr(scope, of) if of else scope
-        if hasattr(found, name):
-            return getattr(found, name)
+        found = getattr(getattr(scope, of) if of else scope, name, default)
     except (NameError, TypeError, SyntaxError) as error:
         raise UserError(
             f"{file}: {name} cannot be read without running the file ({error}); use literals and names of "
             "src/reprise/options.py"
         ) from None
-    if default is _REQUIRED:
+    if found is _REQUIRED:
         raise UserError(f"{file}: {of or 'the file'} states no {name}; add it")
-    return default
+    return found
 
 
 def load(target: str, where: str) -> Any:

@@ -111,6 +111,9 @@ def _remedy(error: Any, keys: list[str], wanted: list[str]) -> str:
         case "extra_forbidden":
             return unknown_key(keys[-1], error["input"])
         case "missing":
+            # Where any key may stand, only its likeness to the missing one tells that a key is misspelt.
+            if close := get_close_matches(keys[-1], error["input"], n=1, cutoff=0.8):
+                return f"missing; '{close[0]}' is unknown, correct its spelling"
             return "missing; add it"
         case "string_pattern_mismatch":
             pattern = error["ctx"]["pattern"]

@@ -140,6 +140,7 @@ class Training(ABC):
 class Pieces(Training):
     """What is computed without learning, `total` pieces of it: each is `found` at once."""
 
+    OPTIONS = {}
     KEPT = ("found",)
     engine = "numpy"
     parameters = 0

@@ -93,7 +93,7 @@ def stating(tmp_path, monkeypatch):
     there, new = stated_._path, tmp_path / "models/new.py"
     monkeypatch.setattr(stated_, "_path", lambda module: new if module.endswith(".new") else there(module))
     yield "reprise.models.new"
-    stated.cache_clear()
+    stated_.stated.cache_clear()
     stated_._read.cache_clear()
 
 

@@ -208,6 +208,11 @@ def test_the_command_line_is_named_for_what_it_said_alone(tmp_path):
         assert str(caught.value).startswith(f"{tmp_path / 'config/config.yaml'}{beginning}")
 
 
+def test_a_misspelt_key_is_named_where_any_may_stand(tmp_path):
+    edit(copy_config(tmp_path, TOY), "papers/digits.yaml", "replicas: 2}, paper", "replica: 2}, paper")
+    assert "experiments.rnn-t5.tiers.quick.replicas: missing; 'replica' is unknown" in mistake(tmp_path)
+
+
 def test_a_file_that_is_no_mapping_is_not_shown_whole(tmp_path):
     path = copy_config(tmp_path, TOY) / "config/papers/digits.yaml"
     path.write_text("".join(f"- {line!r}\n" for line in path.read_text(encoding="utf-8").splitlines()))

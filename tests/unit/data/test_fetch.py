@@ -191,16 +191,6 @@ def test_checksums_are_those_of_git_and_openssl(tmp_path):
     assert file_digest(tmp_path / "a", "git-blob") == "ce013625030ba8dba906f756967f9e9ca394464a"
 
 
-def test_bar_on_a_terminal(server, fetching, monkeypatch, capsys):
-    fetching.get(url(server, "right"))
-    assert capsys.readouterr() == ("", "")
-    fetching.target.unlink()
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    assert fetching.get(url(server, "right")) == RIGHT
-    assert "toy/a.txt" in capsys.readouterr().err
-
-
 @pytest.fixture
 def zipped(fetching):
     """Of values of the file's entry: those of one that is a member of a zip in the mirror."""
