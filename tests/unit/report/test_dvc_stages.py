@@ -17,6 +17,7 @@ COMMANDS = {"collect": "collect", "claims": "verify", "figure": "render", "table
 """The command of Reprise that each stage runs."""
 OTHERWISE = {
     "cli": "passes on what was asked",
+    "counters": "draws the numbers of trainings and of generated texts, which no stage makes",
     "errors": "the line that a command ends with when it writes nothing",
     "options": "refuses a mistake in config/, or passes it on",
     "training": "reads run records, which the stages depend on",
