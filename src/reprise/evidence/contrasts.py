@@ -66,7 +66,6 @@ class Statement:
 
     plain: Contrast
     tests: tuple[Contrast, ...]
-    margin: Margin | None = None
 
 
 def statements(claim: Claim) -> list[Statement]:
@@ -137,30 +136,25 @@ def _compared(comparison: Comparison, claim: Claim) -> Statement:
         # (over - lower) - share * (over - higher) > 0
         ((_, over),) = _terms(margin.over, claim)
         scaled = tuple((weight if weight < 0 else margin.value * weight, term) for weight, term in plain.weights)
-        return Statement(plain, (replace(plain, weights=(*scaled, (1 - margin.value, over))),), margin)
-    return Statement(plain, (_shifted(plain, -1 if claim.kind == "superiority" else 1, margin),), margin)
+        return Statement(plain, (replace(plain, weights=(*scaled, (1 - margin.value, over))),))
+    return Statement(plain, (_shifted(plain, plain, -1 if claim.kind == "superiority" else 1, margin),))
 
 
 def _equal(one: Side, other: Side, claim: Claim) -> Statement:
     """Two one-sided tests: the difference is above minus the margin, and below it (Schuirmann 1987)."""
     plain = _difference(Comparison(lower=one, higher=other), claim)
-    turned = replace(plain, weights=tuple((-weight, term) for weight, term in plain.weights))
-    if plain.log or claim.margin.measure == "absolute":
-        return Statement(plain, tuple(_shifted(way, 1, claim.margin) for way in (plain, turned)), claim.margin)
-    share = claim.margin.value
-    tests = (
-        replace(plain, weights=tuple((w * (1 + share) if w > 0 else w, t) for w, t in plain.weights)),
-        replace(turned, weights=tuple((w * (1 - share) if w < 0 else w, t) for w, t in turned.weights)),
-    )
-    return Statement(plain, tests, claim.margin)
+    ways = plain, _minus(Contrast((), log=plain.log), plain)
+    return Statement(plain, tuple(_shifted(way, plain, 1, claim.margin) for way in ways))
 
 
-def _shifted(plain: Contrast, sign: int, margin: Margin) -> Contrast:
+def _shifted(way: Contrast, plain: Contrast, sign: int, margin: Margin) -> Contrast:
+    """`way` with the margin added or taken away; a relative one is a share of what `plain` calls the higher."""
     if margin.measure == "absolute":
-        return replace(plain, offset=sign * margin.value)
+        return replace(way, offset=sign * margin.value)
     if plain.log:
-        return replace(plain, offset=math.log1p(sign * margin.value))
-    return replace(plain, weights=tuple((w * (1 + sign * margin.value) if w > 0 else w, t) for w, t in plain.weights))
+        return replace(way, offset=math.log1p(sign * margin.value))
+    share = tuple((sign * margin.value * weight, term) for weight, term in plain.weights if weight > 0)
+    return replace(way, weights=way.weights + share)
 
 
 def _falling(claim: Claim) -> list[Statement]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from reprise.evidence.contrasts import Contrast, Statement
 from reprise.evidence.runs import Runs
-from reprise.evidence.spreads import FAMILY, family_prior, of_folds
+from reprise.evidence.spreads import family_prior, of_folds
 from reprise.evidence.statistics import Estimate, Spread, combine, mean, over_folds, spread
 
 
@@ -16,10 +16,10 @@ from reprise.evidence.statistics import Estimate, Spread, combine, mean, over_fo
 class Measured:
     """A contrast, estimated.
 
-    `counts` are the finished replicas behind each experiment, `borrowed` those whose deviation is their family's alone,
-    and `lenders` whose in words. `variances` (of one replica of each experiment, squared weights included) and `ratio`
-    (of folds) say how many replicas would do. `unknown` are the experiments of which no deviation is known, where that
-    leaves the estimate without an error. `doubt` is the p value of Bartlett's test of a family's folds.
+    `counts` are the finished replicas behind each experiment, `borrowed` those whose deviation is their family's alone.
+    `variances` (of one replica of each experiment, squared weights included) and `ratio` (of folds) say how many
+    replicas would do. `unknown` are the experiments of which no deviation is known, where that leaves the estimate
+    without an error. `doubt` is the p value of Bartlett's test of a family's folds.
     """
 
     estimate: Estimate
@@ -28,7 +28,6 @@ class Measured:
     variances: tuple[float, ...] = ()
     ratio: float = 0.0
     method: str = "seeds"
-    lenders: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     doubt: float | None = None
 
@@ -120,17 +119,16 @@ def _over_folds(
         return None
     values = [sum(sample[fold] for sample in samples.values()) + contrast.offset for fold in common]
     counts, ratio = dict.fromkeys(samples, len(common)), max(runs[name].fold_ratio for name in samples)
+    given = Measured(Estimate(mean(values)), counts, ratio=ratio, method="folds")
     family, doubt = of_folds(contrast, common, runs, everyone) or (None, None)
     own = spread(values)
     if own is None and family is None:
-        return Measured(Estimate(mean(values)), counts, ratio=ratio, method="folds", unknown=tuple(samples))
+        return replace(given, unknown=tuple(samples))
     lent = own is None or (family is not None and family.freedom > own.freedom)
     found = family if lent else own
     estimate = over_folds(mean(values), len(common), ratio, found)
-    given = Measured(estimate, counts, variances=(found.variance,), ratio=ratio, method="folds")
-    if not lent:
-        return given
-    return Measured(estimate, counts, tuple(samples), (found.variance,), ratio, "folds", (FAMILY,), doubt=doubt)
+    given = replace(given, estimate=estimate, variances=(found.variance,))
+    return replace(given, borrowed=tuple(samples), doubt=doubt) if lent else given
 
 
 def _over_seeds(
@@ -138,37 +136,29 @@ def _over_seeds(
 ) -> Measured:
     value = sum(mean(sample.values()) for sample in samples.values()) + contrast.offset
     counts = {name: len(sample) for name, sample in samples.items()}
-    parts = {name: terms for name, terms in contrast.over_experiments().items() if terms}
-    # What is counted has no second replica that could differ.
-    trained = {name: terms for name, terms in parts.items() if not runs[name].counted(q for _, q in terms)}
-    known, priors, unknown, borrowed = {}, {}, [], []
-    for name, terms in trained.items():
+    known, priors = {}, {}
+    for name, terms in contrast.over_experiments().items():
+        # What is counted has no second replica that could differ.
+        if not terms or runs[name].counted(quantity for _, quantity in terms):
+            continue
         # Weights up to a common scale: one prior serves all members of a family whose parts differ by it alone.
         scale = terms[0][0]
-        shape = tuple((weight / scale, quantity) for weight, quantity in terms)
-        key = (runs[name].family, shape)
+        key = runs[name].family, tuple((weight / scale, quantity) for weight, quantity in terms)
         if key not in priors:
             priors[key] = family_prior(*key, contrast.log, everyone)
         own = spread([x / scale for x in samples[name].values()])
-        found = priors[key].moderate(own) if priors[key] else own
-        if found is None:
-            unknown.append(name)
-            continue
-        known[name] = (key, scale**2, found)
-        if own is None:
-            borrowed.append(name)
-    if unknown:
-        return Measured(Estimate(value), counts, unknown=tuple(unknown))
-    groups: dict[tuple, list[tuple[float, Spread]]] = {}
-    for name, (key, square, found) in known.items():
-        groups.setdefault(key, []).append((square / counts[name], found))
+        known[name] = key, scale**2, priors[key].moderate(own) if priors[key] else own
+    if unknown := tuple(name for name, (*_, found) in known.items() if found is None):
+        return Measured(Estimate(value), counts, unknown=unknown)
     # Members of a family share its prior: together they know no more than all of its replicas.
     sources = []
-    for key, members in groups.items():
-        of = combine(0.0, members)
-        most = priors[key].pooled if priors[key] else math.inf
-        sources.append((1.0, Spread(of.error**2, min(of.freedom, max(most, members[0][1].freedom)))))
-    variances = tuple(square * found.variance for _, square, found in known.values())
-    estimate = combine(value, sources) if sources else Estimate(value, 0.0, 1)
-    lenders = (FAMILY,) if borrowed else ()
-    return Measured(estimate, counts, tuple(borrowed), variances, lenders=lenders)
+    for key, prior in priors.items():
+        members = [(square / counts[name], found) for name, (of, square, found) in known.items() if of == key]
+        together, most = combine(0.0, members), prior.pooled if prior else math.inf
+        sources.append((1.0, Spread(together.error**2, min(together.freedom, max(most, members[0][1].freedom)))))
+    return Measured(
+        combine(value, sources) if sources else Estimate(value, 0.0, 1),
+        counts,
+        borrowed=tuple(name for name in known if counts[name] == 1),
+        variances=tuple(square * found.variance for _, square, found in known.values()),
+    )

@@ -28,9 +28,6 @@ from reprise.evidence.moderated import Prior, prior
 from reprise.evidence.runs import Quantity, Runs
 from reprise.evidence.statistics import Spread, bartlett, mean, pooled, residuals, spread
 
-FAMILY = "of the family"
-"""The lender of a deviation, in words."""
-
 Terms = Sequence[tuple[float, Quantity]]
 """An experiment's part of a contrast: the weighted sum of some of its metrics."""
 

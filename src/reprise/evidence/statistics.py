@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy import special
-from scipy.stats import rankdata
+from scipy import special, stats
 
 _MOST = 200_000
 """Choices of places that a rank test looks at."""
+_REPLICAS = 1000
+"""More replicas are never asked for."""
 
 
 @dataclass(frozen=True)
@@ -152,18 +153,11 @@ def residuals(series: Collection[Mapping[Hashable, float]]) -> tuple[Spread, lis
     return Spread(float(squares.sum()) / freedom, freedom), own
 
 
-def replicas_needed(
-    effect: float,
-    variances: Sequence[float],
-    ratio: float = 0.0,
-    tail: float = 0.025,
-    power: float = 0.8,
-    most: int = 1000,
-) -> int | None:
-    """Replicas of each experiment (or folds) with which a true `effect` is found, one-sided at `tail`.
+def replicas_needed(effect: float, variances: Sequence[float], ratio: float = 0.0, tail: float = 0.025) -> int | None:
+    """Replicas of each experiment (or folds) with which a true `effect` is found, one-sided at `tail`, at power 0.8.
 
     `variances` are those of one replica of each experiment, squared weights included; of folds, that of their
-    difference, with `ratio` = n_test / n_train. None where `most` would not do: an effect next to nothing, or folds
+    difference, with `ratio` = n_test / n_train. None where 1000 would not do: an effect next to nothing, or folds
     that overlap too much.
     """
     total = sum(variances)
@@ -181,8 +175,8 @@ def replicas_needed(
         bound = special.stdtrit(freedom * (n - 1), 1 - tail)
         return 1 - float(special.nctdtr(freedom * (n - 1), shift, bound))
 
-    n = 2 + bisect_left(range(2, most + 1), power, key=found)
-    return n if n <= most else None
+    n = 2 + bisect_left(range(2, _REPLICAS + 1), 0.8, key=found)
+    return n if n <= _REPLICAS else None
 
 
 def binomial(successes: int, n: int, share: float) -> tuple[float, float]:
@@ -208,36 +202,14 @@ def ranks_above(high: Sequence[float], low: Sequence[float]) -> float:
 
     Infinite numbers (a replica that diverged) are allowed. Every choice of the places of `high` is looked at.
 
-    Errors: `ValueError` for an empty sample, and for samples of more than 200,000 choices.
+    Errors: `ValueError` for samples of more than 200,000 choices.
     """
-    n, m = len(high), len(low)
-    if not n or not m:
-        raise ValueError("a rank test takes two samples that are not empty")
-    if math.comb(n + m, n) > _MOST:
-        raise ValueError(f"a rank test of {n} and {m} numbers has more than {_MOST:,} choices to look at")
-    ranks = rankdata([*high, *low])
-    observed = ranks[:n].sum()
-    sums = np.array([sum(ranks[i] for i in chosen) for chosen in combinations(range(n + m), n)])
-    return float(np.mean(sums >= observed - 1e-9))
-
-
-def all_hold(p_values: Sequence[float]) -> float:
-    """p value of "every one of these holds": the largest, with no adjustment.
-
-    Berger, "Multiparameter hypothesis testing and acceptance sampling" (Technometrics 24, 1982): the opposite is that
-    at least one fails, and the test of that one alone errs no more often than the level says.
-    """
-    return max(p_values)
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """p values adjusted so that all of them together err no more often than the level says (Holm 1979)."""
-    adjusted, least = [0.0] * len(p_values), 0.0
-    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
-    for rank, i in enumerate(order):
-        least = max(least, min(1.0, (len(p_values) - rank) * p_values[i]))
-        adjusted[i] = least
-    return adjusted
+    n, every = len(high), len(high) + len(low)
+    if math.comb(every, n) > _MOST:
+        raise ValueError(f"a rank test of {n} and {len(low)} numbers has more than {_MOST:,} choices to look at")
+    ranks = stats.rankdata([*high, *low])
+    sums = np.array([sum(ranks[i] for i in chosen) for chosen in combinations(range(every), n)])
+    return float(np.mean(sums >= ranks[:n].sum() - 1e-9))
 
 
 def slope_weights(x: Sequence[float]) -> list[float]:

@@ -29,6 +29,8 @@ INTERVAL = "95 % interval"
 Values = Callable[[str], Sequence[float]]
 """An experiment's or variant's number of each finished replica."""
 
+_FAMILY = "of the family"
+"""Whose a borrowed deviation is, in words."""
 _NUMBER: Quantity = ("number", "")
 """What a number is called that a table works out itself."""
 
@@ -150,7 +152,7 @@ def _measured(name: str, quantity: Quantity, runs: Mapping[str, Runs]) -> Measur
         deviation=scale * math.sqrt(found.variances[0]),
         freedom=found.estimate.freedom,
         reach=reach and scale * reach,
-        lender=found.lenders[0] if found.lenders else None,
+        lender=_FAMILY if found.borrowed else None,
     )
 
 
