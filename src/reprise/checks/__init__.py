@@ -6,11 +6,12 @@ the tolerance that the configuration states.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import Generator, Tensor, nn
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,12 @@ class Finding:
     n: int
     unit: str = "relative"
 
+    @classmethod
+    def worst(cls, name: str, errors: Iterable[float], unit: str = "relative") -> Finding:
+        """Of comparisons that are off by these errors."""
+        found = [float(error) for error in errors]
+        return cls(name, max(found), len(found), unit)
+
 
 def relative(found: Tensor, expected: Tensor) -> float:
     """The distance of two tensors as a share of the second."""
@@ -31,3 +38,11 @@ def relative(found: Tensor, expected: Tensor) -> float:
 def parameters(module: nn.Module) -> int:
     """The parameters of a module, counted."""
     return sum(p.numel() for p in module.parameters())
+
+
+def drawn(module: nn.Module, deviation: float, generator: Generator) -> nn.Module:
+    """The module in float64, each of its parameters drawn anew from a normal law around 0."""
+    module.double()
+    for parameter in module.parameters():
+        parameter.data.normal_(0, deviation, generator=generator)
+    return module

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from reprise.checks import Finding, parameters, relative
+from reprise.checks import Finding, drawn, parameters, relative
 from reprise.models import sizes
 from reprise.models.gso import GSO, FirstOrder, MultiplicativeIntegration, Recurrence
 from reprise.models.second_order import FullTensor, MultiplicativeRNN
@@ -69,8 +69,7 @@ def _is_a_case(name: str, general: Callable[..., GSO], build: Callable[[str], Re
     """All states of random models, from h_0 = 0, against those of what `general` makes of each."""
     with torch.no_grad():
         models = _random_models(build, seed)
-        errors = [relative(general(model).states(x), model.states(x)) for model, x in models]
-    return Finding(name, max(errors), len(errors))
+        return Finding.worst(name, (relative(general(model).states(x), model.states(x)) for model, x in models))
 
 
 def first_order_jacobian_printed() -> list[Finding]:
@@ -99,13 +98,11 @@ def sizes_of_the_budget() -> list[Finding]:
     "a larger one": how many models with one more hidden unit would still be within the budget.
     """
     models = list(_sized_models())
-    errors = [abs(counted - formula) for counted, formula, _ in models]
-    over = max(0, *(counted - sizes.BUDGET for counted, _, _ in models))
     larger = sum(count <= sizes.BUDGET for _, _, count in models)
     return [
-        Finding("module against formula", float(max(errors)), len(models), unit="parameters"),
-        Finding("over the budget", float(over), len(models), unit="parameters"),
-        Finding("a larger one within the budget", float(larger), len(models), unit="models"),
+        Finding.worst("module against formula", (abs(count - formula) for count, formula, _ in models), "parameters"),
+        Finding.worst("over the budget", (max(0, count - sizes.BUDGET) for count, _, _ in models), "parameters"),
+        Finding("a larger one within the budget", float(larger), len(models), "models"),
     ]
 
 
@@ -137,7 +134,7 @@ def _first_order(name: str, indices: Callable[[int, int], range]) -> Finding:
     models = _random_models(partial(FirstOrder, _SYMBOLS, _HIDDEN), seed=4)
     pairs = [(n, indices(_STEPS, n)) for n in (2, 4, 6)]
     errors = [_product_error(model, x, n - 1, i, lambda model, x: model.W) for model, x in models for n, i in pairs]
-    return Finding(name, max(errors), len(errors))
+    return Finding.worst(name, errors)
 
 
 def _second_order(name: str, indices: Callable[[int, int], range]) -> list[Finding]:
@@ -148,7 +145,7 @@ def _second_order(name: str, indices: Callable[[int, int], range]) -> list[Findi
     for n in (1, 2, 4, 6):
         models = _random_models(partial(GSO, _SYMBOLS, _HIDDEN, _RANK, True, True), seed=5)
         errors = [_product_error(model, x, n, indices(_STEPS, n), factor) for model, x in models]
-        findings.append(Finding(f"{name}, n = {n}", max(errors), len(errors)))
+        findings.append(Finding.worst(f"{name}, n = {n}", errors))
     return findings
 
 
@@ -181,10 +178,7 @@ def _random_models(build: Callable[[str], Recurrence], seed: int) -> Iterator[tu
     """Random models in float64, of either activation in turn, and symbols (T, B) for each."""
     generator = torch.Generator().manual_seed(seed)
     for case in range(_CASES):
-        model = build(_ACTIVATIONS[case % 2]).double()
-        with torch.no_grad():
-            for parameter in model.parameters():
-                parameter.copy_(0.4 * torch.randn(parameter.shape, generator=generator, dtype=torch.float64))
+        model = drawn(build(_ACTIVATIONS[case % 2]), 0.4, generator)
         yield model, torch.randint(_SYMBOLS, (_STEPS, _LINES), generator=generator)
 
 

@@ -29,12 +29,11 @@ def bigram_mass_printed() -> list[Finding]:
     The last word of the text is counted below the line once more than above it.
     """
     text = _text()
-    pairs, words = Counter(zip(text[:-1], text[1:], strict=True)), Counter(text)
-    mass = {w1: sum(n for (first, _), n in pairs.items() if first == w1) / words[w1] for w1 in words}
-    last = abs(1 - mass.pop(text[-1]))
+    followed, words = Counter(text[:-1]), Counter(text)  # sum over w2 of count(w1, w2), and count(w1)
+    off = {w1: abs(1 - followed[w1] / count) for w1, count in words.items()}
     return [
-        Finding("the text's last word", last, 1, unit="1"),
-        Finding("every other word", max(abs(1 - m) for m in mass.values()), len(mass), unit="1"),
+        Finding("the text's last word", off.pop(text[-1]), 1, "1"),
+        Finding.worst("every other word", off.values(), "1"),
     ]
 
 
@@ -43,33 +42,30 @@ def bigram_mass_corrected() -> list[Finding]:
     counts = NGramCounts(_positions(1), _V)
     table = counts.table(2)
     sums = table.sum_by_context(table.counts / table.totals[table.contexts])
-    return [Finding("every word", float(np.abs(1 - sums).max()), len(sums), unit="1")]
+    return [Finding.worst("every word", np.abs(1 - sums), "1")]
 
 
 def window_printed() -> list[Finding]:
     """Equation 1's window of n previous words, called an n-gram model: against relative frequencies of n-grams."""
-    return _windows("n-gram", lambda n: n)
+    return _windows("n-gram", longer=0)
 
 
 def window_corrected() -> list[Finding]:
     """A window of n previous words against relative frequencies of (n + 1)-grams; equation 2 is the case n = 1."""
-    return _windows("(n + 1)-gram", lambda n: n + 1)
+    return _windows("(n + 1)-gram", longer=1)
 
 
-def _windows(name: str, order: Callable[[int], int]) -> list[Finding]:
+def _windows(name: str, longer: int) -> list[Finding]:
     text, findings = _text(), []
     for n in (1, 2, 3):
-        places = range(n, len(text))
-        longer = Counter(tuple(text[i - n : i + 1]) for i in places)
-        shorter = Counter(tuple(text[i - n : i]) for i in places)
-        p = np.array([longer[tuple(text[i - n : i + 1])] / shorter[tuple(text[i - n : i])] for i in places])
+        windows = [tuple(text[i - n : i + 1]) for i in range(n, len(text))]
+        counts = Counter(windows) + Counter(window[:-1] for window in windows)
+        p = np.array([counts[window] / counts[window[:-1]] for window in windows])
         # The first words are left out on either side: their windows lie outside the text.
         positions = _positions(3)
         inside = Positions(positions.words[n:], positions.before[:, n:])
-        model, k = Relative(_V, 4), order(n)
-        found = model.estimate(NGramCounts(inside, _V), HeldOut(inside), k)
-        error = float(np.abs(found - p).max())
-        findings.append(Finding(f"window of {n} against the {name}", error, len(p), unit="1"))
+        found = Relative(_V, 4).estimate(NGramCounts(inside, _V), HeldOut(inside), n + longer)
+        findings.append(Finding.worst(f"window of {n} against the {name}", np.abs(found - p), "1"))
     return findings
 
 
@@ -94,13 +90,12 @@ def _perplexity(name: str, of: Callable[[float], float]) -> Finding:
         J = float(-np.log(p[np.arange(100), y]).mean())  # (7), (8): y_t is one-hot
         expected = 1 / np.prod(p[np.arange(100), y] ** 0.01)
         errors.append(abs(of(J) / expected - 1))
-    return Finding(name, float(max(errors)), _CASES)
+    return Finding.worst(name, errors)
 
 
 def norm_clipping() -> list[Finding]:
     """Algorithm 1: the norm is at most the threshold, the direction is kept, and a short gradient stays as it is."""
-    generator, threshold = torch.Generator().manual_seed(6), 1.0
-    above = turned = changed = 0.0
+    generator, threshold, errors = torch.Generator().manual_seed(6), 1.0, []
     for case in range(_CASES):
         parameters = [nn.Parameter(torch.zeros(shape, dtype=torch.float64)) for shape in ((5, 7), (7,), (3, 2))]
         scale = 10.0 ** (case % 7 - 3)
@@ -109,15 +104,11 @@ def norm_clipping() -> list[Finding]:
         g = torch.cat([p.grad.flatten().clone() for p in parameters])
         clip_by_global_norm(parameters, threshold)
         clipped = torch.cat([p.grad.flatten() for p in parameters])
-        above = max(above, clipped.norm().item() - threshold)
-        turned = max(turned, abs(1 - torch.nn.functional.cosine_similarity(g, clipped, dim=0).item()))
-        if g.norm() < threshold:
-            changed = max(changed, (g - clipped).abs().max().item())
-    return [
-        Finding("norm above the threshold", above, _CASES, unit="1"),
-        Finding("1 - cosine of the angle", turned, _CASES, unit="1"),
-        Finding("change below the threshold", changed, _CASES, unit="1"),
-    ]
+        above = max(0.0, clipped.norm().item() - threshold)
+        turned = abs(1 - torch.nn.functional.cosine_similarity(g, clipped, dim=0).item())
+        errors.append((above, turned, (g - clipped).abs().max().item() if g.norm() < threshold else 0.0))
+    names = "norm above the threshold", "1 - cosine of the angle", "change below the threshold"
+    return [Finding.worst(name, of, "1") for name, of in zip(names, zip(*errors, strict=True), strict=True)]
 
 
 def _text() -> list[int]:

@@ -50,20 +50,25 @@ def _product_error(name: str, factors: Callable[..., list[Tensor]], inside: bool
     """
     f, errors = _ACTIVATIONS[name.split(", ")[-1]], []
     slopes = torch.func.vmap(torch.func.grad(f))
+
+    def run(h: Tensor, W: Tensor, Wx: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+        arguments, states = [h], [h]  # nothing is at place 0 of the arguments
+        for step in Wx:
+            arguments.append(W @ (f(states[-1]) if inside else states[-1]) + step)
+            states.append(arguments[-1] if inside else f(arguments[-1]))
+        return arguments, states
+
+    start = 0.1 * torch.ones(_HIDDEN, dtype=torch.float64)
     for W, Wx in _random_steps(seed=4):
-
-        def run(h: Tensor, W: Tensor = W, Wx: Tensor = Wx) -> tuple[list[Tensor], list[Tensor]]:
-            arguments, states = [h], [h]  # nothing is at place 0 of the arguments
-            for step in Wx:
-                arguments.append(W @ (f(states[-1]) if inside else states[-1]) + step)
-                states.append(arguments[-1] if inside else f(arguments[-1]))
-            return arguments, states
-
-        start = 0.1 * torch.ones(_HIDDEN, dtype=torch.float64)
-        jacobian = torch.autograd.functional.jacobian(lambda h, run=run: run(h)[1][-1], start)
-        a, h = run(start)
+        jacobian = _jacobian(lambda h, *steps: run(h, *steps)[1][-1], start, W, Wx)
+        a, h = run(start, W, Wx)
         errors.append(relative(reduce(torch.matmul, factors(W, a, slopes, h)), jacobian))
-    return Finding(name, max(errors), len(errors))
+    return Finding.worst(name, errors)
+
+
+def _jacobian(last: Callable[..., Tensor], h: Tensor, *given: Tensor) -> Tensor:
+    """d last(h, *given) / dh."""
+    return torch.autograd.functional.jacobian(lambda h: last(h, *given), h)
 
 
 def jacobian_bound() -> list[Finding]:
@@ -78,18 +83,17 @@ def jacobian_bound() -> list[Finding]:
         ("tanh, beta_h = 1", torch.tanh, SLOPES["tanh"]),
         ("ReLU, beta_h = 1", torch.relu, SLOPES["relu"]),
     ):
-        above = []
+
+        def last(h: Tensor, W: Tensor, Wx: Tensor, f: Callable = f) -> Tensor:
+            return reduce(lambda state, step: f(W @ state + step), Wx, h)
+
+        above, start = [], torch.zeros(_HIDDEN, dtype=torch.float64)
         for W, Wx in _random_steps(seed=5):
             beta_W = torch.linalg.matrix_norm(W, 2)
             for steps in range(1, _STEPS + 1):
-
-                def last(h: Tensor, W: Tensor = W, Wx: Tensor = Wx[:steps], f: Callable = f) -> Tensor:
-                    return reduce(lambda state, step: f(W @ state + step), Wx, h)
-
-                jacobian = torch.autograd.functional.jacobian(last, torch.zeros(_HIDDEN, dtype=torch.float64))
-                ratio = torch.linalg.matrix_norm(jacobian, 2) / (beta_W * beta_h) ** steps
-                above.append(max(0.0, ratio.item() - 1))
-        findings.append(Finding(name, max(above), len(above)))
+                norm = torch.linalg.matrix_norm(_jacobian(last, start, W, Wx[:steps]), 2)
+                above.append(max(0.0, (norm / (beta_W * beta_h) ** steps).item() - 1))
+        findings.append(Finding.worst(name, above))
     return findings
 
 

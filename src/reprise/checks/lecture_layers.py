@@ -36,7 +36,7 @@ def _neighbours(lower_layer: str) -> list[Finding]:
         for name, depends in (("->", later), ("<-", earlier)):
             found = depends[torch.triu(torch.ones(_T, _T, dtype=torch.bool), 1)]
             missing = 1 - found.double().mean().item()
-            findings.append(Finding(f"{name}, layer {layers}: words not reached", missing, len(found), unit="share"))
+            findings.append(Finding(f"{name}, layer {layers}: words not reached", missing, len(found), "share"))
     return findings
 
 
@@ -63,7 +63,7 @@ def matrix_by_units() -> list[Finding]:
 
 def _rows_against(name: str, expected: int, model: DeepBidirectional) -> Finding:
     sizes = [size for reading in (*model.right, *model.left) for size in reading.V.shape]
-    return Finding(name, float(max(abs(size - expected) for size in sizes)), len(sizes), unit="rows")
+    return Finding.worst(name, (abs(size - expected) for size in sizes), "rows")
 
 
 def decoder_inputs() -> list[Finding]:

@@ -39,8 +39,9 @@ def gate_limits() -> list[Finding]:
         "z = 1: h_t against h_{t-1}": (step(h, 1, None), h),
         "z = 0: h_t against the new memory": (step(h, 0, None), memory),
     }
-    errors = {name: (found - expected).abs() for name, (found, expected) in cases.items()}
-    return [Finding(name, error.max().item(), error.numel(), unit="1") for name, error in errors.items()]
+    return [
+        Finding.worst(name, (found - known).detach().abs().flatten(), "1") for name, (found, known) in cases.items()
+    ]
 
 
 def parameters_over_length() -> list[Finding]:
@@ -50,9 +51,8 @@ def parameters_over_length() -> list[Finding]:
     """
     findings = []
     for name, model in _networks().items():
-        counts = {T: sum(p.numel() for p in _reached(model(_words(T)).sum())) for T in (2, 10, 100)}
-        error = max(abs(count - counts[2]) for count in counts.values())
-        findings.append(Finding(name, float(error), len(counts), unit="parameters"))
+        counts = [sum(p.numel() for p in _reached(model(_words(T)).sum())) for T in (2, 10, 100)]
+        findings.append(Finding.worst(name, (abs(count - counts[0]) for count in counts), "parameters"))
     return findings
 
 
@@ -83,21 +83,20 @@ def _memory(unit: str, texts: Callable[[int], Iterable[Tensor]]) -> list[Finding
 
 def bidirectional_parameters() -> list[Finding]:
     """Section 2.5: two directions take twice the weights and biases of one; the output layer's bias stays one."""
-    findings = []
-    for hidden in (10, 100):
-        one, two = (nn.RNN(50, hidden, bidirectional=both) for both in (False, True))
-        findings.append(Finding(f"recurrent layer, H = {hidden}", abs(parameters(two) / parameters(one) / 2 - 1), 1))
-    return findings
+    return [_doubled(f"recurrent layer, H = {hidden}", hidden) for hidden in (10, 100)]
 
 
 def bidirectional_parameters_and_output() -> list[Finding]:
     """The same with U and c of equation 19, of so many classes: c is shared by both directions."""
-    findings = []
-    for classes in (17, 10_000):
-        layers = ((both, parameters(nn.RNN(50, 100, bidirectional=both))) for both in (False, True))
-        one, two = (count + (100 * (1 + both) + 1) * classes for both, count in layers)
-        findings.append(Finding(f"with the output layer, {classes:,} classes", abs(two / one / 2 - 1), 1))
-    return findings
+    return [_doubled(f"with the output layer, {classes:,} classes", 100, classes) for classes in (17, 10_000)]
+
+
+def _doubled(name: str, hidden: int, classes: int = 0) -> Finding:
+    one, two = (
+        parameters(nn.RNN(50, hidden, bidirectional=both)) + (hidden * (1 + both) + 1) * classes
+        for both in (False, True)
+    )
+    return Finding(name, abs(two / one / 2 - 1), 1)
 
 
 def _networks() -> dict[str, Recurrent]:

@@ -19,7 +19,7 @@ _CASES = 10
 
 def softmax_is_log_linear() -> list[Finding]:
     """Section 2.4: one-hot psi and phi with b = 1 give the RNN of (1)-(4), and (18) becomes (20) and (21)."""
-    p_error = gradient_error = 0.0
+    errors = []
     for seed in range(_CASES):
         model, words, targets = _small(seed, input="one-hot", output="softmax", background="none")
         a = _adaptors(model, words)
@@ -29,10 +29,10 @@ def softmax_is_log_linear() -> list[Finding]:
         for layer in (1, 2):
             x, _ = lstm(x, *(torch.zeros(words.shape[1], model.H, dtype=x.dtype),) * 2, *model.of_layer(layer))
         p = torch.softmax(x[-1] @ model.W_a.t() + model.b_a, 1).detach()
-        p_error = max(p_error, relative(model(words).exp(), p))
-        gradient_error = max(gradient_error, relative(gradient, p.scatter_add(1, targets, -torch.ones_like(p))))
+        minus_one = -torch.ones_like(p)
+        errors.append((relative(model(words).exp(), p), relative(gradient, p.scatter_add(1, targets, minus_one))))
     names = "p of (13) against the softmax of (3)", "gradient (18) against (20) and (21)"
-    return [Finding(name, e, _CASES) for name, e in zip(names, (p_error, gradient_error), strict=True)]
+    return [Finding.worst(name, of) for name, of in zip(names, zip(*errors, strict=True), strict=True)]
 
 
 def expected_minus_observed() -> list[Finding]:
@@ -41,7 +41,7 @@ def expected_minus_observed() -> list[Finding]:
     Section 3: the gradient of log L is positive where the observed type has a feature and negative elsewhere, for
     types with a feature of their own and for the others.
     """
-    error, wrong, signs = 0.0, 0, 0
+    errors, wrong = [], []
     for seed in range(_CASES):
         model, words, targets = _small(seed)
         a = _adaptors(model, words)
@@ -49,13 +49,12 @@ def expected_minus_observed() -> list[Finding]:
         (gradient,) = torch.autograd.grad(-log_p.gather(1, targets).sum(), [a])
         phi = model.phi.to_dense()
         expected = log_p.exp() @ phi - phi[targets[:, 0]]
-        error = max(error, relative(gradient, expected.detach()))
-        fires = phi[targets[:, 0]] > 0
-        wrong += int(((-gradient > 0) != fires).sum())
-        signs += gradient.numel()
+        errors.append(relative(gradient, expected.detach()))
+        wrong.append((-gradient > 0) != (phi[targets[:, 0]] > 0))
+    wrong = torch.stack(wrong)
     return [
-        Finding("gradient (16) against autograd", error, _CASES),
-        Finding("signs of section 3 that differ", float(wrong), signs, unit="signs"),
+        Finding.worst("gradient (16) against autograd", errors),
+        Finding("signs of section 3 that differ", float(wrong.sum()), wrong.numel(), "signs"),
     ]
 
 
@@ -103,19 +102,15 @@ PAPER_TYPES, PAPER_TAGS = 42_894, 52
 def log_linear_parameters() -> list[Finding]:
     """Section 5: parameters counted on real models for the paper's types and tags, and the M + 1 + tags features."""
     lexicon = Lexicon.bare(PAPER_TYPES, tags=PAPER_TAGS)
-    worst = worst_features = 0
+    off, features_off = [], []
     for top, expected in PARAMETERS.items():
         kinds = ("features", "log-linear", "corpus") if top else ("one-hot", "softmax", "none")
         model = LogLinearRNN(lexicon, *kinds, "corpus", top, bool(top), 256, 256, 2)
-        worst = max(worst, abs(parameters(model) - expected))
+        off.append(abs(parameters(model) - expected))
         if top:
-            worst_features = max(worst_features, abs(model.phi_rows.columns - (top + 1 + PAPER_TAGS)))
-    return [
-        Finding("models of Table 4", float(worst), len(PARAMETERS), unit="parameters"),
-        Finding(
-            f"M + 1 + tags features, given {PAPER_TAGS} tags", float(worst_features), len(PARAMETERS) - 1, "features"
-        ),
-    ]
+            features_off.append(abs(model.phi_rows.columns - (top + 1 + PAPER_TAGS)))
+    features = Finding.worst(f"M + 1 + tags features, given {PAPER_TAGS} tags", features_off, "features")
+    return [Finding.worst("models of Table 4", off, "parameters"), features]
 
 
 def _small(seed: int, **kinds: str) -> tuple[LogLinearRNN, Tensor, Tensor]:

@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from reprise.checks import Finding, parameters, relative
+from reprise.checks import Finding, drawn, parameters, relative
 from reprise.models.elman import Elman
 from reprise.models.lstm import LSTM
 
 _SIZES = ((1, 128, 10), (10, 128, 10), (3, 5, 7), (7, 1, 2))
+_CASES = 20
 
 
 def lstm_parameter_count() -> list[Finding]:
     """Question 1.5b: 4dn + 4n^2 + 4n + kn + k = 4n(d + n + 1) + k(n + 1), counted on real models."""
-    worst = 0
-    for d, n, k in _SIZES:
-        worst = max(worst, abs(parameters(LSTM(d, n, k)) - (4 * n * (d + n + 1) + k * (n + 1))))
-    return [Finding("4n(d+n+1) + k(n+1)", float(worst), len(_SIZES), unit="parameters")]
+    errors = [abs(parameters(LSTM(d, n, k)) - (4 * n * (d + n + 1) + k * (n + 1))) for d, n, k in _SIZES]
+    return [Finding.worst("4n(d+n+1) + k(n+1)", errors, "parameters")]
 
 
 def output_weight_gradient() -> list[Finding]:
     """Question 1.1: dL/dW_oh = (y_hat - y) h(T)^T, against autograd, for single sequences in float64."""
-    generator = torch.Generator().manual_seed(1)
-    worst, cases = 0.0, 20
-    for _ in range(cases):
-        model, x, y = _small_rnn(generator)
-        loss = functional.cross_entropy(model(x), y)
+    errors = []
+    for model, loss, states, y_error in _small_rnns(seed=1):
         (gradient,) = torch.autograd.grad(loss, [model.W_oh])
-        h = _states(model, x)[-1]
-        error = torch.softmax(model.W_oh @ h + model.b_o, 0) - functional.one_hot(y[0], len(model.b_o))
-        worst = max(worst, relative(torch.outer(error, h), gradient))
-    return [Finding("(y_hat - y) h(T)^T", worst, cases)]
+        errors.append(relative(torch.outer(y_error, states[-1]), gradient))
+    return [Finding.worst("(y_hat - y) h(T)^T", errors)]
 
 
 def omega_recursion_printed() -> list[Finding]:
@@ -45,44 +41,37 @@ def omega_recursion_corrected() -> list[Finding]:
     return [_omega_recursion("slope 1 - h(t)^2", lambda before, after: 1 - after**2)]
 
 
-def _omega_recursion(name: str, slope) -> Finding:
+def _omega_recursion(name: str, slope: Callable[[Tensor, Tensor], Tensor]) -> Finding:
     """Omega_l(t)_ij = dh_l(t) / d(W_hh)_ij by the recursion, Omega(0) = 0; dL/dW_hh from it, against autograd.
 
     Theta_l(t)_ij = delta_il h_j(t-1);  Gamma_l(t) = sum_a (W_hh)_la Omega_a(t-1).
     """
-    generator = torch.Generator().manual_seed(2)
-    worst, cases = 0.0, 20
-    for _ in range(cases):
-        model, x, y = _small_rnn(generator)
-        loss = functional.cross_entropy(model(x), y)
+    errors = []
+    for model, loss, states, y_error in _small_rnns(seed=2):
         (gradient,) = torch.autograd.grad(loss, [model.W_hh])
-        states = _states(model, x)
         n = len(states[0])
         omega = torch.zeros(n, n, n, dtype=torch.float64)  # (l, i, j)
         for before, after in zip(states, states[1:], strict=False):
             theta = torch.einsum("li,j->lij", torch.eye(n, dtype=torch.float64), before)
             gamma = torch.einsum("la,aij->lij", model.W_hh.detach(), omega)
             omega = slope(before, after)[:, None, None] * (theta + gamma)
-        h = states[-1]
-        error = torch.softmax(model.W_oh @ h + model.b_o, 0) - functional.one_hot(y[0], len(model.b_o))
-        worst = max(worst, relative(torch.einsum("l,lij->ij", model.W_oh.t() @ error, omega), gradient))
-    return Finding(name, worst, cases)
+        errors.append(relative(torch.einsum("l,lij->ij", model.W_oh.t() @ y_error, omega), gradient))
+    return Finding.worst(name, errors)
 
 
-def _small_rnn(generator: torch.Generator) -> tuple[Elman, Tensor, Tensor]:
-    """A random model (d = 4, n = 6, k = 3), a sequence (T = 7, 1) and its class (1,), float64."""
-    model = Elman(4, 6, 3).double()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.copy_(0.5 * torch.randn(parameter.shape, generator=generator, dtype=torch.float64))
-    x = torch.randint(4, (7, 1), generator=generator)
-    return model, x, torch.randint(3, (1,), generator=generator)
+def _small_rnns(seed: int) -> Iterator[tuple[Elman, Tensor, list[Tensor], Tensor]]:
+    """Random models (d = 4, n = 6, k = 3), float64, each on a sequence of seven symbols and its class.
 
-
-@torch.no_grad()
-def _states(model: Elman, x: Tensor) -> list[Tensor]:
-    """h(0), …, h(T), each (n,)."""
-    states = [torch.zeros(len(model.b_h), dtype=torch.float64)]
-    for symbol in x[:, 0]:
-        states.append(torch.tanh(model.W_hx[:, symbol] + model.W_hh @ states[-1] + model.b_h))
-    return states
+    The model, its loss, its states h(0), …, h(T), each (n,), and y_hat - y, (k,).
+    """
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(_CASES):
+        model = drawn(Elman(4, 6, 3), 0.5, generator)
+        x = torch.randint(4, (7, 1), generator=generator)
+        y = torch.randint(3, (1,), generator=generator)
+        with torch.no_grad():
+            states = [torch.zeros(6, dtype=torch.float64)]
+            for symbol in x[:, 0]:
+                states.append(torch.tanh(model.W_hx[:, symbol] + model.W_hh @ states[-1] + model.b_h))
+            y_hat = torch.softmax(model.W_oh @ states[-1] + model.b_o, 0)
+        yield model, functional.cross_entropy(model(x), y), states, y_hat - functional.one_hot(y[0], 3)

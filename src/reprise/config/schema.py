@@ -190,12 +190,17 @@ class Paper(Strict):
     claims: dict[str, Claim] = {}
     arithmetic: dict[Id, Arithmetic] = {}
 
-    def variants(self) -> Iterator[tuple[str, str, str]]:
-        """All variants, at whatever tier: name, experiment, alternative."""
+    def choices(self) -> Iterator[tuple[str, str, Alternative]]:
+        """All alternatives: assumption, name, and the choice itself."""
         for assumption, entry in self.assumptions.items():
             for alternative, choice in entry.alternatives.items():
-                for experiment in choice.experiments:
-                    yield f"{experiment}@{assumption}={alternative}", experiment, alternative
+                yield assumption, alternative, choice
+
+    def variants(self) -> Iterator[tuple[str, str, str]]:
+        """All variants, at whatever tier: name, experiment, alternative."""
+        for assumption, alternative, choice in self.choices():
+            for experiment in choice.experiments:
+                yield f"{experiment}@{assumption}={alternative}", experiment, alternative
 
 
 class RuleResources(Strict):

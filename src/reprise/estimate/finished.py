@@ -9,19 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from reprise.files import is_there
-from reprise.records.record import read_record
+from reprise.records.record import records_of
 from reprise.records.resolved import Resolved
 from reprise.training.devices import processor
 
 _LENGTHS = ("max_epochs", "steps")
 """Options that only say when a training ends; the most units of work that it takes."""
-
-
-def records_of(experiment: Resolved, root: Path) -> list[dict[str, Any]]:
-    """Those of all replicas that have one, finished or diverged. Raises `UserError` where one is damaged."""
-    paths = [root / path for path in experiment.record_paths()]
-    return [read_record(path, experiment, replica) for replica, path in enumerate(paths) if is_there(path)]
 
 
 def on_cpu(record: Mapping[str, Any]) -> bool:

@@ -22,8 +22,8 @@ from reprise.catalogue.datasets import PREPARATIONS
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.catalogue.stated import worded
 from reprise.evidence.numbers import numbers_of
-from reprise.files import is_there, json_text, write_atomically
-from reprise.records.record import read_record
+from reprise.files import json_text, write_atomically
+from reprise.records.record import records_of
 from reprise.records.resolved import Resolved
 
 KEYS = ("paper", "experiment", "variant", "replica", "seed", "fold", "split", "metric", "value", "unit", "n")
@@ -41,12 +41,8 @@ def collect(
     A record that is missing is left out: what stands on it is shown as not run. One that is damaged, altered or of
     another configuration under the current one's name is a `UserError`, and nothing is written.
     """
-    records, wanted = [], 0
-    for experiment in experiments:
-        for replica, path in enumerate(experiment.record_paths()):
-            wanted += 1
-            if is_there(root / path):
-                records.append((experiment, read_record(root / path, experiment, replica)))
+    experiments = list(experiments)
+    records = [(experiment, record) for experiment in experiments for record in records_of(experiment, root)]
     rows = [row for experiment, record in records for row in _metric_rows(experiment, record, counted)]
     curves = (row for experiment, record in records for row in _curve_rows(experiment, record))
     samples = [{**_keys(e, r), **sample} for e, r in records for sample in r["samples"]]
@@ -61,7 +57,7 @@ def collect(
     }
     for name, content in contents.items():
         write_atomically(folder / name, content)
-    return len(records), wanted
+    return len(records), sum(experiment.replicas for experiment in experiments)
 
 
 def counted_by(experiment: Resolved, preparations: Mapping[str, str]) -> str:

@@ -70,13 +70,12 @@ def distances(paper: Paper, runs: Mapping[str, Runs]) -> list[Distance]:
     free = any(claim.unit for claim in paper.claims.values())
     chosen = {row.term: row for row in _rows(runs, paper, {})}
     found = [_distance(CHOSEN, list(chosen.values()), chosen, free)] if chosen else []
-    for name, assumption in paper.assumptions.items():
-        for alternative, choice in assumption.alternatives.items():
-            suffix = f"{name}={alternative}"
-            variants = {e: of for e in choice.experiments if (of := runs.get(f"{e}@{suffix}")) and of.finished}
-            rows = [row for row in _rows(runs, paper, variants) if row.term.experiment in variants]
-            if rows := [row for row in rows if row.term in chosen]:
-                found.append(_distance(suffix, rows, chosen, free))
+    for assumption, alternative, choice in paper.choices():
+        suffix = f"{assumption}={alternative}"
+        variants = {e: of for e in choice.experiments if (of := runs.get(f"{e}@{suffix}")) and of.finished}
+        rows = _rows(runs, paper, variants)
+        if rows := [row for row in rows if row.term in chosen and row.term.experiment in variants]:
+            found.append(_distance(suffix, rows, chosen, free))
     return sorted(found, key=lambda one: (one.rows < LEAST, one.level))
 
 

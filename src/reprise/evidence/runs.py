@@ -14,8 +14,7 @@ from reprise.data.text.character_lines import VALIDATION
 from reprise.evidence.bleu import different_translations
 from reprise.evidence.numbers import numbers_of
 from reprise.evidence.statistics import mean
-from reprise.files import is_there
-from reprise.records.record import read_record
+from reprise.records.record import records_of
 from reprise.records.resolved import Resolved
 from reprise.units import convert
 
@@ -43,6 +42,16 @@ class Replica:
     units: dict[Quantity, str] = field(default_factory=dict)
     sizes: dict[Quantity, int | None] = field(default_factory=dict)
     best: dict[Quantity, float] = field(default_factory=dict)
+
+    def value(self, quantity: Quantity, unit: str | None = None) -> float:
+        """Its number, of an entropy perhaps in another unit.
+
+        Errors: ValueError where that takes the number of characters and the record does not count them.
+        """
+        if unit is None:
+            return self.metrics[quantity]
+        characters = self.metrics.get(("predicted_characters", quantity[1]))
+        return convert(self.metrics[quantity], self.units[quantity], unit, self.sizes.get(quantity), characters)
 
 
 @dataclass(frozen=True)
@@ -79,20 +88,14 @@ class Runs:
         task = (config.get(section, {}).get("options", {}).get(setting) for section, setting in _TASK)
         return config["model"]["name"], config["data"]["dataset"], *map(str, task), self.name.partition("@")[2]
 
-    @property
-    def exact(self) -> bool:
-        """Whether no chance is in its numbers: counted on the whole of a text, or a check."""
+    def counted(self, quantities: Iterable[Quantity]) -> bool:
+        """Whether no chance is in these numbers: those of a check, or counted on the whole of a text or on a split."""
         if self.resolved is None or self.resolved.is_check:
             return self.resolved is not None
         protocol = PROTOCOLS[self.resolved.config["training"]["protocol"]]
-        return not (protocol.trains and protocol.chance) and self.resolved.replicas == 1
-
-    def counted(self, quantities: Iterable[Quantity]) -> bool:
-        """Whether no chance is in these numbers: in none of the experiment, or its protocol counts all their splits."""
-        if self.exact or self.resolved is None:
-            return self.exact
-        splits = PROTOCOLS[self.resolved.config["training"]["protocol"]].counted
-        return all(split in splits for _, split in quantities)
+        if self.resolved.replicas == 1 and not (protocol.trains and protocol.chance):
+            return True
+        return all(split in protocol.counted for _, split in quantities)
 
     def combined(self, terms: Collection[tuple[float, Quantity]], log: bool = False) -> dict[int | str, float]:
         """The weighted sum of metrics by replica (by fold where there are folds), of the finished ones with all.
@@ -106,16 +109,14 @@ class Runs:
             if all(quantity in r.metrics for _, quantity in terms)
         }
 
-    def mean(self, quantity: Quantity) -> float | None:
-        """The mean over finished replicas; None where none has it."""
-        found = [r.metrics[quantity] for r in self.finished if quantity in r.metrics]
+    def mean(self, quantity: Quantity, unit: str | None = None) -> float | None:
+        """The mean over finished replicas, perhaps in another unit (`Replica.value`); None where none has it."""
+        found = [r.value(quantity, unit) for r in self.finished if quantity in r.metrics]
         return mean(found) if found else None
 
     @property
     def learns(self) -> bool:
         """Whether it is a model that is trained, at whatever tier."""
-        if self.resolved is not None:
-            return trains(self.resolved)
         return self.entry.check is None and PROTOCOLS[self.entry.training.protocol].trains
 
     @property
@@ -182,12 +183,7 @@ def load_runs(project: Project, experiments: Iterable[Resolved]) -> dict[str, di
         found[paper_id] = {name: Runs(name, _title(entry, other), None, entry) for name, entry, other in given}
     for resolved in experiments:
         entry = project.papers[resolved.paper].experiments[resolved.base]
-        paths = [project.root / path for path in resolved.record_paths()]
-        replicas = [
-            _replica(read_record(path, resolved, number), asked[resolved.paper])
-            for number, path in enumerate(paths)
-            if is_there(path)
-        ]
+        replicas = [_replica(record, asked[resolved.paper]) for record in records_of(resolved, project.root)]
         dataset = None if resolved.is_check else project.config.datasets.get(resolved.config["data"]["dataset"])
         away = (dataset and dataset.unavailable) or ""
         runs = Runs(resolved.experiment, _title(entry, resolved.alternative), resolved, entry, replicas, away)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from reprise.errors import UserError
-from reprise.files import canonical_json, dead_link, read_whole, told_of_link, write_json
+from reprise.files import canonical_json, dead_link, is_there, read_whole, told_of_link, write_json
 from reprise.records.resolved import Resolved, hash_of
 from reprise.records.shape import RESULT_KEYS, SCHEMA, mistake_in
 
@@ -112,6 +112,12 @@ def read_record(path: Path, expected: Resolved | None = None, replica: int | Non
         if isinstance(error, IsADirectoryError):
             raise UserError(f"{path}: a folder, not a run record; move it away and run the pipeline again") from None
         raise
+
+
+def records_of(experiment: Resolved, root: Path) -> list[dict[str, Any]]:
+    """Those of all replicas that have one, finished or diverged. Errors: as of `read_record`, where one is damaged."""
+    paths = [root / path for path in experiment.record_paths()]
+    return [read_record(path, experiment, replica) for replica, path in enumerate(paths) if is_there(path)]
 
 
 def parse_record(

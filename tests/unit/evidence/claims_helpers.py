@@ -47,7 +47,8 @@ def runs(
         "from": "paper Table 1",
         "unit": paper_unit,
     }
-    entry = {"title": name.upper(), "tiers": {}, "reported": [] if paper is None else [reported]}
+    entry = {"title": name.upper(), "tiers": {}, "training": {"protocol": protocol}}
+    entry["reported"] = [] if paper is None else [reported]
     replicas = []
     for i, value in enumerate(values):
         metrics = {quantity: value, **{other: numbers[i] for other, numbers in (more or {}).items()}}

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reprise.evidence.runs import Runs
@@ -73,21 +73,17 @@ class Decision:
 class Table:
     """The runs that a claim is judged by: `runs` under one reading, by the names of the experiments, and `everyone`,
     all experiments and variants, who know how far replicas differ.
+
+    `covered`: whether the part of a claim that is about these experiments is looked at, which not all are under an
+    alternative.
     """
 
     runs: Mapping[str, Runs]
     everyone: Collection[Runs]
+    covered: Callable[[set[str]], bool] = lambda names: True
 
     def under(self, variants: Mapping[str, Runs]) -> Table:
-        return Table({**self.runs, **variants}, self.everyone)
-
-
-Covered = Callable[[set[str]], bool]
-"""Whether the part of a claim that is about these experiments is looked at: under an alternative not all may be."""
-
-
-def everything(names: set[str]) -> bool:
-    return True
+        return replace(self, runs={**self.runs, **variants})
 
 
 def tail_of(kind: str) -> float:

@@ -18,7 +18,7 @@ from reprise.config.claims import Claim
 from reprise.config.schema import Alternative, Paper
 from reprise.evidence.contrasts import terms_of
 from reprise.evidence.runs import Runs
-from reprise.evidence.verdicts import AGREES, JUDGED, NOT_RUN, Decision, Table, everything
+from reprise.evidence.verdicts import AGREES, JUDGED, NOT_RUN, Decision, Table
 from reprise.evidence.verdicts.decide import decide, experiments_of, parts_of
 
 
@@ -26,8 +26,8 @@ from reprise.evidence.verdicts.decide import decide, experiments_of, parts_of
 class Reading:
     """A claim under an alternative: `under` it, and `chosen`, the same comparisons as chosen.
 
-    `run` are the experiments that it changes and that were run, `looked_at` how many of the `parts` are judged, `left`
-    the experiments that rest on the assumption and were not to be run. `table` is what it is judged by.
+    `run` are the experiments that it changes and that were run, `looked_at` how many of the `parts` are judged. `table`
+    is what it is judged by.
     """
 
     name: str
@@ -38,7 +38,6 @@ class Reading:
     run: list[str]
     looked_at: int
     parts: int
-    left: list[str]
 
     @property
     def judged(self) -> bool:
@@ -56,31 +55,24 @@ def readings(claim: Claim, paper: Paper, table: Table, chosen: Decision) -> Iter
     An alternative that measures something else takes the same records, and all of the claim. Of an alternative that
     was to be run on no experiment of the claim nothing is looked at.
     """
-    parts = parts_of(claim)
-    for name, assumption in paper.assumptions.items():
-        for alternative, choice in assumption.alternatives.items():
-            suffix = f"{name}={alternative}"
-            if choice.metrics:
-                if choice.metrics.keys() & {term.quantity[0] for term in terms_of(claim)}:
-                    under, read = _measured_otherwise(claim, choice.metrics, table)
-                    run, n = experiments_of(claim), len(parts)
-                    yield Reading(suffix, choice, under, chosen, read, run, n, n, [])
-                continue
-            names = experiments_of(claim)
-            variants = {e: of for e in names if (of := table.runs.get(f"{e}@{suffix}")) and of.resolved}
-            resting = {e for e in names if _rests_on(table.runs[e], name, choice.changes(e))}
-            covered = partial(_covered, variants.keys(), resting)
-            left = [table.runs[e].title for e in names if e in resting - variants.keys()]
-            seen = [of for of in parts if covered(of)]
-            read = table.under(variants)
-            if not seen:
-                if left:
-                    yield Reading(suffix, choice, Decision(NOT_RUN), chosen, read, [], 0, len(parts), left)
-                continue
-            before = chosen if len(seen) == len(parts) else decide(claim, table, covered)
-            under = decide(claim, read, covered, frozenset(variants))
+    names, parts = experiments_of(claim), parts_of(claim)
+    for assumption, alternative, choice in paper.choices():
+        suffix = f"{assumption}={alternative}"
+        if choice.metrics:
+            if choice.metrics.keys() & {term.quantity[0] for term in terms_of(claim)}:
+                under, read = _measured_otherwise(claim, choice.metrics, table)
+                yield Reading(suffix, choice, under, chosen, read, names, len(parts), len(parts))
+            continue
+        variants = {e: of for e in names if (of := table.runs.get(f"{e}@{suffix}")) and of.resolved}
+        resting = {e for e in names if _rests_on(table.runs[e], assumption, choice.changes(e))}
+        same = replace(table, covered=partial(_covered, variants.keys(), resting))
+        read = same.under(variants)
+        if seen := list(filter(same.covered, parts)):
+            before = chosen if len(seen) == len(parts) else decide(claim, same)
             run = [e for e in variants if any(e in of for of in seen)]
-            yield Reading(suffix, choice, under, before, read, run, len(seen), len(parts), left)
+            yield Reading(suffix, choice, decide(claim, read), before, read, run, len(seen), len(parts))
+        elif resting - variants.keys():
+            yield Reading(suffix, choice, Decision(NOT_RUN), chosen, read, [], 0, len(parts))
 
 
 def _covered(run: Set[str], resting: Set[str], names: set[str]) -> bool:
@@ -145,7 +137,7 @@ def _measured_otherwise(claim: Claim, metrics: Mapping[str, str], table: Table) 
         return Decision(NOT_RUN), table
     runs = {name: _read_as(of, metrics) for name, of in table.runs.items()}
     read = Table(runs, list(runs.values()))
-    return decide(other, read, everything), read
+    return decide(other, read), read
 
 
 def _read_as(runs: Runs, metrics: Mapping[str, str]) -> Runs:
@@ -153,10 +145,8 @@ def _read_as(runs: Runs, metrics: Mapping[str, str]) -> Runs:
 
     Sizes stay those of the claim's metrics: a mean over lines counts lines, and units are converted by tokens.
     """
-    reported = [r.model_copy(update={"metric": metrics.get(r.metric, r.metric)}) for r in runs.entry.reported]
-    entry = runs.entry.model_copy(update={"reported": reported})
     replicas = []
     for replica in runs.replicas:
         sizes = {(metrics[metric], split): n for (metric, split), n in replica.sizes.items() if metric in metrics}
         replicas.append(replace(replica, sizes={**replica.sizes, **sizes}))
-    return replace(runs, entry=entry, replicas=replicas)
+    return replace(runs, entry=renamed(runs.entry, metrics), replicas=replicas)

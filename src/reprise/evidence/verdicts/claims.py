@@ -37,7 +37,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +51,6 @@ from reprise.evidence.runs import Quantity, Runs, load_runs
 from reprise.evidence.verdicts import JUDGED, TRAINED, Decision, Table, size_of, sizes
 from reprise.evidence.verdicts.alternatives import Reading, readings, renamed, same_numbers, summary
 from reprise.evidence.verdicts.decide import decide, evidence_of, experiments_of
-from reprise.evidence.verdicts.units import in_unit
 from reprise.evidence.words import answer, name_of, reading_line, reduced, sentence
 from reprise.records.resolved import FULL, Resolved
 
@@ -65,17 +63,19 @@ def judge_claims(project: Project, experiments: Iterable[Resolved]) -> dict[str,
     Errors: `UserError` for a damaged record, and for a claim, an alternative to what it measures, or a number of the
     paper, about a metric that no finished replica has.
     """
-    runs = load_runs(project, experiments)
+    titles = {name: dataset.title for name, dataset in project.config.datasets.items()}
     found: dict[str, Any] = {}
-    for paper_id, paper in project.papers.items():
-        file = project.root / PAPERS / f"{paper_id}.yaml"
+    for paper_id, runs in load_runs(project, experiments).items():
+        paper, file = project.papers[paper_id], project.root / PAPERS / f"{paper_id}.yaml"
+        table = Table(runs, list(runs.values()))
+        _check_reported(paper, runs, file)
         found[paper_id] = {}
-        _check_reported(paper, runs[paper_id], file)
-        titles = {name: dataset.title for name, dataset in project.config.datasets.items()}
         for key, claim in paper.claims.items():
-            _check_metrics(claim, runs[paper_id], f"{file}: key claims.{key}")
-            _check_alternatives(claim, paper, runs[paper_id], file)
-            table = Table(runs[paper_id], list(runs[paper_id].values()))
+            _check_metrics(claim, runs, f"{file}: key claims.{key}")
+            for assumption, alternative, choice in paper.choices():
+                if choice.metrics.keys() & {term.quantity[0] for term in terms_of(claim)}:
+                    where = f"{file}: key assumptions.{assumption}.alternatives.{alternative}.metrics"
+                    _check_metrics(renamed(claim, choice.metrics), runs, where)
             found[paper_id][key] = _rounded(entry(claim, paper, table, project.config.tier, titles))
     return found
 
@@ -107,30 +107,33 @@ def _judged(claim: Claim, decision: Decision, table: Table, budget: str, dataset
     """What one reading says of a claim."""
     names = experiments_of(claim)
     there = [table.runs[name] for name in names]
-    said = [sentence(decision)]
-    replaced = dict.fromkeys(filter(None, (of.replaced_dataset for of in there)))
-    if decision.verdict in JUDGED:
-        said += [f"Trained on another corpus: {'; '.join(datasets[name] for name in replaced)}."] if replaced else []
+    said, judged = [sentence(decision)], decision.verdict in JUDGED
+    if judged:
+        replaced = dict.fromkeys(datasets[of.replaced_dataset] for of in there if of.replaced_dataset)
+        said += [f"Trained on another corpus: {'; '.join(replaced)}."] if replaced else []
         said.append(reduced(there))
-    counts, parts = sizes(decision.parts), [dict(part) for part in decision.parts]
-    for part in (part for part in parts if part.get("terms")):
-        part["terms"] = [t | {"label": f"{t['title']} ({name_of(t['metric'], t['split'])})"} for t in part["terms"]]
-    with_ratio = [(i, part["ratio"]) for i, part in enumerate(decision.parts) if part.get("ratio")]
-    least = min(with_ratio, key=lambda pair: pair[1]["value"], default=None)
+    counts = sizes(decision.parts)
+    ratios = [part["ratio"] | {"part": i} for i, part in enumerate(decision.parts) if part.get("ratio")]
     return {
         "verdict": decision.verdict,
         "answer": answer(decision.verdict, budget),
         "size": size_of(counts),
         "sizes": counts,
-        "ratio": least and {**least[1], "part": least[0]},
-        "levels": _levels(claim, table) if decision.verdict in JUDGED else [],
+        "ratio": min(ratios, key=lambda ratio: ratio["value"], default=None),
+        "levels": _levels(claim, table) if judged else [],
         "sentence": " ".join(filter(None, said)),
         "method": decision.method,
         "replicas": decision.replicas,
-        "parts": parts,
+        "parts": [_labelled(part) for part in decision.parts],
         "experiments": names,
         "n": {name: len(of.finished) for name, of in zip(names, there, strict=True)},
     }
+
+
+def _labelled(part: Mapping[str, Any]) -> dict[str, Any]:
+    """A part whose terms, if it has any, are named in words."""
+    terms = [t | {"label": f"{t['title']} ({name_of(t['metric'], t['split'])})"} for t in part.get("terms", [])]
+    return {**part, "terms": terms} if terms else {**part}
 
 
 def _alternative(reading: Reading) -> dict[str, Any]:
@@ -158,14 +161,12 @@ def _levels(claim: Claim, table: Table) -> list[dict[str, Any]]:
         measured = measure(Contrast(((1.0, term),), log=log), table.runs, table.everyone)
         deviation = math.sqrt(measured.variances[0]) if measured and measured.variances else None
         gap = measured.estimate.value - math.log(paper) if log else ours - paper
-        row = {"experiment": runs.name, "title": runs.title, "metric": metric, "split": split, "ours": ours}
-        row |= {
-            "unit": runs.unit(term.quantity),
-            "paper": paper,
-            "percent": 100 * (ours / paper - 1) if paper else None,
-        }
-        row |= {"deviations": gap / deviation if deviation else None}
-        found.append(row | {"n": sum(term.quantity in r.metrics for r in runs.finished)})
+        found.append(
+            {"experiment": runs.name, "title": runs.title, "metric": metric, "split": split, "ours": ours,
+             "unit": runs.unit(term.quantity), "paper": paper, "percent": 100 * (ours / paper - 1) if paper else None,
+             "deviations": gap / deviation if deviation else None,
+             "n": sum(term.quantity in r.metrics for r in runs.finished)}
+        )  # fmt: skip
     return found
 
 
@@ -192,12 +193,12 @@ def _check_metrics(claim: Claim, runs: Mapping[str, Runs], where: str) -> None:
     rule = claim.learned
     if rule and any(runs[t.experiment].finished for t in terms_of(claim)) and (rule.metric, rule.split) not in there:
         raise _no_record(f"{where}.learned", (rule.metric, rule.split), there)
-    asked = [*claim.unit.experiments, claim.unit.reference] if claim.unit else []
-    for name, unit in product(filter(None, asked), (claim.unit.stated, claim.unit.other) if asked else ()):
+    for term in terms_of(claim) if claim.unit else ():
         try:
-            in_unit(runs[name], (claim.metric, claim.split), unit)
+            for unit in (claim.unit.stated, claim.unit.other):
+                runs[term.experiment].mean(term.quantity, unit)
         except ValueError as error:
-            raise UserError(f"{where}.unit: {name}: {error}; name a metric that has them") from None
+            raise UserError(f"{where}.unit: {term.experiment}: {error}; name a metric that has them") from None
 
 
 def _check_reported(paper: Paper, runs: Mapping[str, Runs], file: Path) -> None:
@@ -211,15 +212,6 @@ def _check_reported(paper: Paper, runs: Mapping[str, Runs], file: Path) -> None:
             if quantity not in there:
                 where = f"{file}: key experiments.{name}.reported.{i}"
                 raise _no_record(where, quantity, there, f"{quantity[0]} ({quantity[1]})")
-
-
-def _check_alternatives(claim: Claim, paper: Paper, runs: Mapping[str, Runs], file: Path) -> None:
-    """The metrics that alternatives put in the place of the claim's are held to the same."""
-    for name, assumption in paper.assumptions.items():
-        for alternative, choice in assumption.alternatives.items():
-            if choice.metrics.keys() & {term.quantity[0] for term in terms_of(claim)}:
-                where = f"{file}: key assumptions.{name}.alternatives.{alternative}.metrics"
-                _check_metrics(renamed(claim, choice.metrics), runs, where)
 
 
 def _rounded(value: Any) -> Any:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reprise.config.claims import Claim, UnitQuestion
+from reprise.config.claims import Claim
 from reprise.evidence import verdicts
 from reprise.evidence.contrasts import statements, terms_of
 from reprise.evidence.runs import Runs, trains
-from reprise.evidence.verdicts import Covered, Decision, Table, kinds, means, units
+from reprise.evidence.verdicts import Decision, Table, kinds, means
 
 
 def experiments_of(claim: Claim) -> list[str]:
@@ -24,7 +24,7 @@ def parts_of(claim: Claim) -> list[set[str]]:
     if claim.share:
         return [{name} for name in claim.share.experiments]
     if claim.unit:
-        return [units.part(claim.unit, name) for name in claim.unit.experiments]
+        return [kinds.judged_by(claim.unit, name) for name in claim.unit.experiments]
     if claim.optimum:
         return [{name for sweep in claim.optimum for name in sweep}]
     if claim.ranks:
@@ -32,53 +32,48 @@ def parts_of(claim: Claim) -> list[set[str]]:
     return [{term.experiment for test in s.tests for _, term in test.weights} for s in statements(claim)]
 
 
-def decide(
-    claim: Claim, table: Table, covered: Covered = verdicts.everything, changed: frozenset[str] = frozenset()
-) -> Decision:
-    """The decision on a claim, or why there is none.
-
-    `covered` says which parts of the claim are looked at, `changed` which experiments are under an alternative.
-    """
-    if claim.reason or not parts_of(claim):
+def decide(claim: Claim, table: Table) -> Decision:
+    """The decision on a claim, or why there is none."""
+    if claim.reason:
         return Decision(verdicts.NOT_TESTED, notes=(("reason", {"why": claim.reason}),))
-    parts = [names for names in parts_of(claim) if covered(names)]
-    needed = [name for name in experiments_of(claim) if any(name in names for names in parts)]
+    looked_at = set().union(*filter(table.covered, parts_of(claim)))
+    needed = [name for name in experiments_of(claim) if name in looked_at]
     absent = [name for name in needed if not table.runs[name].replicas]
     missing = _absence([table.runs[name] for name in absent])
-    if absent and (not claim.unit or _undecidable(claim.unit, needed, absent, changed)):
+    if absent and (not claim.unit or _undecidable(claim, table, needed, absent)):
         away = list(dict.fromkeys(filter(None, (table.runs[name].unavailable for name in absent))))
         if away:
-            return Decision(verdicts.NOT_AVAILABLE, notes=(("unavailable", {"why": away}),))
+            return Decision(verdicts.NOT_AVAILABLE, notes=(("unavailable", {"why": " ".join(away)}),))
         return Decision(verdicts.NOT_RUN, notes=missing)
     if claim.checks:
         return kinds.of_checks(claim, table)
     if claim.share:
-        return kinds.of_shares(claim, table, covered)
+        return kinds.of_shares(claim, table)
     if claim.ranks:
-        return kinds.of_ranks(claim, table, covered)
+        return kinds.of_ranks(claim, table)
     if claim.unit:
-        found = units.decide(claim, table, covered)
+        found = kinds.of_unit(claim, table)
         return replace(found, notes=(*found.notes, *missing))
-    if claim.optimum:
-        return kinds.of_optimum(claim, table)
-    return means.decide(claim, table, covered)
+    return kinds.of_optimum(claim, table) if claim.optimum else means.decide(claim, table)
 
 
 def evidence_of(claim: Claim, table: Table) -> str:
     """What kind of evidence decides a claim: models that were trained, counts, or equations that were worked out."""
     if claim.evidence or claim.checks:
         return claim.evidence or verdicts.EQUATION
-    terms = terms_of(claim)
-    chance = any(table.runs[t.experiment].learns and not table.runs[t.experiment].counted([t.quantity]) for t in terms)
+    asked = [(table.runs[term.experiment], term.quantity) for term in terms_of(claim)]
+    chance = any(runs.learns and not runs.counted([quantity]) for runs, quantity in asked)
     return verdicts.TRAINED if chance else verdicts.COUNTED
 
 
-def _undecidable(asked: UnitQuestion, needed: list[str], absent: list[str], changed: frozenset[str]) -> bool:
+def _undecidable(claim: Claim, table: Table, needed: list[str], absent: list[str]) -> bool:
     """Whether a question of unit has to wait. A unit is one for all numbers of a table, so that the models that were
     run say which; but the reference has to be there, and what an alternative changes.
     """
-    models = [name for name in needed if name in asked.experiments]
-    return set(models) <= set(absent) or any(name == asked.reference or name in changed for name in absent)
+    models = {name for name in needed if name in claim.unit.experiments}
+    return models <= set(absent) or any(
+        name == claim.unit.reference or table.runs[name].name != name for name in absent
+    )
 
 
 def _absence(absent: list[Runs]) -> tuple[tuple[str, dict[str, list[str]]], ...]:

@@ -1,4 +1,4 @@
-"""Claims that are not about means alone: identities, shares of replicas, ranks, and optima of several sweeps."""
+"""Claims that are not about means alone: identities, shares of replicas, ranks, optima of several sweeps, and units."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from statistics import median
 from typing import Any
 
-from reprise.config.claims import Claim, Comparison
+from reprise.config.claims import Claim, Comparison, UnitQuestion
 from reprise.evidence import verdicts
 from reprise.evidence.runs import Quantity, Runs
-from reprise.evidence.statistics import binomial, clopper_pearson, ranks_above
-from reprise.evidence.verdicts import Covered, Decision, Part, Table, means
+from reprise.evidence.statistics import binomial, clopper_pearson, mean, ranks_above
+from reprise.evidence.verdicts import AGREES, DISAGREES, OPEN, Decision, Part, Table, means
 
 
 def of_checks(claim: Claim, table: Table) -> Decision:
@@ -23,7 +23,7 @@ def of_checks(claim: Claim, table: Table) -> Decision:
     notes = ()
     if corrected and not held and all(row["held"] for row in corrected):
         notes = (("corrected", max(corrected, key=lambda row: row["estimate"])),)
-    verdict = verdicts.AGREES if held else verdicts.DISAGREES
+    verdict = AGREES if held else DISAGREES
     return Decision(verdict, rows + corrected, "computed error", held, notes=notes)
 
 
@@ -43,7 +43,7 @@ def share_of_tolerance(row: Mapping[str, Any]) -> float:
     return row["estimate"] / (row["tolerance"] or 1.0)
 
 
-def of_shares(claim: Claim, table: Table, covered: Covered = verdicts.everything) -> Decision:
+def of_shares(claim: Claim, table: Table) -> Decision:
     """Each experiment's share of replicas has to keep the bound: "reaches 100 %" says how many do.
 
     A replica counts where the metric, or a point of its curve of that name, is at least `reaches`; one that diverged
@@ -52,8 +52,7 @@ def of_shares(claim: Claim, table: Table, covered: Covered = verdicts.everything
     """
     share, quantity = claim.share, (claim.metric, claim.split)
     parts, rows = [], []
-    for name in (name for name in share.experiments if covered({name})):
-        runs = table.runs[name]
+    for runs in (table.runs[name] for name in share.experiments if table.covered({name})):
         tops = [max(r.metrics.get(quantity, -math.inf), r.best.get(quantity, -math.inf)) for r in runs.replicas]
         reached, n = sum(top >= share.reaches for top in tops), len(tops)
         if share.any:
@@ -62,36 +61,39 @@ def of_shares(claim: Claim, table: Table, covered: Covered = verdicts.everything
             parts.append(Part(reached / n - share.at_least, *binomial(reached, n, share.at_least)))
         else:
             parts.append(Part(share.at_most - reached / n, *reversed(binomial(reached, n, share.at_most))))
-        row = {"form": "share", "experiment": runs.name, "label": runs.title, "n": {runs.name: n}, "paper": None}
-        row |= {"reached": reached, "at_least": share.at_least, "at_most": share.at_most, "estimate": reached / n}
-        row |= {"interval": clopper_pearson(reached, n, verdicts.LEVEL), "level": verdicts.LEVEL, "p": parts[-1].p_for}
-        rows.append(row)
+        rows.append(
+            {"form": "share", "experiment": runs.name, "label": runs.title, "n": {runs.name: n}, "paper": None,
+             "reached": reached, "at_least": share.at_least, "at_most": share.at_most, "estimate": reached / n,
+             "interval": clopper_pearson(reached, n, verdicts.LEVEL), "level": verdicts.LEVEL, "p": parts[-1].p_for}
+        )  # fmt: skip
     method = "counted" if share.any else "binomial test"
     return Decision(verdicts.direction(parts), rows, method, all(part.toward > 0 for part in parts))
 
 
-def of_ranks(claim: Claim, table: Table, covered: Covered = verdicts.everything) -> Decision:
+def of_ranks(claim: Claim, table: Table) -> Decision:
     """The replicas of `higher` against those of all of `lower` together, exactly; one that diverged ranks last.
 
     It agrees where the rank test says so and the median of `higher` is above that of each of the others.
     """
     runs, quantity = table.runs, (claim.metric, claim.split)
     high = runs[claim.ranks.higher]
-    others = [runs[name] for name in claim.ranks.lower if covered({claim.ranks.higher, name})]
+    others = [runs[name] for name in claim.ranks.lower if table.covered({claim.ranks.higher, name})]
     above, below = _numbers(high, quantity), {of.name: _numbers(of, quantity) for of in others}
     if not above or not all(below.values()):
-        return Decision(verdicts.OPEN, notes=(("nothing", {}),))
+        return Decision(OPEN, notes=(("nothing", {}),))
     together = [x for numbers in below.values() for x in numbers]
     gaps = [median(above) - median(numbers) for numbers in below.values()]
     toward = min(0.0 if math.isnan(gap) else gap for gap in gaps)
     p_for = ranks_above(above, together) if toward > 0 else 1.0
-    row = {"form": "ranks", "label": high.title, "others": [of.title for of in others], "p": p_for}
-    row |= {"replicas": [len(above), len(together)], "above": sum(x > max(together) for x in above)}
-    row |= {"n": {name: len(numbers) for name, numbers in {high.name: above, **below}.items()}}
-    row |= dict.fromkeys(("estimate", "interval", "paper"))
+    row = {
+        "form": "ranks", "label": high.title, "others": [of.title for of in others], "p": p_for,
+        "replicas": [len(above), len(together)], "above": sum(x > max(together) for x in above),
+        "n": {name: len(numbers) for name, numbers in {high.name: above, **below}.items()},
+        **dict.fromkeys(("estimate", "interval", "paper")),
+    }  # fmt: skip
     each = [Comparison(lower=name, higher=claim.ranks.higher) for name in claim.ranks.lower]
     pairs = claim.model_copy(update={"ranks": None, "kind": "superiority", "compare": each})
-    found = means.decide(pairs, table, covered)
+    found = means.decide(pairs, table)
     verdict = verdicts.direction([Part(toward, p_for, ranks_above(together, above))])
     return Decision(verdict, [row, *found.parts], "exact rank-sum test", toward > 0, found.replicas)
 
@@ -108,14 +110,14 @@ def of_optimum(claim: Claim, table: Table) -> Decision:
     lower elsewhere by more than the margin. Since the place is chosen after its numbers are known, it is held to the
     level divided by the number of places.
     """
-    places = range(len(claim.optimum[0]))
+    places, table = range(len(claim.optimum[0])), Table(table.runs, table.everyone)
     found = [means.decide(_serves(claim, place), table, tail=verdicts.TAIL / len(places)) for place in places]
-    refuted = [means.decide(_serves(claim, place), table).verdict == verdicts.DISAGREES for place in places]
+    refuted = [means.decide(_serves(claim, place), table).verdict == DISAGREES for place in places]
     best = found[(chosen := min(places, key=lambda place: _doubt(found[place])))]
     if not best.parts:
         return best
-    verdict = verdicts.DISAGREES if all(refuted) else verdicts.OPEN
-    verdict = verdicts.AGREES if best.verdict == verdicts.AGREES else verdict
+    verdict = DISAGREES if all(refuted) else OPEN
+    verdict = AGREES if best.verdict == AGREES else verdict
     lowest = all(part["estimate"] >= 0 for part in best.parts)
     place = ("place", {"which": [table.runs[sweep[chosen]].title for sweep in claim.optimum], "lowest": lowest})
     return Decision(verdict, best.parts, best.method, best.holds, best.replicas, (place, *best.notes))
@@ -132,3 +134,50 @@ def _doubt(decision: Decision) -> tuple[float, float]:
     """How unsure the least sure comparison is; where no deviation is known, how much lower the metric is elsewhere."""
     least_sure = max((part["p"] for part in decision.parts), default=math.inf)
     return least_sure, -min((part["estimate"] for part in decision.parts), default=-math.inf)
+
+
+CLEAR = 2.0
+"""A unit fits if the numbers are off by less than half as much (in logarithms) as under the other."""
+
+
+def distance(printed: Mapping[str, float], ours: Mapping[str, float]) -> float:
+    """Mean logarithm of ours over printed, of the same models in one unit: 0 where they agree."""
+    return mean(math.log(ours[name] / printed[name]) for name in printed)
+
+
+def judged_by(asked: UnitQuestion, name: str) -> set[str]:
+    """What one model's number is judged by: its own runs, and those of the model that says what is ordinary."""
+    return {name, *filter(None, (asked.reference,))}
+
+
+def of_unit(claim: Claim, table: Table) -> Decision:
+    """Whether a paper's entropies can be in the unit that it states: they and ours of the same models, in either."""
+    asked, quantity, runs = claim.unit, (claim.metric, claim.split), table.runs
+    printed, ours, otherwise = {}, {}, {}
+    for name in (name for name in asked.experiments if table.covered(judged_by(asked, name))):
+        value, found = runs[name].reported(quantity), runs[name].mean(quantity, asked.stated)
+        if value is not None and found is not None:
+            printed[name], ours[name] = value, found
+            otherwise[name] = runs[name].mean(quantity, asked.other)
+    if not printed:
+        return Decision(OPEN, notes=(("nothing", {}),))
+    stated, other = distance(printed, ours), distance(printed, otherwise)
+    verdict = OPEN
+    if abs(stated) * CLEAR < abs(other):
+        verdict = AGREES
+    elif abs(other) * CLEAR < abs(stated):
+        verdict = DISAGREES
+    lowest, beaten = min(printed.values()), {}
+    if asked.published and lowest < asked.published.value:
+        beaten[asked.published.what] = asked.published.value
+    if asked.reference and (reference := runs[asked.reference].mean(quantity, asked.stated) or 0.0) > lowest:
+        beaten[f"our {runs[asked.reference].title}"] = reference
+    notes = [("unit", {"models": len(printed), "stated": asked.stated, "other": asked.other, "off": [stated, other]})]
+    if beaten:
+        notes.append(("beats", {"lowest": lowest, "unit": asked.stated, "beaten": beaten}))
+    rows = [
+        {"form": "unit", "experiment": of.name, "label": of.title, "n": {of.name: len(of.finished)}, "interval": None,
+         "estimate": ours[name], "paper": value}
+        for of, (name, value) in zip(map(runs.get, printed), printed.items(), strict=True)
+    ]  # fmt: skip
+    return Decision(verdict, rows, f"means in {asked.stated}", abs(stated) < abs(other), notes=tuple(notes))

@@ -11,7 +11,7 @@ from reprise.evidence.contrasts import Contrast, Statement, Term, statements
 from reprise.evidence.measure import Compared, compare, measure
 from reprise.evidence.runs import Quantity, Runs
 from reprise.evidence.statistics import replicas_needed
-from reprise.evidence.verdicts import Covered, Decision, Part, Table
+from reprise.evidence.verdicts import Decision, Part, Table
 
 METHODS = {
     "seeds": "independent seeds, variances moderated after Smyth, degrees of freedom after Satterthwaite",
@@ -23,15 +23,15 @@ LEVELS = {"equivalence": 0.9}
 """Levels of the intervals that are shown; 0.95 otherwise. Two one-sided tests at 5 % are a 90 % interval."""
 
 
-def decide(claim: Claim, table: Table, covered: Covered = verdicts.everything, tail: float | None = None) -> Decision:
+def decide(claim: Claim, table: Table, tail: float | None = None) -> Decision:
     """The decision on a claim about means.
 
     `tail`, where it is not the claim's kind that gives it, is what comparisons are established and refuted by.
     """
     runs = table.runs
-    stated = [s for s in statements(claim) if covered({term.experiment for _, term in s.plain.weights})]
+    stated = [s for s in statements(claim) if table.covered({term.experiment for _, term in s.plain.weights})]
     names = dict.fromkeys(term.experiment for s in stated for test in s.tests for _, term in test.weights)
-    notes = lost(stated, [runs[name] for name in names])
+    notes = _lost(stated, {name: runs[name] for name in names})
     parts = [compare(statement, runs, table.everyone) for statement in stated]
     if None in parts:
         return Decision(verdicts.OPEN, notes=(*notes, ("nothing", {})))
@@ -56,18 +56,16 @@ def decide(claim: Claim, table: Table, covered: Covered = verdicts.everything, t
     )
 
 
-def lost(stated: Sequence[Statement], experiments: Iterable[Runs]) -> list[tuple[str, dict[str, Any]]]:
+def _lost(stated: Sequence[Statement], experiments: Mapping[str, Runs]) -> list[tuple[str, dict[str, Any]]]:
     """Notes on replicas without a number: those that diverged, and those that finished without a metric asked for."""
-    asked: dict[str, set[Quantity]] = {}
-    for _, term in (weighted for statement in stated for weighted in statement.plain.weights):
-        asked.setdefault(term.experiment, set()).add(term.quantity)
-    gone, lacks = [], []
-    for runs in experiments:
-        quantities = asked.get(runs.name.partition("@")[0], set())
-        without = sum(not quantities <= r.metrics.keys() for r in runs.finished)
-        gone += [f"{runs.diverged} of {len(runs.replicas)} of {runs.title}"] if runs.diverged else []
-        lacks += [f"{without} of {len(runs.finished)} of {runs.title}"] if without else []
-    return [(name, {"which": which}) for name, which in (("diverged", gone), ("lacking", lacks)) if which]
+    terms = {term for statement in stated for _, term in statement.plain.weights}
+    found = {"diverged": [], "lacking": []}
+    for name, runs in experiments.items():
+        asked = {term.quantity for term in terms if term.experiment == name}
+        without = sum(not asked <= r.metrics.keys() for r in runs.finished)
+        for note, lost, of in (("diverged", runs.diverged, runs.replicas), ("lacking", without, runs.finished)):
+            found[note] += [f"{lost} of {len(of)} of {runs.title}"] if lost else []
+    return [(note, {"which": which}) for note, which in found.items() if which]
 
 
 def unlearned(claim: Claim, runs: Mapping[str, Runs], names: Iterable[str]) -> list[str]:
@@ -96,12 +94,11 @@ def _item(part: Compared, table: Table) -> float:
     terms = [term for _, term in part.statement.plain.weights]
     if len(terms) < 2:
         return 0.0
-    found = []
-    for term in terms:
-        runs = table.runs[term.experiment]
-        n = max((r.sizes.get(term.quantity) or 0 for r in runs.finished), default=0)
-        found.append(1 / n if n and runs.unit(term.quantity) == "share" else 0.0)
-    return min(found)
+    asked = [(table.runs[term.experiment], term.quantity) for term in terms]
+    if any(runs.unit(quantity) != "share" for runs, quantity in asked):
+        return 0.0
+    sizes = (max(r.sizes.get(quantity) or 0 for r in runs.finished) for runs, quantity in asked)
+    return min(1 / n if n else 0.0 for n in sizes)
 
 
 def _forecast(parts: Sequence[Compared], tail: float) -> int | None:

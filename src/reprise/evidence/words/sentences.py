@@ -249,10 +249,6 @@ def _note(name: str, facts: Mapping[str, Any]) -> str:
     if "which" in shown:
         shown["which"] = "; ".join(shown["which"])
     match name:
-        case "unavailable":
-            shown["why"] = " ".join(shown["why"])
-        case "reason":
-            shown["why"] = shown["why"] or "No statistic is entered for it yet."
         case "corrected":
             shown |= {key: number(shown[key]) for key in ("estimate", "tolerance")}
         case "rise":

@@ -14,7 +14,7 @@ from reprise.config.claims import Published
 from reprise.data.text.character_lines import LONG
 from reprise.errors import UserError
 from reprise.evaluation.line_losses import SHOWN_LINES
-from reprise.evidence.verdicts.units import CLEAR, distance
+from reprise.evidence.verdicts.kinds import CLEAR, distance
 from reprise.report.papers.shared import cells
 from reprise.report.papers.shared.cells import Row, picked, signed, text, values
 from reprise.report.parts import verdicts, words
