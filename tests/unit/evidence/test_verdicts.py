@@ -10,7 +10,6 @@ import pytest
 from claims_helpers import below, claim, curves, decide, learning, margin, runs, table
 from scipy import stats
 
-from reprise.evidence.runs import Runs
 from reprise.evidence.verdicts import (
     AGREES,
     COUNTED,
@@ -83,27 +82,112 @@ def test_sizes_and_ratios():
     assert ratio(1.0, (0.5, 2.0), None) is None
 
 
-@pytest.mark.parametrize(
-    ("given", "a", "b", "found"),
-    [
-        (A_BELOW_B, LOW, HIGH, AGREES),
-        (A_BELOW_B, HIGH, LOW, DISAGREES),
-        (A_BELOW_B, LOW, LOW, OPEN),
-        (claim("superiority", compare=below("a", "b"), margin=margin(0.1)), LOW, HIGH, AGREES),
-        (claim("superiority", compare=below("a", "b"), margin=margin(0.5)), LOW, HIGH, DISAGREES),
-        (claim("non-inferiority", compare=below("b", "a"), margin=margin(0.3)), LOW, HIGH, AGREES),
-        (claim("non-inferiority", compare=below("b", "a"), margin=margin(0.01)), LOW, HIGH, DISAGREES),
-        (claim("equivalence", equal=[["a", "b"]], margin=margin(0.3)), LOW, HIGH, AGREES),
-        (claim("equivalence", equal=[["a", "b"]], margin=margin(0.05)), LOW, HIGH, DISAGREES),
-        (claim("equivalence", equal=[["a", "b"]], margin=margin(3.0, "absolute")), LOW, HIGH, AGREES),
-        (claim("ordering", order=["a", "b"]), LOW, HIGH, AGREES),
-        (claim("threshold", level={"experiments": ["a"], "at_least": 9.0}), LOW, HIGH, AGREES),
-        (claim("threshold", level={"experiments": ["a"], "at_most": 9.0}), LOW, HIGH, DISAGREES),
-        (claim("threshold", level={"experiments": ["a"], "at_least": 9.0, "at_most": 11.0}), LOW, HIGH, AGREES),
-    ],
-)
-def test_every_kind_of_claim_about_means(given, a, b, found):
-    assert decide(given, runs("a", a), runs("b", b)).verdict == found
+def about_accuracy(given):
+    return given.model_copy(update={"metric": "accuracy", "split": "train"})
+
+
+def pair(a, b, **given):
+    return [runs("a", a, **given), runs("b", b, **given)]
+
+
+def sweep(*means, spread=0.01):
+    return [runs(n, [m - spread, m, m + spread]) for n, m in zip("abcdef", means, strict=False)]
+
+
+def entropies(a, b, c):
+    """Bits per character, of two models beside the paper's numbers and of a reference."""
+    printed = {"a": 1.12, "b": 1.27, "c": None}
+    of = zip("abc", (a, b, c), strict=True)
+    return [runs(n, [x] if x else [], paper=printed[n], unit="bits/character") for n, x in of]
+
+
+SHARE = {"quantity": ("accuracy", "test"), "unit": "share", "n": 1000}
+SHARES = claim("superiority", metric="accuracy", compare=below("a", "b"))
+SAME = claim("equivalence", optimum=[["a", "b", "c"], ["d", "e", "f"]], margin=margin(0.1, "absolute"))
+WORST = claim("ordering", ranks={"lower": ["a", "b"], "higher": "c"})
+MOST = about_accuracy(claim("threshold", share={"experiments": ["a"], "reaches": 1.0, "at_least": 0.5}))
+SOME = about_accuracy(claim("threshold", share={"experiments": ["a", "b"], "reaches": 1.0, "any": True}))
+GAIN = claim("non-inferiority", compare=below("a", "b"), margin={**margin(0.75, "share-of-gain"), "over": "c"})
+FALLS = claim("ordering", trend={"experiments": ["a", "b", "c", "d"], "x": [1, 10, 100, 1000]})
+UNIT = {"stated": "bits/character", "other": "nats/character", "experiments": ["a", "b"], "reference": "c"}
+WHICH_UNIT = claim("unit", unit=UNIT)
+CASES = [
+    (A_BELOW_B, pair(LOW, HIGH), AGREES),
+    (A_BELOW_B, pair(HIGH, LOW), DISAGREES),
+    (A_BELOW_B, pair(LOW, LOW), OPEN),
+    (claim("superiority", compare=below("a", "b"), margin=margin(0.1)), pair(LOW, HIGH), AGREES),
+    (claim("superiority", compare=below("a", "b"), margin=margin(0.5)), pair(LOW, HIGH), DISAGREES),
+    (claim("non-inferiority", compare=below("b", "a"), margin=margin(0.3)), pair(LOW, HIGH), AGREES),
+    (claim("non-inferiority", compare=below("b", "a"), margin=margin(0.01)), pair(LOW, HIGH), DISAGREES),
+    (claim("equivalence", equal=[["a", "b"]], margin=margin(0.3)), pair(LOW, HIGH), AGREES),
+    (claim("equivalence", equal=[["a", "b"]], margin=margin(0.05)), pair(LOW, HIGH), DISAGREES),
+    (claim("equivalence", equal=[["a", "b"]], margin=margin(3.0, "absolute")), pair(LOW, HIGH), AGREES),
+    # A relative margin is a share of the second, on the plain scale as well: 12 is 20 % above 10, 10 17 % below 12.
+    (claim("equivalence", metric="accuracy", equal=[["a", "b"]], margin=margin(0.3)), pair(LOW, HIGH, **SHARE), AGREES),
+    (
+        claim("equivalence", metric="accuracy", equal=[["a", "b"]], margin=margin(0.1)),
+        pair(LOW, HIGH, **SHARE),
+        DISAGREES,
+    ),
+    (claim("ordering", order=["a", "b"]), pair(LOW, HIGH), AGREES),
+    (claim("threshold", level={"experiments": ["a"], "at_least": 9.0}), pair(LOW, HIGH), AGREES),
+    (claim("threshold", level={"experiments": ["a"], "at_most": 9.0}), pair(LOW, HIGH), DISAGREES),
+    (claim("threshold", level={"experiments": ["a"], "at_least": 9.0, "at_most": 11.0}), pair(LOW, HIGH), AGREES),
+    # All replicas at the bound: above and below it no more than chance says.
+    (claim("threshold", level={"experiments": ["a"], "at_least": 0.7}), [runs("a", [0.7] * 6)], OPEN),
+    # A difference of shares below one item of the test set is none.
+    (SHARES, pair([0.5] * 3, [0.5009] * 3, **SHARE), OPEN),
+    (SHARES, pair([0.5] * 3, [0.5011] * 3, **SHARE), AGREES),
+    # A replica that diverged, or lacks the metric, has no number.
+    (A_BELOW_B, [runs("a", LOW, diverged=1), runs("b", HIGH)], OPEN),
+    (A_BELOW_B, [runs("a", LOW), runs("b", [], diverged=2)], OPEN),
+    (A_BELOW_B, [runs("a", LOW), learning(runs("b", HIGH), 1.0, 1.0, 1.0)], AGREES),
+    (A_BELOW_B, [runs("a", LOW), runs("b", [])], NOT_RUN),
+    (A_BELOW_B, [runs("a", LOW), replace(runs("b", []), unavailable="It was in no mirror.")], NOT_AVAILABLE),
+    # Records that are there count, whatever became of the data since.
+    (A_BELOW_B, [runs("a", LOW), replace(runs("b", HIGH), unavailable="gone")], AGREES),
+    (claim("descriptive", reason="It says no more."), [runs("a", LOW)], NOT_TESTED),
+    (GAIN, sweep(101.0, 100.0, 110.0, spread=0.1), AGREES),
+    (GAIN, sweep(107.0, 100.0, 110.0, spread=0.1), DISAGREES),
+    (FALLS, sweep(140.0, 130.0, 125.0, 120.0, spread=0.2), AGREES),
+    (FALLS, sweep(120.0, 125.0, 130.0, 140.0, spread=0.2), DISAGREES),
+    (WORST, [*pair([10.0, 11.0, 12.0], [13.0, 14.0, 15.0]), runs("c", [20.0, 1e9], diverged=1)], AGREES),
+    (WORST, [*pair([10.0, 11.0, 12.0], [13.0, 14.0, 15.0]), runs("c", [1.0, 2.0, 3.0])], DISAGREES),
+    # Above most of the others together, and yet not above one of them.
+    (WORST, [*pair([float(x) for x in range(1, 15)], [30.0, 31.0, 32.0]), runs("c", [20.0, 21.0, 22.0])], OPEN),
+    (MOST, [curves("a", [1.0] * 9 + [0.9])], AGREES),
+    (MOST, [curves("a", [1.0] + [0.9] * 9)], DISAGREES),
+    (MOST, [curves("a", [1.0] * 6 + [0.9] * 4)], OPEN),
+    # One that diverged counts by what it reached before.
+    (MOST, [curves("a", [1.0] * 5, [1.0] * 4)], AGREES),
+    (SOME, [curves("a", [1.0, 0.2]), curves("b", [0.1, 1.0])], AGREES),
+    # That none of so many does refutes no "can".
+    (SOME, [curves("a", [1.0, 0.2]), curves("b", [0.1] * 40)], OPEN),
+    (SAME, sweep(2.0, 1.0, 2.0, 9.0, 5.0, 6.0), AGREES),
+    # B is 0.05 above A, E 0.05 above F: nothing else is within the margin in both.
+    (SAME, sweep(1.0, 1.05, 2.0, 9.0, 5.05, 5.0), AGREES),
+    (SAME, sweep(1.0, 2.0, 2.0, 6.0, 6.0, 5.0), DISAGREES),
+    (SAME, sweep(1.0, 1.0, 1.1, 5.0, 5.0, 5.1, spread=0.5), OPEN),
+    (WHICH_UNIT, entropies(1.61, 1.84, 1.572), DISAGREES),
+    (WHICH_UNIT, entropies(1.13, 1.26, 1.572), AGREES),
+    (WHICH_UNIT, entropies(1.35, 1.52, 1.572), OPEN),
+    # A model that is missing leaves the question to the others; the reference has to be there.
+    (WHICH_UNIT, entropies(1.13, None, 1.572), AGREES),
+    (WHICH_UNIT, entropies(1.13, 1.26, None), NOT_RUN),
+]
+
+
+@pytest.mark.parametrize(("given", "there", "verdict"), CASES)
+def test_every_kind_of_claim(given, there, verdict):
+    assert decide(given, *there).verdict == verdict
+
+
+def test_a_replica_without_the_metric_leaves_a_claim_open():
+    b = runs("b", HIGH)
+    lacking = replace(b, replicas=[*b.replicas[:2], replace(b.replicas[2], metrics={})])
+    assert decide(A_BELOW_B, runs("a", LOW), lacking).verdict == OPEN
+    nothing = decide(A_BELOW_B, runs("a", LOW), runs("b", [], diverged=2))
+    assert (nothing.parts, nothing.holds) == ([], None)
 
 
 def test_perplexities_are_compared_by_their_logarithms():
@@ -146,9 +230,9 @@ def test_the_forecast_is_made_at_the_papers_effect_and_not_at_ours():
 
 
 def test_a_mean_over_a_sweep_is_one_comparison():
-    sweep = {"lower": {"mean": ["a", "b"]}, "higher": {"mean": ["c", "d"]}}
+    both = {"lower": {"mean": ["a", "b"]}, "higher": {"mean": ["c", "d"]}}
     values = {"a": [9.0, 9.9, 9.4], "b": [10.0, 9.1, 9.6], "c": [9.8, 10.6, 10.1], "d": [10.8, 9.9, 10.3]}
-    found = decide(claim("superiority", compare=sweep), *(runs(n, v, family=n) for n, v in values.items()))
+    found = decide(claim("superiority", compare=both), *(runs(n, v, family=n) for n, v in values.items()))
     (part,) = found.parts
     logs = {n: np.log(v) for n, v in values.items()}
     expected = (logs["c"].mean() + logs["d"].mean() - logs["a"].mean() - logs["b"].mean()) / 2
@@ -159,73 +243,20 @@ def test_a_mean_over_a_sweep_is_one_comparison():
     assert (found.verdict, alone) == (AGREES, [OPEN, OPEN])
 
 
-def test_a_share_of_the_gain():
-    given = claim(
-        "non-inferiority",
-        compare=below("a", "b"),
-        margin={**margin(0.75, "share-of-gain"), "over": "c"},
-    )
-
-    def at(*means):
-        return decide(given, *(runs(n, [x, 1.001 * x, 0.999 * x]) for n, x in zip("abc", means, strict=True)))
-
-    assert at(101.0, 100.0, 110.0).verdict == AGREES
-    assert at(107.0, 100.0, 110.0).verdict == DISAGREES
-    part = at(103.0, 100.0, 110.0)
+def test_numbers_behind_the_verdicts_of_gains_sweeps_and_ranks():
+    (part,) = decide(GAIN, *sweep(103.0, 100.0, 110.0, spread=0.1)).parts
     toward = (math.log(110) - math.log(103)) - 0.75 * (math.log(110) - math.log(100))
-    assert part.parts[0]["toward"] == pytest.approx(toward, abs=1e-6)
-
-
-TREND = {"experiments": ["a", "b", "c", "d"], "x": [1, 10, 100, 1000]}
-
-
-def sweep(*means: float, spread: float = 0.002) -> list[Runs]:
-    return [runs(n, [m, m * (1 + spread), m * (1 - spread)]) for n, m in zip("abcd", means, strict=False)]
-
-
-def test_a_falling_sweep():
-    falls = claim("ordering", trend=TREND)
-    found = decide(falls, *sweep(140.0, 130.0, 125.0, 120.0))
-    assert (found.verdict, len(found.parts)) == (AGREES, 2)
-    logs = np.log([140.0, 130.0, 125.0, 120.0])
-    slope = stats.linregress(np.log(TREND["x"]), logs).slope
-    assert found.parts[0]["estimate"] == pytest.approx(-slope, rel=1e-3)
-    assert decide(falls, *sweep(120.0, 125.0, 130.0, 140.0)).verdict == DISAGREES
-    assert not [name for name, _ in found.notes if name == "rise"]
-    risen = decide(falls, *sweep(140.0, 125.0, 120.0, 130.0))
+    assert part["toward"] == pytest.approx(toward, abs=1e-6)
+    means = [140.0, 125.0, 120.0, 130.0]
+    risen = decide(FALLS, *sweep(*means, spread=0.2))
+    slope = stats.linregress(np.log(FALLS.trend.x), np.log(means)).slope
+    assert risen.parts[0]["estimate"] == pytest.approx(-slope, rel=1e-3)
     rise = dict(risen.notes)["rise"]
     assert rise["by"] == pytest.approx(math.log(130 / 120), rel=1e-3)
     assert (rise["end"], rise["lowest"]) == ("D", "C")
-
-
-WORST = claim("ordering", ranks={"lower": ["a", "b"], "higher": "c"})
-
-
-def test_ranks_decide_where_a_replica_blows_up():
-    a, b = runs("a", [10.0, 11.0, 12.0]), runs("b", [13.0, 14.0, 15.0])
-    found = decide(WORST, a, b, runs("c", [20.0, 1e9], diverged=1))
-    assert found.verdict == AGREES
-    assert found.parts[0]["p"] == pytest.approx(1 / math.comb(9, 3))
-    assert found.parts[0]["replicas"] == [3, 6]
-    assert decide(WORST, a, b, runs("c", [1.0, 2.0, 3.0])).verdict == DISAGREES
-    # Above most of the others together, and yet not above one of them.
-    many = runs("a", [float(x) for x in range(1, 15)])
-    assert decide(WORST, many, runs("b", [30.0, 31.0, 32.0]), runs("c", [20.0, 21.0, 22.0])).verdict == OPEN
-
-
-def test_shares_of_replicas():
-    most = claim("threshold", share={"experiments": ["a"], "reaches": 1.0, "at_least": 0.5})
-    some = claim("threshold", share={"experiments": ["a", "b"], "reaches": 1.0, "any": True})
-    for given in (most, some):
-        given.__dict__.update(metric="accuracy", split="train")
-    assert decide(most, curves("a", [1.0] * 9 + [0.9])).verdict == AGREES
-    assert decide(most, curves("a", [1.0] + [0.9] * 9)).verdict == DISAGREES
-    assert decide(most, curves("a", [1.0] * 6 + [0.9] * 4)).verdict == OPEN
-    # One that diverged counts by what it reached before.
-    assert decide(most, curves("a", [1.0] * 5, [1.0] * 4)).verdict == AGREES
-    assert decide(some, curves("a", [1.0, 0.2]), curves("b", [0.1, 1.0])).verdict == AGREES
-    # That none of so many does refutes no "can".
-    assert decide(some, curves("a", [1.0, 0.2]), curves("b", [0.1] * 40)).verdict == OPEN
+    high = runs("c", [20.0, 1e9], diverged=1)
+    part = decide(WORST, *pair([10.0, 11.0, 12.0], [13.0, 14.0, 15.0]), high).parts[0]
+    assert (part["p"], part["replicas"]) == (pytest.approx(1 / math.comb(9, 3)), [3, 6])
 
 
 def test_a_model_that_did_not_learn_says_nothing():
@@ -242,48 +273,10 @@ def test_a_model_that_did_not_learn_says_nothing():
     assert decide(given, a, b, runs("c", HIGH)).verdict == VOID
 
 
-def test_a_difference_below_one_item_is_none():
-    share = {"quantity": ("accuracy", "test"), "unit": "share", "n": 1000}
-    given = claim("superiority", metric="accuracy", compare=below("a", "b"))
-    for other, found in ((0.5009, OPEN), (0.5011, AGREES)):
-        assert decide(given, runs("a", [0.5] * 3, **share), runs("b", [other] * 3, **share)).verdict == found
-
-
-def test_lost_replicas_leave_a_claim_open():
-    good = runs("a", LOW), runs("b", HIGH)
-    assert decide(A_BELOW_B, runs("a", LOW, diverged=1), good[1]).verdict == OPEN
-    lacking = replace(good[1], replicas=[*good[1].replicas[:2], replace(good[1].replicas[2], metrics={})])
-    assert decide(A_BELOW_B, good[0], lacking).verdict == OPEN
-    nothing = decide(A_BELOW_B, good[0], runs("b", [], diverged=2))
-    assert (nothing.verdict, nothing.parts, nothing.holds) == (OPEN, [], None)
-
-
-def test_what_is_missing_is_no_verdict():
-    assert decide(A_BELOW_B, runs("a", LOW), runs("b", [])).verdict == NOT_RUN
-    away = replace(runs("b", []), unavailable="It was in no mirror.")
-    found = decide(A_BELOW_B, runs("a", LOW), away)
-    assert (found.verdict, sentence(found)) == (NOT_AVAILABLE, "It was in no mirror.")
-    # Records that are there count, whatever became of the data since.
-    assert decide(A_BELOW_B, runs("a", LOW), replace(runs("b", HIGH), unavailable="gone")).verdict == AGREES
-    assert decide(claim("descriptive", reason="It says no more."), runs("a", LOW)).verdict == NOT_TESTED
-
-
 def test_what_kind_of_evidence_decides_a_claim():
     trained, counted = runs("a", LOW), runs("b", [3.0], protocol="corpus-facts")
     assert evidence_of(A_BELOW_B, table(trained, runs("b", HIGH))) == TRAINED
     assert evidence_of(claim("threshold", level={"experiments": ["b"], "at_least": 1}), table(counted)) == COUNTED
-
-
-UNIT = {"stated": "bits/character", "other": "nats/character", "experiments": ["a", "b"], "reference": "c"}
-
-
-@pytest.mark.parametrize(("ours", "found"), [((1.61, 1.84), DISAGREES), ((1.13, 1.26), AGREES), ((1.35, 1.52), OPEN)])
-def test_the_unit_that_fits_the_printed_numbers(ours, found):
-    a, b = (runs(n, [x], paper=p, unit="bits/character") for n, x, p in zip("ab", ours, (1.12, 1.27), strict=True))
-    c = runs("c", [1.572], unit="bits/character")
-    assert decide(claim("unit", unit=UNIT), a, b, c).verdict == found
-    assert decide(claim("unit", unit=UNIT), a, runs("b", [], paper=1.27), c).verdict == found
-    assert decide(claim("unit", unit=UNIT), a, b, runs("c", [])).verdict == NOT_RUN
 
 
 def test_a_unit_per_token_is_told_from_one_per_character():
@@ -294,27 +287,6 @@ def test_a_unit_per_token_is_told_from_one_per_character():
     ]
     for stated, other, found in (("nats/token", "nats/character", DISAGREES), ("nats/character", "nats/token", AGREES)):
         assert decide(claim("unit", unit={**UNIT, "stated": stated, "other": other}), *there).verdict == found
-
-
-SAME = claim("equivalence", optimum=[["a", "b", "c"], ["d", "e", "f"]], margin=margin(0.1, "absolute"))
-
-
-def sweeps(*means, spread=0.01):
-    return [runs(n, [m - spread, m, m + spread]) for n, m in zip("abcdef", means, strict=False)]
-
-
-@pytest.mark.parametrize(
-    ("means", "spread", "found"),
-    [
-        ((2.0, 1.0, 2.0, 9.0, 5.0, 6.0), 0.01, AGREES),
-        # B is 0.05 above A, E 0.05 above F: nothing else is within the margin in both.
-        ((1.0, 1.05, 2.0, 9.0, 5.05, 5.0), 0.01, AGREES),
-        ((1.0, 2.0, 2.0, 6.0, 6.0, 5.0), 0.01, DISAGREES),
-        ((1.0, 1.0, 1.1, 5.0, 5.0, 5.1), 0.5, OPEN),
-    ],
-)
-def test_sweeps_that_are_best_at_one_place(means, spread, found):
-    assert decide(SAME, *sweeps(*means, spread=spread)).verdict == found
 
 
 @pytest.mark.slow

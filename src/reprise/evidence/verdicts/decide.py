@@ -34,9 +34,10 @@ def parts_of(claim: Claim) -> list[set[str]]:
 
 def decide(claim: Claim, table: Table) -> Decision:
     """The decision on a claim, or why there is none."""
-    if claim.reason:
-        return Decision(verdicts.NOT_TESTED, notes=(("reason", {"why": claim.reason}),))
-    looked_at = set().union(*filter(table.covered, parts_of(claim)))
+    if not (parts := parts_of(claim)):
+        why = claim.reason or "No statistic is entered for it yet."
+        return Decision(verdicts.NOT_TESTED, notes=(("reason", {"why": why}),))
+    looked_at = set().union(*filter(table.covered, parts))
     needed = [name for name in experiments_of(claim) if name in looked_at]
     absent = [name for name in needed if not table.runs[name].replicas]
     missing = _absence([table.runs[name] for name in absent])
