@@ -40,15 +40,9 @@ def runs(
     data = {"dataset": "text", "options": {"folds": 5} if folds else {}}
     config = {"model": {"name": family, "options": {}}, "data": data, "training": {"protocol": protocol}}
     resolved = Resolved("p", name, "paper", name, len(values), config, {}, None)
-    reported = {
-        "metric": quantity[0],
-        "split": quantity[1],
-        "value": paper,
-        "from": "paper Table 1",
-        "unit": paper_unit,
-    }
+    reported = {"metric": quantity[0], "split": quantity[1], "value": paper, "from": "paper Table 1"}
     entry = {"title": name.upper(), "tiers": {}, "training": {"protocol": protocol}}
-    entry["reported"] = [] if paper is None else [reported]
+    entry["reported"] = [] if paper is None else [reported | {"unit": paper_unit}]
     replicas = []
     for i, value in enumerate(values):
         metrics = {quantity: value, **{other: numbers[i] for other, numbers in (more or {}).items()}}
@@ -58,9 +52,9 @@ def runs(
     return Runs(name, name.upper(), resolved, Experiment.model_validate(entry), replicas)
 
 
-def measured(weights: Sequence[tuple[float, str]], *there: Runs, log: bool = False) -> Measured | None:
+def measured(weights: Sequence[tuple[float, str]], *there: Runs, offset: float = 0.0) -> Measured | None:
     """The sum of weight * mean over experiments."""
-    contrast = Contrast(tuple((weight, Term(name, QUANTITY)) for weight, name in weights), log=log)
+    contrast = Contrast(tuple((weight, Term(name, QUANTITY)) for weight, name in weights), offset)
     return measure(contrast, {r.name: r for r in there}, there)
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
-import json
 import sys
 from pathlib import Path
 
@@ -17,9 +15,9 @@ from reprise.config.resolve import resolve_tier
 from reprise.errors import UserError
 from reprise.evaluation.bleu_counts import bleu_counts
 from reprise.evidence.bleu import bleu, bleu_rows, signature
-from reprise.evidence.collect import collect
+from reprise.evidence.numbers import numbers_of
 from reprise.evidence.runs import _replica
-from reprise.records.record import Outcome, make_record, read_record, write_record
+from reprise.records.record import Outcome, make_record, read_record
 from reprise.records.resolved import Resolved
 
 metrics = pytest.importorskip("sacrebleu.metrics", reason="sacrebleu is not installed")
@@ -60,31 +58,23 @@ def test_some_sentences_alone_have_their_own_score():
     assert bleu(sample(), chosen) == bleu(sample(*texts)) > bleu(sample())
 
 
-def record(tmp_path, samples):
+def record(samples):
     resolved = Resolved("p", "e", "quick", "t", 1, {"x": 1}, {}, None)
-    loss = {"split": "test", "metric": "cross_entropy", "value": 1.0, "unit": "nats/token", "n": 7}
     run = {"engine": "hand", "device": "cpu", "wall_seconds": 1.0}
-    made = make_record(resolved, 0, Outcome([loss], [], samples), 5, None, run)
-    write_record(tmp_path / resolved.record_path(0), made)
-    return resolved, made
+    return make_record(resolved, 0, Outcome([], [], samples), 5, None, run)
 
 
-def test_collecting_adds_the_score_with_its_signature(tmp_path):
-    resolved, made = record(tmp_path, [sample(), {"kind": "example", "text": "a"}])
-    collect([resolved], tmp_path, tmp_path / "out")
-    rows = list(csv.DictReader((tmp_path / "out/metrics.csv").read_text().splitlines()))
-    found = {row["metric"]: row for row in rows}
-    assert list(found) == ["cross_entropy", "perplexity", "bleu"]
-    assert float(found["bleu"]["value"]) == bleu(sample())
+def test_a_record_has_the_score_with_its_signature():
+    made = record([sample(), {"kind": "example", "text": "a"}])
+    (row,) = numbers_of(made)
     version = sys.modules["sacrebleu"].__version__
-    assert found["bleu"]["unit"] == f"BLEU|nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|version:{version}"
-    assert (found["bleu"]["n"], found["bleu"]["split"]) == ("5", "test")
+    signed = f"BLEU|nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|version:{version}"
+    assert row == {"split": "test", "metric": "bleu", "value": bleu(sample()), "unit": signed, "n": 5}
     assert _replica(made).metrics["bleu", "test"] == bleu(sample())
-    assert json.loads((tmp_path / "out/metrics.json").read_text())["p"]["e"]["test.bleu"]["n"] == 1
 
 
-def test_where_sacrebleu_is_missing_one_line_says_so(tmp_path, monkeypatch):
-    _, made = record(tmp_path, [sample()])
+def test_where_sacrebleu_is_missing_one_line_says_so(monkeypatch):
+    made = record([sample()])
     monkeypatch.setitem(sys.modules, "sacrebleu.metrics", None)
     with pytest.raises(UserError, match=r"needs the package sacrebleu.*; install what envs/report\.yaml lists"):
         list(bleu_rows(made))

@@ -1,4 +1,4 @@
-"""Collecting: current records alone, checked, the same bytes from the same records."""
+"""Collecting: current records alone, checked, the same bytes from the same records, with what each number counts."""
 
 from __future__ import annotations
 
@@ -7,33 +7,39 @@ import gzip
 import io
 import json
 import math
-import re
+from functools import partial
 
 import pytest
+from config_helpers import ROOT
 
+from reprise.catalogue.protocols import PROTOCOLS
+from reprise.config.project import load_project
+from reprise.config.resolve import resolve_tier
 from reprise.errors import UserError
-from reprise.estimate.finished import records_of
 from reprise.evidence import collect as collecting
-from reprise.evidence.collect import collect
-from reprise.records.record import Outcome, make_record, parse_record, read_record, write_record
+from reprise.evidence.collect import collect, counted_by
+from reprise.records.record import Outcome, curve, make_record, metric, parse_record, read_record, write_record
 from reprise.records.resolved import Resolved
 
 RUN = {"engine": "reference", "device": "cpu", "wall_seconds": 1.5}
+SLIDING = {"scheme": "sliding", "window": 8, "batch_size": 20}
 
 
-def experiment(name="e", value=1, replicas=2, **more):
-    return Resolved("p", name, "quick", "t", replicas, {"x": value}, {}, None, **more)
+def experiment(name="e", replicas=2, config=None, **more):
+    return Resolved("p", name, "quick", "t", replicas, config or {"x": 1}, {}, None, **more)
 
 
-def outcome(loss):
-    metric = {"split": "test", "metric": "cross_entropy", "value": loss, "unit": "nats/token", "n": 10}
-    curve = {"split": "valid", "metric": "cross_entropy", "unit": "nats/token", "axis": "epoch", "x": [1, 2]}
-    return Outcome([metric], [curve | {"y": [loss + 1, loss]}], [{"step": 3, "text": "é|a"}])
+def of(dataset, data, protocol, training):
+    data = {"dataset": dataset, "options": data, "raw": {}}
+    return experiment(config={"data": data, "training": {"protocol": protocol, "options": training}})
 
 
 def leave(tmp_path, which, replica, loss, diverged=None):
-    record = make_record(which, replica, outcome(loss), 7, diverged, RUN)
+    curves = [curve("valid", "cross_entropy", "nats/token", "epoch", [1, 2], [loss + 1, loss])]
+    rows = [metric("test", "cross_entropy", loss, "nats/token", 10)]
+    record = make_record(which, replica, Outcome(rows, curves, [{"step": 3, "text": "é|a"}]), 7, diverged, RUN)
     write_record(tmp_path / which.record_path(replica), record)
+    return tmp_path / which.record_path(replica)
 
 
 def rows(text):
@@ -52,8 +58,7 @@ def test_files_hold_what_the_records_say(tmp_path):
         ("1", "cross_entropy", 3.0),
         ("1", "perplexity", math.exp(3)),
     ]
-    assert metrics[0]["parameters"] == "7"
-    assert metrics[0]["config_hash"] == one.config_hash
+    assert (metrics[0]["parameters"], metrics[0]["config_hash"]) == ("7", one.config_hash)
     curves = rows(gzip.decompress((tmp_path / "out/curves.csv.gz").read_bytes()).decode())
     assert [(r["axis"], r["x"], r["value"]) for r in curves[:2]] == [("epoch", "1", "2.0"), ("epoch", "2", "1.0")]
     summary = json.loads((tmp_path / "out/metrics.json").read_text())["p"]["e"]["test.cross_entropy"]
@@ -65,39 +70,23 @@ def test_files_hold_what_the_records_say(tmp_path):
         assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
 
 
-def test_records_of_another_configuration_are_left_out_and_refused_under_the_current_hash(tmp_path):
-    old, new = experiment(value=1), experiment(value=2)
-    leave(tmp_path, old, 0, 1.0)
-    assert collect([new], tmp_path, tmp_path / "out") == (0, 2)
+def test_records_of_another_configuration_are_left_out(tmp_path):
+    leave(tmp_path, experiment(), 0, 1.0)
+    assert collect([experiment(config={"x": 2})], tmp_path, tmp_path / "out") == (0, 2)
     assert rows((tmp_path / "out/metrics.csv").read_text()) == []
-    (tmp_path / old.record_path(0)).rename(tmp_path / new.record_path(0))
-    with pytest.raises(UserError, match="config_hash"):
-        collect([new], tmp_path, tmp_path / "out")
-
-
-def test_a_record_copied_to_the_name_of_another_replica_is_refused(tmp_path):
-    one = experiment()
-    leave(tmp_path, one, 0, 1.0)
-    copy = tmp_path / one.record_path(1)
-    copy.write_bytes((tmp_path / one.record_path(0)).read_bytes())
-    says = "key replica: the record is of replica 0, not of 1; remove the file and run the pipeline again"
-    with pytest.raises(UserError, match=re.escape(f"{copy}: {says}")):
-        collect([one], tmp_path, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
         (lambda text: text[: len(text) // 2], "not a whole run record"),
-        (lambda text: text.replace('"value": 1.0', '"value": 0.9'), "result_sha256"),
+        (lambda text: text.replace('"value": 1.0', '"value": 0.9'), "key result_sha256"),
         (lambda text: "[]", "not a whole run record"),
     ],
 )
 def test_a_damaged_record_is_one_line_and_nothing_is_written(tmp_path, damage, says):
     one = experiment()
-    leave(tmp_path, one, 0, 1.0)
-    path = tmp_path / one.record_path(0)
+    path = leave(tmp_path, one, 0, 1.0)
     path.write_text(damage(path.read_text()))
     with pytest.raises(UserError, match=says) as caught:
         collect([one], tmp_path, tmp_path / "out")
@@ -105,61 +94,63 @@ def test_a_damaged_record_is_one_line_and_nothing_is_written(tmp_path, damage, s
     assert not (tmp_path / "out").exists()
 
 
-def test_a_diverged_replica_is_a_row_without_a_number(tmp_path):
-    one = experiment(replicas=1)
-    leave(tmp_path, one, 0, 1.0, diverged={"step": 5, "quantity": "training loss"})
-    collect([one], tmp_path, tmp_path / "out")
-    (row,) = rows((tmp_path / "out/metrics.csv").read_text())
-    assert (row["status"], row["metric"], row["value"]) == ("diverged", "", "")
+def test_a_record_under_another_name_is_refused(tmp_path):
+    one, other = experiment(), experiment(config={"x": 2})
+    path = leave(tmp_path, one, 0, 1.0)
+    for name, says in (
+        (one.record_path(1), "key replica: the record is of replica 0, not of 1; remove the file and run the pipeline"),
+        (other.record_path(0), "key config_hash: the record is of p/e with "),
+    ):
+        copy = tmp_path / name
+        copy.write_bytes(path.read_bytes())
+        with pytest.raises(UserError) as caught:
+            collect([one if "1-" in name else other], tmp_path, tmp_path / "out")
+        assert str(caught.value).startswith(f"{copy}: {says}")
+        assert not (tmp_path / "out").exists()
 
 
-def test_variants_are_named_apart(tmp_path):
+def test_diverged_replicas_and_variants(tmp_path):
     variant = experiment("e@law=other", replicas=1, assumption="law", alternative="other")
-    leave(tmp_path, variant, 0, 1.0)
+    leave(tmp_path, variant, 0, 1.0, diverged={"step": 5, "quantity": "training loss"})
     collect([variant], tmp_path, tmp_path / "out")
-    row = rows((tmp_path / "out/metrics.csv").read_text())[0]
-    assert (row["experiment"], row["variant"]) == ("e", "law=other")
+    (row,) = rows((tmp_path / "out/metrics.csv").read_text())
+    assert [row[key] for key in ("experiment", "variant", "status", "metric", "value")] == [
+        "e", "law=other", "diverged", "", "",
+    ]  # fmt: skip
 
 
 def test_a_number_that_is_not_finite_is_a_divergence_and_of_a_check_a_mistake(tmp_path):
     one = experiment()
-    leave(tmp_path, one, 0, float("nan"))
-    record = read_record(tmp_path / one.record_path(0), one)
+    record = read_record(leave(tmp_path, one, 0, float("nan")), one)
     assert (record["status"], record["diverged"]) == ("diverged", {"quantity": "test cross_entropy"})
     assert (record["metrics"], record["curves"]) == ([], [])
-    check = Resolved("p", "c", "quick", "t", 1, {"check": {"name": "x"}}, {}, None)
+    check = experiment("c", config={"check": {"name": "x"}})
     with pytest.raises(ValueError, match="JSON"):
         leave(tmp_path, check, 0, float("nan"))
     assert not (tmp_path / check.record_path(0)).exists()
 
 
 def test_a_record_that_is_no_file_is_read_and_called_by_its_name(tmp_path):
-    one, other = experiment(), experiment("other")
-    leave(tmp_path, one, 0, 1.0)
-    content = (tmp_path / one.record_path(0)).read_bytes()
-    assert parse_record(content, "a.tgz: 0.json", one) == read_record(tmp_path / one.record_path(0), one)
-    damaged = {
-        content[:-3]: "not a whole run record",
-        content.replace(b"1.0", b"2.0"): "key result_sha256",
-        b"\xff": "not",
-    }
-    for wrong, says in damaged.items():
+    one = experiment()
+    path = leave(tmp_path, one, 0, 1.0)
+    content = path.read_bytes()
+    assert parse_record(content, "a.tgz: 0.json", one) == read_record(path, one)
+    for wrong, which, says in (
+        (content[:-3], one, "not a whole run record"),
+        (b"\xff", one, "not a whole run record"),
+        (content, experiment("other"), "key config_hash: the record is of p/e "),
+    ):
         with pytest.raises(UserError, match=f"^a.tgz: 0.json: {says}"):
-            parse_record(wrong, "a.tgz: 0.json", one)
-    with pytest.raises(UserError, match=r"^a.tgz: 0.json: key config_hash: the record is of p/e "):
-        parse_record(content, "a.tgz: 0.json", other)
+            parse_record(wrong, "a.tgz: 0.json", which)
 
 
 def test_where_one_file_cannot_be_made_none_is_written(tmp_path, monkeypatch):
-    one = experiment(replicas=1)
-    leave(tmp_path, one, 0, 1.0)
-
     def wrong(rows):
         raise TypeError
 
     monkeypatch.setattr(collecting, "_summary", wrong)
     with pytest.raises(TypeError):
-        collect([one], tmp_path, tmp_path / "out")
+        collect([experiment()], tmp_path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -172,13 +163,12 @@ def test_records_behind_a_link_that_leads_nowhere_are_not_called_missing(at, loo
     link = [path, *path.parents][at]
     link.parent.mkdir(parents=True)
     link.symlink_to(link if loop else tmp_path / "unmounted")
-    for read in (lambda: collect([one], tmp_path, tmp_path / "out"), lambda: records_of(one, tmp_path)):
-        with pytest.raises(UserError) as caught:
-            read()
-        assert str(caught.value) == (
-            f"{path}: no such record: the link {link} leads nowhere (to {link.readlink()}); "
-            "mount what it is to lead to, or remove the link"
-        )
+    with pytest.raises(UserError) as caught:
+        collect([one], tmp_path, tmp_path / "out")
+    assert str(caught.value) == (
+        f"{path}: no such record: the link {link} leads nowhere (to {link.readlink()}); "
+        "mount what it is to lead to, or remove the link"
+    )
     assert not (tmp_path / "out").exists()
 
 
@@ -187,3 +177,36 @@ def test_a_record_that_is_missing_or_a_folder_is_told(tmp_path):
         read_record(tmp_path / "none.json")
     with pytest.raises(UserError, match=": a folder, not a run record; move it away and run the pipeline again"):
         read_record(tmp_path)
+
+
+def test_which_tokens_count_is_said_of_every_experiment_that_predicts():
+    project = load_project(ROOT, {"tier": "reduced"})
+    preparations = {name: dataset.prepare for name, dataset in project.config.datasets.items()}
+    for resolved in resolve_tier(project):
+        said = counted_by(resolved, preparations)
+        predicts = not resolved.is_check and PROTOCOLS[resolved.config["training"]["protocol"]].predicted
+        assert bool(said) == bool(predicts), resolved.id
+        assert "{" not in said
+
+
+def test_which_tokens_count_hangs_on_the_options():
+    said = partial(counted_by, preparations={"french": "ud_french", "lines": "wsj_characters"})
+    by_rows, by_words = (of("french", {"accounting": a}, "windows", SLIDING) for a in ("rows", "words"))
+    assert said(by_rows).startswith("lower-cased words and ranges, and three @nil a sentence")
+    assert said(by_words) == "lower-cased words; predicted: all but the first 8 of a split"
+    streams = of("french", {"accounting": "words"}, "windows", {**SLIDING, "scheme": "streams"})
+    assert said(streams).endswith("of the training text fewer than 20 at its end are left out")
+    assert said(of("lines", {"tokens": "bigrams"}, "line-epochs", {})).startswith("pairs of letters")
+
+
+def test_metrics_over_tokens_carry_it_and_no_others(tmp_path):
+    given = ("test cross_entropy nats/token", "test accuracy_long share", "valid best_epoch epoch", "test spaces share")
+    metrics = [metric(split, name, 1.0, unit, 10) for split, name, unit in map(str.split, given)]
+    one = of("french", {"accounting": "words"}, "windows", SLIDING)
+    leave(tmp_path, one, 1, 1.0, diverged={"epoch": 2, "quantity": "training loss"})
+    write_record(tmp_path / one.record_path(0), make_record(one, 0, Outcome(metrics), 7, None, RUN))
+    collect([one], tmp_path, tmp_path / "out", partial(counted_by, preparations={"french": "ud_french"}))
+    found = rows((tmp_path / "out/metrics.csv").read_text())
+    said = "lower-cased words; predicted: all but the first 8 of a split"
+    expected = dict.fromkeys(("cross_entropy", "perplexity", "accuracy_long"), said) | {"best_epoch": "", "spaces": ""}
+    assert {r["metric"]: r["counted"] for r in found} == {**expected, "": ""}

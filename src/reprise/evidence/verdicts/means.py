@@ -9,7 +9,7 @@ from reprise.config.claims import Claim
 from reprise.evidence import verdicts
 from reprise.evidence.contrasts import Contrast, Statement, Term, statements
 from reprise.evidence.measure import Compared, compare, measure
-from reprise.evidence.runs import Quantity, Runs
+from reprise.evidence.runs import Runs
 from reprise.evidence.statistics import replicas_needed
 from reprise.evidence.verdicts import Decision, Part, Table
 
