@@ -17,7 +17,7 @@ from scipy import stats
 from reprise.config.schema import Paper
 from reprise.evidence.contrasts import Contrast, Term
 from reprise.evidence.measure import measure
-from reprise.evidence.runs import Quantity, Runs
+from reprise.evidence.runs import Runs
 from reprise.evidence.words import plural
 
 CHOSEN = "as chosen"
@@ -124,21 +124,15 @@ def _rows(runs: Mapping[str, Runs], paper: Paper, variants: Mapping[str, Runs]) 
     everyone = list(runs.values())
     for name, entry in paper.experiments.items():
         of = variants.get(name, runs.get(name))
-        if of is None:
+        if of is None or not of.learns:
             continue
-        quantities: dict[Quantity, None] = dict.fromkeys((r.metric, r.split) for r in entry.reported)
-        for quantity in quantities:
-            value, ours = of.reported_in_our_unit(quantity), of.mean(quantity)
-            if not of.learns or not value or not ours or min(value, ours) <= 0 or of.counted([quantity]):
+        for quantity in dict.fromkeys((r.metric, r.split) for r in entry.reported):
+            value, ours = of.reported_in_our_unit(quantity), of.combined([(1.0, quantity)]).values()
+            if not value or not ours or min(value, *ours) <= 0 or of.counted([quantity]):
                 continue
-            if any(r.metrics.get(quantity, 1.0) <= 0 for r in of.finished):
-                continue
-            term = Term(name, quantity)
-            deviation, freedom = _deviation(term, {**runs, name: of}, everyone) or (
-                _deviation(term, runs, everyone) or (None, None)
-            )
-            logs = of.combined([(1.0, quantity)], log=True).values()
-            yield Row(term, sum(logs) / len(logs), math.log(value), len(logs), deviation, freedom)
+            term, mean = Term(name, quantity), sum(map(math.log, ours)) / len(ours)
+            known = _deviation(term, {**runs, name: of}, everyone) or _deviation(term, runs, everyone)
+            yield Row(term, mean, math.log(value), len(ours), *(known or (None, None)))
 
 
 def _deviation(term: Term, runs: Mapping[str, Runs], everyone: Sequence[Runs]) -> tuple[float, float] | None:

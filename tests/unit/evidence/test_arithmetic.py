@@ -38,9 +38,7 @@ def test_formulas_by_hand(formula, values, value):
     assert names_in(formula) == values.keys()
 
 
-@pytest.mark.parametrize(
-    "formula", ["open('f')", "a.b", "a[0]", "[1]", "a if a else a", "True", "exp(1, 2)", "a +", "(-1) ** 0.5", "1e400"]
-)
+@pytest.mark.parametrize("formula", ["open('f')", "a.b", "a[0]", "True", "exp(1, 2)", "a +", "(-1) ** 0.5", "1e400"])
 def test_what_is_not_arithmetic_is_refused(formula):
     with pytest.raises(ValueError, match="formula|arithmetic|no number"):
         evaluate(formula, {"a": 1})
@@ -104,26 +102,26 @@ def test_committed_formulas_count_the_parameters_of_the_models(path):
 
 def test_what_the_papers_print_agrees_or_is_among_the_errata_found():
     docs, rrntn = (
-        read_paper(path)[0] for path in (ROOT / "docs/example-paper.yaml", ROOT / "config/papers/rrntn.yaml")
+        {key: work_out(given) for key, given in read_paper(path)[0].arithmetic.items()}
+        for path in (ROOT / "docs/example-paper.yaml", ROOT / "config/papers/rrntn.yaml")
     )
-    assert {work_out(given).agreement for given in docs.arithmetic.values()} == {AGREES}
-    found = {key: work_out(given).agreement for key, given in rrntn.arithmetic.items()}
+    assert {found.agreement for found in docs.values()} == {AGREES}
     off = {"parameters-text8-rntn-100": CUT, "parameters-text8-r-rntn-150": CUT}
     off |= {"rntn-single-bias": DIFFERS, "rntn-single-bias-text8": DIFFERS}
-    assert {key: agreement for key, agreement in found.items() if agreement in {CUT, DIFFERS}} == off
+    assert {key: one.agreement for key, one in rrntn.items() if one.agreement in {CUT, DIFFERS}} == off
     # As equation 3 has it: 385.1M.
-    assert round(work_out(rrntn.arithmetic["rntn-single-bias-text8"]).value / 1e5) == 3851
+    assert round(rrntn["rntn-single-bias-text8"].value / 1e5) == 3851
 
 
 def test_k_on_text8_makes_the_two_models_of_equal_size():
     """376 on the paper's vocabulary and 88 on that of the prefix, where 88.49 is rounded."""
     paper = read_paper(ROOT / "config/papers/rrntn.yaml")[0]
+    found = [work_out(paper.arithmetic[key]).value for key in ("parity-text8", "parity-text8-prefix")]
+    assert found[1] == pytest.approx(88.49, abs=0.005)
     for name in ("text8-r-rntn-100", "text8-r-rntn-150"):
         entry = paper.experiments[name]
-        configured = entry.model.settings["matrices"].value, entry.tiers["reduced"].reductions["matrices"]
-        found = [work_out(paper.arithmetic[key]) for key in ("parity-text8", "parity-text8-prefix")]
-        assert configured == tuple(round(worked.value) for worked in found) == (376, 88)
-    assert found[1].value == pytest.approx(88.49, abs=0.005)
+        configured = [entry.model.settings["matrices"].value, entry.tiers["reduced"].reductions["matrices"]]
+        assert configured == [round(value) for value in found] == [376, 88]
 
 
 def test_entropies_are_converted_in_one_place():

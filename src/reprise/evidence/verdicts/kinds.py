@@ -119,7 +119,7 @@ def of_optimum(claim: Claim, table: Table) -> Decision:
     verdict = DISAGREES if all(refuted) else OPEN
     verdict = AGREES if best.verdict == AGREES else verdict
     lowest = all(part["estimate"] >= 0 for part in best.parts)
-    place = ("place", {"which": [table.runs[sweep[chosen]].title for sweep in claim.optimum], "lowest": lowest})
+    place = "lowest" if lowest else "best", {"which": [table.runs[sweep[chosen]].title for sweep in claim.optimum]}
     return Decision(verdict, best.parts, best.method, best.holds, best.replicas, (place, *best.notes))
 
 

@@ -3,38 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from reprise.evidence.verdicts import AGREES, DISAGREES, OPEN, TAIL, VOID, Decision, tail_of
+from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, OPEN, TAIL, VOID, Decision, tail_of
 from reprise.evidence.verdicts.kinds import share_of_tolerance
 from reprise.evidence.words.forms import digits, listed, number, per_cent_lower, percent, plural, unit_words
 from reprise.evidence.words.names import name_of
 
-ANSWERS = {AGREES: "agrees", DISAGREES: "disagrees", OPEN: "open", VOID: "void: did not learn"}
-BUDGETS = {"full": "{}", "reduced": "at a reduced budget: {}"}
-NOTES = {
-    "nothing": "There is nothing to compare.",
-    "reason": "{why}",
-    "unavailable": "{why}",
-    "not-at-tier": "Not run at this tier: {which}.",
-    "not-trained": "Not trained yet: {which}.",
-    "not-run": "Not run yet: {which}.",
-    "diverged": "Diverged, without a number: {which}.",
-    "lacking": "Finished without the metric: {which}.",
-    "unknown": "One replica shows no deviation: {which}.",
-    "unlearned": "Did not learn ({why}): {which}.",
-    "corrected": "Corrected ({label}) it holds: {estimate} (tolerance {tolerance}).",
-    "rise": "Against the sentence, {lowest}, the lowest, lies {by} below {end}.",
-    "place": "{how}: {which}.",
-}
-"""What is said of each note of a decision."""
-
 
 def answer(verdict: str, budget: str = "full") -> str:
     """ "agrees", "at a reduced budget: agrees", "not run"."""
-    said = ANSWERS.get(verdict, verdict)
-    return BUDGETS[budget].format(said) if verdict in ANSWERS else said
+    said = "void: did not learn" if verdict == VOID else verdict
+    return f"at a reduced budget: {said}" if budget == "reduced" and verdict in JUDGED else said
 
 
 def reading_line(summary: Mapping[str, Any]) -> str:
@@ -82,7 +63,7 @@ def is_ranked(claim: Mapping[str, Any]) -> bool:
 
 def sentence(decision: Decision) -> str:
     """What was found of a claim: the comparison that says most, and what belongs beside it."""
-    said = [_note(name, facts) for name, facts in decision.notes]
+    said = [NOTES[name](**facts) for name, facts in decision.notes]
     return " ".join(filter(None, [_parts(decision), *said]))
 
 
@@ -244,28 +225,45 @@ def _decimals(row: Mapping[str, Any], level: bool = False) -> int | None:
     return digits(error)
 
 
-def _note(name: str, facts: Mapping[str, Any]) -> str:
-    shown = dict(facts)
-    if "which" in shown:
-        shown["which"] = "; ".join(shown["which"])
-    match name:
-        case "corrected":
-            shown |= {key: number(shown[key]) for key in ("estimate", "tolerance")}
-        case "rise":
-            row = {"form": "gap", "scale": shown["scale"], "method": "seeds", "estimate": shown["by"], "error": 1.0}
-            shown["by"] = effect(shown["by"], shown["interval"], row)
-        case "place":
-            one, none = "Lowest in every sweep", "No place is lowest in every sweep; together the best"
-            shown["how"] = one if shown["lowest"] else none
-        case "unit":
-            off = [f"{percent(abs(math.expm1(x)))} {'higher' if x > 0 else 'lower'}" for x in shown["off"]]
-            units = [shown[key].replace("/", " per ") for key in ("stated", "other")]
-            ways = ", ".join(f"{how} read as {unit}" for how, unit in zip(off, units, strict=True))
-            return f"Over {plural(shown['models'], 'model')} ours are {ways}."
-        case "beats":
-            beaten = listed([f"{number(value)} of {what}" for what, value in shown["beaten"].items()])
-            return f"As {shown['unit'].replace('/', ' per ')} its {number(shown['lowest'])} would beat {beaten}."
-    return NOTES[name].format(**shown)
+def _rise(end: str, lowest: str, by: float, interval: Sequence[float], scale: str) -> str:
+    row = {"form": "gap", "scale": scale, "method": "seeds", "estimate": by, "error": 1.0}
+    return f"Against the sentence, {lowest}, the lowest, lies {effect(by, interval, row)} below {end}."
+
+
+def _unit(models: int, stated: str, other: str, off: Sequence[float]) -> str:
+    """`off`: by what logarithm ours are above the printed numbers, read as the one unit and as the other."""
+    ways = [
+        f"{percent(abs(math.expm1(x)))} {'higher' if x > 0 else 'lower'} read as {unit.replace('/', ' per ')}"
+        for x, unit in zip(off, (stated, other), strict=True)
+    ]
+    return f"Over {plural(models, 'model')} ours are {', '.join(ways)}."
+
+
+def _beats(lowest: float, unit: str, beaten: Mapping[str, float]) -> str:
+    others = listed([f"{number(value)} of {what}" for what, value in beaten.items()])
+    return f"As {unit.replace('/', ' per ')} its {number(lowest)} would beat {others}."
+
+
+_all = "; ".join
+NOTES: dict[str, Callable[..., str]] = {
+    "nothing": lambda: "There is nothing to compare.",
+    "reason": lambda why: why,
+    "unavailable": lambda why: why,
+    "not-at-tier": lambda which: f"Not run at this tier: {_all(which)}.",
+    "not-trained": lambda which: f"Not trained yet: {_all(which)}.",
+    "not-run": lambda which: f"Not run yet: {_all(which)}.",
+    "diverged": lambda which: f"Diverged, without a number: {_all(which)}.",
+    "lacking": lambda which: f"Finished without the metric: {_all(which)}.",
+    "unknown": lambda which: f"One replica shows no deviation: {_all(which)}.",
+    "unlearned": lambda which, why: f"Did not learn ({why}): {_all(which)}.",
+    "corrected": lambda **row: f"Corrected ({row['label']}) it holds: {_error(row)}.",
+    "rise": _rise,
+    "lowest": lambda which: f"Lowest in every sweep: {_all(which)}.",
+    "best": lambda which: f"No place is lowest in every sweep; together the best: {_all(which)}.",
+    "unit": _unit,
+    "beats": _beats,
+}
+"""What is said of each note of a decision."""
 
 
 def _capital(text: str) -> str:
