@@ -22,7 +22,7 @@ from reprise.config.displays import Entry, entries
 from reprise.config.project import Project
 from reprise.evidence.readings import HEAD
 from reprise.evidence.verdicts import EQUIVALENCE_TAIL, JUDGED, TAIL
-from reprise.evidence.verdicts.units import CLEAR
+from reprise.evidence.verdicts.kinds import CLEAR
 from reprise.evidence.words import answer as words_of
 from reprise.evidence.words import number, percent, size_words
 from reprise.files import write_atomically
