@@ -2,7 +2,7 @@
 of machine translation" (ACL 2002), with one reference.
 
 Records hold these counts and no references, so that no corpus is copied into them; sacrebleu makes the score of them
-when records are collected (`reprise.evidence.bleu`). A test holds the counts to sacrebleu's own.
+when records are collected (`reprise.evidence.numbers`). A test holds the counts to sacrebleu's own.
 """
 
 from __future__ import annotations

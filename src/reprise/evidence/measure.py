@@ -1,15 +1,36 @@
-"""Contrasts estimated from run records: folds paired, seeds as independent samples with moderated variances."""
+"""Contrasts estimated from run records: folds paired, seeds as independent samples with moderated variances.
+
+A family is what was trained of one model on one text and task under one reading. Readings never share a deviation:
+another choice may change how far replicas differ (under the schedule as chosen two of three m-RNNs blow up, under the
+toolkit's none does).
+
+Seeds: an experiment's own variance is moderated by that of its family (`moderated`); an experiment with one
+replica has its family's alone.
+
+Folds differ in difficulty, and a fold that is hard is so for every model: a difference of two models is no lone sample.
+On all folds of all members of a family log L_ik = a_i + b_k + e_ik, of model i on fold k, is fitted by least squares;
+the variance of e is half the mean variance of the logarithmic differences of two members. The logarithm makes
+deviations shares of the loss. What a fold adds to all losses alike, b_k, drops out of a contrast sum w_i L_i that is
+zero, which is where a test errs, also with a relative margin, which is part of the weights. With an absolute margin it
+does not, and nothing is lent.
+
+Folds are not moderated as seeds are: models that share their folds have no independent variances, which a prior needs;
+so the pooled residual stands for all of them, and Bartlett's test says where they differ too much for one.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from reprise.evidence.contrasts import Contrast, Statement
-from reprise.evidence.runs import Runs
-from reprise.evidence.spreads import family_prior, of_folds
-from reprise.evidence.statistics import Estimate, Spread, combine, mean, over_folds, spread
+from reprise.evidence.moderated import Prior, prior
+from reprise.evidence.runs import Quantity, Runs
+from reprise.evidence.statistics import Estimate, Spread, bartlett, combine, mean, over_folds, pooled, residuals, spread
+
+_Terms = Sequence[tuple[float, Quantity]]
+"""An experiment's part of a contrast: the weighted sum of some of its metrics."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +141,7 @@ def _over_folds(
     values = [sum(sample[fold] for sample in samples.values()) + contrast.offset for fold in common]
     counts, ratio = dict.fromkeys(samples, len(common)), max(runs[name].fold_ratio for name in samples)
     given = Measured(Estimate(mean(values)), counts, ratio=ratio, method="folds")
-    family, doubt = of_folds(contrast, common, runs, everyone) or (None, None)
+    family, doubt = _of_folds(contrast, common, runs, everyone) or (None, None)
     own = spread(values)
     if own is None and family is None:
         return replace(given, unknown=tuple(samples))
@@ -145,16 +166,16 @@ def _over_seeds(
         scale = terms[0][0]
         key = runs[name].family, tuple((weight / scale, quantity) for weight, quantity in terms)
         if key not in priors:
-            priors[key] = family_prior(*key, contrast.log, everyone)
+            priors[key] = _family_prior(*key, contrast.log, everyone)
         own = spread([x / scale for x in samples[name].values()])
         known[name] = key, scale**2, priors[key].moderate(own) if priors[key] else own
     if unknown := tuple(name for name, (*_, found) in known.items() if found is None):
         return Measured(Estimate(value), counts, unknown=unknown)
     # Members of a family share its prior: together they know no more than all of its replicas.
     sources = []
-    for key, prior in priors.items():
+    for key, family in priors.items():
         members = [(square / counts[name], found) for name, (of, square, found) in known.items() if of == key]
-        together, most = combine(0.0, members), prior.pooled if prior else math.inf
+        together, most = combine(0.0, members), family.pooled if family else math.inf
         sources.append((1.0, Spread(together.error**2, min(together.freedom, max(most, members[0][1].freedom)))))
     return Measured(
         combine(value, sources) if sources else Estimate(value, 0.0, 1),
@@ -162,3 +183,58 @@ def _over_seeds(
         borrowed=tuple(name for name in known if counts[name] == 1),
         variances=tuple(square * found.variance for _, square, found in known.values()),
     )
+
+
+def _family_prior(family: tuple[str, ...] | None, terms: _Terms, log: bool, everyone: Collection[Runs]) -> Prior | None:
+    """What a family's members with two replicas or more say of the variance of these terms."""
+    if family is None:
+        return None
+    samples = (list(runs.combined(terms, log).values()) for runs in everyone if runs.family == family)
+    return prior([one for sample in samples if (one := spread(sample))])
+
+
+def _of_folds(
+    contrast: Contrast, folds: Collection[int | str], runs: Mapping[str, Runs], everyone: Collection[Runs]
+) -> tuple[Spread, float | None] | None:
+    """The variance of the contrast from fold to fold by its families, and Bartlett's p that their members' are one.
+
+    `runs` have `folds` in common; shares are of their mean. Members are the experiments among `everyone` of the family
+    of one of the contrast that have at least two folds; every family of the contrast has to have one. Of several
+    experiments and one metric it is the variance of residuals. Of one experiment and any metrics, whose fold effects do
+    not drop out, it is that around each member's own mean, with the freedom of a single member: all share their folds.
+    None for other contrasts, of several experiments with an offset, where no member is found, and where a number is
+    not positive.
+    """
+    weights = {term: weight for term, weight in contrast.merged().items() if weight}
+    names = dict.fromkeys(term.experiment for term in weights)
+    quantities = list(dict.fromkeys(term.quantity for term in weights))
+    if not names or contrast.log or (len(names) > 1 and (len(quantities) > 1 or contrast.offset)):
+        return None
+    families = {runs[name].family for name in names}
+    losses = [(1.0, quantity) for quantity in quantities]
+    members = [r for r in everyone if r.family in families and len(_logs(r, losses)) > 1]
+    if None in families or {r.family for r in members} != families:
+        return None
+    shares = {}
+    for term, weight in weights.items():
+        numbers = runs[term.experiment].combined([(1.0, term.quantity)])
+        shares[term] = weight * mean(numbers[fold] for fold in folds)
+    if len(names) == 1:
+        part = [(share, term.quantity) for term, share in shares.items()]
+        series = [list(_logs(member, part).values()) for member in members]
+        freedom = max(map(len, series)) - 1
+        return Spread(pooled(series).variance, freedom), bartlett([spread(values) for values in series])
+    fitted = residuals([_logs(member, losses) for member in members])
+    if fitted is None:
+        return None
+    found, own = fitted
+    return Spread(found.variance * sum(share**2 for share in shares.values()), found.freedom), bartlett(own)
+
+
+def _logs(runs: Runs, terms: _Terms) -> dict[int | str, float]:
+    """The sum of weight * log metric, of every fold that has all of the metrics, each above zero."""
+    return {
+        r.fold: sum(weight * math.log(r.metrics[quantity]) for weight, quantity in terms)
+        for r in runs.finished
+        if r.fold is not None and all(r.metrics.get(quantity, 0.0) > 0 for _, quantity in terms)
+    }

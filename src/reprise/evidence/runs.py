@@ -11,8 +11,7 @@ from reprise.catalogue.protocols import PROTOCOLS
 from reprise.config.project import Project
 from reprise.config.schema import Experiment, Paper, Reported
 from reprise.data.text.character_lines import VALIDATION
-from reprise.evidence.bleu import different_translations
-from reprise.evidence.numbers import numbers_of
+from reprise.evidence.numbers import different_translations, numbers_of
 from reprise.evidence.statistics import mean
 from reprise.records.record import records_of
 from reprise.records.resolved import Resolved

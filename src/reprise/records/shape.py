@@ -16,7 +16,7 @@ _RUN = {"device": (str,), "engine": (str,), "wall_seconds": _NUMBER}
 _METRIC = {"split": (str,), "metric": (str,), "unit": (str,), "value": _NUMBER, "n": (int, _NONE)}
 _CURVE = {"split": (str,), "metric": (str,), "unit": (str,), "axis": (str,), "x": (list,), "y": (list,)}
 _COUNTS = ("hypothesis_words", "reference_words", "matches_1", "matches_2", "matches_3", "matches_4")
-# What `reprise.evidence.bleu` makes a score of: a number a text in each of the lists.
+# What `reprise.evidence.numbers` makes a score of: a number a text in each of the lists.
 _TRANSLATIONS = {"split": (str,), "lowercase": (bool,), "tokenisation": (str,), "texts": (list,)}
 _TRANSLATIONS |= dict.fromkeys(_COUNTS, (list,))
 _RECORD = {

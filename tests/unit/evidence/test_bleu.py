@@ -14,8 +14,7 @@ from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.errors import UserError
 from reprise.evaluation.bleu_counts import bleu_counts
-from reprise.evidence.bleu import bleu, bleu_rows, signature
-from reprise.evidence.numbers import numbers_of
+from reprise.evidence.numbers import bleu, bleu_rows, numbers_of, signature
 from reprise.evidence.runs import _replica
 from reprise.records.record import Outcome, make_record, read_record
 from reprise.records.resolved import Resolved

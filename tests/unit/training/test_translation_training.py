@@ -12,7 +12,7 @@ from protocol_helpers import finish, values
 
 from reprise.data.pairs.pairs import lines_of_test, source_of
 from reprise.errors import UserError
-from reprise.evidence.bleu import bleu
+from reprise.evidence.numbers import bleu
 from reprise.training.protocols.translation import Pairs
 
 OPTIONS = {"hidden_size": 24, "embedding_size": 16, "layers": 1, "batch_size": 10, "learning_rate": 0.01, "patience": 3}

@@ -17,7 +17,7 @@ from reprise.catalogue.displays import display
 from reprise.data.synthetic.phrases import FIXED, SENTENCE_2
 from reprise.errors import UserError, known
 from reprise.evaluation.bleu_counts import ORDER
-from reprise.evidence.bleu import bleu
+from reprise.evidence.numbers import bleu
 from reprise.report.papers.lecture.tables import translations
 from reprise.report.parts import style
 from reprise.report.parts.context import Context

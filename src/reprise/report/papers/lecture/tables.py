@@ -11,7 +11,7 @@ import pandas as pd
 from reprise.catalogue.displays import display
 from reprise.data.synthetic.phrases import CHANGES, FIXED, PHRASES, SENTENCE_2, metric_of
 from reprise.errors import UserError, known
-from reprise.evidence.bleu import KIND
+from reprise.evidence.numbers import TRANSLATIONS
 from reprise.report.papers.shared import cells
 from reprise.report.papers.shared.cells import Row, all_values, text, with_variants
 from reprise.report.parts import verdicts, words
@@ -307,7 +307,7 @@ _TRANSLATION_QUANTITIES = {
 
 def translations(context: Context, name: str) -> list[dict[str, Any]]:
     """The samples with all test translations of an experiment, a finished replica each."""
-    return [sample for sample in context.samples(name, None) if sample["kind"] == KIND]
+    return [sample for sample in context.samples(name, None) if sample["kind"] == TRANSLATIONS]
 
 
 def signatures(context: Context, names: Sequence[str]) -> list[str]:
