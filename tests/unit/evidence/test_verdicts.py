@@ -141,7 +141,6 @@ CASES = [
     # A replica that diverged, or lacks the metric, has no number.
     (A_BELOW_B, [runs("a", LOW, diverged=1), runs("b", HIGH)], OPEN),
     (A_BELOW_B, [runs("a", LOW), runs("b", [], diverged=2)], OPEN),
-    (A_BELOW_B, [runs("a", LOW), learning(runs("b", HIGH), 1.0, 1.0, 1.0)], AGREES),
     (A_BELOW_B, [runs("a", LOW), runs("b", [])], NOT_RUN),
     (A_BELOW_B, [runs("a", LOW), replace(runs("b", []), unavailable="It was in no mirror.")], NOT_AVAILABLE),
     # Records that are there count, whatever became of the data since.

@@ -33,17 +33,14 @@ def altered(change):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda r: r["metrics"][0].update(value=None), "key metrics[0].value: null, not a number"),
         (lambda r: r["metrics"][0].update(value=True), "key metrics[0].value: true, not a number"),
         (lambda r: r["metrics"][0].update(value=10**400), f"key metrics[0].value: 1{'0' * 39}…, too large"),
         (lambda r: r["metrics"][0].pop("metric"), "key metrics[0].metric: missing"),
         (lambda r: r["metrics"].append(1), "key metrics[1]: 1, not an object"),
-        (lambda r: r.update(metrics="abc"), 'key metrics: "abc", not a list'),
         (lambda r: r.update(curves=None), "key curves: null, not a list"),
         (lambda r: r["curves"][0]["x"].pop(), "key curves[0].x: 1 values, and 2 in y"),
         (lambda r: r["curves"][0].update(y=[1.0, "2"]), 'key curves[0].y[1]: "2", not a number'),
         (lambda r: r["curves"][0].update(x=[1, 10**400]), f"key curves[0].x[1]: 1{'0' * 39}…, too large"),
-        (lambda r: r.update(samples="xx"), 'key samples: "xx", not a list'),
         (lambda r: r["samples"][0].update(text="\ud800"), "not a whole run record"),
         (lambda r: r["samples"].append({"kind": "translations"}), "key samples[1].split: missing"),
         (
@@ -56,9 +53,7 @@ def altered(change):
         (lambda r: r.update(schema=99), "key schema: 99, and this version of Reprise reads 1"),
         (lambda r: r.update(status="zzz"), 'key status: "zzz", not "finished", as the key diverged says'),
         (lambda r: r.update(diverged={"step": 1}), 'key status: "finished", not "diverged", as the key diverged says'),
-        (lambda r: r.pop("run"), "key run: missing"),
         (lambda r: r["run"].pop("device"), "key run.device: missing"),
-        (lambda r: r["run"].update(wall_seconds="x"), 'key run.wall_seconds: "x", not a number'),
         (lambda r: r["run"].update(peak_memory_mib="x"), 'key run.peak_memory_mib: "x", not a number'),
         (lambda r: r["run"].update(wall_seconds=-5), "key run.wall_seconds: -5, below 0"),
         (lambda r: r["run"].update(wall_seconds=float("nan")), "not a whole run record"),
