@@ -63,15 +63,14 @@ class Workload(tasks.Described):
 
 @dataclass(frozen=True, kw_only=True)
 class Task(tasks.Task):
-    """The corpus's lines (`tokens_of_lines`, `offsets`) and the numbers of those to train on.
+    """The corpus's lines and the numbers of those to train on.
 
     Pieces are batches, BATCH lines in their order. Adam minimises the mean loss of a batch's predictions; its epsilon
     is so large that the first updates are nearly proportional to the gradients, so that the check of the updates is one
     of the gradients. `corpus` is the path of the same lines as a prepared corpus.
     """
 
-    tokens_of_lines: np.ndarray
-    offsets: np.ndarray
+    lines: Split
     training: np.ndarray
     corpus: str
     learning_rate, epsilon = 0.3, 1.0
@@ -83,13 +82,9 @@ class Task(tasks.Task):
     def __len__(self) -> int:
         return len(self.training) // BATCH
 
-    @property
-    def lines(self) -> Split:
-        return Split(self.tokens_of_lines, self.offsets)
-
     def lengths(self, first: int, last: int) -> np.ndarray:
         """Predictions of each line of batches first .. last-1."""
-        return np.diff(self.offsets)[self.training[first * BATCH : last * BATCH]] - 1
+        return np.diff(self.lines.offsets)[self.training[first * BATCH : last * BATCH]] - 1
 
     def tokens(self, first: int, last: int) -> int:
         return int(self.lengths(first, last).sum())
@@ -102,8 +97,8 @@ class Task(tasks.Task):
         lengths, lines = self.lengths(batch, batch + 1), self.training[batch * BATCH : (batch + 1) * BATCH]
         inputs = np.zeros((lengths.max(), BATCH), np.int32)
         targets = np.full_like(inputs, NOTHING)
-        for i, (first, length) in enumerate(zip(self.offsets[lines], lengths, strict=True)):
-            tokens = self.tokens_of_lines[first : first + length + 1]
+        for i, (first, length) in enumerate(zip(self.lines.offsets[lines], lengths, strict=True)):
+            tokens = self.lines.tokens[first : first + length + 1]
             inputs[:length, i], targets[:length, i] = tokens[:-1], tokens[1:]
         return inputs, targets
 
@@ -193,8 +188,7 @@ def make_task(workload: Workload, folder: Path, batches: int = BATCHES) -> tuple
     corpus, origin = lines_for(workload, batches)
     corpus.save(folder / "corpus.npz")
     lines, training = corpus.splits["lines"], np.flatnonzero(corpus.extra["part"][0] == 0)
-    arrays = {"tokens_of_lines": lines.tokens, "offsets": lines.offsets, "training": training}
-    task = Task(workload=workload, **arrays, corpus=str(folder / "corpus.npz"))
+    task = Task(workload=workload, lines=lines, training=training, corpus=str(folder / "corpus.npz"))
     predictions = task.tokens(0, len(task))
     cells = sum(task.padded(i)[0].size for i in range(len(task)))
     return tasks.write(

@@ -15,8 +15,9 @@ from typing import Any
 
 from reprise.errors import UserError
 from reprise.estimate.calibration import read_cache, write_cache
-from reprise.estimate.finished import on_cpu, paced, ran_here, records_of
+from reprise.records.record import records_of
 from reprise.records.resolved import Resolved
+from reprise.training.devices import processor
 
 _SLACK = 3.0
 """Of a time limit: a node may be slower than this machine, or busy."""
@@ -28,6 +29,9 @@ _AROUND = 400.0
 """MiB of a memory limit for the two Snakemakes around a command in its job: with this project's graph 150 each."""
 _LEAST_MEMORY = 1000
 """MiB of the smallest memory limit."""
+
+_LENGTHS = ("max_epochs", "steps")
+"""Options that only say when a training ends; the most units of work that it takes."""
 
 RECORDS, CALIBRATION = "finished replicas", "calibration"
 OF_ITS_EXPERIMENT = "of its experiment"
@@ -182,19 +186,63 @@ def hours(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
+def on_cpu(record: Mapping[str, Any]) -> bool:
+    """Whether the record's time says what its replica takes on a core, whichever that was."""
+    return record["status"] == "finished" and record["run"]["device"].startswith("cpu ")
+
+
+def ran_here(run: Mapping[str, Any]) -> bool:
+    """Whether it ran on this kind of processor."""
+    return run["device"] == f"cpu ({processor()})"
+
+
+def paced(one: Resolved, tiers: Iterable[Resolved], share: float, root: Path) -> list[tuple[float, dict[str, Any]]]:
+    """Seconds that a replica of `one` takes at the pace of each finished one of another tier, and how that one ran.
+
+    `tiers`: the experiments of other tiers; what is not `one` at another length is passed over. `share`: of the most
+    units of work, how many are needed.
+    """
+    if (most := _most(one)) is None:
+        return []
+    alike = [e for e in tiers if e.id == one.id and e.corpus == one.corpus and _endless(e) == _endless(one)]
+    return [
+        (record["run"]["wall_seconds"] / taken * most * share, record["run"])
+        for other in alike
+        for record in filter(on_cpu, records_of(other, root))
+        if (taken := _units(other, record))
+    ]
+
+
 def _kind(experiment: Resolved) -> tuple[str, str]:
     return experiment.paper, experiment.config["training"]["protocol"]
 
 
 def _shares(experiments: list[Resolved], records: Mapping[str, list[dict[str, Any]]]) -> dict[tuple[str, str], float]:
-    """By paper and protocol: epochs that finished trainings took, of the most that they could have taken."""
+    """By paper and protocol: the work that finished trainings took, of the most that they could have taken."""
     taken: dict[tuple[str, str], list[float]] = {}
     for experiment in experiments:
-        if experiment.is_check:
-            continue
-        most = experiment.config["training"]["options"].get("max_epochs")
-        for record in records[experiment.id]:
-            epochs = [m["value"] for m in record["metrics"] if m["metric"] == "epochs"]
-            if most and epochs:
-                taken.setdefault(_kind(experiment), []).append(epochs[0] / most)
+        units = (_units(experiment, record) for record in records[experiment.id])
+        for some in filter(None, units):
+            taken.setdefault(_kind(experiment), []).append(some / _most(experiment))
     return {kind: statistics.fmean(values) for kind, values in taken.items()}
+
+
+def _options(experiment: Resolved) -> dict[str, Any]:
+    return {} if experiment.is_check else experiment.config["training"]["options"]
+
+
+def _most(experiment: Resolved) -> float | None:
+    return next((_options(experiment)[name] for name in _LENGTHS if name in _options(experiment)), None)
+
+
+def _endless(experiment: Resolved) -> dict[str, Any]:
+    """The configuration without its length."""
+    options = {name: value for name, value in _options(experiment).items() if name not in _LENGTHS}
+    return {**experiment.config, "training": {**experiment.config["training"], "options": options}}
+
+
+def _units(experiment: Resolved, record: dict[str, Any]) -> float | None:
+    """Epochs of a finished training as it tells them, or its steps; None where nothing says so."""
+    if "max_epochs" in _options(experiment):
+        return next((m["value"] for m in record["metrics"] if m["metric"] == "epochs"), None)
+    return _most(experiment)

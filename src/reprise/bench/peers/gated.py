@@ -50,7 +50,6 @@ class Library(Implementation):
         return loss.item()
 
     def parameters(self) -> dict[str, np.ndarray]:
-        """In the readable model's shapes."""
         found = dict(self.p)
         tensors = {"W": self.lstm.weight_ih_l0, "U": self.lstm.weight_hh_l0, "b": self.lstm.bias_ih_l0}
         for prefix, tensor in tensors.items():

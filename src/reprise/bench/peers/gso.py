@@ -64,7 +64,6 @@ class Eager(Implementation):
         return torch.stack(states)
 
     def parameters(self) -> dict[str, np.ndarray]:
-        """In the readable model's shapes."""
         return {n: v.T if n in TABLES else v for n, v in numpy_of(self.p).items()}
 
 
@@ -117,6 +116,5 @@ class Library(Eager):
         return nn.utils.rnn.pad_packed_sequence(self.rnn(lines)[0])[0]
 
     def parameters(self) -> dict[str, np.ndarray]:
-        """In the readable model's shapes."""
         rnn = {"U": self.rnn.weight_ih_l0, "W": self.rnn.weight_hh_l0, "b": self.rnn.bias_ih_l0}
         return super().parameters() | numpy_of(rnn)

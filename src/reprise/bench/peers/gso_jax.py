@@ -77,5 +77,4 @@ class Scan(Implementation):
         return float(value) * x.size
 
     def parameters(self) -> dict[str, np.ndarray]:
-        """In the readable model's shapes."""
         return {name: np.array(value) for name, value in self.state[0].items()}

@@ -58,7 +58,6 @@ class Eager(Implementation):
         return functional.cross_entropy(self.scores(functional.linear(h[-1], p["W_a"], p["b_a"])), y)
 
     def parameters(self) -> dict[str, np.ndarray]:
-        """In the readable model's shapes."""
         return numpy_of(self.p)
 
 

@@ -62,7 +62,6 @@ class Peer(Implementation):
         return rows, {name: value for name, value in p.items() if name not in self.tables}
 
     def parameters(self) -> dict[str, np.ndarray]:
-        """In the readable model's shapes."""
         return {name: value.reshape(self.task.weights[name].shape) for name, value in numpy_of(self.p).items()}
 
     def before(self, i: int) -> Tensor:

@@ -91,7 +91,6 @@ class JaxPeer(Implementation):
         return total
 
     def parameters(self) -> dict[str, np.ndarray]:
-        """In the readable model's shapes."""
         return {name: np.array(value) for name, value in self.carried[0].items()}
 
 
