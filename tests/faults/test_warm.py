@@ -146,14 +146,14 @@ def test_it_ends_when_nobody_asks(warm: Warm, digits: Replica) -> None:
 def test_a_request_that_cannot_be_taken_over_gets_no_answer(tmp_path: Path, fault: str) -> None:
     """Its child ends, and says nothing that who asked could take for the pid of a training."""
     asked = {"arguments": ["--version"], "folder": str(tmp_path / "gone"), "environment": dict(os.environ)}
-    payload = json.dumps(asked).encode()
+    line = f"{json.dumps(asked)}\n".encode()
     ours, theirs = socket.socketpair()
     code = "import socket; from reprise.cli.warm import _work; _work(socket.socket(fileno=FILE))"
     command = [sys.executable, "-c", code.replace("FILE", str(theirs.fileno()))]
     with ours, subprocess.Popen(command, pass_fds=[theirs.fileno()]) as child:
         theirs.close()
-        socket.send_fds(ours, [len(payload).to_bytes(8, "big")], [0, 1, 2])
-        ours.sendall(payload[:-1] if fault == "cut short" else payload)
+        socket.send_fds(ours, [b"\n"], [0, 1, 2])
+        ours.sendall(line[:-2] if fault == "cut short" else line)
         ours.shutdown(socket.SHUT_WR)
         try:
             assert child.wait(30) == 1

@@ -209,11 +209,9 @@ class Engine(tasks.Engine):
         import torch
 
         from reprise.engines.gso.packing import pack
-        from reprise.engines.stack import Member
 
         self.block, rate = len(self.task), self.task.learning_rate
         self.batches = pack(self.task.lines, self.task.training, BATCH)
-        self.stacked = isinstance(self.kernel, Member)
         if not self.stacked:
             self.model = self.kernel.model
             parameters = self.model.parameters()

@@ -110,8 +110,8 @@ class Engine(Implementation):
     """The engine called `name`, or a member of a stack, in the way the training protocol calls it."""
 
     def __init__(self, task: Any, name: str, double: bool = False, on: str = "cpu", member: Any = None) -> None:
-        self.task, self.on, self.kernel = task, on, member
-        if member is None:
+        self.task, self.on, self.kernel, self.stacked = task, on, member, member is not None
+        if not self.stacked:
             model = readable(task)
             choose = import_module(family_of(task).__name__.replace("bench", "engines")).choose
             self.kernel = choose(name, (model.double() if double else model).to(on))

@@ -6,7 +6,7 @@ import argparse
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reprise.config.strict_yaml import load_yaml
 from reprise.errors import EXIT_INTERRUPTED, Failed, UserError, known
@@ -149,17 +149,14 @@ def resolved_files(tier: str) -> list[Resolved]:
         raise UserError(f"{folder}: no configurations, and no {_CONFIG} either; {remedy}")
     # config/ is read without being checked. What it no longer names was left behind by an older one.
     papers = (load_yaml(_CONFIG) or {}).get("papers", []) if _CONFIG.is_file() else []
-    order: dict[str, int] = {}
-    for paper in (name for name in papers if name in {e.paper for e in found}):
+    place: dict[str, tuple[int, int]] = {}
+    for number, paper in enumerate(name for name in papers if name in {e.paper for e in found}):
         content = load_yaml(Path("config", "papers", f"{paper}.yaml")) or {}
-        order |= {f"{paper}/{name}": len(order) + i for i, name in enumerate(content.get("experiments", {}))}
-    # Variants come after all experiments of a paper.
-    return sorted(
-        (e for e in found if not order or f"{e.paper}/{e.base}" in order),
-        key=lambda e: (
-            papers.index(e.paper) if order else 0,
-            e.assumption is not None,
-            order.get(f"{e.paper}/{e.base}", 0),
-            e.id,
-        ),
-    )
+        place |= {f"{paper}/{name}": (number, i) for i, name in enumerate(content.get("experiments", {}))}
+
+    def order(e: Resolved) -> tuple[Any, ...]:
+        """Variants come after all experiments of a paper."""
+        paper, experiment = place.get(f"{e.paper}/{e.base}", (0, 0))
+        return paper, e.assumption is not None, experiment, e.id
+
+    return sorted((e for e in found if not place or f"{e.paper}/{e.base}" in place), key=order)

@@ -38,7 +38,7 @@ def run_warm(arguments: Sequence[str]) -> int | None:
         # A job takes its processes with it when it ends, and its limits are not those of the next.
         return None
     request = {"arguments": list(arguments), "folder": os.getcwd(), "environment": dict(os.environ)}
-    payload = json.dumps(request).encode()
+    line = json.dumps(request) + "\n"
     try:
         path = _socket_path()
         connection = _connect(path) or _start(path)
@@ -51,8 +51,8 @@ def run_warm(arguments: Sequence[str]) -> int | None:
     stopping = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, stopping)
     try:
-        socket.send_fds(connection, [len(payload).to_bytes(8, "big")], [0, 1, 2])
-        connection.sendall(payload)
+        socket.send_fds(connection, [b"\n"], [0, 1, 2])
+        connection.sendall(line.encode())
         answers = connection.makefile()
         child = int(_line(answers) or 0)
         if not child:
@@ -171,15 +171,11 @@ def _work(connection: socket.socket) -> None:
 def _taken_over(connection: socket.socket) -> list[str]:
     """The request's arguments; its folder, environment and output are this process's from then on."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    header, files, _, _ = socket.recv_fds(connection, 8, 3)
-    if len(header) < 8:
-        raise EOFError  # somebody only tried whether the process answers
-    size, payload = int.from_bytes(header, "big"), b""
-    while len(payload) < size:
-        if not (part := connection.recv(1 << 16)):
-            raise EOFError  # who asked was killed
-        payload += part
-    request = json.loads(payload)
+    _, files, _, _ = socket.recv_fds(connection, 1, 3)
+    line = connection.makefile().readline()
+    if not line.endswith("\n"):
+        raise EOFError  # somebody only tried whether the process answers, or was killed
+    request = json.loads(line)
     for target, source in enumerate(files):
         os.dup2(source, target)
         os.close(source)
