@@ -10,10 +10,10 @@ import torch
 
 from reprise.catalogue.models import MODELS
 from reprise.catalogue.protocols import PROTOCOLS
+from reprise.catalogue.stated import load
 from reprise.engines.stack import Stack, join
 from reprise.models.gated import GRU
 from reprise.models.rntn import RNTN
-from reprise.registered import load
 from reprise.training.protocol import Training, build_training
 
 CPU = torch.device("cpu")
