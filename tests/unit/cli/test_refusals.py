@@ -39,17 +39,21 @@ def clone(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+PLACES = {
+    "folder": "folder: is a folder; name a file in it, folder/{name}",
+    "nowhere/": "nowhere/: is a folder; name a file in it, nowhere/{name}",
+    "": "'': is a folder; name a file in it, {name}",
+    "/dev/null": "/dev/null: is no plain file; name another",
+    "file/x": "file/x: {here}/file is no folder; name a file in another folder",
+    "/proc/x": "/proc/x: /proc cannot be written to (No such file or directory); name a file in another folder",
+}
+LEADS = "the link {here}/link leads nowhere (to /nowhere/file); mount what it is to lead to, or remove the link"
+LINKS = {"link": f"link: {LEADS}", "link/x": f"link/x: {LEADS}"}
+
+
 @pytest.mark.parametrize(
-    ("path", "why"),
-    [
-        ("folder", "folder: is a folder; name a file in it, folder/{name}"),
-        ("nowhere/", "nowhere/: is a folder; name a file in it, nowhere/{name}"),
-        ("", "'': is a folder; name a file in it, {name}"),
-        ("/dev/null", "/dev/null: is no plain file; name another"),
-        ("file/x", "file/x: {here}/file is no folder; name a file in another folder"),
-        ("/proc/x", "/proc/x: /proc cannot be written to (No such file or directory); name a file in another folder"),
-    ],
+    ("command", "path", "why"),
+    [(c, *place) for c in COMMANDS for place in PLACES.items()] + [("bench", *link) for link in LINKS.items()],
 )
 def test_a_place_that_can_hold_no_output_is_refused_before_the_work(command, path, why, clone, capsys, monkeypatch):
     monkeypatch.setattr(loop, "run_job", pytest.fail)
@@ -59,14 +63,6 @@ def test_a_place_that_can_hold_no_output_is_refused_before_the_work(command, pat
     option = arguments[-1]
     assert capsys.readouterr().err == f"reprise: error: {option} {why.format(name=name, here=clone)}\n"
     assert sorted(clone.rglob("*")) == before
-
-
-def test_a_link_that_leads_nowhere_is_no_place_for_an_output(clone, capsys):
-    for path, link in (("link", "link"), ("link/x", "link")):
-        assert cli.main(["bench", "rntn", "--json", path]) == EXIT_USAGE
-        says = f"--json {path}: the link {clone / link} leads nowhere (to /nowhere/file); mount"
-        assert capsys.readouterr().err.startswith(f"reprise: error: {says}")
-    assert Path("link").is_symlink()
 
 
 def test_a_folder_in_the_place_of_a_corpus_is_told_before_the_work(clone, capsys, monkeypatch):

@@ -19,19 +19,17 @@ from reprise.bench.tasks import Implementation, numpy_of, weights_of
 
 def read(rows: Mapping[str, Tensor], shared: Mapping[str, Tensor], h: Tensor, mask: Tensor):
     """Logits (T, V) and states h_1 .. h_T (T, H), from the rows of each word and what all words share."""
-    inputs = rows["W_h"] + (rows["b_h"] if "b_h" in rows else shared["b_h"])
-    states = []
+    H, inputs, states = len(h), rows["W_h"] + (rows["b_h"] if "b_h" in rows else shared["b_h"]), []
     if "v" in rows:
-        for e, v in zip(inputs.unbind(), rows["v"].unbind(), strict=True):
-            h = torch.sigmoid(torch.addmv(e, shared["U_l"], v * (shared["U_r"] @ h)))
-            states.append(h)
+        own = rows["v"].unbind()
+    elif "U_h" in rows:
+        own = rows["U_h"].view(-1, H, H).unbind()
     else:
-        H = len(h)
-        one = shared["U_h"].view(H, H) if "U_h" in shared else None
-        matrices = rows["U_h"].view(-1, H, H).unbind() if one is None else [one] * len(inputs)
-        for e, U in zip(inputs.unbind(), matrices, strict=True):
-            h = torch.sigmoid(torch.addmv(e, U, h))
-            states.append(h)
+        own = [shared["U_h"].view(H, H)] * len(inputs)
+    for e, of_word in zip(inputs.unbind(), own, strict=True):
+        matrix, vector = (shared["U_l"], of_word * (shared["U_r"] @ h)) if "v" in rows else (of_word, h)
+        h = torch.sigmoid(torch.addmv(e, matrix, vector))
+        states.append(h)
     hidden = torch.stack(states)
     return functional.linear(hidden * mask, shared["W_o"], shared["b_o"]), hidden
 
