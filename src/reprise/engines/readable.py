@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -25,11 +25,20 @@ class ReadableEngine(Readable):
     def __init__(self, model: Any) -> None:
         super().__init__(copy.deepcopy(model))
 
-    def descend(self, loss: Tensor, learning_rate: float, clip_norm: float) -> None:
+    def ask(self, mode: str, **batch: Any) -> dict[str, Tensor]:
+        """What the family's `compute` finds of a batch; "train" makes a step too, by the numbers among the inputs."""
+        tensors = {name: value for name, value in batch.items() if isinstance(value, Tensor)}
+        with torch.set_grad_enabled(mode == "train"):
+            loss, found = self.compute(self.model, tensors)
+        if mode == "train":
+            self.descend(loss, **{name: value for name, value in batch.items() if name not in tensors})
+        return {name: value.detach() for name, value in found.items()}
+
+    def descend(self, loss: Tensor, rate: float, clip_norm: float) -> None:
         """One SGD step on the scalar `loss`; the gradient's norm over all parameters is clipped to `clip_norm`."""
         parameters = list(self.model.parameters())
         gradients = torch.autograd.grad(loss, parameters)
-        step = clipped(learning_rate, clip_norm, gradients)
+        step = clipped(rate, clip_norm, gradients)
         with torch.no_grad():
             for parameter, gradient in zip(parameters, gradients, strict=True):
                 parameter.sub_(gradient, alpha=step)
@@ -52,6 +61,16 @@ def clipped(learning_rate: float, clip_norm: float, gradients: Iterable[Tensor])
     rows = [torch.linalg.vector_norm(gradient, dim=-1).flatten() for gradient in gradients]
     norm = torch.linalg.vector_norm(torch.cat(rows), dtype=torch.float64).item()
     return learning_rate * clip_norm / norm if norm > clip_norm else learning_rate
+
+
+def by_name(state: Sequence[tuple[Tensor, Tensor]]) -> dict[str, Tensor]:
+    """h and c of every layer as h_0, c_0, h_1, ..."""
+    return {f"{part}_{i}": value for i, pair in enumerate(state) for part, value in zip("hc", pair, strict=True)}
+
+
+def pairs(found: Mapping[str, Tensor], layers: int) -> tuple[tuple[Tensor, Tensor], ...]:
+    """The inverse of `by_name`."""
+    return tuple((found[f"h_{i}"], found[f"c_{i}"]) for i in range(layers))
 
 
 def take_state(own: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:

@@ -113,10 +113,11 @@ class LogLinearRNN(nn.Module):
         """psi(x) E: words (T, B) -> (T, B, D)."""
         return torch.sparse.mm(self.psi.index_select(0, words.flatten()), self.E).view(*words.shape, -1)
 
-    def log_p(self, a: Tensor) -> Tensor:
-        """The distribution that adaptors a (B, F) make, (B, V) in nats."""
+    def log_p(self, a: Tensor, y: Tensor | None = None) -> Tensor:
+        """The distribution that adaptors a (B, F) make, (B, V) in nats; of the types y (B,) alone, (B,)."""
         a_phi = torch.sparse.mm(self.phi, a.t()).t()  # a . phi(x) for every type x: (B, V)
-        return torch.log_softmax(self.log_b.to(a.dtype) + a_phi, 1)  # (13)
+        log_p = torch.log_softmax(self.log_b.to(a.dtype) + a_phi, 1)  # (13)
+        return log_p if y is None else log_p.gather(1, y[:, None])[:, 0]
 
 
 class LogisticGates(LogLinearRNN):

@@ -1,4 +1,4 @@
-"""The readable gated language models with autograd, batch by batch: what the fast engine is held to.
+"""The loss of the gated language models, batch by batch, and their engine with autograd: what the fast one is held to.
 
 Salle and Villavicencio (ACL 2018), section 4: plain SGD on windows of B streams and T steps, the state carried from
 window to window, the gradient's norm over all parameters clipped.
@@ -6,27 +6,27 @@ window to window, the gradient's norm over all parameters clipped.
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from typing import Any
+
+from torch import Tensor, nn
 from torch.nn import functional
 
 from reprise.engines.readable import ReadableEngine
 from reprise.models.gated import GatedLanguageModel, Masks, State
 
 
-class ReferenceEngine(ReadableEngine):
+class GatedWindows:
     """Words x and targets y are (T, B) int64.
 
-    `train` and `evaluate` start from `state`, (B, H) each, and leave the last one in it.
+    `train` and `evaluate` start from `state`, (B, H) each, and leave the last one in it. Whoever inherits this says
+    what `ask` answers, and how a state of zeros is made.
     """
 
-    def __init__(self, model: GatedLanguageModel) -> None:
-        super().__init__(model)
-        self.state: State = ()
+    state: State = ()
 
     def reset(self, batch: int) -> None:
         """State zero for B streams."""
-        self.state = self.model.initial_state(batch)
+        self.state = self.zeros(batch)
 
     def train(
         self, x: Tensor, y: Tensor, masks: Masks | None, *, learning_rate: float, reduction: str, clip_norm: float
@@ -36,24 +36,47 @@ class ReferenceEngine(ReadableEngine):
         The step is on the loss summed over the steps ("sum-steps") or averaged over them ("mean-steps"), and averaged
         over the streams. `masks` as in the model's `forward`.
         """
-        share = share_of_one_word(reduction, *x.shape)
-        loss = self._loss(x, y, masks)
-        self.descend(loss * share, learning_rate, clip_norm)
-        return loss.item()
+        self.options = {"reduction": reduction}
+        more = {} if masks is None else {"mask_E": masks[0], "mask_H": masks[1]}
+        return self._go_on("train", x, y, rate=learning_rate, clip_norm=clip_norm, **more)
 
-    @torch.no_grad()
     def evaluate(self, x: Tensor, y: Tensor) -> float:
         """The summed loss in nats, without dropout and without a step."""
-        return self._loss(x, y, None).item()
+        return self._go_on("read", x, y)
 
-    def _loss(self, x: Tensor, y: Tensor, masks: Masks | None) -> Tensor:
-        logits, state = self.model(x, self.state, masks)
-        self.state = tuple(s.detach() for s in state)
-        return functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="sum")
+    def _go_on(self, mode: str, x: Tensor, y: Tensor, **more: Any) -> float:
+        state = {f"state_{i}": s for i, s in enumerate(self.state)}
+        found = self.ask(mode, **self.lists(x), y=y, **state, **more)
+        self.state = tuple(found[name] for name in state)
+        return float(found["nats"])
+
+    def lists(self, x: Tensor) -> dict[str, Tensor]:
+        """Words x (T, B) as the model reads them."""
+        return {"x": x}
+
+    def compute(self, model: nn.Module, batch: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        """The loss that a step descends; the summed loss in nats, and the last state."""
+        y, state = batch["y"], tuple(batch[f"state_{i}"] for i in range(model.states))
+        masks = (batch["mask_E"], batch["mask_H"]) if "mask_E" in batch else None
+        logits, after = model(batch["x"], state, masks)
+        nats = functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="sum")
+        found = {"nats": nats} | {f"state_{i}": s for i, s in enumerate(after)}
+        reduction = self.options.get("reduction", "sum-steps")
+        return nats * share_of_one_word(reduction, *y.shape), found
+
+
+class ReferenceEngine(GatedWindows, ReadableEngine):
+    """The model itself."""
+
+    options: dict[str, str] = {}
+
+    def __init__(self, model: GatedLanguageModel) -> None:
+        super().__init__(model)
+        self.zeros = self.model.initial_state
 
 
 def share_of_one_word(reduction: str, T: int, B: int) -> float:
-    """How much a word's loss counts in a window of T steps and B streams; see `ReferenceEngine.train`."""
+    """How much a word's loss counts in a window of T steps and B streams; see `GatedWindows.train`."""
     if reduction not in ("sum-steps", "mean-steps"):
         raise ValueError(f"reduction must be sum-steps or mean-steps, not {reduction}")
     return 1 / B if reduction == "sum-steps" else 1 / (T * B)

@@ -6,7 +6,7 @@ Plain SGD on the mean loss of a batch, the gradient clipped by its norm over all
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from reprise.engines.choice import Choice
@@ -15,19 +15,32 @@ from reprise.engines.readable import ReadableEngine, clipped
 from reprise.models.window import WindowModel
 
 
-class ReferenceEngine(ReadableEngine):
-    """Windows x (B, n) and next words y (B,) are int64; results are the summed loss in nats."""
+class WordWindows:
+    """Windows x (B, n) and next words y (B,) are int64; results are the summed loss in nats.
+
+    Whoever inherits this says what `ask` answers.
+    """
 
     def train(self, x: Tensor, y: Tensor, *, learning_rate: float, clip_norm: float) -> float:
         """One step; the loss is that before it."""
-        loss = functional.cross_entropy(self.model(x), y, reduction="sum")
-        self.descend(loss / len(y), learning_rate, clip_norm)
-        return loss.item()
+        return float(self.ask("train", **self.lists(x), y=y, rate=learning_rate, clip_norm=clip_norm)["nats"])
 
-    @torch.no_grad()
     def evaluate(self, x: Tensor, y: Tensor) -> float:
         """No step."""
-        return functional.cross_entropy(self.model(x), y, reduction="sum").item()
+        return float(self.ask("read", **self.lists(x), y=y)["nats"])
+
+    def lists(self, x: Tensor) -> dict[str, Tensor]:
+        """Windows as the model reads them."""
+        return {"x": x}
+
+    def compute(self, model: nn.Module, batch: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        """The mean loss, which a step descends, and the summed one."""
+        nats = functional.cross_entropy(model(batch["x"]), batch["y"], reduction="sum")
+        return nats / len(batch["y"]), {"nats": nats}
+
+
+class ReferenceEngine(WordWindows, ReadableEngine):
+    """The model itself."""
 
 
 class HandEngine(ReferenceEngine):

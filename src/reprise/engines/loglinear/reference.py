@@ -1,65 +1,80 @@
-"""The readable log-linear RNN with autograd, window by window: what the fast engine is held to."""
+"""The loss of the log-linear RNN, window by window, and its engine with autograd: what the fast one is held to."""
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from typing import Any
+
+from torch import Tensor, nn
 
 from reprise.engines.optimisers import RMSProp
-from reprise.engines.readable import ReadableEngine
+from reprise.engines.readable import ReadableEngine, by_name, pairs
 from reprise.models.loglinear import LogLinearRNN, State
 
 
-class ReferenceEngine(ReadableEngine):
+class WordsInWindows:
     """Training by RMSprop.
 
     Words x are (T, B) int64. Targets y are (B,), the words after the windows, or (T, B), the word after every word.
     Without a state (None) a window starts from zeros; with one, h and c of every layer (B, H), it starts there and
-    leaves the last state in it.
+    leaves the last state in it. Whoever inherits this says what `ask` answers, and how a state of zeros is made.
     """
 
-    def __init__(self, model: LogLinearRNN) -> None:
-        super().__init__(model)
-        self.state: State | None = None
-        self.optimiser = RMSProp(self.model.parameters())
+    state: State | None = None
 
     def train(
         self, x: Tensor, y: Tensor, *, learning_rate: float, rho: float, epsilon: float, inside: float = 0.0
     ) -> float:
         """One step on the mean loss of the targets; the summed loss, nats, under the weights before it."""
-        by = self.optimiser
-        by.learning_rate, by.decay, by.epsilon, by.inside = learning_rate, rho, epsilon, inside
-        self.model.zero_grad()
-        loss = self._loss(x, y)
-        (loss / y.numel()).backward()
-        by.step()
-        return loss.item()
+        return self._go_on("train", x, y, rate=learning_rate, rho=rho, epsilon=epsilon, inside=inside)
 
-    @torch.no_grad()
     def evaluate(self, x: Tensor, y: Tensor) -> float:
         """The summed loss in nats, without a step."""
-        return self._loss(x, y).item()
+        return self._go_on("read", x, y)
 
-    def _loss(self, x: Tensor, y: Tensor) -> Tensor:
-        a, state = self.model.adaptors(x, self.state)
-        if self.state is not None:
-            self.state = tuple((h.detach(), c.detach()) for h, c in state)
-        log_p = self.model.log_p(a.flatten(0, 1) if y.dim() == 2 else a[-1])
-        return -log_p.gather(1, y.view(-1, 1)).sum()
-
-    @torch.no_grad()
     def log_probabilities(self, x: Tensor) -> Tensor:
         """log p of the word after each window, (B, V), nats."""
-        return self.model.log_p(self.model.adaptors(x, self.state)[0][-1])
+        return self.ask("read", **self.lists(x), **by_name(self.state or ()))["log_p"]
 
     def reset(self, batch: int) -> None:
         """State zero for B streams."""
-        self.state = self.model.initial_state(batch)
+        self.state = self.zeros(batch)
 
-    def optimiser_state(self) -> list[Tensor]:
-        """Copies of what RMSprop carries from step to step."""
-        return self.optimiser.state_dict()
+    def _go_on(self, mode: str, x: Tensor, y: Tensor, **more: Any) -> float:
+        found = self.ask(mode, **self.lists(x), y=y, **by_name(self.state or ()), **more)
+        if self.state is not None:
+            self.state = pairs(found, len(self.state))
+        return float(found["nats"])
 
-    def restore_optimiser(self, state: list[Tensor]) -> None:
-        """Takes what `optimiser_state` gave."""
-        self.optimiser.load_state_dict(state)
+    def lists(self, x: Tensor) -> dict[str, Tensor]:
+        """Words x (T, B) as the model reads them."""
+        return {"x": x}
+
+    def compute(self, model: nn.Module, batch: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        """The mean loss of the targets, the summed one, the last state; without targets the distribution after every
+        window.
+        """
+        carried = "h_0" in batch
+        a, after = model.adaptors(batch["x"], pairs(batch, model.layers) if carried else None)
+        if "y" not in batch:
+            return a.sum(), {"log_p": model.log_p(a[-1])}
+        y = batch["y"]
+        nats = -model.log_p(a.flatten(0, 1) if y.dim() == 2 else a[-1], y.flatten()).sum()
+        return nats / y.numel(), {"nats": nats} | (by_name(after) if carried else {})
+
+
+class ReferenceEngine(WordsInWindows, ReadableEngine):
+    """The model itself."""
+
+    def __init__(self, model: LogLinearRNN) -> None:
+        super().__init__(model)
+        self.zeros = self.model.initial_state
+        self.optimiser = RMSProp(self.model.parameters())
+        self.optimiser_state, self.restore_optimiser = self.optimiser.state_dict, self.optimiser.load_state_dict
+
+    def descend(self, loss: Tensor, rate: float, rho: float, epsilon: float, inside: float) -> None:
+        """One step of RMSprop."""
+        by = self.optimiser
+        by.learning_rate, by.decay, by.epsilon, by.inside = rate, rho, epsilon, inside
+        self.model.zero_grad()
+        loss.backward()
+        by.step()

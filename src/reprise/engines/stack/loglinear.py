@@ -13,10 +13,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reprise.engines.loglinear.classes import Classes
-from reprise.engines.stack.member import Member, by_name, distinct, pairs
+from reprise.engines.loglinear.reference import WordsInWindows
+from reprise.engines.stack.member import Member, distinct
 from reprise.engines.stack.optimisers import RMSProp
 from reprise.engines.stack.programs import Tensors
-from reprise.models.loglinear import LogLinearRNN, State
+from reprise.models.loglinear import LogLinearRNN
 
 
 class ByClasses(nn.Module):
@@ -61,8 +62,8 @@ class ByClasses(nn.Module):
         return log_p.gather(1, self.of_type[y][:, None])[:, 0] + self.log_share[y]
 
 
-class LogLinearMember(Member):
-    """Windows of words, each with a target at its end or after every word; a state is carried where there is one."""
+class LogLinearMember(WordsInWindows, Member):
+    """Windows of words; `rho` and the epsilons are those which the member was made with."""
 
     told: ClassVar[tuple[str, ...]] = ("nats", "log_p")
 
@@ -75,7 +76,6 @@ class LogLinearMember(Member):
         self.inputs, self.features = len(made.tags if made.reads_features else made.E), len(made.E)
         self.rows = {"E": "rows"} if self.identities or not made.reads_features else {}
         self.zeros = model.initial_state
-        self.state: State | None = None
 
     def lists(self, x: Tensor) -> Tensors:
         """Words x (T, B) as their places among the distinct types, or classes, and the rows of E that these read."""
@@ -97,37 +97,3 @@ class LogLinearMember(Member):
         E, tags = parameters["E"], self.constants["model.tags"][batch["classes"]]
         e = tags @ E[len(E) - tags.shape[-1] :]
         return parameters | {"E": e + E[batch["identity"]] if self.identities else e}
-
-    def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
-        """See `Member`: the mean loss of the targets; without targets the distribution after every window."""
-        carried = "h_0" in batch
-        a, after = model.adaptors(batch["x"], pairs(batch, model.layers) if carried else None)
-        if "y" not in batch:
-            return a.sum(), {"log_p": model.log_p(a[-1])}
-        y = batch["y"]
-        nats = -model.log_p(a.flatten(0, 1) if y.dim() == 2 else a[-1], y.flatten()).sum()
-        return nats / y.numel(), {"nats": nats} | (by_name(after) if carried else {})
-
-    def train(
-        self, x: Tensor, y: Tensor, *, learning_rate: float, rho: float, epsilon: float, inside: float = 0.0
-    ) -> float:
-        """As the reference engine; `rho` and the epsilons are those which the member was made with."""
-        return self._go_on("train", x, y, rate=learning_rate)
-
-    def evaluate(self, x: Tensor, y: Tensor) -> float:
-        """As the reference engine."""
-        return self._go_on("read", x, y)
-
-    def log_probabilities(self, x: Tensor) -> Tensor:
-        """As the reference engine."""
-        return self.ask("read", **self.lists(x), **by_name(self.state or ()))["log_p"]
-
-    def reset(self, batch: int) -> None:
-        """As the reference engine."""
-        self.state = self.zeros(batch)
-
-    def _go_on(self, mode: str, x: Tensor, y: Tensor, **more: Any) -> float:
-        found = self.ask(mode, **self.lists(x), y=y, **by_name(self.state or ()), **more)
-        if self.state is not None:
-            self.state = pairs(found, len(self.state))
-        return float(found["nats"])

@@ -160,13 +160,3 @@ def distinct(words: np.ndarray, limit: int, room: int = 0) -> tuple[Tensor, Tens
     rows = np.full(min(max(words.size, room), limit), -1, np.int64)
     rows[: len(found)] = found
     return torch.from_numpy(rows), torch.from_numpy(places.reshape(words.shape).astype(np.int64))
-
-
-def by_name(state: Sequence[tuple[Tensor, Tensor]]) -> Tensors:
-    """h and c of every layer as h_0, c_0, h_1, ..."""
-    return {f"{part}_{i}": value for i, pair in enumerate(state) for part, value in zip("hc", pair, strict=True)}
-
-
-def pairs(found: Mapping[str, Tensor], layers: int) -> tuple[tuple[Tensor, Tensor], ...]:
-    """The inverse of `by_name`."""
-    return tuple((found[f"h_{i}"], found[f"c_{i}"]) for i in range(layers))

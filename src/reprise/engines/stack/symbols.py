@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from reprise.engines.stack.member import Member, by_name, pairs
+from reprise.engines.readable import by_name, pairs
+from reprise.engines.stack.member import Member
 from reprise.engines.stack.programs import Tensors
 from reprise.models.deep_lstm import State
 

@@ -15,11 +15,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reprise import counters
-from reprise.engines.gated.reference import share_of_one_word
+from reprise.engines.gated.reference import GatedWindows
+from reprise.engines.lecture.window import WordWindows
 from reprise.engines.rntn.subsequences import MAX_LENGTH, Subsequences
 from reprise.engines.stack.member import Member, distinct
 from reprise.engines.stack.programs import Tensors
-from reprise.models.gated import GRU, LSTM, GatedLanguageModel, Masks, State
+from reprise.models.gated import GRU, LSTM, GatedLanguageModel
 from reprise.models.mrnn import MRNN
 from reprise.models.rntn import RNTN
 
@@ -120,13 +121,16 @@ class SubsequenceMember(Member):
         return found["nats"]
 
 
-class GatedMember(Member):
-    """GRU and LSTM language models and their restricted tensor networks: windows of T steps of B streams."""
+class GatedMember(GatedWindows, Member):
+    """GRU and LSTM language models and their restricted tensor networks: windows of T steps of B streams.
+
+    `reduction` and `clip_norm` are those which the member was made with.
+    """
 
     def __init__(self, stack: Any, model: GatedLanguageModel, *how: Any, **options: Any) -> None:
         super().__init__(stack, model, *how, **options)
-        self.V, self.K, self.states = model.vocabulary, model.matrices, model.states
-        self.matrix_index, self.zeros, self.state = model.matrix_index, model.initial_state, ()
+        self.V, self.K = model.vocabulary, model.matrices
+        self.matrix_index, self.zeros = model.matrix_index, model.initial_state
         gathers = type(model) in (GRU, LSTM)
         self.of_matrix = (f"U_h{model.candidate}", f"b_h{model.candidate}") if gathers and self.K > 1 else ()
         self.rows = ({"E": "words"} if gathers else {}) | dict.fromkeys(self.of_matrix, "matrices")
@@ -136,15 +140,6 @@ class GatedMember(Member):
     def expanded(self, parameters: Tensors, batch: Tensors) -> Tensors:
         """See `Member`: a matrix for every distinct word."""
         return parameters | {name: parameters[name][batch["matrix"]] for name in self.of_matrix}
-
-    def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
-        """See `Member`."""
-        y, state = batch["y"], tuple(batch[f"state_{i}"] for i in range(self.states))
-        masks = (batch["mask_E"], batch["mask_H"]) if "mask_E" in batch else None
-        logits, after = model(batch["x"], state, masks)
-        nats = functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="sum")
-        found = {"nats": nats} | {f"state_{i}": s for i, s in enumerate(after)}
-        return nats * share_of_one_word(self.options["reduction"], *y.shape), found
 
     def lists(self, x: Tensor) -> Tensors:
         """Words x (T, B) as their numbers among the distinct ones, the rows of these, and their matrices."""
@@ -157,47 +152,12 @@ class GatedMember(Member):
             lists |= dict(zip(("matrices", "matrix"), distinct(k, self.K), strict=True))
         return lists
 
-    def reset(self, batch: int) -> None:
-        """As the reference engine."""
-        self.state = self.zeros(batch)
 
-    def train(
-        self, x: Tensor, y: Tensor, masks: Masks | None, *, learning_rate: float, reduction: str, clip_norm: float
-    ) -> float:
-        """As the reference engine; `reduction` and `clip_norm` are those which the member was made with."""
-        more = {} if masks is None else {"mask_E": masks[0], "mask_H": masks[1]}
-        return self._go_on("train", x, y, rate=learning_rate, **more)
-
-    def evaluate(self, x: Tensor, y: Tensor) -> float:
-        """As the reference engine."""
-        return self._go_on("read", x, y)
-
-    def _go_on(self, mode: str, x: Tensor, y: Tensor, **more: Any) -> float:
-        # A request's tensors lie where the state is that the last answer gave.
-        state = {f"state_{i}": s for i, s in enumerate(self.state)}
-        found = self.ask(mode, **self.lists(x), y=y, **state, **more)
-        self.state: State = tuple(found[f"state_{i}"] for i in range(self.states))
-        return float(found["nats"])
-
-
-class WindowMember(Member):
-    """The window-based model: B windows of n words."""
+class WindowMember(WordWindows, Member):
+    """The window-based model: B windows of n words. `clip_norm` is that which the member was made with."""
 
     rows: ClassVar[dict[str, str]] = {"E": "words"}
 
-    def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
-        """See `Member`."""
-        nats = functional.cross_entropy(model(batch["x"]), batch["y"], reduction="sum")
-        return nats / len(batch["y"]), {"nats": nats}
-
-    def train(self, x: Tensor, y: Tensor, *, learning_rate: float, clip_norm: float) -> float:
-        """As the reference engine; `clip_norm` is that which the member was made with."""
-        return self._ask("train", x, y, rate=learning_rate)
-
-    def evaluate(self, x: Tensor, y: Tensor) -> float:
-        """As the reference engine."""
-        return self._ask("read", x, y)
-
-    def _ask(self, mode: str, x: Tensor, y: Tensor, **more: Any) -> float:
-        words, places = distinct(x.numpy(), self.readable.model.vocabulary)
-        return float(self.ask(mode, words=words, x=places, y=y.long(), **more)["nats"])
+    def lists(self, x: Tensor) -> Tensors:
+        """Words (B, n) as their numbers among the distinct ones, and the rows of these."""
+        return dict(zip(("words", "x"), distinct(x.numpy(), self.readable.model.vocabulary), strict=True))
