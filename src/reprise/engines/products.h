@@ -26,6 +26,17 @@ INLINE void add_products(vec (&sum)[R][C], int depth, const float* a, long a_row
   }
 }
 
+// Rows of C vectors into memory, or added to what is there.
+template <int R, int C> INLINE void put(const vec (&sum)[R][C], float* out, long out_row, bool add = false) {
+#pragma GCC unroll 16
+  for (int r = 0; r < R; r++)
+#pragma GCC unroll 4
+    for (int c = 0; c < C; c++) {
+      float* o = out + r * out_row + c * LANES;
+      store(o, add ? load(o) + sum[r][c] : sum[r][c]);
+    }
+}
+
 // out[r] (WIDE columns each) = start[r] + rows r of a, times a tile of WIDE columns.
 template <int R>
 INLINE void wide_product(const float* const* start, const float* a, long a_row, int depth, const float* tile,
@@ -36,10 +47,7 @@ INLINE void wide_product(const float* const* start, const float* a, long a_row, 
 #pragma GCC unroll 4
     for (int c = 0; c < 4; c++) sum[r][c] = load(start[r] + c * LANES);
   add_products<R, 4>(sum, depth, a, a_row, 1, tile, WIDE);
-#pragma GCC unroll 16
-  for (int r = 0; r < R; r++)
-#pragma GCC unroll 4
-    for (int c = 0; c < 4; c++) store(out + r * WIDE + c * LANES, sum[r][c]);
+  put<R, 4>(sum, out, WIDE);
 }
 
 // out (rows, tiles NARROW) = a (rows, depth) times a matrix (depth, tiles NARROW) in tiles.
@@ -50,11 +58,7 @@ inline void narrow_product(const float* a, long a_row, int rows, int depth, cons
       constexpr int R = decltype(size)::value;
       vec sum[R][2] = {};
       add_products<R, 2>(sum, depth, a + first * a_row, a_row, 1, matrix, NARROW);
-#pragma GCC unroll 16
-      for (int r = 0; r < R; r++) {
-        float* o = out + (long)(first + r) * tiles * NARROW + k * NARROW;
-        store(o, sum[r][0]), store(o + LANES, sum[r][1]);
-      }
+      put<R, 2>(sum, out + ((long)first * tiles + k) * NARROW, (long)tiles * NARROW);
     });
 }
 
@@ -79,11 +83,7 @@ inline void add_transposed_product(const float* a, long a_row, int columns, cons
       float* m = matrix + ((long)k * columns + first) * NARROW;
       vec sum[R][2] = {};
       add_products<R, 2>(sum, depth, a + first, 1, a_row, b + k * NARROW, b_row);
-#pragma GCC unroll 16
-      for (int r = 0; r < R; r++) {
-        store(m + r * NARROW, load(m + r * NARROW) + sum[r][0]);
-        store(m + r * NARROW + LANES, load(m + r * NARROW + LANES) + sum[r][1]);
-      }
+      put<R, 2>(sum, m, NARROW, true);
     }
   });
 }

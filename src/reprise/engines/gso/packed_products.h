@@ -17,16 +17,6 @@ constexpr int vectors(int n) { return (n + LANES - 1) / LANES; }
 // Calls f(constant<C>, first vector) for each panel of a matrix of n columns.
 template <class F> INLINE void in_panels(int n, F&& f) { in_blocks<COLUMNS>(vectors(n), f); }
 
-template <int R, int C> INLINE void put(const vec (&sum)[R][C], float* out, long out_row, bool add) {
-#pragma GCC unroll 16
-  for (int r = 0; r < R; r++)
-#pragma GCC unroll 4
-    for (int c = 0; c < C; c++) {
-      float* o = out + r * out_row + c * LANES;
-      store(o, add ? load(o) + sum[r][c] : sum[r][c]);
-    }
-}
-
 // out (rows, columns) = a (rows, depth) times a matrix (depth, columns) in panels; or added to out.
 inline void multiply(const float* a, long a_row, int rows, int depth, const float* matrix, int columns, float* out,
                      long out_row, bool add) {

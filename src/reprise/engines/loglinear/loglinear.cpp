@@ -22,8 +22,7 @@ constexpr int GROUP = 4 * NARROW_ROWS;
 template <int R> INLINE void gradient_block(int depth, const float* d, const float* tile, float* out, long row) {
   vec sum[R][2] = {};
   add_products_ahead(sum, depth, d, 1, R, tile, (long)depth * NARROW);
-#pragma GCC unroll 16
-  for (int r = 0; r < R; r++) store(out + r * row, sum[r][0]), store(out + r * row + LANES, sum[r][1]);
+  put<R, 2>(sum, out, row);
 }
 
 extern "C" {

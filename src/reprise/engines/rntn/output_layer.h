@@ -10,12 +10,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
-#include "vec.h"
+#include "products.h"
 
 constexpr int MAX_T = 64;                              // longest subsequence
 constexpr int TILE = 2 * LANES;                        // words a tile
-constexpr int ROWS = REGISTERS == 32 ? 12 : 5;         // 2 ROWS sums and factors fit the registers
+constexpr int ROWS = NARROW_ROWS;                      // 2 ROWS sums and factors fit the registers
 constexpr int SLOTS = (2 * ROWS + LANES - 1) / LANES;  // vectors for the sums of a block of dH
 constexpr int GROUP_BYTES = 300000;  // of W_o: well within common L2 caches, and its dL in L1
 
@@ -50,9 +49,7 @@ inline size_t dH_sums_size(int H) {
 // R rows of logits of one tile, and their running maxima.
 template <int R>
 INLINE void logits_block(const float* W, int H, const float* inputs, float* L, vec* maxima) {
-  vec sum[R][2];
-#pragma GCC unroll 16
-  for (int r = 0; r < R; r++) sum[r][0] = sum[r][1] = zeros();
+  vec sum[R][2] = {};
   for (int j = 0; j <= H; j++, W += TILE) {
     const vec w0 = load(W), w1 = load(W + LANES);
     __builtin_prefetch(W + (H + 1) * TILE);  // the next tile: from memory it arrives just in time
@@ -105,17 +102,8 @@ INLINE void update_block(float* W, int T, const float* dL, const float* steps, i
   vec w[R][2];
 #pragma GCC unroll 16
   for (int r = 0; r < R; r++) w[r][0] = load(W + r * TILE), w[r][1] = load(W + r * TILE + LANES);
-  for (int t = 0; t < T; t++) {
-    const vec d0 = load(dL + t * TILE), d1 = load(dL + t * TILE + LANES);
-#pragma GCC unroll 16
-    for (int r = 0; r < R; r++) {
-      const vec step = in_register(all(steps[t * H1 + r]));
-      w[r][0] += step * d0;
-      w[r][1] += step * d1;
-    }
-  }
-#pragma GCC unroll 16
-  for (int r = 0; r < R; r++) store(W + r * TILE, w[r][0]), store(W + r * TILE + LANES, w[r][1]);
+  add_products<R, 2>(w, T, steps, 1, H1, dL, TILE);
+  put<R, 2>(w, W, TILE);
 }
 
 // Logits of group g and their maxima.
