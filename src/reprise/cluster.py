@@ -1,7 +1,5 @@
 """What a job asks a cluster for: never more than some partition allows, or it would wait for ever."""
 
-from __future__ import annotations
-
 import math
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Errors that the user can fix, and the exit codes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches

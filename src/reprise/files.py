@@ -3,8 +3,6 @@
 What the system refuses (no folder, no room) is one line with its remedy, before the work where possible.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

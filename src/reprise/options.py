@@ -5,8 +5,6 @@ the allowed words. Every option has to be stated in the configuration: a default
 hyperparameter.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Entropies are stored in nats per token; every other unit is made here."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal

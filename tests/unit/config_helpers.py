@@ -1,7 +1,5 @@
 """The committed configuration, or the small one of the tests, in a folder where a test can change it."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

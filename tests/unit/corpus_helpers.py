@@ -1,7 +1,5 @@
 """What the tests of corpora share: files to make them from, and their texts as one reads them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from reprise.data.corpus import Corpus, Split

@@ -1,7 +1,5 @@
 """Small treebanks in CoNLL-U, which the tests of document 004's data share."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from reprise.data.corpus import Corpus

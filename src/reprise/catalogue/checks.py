@@ -1,7 +1,5 @@
 """The checks by name (see `reprise.checks`). Nothing here imports torch."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from reprise.catalogue.stated import load

@@ -3,8 +3,6 @@
 Each module states what a token of its text is (`TOKENS`) and its options (`OPTIONS`).
 """
 
-from __future__ import annotations
-
 from reprise.catalogue.stated import Entry, Stated
 
 

@@ -4,8 +4,6 @@
 decorator `display`. A mistake is thus reported also where nothing that draws is installed.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Callable, Mapping

@@ -3,8 +3,6 @@
 Each class states which models it trains (`TRAINS`), its options (`OPTIONS`) and the rest of `ProtocolEntry`.
 """
 
-from __future__ import annotations
-
 from reprise.catalogue.stated import Entry, Stated
 
 

@@ -1,7 +1,5 @@
 """The types that the models of the configuration share."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, StringConstraints

@@ -1,7 +1,5 @@
 """A claim has a statistic that fits its kind, and every name in it leads somewhere."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """The figures and tables of the papers, each held to what the catalogue says of the function that draws it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

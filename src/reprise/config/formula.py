@@ -1,7 +1,5 @@
 """Formulas in the configuration: arithmetic over named values, and nothing that a program could do besides."""
 
-from __future__ import annotations
-
 import ast
 import math
 import re

@@ -4,8 +4,6 @@ The folder holds `raw/wsj/NN/wsj_NNNN`. Where the key `ldc_wsj` names it, it tak
 dataset that `wsj_characters` prepares; its checksum goes into the configuration hash.
 """
 
-from __future__ import annotations
-
 import hashlib
 from functools import lru_cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Mistakes that pydantic finds, as one line that names the file, the key and the remedy."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches

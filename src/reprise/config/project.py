@@ -1,7 +1,5 @@
 """Reads config/ as a whole and turns whatever is wrong with it into one line."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A paper's file fits itself: its names lead somewhere, and what is compared reads the same text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Works out the experiments of a tier: reductions applied, variants written out, every name checked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial

@@ -3,8 +3,6 @@
 `python -m reprise schemas` writes the JSON Schemas in workflow/schemas/ from these classes; a test holds them equal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 

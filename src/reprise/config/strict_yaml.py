@@ -4,8 +4,6 @@ PyYAML keeps the last of two equal keys, reads `1e-3` as a string, `010` as 8 an
 Here each of them is an error that names the file, the line, the key and what to write instead.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 from pathlib import Path

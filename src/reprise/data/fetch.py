@@ -1,7 +1,5 @@
 """Raw files from a mirror or from the network, under one checksum: a wrong file is never used."""
 
-from __future__ import annotations
-
 import sys
 import time
 import zipfile

@@ -1,7 +1,5 @@
 """Raw files: their checksums, and reading them as bytes or lines."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import zlib

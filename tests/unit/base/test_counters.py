@@ -1,7 +1,5 @@
 """The counter-based random numbers: published values, twins, independence of slicing."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Files, devices, units, the command line."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

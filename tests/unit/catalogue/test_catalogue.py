@@ -1,7 +1,5 @@
 """What the catalogue names is there, and states its options so that they can be read without importing it."""
 
-from __future__ import annotations
-
 import inspect
 import subprocess
 import sys

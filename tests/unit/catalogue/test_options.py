@@ -1,7 +1,5 @@
 """Options keep to their types and bounds."""
 
-from __future__ import annotations
-
 from itertools import chain
 
 import pytest

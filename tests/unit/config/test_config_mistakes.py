@@ -1,7 +1,5 @@
 """Every kind of mistake in config/ is one line with file and key, and exit code 2."""
 
-from __future__ import annotations
-
 import pytest
 from config_helpers import TOY, copy_config, edit, mistake
 

@@ -1,7 +1,5 @@
 """The resolved configuration: variants, texts, and a hash over what decides the numbers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """YAML's traps are errors that name file, line, key and remedy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

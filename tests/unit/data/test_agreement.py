@@ -1,7 +1,5 @@
 """Minimal pairs: every kind from a small tree, and what is left out."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

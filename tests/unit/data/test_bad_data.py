@@ -1,7 +1,5 @@
 """Every kind of bad raw file or option of a preparation is one line that names the file or the option."""
 
-from __future__ import annotations
-
 import gzip
 
 import pytest

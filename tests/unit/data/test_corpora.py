@@ -1,7 +1,5 @@
 """Corpora: what is saved is what is loaded, and every corpus shows the facts known of it."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Downloads against a server on this machine that misbehaves in every way we know of, mirrors, and zip archives."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import socket

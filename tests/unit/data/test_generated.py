@@ -1,7 +1,5 @@
 """Generated texts: the same everywhere, and their stated entropies and best answers are the true ones."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections import Counter

@@ -1,7 +1,5 @@
 """Document 000's text from a user's own Treebank-3: read, told from Mikolov's, and asked for where it is missing."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

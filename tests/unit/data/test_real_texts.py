@@ -1,7 +1,5 @@
 """The counts that are known of the real texts: from the papers, the author's log, or counted independently."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Running text, sentences, lines and pairs of small files: what is a token, how words rank, where texts are cut."""
 
-from __future__ import annotations
-
 import gzip
 from itertools import combinations, pairwise
 

@@ -1,7 +1,5 @@
 """Small treebanks: rows as CoNLL-U has them, what is a token, which tags a type bears, which sentences are held out."""
 
-from __future__ import annotations
-
 import gzip
 
 import numpy as np

@@ -3,8 +3,6 @@
 Corpora and scores cut their words by this one rule. A test holds it to sacrebleu, which training can do without.
 """
 
-from __future__ import annotations
-
 import re
 
 _ENTITIES = {"&quot;": '"', "&amp;": "&", "&lt;": "<", "&gt;": ">"}

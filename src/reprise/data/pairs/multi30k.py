@@ -5,8 +5,6 @@ A line of an English file is the translation of the same line of the French one.
 plain ones.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -4,8 +4,6 @@
 in the corpus's extra arrays. Sentence i of a split is the translation of sentence i of the same split of the source.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ of sum 2**16 and random numbers come from a counter, so a text is the same on ev
 probabilities and entropies are floating-point numbers.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from dataclasses import dataclass
 

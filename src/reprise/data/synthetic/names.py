@@ -6,8 +6,6 @@ The blank is the second name. The filler's words are those of the notes' "It was
 walking home after a long day at work.", drawn one by one.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """Palindromes of random digits, the task of document 002, part 1: remember the first digit."""
 
-from __future__ import annotations
-
 import torch
 
 from reprise.options import Options, at_least

@@ -3,8 +3,6 @@
 Without torch, as reports need them.
 """
 
-from __future__ import annotations
-
 PHRASES = (
     "the cat is small",
     "small the is cat",

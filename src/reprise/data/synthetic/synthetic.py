@@ -1,7 +1,5 @@
 """Text of known entropy: a language model's cross-entropy can be held to the truth, offline."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Generated sentences as lines of 27 symbols in folds: document 000's experiments without a network or a licence."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from reprise.data.corpus import Corpus

@@ -1,7 +1,5 @@
 """A parallel text of our own, without a network: sentences of a Markov chain and their translation by a cipher."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from reprise.data.corpus import SPLITS, Corpus

@@ -1,7 +1,5 @@
 """Prose of known entropy, character by character: the tier that needs no network trains on it in place of a book."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from reprise.data.corpus import Corpus

@@ -4,8 +4,6 @@ Tags follow one another by a Markov chain and emit words. Half of the words in t
 so that only their neighbours tell the tag: those before it in part, those on both sides better.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path

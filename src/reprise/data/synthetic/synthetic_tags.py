@@ -1,7 +1,5 @@
 """Text of known entropy whose types bear tags, in the form of a treebank's corpus (`ud_french`)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

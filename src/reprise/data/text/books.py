@@ -4,8 +4,6 @@ The files are Project Gutenberg's: its header and licence, in English, are part 
 about the Spanish book rests on that), so they stay; where they begin and end is kept beside the text.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Lines of 27 symbols in folds: the corpora of document 000 (section 4), whatever text they are made from."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Penn Treebank as preprocessed by Mikolov (Interspeech 2011): 10,000 words, a sentence a line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from reprise.data.corpus import SPLITS, Corpus, unk_shares

@@ -4,8 +4,6 @@ Document 001, section 4, splits it 90/5/5 and turns words that occur fewer than 
 `<unk>`, which it says leaves 37,751 words; over which part they are counted it does not say.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from itertools import chain, pairwise

@@ -1,7 +1,5 @@
 """Texts with a sentence a line as corpora of words: token ids are ranks by training frequency."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path

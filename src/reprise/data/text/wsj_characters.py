@@ -7,8 +7,6 @@ that make the text easier: a rare word is `<unk>` and becomes the word "unk", a 
 `n't` and `'s` stand apart and become "n t" and "s", punctuation is gone.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from reprise.config.ldc_wsj import stories

@@ -6,8 +6,6 @@ to a word that agrees with an earlier one, and is asked whether it finds that wo
 same lemma and part of speech that differs in gender alone, or in number alone.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

@@ -3,8 +3,6 @@
 What breaks the format (missing columns, ids out of order, heads outside the sentence) is refused with file and line.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import cache

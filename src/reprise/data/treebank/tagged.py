@@ -1,7 +1,5 @@
 """Sentences whose words bear one tag each: what every tagged corpus shares, and how it is kept in a `Corpus`."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import chain

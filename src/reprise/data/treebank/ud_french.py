@@ -6,8 +6,6 @@ files: words, ranges ("du", which stands before its words "de" and "le"), and th
 before it and a blank one after it. Ranges and these lines bring the POS tags `_` and NIL of the paper's Table 3.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ The notes name no data for their taggers. Document 004's partition of the treeba
 training part are held out for validation, and its test and development parts together are the test text.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from reprise.data.corpus import Corpus
