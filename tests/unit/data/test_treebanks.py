@@ -36,6 +36,7 @@ def test_rows_are_read_whatever_the_line_ends_and_the_packing(tmp_path):
     [
         ("\tDET\t_\t", "\tDET\t", 3, "9 columns instead of 10"),
         ("Le\tle", "Le  le", 3, "9 columns"),
+        ("\tLe\t", "\tL  e\t", 3, "two blanks"),
         ("\tLe\t", "\t\t", 3, "without a form"),
         ("2\tchat", "3\tchat", 4, "'3' where 2 is due"),
         ("2\tchat", "x\tchat", 4, "'x'"),

@@ -1,20 +1,22 @@
 """Sentences of a treebank in the CoNLL-U format (https://universaldependencies.org/format.html).
 
-What breaks the format (missing columns, ids out of order, heads outside the sentence) is refused with file and line.
+The package `conllu` reads the rows; what it lets pass (missing columns, ids out of order, heads outside the sentence)
+is refused here, with file and line.
 """
 
-import re
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from pathlib import Path
+from typing import Any
+
+from conllu.exceptions import ParseException
+from conllu.parser import DEFAULT_FIELD_PARSERS, DEFAULT_FIELDS, parse_dict_value, parse_line, parse_nullable_value
 
 from reprise.data.raw import read_lines
 from reprise.errors import UserError
 
 COLUMNS = 10
-_ID = re.compile(r"([0-9]+)(?:([-.])([0-9]+))?")
-_HEAD = re.compile(r"_|[0-9]+")
 Features = tuple[tuple[str, str], ...]
 """(name, value) pairs in the order of the file, for example (("Gender", "Fem"), ("Number", "Sing"))."""
 
@@ -83,28 +85,29 @@ def _sentence(block: list[tuple[int, str]], path: Path) -> Sentence:
     for number, line in block:
         if line.startswith("#"):
             continue
-        columns = line.split("\t")
-        if len(columns) != COLUMNS:
-            raise wrong(number, f"{len(columns)} columns instead of {COLUMNS}")
-        place, form, lemma, upos, _, features, head, deprel, *_ = columns
-        first, mark, last = found.groups() if (found := _ID.fullmatch(place)) else ("0", "", "")
-        if mark == "." and int(first) == words:
-            continue
-        if int(first) != words + 1 or mark == "." or (mark and int(first) <= covered[0]):
-            raise wrong(number, f"the id {place!r} where {words + 1} is due")
-        if not form.strip():
+        if (columns := line.count("\t") + 1) != COLUMNS:
+            raise wrong(number, f"{columns} columns instead of {COLUMNS}")
+        if "  " in line:  # conllu would take it for the end of a column
+            raise wrong(number, "two blanks in a row")
+        try:
+            token = parse_line(line, DEFAULT_FIELDS, _PARSERS)
+        except ParseException as error:
+            raise wrong(number, str(error)) from None
+        match token["id"]:
+            case int(i) if i == words + 1:
+                words += 1
+            case (int(first), "-", int(last)) if first == words + 1 > covered[0]:
+                covered = (last, number)
+            case (int(before), ".", int()) if before == words:
+                continue
+            case _:
+                raise wrong(number, f"the id {line.partition(chr(9))[0]!r} where {words + 1} is due")
+        if not token["form"].strip():
             raise wrong(number, "a row without a form")
-        if not _HEAD.fullmatch(head):
-            raise wrong(number, f"the head {head!r} is no number")
-        if (pairs := _pairs(features)) is None:
-            raise wrong(number, f"the features {features!r} are no list of Name=Value, each name once")
-        if mark:
-            covered = (int(last), number)
-        else:
-            words += 1
-        lemma, deprel = (None if value == "_" else value for value in (lemma, deprel))
-        number_of_head = None if head == "_" else int(head)
-        rows.append((number, Row(form, lemma, upos, pairs, number_of_head, deprel, is_range=bool(mark))))
+        lemma, deprel = (parse_nullable_value(token[column]) for column in ("lemma", "deprel"))
+        is_range = isinstance(token["id"], tuple)
+        row = Row(token["form"], lemma, token["upos"], token["feats"], token["head"], deprel, is_range)
+        rows.append((number, row))
     if not words:
         raise wrong(block[0][0], "a sentence without words")
     if covered[0] > words:
@@ -116,9 +119,17 @@ def _sentence(block: list[tuple[int, str]], path: Path) -> Sentence:
 
 
 @cache
-def _pairs(features: str) -> Features | None:
-    """Names and values of "Gender=Fem|Number=Sing"; none of "_"; None where it is no such list."""
-    if features == "_":
+def _features(text: str) -> Features:
+    pairs = parse_dict_value(text)
+    if pairs is None:
         return ()
-    pairs = tuple((name, value) for name, _, value in (part.partition("=") for part in features.split("|")))
-    return pairs if all(map(all, pairs)) and len(dict(pairs)) == len(pairs) else None
+    if len(pairs) < text.count("|") + 1 or not all(pairs.values()):
+        raise ParseException(f"Failed parsing field 'feats': {text!r} is no list of Name=Value")
+    return tuple((name, str(value)) for name, value in pairs.items())
+
+
+_PARSERS: dict[str, Any] = {
+    **DEFAULT_FIELD_PARSERS,
+    "feats": lambda columns, i: _features(columns[i]),
+    **dict.fromkeys(("deps", "misc"), lambda columns, i: columns[i]),  # nothing here reads them
+}
