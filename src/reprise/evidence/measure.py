@@ -21,12 +21,12 @@ so the pooled residual stands for all of them, and Bartlett's test says where th
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from reprise.evidence.contrasts import Contrast, Statement
 from reprise.evidence.moderated import Prior, prior
-from reprise.evidence.runs import Quantity, Runs
+from reprise.evidence.runs import Quantity, Runs, Table
 from reprise.evidence.statistics import Estimate, Spread, bartlett, combine, mean, over_folds, pooled, residuals, spread
 
 _Terms = Sequence[tuple[float, Quantity]]
@@ -75,47 +75,46 @@ class Compared:
         return max(self.tests, key=lambda test: (test.estimate.p_above(), -test.estimate.value))
 
 
-def compare(statement: Statement, runs: Mapping[str, Runs], everyone: Collection[Runs]) -> Compared | None:
-    """The statement over `runs`; None where an experiment has no number for it.
-
-    `everyone` are all experiments and variants, `runs` those under one reading by the names of the experiments.
-    """
-    plain = measure(statement.plain, runs, everyone)
-    tests = tuple(measure(test, runs, everyone) for test in statement.tests)
+def compare(statement: Statement, table: Table) -> Compared | None:
+    """The statement, measured; None where an experiment has no number for it."""
+    plain, tests = measure(statement.plain, table), tuple(measure(test, table) for test in statement.tests)
     if plain is None or None in tests:
         return None
     terms = [term for _, term in statement.plain.weights]
-    numbers = [runs[term.experiment].combined([(1.0, term.quantity)]) for term in terms]
+    numbers = [table.runs[term.experiment].combined([(1.0, term.quantity)]) for term in terms]
     if plain.method == "folds":
         numbers = [{fold: found[fold] for fold in _common(numbers)} for found in numbers]
-    plainly, (printed, here) = statement.plain, (_papers(statement.plain, runs, here) for here in (False, True))
     return Compared(
         statement,
         plain,
         tuple(mean(found.values()) for found in numbers),
         tests,
-        None if printed is None else replace(plainly, log=False).of(printed),
-        None if here is None else plainly.of(here),
-        tuple(None if (of := _papers(test, runs, here=True)) is None else test.of(of) for test in statement.tests),
+        _papers(statement.plain, table, printed=True),
+        _papers(statement.plain, table),
+        tuple(_papers(test, table) for test in statement.tests),
     )
 
 
-def _papers(contrast: Contrast, runs: Mapping[str, Runs], here: bool) -> list[float] | None:
-    """The paper's number of every term, as printed or in our unit; None where one is missing, or has no logarithm."""
-    terms = [(runs[term.experiment], term.quantity) for _, term in contrast.weights]
-    found = [of.reported_in_our_unit(quantity) if here else of.reported(quantity) for of, quantity in terms]
-    usable = None not in found and not (contrast.log and min(found) <= 0)
-    return found if usable else None
+def _papers(contrast: Contrast, table: Table, printed: bool = False) -> float | None:
+    """The contrast of the paper's own numbers, in our unit or as printed, then of no logarithms.
+
+    None where one is missing, or has no logarithm.
+    """
+    terms = [(table.runs[term.experiment], term.quantity) for _, term in contrast.weights]
+    found = [of.reported(quantity) if printed else of.reported_in_our_unit(quantity) for of, quantity in terms]
+    if None in found or (contrast.log and min(found) <= 0):
+        return None
+    return replace(contrast, log=contrast.log and not printed).of(found)
 
 
-def measure(contrast: Contrast, runs: Mapping[str, Runs], everyone: Collection[Runs]) -> Measured | None:
+def measure(contrast: Contrast, table: Table) -> Measured | None:
     """The contrast over the finished replicas; None where an experiment has no replica with all of its metrics.
 
     What is exact has no error. Folds are paired where all experiments have them; of their own variance and that of the
     family's folds the one with most degrees of freedom is taken, as a two-way analysis of variance takes its pooled
     residual. Otherwise experiments are independent samples, each with its moderated variance.
     """
-    parts = contrast.over_experiments()
+    parts, runs = contrast.over_experiments(), table.runs
     samples = {name: runs[name].combined(terms, contrast.log) for name, terms in parts.items()}
     if not all(samples.values()):
         return None
@@ -123,8 +122,8 @@ def measure(contrast: Contrast, runs: Mapping[str, Runs], everyone: Collection[R
         value = sum(next(iter(sample.values())) for sample in samples.values()) + contrast.offset
         return Measured(Estimate(value, 0.0, 1), dict.fromkeys(samples, 1), method="exact")
     if all(runs[name].by_fold for name in parts):
-        return _over_folds(contrast, runs, samples, everyone)
-    return _over_seeds(contrast, runs, samples, everyone)
+        return _over_folds(contrast, table, samples)
+    return _over_seeds(contrast, table, samples)
 
 
 def _common(samples: list[dict]) -> list:
@@ -132,16 +131,14 @@ def _common(samples: list[dict]) -> list:
     return [fold for fold in samples[0] if all(fold in sample for sample in samples)]
 
 
-def _over_folds(
-    contrast: Contrast, runs: Mapping[str, Runs], samples: dict, everyone: Collection[Runs]
-) -> Measured | None:
+def _over_folds(contrast: Contrast, table: Table, samples: dict[str, dict]) -> Measured | None:
     common = _common(list(samples.values()))
     if not common:
         return None
     values = [sum(sample[fold] for sample in samples.values()) + contrast.offset for fold in common]
-    counts, ratio = dict.fromkeys(samples, len(common)), max(runs[name].fold_ratio for name in samples)
+    counts, ratio = dict.fromkeys(samples, len(common)), max(table.runs[name].fold_ratio for name in samples)
     given = Measured(Estimate(mean(values)), counts, ratio=ratio, method="folds")
-    family, doubt = _of_folds(contrast, common, runs, everyone) or (None, None)
+    family, doubt = _of_folds(contrast, common, table) or (None, None)
     own = spread(values)
     if own is None and family is None:
         return replace(given, unknown=tuple(samples))
@@ -152,21 +149,20 @@ def _over_folds(
     return replace(given, borrowed=tuple(samples), doubt=doubt) if lent else given
 
 
-def _over_seeds(
-    contrast: Contrast, runs: Mapping[str, Runs], samples: dict[str, dict], everyone: Collection[Runs]
-) -> Measured:
+def _over_seeds(contrast: Contrast, table: Table, samples: dict[str, dict]) -> Measured:
     value = sum(mean(sample.values()) for sample in samples.values()) + contrast.offset
     counts = {name: len(sample) for name, sample in samples.items()}
     known, priors = {}, {}
     for name, terms in contrast.over_experiments().items():
         # What is counted has no second replica that could differ.
-        if not terms or runs[name].counted(quantity for _, quantity in terms):
+        of = table.runs[name]
+        if not terms or of.counted(quantity for _, quantity in terms):
             continue
         # Weights up to a common scale: one prior serves all members of a family whose parts differ by it alone.
         scale = terms[0][0]
-        key = runs[name].family, tuple((weight / scale, quantity) for weight, quantity in terms)
+        key = of.family, tuple((weight / scale, quantity) for weight, quantity in terms)
         if key not in priors:
-            priors[key] = _family_prior(*key, contrast.log, everyone)
+            priors[key] = _family_prior(*key, contrast.log, table)
         own = spread([x / scale for x in samples[name].values()])
         known[name] = key, scale**2, priors[key].moderate(own) if priors[key] else own
     if unknown := tuple(name for name, (*_, found) in known.items() if found is None):
@@ -185,21 +181,19 @@ def _over_seeds(
     )
 
 
-def _family_prior(family: tuple[str, ...] | None, terms: _Terms, log: bool, everyone: Collection[Runs]) -> Prior | None:
+def _family_prior(family: tuple[str, ...] | None, terms: _Terms, log: bool, table: Table) -> Prior | None:
     """What a family's members with two replicas or more say of the variance of these terms."""
     if family is None:
         return None
-    samples = (list(runs.combined(terms, log).values()) for runs in everyone if runs.family == family)
+    samples = (list(runs.combined(terms, log).values()) for runs in table.members({family}))
     return prior([one for sample in samples if (one := spread(sample))])
 
 
-def _of_folds(
-    contrast: Contrast, folds: Collection[int | str], runs: Mapping[str, Runs], everyone: Collection[Runs]
-) -> tuple[Spread, float | None] | None:
+def _of_folds(contrast: Contrast, folds: Collection[int | str], table: Table) -> tuple[Spread, float | None] | None:
     """The variance of the contrast from fold to fold by its families, and Bartlett's p that their members' are one.
 
-    `runs` have `folds` in common; shares are of their mean. Members are the experiments among `everyone` of the family
-    of one of the contrast that have at least two folds; every family of the contrast has to have one. Of several
+    Its experiments have `folds` in common; shares are of their mean. Members are all experiments of their families
+    that have at least two folds; every family of the contrast has to have one. Of several
     experiments and one metric it is the variance of residuals. Of one experiment and any metrics, whose fold effects do
     not drop out, it is that around each member's own mean, with the freedom of a single member: all share their folds.
     None for other contrasts, of several experiments with an offset, where no member is found, and where a number is
@@ -210,14 +204,14 @@ def _of_folds(
     quantities = list(dict.fromkeys(term.quantity for term in weights))
     if not names or contrast.log or (len(names) > 1 and (len(quantities) > 1 or contrast.offset)):
         return None
-    families = {runs[name].family for name in names}
+    families = {table.runs[name].family for name in names}
     losses = [(1.0, quantity) for quantity in quantities]
-    members = [r for r in everyone if r.family in families and len(_logs(r, losses)) > 1]
+    members = [r for r in table.members(families) if len(_logs(r, losses)) > 1]
     if None in families or {r.family for r in members} != families:
         return None
     shares = {}
     for term, weight in weights.items():
-        numbers = runs[term.experiment].combined([(1.0, term.quantity)])
+        numbers = table.runs[term.experiment].combined([(1.0, term.quantity)])
         shares[term] = weight * mean(numbers[fold] for fold in folds)
     if len(names) == 1:
         part = [(share, term.quantity) for term, share in shares.items()]

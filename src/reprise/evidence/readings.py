@@ -17,7 +17,7 @@ from scipy import stats
 from reprise.config.schema import Paper
 from reprise.evidence.contrasts import Contrast, Term
 from reprise.evidence.measure import measure
-from reprise.evidence.runs import Runs
+from reprise.evidence.runs import Runs, Table
 from reprise.evidence.words import plural
 
 CHOSEN = "as chosen"
@@ -121,7 +121,7 @@ def _shown(value: float | None) -> str:
 
 def _rows(runs: Mapping[str, Runs], paper: Paper, variants: Mapping[str, Runs]) -> Iterable[Row]:
     """Every number above zero that the paper prints for a trained experiment that has one."""
-    everyone = list(runs.values())
+    table = Table(runs)
     for name, entry in paper.experiments.items():
         of = variants.get(name, runs.get(name))
         if of is None or not of.learns:
@@ -131,13 +131,13 @@ def _rows(runs: Mapping[str, Runs], paper: Paper, variants: Mapping[str, Runs]) 
             if not value or not ours or min(value, *ours) <= 0 or of.counted([quantity]):
                 continue
             term, mean = Term(name, quantity), sum(map(math.log, ours)) / len(ours)
-            known = _deviation(term, {**runs, name: of}, everyone) or _deviation(term, runs, everyone)
+            known = _deviation(term, table.under({name: of})) or _deviation(term, table)
             yield Row(term, mean, math.log(value), len(ours), *(known or (None, None)))
 
 
-def _deviation(term: Term, runs: Mapping[str, Runs], everyone: Sequence[Runs]) -> tuple[float, float] | None:
+def _deviation(term: Term, table: Table) -> tuple[float, float] | None:
     """The deviation of one replica's logarithm and its degrees of freedom."""
-    found = measure(Contrast(((1.0, term),), log=True), runs, everyone)
+    found = measure(Contrast(((1.0, term),), log=True), table)
     if found is None or not found.variances or not found.variances[0]:
         return None
     return math.sqrt(found.variances[0]), found.estimate.freedom

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reprise.catalogue.protocols import PROTOCOLS
@@ -165,6 +165,28 @@ class Runs:
 
     def _reported(self, quantity: Quantity) -> list[Reported]:
         return [r for r in self.entry.reported if (r.metric, r.split) == quantity]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The runs that a claim is judged by, under one reading, by the names of the experiments.
+
+    `everyone`: all experiments and variants, who know how far replicas differ; where none are given, `runs` are all.
+    `covered`: whether the part of a claim that is about these experiments is looked at, which not all are under an
+    alternative.
+    """
+
+    runs: Mapping[str, Runs]
+    everyone: Collection[Runs] = ()
+    covered: Callable[[set[str]], bool] = lambda names: True
+
+    def under(self, variants: Mapping[str, Runs]) -> Table:
+        """With variants in the place of experiments."""
+        return replace(self, runs={**self.runs, **variants}, everyone=self.everyone or list(self.runs.values()))
+
+    def members(self, families: Collection[tuple[str, ...] | None]) -> list[Runs]:
+        """All experiments and variants of these families."""
+        return [of for of in self.everyone or self.runs.values() if of.family in families]
 
 
 def load_runs(project: Project, experiments: Iterable[Resolved]) -> dict[str, dict[str, Runs]]:

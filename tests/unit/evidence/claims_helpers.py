@@ -10,8 +10,8 @@ from reprise.config.claims import Claim
 from reprise.config.schema import Experiment
 from reprise.evidence.contrasts import Contrast, Term
 from reprise.evidence.measure import Measured, measure
-from reprise.evidence.runs import Replica, Runs
-from reprise.evidence.verdicts import Decision, Table
+from reprise.evidence.runs import Replica, Runs, Table
+from reprise.evidence.verdicts import Decision
 from reprise.evidence.verdicts import decide as decisions
 from reprise.records.resolved import Resolved
 
@@ -55,7 +55,7 @@ def runs(
 def measured(weights: Sequence[tuple[float, str]], *there: Runs, offset: float = 0.0) -> Measured | None:
     """The sum of weight * mean over experiments."""
     contrast = Contrast(tuple((weight, Term(name, QUANTITY)) for weight, name in weights), offset)
-    return measure(contrast, {r.name: r for r in there}, there)
+    return measure(contrast, table(*there))
 
 
 def curves(name: str, tops: Sequence[float], diverged: Sequence[float] = ()) -> Runs:
@@ -82,7 +82,7 @@ def margin(value: float, measure: str = "relative") -> dict[str, Any]:
 
 
 def table(*there: Runs) -> Table:
-    return Table({r.name: r for r in there}, there)
+    return Table({r.name: r for r in there})
 
 
 def decide(given: Claim, *there: Runs) -> Decision:

@@ -14,8 +14,7 @@ from reprise.config.project import Project, load_project
 from reprise.config.resolve import resolve_tier
 from reprise.config.schema import Paper
 from reprise.evidence.contrasts import terms_of
-from reprise.evidence.runs import Runs, load_runs
-from reprise.evidence.verdicts import Table
+from reprise.evidence.runs import Runs, Table, load_runs
 from reprise.evidence.verdicts.alternatives import readings
 from reprise.evidence.verdicts.decide import decide
 from reprise.evidence.words.reductions import COUNTED, changes
@@ -40,7 +39,7 @@ def parts(paper: str, tier: str, key: str) -> dict[str, list[int]]:
     """Of a claim under each alternative, how many parts it is judged on, and of how many."""
     given, runs = there(paper, tier)
     claim: Claim = given.claims[key]
-    table = Table(runs, list(runs.values()))
+    table = Table(runs)
     found = readings(claim, given, table, decide(claim, table))
     return {reading.name: [reading.looked_at, reading.parts] for reading in found}
 

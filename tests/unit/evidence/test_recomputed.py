@@ -14,8 +14,8 @@ from scipy import stats
 
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
-from reprise.evidence.runs import load_runs
-from reprise.evidence.verdicts import AGREES, OPEN, Table
+from reprise.evidence.runs import Table, load_runs
+from reprise.evidence.verdicts import AGREES, OPEN
 from reprise.evidence.verdicts.decide import decide
 
 ROOT = Path(__file__).parents[3]
@@ -170,12 +170,12 @@ def test_no_record_that_is_deleted_turns_an_open_claim_into_an_agreeing_one(tier
     def judged(table: Table, keys) -> dict[str, str]:
         return {key: decide(claims[key], table).verdict for key in keys}
 
-    opened = [key for key, verdict in judged(Table(runs, list(runs.values())), claims).items() if verdict == OPEN]
+    opened = [key for key, verdict in judged(Table(runs), claims).items() if verdict == OPEN]
     trained = [of for name, of in runs.items() if "@" not in name and of.resolved and not of.resolved.is_check]
     lost = [(of, gone) for of in trained for gone in of.replicas]
     assert len(lost) > 20
     assert opened
     for of, gone in lost:
         less = {**runs, of.name: replace(of, replicas=[r for r in of.replicas if r is not gone])}
-        after = judged(Table(less, list(less.values())), opened)
+        after = judged(Table(less), opened)
         assert AGREES not in after.values(), (of.name, gone.number, after)

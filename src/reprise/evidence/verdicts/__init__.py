@@ -16,11 +16,9 @@ Size. Of a difference for which the paper gives numbers: *consistent* where the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
-
-from reprise.evidence.runs import Runs
 
 AGREES, DISAGREES, OPEN, VOID = "agrees", "disagrees", "open", "void"
 NOT_RUN, NOT_AVAILABLE, NOT_TESTED = "not run", "data not available here", "not tested"
@@ -67,23 +65,6 @@ class Decision:
     holds: bool | None = None
     replicas: int | None = None
     notes: tuple[tuple[str, Mapping[str, Any]], ...] = ()
-
-
-@dataclass(frozen=True)
-class Table:
-    """The runs that a claim is judged by: `runs` under one reading, by the names of the experiments, and `everyone`,
-    all experiments and variants, who know how far replicas differ.
-
-    `covered`: whether the part of a claim that is about these experiments is looked at, which not all are under an
-    alternative.
-    """
-
-    runs: Mapping[str, Runs]
-    everyone: Collection[Runs]
-    covered: Callable[[set[str]], bool] = lambda names: True
-
-    def under(self, variants: Mapping[str, Runs]) -> Table:
-        return replace(self, runs={**self.runs, **variants})
 
 
 def tail_of(kind: str) -> float:

@@ -17,8 +17,8 @@ from pydantic import BaseModel
 from reprise.config.claims import Claim
 from reprise.config.schema import Alternative, Paper
 from reprise.evidence.contrasts import terms_of
-from reprise.evidence.runs import Runs
-from reprise.evidence.verdicts import AGREES, JUDGED, NOT_RUN, Decision, Table
+from reprise.evidence.runs import Runs, Table
+from reprise.evidence.verdicts import AGREES, JUDGED, NOT_RUN, Decision
 from reprise.evidence.verdicts.decide import decide, experiments_of, parts_of
 
 
@@ -136,7 +136,7 @@ def _measured_otherwise(claim: Claim, metrics: Mapping[str, str], table: Table) 
     if any(old.quantity in r.metrics and new.quantity not in r.metrics for old, new, r in finished):
         return Decision(NOT_RUN), table
     runs = {name: _read_as(of, metrics) for name, of in table.runs.items()}
-    read = Table(runs, list(runs.values()))
+    read = Table(runs)
     return decide(other, read), read
 
 

@@ -47,8 +47,8 @@ from reprise.errors import UserError, known
 from reprise.evidence.contrasts import Contrast, terms_of
 from reprise.evidence.measure import measure
 from reprise.evidence.numbers import LETTERS
-from reprise.evidence.runs import Quantity, Runs, load_runs
-from reprise.evidence.verdicts import JUDGED, TRAINED, Decision, Table, size_of, sizes
+from reprise.evidence.runs import Quantity, Runs, Table, load_runs
+from reprise.evidence.verdicts import JUDGED, TRAINED, Decision, size_of, sizes
 from reprise.evidence.verdicts.alternatives import Reading, readings, renamed, same_numbers, summary
 from reprise.evidence.verdicts.decide import decide, evidence_of, experiments_of
 from reprise.evidence.words import answer, name_of, reading_line, reduced, sentence
@@ -67,7 +67,7 @@ def judge_claims(project: Project, experiments: Iterable[Resolved]) -> dict[str,
     found: dict[str, Any] = {}
     for paper_id, runs in load_runs(project, experiments).items():
         paper, file = project.papers[paper_id], project.root / PAPERS / f"{paper_id}.yaml"
-        table = Table(runs, list(runs.values()))
+        table = Table(runs)
         _check_reported(paper, runs, file)
         found[paper_id] = {}
         for key, claim in paper.claims.items():
@@ -158,7 +158,7 @@ def _levels(claim: Claim, table: Table) -> list[dict[str, Any]]:
         if ours is None or paper is None:
             continue
         log = metric == "perplexity" and paper > 0
-        measured = measure(Contrast(((1.0, term),), log=log), table.runs, table.everyone)
+        measured = measure(Contrast(((1.0, term),), log=log), table)
         deviation = math.sqrt(measured.variances[0]) if measured and measured.variances else None
         gap = measured.estimate.value - math.log(paper) if log else ours - paper
         found.append(

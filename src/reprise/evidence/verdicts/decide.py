@@ -7,8 +7,8 @@ from dataclasses import replace
 from reprise.config.claims import Claim
 from reprise.evidence import verdicts
 from reprise.evidence.contrasts import statements, terms_of
-from reprise.evidence.runs import Runs, trains
-from reprise.evidence.verdicts import Decision, Table, kinds, means
+from reprise.evidence.runs import Runs, Table, trains
+from reprise.evidence.verdicts import Decision, kinds, means
 
 
 def experiments_of(claim: Claim) -> list[str]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
 from reprise.config.claims import Claim, Comparison, UnitQuestion
 from reprise.evidence import verdicts
-from reprise.evidence.runs import Quantity, Runs
+from reprise.evidence.runs import Quantity, Runs, Table
 from reprise.evidence.statistics import binomial, clopper_pearson, mean, ranks_above
-from reprise.evidence.verdicts import AGREES, DISAGREES, OPEN, Decision, Part, Table, means
+from reprise.evidence.verdicts import AGREES, DISAGREES, OPEN, Decision, Part, means
 
 
 def of_checks(claim: Claim, table: Table) -> Decision:
@@ -110,7 +111,7 @@ def of_optimum(claim: Claim, table: Table) -> Decision:
     lower elsewhere by more than the margin. Since the place is chosen after its numbers are known, it is held to the
     level divided by the number of places.
     """
-    places, table = range(len(claim.optimum[0])), Table(table.runs, table.everyone)
+    places, table = range(len(claim.optimum[0])), replace(table, covered=lambda names: True)
     found = [means.decide(_serves(claim, place), table, tail=verdicts.TAIL / len(places)) for place in places]
     refuted = [means.decide(_serves(claim, place), table).verdict == DISAGREES for place in places]
     best = found[(chosen := min(places, key=lambda place: _doubt(found[place])))]

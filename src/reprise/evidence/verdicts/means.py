@@ -9,9 +9,9 @@ from reprise.config.claims import Claim
 from reprise.evidence import verdicts
 from reprise.evidence.contrasts import Contrast, Statement, Term, statements
 from reprise.evidence.measure import Compared, compare, measure
-from reprise.evidence.runs import Runs
+from reprise.evidence.runs import Runs, Table
 from reprise.evidence.statistics import replicas_needed
-from reprise.evidence.verdicts import Decision, Part, Table
+from reprise.evidence.verdicts import Decision, Part
 
 METHODS = {
     "seeds": "independent seeds, variances moderated after Smyth, degrees of freedom after Satterthwaite",
@@ -32,7 +32,7 @@ def decide(claim: Claim, table: Table, tail: float | None = None) -> Decision:
     stated = [s for s in statements(claim) if table.covered({term.experiment for _, term in s.plain.weights})]
     names = dict.fromkeys(term.experiment for s in stated for test in s.tests for _, term in test.weights)
     notes = _lost(stated, {name: runs[name] for name in names})
-    parts = [compare(statement, runs, table.everyone) for statement in stated]
+    parts = [compare(statement, table) for statement in stated]
     if None in parts:
         return Decision(verdicts.OPEN, notes=(*notes, ("nothing", {})))
     not_learned = unlearned(claim, runs, names)
@@ -122,7 +122,7 @@ def _rise(claim: Claim, table: Table) -> dict[str, Any] | None:
     if lowest == len(means) - 1:
         return None
     contrast = Contrast(((1.0, terms[-1]), (-1.0, terms[lowest])), log=claim.metric == "perplexity")
-    found = measure(contrast, table.runs, table.everyone).estimate
+    found = measure(contrast, table).estimate
     return {
         "end": table.runs[terms[-1].experiment].title,
         "lowest": table.runs[terms[lowest].experiment].title,

@@ -18,7 +18,7 @@ from scipy import special
 from reprise.evidence.contrasts import Contrast, Term
 from reprise.evidence.measure import Measured as Found
 from reprise.evidence.measure import measure
-from reprise.evidence.runs import Quantity, Runs
+from reprise.evidence.runs import Quantity, Runs, Table
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import deviation, mean
 
@@ -82,7 +82,7 @@ def difference_reach(context: Context, name: str, other: str, metric: str, split
     if not {name, other} <= context.runs.keys():
         return None
     terms = (Term(one, (metric, split)) for one in (name, other))
-    found = measure(Contrast(tuple(zip((1.0, -1.0), terms, strict=True))), context.runs, context.runs.values())
+    found = measure(Contrast(tuple(zip((1.0, -1.0), terms, strict=True))), Table(context.runs))
     return _reach(found) if found else None
 
 
@@ -143,7 +143,7 @@ def _measured(name: str, quantity: Quantity, runs: Mapping[str, Runs]) -> Measur
     plain = Measured(mean(values), len(values), deviation(values))
     # A perplexity's interval is taken of its logarithm, as verdicts do.
     log = quantity[0] == "perplexity"
-    found = measure(Contrast(((1.0, Term(name, quantity)),), log=log), runs, runs.values())
+    found = measure(Contrast(((1.0, Term(name, quantity)),), log=log), Table(runs))
     if found is None or not found.variances:
         return plain
     reach, scale = _reach(found), plain.mean if log else 1.0
