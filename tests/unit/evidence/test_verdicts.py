@@ -28,7 +28,7 @@ from reprise.evidence.verdicts import (
     sizes,
 )
 from reprise.evidence.verdicts.decide import evidence_of
-from reprise.evidence.words import answer, reading_line, sentence
+from reprise.evidence.words import sentence
 
 LOW, HIGH = [10.0, 10.2, 9.8], [12.0, 12.2, 11.8]
 A_BELOW_B = claim("superiority", compare=below("a", "b"))
@@ -299,22 +299,3 @@ def test_no_place_is_found_more_often_than_the_level_says():
         found += decide(given, *there).verdict == AGREES
     # Two places, each held to half of 2.5 %.
     assert found <= 300 * 0.025 + 3 * (300 * 0.025) ** 0.5
-
-
-def test_an_answer_at_a_reduced_budget_is_never_that_of_the_full_protocol():
-    given = [(AGREES,), (DISAGREES, "reduced"), (NOT_RUN, "reduced")]
-    assert [answer(*one) for one in given] == ["agrees", "at a reduced budget: disagrees", "not run"]
-
-
-@pytest.mark.parametrize(
-    ("holds", "of", "decided", "against", "line"),
-    [
-        (5, 6, True, ["x=y"], "holds under 5 of 6 readings; not under x=y"),
-        (6, 6, False, [], "points the claim's way under 6 of 6 readings"),
-        (1, 2, True, [], "holds under 1 of 2 readings; not under the one as chosen"),
-        (1, 1, True, [], ""),
-    ],
-)
-def test_readings_take_one_line(holds, of, decided, against, line):
-    summary = {"holds": holds, "of": of, "decided": decided, "chosen": holds + len(against) == of, "not": against}
-    assert reading_line(summary) == line
