@@ -73,7 +73,7 @@ def counted_by(experiment: Resolved, preparations: Mapping[str, str]) -> str:
     return f"{tokens}; predicted: {predicted}" if predicted else ""
 
 
-def is_over_tokens(row: Mapping[str, Any]) -> bool:
+def _is_over_tokens(row: Mapping[str, Any]) -> bool:
     """Whether a number is a mean over tokens: an entropy, a perplexity, an accuracy."""
     name, unit = row.get("metric", ""), row.get("unit", "")
     return unit.startswith(("nats/", "bits/")) or name == "perplexity" or (unit == "share" and "accuracy" in name)
@@ -96,7 +96,7 @@ def _metric_rows(
     keys, tokens = _keys(experiment, record), counted(experiment)
     # A record without a number is a row as well: its status is known.
     for row in list(numbers_of(record)) or [{}]:
-        yield keys | row | {"counted": tokens if is_over_tokens(row) else ""}
+        yield keys | row | {"counted": tokens if _is_over_tokens(row) else ""}
 
 
 def _curve_rows(experiment: Resolved, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
