@@ -1,7 +1,5 @@
 """Document 002, part 2: what dividing the logits by a temperature below one does to the diversity of samples."""
 
-from __future__ import annotations
-
 import torch
 
 from reprise.checks import Finding, relative

@@ -1,7 +1,5 @@
 """Document 000: which models are cases of which, and its two products of Jacobians, against autograd in float64."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial, reduce

@@ -3,8 +3,6 @@
 A wrong formula has two checks, as printed and as corrected.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 

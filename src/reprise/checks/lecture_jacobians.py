@@ -1,7 +1,5 @@
 """Document 003, section 2.3: the product of Jacobians, printed and corrected, its bound, the sigmoid's slope."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import reduce
 

@@ -1,7 +1,5 @@
 """Document 003: what equations 20, 21 and 27 leave open, and the size of a recurrence matrix."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

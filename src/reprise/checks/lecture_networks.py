@@ -1,7 +1,5 @@
 """Document 003's networks: limits of the gates, and what grows with the length of a text and what does not."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Callable, Iterable
 

@@ -3,8 +3,6 @@
 The example of section 3 has a module of its own (`numerals`).
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

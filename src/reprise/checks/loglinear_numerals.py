@@ -5,8 +5,6 @@ visited P" with two cities. The numeral 37 and the city Grenoble are in none of 
 their class alone: they have no feature of identity.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

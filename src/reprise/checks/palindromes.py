@@ -1,7 +1,5 @@
 """Document 002, part 1: its parameter formula and the gradients of question 1.1, against exact counts and autograd."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import torch

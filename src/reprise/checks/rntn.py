@@ -1,7 +1,5 @@
 """Document 001: parameters of Table 1 and the cost of a word, counted on the models and measured on the engine."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

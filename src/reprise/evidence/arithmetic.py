@@ -1,7 +1,5 @@
 """Numbers printed in a paper, worked out again from what the paper says they follow from."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -7,8 +7,6 @@ samples.jsonl   a line a text that a model wrote
 metrics.json    {paper: {experiment: {split.metric: {mean, std, n}}}}, for `dvc metrics`
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

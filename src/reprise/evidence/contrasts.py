@@ -6,8 +6,6 @@ most 2 % higher" is log 1.02 + log higher - log lower > 0. That the reference is
 for.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -18,8 +18,6 @@ Folds are not moderated as seeds are: models that share their folds have no inde
 so the pooled residual stands for all of them, and Bartlett's test says where they differ too much for one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace

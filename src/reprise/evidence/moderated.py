@@ -7,8 +7,6 @@ one without any has d0. Both numbers are estimated by maximum likelihood, as lim
 of logarithms, Smyth's own way for many variances, hang on the smallest of a few (two seeds that are alike by chance).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ BLEU is sacrebleu's, of the translations that a record holds. Training needs no 
 which version.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any

@@ -5,8 +5,6 @@ which the paper prints one and the reading has replicas; as chosen is shown over
 changes which reading is as chosen, and no verdict rests on it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

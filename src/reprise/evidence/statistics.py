@@ -3,8 +3,6 @@
 The variances that moderate one another are in `reprise.evidence.moderated`.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence

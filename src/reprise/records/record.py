@@ -3,8 +3,6 @@
 Records are read where torch is not installed, so nothing here imports it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -4,8 +4,6 @@
 raw-file checksums) and over nothing else: neither engine, device nor threads, nor how often or in which tier it runs.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import asdict, dataclass

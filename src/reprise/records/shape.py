@@ -1,7 +1,5 @@
 """Whether a run record has the keys and the kinds of values that its readers count on, whoever wrote its digest."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator, Mapping

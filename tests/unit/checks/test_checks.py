@@ -1,7 +1,5 @@
 """The checks: which hold, which formulas of the papers do not as they are printed, and that every check can fail."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Made-up runs for the tests of claims: an experiment is a list of numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Paper arithmetic: formulas, what counts as agreement, and every committed formula held to the model it counts."""
 
-from __future__ import annotations
-
 import inspect
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """BLEU: counts held to sacrebleu's, the score of records, and what is said where sacrebleu is missing."""
 
-from __future__ import annotations
-
 import gzip
 import sys
 from pathlib import Path

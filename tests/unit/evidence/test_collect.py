@@ -1,7 +1,5 @@
 """Collecting: current records alone, checked, the same bytes from the same records, with what each number counts."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

@@ -1,7 +1,5 @@
 """The committed papers: which claims an alternative reaches once its variants are trained; text8's vocabulary."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Losses at places of a word, of the curve in a record: document 000, section 5."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

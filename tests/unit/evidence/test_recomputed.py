@@ -1,7 +1,5 @@
 """Claims of every kind, worked out again from the raw records of this clone with numpy and scipy alone."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

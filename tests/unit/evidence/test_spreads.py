@@ -1,7 +1,5 @@
 """How far replicas differ: moderated variances of seeds, paired folds, and readings that never share either."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The statistics of verdicts, held to scipy.stats, to tables of known truth, and to numbers worked out by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

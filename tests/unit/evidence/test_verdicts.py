@@ -1,7 +1,5 @@
 """Direction and size of every kind of claim, held to records whose answer is known."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """`reprise verify`: claims.json says what the run records say, and --check finds it out where it does not."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

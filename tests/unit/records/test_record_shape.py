@@ -1,7 +1,5 @@
 """Run records of another shape than training writes: one line with the key, whoever made their digest."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -13,8 +13,6 @@ Size. Of a difference for which the paper gives numbers: *consistent* where the 
 *smaller*, *larger*, or *opposite* where the interval excludes none as well.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ run under it; what does not rest on the assumption stays as it is. A comparison 
 the claim's side, be it of one replica. Readings never lend each other a deviation, so that few replicas rarely decide.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import partial

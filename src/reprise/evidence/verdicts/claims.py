@@ -33,8 +33,6 @@
 Floats are rounded to six significant digits, so that machines agree on every byte.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The decision on one claim: which statistic it takes, and whether there is anything to take it of."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from reprise.config.claims import Claim

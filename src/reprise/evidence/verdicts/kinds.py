@@ -1,7 +1,5 @@
 """Claims that are not about means alone: identities, shares of replicas, ranks, optima of several sweeps, and units."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

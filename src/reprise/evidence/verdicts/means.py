@@ -1,7 +1,5 @@
 """Claims about means: superiority, non-inferiority, equivalence, orderings, gaps, trends and levels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

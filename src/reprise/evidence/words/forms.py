@@ -1,7 +1,5 @@
 """How numbers and lists are written in the sentences that are computed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """What the metrics of records are called in sentences: each with its split, in words that a newcomer reads."""
 
-from __future__ import annotations
-
 import re
 
 _SPLITS = {

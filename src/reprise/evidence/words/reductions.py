@@ -1,7 +1,5 @@
 """What a tier does less of than the paper, in words: under which settings the numbers of a claim or table came."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from reprise.config.schema import Experiment, Scalar

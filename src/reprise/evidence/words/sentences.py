@@ -1,7 +1,5 @@
 """A decision as a short sentence: the one place where numbers become words. Phrases are data."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
