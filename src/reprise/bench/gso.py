@@ -242,17 +242,15 @@ class Epochs(tasks.Implementation):
     def train(self, first: int, last: int) -> float:
         """One epoch, whatever its numbers; the summed loss of its training lines in nats."""
         if self.training is None:
-            import torch
-
             from reprise.training.protocols.gso import LineEpochs
 
             config, corpus = _experiment(self.task.workload), Path(self.task.corpus)
-            self.training = LineEpochs(config, 0, corpus, "auto", torch.device("cpu"))
+            self.training = LineEpochs(config, 0, corpus, "auto")
             return self.first.train(first, last)
         epoch = self.training.epoch
         while self.training.epoch == epoch:
             self.training.advance()
-        return self.training.history[-1]["train"] * self.training.training_tokens
+        return self.training.history[-1]["train"] * self.training.counts["train"]
 
     def parameters(self) -> dict[str, np.ndarray]:
         """After the first call."""

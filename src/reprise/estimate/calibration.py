@@ -32,7 +32,7 @@ def calibration(experiment: Resolved, root: Path) -> tuple[float, float]:
 
     torch.set_num_threads(1)
     corpus = root / experiment.corpus if experiment.corpus else None
-    training = build_training(experiment, 0, corpus, experiment.engine, torch.device("cpu"))
+    training = build_training(experiment, 0, corpus, experiment.engine)
     began = time.process_time()
     training.advance()  # what is made on first use does not count
     start, before = time.process_time(), training.done

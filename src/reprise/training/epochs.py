@@ -7,59 +7,58 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from torch import Tensor
+
 from reprise.data.corpus import SPLITS, Corpus
 from reprise.options import COUNT, NOT_NEGATIVE
 from reprise.records.record import Outcome, curve, metric
 from reprise.training.protocol import Diverged, Learner
 from reprise.units import perplexity
 
-SCHEDULE = {
-    "schedule": ("halve-below-ratio",),
-    "halving_ratio": NOT_NEGATIVE,
-    "patience": COUNT,
-    "max_epochs": COUNT,
-}
-"""Options of protocols by the `HalvingSchedule`."""
+FINISHED = "finished"
+"""The part of an epoch that is none."""
+_DEARER = 3
+"""How much longer a trained token takes than one that is only read."""
 
 
 class Epochs(Learner):
-    """Epochs that read their PARTS one after the other, a piece of `part` at a time; `next` says which comes next.
+    """Epochs that read their PARTS one after the other, then, once, those that come LAST; `part` is being read.
 
-    `history` holds the losses of every finished epoch, nats/token by part. The best epoch is the first of the lowest
-    validation loss.
+    `next` says which piece of the part comes next, `sums` the nats of each part of this epoch so far, `counts` how many
+    of their tokens are predicted. `history` holds the losses of every finished epoch, nats/token by part; the best
+    epoch is the first of the lowest validation loss.
     """
 
     PARTS = SPLITS
+    LAST: tuple[str, ...] = ()
     NEXT = "batch"
     """What `next` counts, in the words of a `Diverged`."""
     LOSS: Mapping[str, str] = {}
     """The losses of parts, in its words, if not "<part> loss"."""
+    KEPT = ("epoch", "part", "next", "sums", "history")
 
     unit = "epoch"
     at_once: int  # of what `next` counts, in a call: about a second, so that signals and saves need not wait
-    shares: Mapping[str, float]  # of an epoch's time, by part
+    counts: Mapping[str, int]
 
     def __init__(self, *arguments: Any) -> None:
-        self.epoch = self.next = 0
-        self.part = self.PARTS[0]
+        self.epoch, self.part = 0, self.PARTS[0]
+        self.sums: dict[str, float] = {}
         self.history: list[dict[str, float]] = []
         super().__init__(*arguments)
+        self.open(self.part)
+
+    def open(self, part: str) -> None:
+        """Begins to read a part."""
+        self.part, self.next = part, 0
 
     @abstractmethod
     def length(self) -> int:
         """Of the part, in what `next` counts."""
 
     @abstractmethod
-    def read(self) -> None:
-        """Trains on, or evaluates, what comes next, and moves `next` on."""
-
-    @abstractmethod
-    def summed(self) -> float:
-        """Nats of the part so far."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Goes on from a part that has been read."""
+    def take(self) -> float:
+        """Trains on, or evaluates, what comes next, and moves `next` on; the nats of it."""
 
     @abstractmethod
     def note(self) -> str: ...
@@ -69,17 +68,27 @@ class Epochs(Learner):
         return self.options["max_epochs"]
 
     @property
+    def finished(self) -> bool:
+        return self.part == FINISHED
+
+    @property
     def done(self) -> float:
         if self.part not in self.PARTS:
             return self.epoch
-        before = sum(self.shares[part] for part in self.PARTS[: self.PARTS.index(self.part)])
-        return self.epoch + before + self.shares[self.part] * self.next / max(1, self.length())
+        costs = {part: self.counts[part] * (_DEARER if part == "train" else 1) for part in self.PARTS}
+        before = sum(costs[part] for part in self.PARTS[: self.PARTS.index(self.part)])
+        return self.epoch + (before + costs[self.part] * self.next / max(1, self.length())) / sum(costs.values())
+
+    def summed(self) -> float:
+        """Nats of the part so far."""
+        return self.sums.get(self.part, 0.0)
 
     def advance(self) -> str:
         """Trains on, or evaluates, what comes next. Raises `Diverged`."""
-        last = min(self.next + self.at_once, self.length())
-        while self.next < last:
-            self.read()
+        part, last = self.part, min(self.next + self.at_once, self.length())
+        while self.part == part and self.next < last:
+            nats = self.take()
+            self.sums[self.part] = self.summed() + nats
         self.check()
         if self.next >= self.length():
             self.close()
@@ -89,10 +98,33 @@ class Epochs(Learner):
         """Raises `Diverged` unless the loss is finite."""
         if not math.isfinite(self.summed()):
             # What is read at the end is of the last epoch.
-            epoch = self.epoch + (self.part in self.PARTS)
-            raise Diverged(
-                epoch=epoch, **{self.NEXT: self.next}, quantity=self.LOSS.get(self.part, f"{self.part} loss")
-            )
+            epoch, quantity = self.epoch + (self.part in self.PARTS), self.LOSS.get(self.part, f"{self.part} loss")
+            raise Diverged(epoch=epoch, **{self.NEXT: self.next}, quantity=quantity)
+
+    def close(self) -> None:
+        """Goes on to the next part: after those of an epoch to the first again, or to what comes last."""
+        order = (*self.PARTS, *self.LAST, FINISHED)
+        if self.part != self.PARTS[-1]:
+            self.open(order[order.index(self.part) + 1])
+            return
+        self.end_epoch()
+        self.sums = {}
+        if self.stale:
+            self.begin_last()
+        else:
+            self.open(self.PARTS[0])
+
+    def end_epoch(self) -> None:
+        self.history.append(self.losses())
+        self.epoch += 1
+
+    def losses(self) -> dict[str, float]:
+        """Of the epoch that ends, nats/token by part."""
+        return {part: self.sums[part] / self.counts[part] for part in self.PARTS}
+
+    def begin_last(self) -> None:
+        """There are no more epochs."""
+        self.open((*self.LAST, FINISHED)[0])
 
     @property
     def best_epoch(self) -> int:
@@ -104,14 +136,17 @@ class Epochs(Learner):
         """Whether there are to be no more epochs: enough of them, or `patience` since the best."""
         return self.epoch >= self.total or self.epoch - self.best_epoch >= self.options["patience"]
 
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.epoch = state["epoch"]
+        self.open(state["part"])
+        super().restore(state)
+
     def curves(self, *parts: str) -> Outcome:
         """An outcome with the losses of these parts, epoch by epoch."""
-        outcome, finished = Outcome(), self.history[: self.epoch]
+        outcome, epochs = Outcome(), range(1, len(self.history) + 1)
         for part in parts:
-            values = [losses[part] for losses in finished]
-            outcome.curves.append(
-                curve(part, "cross_entropy", "nats/token", "epoch", range(1, len(values) + 1), values)
-            )
+            losses = [epoch[part] for epoch in self.history]
+            outcome.curves.append(curve(part, "cross_entropy", "nats/token", "epoch", epochs, losses))
         return outcome
 
     def count_epochs(self, outcome: Outcome) -> None:
@@ -120,29 +155,38 @@ class Epochs(Learner):
 
 
 class BatchEpochs(Epochs):
-    """Epochs whose parts are lists of batches, which follow from seed and epoch alone; Adam makes the updates."""
+    """Epochs whose parts are lists of batches, which follow from seed and epoch alone.
+
+    What comes last is read with the parameters of the best epoch.
+    """
+
+    KEPT = (*Epochs.KEPT, "best")
 
     batches: Sequence[Any]
+
+    def __init__(self, *arguments: Any) -> None:
+        self.best: dict[str, Tensor] | None = None  # the best epoch's parameters, where anything comes last
+        super().__init__(*arguments)
 
     @abstractmethod
     def batches_of(self, part: str) -> Sequence[Any]: ...
 
     def open(self, part: str) -> None:
-        """Begins to read a part."""
-        self.part, self.next, self.batches = part, 0, self.batches_of(part)
+        super().open(part)
+        self.batches = () if part == FINISHED else self.batches_of(part)
 
     def length(self) -> int:
         return len(self.batches)
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        self.epoch = state["epoch"]
-        self.open(state["part"])
-        super().restore(state)
+    def end_epoch(self) -> None:
+        super().end_epoch()
+        if self.LAST and self.best_epoch == self.epoch:
+            self.best = {name: value.detach().clone() for name, value in self.readable().state_dict().items()}
 
-
-def shares_of(counts: Mapping[str, int]) -> dict[str, float]:
-    """The tokens of each part, as shares of them all."""
-    return {part: count / sum(counts.values()) for part, count in counts.items()}
+    def begin_last(self) -> None:
+        if self.LAST:
+            self.take_parameters(self.best)
+        super().begin_last()
 
 
 class HalvingSchedule(Epochs):
@@ -156,39 +200,30 @@ class HalvingSchedule(Epochs):
     cross-entropies; from the first r < `halving_ratio` on every epoch halves the learning rate, the `patience`-th such
     epoch (the toolkit's second), in a row or not, is the last; an epoch that made the validation loss worse is undone.
 
-    `losses` are the summed nats of this epoch by part, `counts` its predicted words, `source` the text's own entropy.
+    `source` is the text's own entropy.
     """
 
-    KEPT = ("part", "next", "losses", "learning_rate", "epoch", "failures", "history")
+    OPTIONS = {
+        "schedule": ("halve-below-ratio",),
+        "halving_ratio": NOT_NEGATIVE,
+        "patience": COUNT,
+        "max_epochs": COUNT,
+    }
+    KEPT = (*Epochs.KEPT, "learning_rate", "failures")
     LOSS = {"train": "training loss"}
 
     def begin(self, counts: Mapping[str, int], corpus: Corpus) -> None:
-        self.counts, self.shares = counts, shares_of(counts)
-        self.source = corpus.facts.get("source_nats", {})
+        """Takes the predicted words of each text, before the first epoch."""
+        self.counts, self.source = counts, corpus.facts.get("source_nats", {})
         self.learning_rate, self.failures = self.options["learning_rate"], 0
-        self.losses = dict.fromkeys(SPLITS, 0.0)
 
     @property
-    def finished(self) -> bool:
+    def stale(self) -> bool:
         return self.epoch >= self.total or self.failures >= self.options["patience"]
 
-    def summed(self) -> float:
-        return self.losses[self.part]
-
-    def close(self) -> None:
-        """Goes on to the next text; after the last one the epoch is over."""
-        self.next = 0
-        if self.part != SPLITS[-1]:
-            self.part = SPLITS[SPLITS.index(self.part) + 1]
-            return
-        self.close_epoch({split: self.losses[split] / self.counts[split] for split in SPLITS})
-        self.part, self.losses = SPLITS[0], dict.fromkeys(SPLITS, 0.0)
-
-    def close_epoch(self, losses: Mapping[str, float]) -> bool:
-        """Takes an epoch's `losses`, nats/token by split; True where the rule undoes the epoch's updates.
-
-        Raises `Diverged` where a loss is not finite.
-        """
+    def end_epoch(self) -> bool:
+        """Takes the epoch's losses; True where the rule undoes its updates. Raises `Diverged` unless all are finite."""
+        losses = self.losses()
         for split in SPLITS:
             if not math.isfinite(losses[split]):
                 raise Diverged(epoch=self.epoch + 1, quantity=f"{split} loss")

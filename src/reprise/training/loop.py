@@ -145,7 +145,7 @@ def _train(job: Job) -> dict[str, Any]:
     device = device_of(job)
     # Where a stack is the configured engine, what none can train has its own.
     engine = "auto" if job.engine == STACKED else job.engine
-    training = build_training(job.resolved, job.replica, job.corpus, engine, device)
+    training = build_training(job.resolved, job.replica, job.corpus, engine)
     path = job.state_path.with_suffix(".ckpt")
     checkpoint = CheckpointFile(path, job.resolved.config_hash, training.engine, job.replica)
     (record,) = _Trainer([Member(job, training)], checkpoint, device, _alone).run()
@@ -180,11 +180,11 @@ def _train_stack(jobs: Sequence[Job]) -> list[dict[str, Any]]:
 
 def _train_together(jobs: Sequence[Job]) -> list[dict[str, Any]]:
     """One stack. Raises `OutOfMemory`."""
-    first, device, cpu = jobs[0], device_of(jobs[0]), torch.device("cpu")
+    first, device = jobs[0], device_of(jobs[0])
     path = first.file_of("stack").with_suffix(".ckpt")
     checkpoint = CheckpointFile(path, first.resolved.config_hash, STACKED, -1)
     stack = Stack(device, lambda line: print(f"{first.resolved.id}: {line}", file=sys.stderr, flush=True))
-    members = [Member(job, build_training(job.resolved, job.replica, job.corpus, stack, cpu)) for job in jobs]
+    members = [Member(job, build_training(job.resolved, job.replica, job.corpus, stack)) for job in jobs]
     return _Trainer(members, checkpoint, device, stack.advance, stack.keep).run()
 
 

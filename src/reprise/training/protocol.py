@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +51,8 @@ class Training(ABC):
     parameters: int
     engine: str
 
-    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: Engine, device: torch.device):
-        self.config, self.seed, self.path, self.asked, self.device = config, seed, corpus, engine, device
+    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: Engine):
+        self.config, self.seed, self.path, self.asked = config, seed, corpus, engine
         self.protocol, self.options = config["training"]["protocol"], config["training"]["options"]
         self.prepare()
 
@@ -157,16 +157,20 @@ class Pieces(Training):
 class Learner(Training):
     """What learns: a `kernel`, an engine or a member of a stack, that computes with the readable model.
 
-    Where the kernel does not make the updates itself, the protocol keeps the `model` and calls `use_adam`, or sets
-    another `optimiser`; a member is the optimiser too.
+    A kernel that makes the updates itself has the parameters too. For any other the protocol has an `optimiser` of the
+    `model`'s parameters, and calls `update`, or `read` for a loss without an update; a member is its own optimiser.
     """
+
+    GPU = True
+    CARRIED = ""
+    """What of the kernel goes on from batch to batch: an attribute of it, tensors in tuples of any depth."""
 
     model: nn.Module
     optimiser: Any = None
 
-    def compute(self, model: nn.Module, choose: Callable[[str, nn.Module], Any], device: Any = "cpu") -> None:
-        """Takes the model, whose first weights are in float32, to the device, and the engine that `choose` has."""
-        model.to(device=device, dtype=dtype_of(self.config))
+    def compute(self, model: nn.Module, choose: Callable[[str, nn.Module], Any]) -> None:
+        """Takes the model, whose first weights are in float32, and the engine that `choose` has for it."""
+        self.model = model.to(dtype=dtype_of(self.config))
         self.parameters = sum(p.numel() for p in model.parameters())
         if isinstance(self.asked, Stack):
             self.kernel = join(self.asked, self.protocol, model, self.options)
@@ -174,46 +178,79 @@ class Learner(Training):
             self.kernel = choose(self.asked, model)
         self.engine = self.kernel.name
 
-    def use_adam(self, fused: bool | None = None) -> None:
-        rate = self.options["learning_rate"]
-        self.optimiser = self.kernel if self.stacked else torch.optim.Adam(self.model.parameters(), rate, fused=fused)
+    def descend_by(self, optimiser: Callable[[Iterable[nn.Parameter]], Any]) -> None:
+        """Sets the optimiser, made of the model's parameters; a member of a stack is its own."""
+        self.optimiser = self.kernel if isinstance(self.kernel, Member) else optimiser(self.model.parameters())
 
-    def descend(self, loss: Tensor) -> None:
-        """One step down the gradient of `loss`, which is shortened to `clip_norm`."""
-        self.optimiser.zero_grad()
-        loss.backward()
-        clip_by_global_norm(self.model.parameters(), self.options["clip_norm"])
-        self.optimiser.step()
+    def use_adam(self, fused: bool | None = None) -> None:
+        self.descend_by(lambda parameters: torch.optim.Adam(parameters, self.options["learning_rate"], fused=fused))
 
     @property
-    def stacked(self) -> bool:
-        return isinstance(self.kernel, Member)
+    def _apart(self) -> bool:
+        """Whether the kernel has the parameters, and makes the updates."""
+        return self.optimiser in (None, self.kernel)
+
+    def update(self, *batch: Any) -> Any:
+        """One step on a batch: what `loss` finds before it."""
+        if self._apart:
+            return self.kernel.update(*batch, self.options["learning_rate"])
+        found = self.differentiate(*batch)
+        self.clip()
+        self.optimiser.step()
+        return found
+
+    @torch.no_grad()
+    def read(self, *batch: Any) -> Any:
+        """What `loss` finds of a batch."""
+        return self.kernel.read(*batch) if self._apart else self.loss(*batch)[1]
+
+    def differentiate(self, *batch: Any) -> Any:
+        """Leaves the gradients of a batch in the model's parameters: what `loss` finds."""
+        loss, found = self.loss(*batch)
+        self.optimiser.zero_grad()
+        loss.backward()
+        return found
+
+    def loss(self, *batch: Any) -> tuple[Tensor, Any]:
+        """The loss of a batch by the readable model, and what is told of it; for kernels that do not differentiate."""
+        raise NotImplementedError
+
+    def clip(self) -> None:
+        """Shortens the gradients to the configured norm."""
+        clip_by_global_norm(self.model.parameters(), self.options["clip_norm"])
 
     def readable(self) -> nn.Module:
         """The readable model with the parameters as they are now."""
-        if self.stacked:
+        if self._apart:
             self.model.load_state_dict(self.kernel.export())
         return self.model
 
     def take_parameters(self, parameters: Mapping[str, Tensor]) -> None:
         """Goes on from these, a state_dict of the readable model."""
-        self.model.load_state_dict(parameters)
-        if self.stacked:
-            self.kernel.load(parameters)
+        (self.kernel.load if self._apart else self.model.load_state_dict)(parameters)
 
     def state(self) -> dict[str, Any]:
-        if self.optimiser is None:
-            return {"parameters": self.kernel.export()} | super().state()
-        learnt = {"parameters": self.readable().state_dict(), "optimiser": self.optimiser.state_dict()}
+        learnt = {"parameters": self.kernel.export() if self._apart else self.model.state_dict()}
+        if self.optimiser is not None:
+            learnt["optimiser"] = self.optimiser.state_dict()
+        if self.CARRIED:
+            learnt["carried"] = copied(getattr(self.kernel, self.CARRIED))
         return learnt | super().state()
 
     def restore(self, state: Mapping[str, Any]) -> None:
         super().restore(state)
-        if self.optimiser is None:
-            self.kernel.load(state["parameters"])
-        else:
-            self.take_parameters(state["parameters"])
+        self.take_parameters(state["parameters"])
+        if self.optimiser is not None:
             self.optimiser.load_state_dict(state["optimiser"])
+        if self.CARRIED:
+            setattr(self.kernel, self.CARRIED, state["carried"])
+
+
+def copied(tensors: Any) -> Any:
+    """A copy of tensors in tuples of any depth; None stays so."""
+    if isinstance(tensors, tuple):
+        return tuple(map(copied, tensors))
+    return None if tensors is None else tensors.clone()
 
 
 class Steps(Learner):
@@ -243,9 +280,7 @@ class Steps(Learner):
         return note
 
 
-def build_training(
-    resolved: Resolved, replica: int, corpus: Path | None, engine: Engine, device: torch.device
-) -> Training:
+def build_training(resolved: Resolved, replica: int, corpus: Path | None, engine: Engine) -> Training:
     """The training that `resolved.config` names, before its first step; with a stack for an engine, a member of it.
 
     A model that is refused is a `UserError` that names the experiment.
@@ -253,7 +288,7 @@ def build_training(
     protocol = resolved.config["training"]["protocol"]
     made = load(PROTOCOLS[protocol].target, f"src/reprise/catalogue/protocols.py: key PROTOCOLS[{protocol!r}]")
     try:
-        return made(resolved.config, replica, corpus, engine, device)
+        return made(resolved.config, replica, corpus, engine)
     except ModelRefused as error:
         file, model = f"config/papers/{resolved.paper}.yaml", resolved.config["model"]["name"]
         raise UserError(f"{resolved.id}: model {model}: {error}; change the option in {file}") from error

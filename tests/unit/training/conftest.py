@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from protocol_helpers import finish
 
 from reprise.config.project import load_project
@@ -82,7 +81,7 @@ class Small:
     ) -> Training:
         resolved = self.resolved(protocol, **changes)
         path = corpus or (resolved.corpus and Path(resolved.corpus))
-        return build_training(resolved, seed, path, engine, torch.device("cpu"))
+        return build_training(resolved, seed, path, engine)
 
     def loaded(self, protocol: str, **changes: Any) -> Corpus:
         """The corpus that a training reads."""

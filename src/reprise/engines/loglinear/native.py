@@ -137,10 +137,10 @@ class FusedEngine:
     def load(self, state: dict[str, Tensor]) -> None:
         take_state(self.p, state)
 
-    def optimiser_state(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         return self.optimiser.state()
 
-    def restore_optimiser(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         self.optimiser.restore(state)
 
 

@@ -69,7 +69,7 @@ class ReferenceEngine(WordsInWindows, ReadableEngine):
         super().__init__(model)
         self.zeros = self.model.initial_state
         self.optimiser = RMSProp(self.model.parameters())
-        self.optimiser_state, self.restore_optimiser = self.optimiser.state_dict, self.optimiser.load_state_dict
+        self.state_dict, self.load_state_dict = self.optimiser.state_dict, self.optimiser.load_state_dict
 
     def descend(self, loss: Tensor, rate: float, rho: float, epsilon: float, inside: float) -> None:
         """One step of RMSprop."""

@@ -130,8 +130,6 @@ class Member(ABC):
         elif state is not None:
             self.stack.put_optimiser(slot, state)
 
-    optimiser_state, restore_optimiser = state_dict, load_state_dict
-
     def detach(self) -> None:
         """Takes the last parameters along out of the stack."""
         self.own, self.own_optimiser = self.export(), self.state_dict()

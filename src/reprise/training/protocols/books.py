@@ -6,7 +6,6 @@ What the document leaves open is as in its author's code.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from torch import Tensor
 
 from reprise import counters
 from reprise.engines.books import choose
-from reprise.engines.optimisers import FIRST_MEAN_SQUARES, RMSProp, clip_by_global_norm
+from reprise.engines.optimisers import FIRST_MEAN_SQUARES, RMSProp
 from reprise.errors import UserError
 from reprise.models.deep_lstm import State, initialise
 from reprise.options import COUNT, NATURAL, NOT_NEGATIVE, POSITIVE, SHARE, Number
@@ -61,9 +60,8 @@ class CharacterWindows(Steps):
         "completions": NATURAL,
         "temperature": POSITIVE,
     }
-    GPU = True
 
-    KEPT = ("step", "losses", "measures", "samples")
+    KEPT = ("step", "losses", "measures", "samples", "carried")
 
     at_once = 16  # about half a second
 
@@ -83,7 +81,7 @@ class CharacterWindows(Steps):
         self.compute(self.model, choose)
         how = {"learning_rate": self.options["learning_rate"], "decay": self.options["decay"]}
         how |= {"inside": self.options["epsilon"], "first": FIRST_MEAN_SQUARES[self.options["mean_square_start"]]}
-        self.optimiser = self.kernel if self.stacked else RMSProp(self.model.parameters(), **how)
+        self.descend_by(lambda parameters: RMSProp(parameters, **how))
         self.carries = self.options["window_state"] == "carried"
         self.carried: State = self.model.initial_state(self.options["batch_size"])
         self.losses: dict[int, float] = {}
@@ -96,7 +94,7 @@ class CharacterWindows(Steps):
         if self.carries:
             keep = (~fresh)[:, None].to(self.carried[0][0])
             state = tuple((h * keep, c * keep) for h, c in self.carried)
-        loss, self.carried = self._update(*self.windows(places), state)
+        loss, self.carried = self.update(*self.windows(places), state)
         self.check(loss)
         if self.step % self.options["log_every"] == 0:
             self.losses[self.step] = round(loss, 6)
@@ -107,14 +105,9 @@ class CharacterWindows(Steps):
             self.samples += samples
         return f"loss {loss:.4f} nats/character"
 
-    def _update(self, x: Tensor, y: Tensor, state: State) -> tuple[float, State]:
-        """One step on characters and their next ones, (T, B) each: the mean loss, nats, before it; the last state."""
-        if self.stacked:
-            return self.kernel.update(x, y, state, self.options["learning_rate"])
-        found = self.kernel.loss_and_gradients(x, y, state)
-        clip_by_global_norm(self.model.parameters(), self.options["clip_norm"])
-        self.optimiser.step()
-        return found
+    def differentiate(self, x: Tensor, y: Tensor, state: State) -> tuple[float, State]:
+        """Characters and their next ones, (T, B) each: the mean loss in nats, and the last state."""
+        return self.kernel.loss_and_gradients(x, y, state)
 
     def places_of(self, step: int) -> tuple[Tensor, Tensor]:
         """Where the windows of a step begin, (B,) int64, and which of them begin anew."""
@@ -132,13 +125,6 @@ class CharacterWindows(Steps):
         """Characters and their next ones, (T, B) each."""
         spans = self.tokens[torch.arange(self.options["length"] + 1)[:, None] + places]
         return spans[:-1], spans[1:]
-
-    def state(self) -> dict[str, Any]:
-        return {**super().state(), "carried": [part.clone() for pair in self.carried for part in pair]}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        super().restore(state)
-        self.carried = tuple(zip(state["carried"][::2], state["carried"][1::2], strict=True))
 
     def outcome(self) -> Outcome:
         """Losses near every mark and of the last steps, and what the texts show; see `BookTexts`.

@@ -4,9 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import torch
 from torch import Tensor
 
@@ -17,7 +14,7 @@ from reprise.engines.rntn.subsequences import Subsequences, cut
 from reprise.errors import UserError
 from reprise.models.gated import Masks, initialise
 from reprise.options import COUNT, POSITIVE, SHARE
-from reprise.training.epochs import SCHEDULE, HalvingSchedule
+from reprise.training.epochs import HalvingSchedule
 from reprise.training.protocol import dtype_of
 
 _SOFTMAX_INPUT, _EMBEDDINGS = 1, 2  # streams of dropout masks
@@ -45,11 +42,11 @@ class BatchedSGD(HalvingSchedule):
         "learning_rate": POSITIVE,
         "dropout": SHARE,
         "clip_norm": POSITIVE,
-        **SCHEDULE,
+        **HalvingSchedule.OPTIONS,
     }
-    GPU = True
     READS = ("embedding_size", "hidden_size", "weight_range")
     NEXT = "step"
+    CARRIED = "state"
 
     windows = 5  # a call
 
@@ -65,7 +62,7 @@ class BatchedSGD(HalvingSchedule):
         sizes = dict(zip(("embedding", "hidden"), self.widths, strict=True))
         model = self.model_of(*self.READS, vocabulary=len(loaded.vocabulary), **sizes)
         initialise(model, options["weight_range"], self.generator("weights"))
-        self.compute(model, choose, self.device)
+        self.compute(model, choose)
         self.begin({split: y.numel() for split, (_, y) in self.data.items()}, loaded)
 
     def length(self) -> int:
@@ -80,15 +77,14 @@ class BatchedSGD(HalvingSchedule):
     def at_once(self) -> int:
         return self.windows * self.window
 
-    def read(self) -> None:
+    def take(self) -> float:
         first, self.next = self.next, min(self.next + self.window, self.length())
-        x, y = (part[first : self.next].to(self.device, torch.int64) for part in self.data[self.part])
+        x, y = (part[first : self.next].long() for part in self.data[self.part])
         if first == 0:
             self.kernel.reset(x.shape[1])
         if self.part != "train":
-            self.losses[self.part] += self.kernel.evaluate(x, y)
-            return
-        self.losses["train"] += self.kernel.train(
+            return self.kernel.evaluate(x, y)
+        return self.kernel.train(
             x,
             y,
             self._masks(first, *x.shape),
@@ -106,21 +102,9 @@ class BatchedSGD(HalvingSchedule):
         if not p:
             return None
         keys = (counters.key(self.seed, stream, self.epoch) for stream in (_EMBEDDINGS, _SOFTMAX_INPUT))
-        masks = [self._mask(key, first * B, T * B, w, p) for key, w in zip(keys, self.widths, strict=True)]
-        return masks[0].view(T, B, -1), masks[1].view(T, B, -1)
-
-    def _mask(self, key: int, first: int, words: int, width: int, p: float) -> Tensor:
+        masks = (counters.dropout_mask(key, first * B, T * B, w, p) for key, w in zip(keys, self.widths, strict=True))
         dtype = dtype_of(self.config)
-        if self.device.type == "cpu":  # numpy computes the same bits in less than half the time
-            return torch.from_numpy(counters.dropout_mask(key, first, words, width, p)).to(dtype)
-        return counters.dropout_mask_torch(key, first, words, width, p, self.device, dtype)
-
-    def state(self) -> dict[str, Any]:
-        return {**super().state(), "state": tuple(s.clone() for s in self.kernel.state)}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        super().restore(state)
-        self.kernel.state = tuple(s.to(self.device) for s in state["state"])
+        return tuple(torch.from_numpy(mask).to(dtype).view(T, B, -1) for mask in masks)
 
 
 def parallel_streams(text: Subsequences, count: int) -> tuple[Tensor, Tensor]:

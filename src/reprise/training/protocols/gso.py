@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from reprise import counters
 from reprise.engines.gso import choose
@@ -19,7 +19,7 @@ from reprise.evaluation.line_losses import LineLosses
 from reprise.models.gso_start import initial_model
 from reprise.options import COUNT, NOT_NEGATIVE
 from reprise.records.record import Outcome, metric
-from reprise.training.epochs import BatchEpochs
+from reprise.training.epochs import FINISHED, BatchEpochs
 from reprise.training.protocol import ADAM, Diverged
 
 _ORDER = 3  # stream of the order of the training lines
@@ -47,88 +47,69 @@ class LineEpochs(BatchEpochs):
         "loss_reduction": ("mean-tokens", "mean-lines"),
         "selection": ("best-valid",),
     }
-    GPU = True
     READS = ("matrix_law",)
 
-    PARTS = ("train", "valid")
-    KEPT = ("epoch", "history", "best", "diverged", "part", "next", "loss")
+    PARTS, LAST = ("train", "valid"), ("test",)
+    KEPT = (*BatchEpochs.KEPT, "found", "best_metrics", "diverged")
 
-    shares = {"train": 0.9, "valid": 0.1}
     tokens_at_once = 20_000  # a call of `advance`: about a third of a second of the fused engine
 
     def prepare(self) -> None:
         loaded = self.load_corpus()
         self.lines, self.vocabulary = loaded.splits["lines"], loaded.vocabulary
         self.parts = self.lines_by_part(loaded)
-        lengths = np.diff(self.lines.offsets)[self.parts["train"]]
-        self.training_tokens = int((lengths - 1).clip(min=0).sum())
+        lengths = np.diff(self.lines.offsets)
+        self.counts = {part: int((lengths[lines] - 1).clip(min=0).sum()) for part, lines in self.parts.items()}
         model = self.config["model"]
-        self.model = initial_model(model["name"], model["options"], len(self.vocabulary), self.generator("weights"))
-        self.compute(self.model, choose)
+        start = initial_model(model["name"], model["options"], len(self.vocabulary), self.generator("weights"))
+        self.compute(start, choose)
         self.use_adam(fused=True)
-        self.best: dict[str, Any] | None = None  # metrics and parameters of the best epoch
+        self.best_metrics: list[dict[str, Any]] = []  # of the best epoch's validation
         self.diverged: dict[str, Any] | None = None
-        self.tested: LineLosses | None = None
-        self.loss = 0.0  # summed nats of the training lines of this epoch
-        self.open("train")
 
     @property
-    def finished(self) -> bool:
-        return self.tested is not None
+    def at_once(self) -> int:
+        tokens = np.cumsum([len(batch) for batch in self.batches[self.next :]])
+        return int(np.searchsorted(tokens, self.tokens_at_once)) + 1
 
-    def summed(self) -> float:
-        return self.loss
+    @property
+    def stale(self) -> bool:
+        return self.diverged is not None or self.epoch >= self.total
 
-    def advance(self) -> str:
-        """Reads the next batches of the part whose turn it is. Raises `Diverged` before the first epoch's end."""
-        tokens = 0
-        while self.next < len(self.batches) and tokens < self.tokens_at_once:
-            tokens += len(self.batches[self.next])
-            self.read()
-        if self.next == len(self.batches):
-            self.close()
-        return self.note()
-
-    def read(self) -> None:
+    def take(self) -> float:
+        """Of lines that are only read the nats are kept one by one, and counted when all are."""
         batch = self.batches[self.next]
         if self.part != "train":
-            self.found.append((batch.places, *self.kernel.evaluate(batch)))
-        elif math.isfinite(loss := self._update(batch)):
-            self.loss += loss
-        else:
+            nats, likeliest = self.kernel.evaluate(batch)
+            self.found.append(tuple(map(torch.from_numpy, (batch.places, nats, likeliest))))
+        elif not math.isfinite(loss := self.update(batch, self.options["loss_reduction"])):
             self._diverge("training loss", batch=self.next)
-            self._test()
-            return
+            self.begin_last()
+            return 0.0
         self.next += 1
+        return loss if self.part == "train" else 0.0
 
-    def _update(self, batch: PackedBatch) -> float:
-        """One step; the summed loss in nats before it. A step on a loss that is not finite is no step to go on from."""
-        if self.stacked:
-            return self.kernel.update(batch, self.options["loss_reduction"], self.options["learning_rate"])
-        loss = self.kernel.train(batch, self.options["loss_reduction"])
-        if not math.isfinite(loss):
-            return loss
+    def differentiate(self, batch: PackedBatch, reduction: str) -> float:
+        """The summed loss in nats."""
+        return self.kernel.train(batch, reduction)
+
+    def clip(self) -> None:
+        """As configured, where a norm of 0 is none."""
         if self.options["clip_norm"]:
             gradients = [parameter.grad for parameter in self.model.parameters()]
             factor = clipped(1.0, self.options["clip_norm"], gradients)
             for gradient in gradients:
                 gradient.mul_(factor)
-        self.optimiser.step()
-        return loss
 
     def open(self, part: str) -> None:
         super().open(part)
-        self.found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # places, nats, most probable symbols
+        if part != FINISHED:
+            self.found: list[tuple[Tensor, Tensor, Tensor]] = []  # places, nats, most probable symbols
 
     def batches_of(self, part: str) -> list[PackedBatch]:
         if part == "train":
             return pack(self.lines, self._order(), self.options["batch_size"])
         return pack(self.lines, by_length(self.lines, self.parts[part]), _EVALUATED_TOGETHER)
-
-    def _test(self) -> None:
-        """The test comes with the best epoch's parameters."""
-        self.take_parameters(self.best["parameters"])
-        self.open("test")
 
     def _order(self) -> np.ndarray:
         """The training lines in the order of this epoch."""
@@ -136,32 +117,22 @@ class LineEpochs(BatchEpochs):
         numbers = counters.uniform32(counters.key(self.seed, _ORDER, self.epoch), 0, len(lines))
         return lines[np.argsort(numbers, kind="stable")]
 
-    def close(self) -> None:
-        """Goes on to the next part; after the validation lines the epoch is over."""
-        if self.part == "train":
-            self.open("valid")
-            return
-        columns = (np.concatenate(column) for column in zip(*self.found, strict=True))
-        losses = LineLosses.in_any_order(self.lines, self.vocabulary, *columns)
-        if self.part == "test":
-            self.tested = losses
-            return
-        self._close_epoch(losses)
-        self.loss = 0.0
-        if self.diverged is not None or self.epoch >= self.total:
-            self._test()
-        else:
-            self.open("train")
+    def read_lines(self) -> LineLosses:
+        """The losses of the part that has been read."""
+        columns = (torch.cat(column).numpy() for column in zip(*self.found, strict=True))
+        return LineLosses.in_any_order(self.lines, self.vocabulary, *columns)
 
-    def _close_epoch(self, valid: LineLosses) -> None:
+    def losses(self) -> dict[str, float]:
+        return {"train": self.sums["train"] / self.counts["train"], "valid": self.read_lines().micro}
+
+    def end_epoch(self) -> None:
+        valid = self.read_lines()
         if not math.isfinite(valid.micro):
             self._diverge("validation loss")
             return
-        self.history.append({"train": self.loss / self.training_tokens, "valid": valid.micro})
-        self.epoch += 1
+        super().end_epoch()
         if self.best_epoch == self.epoch:
-            kept = {name: value.detach().clone() for name, value in self.readable().state_dict().items()}
-            self.best = {"metrics": valid.metrics("valid"), "parameters": kept}
+            self.best_metrics = valid.metrics("valid")
 
     def _diverge(self, quantity: str, **where: int) -> None:
         """Ends training in this epoch; raises `Diverged` where it is the first."""
@@ -173,28 +144,22 @@ class LineEpochs(BatchEpochs):
         if self.history:
             best = self.history[self.best_epoch - 1]["valid"]
             return f"valid {self.history[-1]['valid']:.4f}, best {best:.4f} nats/token"
-        tokens = sum(map(len, self.batches[: self.next])) if self.part == "train" else self.training_tokens
-        return f"training loss {self.loss / max(1, tokens):.4f} nats/token"
-
-    def state(self) -> dict[str, Any]:
-        return {**super().state(), "found": [tuple(map(torch.from_numpy, columns)) for columns in self.found]}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        super().restore(state)
-        self.found = [tuple(column.numpy() for column in columns) for columns in state["found"]]
+        tokens = sum(map(len, self.batches[: self.next])) if self.part == "train" else self.counts["train"]
+        return f"training loss {self.sums.get('train', 0.0) / max(1, tokens):.4f} nats/token"
 
     def outcome(self) -> Outcome:
         """Entropies of the best epoch, curves over epochs and over positions in words, predictions under test lines."""
         outcome = self.curves(*self.PARTS)
-        if self.tested is None:
+        if not self.finished:
             return outcome
-        outcome.metrics = self.tested.metrics("test") + self.best["metrics"]
+        tested = self.read_lines()
+        outcome.metrics = tested.metrics("test") + self.best_metrics
         # Of the training lines the mean over the epoch, under parameters that changed all the while.
         train = self.history[self.best_epoch - 1]["train"]
-        outcome.metrics.append(metric("train", "cross_entropy", train, "nats/token", self.training_tokens))
+        outcome.metrics.append(metric("train", "cross_entropy", train, "nats/token", self.counts["train"]))
         self.count_epochs(outcome)
         if self.diverged:
             outcome.metrics.append(metric("train", "diverged_epoch", self.diverged["epoch"], "epoch", 1))
-        outcome.curves += self.tested.by_position("test")
-        outcome.samples = self.tested.samples("test", self.parts["test"], _SHOWN)
+        outcome.curves += tested.by_position("test")
+        outcome.samples = tested.samples("test", self.parts["test"], _SHOWN)
         return outcome

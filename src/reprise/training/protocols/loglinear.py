@@ -18,13 +18,13 @@ from reprise.models.lexicon import Lexicon
 from reprise.models.loglinear import initialise
 from reprise.options import COUNT, NOT_NEGATIVE, POSITIVE, SHARE
 from reprise.records.record import Outcome, metric
-from reprise.training.epochs import Epochs, shares_of
+from reprise.training.epochs import Epochs
 from reprise.training.protocols.loglinear_text import READING, SCHEMES
 
 BOTH, TESTS = "tests", ("test1", "test2")
 """The split of what is measured on both tests together, every token counting the same."""
-END = ("training text", "agreement", "sample", "finished")
-"""What is done once, with the last weights."""
+AGAIN = "training text"
+"""What the last weights read of it."""
 SAMPLES = 3
 _SAMPLE = 2  # stream of random numbers
 
@@ -66,11 +66,10 @@ class Windows(Epochs):
         "max_epochs": COUNT,
         "sample_words": COUNT,
     }
-    GPU = True
-
-    PARTS = ("train", "valid", *TESTS)
+    PARTS, LAST = ("train", "valid", *TESTS), (AGAIN, "agreement", "sample")
     NEXT = "step"
-    KEPT = ("epoch", "history", "next", "sums", "margins", "samples")
+    KEPT = (*Epochs.KEPT, "margins", "samples")
+    CARRIED = "state"
 
     at_once = 10
 
@@ -81,7 +80,7 @@ class Windows(Epochs):
         tokens = {split: loaded.splits[split].tokens for split in self.PARTS}
         sizes = self.options["window"], self.options["batch_size"]
         self.text = SCHEMES[self.options["scheme"]](tokens, *sizes, self.seed)
-        self.counts, self.shares = self.text.counts, shares_of(self.text.counts)
+        self.counts = self.text.counts
         self.lexicon = Lexicon.of(loaded)
         self.source = loaded.facts.get("source_nats", {})
         self.pairs = None if self.text.carried else Pairs.of(loaded, self.options["window"])
@@ -89,39 +88,33 @@ class Windows(Epochs):
         initialise(model, self.generator("weights"))
         self.features = model.features
         self.compute(model, choose)
-        self.sums = dict.fromkeys((*self.PARTS, END[0]), 0.0)  # summed nats
+        self.optimiser = self.kernel
         self.margins: list[float] = []
         self.samples: list[dict[str, Any]] = []
 
-    @property
-    def finished(self) -> bool:
-        return self.part == END[-1]
-
     def length(self) -> int:
         """Batches."""
-        if self.part in self.sums:
+        if self.part in (*self.PARTS, AGAIN):
             return self.text.pieces(self._split(), self.epoch if self.part == "train" else None)
         return -(-len(self.pairs or ()) // READING) if self.part == "agreement" else 1
 
-    def summed(self) -> float:
-        return self.sums.get(self.part, 0.0)
-
     def _split(self) -> str:
-        return "train" if self.part == END[0] else self.part
+        return "train" if self.part == AGAIN else self.part
 
-    def read(self) -> None:
-        if self.part in self.sums:
-            self.sums[self.part] += self._nats()
-        elif self.part == "agreement":
-            self.margins += self._judge(slice(READING * self.next, READING * (self.next + 1)))
-        elif not self.text.carried:
-            self._draw()
-        self.next += 1
+    def take(self) -> float:
+        number, self.next = self.next, self.next + 1
+        if self.part == "agreement":
+            self.margins += self._judge(slice(READING * number, READING * self.next))
+        elif self.part == "sample":
+            self.samples = self._drawn()
+        else:
+            return self._nats(number)
+        return 0.0
 
-    def _nats(self) -> float:
+    def _nats(self, number: int) -> float:
         training = self.part == "train"
-        x, y = self.text.piece(self._split(), self.next, self.epoch if training else None)
-        if self.text.carried and self.next == 0:
+        x, y = self.text.piece(self._split(), number, self.epoch if training else None)
+        if self.text.carried and number == 0:
             self.kernel.reset(x.shape[1])
         return self.kernel.train(x, y, **rates_of(self.options)) if training else self.kernel.evaluate(x, y)
 
@@ -138,12 +131,14 @@ class Windows(Epochs):
                 margins[here] = (log_p.gather(1, right) - log_p.gather(1, wrong))[:, 0].double().numpy()
         return margins.tolist()
 
-    def _draw(self) -> None:
-        """Writes the samples, words with their features: those of the model if it has any."""
+    def _drawn(self) -> list[dict[str, Any]]:
+        """Words with their features, those of the model if it has any; none of a model on a carried state."""
+        if self.text.carried:
+            return []
         words, start = self.options["sample_words"], self.text.tokens["train"][-self.options["window"] :].tolist()
         features = self.features or self.lexicon.features("corpus", 0, False)
         key = counters.key(self.seed, _SAMPLE)
-        self.samples = [
+        return [
             {
                 "kind": "generated",
                 "epoch": self.epoch,
@@ -154,37 +149,12 @@ class Windows(Epochs):
             for text in continuations(self.kernel.log_probabilities, start, SAMPLES, words, key)
         ]
 
-    def close(self) -> None:
-        """Goes on to what is next; after the last text the epoch is over."""
-        self.next, order = 0, (*self.PARTS, *END)
-        if self.part != self.PARTS[-1]:
-            self.part = order[order.index(self.part) + 1]
-            return
-        self.history.append({split: self.sums[split] / self.counts[split] for split in self.PARTS})
-        self.epoch += 1
-        self.sums = dict.fromkeys(self.sums, 0.0)
-        self.part = END[0] if self.stale else self.PARTS[0]
-
     def note(self) -> str:
         """What the last epoch brought."""
         if not self.history:
             return "first epoch"
         last = self.history[-1]
         return f"nats/token: train {last['train']:.3f}, valid {last['valid']:.3f}, test1 {last['test1']:.3f}"
-
-    def state(self) -> dict[str, Any]:
-        carried = self.kernel.state
-        return {
-            **super().state(),
-            "phase": self.part,
-            "optimiser": self.kernel.optimiser_state(),
-            "carried": None if carried is None else tuple((h.clone(), c.clone()) for h, c in carried),
-        }
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        super().restore(state)
-        self.part, self.kernel.state = state["phase"], state["carried"]
-        self.kernel.restore_optimiser(state["optimiser"])
 
     def outcome(self) -> Outcome:
         """Losses at the last epoch and at the best one, agreement, and texts with the features of their words."""
@@ -197,7 +167,7 @@ class Windows(Epochs):
             self.count_epochs(outcome)
         if not self.finished:
             return outcome
-        evaluated = self.sums[END[0]] / self.counts["train"]
+        evaluated = self.sums[AGAIN] / self.counts["train"]
         outcome.metrics.append(self._entropy("train", "cross_entropy_evaluated", evaluated))
         # Where the text was generated, what the best possible model would lose on it.
         outcome.metrics += [self._entropy(split, "source_entropy", value) for split, value in self.source.items()]

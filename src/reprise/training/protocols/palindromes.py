@@ -24,8 +24,6 @@ class FinalDigit(Steps):
     TRAINS = ("elman", "lstm")
     PREDICTED = "the last one of every palindrome"
     OPTIONS = {**ADAM, "steps": COUNT, "log_every": COUNT}
-    GPU = True
-
     KEPT = ("step", "log", "data")
 
     at_once = 1
@@ -34,13 +32,13 @@ class FinalDigit(Steps):
         self.total, self.length = self.options["steps"], self.config["data"]["options"]["length"]
         self.model = self.model_of(input_size=DIGITS, output_size=DIGITS)
         initialise_by_fan_in(self.model, self.generator("weights"))
-        self.compute(self.model, choose, self.device)
+        self.compute(self.model, choose)
         self.use_adam()
         self.data = self.generator("data")
         self.log: dict[str, list[float]] = {"step": [], "cross_entropy": [], "accuracy": []}
 
     def take_step(self) -> str:
-        loss, right = self._update(*palindromes(self.length, self.options["batch_size"], self.data))
+        loss, right = self.update(*palindromes(self.length, self.options["batch_size"], self.data))
         if self.step % self.options["log_every"] == 0:
             self.check(loss)
             values = (self.step, loss, right / self.options["batch_size"])
@@ -48,14 +46,12 @@ class FinalDigit(Steps):
                 column.append(value)
         return f"loss {self.log['cross_entropy'][-1]:.4f} nats, accuracy {self.log['accuracy'][-1]:.3f}"
 
-    def _update(self, x: Tensor, y: Tensor) -> tuple[float, int]:
-        """One step on digits x (T-1, B) and y (B,): their mean loss in nats before it, and how many are right."""
-        if self.stacked:
-            return self.kernel.update(x, y, self.options["learning_rate"])
-        found = self.kernel.loss_and_gradients(x.to(self.device), y.to(self.device))
+    def differentiate(self, x: Tensor, y: Tensor) -> tuple[float, int]:
+        """Digits x (T-1, B) and y (B,): their mean loss in nats, and how many are right."""
+        return self.kernel.loss_and_gradients(x, y)
+
+    def clip(self) -> None:
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.options["clip_norm"])
-        self.optimiser.step()
-        return found
 
     def outcome(self) -> Outcome:
         """Metrics of the training batches: the last ten logged, and the first that was predicted without a mistake."""

@@ -64,7 +64,6 @@ class Recall(_Named, Steps):
 
     TRAINS = ("notes-rnn", "notes-gru", "notes-lstm")
     PREDICTED = "the name at the end of every text"
-    GPU = True
     OPTIONS = {
         **ADAM,
         "steps": COUNT,
@@ -102,20 +101,17 @@ class Recall(_Named, Steps):
 
     def take_step(self) -> str:
         x, y = self.names.draw(self._length(), self.options["batch_size"], self.data)
-        loss = self._update(x, y)
+        loss = self.update(x, y)
         self.check(loss)
         if self.step % self.options["log_every"] == 0:
             self.log["step"].append(self.step)
             self.log["nats_at_blank"].append(loss)
         return f"loss {loss:.4f} nats"
 
-    def _update(self, x: Tensor, y: Tensor) -> float:
-        """One step on texts x (T, B) and names y (B,): their mean loss in nats before it."""
-        if self.stacked:
-            return self.kernel.update(x, y, self.options["learning_rate"])
+    def loss(self, x: Tensor, y: Tensor) -> tuple[Tensor, float]:
+        """Texts x (T, B) and names y (B,): their mean loss, and that in nats."""
         loss = functional.cross_entropy(self.model(x), y)
-        self.descend(loss)
-        return loss.item()
+        return loss, loss.item()
 
     def _length(self) -> int:
         """Words of filler of the next batch."""

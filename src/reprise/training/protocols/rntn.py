@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from torch import Tensor
 
 from reprise import counters
@@ -13,7 +10,7 @@ from reprise.engines.rntn import choose
 from reprise.engines.rntn.subsequences import cut
 from reprise.models.rntn import initialise
 from reprise.options import POSITIVE, SHARE, Number
-from reprise.training.epochs import SCHEDULE, HalvingSchedule
+from reprise.training.epochs import HalvingSchedule
 
 _DROPOUT_STREAM = 1
 
@@ -29,14 +26,14 @@ class SubsequenceSGD(HalvingSchedule):
         "loss_reduction": ("sum", "mean"),
         "learning_rate": POSITIVE,
         "dropout": SHARE,
-        **SCHEDULE,
+        **HalvingSchedule.OPTIONS,
         "schedule": ("halve-below-ratio", "rnnlm"),
     }
-    GPU = True
     READS = ("hidden_size", "weight_std", "bias_law")
     PARTS = ("train",)
     NEXT = "subsequence"
-    KEPT = ("next", "loss", "learning_rate", "epoch", "failures", "history")
+    KEPT = (*HalvingSchedule.KEPT, "kept")
+    CARRIED = "hidden"
 
     at_once = 1500
 
@@ -53,19 +50,14 @@ class SubsequenceSGD(HalvingSchedule):
         initialise(model, std, self.generator("weights"), biases=biases, constants=factors)
         self.compute(model, choose)
         self.begin({split: data.tokens for split, data in self.data.items()}, loaded)
-        self.shares = {"train": 1.0}
-        self.loss = 0.0
         self.kept: dict[str, Tensor] | None = None  # parameters that an undone epoch goes back to
 
     def length(self) -> int:
         return len(self.data["train"])
 
-    def summed(self) -> float:
-        return self.loss
-
-    def read(self) -> None:
+    def take(self) -> float:
         first, self.next = self.next, min(self.next + self.at_once, self.length())
-        self.loss += self.kernel.train(
+        return self.kernel.train(
             self.data["train"].slice(first, self.next),
             learning_rate=self.learning_rate,
             reduction=self.options["loss_reduction"],
@@ -73,22 +65,13 @@ class SubsequenceSGD(HalvingSchedule):
             key=counters.key(self.seed, _DROPOUT_STREAM, self.epoch),
         )
 
-    def close(self) -> None:
+    def losses(self) -> dict[str, float]:
         """Evaluates the other texts."""
-        losses = {"train": self.loss / self.counts["train"]}
-        for split in SPLITS[1:]:
-            losses[split] = self.kernel.evaluate(self.data[split]) / self.counts[split]
-        undo = self.close_epoch(losses)
-        if undo and self.kept is not None:
+        read = {split: self.kernel.evaluate(self.data[split]) / self.counts[split] for split in SPLITS[1:]}
+        return super().losses() | read
+
+    def end_epoch(self) -> None:
+        if super().end_epoch() and self.kept is not None:
             self.kernel.load(self.kept)
         elif self.options["schedule"] == "rnnlm":
             self.kept = self.kernel.export()
-        self.next, self.loss = 0, 0.0
-
-    def state(self) -> dict[str, Any]:
-        kept = {"kept": self.kept} if self.kept else {}
-        return {**super().state(), "hidden": self.kernel.hidden.clone(), **kept}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        super().restore(state)
-        self.kernel.hidden, self.kept = state["hidden"], state.get("kept")

@@ -94,10 +94,8 @@ class SentenceSGD(BatchEpochs):
     """
 
     OPTIONS = {**ADAM, "patience": COUNT, "max_epochs": COUNT}
-    GPU = True
-    KEPT = ("epoch", "part", "next", "found", "history")
+    KEPT = (*BatchEpochs.KEPT, "right")
 
-    shares = {"train": 0.9, "valid": 0.05, "test": 0.05}
     at_once = 8
     groups: tuple[str, ...]
     of_words: bool  # whether words are classified, or sentences
@@ -108,14 +106,12 @@ class SentenceSGD(BatchEpochs):
             raise UserError(f"{self.path}: its words bear no tags; give the experiment a dataset of tagged sentences")
         self.splits = loaded.splits
         self.items = {split: self.items_of(loaded, split) for split in SPLITS}
-        self.model = self.model_of(vocabulary=len(loaded.vocabulary), classes=self.classes_of(loaded))
-        initialise(self.model, self.generator("weights"))
-        self.compute(self.model, reference_alone)
+        self.counts = {split: len(items) for split, items in self.items.items()}
+        model = self.model_of(vocabulary=len(loaded.vocabulary), classes=self.classes_of(loaded))
+        initialise(model, self.generator("weights"))
+        self.compute(model, reference_alone)
         self.use_adam(fused=True)
-        self.open("train")
-        # By split: summed nats, then the right answers of every group; of this epoch, and of those before it.
-        self.found: dict[str, list[float]] = {}
-        self.history: list[dict[str, list[float]]] = []
+        self.right: list[dict[str, list[int]]] = []  # answers by split and group, of every epoch
 
     @abstractmethod
     def items_of(self, corpus: Corpus, split: str) -> Items:
@@ -126,15 +122,11 @@ class SentenceSGD(BatchEpochs):
         """How many classes there are."""
 
     @property
-    def finished(self) -> bool:
-        return self.epoch > 0 and self.next == 0 and self.part == "train" and self.stale
-
-    @property
     def best_epoch(self) -> int:
         return 1 + max(range(self.epoch), key=lambda i: self._accuracy(i, "valid"))
 
     def _accuracy(self, epoch: int, split: str) -> float:
-        return sum(self.history[epoch][split][1:]) / len(self.items[split])
+        return sum(self.right[epoch][split]) / self.counts[split]
 
     def batches_of(self, part: str) -> list[np.ndarray]:
         """Numbers of sentences."""
@@ -143,51 +135,30 @@ class SentenceSGD(BatchEpochs):
             return shuffled(self.options["batch_size"], _POOL, self.generator(f"order {self.epoch}"), lengths)
         return cut(by_length(np.arange(len(lengths)), lengths), _READING)
 
-    def summed(self) -> float:
-        return self.found[self.part][0]
+    def open(self, part: str) -> None:
+        super().open(part)
+        if part == "train":
+            self.right.append({split: [0] * len(self.groups) for split in SPLITS})
 
-    def read(self) -> None:
+    def take(self) -> float:
         batch = batch_of(self.splits[self.part], self.batches[self.next])
+        self.next += 1
         items, numbers = self.items[self.part], batch.numbers
         if self.of_words:
             numbers = batch.places[batch.present].numpy()
         y = torch.from_numpy(items.classes[numbers]).long()
-        loss, classes = (self._update if self.part == "train" else self._evaluate)(batch, y)
-        right = np.bincount(items.groups[numbers][(classes == y).numpy()], minlength=len(self.groups)).tolist()
-        before = self.found.get(self.part, [0.0] * (1 + len(self.groups)))
-        self.found[self.part] = [a + b for a, b in zip(before, [loss * len(numbers), *right], strict=True)]
-        self.next += 1
-        self.check()
+        loss, classes = (self.update if self.part == "train" else self.read)(batch.words, batch.present, y)
+        right = np.bincount(items.groups[numbers][(classes == y).numpy()], minlength=len(self.groups))
+        self.right[self.epoch][self.part] = np.add(self.right[self.epoch][self.part], right).tolist()
+        return loss * len(numbers)
 
-    def _update(self, batch: Batch, y: Tensor) -> tuple[float, Tensor]:
-        """One step on the classes y (n,) of a batch: the mean loss, nats, before it, and the likeliest classes (n,)."""
-        if self.stacked:
-            return self.kernel.update(batch.words, batch.present, y, self.options["learning_rate"])
-        logits = self._logits(batch)
+    def loss(self, words: Tensor, present: Tensor, y: Tensor) -> tuple[Tensor, tuple[float, Tensor]]:
+        """Of the classes y (n,) of a batch's items: the mean loss, that in nats, and the likeliest classes (n,)."""
+        logits = self.model(words, present)  # (n, K), or (T, B, K)
+        if self.of_words:
+            logits = logits[present]
         loss = functional.cross_entropy(logits, y)
-        self.descend(loss)
-        return loss.item(), logits.argmax(1)
-
-    @torch.no_grad()
-    def _evaluate(self, batch: Batch, y: Tensor) -> tuple[float, Tensor]:
-        """The same without a step."""
-        if self.stacked:
-            return self.kernel.read(batch.words, batch.present, y)
-        logits = self._logits(batch)
-        return functional.cross_entropy(logits, y).item(), logits.argmax(1)
-
-    def _logits(self, batch: Batch) -> Tensor:
-        """Of the items in the batch, (n, K)."""
-        logits = self.model(batch.words, batch.present)
-        return logits[batch.present] if self.of_words else logits
-
-    def close(self) -> None:
-        """Goes on to the next text; after the last one the epoch is over."""
-        if self.part == SPLITS[-1]:
-            self.history.append(self.found)
-            self.found = {}
-            self.epoch += 1
-        self.open(SPLITS[(SPLITS.index(self.part) + 1) % len(SPLITS)])
+        return loss, (loss.item(), logits.argmax(1))
 
     def note(self) -> str:
         if self.epoch:
@@ -201,7 +172,7 @@ class SentenceSGD(BatchEpochs):
         """
         outcome, unit = Outcome(), "nats/tag" if self.of_words else "nats/sentence"
         for split, items in self.items.items():
-            losses = [epoch[split][0] / len(items) for epoch in self.history]
+            losses = [epoch[split] for epoch in self.history]
             accuracies = [self._accuracy(epoch, split) for epoch in range(self.epoch)]
             for name, unit_of, values in (("accuracy", "share", accuracies), ("log_loss", unit, losses)):
                 outcome.curves.append(curve(split, name, unit_of, "epoch", range(1, self.epoch + 1), values))
@@ -210,7 +181,7 @@ class SentenceSGD(BatchEpochs):
             if self.epoch and split != "train":
                 guessed = items.groups[items.guesses == items.classes]
                 right = np.bincount(guessed, minlength=len(self.groups)).tolist()
-                outcome.metrics += self._by_group(split, "accuracy", self.history[self.best_epoch - 1][split][1:])
+                outcome.metrics += self._by_group(split, "accuracy", self.right[self.best_epoch - 1][split])
                 outcome.metrics.append(metric(split, "guessing", sum(right) / len(items), "share", len(items)))
                 outcome.metrics += self._by_group(split, "guessing", right)
         if self.epoch:

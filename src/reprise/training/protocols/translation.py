@@ -7,7 +7,6 @@ What is made as large as it can be is the likelihood of the targets, a pair coun
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,13 +95,11 @@ class Translation(BatchEpochs):
 
     TRAINS = ("translation",)
     PREDICTED = "all, each after the true ones before it"
-    GPU = True
     OPTIONS = {**SentenceSGD.OPTIONS, "output_limit": COUNT}
 
-    PARTS = ("train", "valid")
-    KEPT = ("epoch", "part", "next", "nats", "history", "best", "test_loss", "translations")
+    PARTS, LAST = ("train", "valid"), ("test", "translate")
+    KEPT = (*BatchEpochs.KEPT, "translations")
 
-    shares = {"train": 0.95, "valid": 0.05}
     at_once = 5
 
     def prepare(self) -> None:
@@ -111,53 +108,32 @@ class Translation(BatchEpochs):
             raise UserError(f"{self.path}: no parallel text; the protocol translation needs one, such as multi30k")
         source, self.end = source_of(self.corpus), self.corpus.vocabulary.index(SENTENCE_END)
         self.pairs = {s: Pairs(source.splits[s], self.corpus.splits[s], self.end) for s in SPLITS}
+        self.counts = {split: pairs.tokens for split, pairs in self.pairs.items()}
         self.pairs["translate"] = self.pairs["test"]
         vocabularies = len(source.vocabulary), len(self.corpus.vocabulary)
         made = translator_of("reference" if isinstance(self.asked, Stack) else self.asked)
-        self.model = made(*vocabularies, **self.config["model"]["options"])
-        initialise(self.model, self.generator("weights"))
-        self.compute(self.model, lambda _, model: model)
+        model = made(*vocabularies, **self.config["model"]["options"])
+        initialise(model, self.generator("weights"))
+        self.compute(model, lambda _, model: model)
         self.use_adam(fused=True)
-        self.best: dict[str, Any] = {}  # parameters of the best epoch
-        self.test_loss = math.nan
         self.translations: dict[int, list[int]] = {}  # by number of the pair
-        self.nats = 0.0  # of the part so far
-        self.open("train")
 
-    @property
-    def finished(self) -> bool:
-        return len(self.translations) == len(self.pairs["test"])
-
-    def summed(self) -> float:
-        return self.nats
-
-    def read(self) -> None:
+    def take(self) -> float:
         numbers = self.batches[self.next]
-        batch = self.pairs[self.part].batch(numbers)
-        if self.part == "translate":
-            barred = [self.corpus.vocabulary.index(UNKNOWN)]
-            found = greedy(self.model, batch.source, batch.lengths, self.end, self.options["output_limit"], barred)
-            self.translations |= dict(zip(numbers.tolist(), found, strict=True))
-        else:
-            self.nats += (self._update if self.part == "train" else self._evaluate)(batch)
         self.next += 1
+        batch = self.pairs[self.part].batch(numbers)
+        if self.part != "translate":
+            return (self.update if self.part == "train" else self.read)(batch)
+        barred, limit = [self.corpus.vocabulary.index(UNKNOWN)], self.options["output_limit"]
+        found = greedy(self.readable(), batch.source, batch.lengths, self.end, limit, barred)
+        self.translations |= dict(zip(numbers.tolist(), found, strict=True))
+        return 0.0
 
-    def _update(self, batch: PairBatch) -> float:
-        """One step; the summed nats before it."""
-        if self.stacked:
-            return self.kernel.update(batch, self.options["learning_rate"])
-        nats = self._nats_of(batch)
-        self.descend(nats / len(batch.lengths))  # (26)
-        return nats.item()
-
-    @torch.no_grad()
-    def _evaluate(self, batch: PairBatch) -> float:
-        """Summed nats."""
-        return self.kernel.read(batch) if self.stacked else self._nats_of(batch).item()
-
-    def _nats_of(self, batch: PairBatch) -> Tensor:
+    def loss(self, batch: PairBatch) -> tuple[Tensor, float]:
+        """(26) of the pairs, and the nats of all."""
         h, _ = self.model.decode(batch.before, *self.model.encode(batch.source, batch.lengths))
-        return self.model.nats(h.flatten(0, 1).index_select(0, batch.places), batch.targets)
+        nats = self.model.nats(h.flatten(0, 1).index_select(0, batch.places), batch.targets)
+        return nats / len(batch.lengths), nats.item()
 
     def batches_of(self, part: str) -> list[np.ndarray]:
         """Numbers of pairs."""
@@ -165,40 +141,20 @@ class Translation(BatchEpochs):
             return self.pairs[part].shuffled(self.options["batch_size"], self.generator(f"order {self.epoch}"))
         return self.pairs[part].in_order(_READ_TOGETHER)
 
-    def close(self) -> None:
-        """Goes on to the next part; after the validation pairs the epoch is over, and after the last of them comes the
-        test, with the parameters of the best.
-        """
-        loss, self.nats = self.nats / self.pairs[self.part].tokens, 0.0
-        if self.part == "train":
-            self.history.append({"train": loss})
-            self.open("valid")
-        elif self.part == "valid":
-            self.history[-1]["valid"] = loss
-            self.epoch += 1
-            if self.best_epoch == self.epoch:
-                self.best = {"parameters": {name: p.clone() for name, p in self.readable().state_dict().items()}}
-            if self.stale:
-                self.take_parameters(self.best["parameters"])
-            self.open("test" if self.stale else "train")
-        elif self.part == "test":
-            self.test_loss = loss
-            self.open("translate")
-
     def note(self) -> str:
         if self.epoch:
             return f"valid ppl {perplexity(self.history[self.best_epoch - 1]['valid']):.2f}"
         pairs = max(1, self.next * self.options["batch_size"])
-        return f"training loss {self.nats / pairs:.2f} nats/pair" if self.part == "train" else "first epoch"
+        return f"training loss {self.summed() / pairs:.2f} nats/pair" if self.part == "train" else "first epoch"
 
     def outcome(self) -> Outcome:
         """Losses of the best epoch and of every epoch; all translations of the test, and a few beside their texts."""
         outcome = self.curves(*self.PARTS)
         if not self.finished:
             return outcome
-        losses = self.history[self.best_epoch - 1] | {"test": self.test_loss}
+        losses = self.history[self.best_epoch - 1] | {"test": self.sums["test"] / self.counts["test"]}
         for split, loss in losses.items():
-            outcome.metrics.append(metric(split, "cross_entropy", loss, "nats/token", self.pairs[split].tokens))
+            outcome.metrics.append(metric(split, "cross_entropy", loss, "nats/token", self.counts[split]))
         self.count_epochs(outcome)
         outcome.samples = self._samples()
         return outcome

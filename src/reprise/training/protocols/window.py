@@ -10,7 +10,7 @@ from reprise.engines.lecture.window import choose
 from reprise.models.ngram_counts import Positions
 from reprise.models.window import initialise
 from reprise.options import COUNT, POSITIVE
-from reprise.training.epochs import SCHEDULE, HalvingSchedule
+from reprise.training.epochs import HalvingSchedule
 
 _READING = 500
 """Windows that are evaluated at once."""
@@ -30,9 +30,8 @@ class WindowSGD(HalvingSchedule):
         "batch_size": COUNT,
         "learning_rate": POSITIVE,
         "clip_norm": POSITIVE,
-        **SCHEDULE,
+        **HalvingSchedule.OPTIONS,
     }
-    GPU = True
     READS = ("embedding_size", "hidden_size", "window")
     NEXT = "window"
 
@@ -57,17 +56,15 @@ class WindowSGD(HalvingSchedule):
     def length(self) -> int:
         return self.counts[self.part]
 
-    def read(self) -> None:
+    def take(self) -> float:
         training, (x, y) = self.part == "train", self.data[self.part]
         size = self.options["batch_size"] if training else _READING
         some = slice(self.next, min(self.next + size, self.length()))
-        if training:
-            chosen, how = self.order()[some], {"clip_norm": self.options["clip_norm"]}
-            nats = self.kernel.train(x[chosen], y[chosen], learning_rate=self.learning_rate, **how)
-        else:
-            nats = self.kernel.evaluate(x[some], y[some])
-        self.losses[self.part] += nats
         self.next = some.stop
+        if not training:
+            return self.kernel.evaluate(x[some], y[some])
+        chosen, clip_norm = self.order()[some], self.options["clip_norm"]
+        return self.kernel.train(x[chosen], y[chosen], learning_rate=self.learning_rate, clip_norm=clip_norm)
 
     def order(self) -> Tensor:
         """The windows of this epoch in the order in which they are read; it follows from seed and epoch alone."""
