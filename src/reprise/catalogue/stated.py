@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
 from reprise.errors import UserError, known
@@ -104,8 +105,8 @@ def stated(target: str, name: str, default: Any = _REQUIRED) -> Any:
 def load(target: str, where: str) -> Any:
     """The class or function that "module:name" of this package stands for.
 
-    `where` begins the `UserError` for a file or name that is not there ("file: key MODELS['elman']"). A package that is
-    not installed is a `ModuleNotFoundError`, as ever.
+    `where` begins the `UserError` for a file or name that is not there ("file: key MODELS['elman']"). A mistake in the
+    file is one too, which its place begins. A package that is not installed is a `ModuleNotFoundError`, as ever.
     """
     module, _, name = target.partition(":")
     try:
@@ -116,10 +117,23 @@ def load(target: str, where: str) -> Any:
         asked = "" if error.name == module else f", which {source_of(module)} imports"
         file = source_of(str(error.name))
         raise UserError(f"{where}: no file {file}{asked}; write it, or correct the name") from None
+    except Exception as error:
+        raise UserError(f"{told_with_place(error)}; correct the file") from error
     if not hasattr(found, name):
         own = [n for n, value in vars(found).items() if getattr(value, "__module__", "") == module and n[0] != "_"]
         raise UserError(f"{where}: no '{name}' in {source_of(module)}; {known(name, own)}")
     return getattr(found, name)
+
+
+def told_with_place(error: Exception) -> str:
+    """An error that is no matter of input: where in this package it arose, its kind and what it says."""
+    if isinstance(error, SyntaxError):
+        file, line, message = Path(error.filename), error.lineno, error.msg
+    else:
+        ours = [frame for frame in extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(_PACKAGE)]
+        file, line, message = Path(ours[-1].filename), ours[-1].lineno, str(error).partition("\n")[0]
+    named = Path("src/reprise", file.relative_to(_PACKAGE)) if file.is_relative_to(_PACKAGE) else file
+    return f"{named}, line {line}: {type(error).__name__}: {message}"
 
 
 def source_of(module: str) -> str:
@@ -176,7 +190,12 @@ class _Scope:
 
 @cache
 def _read(module: str) -> _Scope:
-    return _Scope(ast.parse(_path(module).read_text(encoding="utf-8")).body)
+    try:
+        return _Scope(ast.parse(_path(module).read_text(encoding="utf-8")).body)
+    except SyntaxError as error:
+        raise UserError(
+            f"{source_of(module)}, line {error.lineno}: SyntaxError: {error.msg}; correct the file"
+        ) from None
 
 
 def _path(module: str) -> Path:

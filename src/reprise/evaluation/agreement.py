@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from reprise.data.corpus import Corpus
+from reprise.records.record import metric
 
 METRIC, BY_FREQUENCY = "agreement", "agreement_by_frequency"
 SPLIT = "tests"
@@ -53,10 +54,9 @@ class Pairs:
     def metrics(self, margins: np.ndarray) -> list[dict[str, Any]]:
         """Shares by group of `margins` (P,), log p(right) - log p(wrong)."""
         shares = {m: (x > 0) + 0.5 * (x == 0) for m, x in ((METRIC, margins), (BY_FREQUENCY, self.by_frequency))}
-        fixed = {"split": SPLIT, "unit": "share"}
         return [
-            fixed | {"metric": f"{metric}/{name}", "value": float(share[members].mean()), "n": int(members.sum())}
-            for metric, share in shares.items()
+            metric(SPLIT, f"{measure}/{name}", float(share[members].mean()), "share", int(members.sum()))
+            for measure, share in shares.items()
             for name, members in self.groups.items()
             if members.any()
         ]

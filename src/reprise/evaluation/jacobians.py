@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from reprise.models.recurrent import RNN, SLOPES, Recurrent
+from reprise.records.record import curve, metric
 
 LEAST = -300.0
 """log10 of what counts as zero: a float64 of this size is next to the smallest there is."""
@@ -38,16 +39,15 @@ class JacobianNorms:
     def curves(self, split: str) -> list[dict[str, Any]]:
         """The norms and bounds as curves of a run record."""
         values = {"jacobian_norm": self.norms, "jacobian_bound": self.bound, "jacobian_bound_1": self.bound_slope_1}
-        fixed = {"split": split, "unit": "1", "axis": "distance", "x": list(range(1, len(self.norms) + 1))}
-        return [fixed | {"metric": name, "y": y} for name, y in values.items() if y is not None]
+        x = range(1, len(self.norms) + 1)
+        return [curve(split, name, "1", "distance", x, y) for name, y in values.items() if y is not None]
 
     def metrics(self, split: str, distances: list[int], texts: int) -> list[dict[str, Any]]:
         """Their logarithms at some distances, and by how much an RNN is above its bound, as metrics of a run record."""
         values = {f"log10_jacobian_at_{d}": self.log10_at(d) for d in distances}
         if self.excess is not None:
             values["log10_above_bound"] = self.excess
-        fixed = {"split": split, "unit": "1", "n": texts}
-        return [fixed | {"metric": name, "value": value} for name, value in values.items()]
+        return [metric(split, name, value, "1", texts) for name, value in values.items()]
 
 
 @torch.no_grad()

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from reprise.data.corpus import Split
+from reprise.records.record import curve, metric
 
 SPACE = " "
 SHOWN_LINES = ("to land customers for their", "but it s just one of those things that happened")
@@ -53,16 +54,14 @@ class LineLosses:
         by_character = nats_of_line / characters_of_line
         n, lines, total = len(self.nats), len(first), int(characters.sum())
 
-        def metric(metric: str, value: float, unit: str, n: int) -> dict[str, Any]:
-            return {"split": name, "metric": metric, "value": value, "unit": unit, "n": n}
-
-        return [
-            metric("cross_entropy", self.micro, "nats/token", n),
-            metric("cross_entropy_macro", float((nats_of_line / tokens_of_line).mean()), "nats/token", lines),
-            metric("cross_entropy_per_character", float(self.nats.sum() / total), "nats/character", total),
-            metric("cross_entropy_per_character_macro", float(by_character.mean()), "nats/character", lines),
-            metric("predicted_characters", total, "characters", n),
+        found = [
+            ("cross_entropy", self.micro, "nats/token", n),
+            ("cross_entropy_macro", float((nats_of_line / tokens_of_line).mean()), "nats/token", lines),
+            ("cross_entropy_per_character", float(self.nats.sum() / total), "nats/character", total),
+            ("cross_entropy_per_character_macro", float(by_character.mean()), "nats/character", lines),
+            ("predicted_characters", total, "characters", n),
         ]
+        return [metric(name, *values) for values in found]
 
     def by_position(self, name: str) -> list[dict[str, Any]]:
         """Curves over the position of a character in its word, 1 for the first letter: mean loss and count (Figure 3).
@@ -79,10 +78,11 @@ class LineLosses:
             count = np.bincount(position[chosen])
             total = np.bincount(position[chosen], self.nats[chosen])
             x = np.flatnonzero(count)
-            fixed = {"split": name, "axis": "position_in_word", "x": x.tolist()}
-            losses = {"metric": f"cross_entropy{suffix}", "unit": "nats/token", "y": (total[x] / count[x]).tolist()}
-            counts = {"metric": f"count{suffix}", "unit": "characters", "y": count[x].tolist()}
-            curves += [fixed | losses, fixed | counts]
+            for quantity, unit, y in (
+                ("cross_entropy", "nats/token", total[x] / count[x]),
+                ("count", "characters", count[x]),
+            ):
+                curves.append(curve(name, quantity + suffix, unit, "position_in_word", x.tolist(), y.tolist()))
         return curves
 
     def samples(self, name: str, lines: np.ndarray, count: int) -> list[dict[str, Any]]:

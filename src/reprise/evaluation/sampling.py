@@ -1,7 +1,9 @@
-"""Texts that a character model writes, and what it expects next."""
+"""Texts that models write, each word or character read before the next one, and what a model expects next."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Collection, Sequence
 from typing import Literal
 
 import numpy as np
@@ -10,6 +12,7 @@ from torch import Tensor
 
 from reprise import counters
 from reprise.models.deep_lstm import DeepLSTM
+from reprise.models.translation import Translator
 
 Decoder = Literal["sample", "argmax"]
 
@@ -25,6 +28,7 @@ def continuations(
     depend on what was drawn before.
     """
     B = prompts.shape[1]
+    numbers = counters.uniform32(key, 0, length * B).reshape(length, B) / 2.0**32
     logits, state = model(prompts, model.initial_state(B))
     written = torch.empty(length, B, dtype=torch.int64)
     for t in range(length):
@@ -32,18 +36,58 @@ def continuations(
         if decoder == "argmax":
             written[t] = last.argmax(1)
         else:
-            numbers = torch.from_numpy(counters.uniform32(key, t * B, B).astype(np.float64) / 2**32)
-            written[t] = draw(last, temperature, numbers)
+            written[t] = draw(torch.softmax(last.double() / temperature, 1), numbers[t])
         if t < length - 1:
             logits, state = model(written[t : t + 1], state)
     return written
 
 
-def draw(logits: Tensor, temperature: float, numbers: Tensor) -> Tensor:
-    """One symbol a row of logits (B, V) by numbers (B,) in [0, 1): the first whose cumulated share exceeds it."""
-    cumulated = torch.softmax(logits.double() / temperature, 1).cumsum(1)
-    drawn = torch.searchsorted(cumulated, numbers[:, None] * cumulated[:, -1:], right=True)
-    return drawn[:, 0].clamp_(max=logits.shape[1] - 1)
+def continuations_of_window(
+    log_probabilities: Callable[[Tensor], Tensor], start: Sequence[int], count: int, words: int, key: int
+) -> list[list[int]]:
+    """`count` texts of so many words, drawn from a model of windows (equation 14 of document 004) after `start`.
+
+    log_probabilities: windows (W, B) int64 -> (B, V), nats. The random numbers are those of `key` alone.
+    """
+    window = torch.tensor(start, dtype=torch.int64)[:, None].repeat(1, count)  # (W, count)
+    for number in (counters.uniform32(key, 0, words * count).reshape(words, count) + 0.5) / 2.0**32:
+        chosen = draw(log_probabilities(window[-len(start) :]).double().exp(), number)
+        window = torch.cat([window, chosen[None]])
+    return window[len(start) :].T.tolist()
+
+
+def draw(p: Tensor, numbers: np.ndarray) -> Tensor:
+    """One symbol a row of probabilities p (B, V) by numbers (B,) in [0, 1): the first whose cumulated share exceeds it.
+
+    The sum of a row may end a rounding error away from 1: the number is a share of it.
+    """
+    cumulated = p.cumsum(1)
+    drawn = torch.searchsorted(cumulated, torch.from_numpy(numbers)[:, None] * cumulated[:, -1:], right=True)
+    return drawn[:, 0].clamp_(max=p.shape[1] - 1)
+
+
+@torch.no_grad()
+def translations(
+    model: Translator, source: Tensor, lengths: Tensor, end: int, longest: int, barred: Collection[int] = ()
+) -> list[list[int]]:
+    """The likeliest words for each source (T, B) of `lengths`, up to `end` (which is left out) or `longest` words.
+
+    The word written is the one that the decoder reads next (equation 27 of document 003). Words in `barred` are never
+    written.
+    """
+    states, c = model.encode(source, lengths)
+    words = torch.full((1, len(lengths)), end)
+    open_ = torch.ones(len(lengths), dtype=torch.bool)
+    written = []
+    while len(written) < longest and open_.any():
+        h, states = model.decode(words, states, c)
+        logits = model.logits(h[0])  # (B, V)
+        logits[:, list(barred)] = -math.inf
+        words = logits.argmax(1)[None]
+        written.append(words[0])
+        open_ &= words[0] != end
+    columns = torch.stack(written).T.tolist()
+    return [column[: column.index(end)] if end in column else column for column in columns]
 
 
 @torch.no_grad()

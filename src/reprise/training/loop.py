@@ -35,7 +35,7 @@ from reprise.training.checkpoint import CheckpointFile
 from reprise.training.devices import learns, prepare_environment, processor
 from reprise.training.locks import Held, replica_lock
 from reprise.training.progress import TrainingProgress
-from reprise.training.protocol import Diverged, Training, build_training
+from reprise.training.protocol import Diverged, Training, build_training, report_model
 
 CHECKPOINTS = Path("checkpoints")
 SAVE_SECONDS = "REPRISE_SAVE_SECONDS"
@@ -108,11 +108,14 @@ def run_jobs(jobs: Sequence[Job]) -> list[dict[str, Any]]:
         records = {j.replica: read_record(j.output, j.resolved, j.replica) for j in mine if is_there(j.output)}
         left = [job for job in mine if job.replica not in records]
         paper, what = first.resolved.paper, first.resolved.id
-        with report_memory(what, f"make {_largest(first.resolved)} smaller in config/papers/{paper}.yaml"):
+        with (
+            report_memory(what, f"make {_largest(first.resolved)} smaller in config/papers/{paper}.yaml"),
+            report_model(first.resolved),
+        ):
             if stacked and left:
                 made = _train_stack(left)
             else:
-                made = [_check(job) if job.resolved.is_check else _train(job) for job in left]
+                made = [_check(job) if job.resolved.is_check else _train([job], stacked=False)[0] for job in left]
         records |= {record["replica"]: record for record in made}
         return [records[job.replica] for job in mine]
 
@@ -140,30 +143,10 @@ def _check(job: Job) -> dict[str, Any]:
     return record
 
 
-def _train(job: Job) -> dict[str, Any]:
-    """One replica by itself."""
-    device = device_of(job)
-    # Where a stack is the configured engine, what none can train has its own.
-    engine = "auto" if job.engine == STACKED else job.engine
-    training = build_training(job.resolved, job.replica, job.corpus, engine)
-    path = job.state_path.with_suffix(".ckpt")
-    checkpoint = CheckpointFile(path, job.resolved.config_hash, training.engine, job.replica)
-    (record,) = _Trainer([Member(job, training)], checkpoint, device, _alone).run()
-    return record
-
-
-def _alone(trainings: Sequence[Training]) -> list[str | Exception]:
-    """One piece of work of one training."""
-    try:
-        return [trainings[0].advance()]
-    except Diverged as where:
-        return [where]
-
-
 def _train_stack(jobs: Sequence[Job]) -> list[dict[str, Any]]:
     """Several replicas of an experiment as members of one stack, or, where memory lacks for one, of two in turn."""
     try:
-        return _train_together(jobs)
+        return _train(jobs, stacked=True)
     except OutOfMemory:
         if len(jobs) == 1:
             raise
@@ -174,18 +157,24 @@ def _train_stack(jobs: Sequence[Job]) -> list[dict[str, Any]]:
     half = -(-len(left) // 2)
     print(f"{jobs[0].resolved.id}: out of memory: {half} replicas at a time instead", file=sys.stderr, flush=True)
     for some in filter(None, (left[:half], left[half:])):
-        _train_together(some)
+        _train(some, stacked=True)
     return [read_record(job.output, job.resolved, job.replica) for job in jobs]
 
 
-def _train_together(jobs: Sequence[Job]) -> list[dict[str, Any]]:
-    """One stack. Raises `OutOfMemory`."""
+def _train(jobs: Sequence[Job], stacked: bool) -> list[dict[str, Any]]:
+    """One replica by itself, or all of them as one stack, which raises `OutOfMemory`."""
     first, device = jobs[0], device_of(jobs[0])
-    path = first.file_of("stack").with_suffix(".ckpt")
-    checkpoint = CheckpointFile(path, first.resolved.config_hash, STACKED, -1)
-    stack = Stack(device, lambda line: print(f"{first.resolved.id}: {line}", file=sys.stderr, flush=True))
-    members = [Member(job, build_training(job.resolved, job.replica, job.corpus, stack)) for job in jobs]
-    return _Trainer(members, checkpoint, device, stack.advance, stack.keep).run()
+    if stacked:
+        name, replica = "stack", -1
+        engine = Stack(device, lambda line: print(f"{first.resolved.id}: {line}", file=sys.stderr, flush=True))
+    else:
+        name, replica = str(first.replica), first.replica
+        # Where a stack is the configured engine, what none can train has its own.
+        engine = "auto" if first.engine == STACKED else first.engine
+    members = [Member(job, build_training(job.resolved, job.replica, job.corpus, engine)) for job in jobs]
+    path, used = first.file_of(name).with_suffix(".ckpt"), members[0].training.engine
+    checkpoint = CheckpointFile(path, first.resolved.config_hash, used, replica)
+    return _Trainer(members, checkpoint, device, engine if stacked else None).run()
 
 
 @dataclass
@@ -205,24 +194,16 @@ class Member:
 class _Trainer:
     """Takes members to their ends, each with a record of its own, and saves them between two pieces of work.
 
-    `advance` does a piece of work of every training it is given, and returns a note or what was raised for each;
-    `keep` is told which of them go on.
+    They are those of a `stack`, or one without.
     """
 
     def __init__(
-        self,
-        members: list[Member],
-        checkpoint: CheckpointFile,
-        device: torch.device,
-        advance: Callable[[Sequence[Training]], list[str | Exception]],
-        keep: Callable[[Sequence[Training]], None] | None = None,
+        self, members: list[Member], checkpoint: CheckpointFile, device: torch.device, stack: Stack | None
     ) -> None:
-        self.members, self.checkpoint, self.device = members, checkpoint, device
-        self.advance, self.keep = advance, keep
-        first = members[0]
-        self.job, self.engine = first.job, checkpoint.identity["engine"]
-        more = f" and {len(members) - 1} more" if len(members) > 1 else ""
-        self.title = first.job.title + more
+        self.members, self.checkpoint, self.device, self.stack = members, checkpoint, device, stack
+        first, *more = members
+        self.job = first.job
+        self.title = first.job.title + (f" and {len(more)} more" if more else "")
         self.progress = TrainingProgress(self.title, first.training.unit, first.training.total)
         self.live = list(members)
         self.others: dict[int, Any] = {}  # what the checkpoint holds of replicas that train later
@@ -255,11 +236,12 @@ class _Trainer:
 
     def _advance(self) -> str:
         """A piece of work of all that go on; the first one's note."""
-        notes = self.advance([member.training for member in self.live])
+        trainings = [member.training for member in self.live]
+        notes = self.stack.advance(trainings) if self.stack else _alone(*trainings)
         for member, note in zip(self.live, notes, strict=True):
             if isinstance(note, Diverged):
                 member.diverged = note.where
-                self.progress.say(f"{member.job.title}: diverged: {note}" if self.keep else f"diverged: {note}")
+                self.progress.say(f"{member.job.title}: diverged: {note}" if self.stack else f"diverged: {note}")
             elif isinstance(note, Exception):
                 raise note
         self._settle()
@@ -271,8 +253,8 @@ class _Trainer:
         if not ended:
             return
         for member in ended:
-            facts = run_facts(self.engine, self.device, self.seconds(), self.resumed)
-            if self.keep:
+            facts = run_facts(member.training.engine, self.device, self.seconds(), self.resumed)
+            if self.stack:
                 facts["stack_replicas"] = len(self.members)
             if self.device.type == "cuda":
                 facts["peak_gpu_memory_mib"] = round(torch.cuda.max_memory_allocated(self.device) / 2**20, 1)
@@ -281,8 +263,8 @@ class _Trainer:
             member.record = make_record(job.resolved, job.replica, outcome, training.parameters, member.diverged, facts)
             write_record(job.output, member.record)
         self.live = [member for member in self.live if not member.ended]
-        if self.keep:
-            self.keep([member.training for member in self.live])
+        if self.stack:
+            self.stack.keep([member.training for member in self.live])
         # Only now: until the records are on the disk, the checkpoint is all there is.
         if not self.live and self.others:
             self.save()
@@ -293,7 +275,7 @@ class _Trainer:
         saved = self.checkpoint.load(self.progress.say)
         if saved is None:
             return
-        states = saved["training"] if self.keep else {self.job.replica: saved["training"]}
+        states = saved["training"] if self.stack else {self.job.replica: saved["training"]}
         going = [member for member in self.members if member.job.replica in states]
         for member in going:
             try:
@@ -315,10 +297,18 @@ class _Trainer:
         """All members that go on, in one file: a kill never leaves them at different steps."""
         start = time.perf_counter()
         states = {member.job.replica: member.training.state() for member in self.live}
-        training = self.others | states if self.keep else states[self.job.replica]
+        training = self.others | states if self.stack else states[self.job.replica]
         self.checkpoint.save({"training": training, "seconds": self.seconds(), "resumed": self.resumed})
         now = time.perf_counter()
         self.save_at = now + max(self.pause, _WORK_PER_SAVE * (now - start))
+
+
+def _alone(training: Training) -> list[str | Exception]:
+    """One piece of work, as of a stack."""
+    try:
+        return [training.advance()]
+    except Diverged as where:
+        return [where]
 
 
 def seconds_between_saves() -> float:

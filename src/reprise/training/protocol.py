@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,11 @@ from torch import Tensor, nn
 
 from reprise.catalogue.models import MODELS, ModelRefused
 from reprise.catalogue.protocols import PROTOCOLS
-from reprise.catalogue.stated import load
+from reprise.catalogue.stated import load, told_with_place
 from reprise.data.corpus import SENTENCE_END, SPLITS, Corpus
 from reprise.engines.optimisers import clip_by_global_norm
 from reprise.engines.stack import Member, Stack, join
-from reprise.errors import UserError
+from reprise.errors import UserError, beyond_memory
 from reprise.options import COUNT, POSITIVE
 from reprise.records.record import Outcome
 from reprise.records.resolved import Resolved
@@ -292,6 +293,24 @@ def build_training(resolved: Resolved, replica: int, corpus: Path | None, engine
     except ModelRefused as error:
         file, model = f"config/papers/{resolved.paper}.yaml", resolved.config["model"]["name"]
         raise UserError(f"{resolved.id}: model {model}: {error}; change the option in {file}") from error
+
+
+@contextmanager
+def report_model(resolved: Resolved) -> Iterator[None]:
+    """Around a training: where the model does not do what its protocol asks of it, one line says so.
+
+    Nobody checks beforehand what a model of one's own has, which protocols and engines read each in its own way.
+    """
+    try:
+        yield
+    except (AttributeError, LookupError, NameError, RuntimeError, TypeError, ValueError) as error:
+        if resolved.is_check or beyond_memory(error):
+            raise
+        model, protocol = resolved.config["model"]["name"], resolved.config["training"]["protocol"]
+        like = [MODELS[name].file for name in PROTOCOLS[protocol].models if name not in ("none", model)]
+        remedy = f"; what the protocol needs of a model is in {like[0]}" if like else ""
+        where = f"while the protocol {protocol} trained the model {model} ({MODELS[model].file}){remedy}"
+        raise UserError(f"{told_with_place(error)}: {where}") from error
 
 
 def generator_for(seed: int, stream: str) -> torch.Generator:

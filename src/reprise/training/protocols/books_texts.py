@@ -58,24 +58,18 @@ class BookTexts:
 
     def while_training(self, model: DeepLSTM, step: int) -> tuple[list[Metric], list[dict[str, Any]]]:
         """Measures of `samples` texts from random characters by either way of drawing, and the first text of each."""
-        metrics, texts = list(self._expected(model)), []
-        for decoder in DECODERS:
-            first, written = self._from_a_character(model, decoder, step, self.options["sample_length"], _DRAWS)
-            metrics += self._measures(decoder, [a + b for a, b in zip(first, written, strict=True)])
-            texts.append(self._sample("start", step, decoder, first[0], written[0]))
-        return metrics, texts
+        found, texts = self._from_characters(model, step, self.options["sample_length"], _DRAWS)
+        return [*self._expected(model), *found], texts
 
     def at_the_end(self, model: DeepLSTM, step: int, windows: Tensor) -> tuple[list[Metric], list[dict[str, Any]]]:
         """Measures of longer texts and of excerpts of the book of either length, completions of the prompts, entropies.
 
         `windows` (T, B) are symbols of the book, on which the entropy of the next one is taken.
         """
-        metrics = [*self._expected(model), *self._after_a_full_stop(model)]
-        for decoder in DECODERS:
-            first, written = self._from_a_character(model, decoder, step, self.options["final_length"], _FINAL)
-            metrics += self._measures(decoder, [a + b for a, b in zip(first, written, strict=True)])
-        metrics += self._measures("book", self._excerpts(self.options["final_length"]))
-        metrics += self._measures("book-short", self._excerpts(self.options["sample_length"]))
+        found, _ = self._from_characters(model, step, self.options["final_length"], _FINAL)
+        metrics = [*self._expected(model), *self._after_a_full_stop(model), *found]
+        for split, length in (("book", "final_length"), ("book-short", "sample_length")):
+            metrics += self._measures(split, self._excerpts(self.options[length]))
         for temperature in (1.0, self.options["temperature"]):
             entropy = next_symbol_entropy(model, windows, temperature)
             split = f"temperature-{temperature:g}"
@@ -87,16 +81,19 @@ class BookTexts:
             samples += texts
         return metrics, samples
 
-    def _from_a_character(
-        self, model: DeepLSTM, decoder: str, step: int, length: int, stream: int
-    ) -> tuple[list[str], list[str]]:
-        """First characters, each symbol as likely as the other, and what the model writes after them."""
-        B = self.options["samples"]
-        numbers = counters.uniform32(counters.key(self.seed, _FIRST, step), 0, B).astype(np.int64)
+    def _from_characters(
+        self, model: DeepLSTM, step: int, length: int, stream: int
+    ) -> tuple[list[Metric], list[dict[str, Any]]]:
+        """Measures of what the model writes after characters, of which each is as likely as the other; one of each."""
+        numbers = counters.uniform32(counters.key(self.seed, _FIRST, step), 0, self.options["samples"]).astype(np.int64)
         first = torch.from_numpy(numbers * len(self.symbols) >> 32)[None]
-        key = counters.key(self.seed, stream, step)
-        written = continuations(model, first, length, decoder, self.options["temperature"], key)
-        return [self.symbols[i] for i in first[0].tolist()], [self.spell(text) for text in written.t().tolist()]
+        key, metrics, texts = counters.key(self.seed, stream, step), [], []
+        for decoder in DECODERS:
+            written = continuations(model, first, length, decoder, self.options["temperature"], key)
+            whole = [self.spell(text) for text in torch.cat([first, written]).t().tolist()]
+            metrics += self._measures(decoder, whole)
+            texts.append(self._sample("start", step, decoder, whole[0][:1], whole[0][1:]))
+        return metrics, texts
 
     def _excerpts(self, length: int) -> list[str]:
         """As many as there are texts, each a character longer than `length`, as texts are with their first one."""

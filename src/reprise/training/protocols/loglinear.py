@@ -13,7 +13,7 @@ from reprise.catalogue.stated import ByOption
 from reprise.engines.loglinear import choose
 from reprise.errors import UserError
 from reprise.evaluation.agreement import Pairs
-from reprise.evaluation.continuation import continuations
+from reprise.evaluation.sampling import continuations_of_window
 from reprise.models.lexicon import Lexicon
 from reprise.models.loglinear import initialise
 from reprise.options import COUNT, NOT_NEGATIVE, POSITIVE, SHARE
@@ -146,7 +146,7 @@ class Windows(Epochs):
                 "words": [self.lexicon.types[i] for i in text],
                 "features": [", ".join(features.of(i)) for i in text],
             }
-            for text in continuations(self.kernel.log_probabilities, start, SAMPLES, words, key)
+            for text in continuations_of_window(self.kernel.log_probabilities, start, SAMPLES, words, key)
         ]
 
     def note(self) -> str:

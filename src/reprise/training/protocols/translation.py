@@ -20,7 +20,7 @@ from reprise.engines.lecture.translation import translator_of
 from reprise.engines.stack import Stack
 from reprise.errors import UserError
 from reprise.evaluation.bleu_counts import bleu_counts
-from reprise.evaluation.greedy import greedy
+from reprise.evaluation.sampling import translations
 from reprise.models.translation import initialise
 from reprise.options import COUNT
 from reprise.records.record import Outcome, metric
@@ -125,7 +125,7 @@ class Translation(BatchEpochs):
         if self.part != "translate":
             return (self.update if self.part == "train" else self.read)(batch)
         barred, limit = [self.corpus.vocabulary.index(UNKNOWN)], self.options["output_limit"]
-        found = greedy(self.readable(), batch.source, batch.lengths, self.end, limit, barred)
+        found = translations(self.readable(), batch.source, batch.lengths, self.end, limit, barred)
         self.translations |= dict(zip(numbers.tolist(), found, strict=True))
         return 0.0
 

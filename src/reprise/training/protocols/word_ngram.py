@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from reprise.data.corpus import SENTENCE_END
@@ -15,7 +17,10 @@ from reprise.training.protocol import Pieces
 HELD_OUT = ("valid", "test")
 DISTRIBUTIONS = ("relative-ngram", "additive-ngram", "backoff-ngram", "kneser-ney")
 """Counted models of which every history is a distribution: the probability of a sentence means something."""
-_UNITS = {"zero_share": "share", "undefined_share": "share", "unpredicted_share": "share", "score_sum": "1"}
+_SHARES = ("zero_share", "undefined_share", "unpredicted_share")
+_UNITS = dict.fromkeys(_SHARES, "share")
+_UNITS |= dict.fromkeys(("cross_entropy", "score_cross_entropy", "scored_nats"), "nats/token") | {"score_sum": "1"}
+"""What is told of a model where there is it, in the order of a record."""
 
 
 class WordNGramCount(Pieces):
@@ -63,21 +68,24 @@ class WordNGramCount(Pieces):
         self.found.append(self._measure(self._counts, below + 1))
         return f"{below + 1}-grams of {self.words[part]:,} words"
 
-    def _measure(self, counts: NGramCounts, n: int) -> dict[str, float]:
-        found = {"stored": float(len(counts.table(n).keys))}
+    def _measure(self, counts: NGramCounts, n: int) -> dict[str, Any]:
+        """What is `stored`, and by split every quantity that there is of the model, and how many words are `scored`."""
+        found: dict[str, Any] = {"stored": float(len(counts.table(n).keys))}
+        entropy = "cross_entropy" if self.model.proper else "score_cross_entropy"
         for split, held in self.held.items():
             p = self.model.estimate(counts, held, n)
             undefined, zero = np.isnan(p), p == 0
             some = ~(undefined | zero)
-            found |= {
-                f"{split}.zero": float(zero.mean()),
-                f"{split}.undefined": float(undefined.mean()),
-                # Without the words that have no probability this is no cross-entropy of the text.
-                f"{split}.nats": float(-np.log(p[some]).mean()) if some.any() else 0.0,
-                f"{split}.scored": int(some.sum()),
+            shares = float(zero.mean()), float(undefined.mean())
+            # Without the words that have no probability this is no cross-entropy of the text.
+            nats = float(-np.log(p[some]).mean()) if some.any() else 0.0
+            found[split] = {
+                "scored": int(some.sum()),
+                **dict(zip(_SHARES, (*shares, sum(shares)), strict=True)),
+                entropy if some.all() else "scored_nats": nats,
             }
             if isinstance(self.model, StupidBackoff):
-                found[f"{split}.score_sum"] = float(self.model.score_sums(counts, held, n).mean())
+                found[split]["score_sum"] = float(self.model.score_sums(counts, held, n).mean())
         return found
 
     def outcome(self) -> Outcome:
@@ -90,13 +98,15 @@ class WordNGramCount(Pieces):
         whole = self.found[-highest:]
         for split, held in self.held.items():
             n = len(held)
-            for name, values in self._by_order(whole, split).items():
-                unit = _UNITS.get(name, "nats/token")
+            for name, unit in _UNITS.items():
+                values = {k: model[split][name] for k, model in enumerate(whole, 1) if name in model[split]}
+                if not values:
+                    continue
                 outcome.curves.append(curve(split, name, unit, "order", values, list(values.values())))
                 if split == "test" and name not in ("zero_share", "undefined_share"):
                     for k, value in values.items():
                         # What only words with a probability have is a mean over these.
-                        over = whole[k - 1]["test.scored"] if name == "scored_nats" else n
+                        over = whole[k - 1]["test"]["scored"] if name == "scored_nats" else n
                         outcome.metrics.append(metric(split, f"{name}_order_{k}", value, unit, over))
                 if name == "cross_entropy" and highest in values:
                     outcome.metrics.append(metric(split, name, values[highest], unit, n))
@@ -106,20 +116,6 @@ class WordNGramCount(Pieces):
             self._tell_sizes(outcome, k)
         return outcome
 
-    def _by_order(self, models: list[dict[str, float]], split: str) -> dict[str, dict[int, float]]:
-        """Every quantity that there is of the split, by order."""
-        entropy = "cross_entropy" if self.model.proper else "score_cross_entropy"
-        names = ("zero_share", "undefined_share", "unpredicted_share", entropy, "scored_nats", "score_sum")
-        values: dict[str, dict[int, float]] = {name: {} for name in names}
-        for k, model in enumerate(models, 1):
-            zero, undefined = model[f"{split}.zero"], model[f"{split}.undefined"]
-            values["zero_share"][k], values["undefined_share"][k] = zero, undefined
-            values["unpredicted_share"][k] = zero + undefined
-            values["scored_nats" if zero + undefined else entropy][k] = model[f"{split}.nats"]
-            if f"{split}.score_sum" in model:
-                values["score_sum"][k] = model[f"{split}.score_sum"]
-        return {name: by_order for name, by_order in values.items() if by_order}
-
     def _tell_sizes(self, outcome: Outcome, k: int) -> None:
         """n-grams of order k stored, and how the test text fares, over the number of training words."""
         models, name = self.found[k - 1 :: self.model.order], f"stored_order_{k}"
@@ -128,9 +124,9 @@ class WordNGramCount(Pieces):
         for halvings, words, value in zip(range(len(models) - 1, -1, -1), self.words, values, strict=True):
             halved = f"_halved_{halvings}_times" if halvings else ""
             outcome.metrics.append(metric("train", name + halved, value, "n-grams", words))
-        by_size = {words: self._by_order([model], "test") for words, model in zip(self.words, models, strict=True)}
         for quantity in ("cross_entropy", "unpredicted_share"):
-            points = {words: found[quantity][1] for words, found in by_size.items() if quantity in found}
+            told = zip(self.words, models, strict=True)
+            points = {words: model["test"][quantity] for words, model in told if quantity in model["test"]}
             if points:
-                unit, values = _UNITS.get(quantity, "nats/token"), list(points.values())
-                outcome.curves.append(curve("test", f"{quantity}_order_{k}", unit, "words", points, values))
+                y = list(points.values())
+                outcome.curves.append(curve("test", f"{quantity}_order_{k}", _UNITS[quantity], "words", points, y))
