@@ -6,7 +6,6 @@ import errno
 import hashlib
 import os
 import pickle
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -86,29 +85,15 @@ def test_one_behind_a_link_that_leads_nowhere_is_not_called_absent(tmp_path: Pat
     assert said == []
 
 
-def test_removed_as_told_it_trains_from_the_start(half_way: Replica, digits_result: bytes) -> None:
-    for path in (half_way.checkpoint, half_way.previous):
-        path.unlink()
-    done = half_way.run()
-    assert (done.status, "goes on from" in done.err) == (0, False)
-    assert half_way.result() == digits_result
-
-
 def test_a_kill_between_two_renames_loses_nothing(half_way: Replica, digits_result: bytes) -> None:
-    """While a checkpoint is put into its place there is a moment in which only the one before it has a name."""
+    """While a checkpoint is put into its place there is a moment in which only the one before it has a name.
+
+    The lock file is still there and names a process that is gone: nobody has to remove it.
+    """
+    assert half_way.lock.exists()
     half_way.checkpoint.replace(half_way.previous)
     assert half_way.run().went_on()
     assert half_way.result() == digits_result
-
-
-def test_a_checkpoint_of_another_configuration_is_refused(half_way: Replica) -> None:
-    changed = half_way.with_options(learning_rate=0.02)
-    shutil.copy(half_way.checkpoint, changed.checkpoint)
-    before = changed.saved()
-    old, new = half_way.resolved.config_hash, changed.resolved.config_hash
-    line = changed.run().refusal()
-    assert f"key config_hash: made with '{old}', not '{new}'; remove the file to train from the start" in line
-    assert changed.saved() == before
 
 
 @pytest.mark.parametrize(("key", "other"), [("replica", 1), ("engine", "reference"), ("config_hash", "1" * 12)])

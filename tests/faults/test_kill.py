@@ -60,20 +60,3 @@ def test_a_busy_replica_is_left_alone_or_waited_for(digits: Replica, digits_resu
     assert waited.err.splitlines() == [f"{digits.record.name}: done"]  # no step of its own
     assert digits.record.read_bytes() == record
     assert digits.result() == digits_result
-
-
-def test_a_killed_holder_leaves_no_lock(half_way: Replica, digits_result: bytes) -> None:
-    """The lock file is still there and names a process that is gone: nobody has to remove it."""
-    assert half_way.lock.exists()
-    assert half_way.run().went_on()
-    assert half_way.result() == digits_result
-
-
-def test_a_finished_replica_is_not_trained_again(digits: Replica, digits_result: bytes) -> None:
-    assert digits.run().status == 0
-    record = digits.record.read_bytes()
-    done = digits.run()
-    line = f"{digits.record.name}: already there; nothing to train (--output FILE trains it again)"
-    assert (done.status, done.err.splitlines()) == (0, [line])
-    assert digits.record.read_bytes() == record
-    assert digits.result() == digits_result

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from pipelines import Started, half_way, started, unlock
 from project import PYTHON, SECONDS, Project, Run, new_project, read_record, result_bytes
-from replica import alive
+from replica import alive, wait_until
 
 from reprise.records.resolved import read_resolved
 
@@ -182,10 +182,7 @@ def test_an_orphan_of_a_killed_pipeline(training: tuple[Project, str]) -> None:
         assert "Traceback" not in second.log
         os.kill(pid, signal.SIGCONT)
         os.kill(pid, signal.SIGTERM)
-        limit = time.monotonic() + 60
-        while alive(pid):
-            assert time.monotonic() < limit
-            time.sleep(0.01)
+        wait_until(lambda: not alive(pid))
         assert not (project.root / record).exists()
     with started(project, record) as third:
         assert third.process.wait() == 0, third.said

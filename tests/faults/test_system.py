@@ -37,27 +37,20 @@ def test_a_diverged_training_says_so_instead_of_a_number(digits: Replica) -> Non
     assert json.loads((folder / "metrics.json").read_text(encoding="utf-8")) == {}
 
 
-def test_a_full_disk_leaves_the_old_checkpoints(half_way: Replica, digits_result: bytes) -> None:
-    """No file may grow to a checkpoint's size, as on a disk that is full."""
-    before = half_way.saved()
-    size = half_way.checkpoint.stat().st_size
-    done = half_way.run(largest=size // 2)
-    line = done.failure()
-    assert str(half_way.checkpoint.relative_to(half_way.folder)) in line
+@pytest.mark.parametrize("kind", ["half_way", "digits"])
+def test_a_full_disk_leaves_the_checkpoints_that_were_there(
+    kind: str, request: pytest.FixtureRequest, digits_result: bytes
+) -> None:
+    """No file may grow to a checkpoint's size, as on a disk that is full: two are there, or none yet."""
+    replica: Replica = request.getfixturevalue(kind)
+    before = replica.saved()
+    line = replica.run(largest=4096).failure()
+    assert str(replica.checkpoint.relative_to(replica.folder)) in line
     assert "File too large; make room" in line
-    assert half_way.saved() == before
-    assert len(before) == 2
-    assert not half_way.record.exists()
-    assert half_way.run().went_on()
-    assert half_way.result() == digits_result
-
-
-def test_a_full_disk_at_the_first_save_leaves_nothing(digits: Replica, digits_result: bytes) -> None:
-    done = digits.run(largest=4096)
-    assert str(digits.checkpoint.relative_to(digits.folder)) in done.failure()
-    assert digits.saved() == {}
-    assert digits.run().status == 0
-    assert digits.result() == digits_result
+    assert (replica.saved(), len(before)) == (before, 2 if kind == "half_way" else 0)
+    assert not replica.record.exists()
+    assert replica.run().status == 0
+    assert replica.result() == digits_result
 
 
 def test_a_record_that_cannot_be_written_costs_no_training(digits: Replica, digits_result: bytes) -> None:

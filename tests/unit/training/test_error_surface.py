@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 import torch
 from protocol_helpers import curves, values
@@ -31,16 +30,6 @@ def test_error_and_gradient_are_those_of_autograd(w, b):
     error, *gradient = SingleUnit(**MODEL).error_and_gradient(w, b)
     assert float(error) == pytest.approx(((h - 0.7) ** 2).item(), rel=1e-9)
     assert [float(g) for g in gradient] == pytest.approx(at.grad.tolist(), rel=1e-9)
-
-
-def test_a_grid_is_its_points():
-    unit, w, b = SingleUnit(**MODEL), np.array([1.0, 5.0]), np.array([-2.0, 0.0, 1.0])
-    for whole, *single in zip(
-        unit.error_and_gradient(w[:, None], b[None]),
-        *(unit.error_and_gradient(x, y) for x in w for y in b),
-        strict=True,
-    ):
-        assert whole.flatten().tolist() == pytest.approx([float(s) for s in single], rel=1e-12)
 
 
 def test_the_wall_throws_the_plain_path_off_and_not_the_clipped_one(outcome):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import fcntl
-import os
-import platform
+import sys
+import types
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,16 @@ from typing import Any
 import pytest
 import torch
 from experiment_helpers import DIGITS, experiment, jobs_of
+from torch import nn
 
+import reprise.models
+from reprise.catalogue import stated
+from reprise.catalogue.models import MODELS, ModelEntry
+from reprise.catalogue.protocols import PROTOCOLS
 from reprise.engines.stack import OutOfMemory, Stack
 from reprise.errors import Interrupted, UserError
 from reprise.records.record import read_record
+from reprise.registered import load
 from reprise.training.locks import Held, replica_lock
 from reprise.training.loop import Job, choose_device, run_jobs
 
@@ -50,11 +56,6 @@ def test_one_job_writes_a_record_a_replica(jobs: list[Job], tmp_path: Path) -> N
     assert {record["run"]["engine"] for record in records} == {"stacked"}
     assert checkpoints(tmp_path) == []
     assert run_jobs(jobs) == records
-
-
-def test_one_replica_is_a_stack_of_one(jobs: list[Job]) -> None:
-    (record,) = run_jobs(jobs[1:2])
-    assert (record["replica"], record["run"]["engine"]) == (1, "stacked")
 
 
 @pytest.mark.parametrize("rounds", [1, 5])
@@ -153,21 +154,60 @@ def test_what_runs_on_a_cpu_takes_no_gpu(monkeypatch):
             choose_device("cuda", protocol, engine)
 
 
-def refusal(path):
-    with pytest.raises(Interrupted) as refused, replica_lock(path, "p/e replica 0"):
-        pass
-    return str(refused.value)
+class Lacking(nn.Module):
+    """A network that was written for something else."""
+
+    def __init__(self, hidden_size: int, **options: Any) -> None:
+        super().__init__()
+        self.W, self.weight_law = nn.Parameter(torch.ones(hidden_size, 3)), "plain"
+
+    def fan_in(self) -> dict[str, int]:
+        return {"W": 3}
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.W[x]
 
 
-def test_a_busy_replica_names_process_and_host(tmp_path):
-    lock = tmp_path / "folder" / "0.lock"
-    with replica_lock(lock, "p/e replica 0"):
-        assert lock.read_text() == f"{os.getpid()} {platform.node()}"
-        assert refusal(lock).startswith(
-            f"p/e replica 0 is being trained by process {os.getpid()} on {platform.node()}; wait for it"
-        )
-    with replica_lock(lock, "p/e replica 0"):
-        pass
+@pytest.mark.parametrize(
+    ("protocol", "engine", "says"),
+    [
+        (
+            "recall",
+            "auto",
+            r"protocols/recall.py, line \d+: AttributeError: 'Lacking' object has no attribute 'initialise'",
+        ),
+        ("final-digit", "auto", r"engines/palindromes/reference.py, line \d+: \w+Error: .*"),
+        ("final-digit", "stacked", r"engines/stack/symbols.py, line \d+: \w+Error: .*"),
+    ],
+)
+def test_a_model_that_lacks_what_its_protocol_needs_is_one_line(
+    small: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, protocol: str, engine: str, says: str
+) -> None:
+    own = types.ModuleType("reprise.models.own")
+    own.Lacking = Lacking
+    monkeypatch.setitem(sys.modules, own.__name__, own)
+    monkeypatch.setitem(MODELS, "own", ModelEntry("reprise.models.own:Lacking"))
+    (job, _) = jobs_of([small.resolved(protocol, model="own")], tmp_path, engine)
+    like = PROTOCOLS[protocol].models[0].replace("notes-rnn", "recurrent")
+    says += (
+        rf": while the protocol {protocol} trained the model own \(src/reprise/models/own.py\); "
+        f"what the protocol needs of a model is in src/reprise/models/{like}.py"
+    )
+    with pytest.raises(UserError, match=f"^src/reprise/(training/)?{says}$"):
+        run_jobs([job])
+
+
+def test_a_mistake_in_a_file_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where its options are read, and where it is imported."""
+    file = tmp_path / "broken.py"
+    file.write_text("OPTIONS = {}\n\nclass Broken(:\n")
+    says = "broken.py, line 3: SyntaxError: invalid syntax; correct the file"
+    monkeypatch.setattr(reprise.models, "__path__", [str(tmp_path)])
+    with pytest.raises(UserError, match=says):
+        load("reprise.models.broken:Broken", "")
+    monkeypatch.setattr(stated, "_path", lambda module: file)
+    with pytest.raises(UserError, match=says):
+        stated.stated("reprise.models.broken:Broken", "OPTIONS")
 
 
 @pytest.mark.parametrize(
@@ -179,4 +219,5 @@ def test_what_others_have_written_is_read(tmp_path, content, holder):
     lock.write_text(content)
     with lock.open("r+") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        assert f"is being trained by process {holder};" in refusal(lock)
+        with pytest.raises(Interrupted, match=f"is being trained by process {holder};"), replica_lock(lock, "p/e"):
+            pass

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from compiler_helpers import needs_compiler
-from protocol_helpers import finish, goes_on, saved, states_of
+from protocol_helpers import curves, finish, goes_on, saved, states_of, values
 
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.catalogue.stated import load
@@ -21,7 +22,7 @@ from reprise.errors import Interrupted, UserError
 from reprise.records.record import Outcome
 from reprise.training.checkpoint import decode, encode
 from reprise.training.loop import Job, run_jobs
-from reprise.training.protocol import Diverged, Training, generator_for
+from reprise.training.protocol import Diverged, Training, build_training, generator_for
 
 CPU = torch.device("cpu")
 # The options that are changed, the fast engine, and how calls are made short, so that some end inside a part.
@@ -48,6 +49,15 @@ LEARN: dict[str, tuple[dict[str, Any], str, tuple[str, int]]] = {
     "translation": ({"untied": True, "context": True}, "hand", ("at_once", 1)),
     "recall": ({"model": "notes-lstm"}, "reference", ("at_once", 5)),
 }
+RECURRENT = {"hidden_size": 24, "embedding_size": 12, "dropout": 0.2, "batch_size": 10, "training_sentences": 200}
+RECURRENT |= {"max_epochs": 6, "steps": 10, "weight_range": 0.05, "patience": 2}
+WINDOWS = {"hidden_size": 10, "embedding_size": 12, "window": 3, "batch_size": 10, "learning_rate": 0.3}
+WINDOWS |= {"clip_norm": 5.0, "max_epochs": 10, "training_sentences": 250, "patience": 2}
+LOGLINEAR = {"batch_size": 32, "hidden_size": 16, "embedding_size": 16, "learning_rate": 0.01, "max_epochs": 5}
+PLAIN = {"input": "one-hot", "output": "softmax"}
+FEATURES = {"input": "features", "output": "log-linear", "word_identity": True, "top_types": 15}
+BOOKS = {"batch_size": 16, "length": 30, "learning_rate": 0.01, "mean_square_start": "zero", "steps": 301}
+BOOKS |= {"hidden_size": 32, "sample_every": 300, "table_every": 300, "log_every": 10, "clip_norm": 5.0}
 COUNT = ("ngram", "word-ngram", "word-order", "random-jacobians", "error-surface", "corpus-facts")
 ENGINES = [
     pytest.param(case, engine, marks=needs_compiler if engine == "fused" else ())
@@ -147,6 +157,79 @@ def test_engines_learn_the_same(make: Any, case: str) -> None:
             assert ours["y"] == pytest.approx(theirs["y"], rel=2e-3)
 
 
+TEXTS: list[tuple[str, dict[str, Any], tuple[str, str], float]] = [
+    ("subsequence-sgd", {"training_sentences": 300, "max_epochs": 6, "dropout": 0.5}, ("test", "cross_entropy"), 1.0),
+    *(
+        ("batched-sgd", RECURRENT | {"model": model}, ("test", "cross_entropy"), 0.97)
+        for model in ("gru-lm", "lstm-lm")
+    ),
+    *(("window-sgd", WINDOWS | {"direct": direct}, ("test", "cross_entropy"), 0.9) for direct in (False, True)),
+    *(("windows", LOGLINEAR | kind, ("test1", "cross_entropy"), 0.9) for kind in (PLAIN, FEATURES)),
+    ("character-windows", BOOKS, ("train", "final_cross_entropy"), 0.6),
+]
+
+
+@pytest.mark.parametrize(("protocol", "options", "measured", "share"), TEXTS)
+def test_of_a_text_more_is_learned_than_how_frequent_words_are(
+    small: Any, protocol: str, options: dict[str, Any], measured: tuple[str, str], share: float
+) -> None:
+    """The loss is below that of the unigram, by how much depends on the model, and above the source's own entropy."""
+    found, loaded = values(finish(small(protocol, 1, **options))), small.loaded(protocol, **options)
+    p = np.bincount(loaded.splits["train"].tokens) / len(loaded.splits["train"].tokens)
+    unigram = -(p[p > 0] * np.log(p[p > 0])).sum()
+    source = loaded.facts["source_nats"][measured[0]]
+    assert found[measured[0], "source_entropy"] == source < found[measured] < share * unigram
+
+
+@pytest.mark.parametrize("model", ["elman", "lstm"])
+def test_palindromes_of_three_digits_are_learned(small: Any, model: str) -> None:
+    options = {"length": 3, "hidden_size": 16, "steps": 301, "batch_size": 32, "learning_rate": 0.02, "log_every": 5}
+    outcome = finish(small("final-digit", model=model, clip_norm=10.0, **options))
+    found, accuracy = values(outcome), curves(outcome)["train", "accuracy"]
+    assert found["train", "reached_full_accuracy"] == found["train", "best_accuracy"] == 1
+    assert found["train", "last_ten_accuracy"] > 0.95
+    assert list(accuracy) == list(range(0, 301, 5))
+    assert found["train", "first_full_accuracy_step"] == next(step for step, share in accuracy.items() if share == 1)
+    assert found["train", "last_ten_accuracy"] == pytest.approx(sum(list(accuracy.values())[-10:]) / 10)
+
+
+def lines_read(training: Any) -> list[int]:
+    """Where the training lines begin, in the order in which they are read."""
+    lines = [np.arange(len(b)) - np.repeat(b.starts[:-1], b.active) for b in training.batches]
+    pairs = zip(training.batches, lines, strict=True)
+    return [batch.places[line == i][0] - 1 for batch, line in pairs for i in range(batch.active[0])]
+
+
+def lines_to_read(training: Any) -> list[int]:
+    lengths, starts = np.diff(training.lines.offsets), training.lines.offsets
+    return [starts[i] for i in training.parts["train"] if lengths[i] > 1]
+
+
+ORDERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "line-epochs": (lines_read, lines_to_read),
+    "window-sgd": (lambda training: training.order(), lambda training: range(training.counts["train"])),
+    "tagging": (
+        lambda training: np.concatenate(training.batches),
+        lambda training: range(training.splits["train"].sentences),
+    ),
+    "translation": (
+        lambda training: np.concatenate(training.batches),
+        lambda training: range(len(training.pairs["train"])),
+    ),
+}
+
+
+@pytest.mark.parametrize("protocol", ORDERS)
+def test_every_epoch_reads_all_of_the_text_in_an_order_of_its_own(make: Any, protocol: str) -> None:
+    training, (order, whole) = make(protocol), ORDERS[protocol]
+    first, again = (list(map(int, order(one))) for one in (training, make(protocol)))
+    while training.epoch == 0:
+        training.advance()
+    second = list(map(int, order(training)))
+    assert second != first == again
+    assert sorted(second) == sorted(first) == sorted(whole(training))
+
+
 @pytest.mark.parametrize("case", LEARN)
 def test_a_loss_that_is_no_number_ends_training(make: Any, case: str) -> None:
     training = make(case)
@@ -164,32 +247,67 @@ def test_an_engine_that_there_is_not_is_refused(make: Any, protocol: str) -> Non
         make(protocol, engine="none")
 
 
-@pytest.mark.parametrize("protocol", [p for p in PROTOCOLS if p not in ("final-digit", "recall", "random-jacobians")])
-def test_a_corpus_that_does_not_fit_is_refused(small: Any, protocol: str) -> None:
-    """None at all, running text without sentences, lines, and other splits."""
-    if protocol == "error-surface":
-        return
-    resolved, made = small.resolved(protocol), load(PROTOCOLS[protocol].target, protocol)
+REFUSED = [
+    ("batched-sgd", {"batch_size": 10**6}, "fewer words than batch_size streams; lower it"),
+    ("character-windows", {"length": 10**6}, "too few for windows of `length`; lower it"),
+    ("line-epochs", {"seed": 2}, "replica 2: .* has 2 folds, one a replica; ask for fewer replicas"),
+    ("ngram", {"seed": 2}, "replica 2: .* has 2 folds, one a replica; ask for fewer replicas"),
+    ("ngram", {"order": 14}, "option order: 14 is below 1, or too large for 27 symbols"),
+    ("word-ngram", {"halvings": 9}, "60 sentences cannot be halved 9 times"),
+    ("windows", FEATURES | {"top_types": 1000}, "top_types"),
+    ("windows", {"window": 10**6}, "too few for one window; lower window or batch_size"),
+    ("windows", {"batch_size": 10**6, "scheme": "streams"}, "too few for one window; lower window or batch_size"),
+]
 
-    def refused(corpus: Path | None, says: str) -> None:
-        with pytest.raises(UserError, match=says):
-            made(resolved.config, 0, corpus, "auto", CPU)
 
-    refused(None, "has no corpus; name one that has" if protocol == "corpus-facts" else "needs a prepared corpus")
-    if protocol not in ("subsequence-sgd", "batched-sgd", "window-sgd", "word-ngram", "word-order"):
-        return
-    for other, says in (
-        ("line-epochs", f"no train split, which the protocol {protocol} needs"),
-        ("windows", f"no test split, which the protocol {protocol} needs"),
-        ("character-windows", f"no valid split, which the protocol {protocol} needs"),
-    ):
-        refused(Path(small.resolved(other).corpus), says)
-    words = small.loaded(protocol)
-    for boundaries, says in (("line", "lines of symbols, and no words"), ("none", "running text has no sentences")):
-        words.facts["boundaries"] = boundaries
-        words.save(small.folder / "other.npz")
-        if boundaries == "line" or protocol not in ("subsequence-sgd", "batched-sgd"):
-            refused(small.folder / "other.npz", says)
+@pytest.mark.parametrize(("protocol", "changes", "says"), REFUSED)
+def test_options_that_do_not_fit_the_corpus_are_refused(
+    small: Any, protocol: str, changes: dict[str, Any], says: str
+) -> None:
+    folds = {"folds": 2} if "seed" in changes else {}
+    with pytest.raises(UserError, match=says):
+        small(protocol, **folds | changes)
+
+
+WORDS = ("subsequence-sgd", "batched-sgd", "window-sgd", "word-ngram", "word-order")
+UNFIT = [
+    *(
+        (protocol, None, "needs a prepared corpus")
+        for protocol in PROTOCOLS
+        if protocol not in ("final-digit", "recall", *COUNT[-3:])
+    ),
+    ("corpus-facts", None, "has no corpus; name one that has"),
+    *(
+        (protocol, other, f"no {split} split, which the protocol {protocol} needs")
+        for protocol in WORDS
+        for other, split in (("line-epochs", "train"), ("windows", "test"), ("character-windows", "valid"))
+    ),
+    *((protocol, "line", "lines of symbols, and no words") for protocol in WORDS),
+    *((protocol, "none", "running text has no sentences") for protocol in WORDS[2:]),
+    *((protocol, "no folds", f"no folds; the protocol {protocol} needs them") for protocol in ("line-epochs", "ngram")),
+    ("line-epochs", "one fold", "the valid lines of fold 0 have nothing to predict"),
+    ("windows", "window-sgd", "has no split test1; choose a treebank"),
+    ("tagging", "window-sgd", "its words bear no tags"),
+    ("translation", "window-sgd", "no parallel text; the protocol translation needs one"),
+]
+
+
+@pytest.mark.parametrize(("protocol", "other", "says"), UNFIT)
+def test_a_corpus_that_does_not_fit_is_refused(small: Any, protocol: str, other: str | None, says: str) -> None:
+    """None at all, that of another protocol, and its own with other boundaries or folds."""
+    resolved, path = small.resolved(protocol), None
+    if other in PROTOCOLS:
+        path = Path(small.resolved(other).corpus)
+    elif other:
+        corpus, path = small.loaded(protocol), small.folder / "other.npz"
+        if "fold" in other:
+            part = corpus.extra.pop("part")
+            corpus.extra.update({"part": np.zeros_like(part)} if other == "one fold" else {})
+        else:
+            corpus.facts["boundaries"] = other
+        corpus.save(path)
+    with pytest.raises(UserError, match=says):
+        build_training(resolved, 0, path, "auto")
 
 
 def together(stack: Stack, trainings: Sequence[Training], states: list[bytes] | None = None) -> list[Outcome]:

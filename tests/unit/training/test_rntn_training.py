@@ -17,14 +17,6 @@ def made(small):
     return partial(small, "subsequence-sgd", **OPTIONS)
 
 
-@pytest.mark.slow
-def test_sentence_training_beats_the_unigram(made, small):
-    options = {"training_sentences": 300, "max_epochs": 6}
-    found, facts = values(finish(made(**options))), small.loaded("subsequence-sgd", **options).facts
-    assert found["test", "source_entropy"] == facts["source_nats"]["test"]
-    assert facts["source_nats"]["test"] < found["test", "cross_entropy"] < facts["unigram_entropy_nats"]
-
-
 def test_how_the_text_is_handed_over_decides_nothing(made):
     """Only the order in which losses are added up differs."""
     pieces, at_once = made(), made()

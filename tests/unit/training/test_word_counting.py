@@ -1,0 +1,174 @@
+"""Counted models of words, on generated text and on the Penn Treebank, and the scores of word orders."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from protocol_helpers import finish, values
+
+from reprise.catalogue.models import MODELS
+from reprise.data.text import ptb
+from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
+from reprise.training.protocol import generator_for
+from reprise.training.protocols.word_order import changes, joined, sentences_of
+
+
+@pytest.fixture
+def counted(small):
+    return partial(small, "word-ngram", order=3, halvings=2, training_sentences=300)
+
+
+@pytest.fixture
+def scored(small):
+    return partial(small, "word-order", order=3, training_sentences=300)
+
+
+@pytest.fixture
+def loaded(small):
+    return small.loaded("word-ngram", training_sentences=300)
+
+
+def curves(outcome):
+    return {(c["split"], c["metric"], c["axis"]): dict(zip(c["x"], c["y"], strict=True)) for c in outcome.curves}
+
+
+@pytest.mark.parametrize("boundary", ["sentence", "text"])
+def test_a_record_has_every_order_and_every_part_of_the_text(counted, loaded, boundary):
+    training = counted(model="kneser-ney", boundary=boundary)
+    outcome = finish(training)
+    end, model = loaded.vocabulary.index("</s>"), MODELS["kneser-ney"].build(vocabulary=60, order=3)
+    all_words = Positions.of(loaded.splits["train"], 2, end, boundary)
+    held = HeldOut(Positions.of(loaded.splits["test"], 2, end, boundary))
+    stored, entropy = curves(outcome), curves(outcome)["test", "cross_entropy", "order"]
+    sizes = [int(loaded.splits["train"].offsets[300 // part]) for part in (4, 2, 1)]
+    for words in sizes:
+        counts = NGramCounts(all_words.take(slice(words)), 60)
+        for n in (1, 2, 3):
+            assert stored["train", f"stored_order_{n}", "words"][words] == len(counts.table(n).keys)
+            nats = -np.log(model.estimate(counts, held, n)).mean()
+            assert stored["test", f"cross_entropy_order_{n}", "words"][words] == pytest.approx(nats, rel=1e-12)
+            if words == sizes[-1]:
+                assert entropy[n] == pytest.approx(nats, rel=1e-12)
+    found = values(outcome)
+    assert found["test", "cross_entropy"] == found["test", "cross_entropy_order_3"] == entropy[3]
+    assert found["train", "stored_order_2_halved_2_times"] == stored["train", "stored_order_2", "words"][sizes[0]]
+    assert found["test", "source_entropy"] == loaded.facts["source_nats"]["test"] < entropy[2]
+    assert training.parameters == sum(found["train", f"stored_order_{n}"] for n in (1, 2, 3))
+
+
+def test_where_a_word_has_no_probability_there_is_no_cross_entropy(counted, loaded):
+    found = finish(counted(model="relative-ngram"))
+    shares, zero = curves(found)["test", "unpredicted_share", "order"], curves(found)["test", "zero_share", "order"]
+    assert 0 < shares[2] < shares[3] < 1
+    assert shares[3] == pytest.approx(zero[3] + curves(found)["test", "undefined_share", "order"][3])
+    assert "cross_entropy" not in {m["metric"] for m in found.metrics}
+    scored = {m["metric"]: m["n"] for m in found.metrics if m["metric"].startswith("scored_nats")}
+    words = len(loaded.splits["test"].tokens)
+    assert scored["scored_nats_order_3"] == round((1 - shares[3]) * words) < scored["scored_nats_order_2"] < words
+
+
+def test_scores_that_are_no_probabilities_have_no_cross_entropy(counted):
+    found = values(finish(counted(model="stupid-backoff", alpha=0.4)))
+    assert not {key for key in found if key[1].startswith("cross_entropy")}
+    assert found["test", "score_cross_entropy_order_3"] > 0
+    assert found["test", "score_sum_order_1"] == pytest.approx(1)
+    assert abs(found["test", "score_sum_order_3"] - 1) > 0.01
+
+
+def by_metric(outcome):
+    return {m["metric"]: m["value"] for m in outcome.metrics}
+
+
+def test_changed_sentences_have_the_same_words_in_another_order():
+    generator = torch.Generator().manual_seed(1)
+    for words in ([1, 2], [3, 3, 4], [1, 2, 3, 4, 5, 6], [7, 7, 7, 8, 7]):
+        for _ in range(10):
+            order, swapped = changes(np.array(words), generator)
+            assert sorted(order) == sorted(swapped) == sorted(words)
+            assert order.tolist() != words
+            (first, second) = np.flatnonzero(swapped != words)
+            assert second == first + 1
+    assert changes(np.array([4, 4, 4]), generator) is None
+    assert changes(np.array([4]), generator) is None
+
+
+def test_single_words_are_tied_in_all_orders(scored):
+    found = by_metric(finish(scored()))
+    for change in ("shuffled", "swapped"):
+        assert (found[f"above_{change}_order_1"], found[f"tied_with_{change}_order_1"]) == (0, 1)
+    assert found["above_shuffled_order_2"] > 0.9
+    assert found["above_shuffled_order_2"] > found["above_swapped_order_2"] > 0.6
+
+
+def test_scores_are_those_of_the_model(scored, loaded):
+    training = scored(order=2)
+    end = loaded.vocabulary.index("</s>")
+    sentences = sentences_of(loaded.splits["test"])
+    assert [len(words) + 1 for words in sentences] == np.diff(loaded.splits["test"].offsets).tolist()
+    found = by_metric(finish(training))
+    above = []
+    for i, words in enumerate(sentences):
+        changed = changes(words, generator_for(0, f"sentence {i}"))
+        if changed:
+            scores = []
+            for text in (words, changed[0]):
+                held = HeldOut(Positions.of(joined([np.append(text, end)]), 1, end, "sentence"))
+                scores.append(np.log(training.model.estimate(training.counts, held, 2)).sum())
+            above.append(scores[0] > scores[1])
+    assert found["above_shuffled_order_2"] == np.mean(above)
+
+
+def test_without_smoothing_most_orders_are_tied_at_probability_0(scored):
+    found = by_metric(finish(scored(model="relative-ngram")))
+    assert found["tied_with_shuffled_order_3"] > 0.3
+    smoothed = by_metric(finish(scored(model="additive-ngram", delta=0.01)))
+    assert smoothed["tied_with_shuffled_order_3"] < 0.1
+
+
+@pytest.mark.parametrize("unknown", ["<unk>", None])
+def test_phrases_are_scored_with_one_word_for_those_that_the_vocabulary_lacks(scored, loaded, tmp_path, unknown):
+    names = ["the", "is", "cat", "small"] + [unknown] * (unknown is not None)
+    for name, place in zip(names, range(20, 25), strict=False):
+        loaded.vocabulary[place] = name
+    loaded.save(tmp_path / "known.npz")
+    training = scored(corpus=tmp_path / "known.npz")
+    assert training.model.vocabulary == 60 + (unknown is None)
+    found = by_metric(finish(training))
+    assert found["the_cat_is_small_order_1"] == found["small_the_is_cat_order_1"] < 0
+    # "walking", "home" and "house" are one word
+    assert found["walking_home_after_school_order_3"] == found["walking_house_after_school_order_3"]
+    text = [loaded.vocabulary.index(word) for word in ("the", "cat", "is", "small", "</s>")]
+    absent = loaded.vocabulary.index(unknown) if unknown else 60
+    end = text[-1]
+    for name, words in {"the_cat_is_small": text, "walking_home_after_school": [*[absent] * 4, end]}.items():
+        held = HeldOut(Positions.of(joined([np.array(words)]), 2, end, "sentence"))
+        expected = np.log(training.model.estimate(training.counts, held, 3)).sum()
+        assert found[f"{name}_order_3"] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.slow
+def test_the_penn_treebank(counted, scored, mirror, tmp_path):
+    """Numbers of our own, worked out once; the counts do not depend on the machine. The order of words is told, the
+    choice of a word is not.
+    """
+    ptb.prepare(mirror / "ptb", {}).save(tmp_path / "corpus.npz")
+    found = values(finish(counted(model="kneser-ney", corpus=tmp_path / "corpus.npz", order=5, halvings=0)))
+    assert math.exp(found["test", "cross_entropy"]) == pytest.approx(143.38, abs=0.005)
+    stored = [found["train", f"stored_order_{n}"] for n in range(1, 6)]
+    assert stored == [10_000, 264_990, 589_720, 738_528, 790_568]
+    relative = values(finish(counted(model="relative-ngram", corpus=tmp_path / "corpus.npz", order=5, halvings=0)))
+    shares = [relative["test", f"unpredicted_share_order_{n}"] for n in range(1, 6)]
+    assert shares == pytest.approx([0, 0.18918, 0.55338, 0.75971, 0.83502], abs=5e-6)
+    training = scored(corpus=tmp_path / "corpus.npz", order=2)
+    found = by_metric(finish(training))
+    assert found["the_cat_is_small_order_2"] == pytest.approx(-29.850, abs=5e-4)
+    assert found["small_the_is_cat_order_2"] == pytest.approx(-36.820, abs=5e-4)
+    assert found["walking_home_after_school_order_2"] == pytest.approx(-39.998, abs=5e-4)
+    assert found["walking_house_after_school_order_2"] == pytest.approx(-39.691, abs=5e-4)
+    assert found["above_shuffled_order_2"] > 0.98
+    assert len(training.texts["original"][1]) - 1 == 3749
+    assert all(math.isfinite(v) for v in found.values())
