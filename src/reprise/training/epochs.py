@@ -154,6 +154,16 @@ class Epochs(Learner):
         outcome.metrics.append(metric("train", "epochs", self.epoch, "epoch", 1))
 
 
+def side_by_side(text: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The words of a text (n,) and the one after each in `count` streams of equal length, (steps, count) each.
+
+    What remains, fewer than `count` words at the end, is left out.
+    """
+    steps = (len(text) - 1) // count
+    x, y = (part[: steps * count].view(count, steps).T.contiguous() for part in (text[:-1], text[1:]))
+    return x, y
+
+
 class BatchEpochs(Epochs):
     """Epochs whose parts are lists of batches, which follow from seed and epoch alone.
 

@@ -88,27 +88,27 @@ class Training(ABC):
             else:
                 setattr(self, name, state[name])
 
-    def load_corpus(self) -> Corpus:
-        """The corpus that the training was given; UserError without one, and for a file that is none."""
+    def load_corpus(self, *splits: str) -> Corpus:
+        """The corpus that the training was given; UserError without one, for a file that is none or lacks a split."""
         if self.path is None:
             raise UserError("this protocol needs a prepared corpus; name it with --corpus")
-        return Corpus.load(self.path)
+        corpus = Corpus.load(self.path)
+        if lacking := [split for split in splits if split not in corpus.splits]:
+            raise UserError(f"{self.path}: no {lacking[0]} split, {self._needed}")
+        return corpus
 
-    def load_words(self) -> Corpus:
-        """One of words: three splits of sentences that end with `</s>`, or of running text."""
-        corpus, needs = self.load_corpus(), f"which the protocol {self.protocol} needs; name another dataset"
-        if lacking := [split for split in SPLITS if split not in corpus.splits]:
-            raise UserError(f"{self.path}: no {lacking[0]} split, {needs}")
+    def load_words(self, running: bool = True) -> Corpus:
+        """One of words: three splits of sentences that end with `</s>` or, if that will do, of `running` text."""
+        corpus = self.load_corpus(*SPLITS)
         if corpus.boundaries not in (SENTENCE_END, "none"):
-            raise UserError(f"{self.path}: lines of symbols, and no words, {needs}")
+            raise UserError(f"{self.path}: lines of symbols, and no words, {self._needed}")
+        if corpus.boundaries == "none" and not running:
+            raise UserError(f"{self.path}: running text without the sentences, {self._needed}")
         return corpus
 
-    def load_sentences(self) -> Corpus:
-        """One of words of which it is known where sentences end."""
-        corpus = self.load_words()
-        if corpus.boundaries == "none":
-            raise UserError(f"{self.path}: running text has no sentences; the protocol {self.protocol} needs them")
-        return corpus
+    @property
+    def _needed(self) -> str:
+        return f"which the protocol {self.protocol} needs; name another dataset"
 
     def lines_by_part(self, corpus: Corpus) -> dict[str, np.ndarray]:
         """Numbers of the lines of each part: which the replica trains on, which choose its epoch, which test it.

@@ -275,10 +275,10 @@ UNFIT = [
         for other, split in (("line-epochs", "train"), ("windows", "test"), ("character-windows", "valid"))
     ),
     *((protocol, "line", "lines of symbols, and no words") for protocol in WORDS),
-    *((protocol, "none", "running text has no sentences") for protocol in WORDS[2:]),
+    *((protocol, "none", "running text without the sentences, which the protocol") for protocol in WORDS[2:]),
     *((protocol, "no folds", f"no folds; the protocol {protocol} needs them") for protocol in ("line-epochs", "ngram")),
     ("line-epochs", "one fold", "the valid lines of fold 0 have nothing to predict"),
-    ("windows", "window-sgd", "has no split test1; choose a treebank"),
+    ("windows", "window-sgd", "no test1 split, which the protocol windows needs"),
     ("tagging", "window-sgd", "its words bear no tags"),
     ("translation", "window-sgd", "no parallel text; the protocol translation needs one"),
 ]

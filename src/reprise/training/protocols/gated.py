@@ -4,17 +4,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
-from torch import Tensor
 
 from reprise import counters
-from reprise.data.corpus import SENTENCE_END
+from reprise.data.corpus import SENTENCE_END, SPLITS
 from reprise.engines.gated import choose
-from reprise.engines.rntn.subsequences import Subsequences, cut
 from reprise.errors import UserError
 from reprise.models.gated import Masks, initialise
 from reprise.options import COUNT, POSITIVE, SHARE
-from reprise.training.epochs import HalvingSchedule
+from reprise.training.epochs import HalvingSchedule, side_by_side
 from reprise.training.protocol import dtype_of
 
 _SOFTMAX_INPUT, _EMBEDDINGS = 1, 2  # streams of dropout masks
@@ -53,9 +52,11 @@ class BatchedSGD(HalvingSchedule):
     def prepare(self) -> None:
         loaded, options = self.load_words(), self.config["model"]["options"]
         # Running text, such as text8, has no sentences: its first word is only read.
-        start = None if loaded.boundaries == "none" else loaded.vocabulary.index(SENTENCE_END)
-        streams = {"train": self.options["batch_size"], "valid": 1, "test": 1}
-        self.data = {s: parallel_streams(cut(loaded.splits[s], start, carry=True), n) for s, n in streams.items()}
+        start = [] if loaded.boundaries == "none" else [loaded.vocabulary.index(SENTENCE_END)]
+        self.data = {}
+        for split in SPLITS:
+            words = torch.from_numpy(np.append(start, loaded.splits[split].tokens).astype(np.int32))
+            self.data[split] = side_by_side(words, self.options["batch_size"] if split == "train" else 1)
         if not self.length():
             raise UserError(f"{self.path}: the training text has fewer words than batch_size streams; lower it")
         self.widths = options["embedding_size"], options["hidden_size"]
@@ -105,12 +106,3 @@ class BatchedSGD(HalvingSchedule):
         masks = (counters.dropout_mask(key, first * B, T * B, w, p) for key, w in zip(keys, self.widths, strict=True))
         dtype = dtype_of(self.config)
         return tuple(torch.from_numpy(mask).to(dtype).view(T, B, -1) for mask in masks)
-
-
-def parallel_streams(text: Subsequences, count: int) -> tuple[Tensor, Tensor]:
-    """Inputs and targets of a running text in `count` streams one beside the other, (steps, count) int32 each."""
-    steps = len(text.targets) // count
-    inputs, targets = (
-        torch.from_numpy(words[: steps * count].reshape(count, steps).T.copy()) for words in (text.inputs, text.targets)
-    )
-    return inputs, targets

@@ -11,7 +11,6 @@ import torch
 from reprise import counters
 from reprise.catalogue.stated import ByOption
 from reprise.engines.loglinear import choose
-from reprise.errors import UserError
 from reprise.evaluation.agreement import Pairs
 from reprise.evaluation.sampling import continuations_of_window
 from reprise.models.lexicon import Lexicon
@@ -74,9 +73,7 @@ class Windows(Epochs):
     at_once = 10
 
     def prepare(self) -> None:
-        loaded = self.load_corpus()
-        if missing := [split for split in self.PARTS if split not in loaded.splits]:
-            raise UserError(f"{self.path}: has no split {missing[0]}; choose a treebank or synthetic-tags")
+        loaded = self.load_corpus(*self.PARTS)
         tokens = {split: loaded.splits[split].tokens for split in self.PARTS}
         sizes = self.options["window"], self.options["batch_size"]
         self.text = SCHEMES[self.options["scheme"]](tokens, *sizes, self.seed)

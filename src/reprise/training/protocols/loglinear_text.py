@@ -15,6 +15,7 @@ from torch import Tensor
 
 from reprise import counters
 from reprise.errors import UserError
+from reprise.training.epochs import side_by_side
 
 READING = 128
 """Targets of a batch that is only read, at most (of streams side by side at least one of each)."""
@@ -80,7 +81,7 @@ class Streams:
         del seed  # nothing is drawn
         self.window = window
         texts = _checked(tokens, {split: batch if split == "train" else 1 for split in tokens})
-        self.columns = {split: _columns(text, batch if split == "train" else 1) for split, text in texts.items()}
+        self.columns = {split: side_by_side(text, batch if split == "train" else 1) for split, text in texts.items()}
         self.counts = {split: y.numel() for split, (_, y) in self.columns.items()}
 
     def pieces(self, split: str, epoch: int | None) -> int:
@@ -99,12 +100,6 @@ class Streams:
 
 
 SCHEMES = {"sliding": SlidingWindows, "sliding-in-order": WindowsInOrder, "streams": Streams}
-
-
-def _columns(text: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    steps = (len(text) - 1) // count
-    x, y = (part[: steps * count].view(count, steps).T.contiguous() for part in (text[:-1], text[1:]))
-    return x, y
 
 
 def _checked(tokens: Mapping[str, np.ndarray], read: Mapping[str, int]) -> dict[str, Tensor]:

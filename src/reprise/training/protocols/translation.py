@@ -68,14 +68,6 @@ class Pairs:
         """Words of the targets and of the sources, (n,) each."""
         return np.diff(self.target.offsets), np.diff(self.source.offsets)
 
-    def shuffled(self, size: int, generator: torch.Generator) -> list[np.ndarray]:
-        """All pairs in a random order of batches of like length, see `tagging.shuffled`."""
-        return shuffled(size, _SORTED_TOGETHER, generator, *self.lengths)
-
-    def in_order(self, size: int) -> list[np.ndarray]:
-        """All pairs by length, for reading without training."""
-        return cut(by_length(np.arange(len(self)), *self.lengths), size)
-
     def batch(self, numbers: np.ndarray) -> PairBatch:
         """The pairs of these numbers, padded."""
         source, target = (batch_of(split, numbers) for split in (self.source, self.target))
@@ -137,9 +129,11 @@ class Translation(BatchEpochs):
 
     def batches_of(self, part: str) -> list[np.ndarray]:
         """Numbers of pairs."""
+        lengths = self.pairs[part].lengths
         if part == "train":
-            return self.pairs[part].shuffled(self.options["batch_size"], self.generator(f"order {self.epoch}"))
-        return self.pairs[part].in_order(_READ_TOGETHER)
+            generator = self.generator(f"order {self.epoch}")
+            return shuffled(self.options["batch_size"], _SORTED_TOGETHER, generator, *lengths)
+        return cut(by_length(np.arange(len(self.pairs[part])), *lengths), _READ_TOGETHER)
 
     def note(self) -> str:
         if self.epoch:

@@ -38,7 +38,7 @@ class WindowSGD(HalvingSchedule):
     at_once = 10_000
 
     def prepare(self) -> None:
-        loaded, options = self.load_sentences(), self.config["model"]["options"]
+        loaded, options = self.load_words(running=False), self.config["model"]["options"]
         end, window = loaded.vocabulary.index(SENTENCE_END), options["window"]
         texts = {s: Positions.of(loaded.splits[s], window, end, self.options["boundary"]) for s in SPLITS}
         self.data = {

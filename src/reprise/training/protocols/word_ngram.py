@@ -39,7 +39,7 @@ class WordNGramCount(Pieces):
     unit = "model"
 
     def prepare(self) -> None:
-        loaded, halvings = self.load_sentences(), self.options["halvings"]
+        loaded, halvings = self.load_words(running=False), self.options["halvings"]
         self.model = self.model_of(vocabulary=len(loaded.vocabulary))
         end, train = loaded.vocabulary.index(SENTENCE_END), loaded.splits["train"]
         self.training, *held = (

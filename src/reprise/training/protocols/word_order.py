@@ -30,7 +30,7 @@ class WordOrder(Pieces):
     unit = "order"
 
     def prepare(self) -> None:
-        loaded = self.load_sentences()
+        loaded = self.load_words(running=False)
         self.ids = {word: i for i, word in enumerate(loaded.vocabulary)}
         # Where no word stands for unknown ones, they are one more word, which training lacks.
         self.unknown = self.ids.setdefault(UNKNOWN, len(self.ids))
