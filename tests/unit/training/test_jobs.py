@@ -18,10 +18,10 @@ import reprise.models
 from reprise.catalogue import stated
 from reprise.catalogue.models import MODELS, ModelEntry
 from reprise.catalogue.protocols import PROTOCOLS
+from reprise.catalogue.stated import load
 from reprise.engines.stack import OutOfMemory, Stack
 from reprise.errors import Interrupted, UserError
 from reprise.records.record import read_record
-from reprise.registered import load
 from reprise.training.locks import Held, replica_lock
 from reprise.training.loop import Job, choose_device, run_jobs
 

@@ -16,7 +16,6 @@ from compiler_helpers import needs_compiler
 from protocol_helpers import curves, finish, goes_on, saved, states_of, values
 
 from reprise.catalogue.protocols import PROTOCOLS
-from reprise.catalogue.stated import load
 from reprise.engines.stack import Stack
 from reprise.errors import Interrupted, UserError
 from reprise.records.record import Outcome
