@@ -105,7 +105,7 @@ def test_members_step_as_the_readable_model_does(small, monkeypatch, protocol, c
     model["options"] = {key: model["options"][key] for key in MODELS[model["name"]].options}
 
     def made(engine: str | Stack) -> list[Training]:
-        return [build_training(resolved, seed, corpus, engine, CPU) for seed in range(MEMBERS)]
+        return [build_training(resolved, seed, corpus, engine) for seed in range(MEMBERS)]
 
     stack, elsewhere = Stack(CPU), Elsewhere()
     members, away, alone = made(stack), made(elsewhere), made("reference")
