@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reprise.catalogue.stated import load
 from reprise.config.displays import Entry, entries
@@ -12,6 +12,9 @@ from reprise.config.project import Project
 from reprise.errors import UserError, known, report_packages
 from reprise.report.parts import tables
 from reprise.report.parts.context import Context
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def find_function(kind: str, name: str) -> Callable[..., Any]:
@@ -42,12 +45,22 @@ def render(project: Project, contexts: Mapping[str, Context], names: Collection[
 
 def write_display(context: Context, entry: Entry, folder: Path) -> list[Path]:
     """Draws a figure, or writes a table, to figures/ or tables/ in `folder`; returns its files."""
-    function, stem = find_function(entry.kind, entry.display.function), folder / entry.kind / entry.name
+    stem = folder / entry.kind / entry.name
     if entry.kind == "tables":
-        table = function(context, entry.id, entry.options())
+        table = find_function(entry.kind, entry.display.function)(context, entry.id, entry.options())
         return tables.write(table, stem, entry.display.title, entry.display.caption)
     # Here, since seaborn takes longer to import than a table to write.
     from reprise.report.parts import style
 
+    return style.save(draw(context, entry), stem)
+
+
+def draw(context: Context, entry: Entry) -> Figure:
+    """A figure; where none of its replicas has run, a frame that says so."""
+    from reprise.report.parts import style
+
+    function, names = find_function(entry.kind, entry.display.function), context.cited_by(entry.id)
     with style.applied():
-        return style.save(function(context, entry.id, entry.options()), stem)
+        if not context.total(names).run:
+            return style.absent(context, entry.id, names)
+        return function(context, entry.id, entry.options())

@@ -11,11 +11,14 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import same_color
 from matplotlib.figure import Figure
-from report_case import curve, make_context, metric, row
+from report_case import curve, make_context, metric, project, row
 
+from reprise.config.displays import entries
 from reprise.errors import UserError
 from reprise.evidence.statistics import clopper_pearson
-from reprise.report.papers.palindromes.figures import first_steps, training_curves
+from reprise.report import render
+from reprise.report.papers.palindromes.figures import training_curves
+from reprise.report.papers.palindromes.tables import first_steps
 from reprise.report.papers.rrntn.figures import perplexity_against_matrices
 from reprise.report.parts import style
 
@@ -25,9 +28,9 @@ def draw(context, smooth: int = 1) -> Figure:
         return training_curves(context, "figure-1", {"smooth": smooth})
 
 
-def sweep(folder, runs=None, tier: str = "paper") -> Figure:
+def sweep(folder, runs, tier: str = "paper") -> Figure:
     """Figure 1 of document 001, drawn, from one perplexity of each of these experiments."""
-    metrics = [metric(f"rrntn/{name}", 0, "perplexity", y, "test") for name, y in (runs or {}).items()]
+    metrics = [metric(f"rrntn/{name}", 0, "perplexity", y, "test") for name, y in runs.items()]
     context = make_context(folder, "rrntn", tier, metrics=metrics, curves=[])
     with style.applied():
         figure = perplexity_against_matrices(context, "figure-1", {})
@@ -87,8 +90,8 @@ def test_a_diverged_replica_is_counted_and_drawn_to_its_end(tmp_path):
 
 
 def test_a_figure_without_data_is_an_empty_frame_that_says_so(tmp_path):
-    assert "not trained yet" in texts(draw(make_context(tmp_path, metrics=[], curves=[])))
-    assert "not trained yet" in texts(sweep(tmp_path))
+    entry = entries(project().papers)["palindromes-figure-1"]
+    assert "not trained yet" in texts(render.draw(make_context(tmp_path, metrics=[], curves=[]), entry))
     # Of the quick tier all are trained on another text than the paper's.
     assert "another corpus" in texts(sweep(tmp_path, {"s-rnn-100": 30.0}, "quick"))
 

@@ -16,7 +16,6 @@ from reprise.report.page.first import became
 from reprise.report.page.forest import HIGH, LOW, forest
 from reprise.report.page.page import page
 from reprise.report.parts.context import load_contexts
-from reprise.report.parts.words import cut
 
 # The page of all committed records is written once, for all of them.
 pytestmark = pytest.mark.slow
@@ -114,11 +113,6 @@ def test_a_criterion_that_was_set_afterwards_has_an_asterisk():
 def test_the_first_word_counts_the_other_trained_claims(directions, said):
     found = [answer(direction=direction, evidence="trained") for direction in directions.split()]
     assert became(found[0], found) == said
-
-
-def test_a_label_is_cut_at_a_word():
-    assert cut("The r-RNTN scales with H.", 60) == "The r-RNTN scales with H"
-    assert cut("one two three", 8) == "one two …"
 
 
 def test_a_claim_is_answered_by_the_fullest_tier_that_ran_it():

@@ -72,7 +72,7 @@ def answers(tiers: Tiers) -> list[Answer]:
     found = []
     for name, context in next(iter(tiers.values())).items():
         for key in context.paper.claims:
-            there = [contexts[name] for contexts in tiers.values() if name in contexts]
+            there = [contexts[name] for contexts in tiers.values()]
             ran = (one for one in there if one.claims.get(key, {}).get("verdict") in JUDGED)
             answered = next(ran, there[0])
             said = {one.claims.get(key, {}).get("verdict") for one in there}

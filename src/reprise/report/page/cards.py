@@ -40,14 +40,13 @@ def metrics(context: Context, experiment: Resolved, rows: pd.DataFrame) -> list[
         if metric in _OF_REPLICAS and values.n:
             ends = clopper_pearson(round(values.mean * values.n), values.n)
             ours = rounding.from_to(*(fixed(value, 2) for value in (values.mean, *ends)))
-        given, paper = context.reported(experiment.base, metric, split)
-        theirs = significant(paper, 5) if given and comparable else ""
-        stated = context.printed_unit(experiment.base, metric, split)
+        paper = context.reported(experiment.base, metric, split)
+        theirs = significant(paper.value, 5) if paper and comparable else ""
         found.append(
             {
                 "metric": name_of(metric, split),
                 "split": split,
-                "paper": f"{theirs} (printed as {stated})" if theirs and stated else theirs,
+                "paper": f"{theirs} (printed as {paper.unit})" if theirs and paper.unit else theirs,
                 "ours": ours,
                 "n": str(values.n),
                 "unit": "" if unit == "1" else unit,
@@ -95,26 +94,21 @@ def training_curve(context: Context, experiment: str) -> str:
 
 
 _PACKAGE = Path(__file__).resolve().parents[2]
+_FORMULA = re.compile(r" {4}| *(\S+|\w+\(.* \| .*\)) += ")
+"""A line of prose has words before its equals sign; a formula has one name, or a probability as P(x | y)."""
 
 
 @cache
 def equation(model: str) -> str:
     """The indented lines of the docstrings of the model's class, else of its file, that hold a `=`; "" without any."""
-    if model not in MODELS:
-        return ""
     module, _, name = MODELS[model].target.partition(":")
     path = _PACKAGE.joinpath(*module.split(".")[1:]).with_suffix(".py")
-    if not path.is_file():
-        return ""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name]
-    return next(filter(None, (_equations(ast.get_docstring(node, clean=False) or "") for node in (*classes, tree))), "")
-
-
-def _equations(docstring: str) -> str:
-    """A line of prose has words before its equals sign; a formula has one name, or a probability as P(x | y)."""
-    lines = (line for line in inspect.cleandoc(docstring).splitlines() if " = " in line)
-    return "\n".join(line.strip() for line in lines if re.match(r" {4}| *(\S+|\w+\(.* \| .*\)) += ", line))
+    for node in (*(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name), tree):
+        lines = inspect.cleandoc(ast.get_docstring(node, clean=False) or "").splitlines()
+        if found := [line.strip() for line in lines if " = " in line and _FORMULA.match(line)]:
+            return "\n".join(found)
+    return ""
 
 
 def replicas_of(context: Context, display_id: str) -> str:

@@ -53,8 +53,12 @@ def sentence(found: Sequence[Answer], context: Context) -> str:
     """ "Replicates: the gain over the s-RNN (ours 9.6 %, the paper 10.6 %; 3 seeds). 12 trained claims: …." """
     headline = context.paper.headline
     answer = next((a for a in found if headline and a.claim == headline.claim), None)
-    said = f"{became(answer, found)}: {headline.words}{_effects(answer)}. " if headline and answer else ""
-    return f"{said}{counts(found)}".strip()
+    if answer is None:
+        return counts(found)
+    effects = f"ours {answer.ours}, the paper {answer.theirs}" if answer.ours else ""
+    beside = "; ".join(filter(None, (effects, answer.n)))
+    said = f"{became(answer, found)}: {headline.words}{f' ({beside})' if beside else ''}."
+    return f"{said} {counts(found)}".strip()
 
 
 def counts(found: Sequence[Answer]) -> str:
@@ -95,12 +99,6 @@ def became(answer: Answer, found: Sequence[Answer]) -> str:
         return said.replace("Replicates", "Partly replicates") if count[DISAGREES] else said
     others = "".join(f", {count[d]} {d}" for d in (DISAGREES, OPEN, VOID) if count[d])
     return f"{said.replace('Replicates', 'Main claim replicates')} ({count[AGREES]} of {len(trained)} agree{others})"
-
-
-def _effects(answer: Answer) -> str:
-    effects = f"ours {answer.ours}, the paper {answer.theirs}" if answer.ours else ""
-    said = "; ".join(filter(None, (effects, answer.n)))
-    return f" ({said})" if said else ""
 
 
 def plot(found: Sequence[Answer], contexts: Iterable[Context], **how: bool) -> str:

@@ -55,7 +55,8 @@ def forest(groups: Mapping[str, Sequence[Answer]], narrow: bool = False, alone: 
             label = escape(cut(f"{answer.name}  {answer.text}", _LABEL))
             parts = [f'<text x="{8 if narrow else 14}" y="{y + 11 if narrow else at + 4}">{label}</text>']
             parts += _marks(answer, at, x, 11 if narrow else -4)
-            said = _words(answer)
+            said, ends = _number(answer.ratio), (answer.low, answer.high)
+            said += "" if None in ends else f" [{', '.join(map(_number, ends))}]"
             parts.append(f'<text class="soft" text-anchor="end" x="{width - 2}" y="{at + 4}">{said}</text>')
             told = f"{label}: {said} times the paper's effect, {answer.kind}"
             inner = f"<title>{told}</title>{''.join(parts)}"
@@ -84,12 +85,6 @@ def _marks(answer: Answer, at: float, x: Callable[[float], float], aside: float)
         baseline = at + (aside if crossed and high - low > 2 else 3.5)
         number = f"{_number(ratio)}{'' if answer.full else ' (reduced)'}"
         yield f'<text class="{kind} end" text-anchor="{anchor}" x="{side}" y="{baseline}">{number}</text>'
-
-
-def _words(answer: Answer) -> str:
-    """ "0.87 [0.38, 1.35]"; the number alone where no interval is known."""
-    ratio, ends = _number(answer.ratio), (answer.low, answer.high)
-    return ratio if None in ends else f"{ratio} [{', '.join(map(_number, ends))}]"
 
 
 def _number(value: float, places: int | None = None) -> str:

@@ -63,10 +63,14 @@ def page(project: Project, tiers: Tiers) -> str:
     judged = {tier: contexts for tier, contexts in tiers.items() if tier != "quick"} or tiers
     contexts = list(next(iter(tiers.values())).values())
     found = answers(judged)
-    environment = _environment()
+    layout = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}
+    loader = FileSystemLoader(Path(__file__).parent)
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, **layout)
+    environment.filters |= {function.__name__: function for function in _FILTERS}
+    environment.globals |= _GLOBALS
     blocks, index = {}, []
     for context in contexts:
-        here = {tier: there[context.paper_id] for tier, there in tiers.items() if context.paper_id in there}
+        here = {tier: there[context.paper_id] for tier, there in tiers.items()}
         blocks |= _blocks(environment, project, context, here, of_paper(found, context.paper_id), index)
     blocks["index"] = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
     return environment.get_template("page.html.j2").render(
@@ -83,15 +87,6 @@ def page(project: Project, tiers: Tiers) -> str:
 def packed(text: str) -> str:
     """A text as a browser's DecompressionStream("deflate") takes it, in base64."""
     return base64.b64encode(zlib.compress(text.encode("utf-8"), 9)).decode()
-
-
-def _environment() -> Environment:
-    layout = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}
-    loader = FileSystemLoader(Path(__file__).parent)
-    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, **layout)
-    environment.filters |= {function.__name__: function for function in _FILTERS}
-    environment.globals |= _GLOBALS
-    return environment
 
 
 def _blocks(
@@ -171,16 +166,13 @@ def _display(context: Context, entry: Entry, folder: Path) -> dict[str, Any] | N
         return None
     text = file.read_text(encoding="utf-8")
     table, end, notes = ("", "", "") if figure else text.rpartition("</table>")
+    # As an address in an attribute, readable, so that it is packed well. Inline, identifiers inside one drawing would
+    # meet those of another.
+    image = escape("data:image/svg+xml," + quote(text, safe=" \n!$&'()*+,-./:;=?@[]_~{}|^`"))
     return {
         "entry": entry,
         "facts": cards.replicas_of(context, entry.id),
-        # As an image, not inline: identifiers inside one drawing cannot meet those of another.
-        "image": Markup(_address_of(text)) if figure else None,
+        "image": Markup(image) if figure else None,
         "table": Markup(table.replace("<th", '<th scope="col"').replace('<th scope="col"ead', "<thead") + end),
         "notes": Markup(notes),
     }
-
-
-def _address_of(svg: str) -> str:
-    """A drawing as an address in an attribute: readable, so that it is packed well."""
-    return escape("data:image/svg+xml," + quote(svg, safe=" \n!$&'()*+,-./:;=?@[]_~{}|^`"))

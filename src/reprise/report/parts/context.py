@@ -17,7 +17,7 @@ from reprise.config.project import PAPERS, Project
 from reprise.config.resolve import resolve_tier
 from reprise.config.schema import Dataset, Display, Experiment, Paper, Reported
 from reprise.errors import UserError
-from reprise.evidence.runs import Quantity, Replica, Runs, trains
+from reprise.evidence.runs import Replica, Runs, trains
 from reprise.records.resolved import FULL, TIERS, Resolved
 from reprise.report.parts.collected import CURVE_COLUMNS, METRIC_COLUMNS, read_claims, read_collected, read_samples
 
@@ -74,13 +74,13 @@ class Context:
     metrics: pd.DataFrame
     curves: pd.DataFrame
     reference: Path
-    file: str = ""
-    datasets: Mapping[str, Dataset] = field(default_factory=dict)
-    claims: Mapping[str, Any] = field(default_factory=dict)
-    in_full: Mapping[str, Any] = field(default_factory=dict)
+    file: str
+    datasets: Mapping[str, Dataset]
+    claims: Mapping[str, Any]
+    in_full: Mapping[str, Any]
     """At another tier than the paper's the claims as they were judged there, so that no reduced number stands alone."""
-    folder: Path = Path()  # what was collected, results/<tier>
-    papers: Mapping[str, Context] = field(default_factory=dict, repr=False, compare=False)
+    folder: Path  # what was collected, results/<tier>
+    papers: Mapping[str, Context] = field(repr=False, compare=False)
     """All contexts of the tier by paper, this one too, for displays that cite another paper's experiments."""
 
     def display(self, display_id: str) -> Display:
@@ -142,19 +142,10 @@ class Context:
             name = f"{base}@{variant}" if variant else base
             metrics = dict(zip(zip(of.metric, of.split, strict=True), of.value.astype(float), strict=True))
             found.setdefault(name, []).append(Replica(int(number), fold or None, True, metrics))
-        return {e.experiment: self._runs(e, found.get(e.experiment, [])) for e in self.experiments}
-
-    def runs_with(self, quantity: Quantity, numbers: Mapping[str, Iterable[float]]) -> dict[str, Runs]:
-        """Every experiment and variant with one number a seed, which no record has as such, under this name."""
         return {
-            e.experiment: self._runs(
-                e, [Replica(i, None, True, {quantity: float(v)}) for i, v in enumerate(numbers.get(e.experiment, ()))]
-            )
+            e.experiment: Runs(e.experiment, "", e, self.paper.experiments[e.base], found.get(e.experiment, []))
             for e in self.experiments
         }
-
-    def _runs(self, experiment: Resolved, replicas: list[Replica]) -> Runs:
-        return Runs(experiment.experiment, "", experiment, self.paper.experiments[experiment.base], replicas)
 
     def points(self, experiment: str, metric: str, split: str, status: str = "finished") -> pd.DataFrame:
         """The curves of all replicas of one status: index x, a column a replica, NaN after its end."""
@@ -186,24 +177,20 @@ class Context:
         counts = (sum(getattr(state, key) for state in states) for key in ("finished", "diverged", "missing"))
         return Status(*counts, trains=any(state.trains for state in states))
 
-    def reported(self, experiment: str, metric: str, split: str) -> tuple[bool, float | None]:
-        """Whether the paper gives this number, and the number; None where it says that there is none."""
-        found = self._reported(experiment, metric, split)
-        return found is not None, None if found is None or found.value is None else float(found.value)
+    def reported(self, experiment: str, metric: str, split: str) -> Reported | None:
+        """What the paper gives for this number; its value is None where the paper says that there is none."""
+        there = (e for e in self.entry(experiment).reported if (e.metric, e.split) == (metric, split))
+        return next(there, None)
+
+    def printed(self, experiment: str, metric: str, split: str) -> float | None:
+        """The paper's number; None where it gives none."""
+        found = self.reported(experiment, metric, split)
+        return None if found is None or found.value is None else float(found.value)
 
     def unit(self, metric: str, split: str) -> str:
         """The unit of a metric in our records; "" where none has it."""
         rows = self.metrics[(self.metrics.metric == metric) & (self.metrics.split == split)]
         return rows.unit.iloc[0] if len(rows) else ""
-
-    def printed_unit(self, experiment: str, metric: str, split: str) -> str | None:
-        """The unit that the paper states for this number, where ours is another."""
-        found = self._reported(experiment, metric, split)
-        return found.unit if found else None
-
-    def _reported(self, experiment: str, metric: str, split: str) -> Reported | None:
-        there = (e for e in self.entry(experiment).reported if (e.metric, e.split) == (metric, split))
-        return next(there, None)
 
     def replaced_dataset(self, experiment: str) -> str | None:
         """The dataset that this tier trains on in place of the paper's, if it does."""
@@ -212,9 +199,6 @@ class Context:
             return None
         used = resolved.config["data"]["dataset"]
         return used if used != stated.dataset else None
-
-    def dataset_title(self, name: str) -> str:
-        return self.datasets[name].title if name in self.datasets else name
 
 
 def of_experiment(rows: pd.DataFrame, experiment: str) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from scipy import special
 from reprise.evidence.contrasts import Contrast, Term
 from reprise.evidence.measure import Measured as Found
 from reprise.evidence.measure import measure
-from reprise.evidence.runs import Quantity, Runs, Table
+from reprise.evidence.runs import Quantity, Replica, Runs, Table
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import deviation, mean
 
@@ -71,7 +71,11 @@ def measured_by(context: Context, name: str, numbers: Mapping[str, Sequence[floa
     """A number that no record has as such, of every seed: by name, or as a function of the name."""
     if callable(numbers):
         numbers = {e.experiment: numbers(e.experiment) for e in context.experiments}
-    return _measured(name, _NUMBER, context.runs_with(_NUMBER, numbers))
+    runs = {}
+    for run, there in context.runs.items():
+        replicas = [Replica(i, None, True, {_NUMBER: float(n)}) for i, n in enumerate(numbers.get(run, ()))]
+        runs[run] = replace(there, replicas=replicas)
+    return _measured(name, _NUMBER, runs)
 
 
 def difference_reach(context: Context, name: str, other: str, metric: str, split: str) -> float | None:

@@ -186,12 +186,6 @@ def reading_table(context: Context) -> tuple[str, list[tuple[str, ...]]] | None:
     return (said, readings.lines(found)) if said else None
 
 
-def markdown_lines(lines: Sequence[Sequence[str]]) -> str:
-    """Those lines below their head, as Markdown."""
-    rule = ["--"] * len(readings.HEAD)
-    return "\n".join(f"| {' | '.join(line)} |" for line in (readings.HEAD, rule, *lines))
-
-
 def under(reading: str, found: Mapping[str, Any]) -> str:
     """ "Under schedule=rnnlm, found afterwards: agrees. …": what a reading of equal rank says; briefly if not run."""
     if found["verdict"] not in JUDGED:

@@ -116,7 +116,7 @@ def corpora(context: Context, names: Iterable[str]) -> list[str]:
     said = []
     for (used, stated), titles in groups.items():
         who = "All models" if len(titles) == len(names) > 1 else "; ".join(titles)
-        texts = (context.dataset_title(text) for text in (used, stated))
+        texts = (context.datasets[text].title for text in (used, stated))
         said.append("{}: trained on “{}”; the paper used “{}”.".format(who, *texts))
     return said
 
@@ -125,4 +125,4 @@ def corpus(context: Context, name: str) -> str:
     """The title of the corpus that this tier reads for an experiment, else of that in its file; "" of none."""
     stated = context.entry(name).data
     read = context.replaced_dataset(name) or (stated.dataset if stated else "")
-    return context.dataset_title(read) if read else ""
+    return context.datasets[read].title if read else ""

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from reprise.catalogue.displays import display
-from reprise.report.papers.books.tables import NEIGHBOURS, loss_near, original_near, original_of, table_steps
+from reprise.report.papers.books.tables import NEIGHBOURS, near, original_of, table_steps
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
 from reprise.report.parts.spreads import mean_and_interval
@@ -37,8 +37,6 @@ def loss_curves(context: Context, figure_id: str, options: Mapping[str, Any]) ->
     dots are the means at the document's steps.
     """
     names = context.cited_by(figure_id)
-    if not context.total(names).run:
-        return style.absent(context, figure_id, names)
     figure = Figure(figsize=(style.WIDTH, 4.2), layout="constrained")
     grid = figure.subplots(2, len(names), sharex="col", sharey="row", squeeze=False, height_ratios=(2, 1))
     for (above, below), name in zip(grid.T, names, strict=True):
@@ -78,10 +76,11 @@ def _losses(above: Axes, below: Axes, context: Context, name: str) -> None:
     for _, points in context.points(name, "cross_entropy", "train", status="diverged").items():
         above.plot(points.dropna(), **style.DIVERGED, label="diverged")
     steps = table_steps(context, name)
-    above.plot(steps, [loss_near(ours, step).mean() for step in steps], **_OURS_AT)
+    above.plot(steps, [near(ours, step).mean().mean() for step in steps], **_OURS_AT)
     if original is not None:
-        centres, deviations = zip(*(original_near(original, step) for step in steps), strict=True)
-        above.errorbar(steps, centres, yerr=[2 * d for d in deviations], **_ORIGINAL_AT)
+        theirs = [near(original, step) for step in steps]
+        centres, reaches = [some.mean() for some in theirs], [2 * some.std() for some in theirs]
+        above.errorbar(steps, centres, yerr=reaches, **_ORIGINAL_AT)
     above.xaxis.set_major_locator(MaxNLocator(4, integer=True))
 
 
@@ -111,8 +110,6 @@ def _legend(figure: Figure) -> None:
 def measures_over_steps(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """A row a book, a column a measure of the texts, over the step: sampled, by argmax, and the book's own value."""
     names = context.cited_by(figure_id)
-    if not context.total(names).run:
-        return style.absent(context, figure_id, names)
     figure = Figure(figsize=(style.WIDTH, 1.7 * len(names) + 0.4), layout="constrained")
     grid = figure.subplots(len(names), len(_MEASURES), sharex=True, sharey=True, squeeze=False)
     for number, (row, name) in enumerate(zip(grid, names, strict=True)):

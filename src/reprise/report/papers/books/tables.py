@@ -79,15 +79,9 @@ def table_steps(context: Context, name: str) -> list[int]:
     return list(range(every, steps, every))
 
 
-def loss_near(points: pd.DataFrame, step: int) -> pd.Series:
-    """Mean loss of each replica at most NEIGHBOURS steps from `step`."""
-    return points[(points.index >= step - NEIGHBOURS) & (points.index <= step + NEIGHBOURS)].mean()
-
-
-def original_near(original: pd.Series, step: int) -> tuple[float, float]:
-    """Mean and standard deviation of the original's losses there."""
-    near = original[(original.index >= step - NEIGHBOURS) & (original.index <= step + NEIGHBOURS)]
-    return float(near.mean()), float(near.std())
+def near(losses: Any, step: int) -> Any:
+    """The losses, of one run or a column a replica, at most NEIGHBOURS steps from `step`."""
+    return losses.loc[step - NEIGHBOURS : step + NEIGHBOURS]
 
 
 @display(protocols=("character-windows",))
@@ -104,10 +98,7 @@ def loss_at_steps(context: Context, table_id: str, options: Mapping[str, Any]) -
     columns = [
         _BOOK,
         count("Step", "step"),
-        Column(
-            "Loss: original ± deviation of its single batches",
-            lambda row: spread(row["original_mean"], row["original_std"], 3),
-        ),
+        cells.interval("Loss: original ± deviation of its single batches", "original_mean", 3, reach="std"),
         cells.ours(f"Loss: ours ± {INTERVAL}", "mean", 3),
         cells.number("Gap", "gap", 3),
         cells.number("Gap in deviations of the original's single batches", "gap_in_std", 1),
@@ -135,8 +126,9 @@ def _losses(context: Context, name: str) -> list[dict[str, Any]]:
     original, curves = original_of(context, name), cache(lambda run: context.points(run, "cross_entropy", "train"))
     status, rows = context.status(name), []
     for mark, step in enumerate(table_steps(context, name), 1):
-        ours = measured_by(context, name, lambda run, step=step: loss_near(curves(run), step).dropna().to_numpy())
-        centre, std = original_near(original, step) if original is not None else (None, None)
+        ours = measured_by(context, name, lambda run, step=step: near(curves(run), step).mean().dropna().to_numpy())
+        theirs = None if original is None else near(original, step)
+        centre, std = (None, None) if theirs is None else (float(theirs.mean()), float(theirs.std()))
         gap = ours.gap(centre)
         row = {"experiment": name, "title": context.entry(name).title, "step": step, "mark": mark}
         row |= {"original_mean": centre, "original_std": std, **cells.values(ours), "n": ours.n, "gap": gap}
@@ -200,9 +192,8 @@ def _originals(context: Context, name: str, length: int) -> list[dict[str, Any]]
         texts = (found.prompt + found.text).tolist()
         counted = {m: (value, n) for m, value, n in text_measures.measure(texts, text_measures.Words(""))}
         values = {m: Measured(value, 1) for m, (value, _) in counted.items()}
-        given, share = context.reported(name, "words_in_book", "sample")
-        last = step == logged.step.max() and given
-        values["words_in_book"] = Measured(share, 1) if last else Measured(None, 0)
+        share = context.printed(name, "words_in_book", "sample") if step == logged.step.max() else None
+        values["words_in_book"] = Measured(share, 1)
         row = _measured(context, name, "original, sampled", int(step), length, values)
         rows.append(row | {"stops": counted[_STOPS][1] if _STOPS in counted else 0, "of": len(found)})
     return rows

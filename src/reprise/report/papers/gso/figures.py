@@ -41,7 +41,11 @@ def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, A
     stopped being finite.
     """
     names = context.cited_by(figure_id)
-    points = pd.DataFrame([_point(context, name) for name in names], index=names)
+    found = {"tokens": "data.tokens", "second": "model.second_order_size", "hidden": "model.hidden_size"}
+    points = pd.DataFrame({key: [context.setting(n, of) for n in names] for key, of in found.items()}, index=names)
+    points["ratio"] = points.second / points.hidden
+    points["n"] = [len(context.by_fold(name, TOKEN)) for name in names]
+    points["diverged"] = [bool(diverged(context, name)) for name in names]
     if not points.n.sum():
         return style.absent(context, figure_id, names)
     figure = Figure(figsize=(style.WIDTH, 3.2), layout="constrained")
@@ -80,7 +84,10 @@ def loss_by_position(context: Context, figure_id: str, options: Mapping[str, Any
     with fewer than 30 characters have no loss.
     """
     (name,) = context.cited_by(figure_id)
-    found = {kind: _by_position(context, name, suffix) for kind, (suffix, _) in _SUFFIXES.items()}
+    found = {}
+    for kind, (suffix, _) in _SUFFIXES.items():
+        losses, counts = (context.points(name, f"{metric}{suffix}", "test") for metric in ("cross_entropy", "count"))
+        found[kind] = losses, counts.fillna(0)  # a position that a fold has not counts 0 there
     if all(counts.empty for _, counts in found.values()):
         status = context.status(name)
         return style.empty(context.display(figure_id).title, "diverged" if status.run else status.absence)
@@ -120,15 +127,6 @@ def loss_by_position(context: Context, figure_id: str, options: Mapping[str, Any
     return figure
 
 
-def _point(context: Context, name: str) -> dict[str, Any]:
-    return {
-        "tokens": context.setting(name, "data.tokens"),
-        "ratio": context.setting(name, "model.second_order_size") / context.setting(name, "model.hidden_size"),
-        "n": len(context.by_fold(name, TOKEN)),
-        "diverged": bool(diverged(context, name)),
-    }
-
-
 def _line(
     axes: Axes, points: pd.DataFrame, losses: pd.DataFrame, reaches: Mapping[str, float | None], look: Mapping[str, Any]
 ) -> None:
@@ -148,12 +146,6 @@ def _ratios(axes: Axes, points: pd.DataFrame) -> None:
     ticks(axes.xaxis, sorted({float(f"{ratio:.1g}") for ratio in points.ratio}), lambda value: f"{value:g}")
     axes.set_xlabel("|m| / |h|", labelpad=1)
     axes.margins(x=0.06, y=0.08)
-
-
-def _by_position(context: Context, name: str, suffix: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Mean losses and counts: index position, a column a fold; a position that a fold has not counts 0 there."""
-    losses, counts = (context.points(name, f"{metric}{suffix}", "test") for metric in ("cross_entropy", "count"))
-    return losses, counts.fillna(0)
 
 
 def _legend(figure: Figure, handles: list[Line2D], context: Context, names: list[str]) -> None:

@@ -56,9 +56,9 @@ def corpora(context: Context, names: Sequence[str]) -> list[str]:
     """Which texts are read, where they stand in for the paper's, and the declared deviation of Mikolov's text."""
     there = [name for name in names if context.resolved(name)] or names
     used = {context.replaced_dataset(name) or context.entry(name).data.dataset for name in there}
-    said = [f"Text: {'; '.join(sorted(context.dataset_title(dataset) for dataset in used))}."]
+    said = [f"Text: {'; '.join(sorted(context.datasets[dataset].title for dataset in used))}."]
     deviation = context.paper.deviations.get(MIKOLOV)
-    if deviation and any(d in context.datasets and context.datasets[d].prepare == ldc_wsj.REPLACES for d in used):
+    if deviation and any(context.datasets[d].prepare == ldc_wsj.REPLACES for d in used):
         said.append(f"Deviation {MIKOLOV}: {deviation.title}.")
     return [*said, *words.corpora(context, names)]
 
@@ -192,7 +192,7 @@ def _row(context: Context, name: str, names: Sequence[str]) -> dict[str, Any]:
     status, replaced = context.status(name), context.replaced_dataset(name)
     nats, in_bits, by_line = (measured(context, name, metric, "test") for metric in (CHARACTER, _BITS, _BY_LINE))
     # The number stands in the paper's column only where it is about the same text.
-    paper = None if replaced else context.reported(name, "cross_entropy", "test")[1]
+    paper = None if replaced else context.printed(name, "cross_entropy", "test")
     plain = _without_first_order_terms(context, name, names)
     differences = (context.by_fold(name, CHARACTER) - context.by_fold(plain, CHARACTER)).dropna() if plain else []
     return {
@@ -202,7 +202,7 @@ def _row(context: Context, name: str, names: Sequence[str]) -> dict[str, Any]:
         **{key: context.setting(name, f"model.{key}") for key in ("activation", "input_term", "recurrent_term")},
         "parameters": cells.parameters(context, name),
         "paper": paper,
-        "other_text": replaced is not None and context.reported(name, "cross_entropy", "test")[0],
+        "other_text": replaced is not None and context.reported(name, "cross_entropy", "test") is not None,
         **values(nats, "nats"),
         **values(in_bits, "bits"),
         "nats_by_line": by_line.mean,
@@ -287,17 +287,20 @@ _FACTS = [
 ]
 
 
-@display(options={"printed": [], "lines": 6, "width": 80}, protocols=("line-epochs",), alone=True)
+_SHOWN = 6
+"""Lines of ours."""
+_WIDTH = 80
+"""Characters after which a line is broken, at a space."""
+
+
+@display(options={"printed": []}, protocols=("line-epochs",), alone=True)
 def predictions(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """Figure 2: a true line, and under each character the one that was most probable there; the paper's, then ours.
 
-    Options: `printed`, the paper's pairs {line, prediction}; `lines`, how many of ours at most, those of the paper
-    first, then one of each fold in turn; `width`, after how many characters a line is broken, at a space.
+    Option `printed`: the paper's pairs {line, prediction}. Of ours stand those of the paper's lines first, then one of
+    each fold in turn.
     """
     (name,) = context.cited_by(table_id)
-    for key, value, least in (("lines", options["lines"], 0), ("width", options["width"], 1)):
-        if value < least:
-            raise UserError(f"{context.option_key(table_id, key)}: {value} is too little; write {least} or more")
     for pair in options["printed"]:
         _check_pair(pair, context.option_key(table_id, "printed"))
     found = []
@@ -307,10 +310,10 @@ def predictions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
             shown = sample["line"].startswith(SHOWN_LINES)
             found.append((not shown, ranks[shown], fold, sample))
             ranks[shown] += 1
-    ours = sorted(found, key=lambda entry: entry[:3])[: options["lines"]]
+    ours = sorted(found, key=lambda entry: entry[:3])[:_SHOWN]
     pairs = [("paper", pair) for pair in options["printed"]]
     pairs += [(f"ours, fold {fold}", sample) for *_, fold, sample in ours]
-    rows = [row for whose, pair in pairs for row in _rows(whose, pair["line"], pair["prediction"], options["width"])]
+    rows = [row for whose, pair in pairs for row in _rows(whose, pair["line"], pair["prediction"])]
     notes = ["Right: of the characters after the first of a line, the share that was held most probable."]
     notes += [] if ours else [f"Ours: {context.status(name).absence}."]
     notes += [*corpora(context, [name]), *words.reductions(context, [name])]
@@ -353,20 +356,20 @@ def _check_pair(pair: Any, where: str) -> None:
         raise UserError(f"{where}: '{line}' and its prediction differ in length, or are of one; write as many letters")
 
 
-def _rows(whose: str, line: str, prediction: str, width: int) -> Iterator[dict[str, Any]]:
+def _rows(whose: str, line: str, prediction: str) -> Iterator[dict[str, Any]]:
     """Two rows for every piece of the line: what stands there, and what was predicted."""
     right = sum(a == b for a, b in zip(line[1:], prediction[1:], strict=True)) / (len(line) - 1)
-    for start, stop in _pieces(line, width):
+    for start, stop in _pieces(line):
         row = {"whose": whose, "right": right}
         yield row | {"kind": "true", "text": line[start:stop], "begins": start == 0}
         yield row | {"kind": "predicted", "text": prediction[start:stop], "begins": False}
 
 
-def _pieces(line: str, width: int) -> Iterator[tuple[int, int]]:
-    """Where to break the line: after the last space within `width` characters, or there if there is none."""
+def _pieces(line: str) -> Iterator[tuple[int, int]]:
+    """Where to break the line: after the last space within `_WIDTH` characters, or there if there is none."""
     start = 0
-    while len(line) - start > width:
-        stop = line.rfind(" ", start, start + width) + 1 or start + width
+    while len(line) - start > _WIDTH:
+        stop = line.rfind(" ", start, start + _WIDTH) + 1 or start + _WIDTH
         yield start, stop
         start = stop
     yield start, len(line)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
@@ -15,7 +15,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullForm
 
 from reprise.catalogue.displays import display
 from reprise.data.synthetic.phrases import FIXED, SENTENCE_2
-from reprise.errors import UserError, known
+from reprise.errors import UserError, require_known
 from reprise.evaluation.bleu_counts import ORDER
 from reprise.evidence.numbers import bleu
 from reprise.report.papers.lecture.tables import translations
@@ -33,8 +33,6 @@ _SENTENCES = {FIXED: "1", FIXED + SENTENCE_2: "2"}
 def ngrams(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """Perplexity over n, share of words without a probability over n, and different n-grams over the text's size."""
     names = context.cited_by(figure_id)
-    if not context.total(names).finished:
-        return style.absent(context, figure_id, names)
     figure = Figure(figsize=(style.WIDTH, 3.2), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     handles = []
@@ -166,7 +164,10 @@ _START = {**style.OURS, "marker": ""}
 _END = {"color": style.VERMILION, "linewidth": 1.4, "linestyle": (0, (5, 1)), "zorder": 3}
 # Above the norms, which lie on it where every slope is 1.
 _BOUND = {"color": style.BLACK, "linewidth": 0.9, "linestyle": (0, (4, 2)), "zorder": 4}
-_BOUND_1 = style.DOTTED
+_BOUNDS = [
+    ("jacobian_bound", _BOUND, "bound of equation 16"),
+    ("jacobian_bound_1", style.DOTTED, "with a slope of 1, as the notes allow"),
+]
 _SPLITS = {"start": (_START, "before training"), "end": (_END, "after training")}
 _LOWEST = 1e-70
 """Norms below it are beside the point, and would leave the others no room."""
@@ -175,29 +176,25 @@ _LOWEST = 1e-70
 @display(protocols=("recall",))
 def jacobians(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """A panel a network: before and after training, and both bounds with the first weights."""
-    bounds = {"jacobian_bound": _BOUND, "jacobian_bound_1": _BOUND_1}
-    labels = ("bound of equation 16", "with a slope of 1, as the notes allow")
-    return _panels(context, figure_id, ("start", "end"), bounds, labels)
+    return _panels(context, figure_id, ("start", "end"), _BOUNDS)
 
 
 @display(protocols=("random-jacobians",))
 def random_jacobians(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """A panel a network that is not trained, and its bound."""
-    return _panels(context, figure_id, ("start",), {"jacobian_bound": _BOUND}, ("bound of equation 16",))
+    return _panels(context, figure_id, ("start",), _BOUNDS[:1])
 
 
 def _panels(
-    context: Context, figure_id: str, splits: tuple[str, ...], bounds: Mapping[str, Any], labels: tuple[str, ...]
+    context: Context, figure_id: str, splits: Sequence[str], bounds: Sequence[tuple[str, Mapping[str, Any], str]]
 ) -> Figure:
     names = context.cited_by(figure_id)
-    if not context.total(names).run:
-        return style.absent(context, figure_id, names)
     columns = 3
     rows = -(-len(names) // columns)
     figure = Figure(figsize=(style.WIDTH, 1.7 * rows + 0.5), layout="constrained")
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for axes, name in zip(grid.flat, names, strict=False):
-        for metric, look in bounds.items():
+        for metric, look, _ in bounds:
             points = context.points(name, metric, "start")
             # Where the slope's bound is 1 both bounds are one.
             same = metric != "jacobian_bound" and points.equals(context.points(name, "jacobian_bound", "start"))
@@ -216,7 +213,7 @@ def _panels(
     for axes in grid[:, 0]:
         axes.set_ylabel("norm")
     handles = [*(handle(*_SPLITS[split]) for split in splits), band()]
-    legend(figure, [*handles, *map(handle, bounds.values(), labels)], 3)
+    legend(figure, [*handles, *(handle(look, label) for _, look, label in bounds)], 3)
     return figure
 
 
@@ -259,18 +256,19 @@ _DULL = {**_ESTIMATE, "color": style.GREY, "marker": "X"}
 def taggers(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """A panel a group of words, a row a network: a faint dot a seed, their mean with its interval, and the baseline."""
     names = context.cited_by(figure_id)
-    if not context.total(names).finished:
-        return style.absent(context, figure_id, names)
+    labels = []
+    for name, status in ((name, context.status(name)) for name in names):
+        note = f" ({status.finished} of {status.wanted} run)" if status.missing or status.diverged else ""
+        labels.append(f"{context.entry(name).title}{note}")
     figure = Figure(figsize=(style.WIDTH, 0.32 * len(names) + 0.9), layout="constrained")
     for axes, (group, title) in zip(figure.subplots(1, len(_PANELS), sharey=True), _PANELS.items(), strict=True):
         for place, name in enumerate(names):
-            axes.plot(values := context.values(name, f"accuracy{group}", "test"), [place] * len(values), **_REPLICA)
-            style.estimate(axes, place, measured(context, name, f"accuracy{group}", "test"), _ESTIMATE, across=True)
+            _dots(axes, place, context, name, f"accuracy{group}", _ESTIMATE)
             guessed = context.values(name, f"guessing{group}", "test")
             if len(guessed):
                 axes.axvline(guessed.mean(), **style.DOTTED)
         axes.set(title=title, xlabel="accuracy")
-        axes.set_yticks(range(len(names)), [_label(context, name) for name in names])
+        axes.set_yticks(range(len(names)), labels)
         axes.set_ylim(len(names) - 0.5, -0.5)
     handles = [
         handle({**_ESTIMATE, "linestyle": "none"}, "mean, 95 % interval"),
@@ -281,10 +279,11 @@ def taggers(context: Context, figure_id: str, options: Mapping[str, Any]) -> Fig
     return figure
 
 
-def _label(context: Context, name: str) -> str:
-    status = context.status(name)
-    note = f" ({status.finished} of {status.wanted} run)" if status.missing or status.diverged else ""
-    return f"{context.entry(name).title}{note}"
+def _dots(axes: Axes, place: int, context: Context, name: str, metric: str, look: Mapping[str, Any]) -> None:
+    """A faint dot a seed and their mean with its interval, in the row at `place`."""
+    values = context.values(name, metric, "test")
+    axes.plot(values, [place] * len(values), **_REPLICA)
+    style.estimate(axes, place, measured(context, name, metric, "test"), look, across=True)
 
 
 _DIFFERENT = 0.1
@@ -309,21 +308,15 @@ def translation_ladder(context: Context, figure_id: str, options: Mapping[str, A
     names = context.cited_by(figure_id)
     where = context.option_key(figure_id, "lines")
     for name in lines:
-        if name not in names:
-            raise UserError(f"{where}: '{name}' is not cited by this figure; {known(name, names)}")
+        require_known(name, names, where, "experiment of this figure")
     if len(lines) > len(_TRANSLATION_LOOKS):
         raise UserError(f"{where}: {len(lines)} lines are more than {len(_TRANSLATION_LOOKS)}; leave some out")
-    if not context.total(names).finished:
-        return style.absent(context, figure_id, names)
     figure = Figure(figsize=(style.WIDTH, 3.6), layout="constrained")
     left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1, 1.3))
     labels = _labels(context, names)
     for axes, metric in ((left, "perplexity"), (middle, "bleu")):
         for row, name in enumerate(names):
-            values = context.values(name, metric, "test")
-            axes.plot(values, [row] * len(values), **_REPLICA)
-            look = _ESTIMATE if learned(context, name) else _DULL
-            style.estimate(axes, row, measured(context, name, metric, "test"), look, across=True)
+            _dots(axes, row, context, name, metric, _ESTIMATE if learned(context, name) else _DULL)
         axes.set(ylim=(len(names) - 0.5, -0.5), xscale="log" if metric == "perplexity" else "linear")
         axes.set_yticks(range(len(names)), labels.values())
     left.set_title("test perplexity")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pandas as pd
 
 from reprise.catalogue.displays import display
 from reprise.data.synthetic.phrases import CHANGES, FIXED, PHRASES, SENTENCE_2, metric_of
-from reprise.errors import UserError, known
+from reprise.errors import require_known
 from reprise.evidence.numbers import TRANSLATIONS
 from reprise.report.papers.shared import cells
 from reprise.report.papers.shared.cells import Row, all_values, text, with_variants
@@ -103,20 +103,16 @@ def language_models(context: Context, table_id: str, options: Mapping[str, Any])
     Option `cited`: "<paper>/<experiment>", one after the other; they are as the same tier has them. Notes say of which
     models the tier changes settings, since not all of them have the same left.
     """
-    cited = options["cited"].split()
     own = context.cited_by(table_id)
-    rows, models = [_language_model(context, name, "") for name in own], [(context, name) for name in own]
-    where = context.option_key(table_id, "cited")
-    notes = words.corpora(context, own)
-    for entry in cited:
+    models, notes = [(context, name) for name in own], words.corpora(context, own)
+    for entry in options["cited"].split():
         paper, _, name = entry.partition("/")
         if paper not in context.papers:
             notes.append(f"{entry}: the paper {paper} is not among the configured ones.")
             continue
         other = context.papers[paper]
-        if name not in other.paper.experiments:
-            raise UserError(f"{where}: {paper} has no experiment '{name}'; {known(name, other.paper.experiments)}")
-        rows.append(_language_model(other, name, f"document {other.paper.document}"))
+        where = context.option_key(table_id, "cited")
+        require_known(name, other.paper.experiments, where, f"experiment of {paper}")
         models.append((other, name))
         notes += words.corpora(other, [name])
     changes = words.by_reduction(models).items()
@@ -124,6 +120,7 @@ def language_models(context: Context, table_id: str, options: Mapping[str, Any])
     stored = [context.entry(name).title for name in own if context.entry(name).training.protocol == "word-ngram"]
     if stored:
         notes.append(f"Parameters of {'; '.join(stored)}: the n-grams that they store.")
+    rows = [_language_model(there, name, here=there is context) for there, name in models]
     frame = pd.DataFrame(rows).astype({"parameters": "Int64"})
     cut = passes(frame, ("mean", "reach"), ("valid_mean", "valid_reach"))
     columns = [
@@ -138,10 +135,10 @@ def language_models(context: Context, table_id: str, options: Mapping[str, Any])
     return verdicts.beside(context, table, lambda row: ("perplexity *", "cross_entropy *"))
 
 
-def _language_model(context: Context, name: str, source: str) -> dict[str, Any]:
+def _language_model(context: Context, name: str, here: bool) -> dict[str, Any]:
     status = context.status(name)
     return {
-        "source": source,
+        "source": "" if here else f"document {context.paper.document}",
         "experiment": f"{context.paper_id}/{name}",
         "title": context.entry(name).title,
         "parameters": cells.parameters(context, name),
@@ -197,7 +194,7 @@ _PARTS = {"": "all words", "_ambiguous": "words with several tags", "_unseen": "
 def taggers(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a network, and last the words' most frequent tags: test accuracy of all words and of two groups of them."""
     names = context.cited_by(table_id)
-    rows = _rows(context, names, list(_PARTS))
+    rows = _rows(context, names, _PARTS)
     finished = next((name for name in names if context.status(name).finished), None)
     if finished:
         row = {"experiment": "guessing", "title": "The word's most frequent tag", "n": 0, "wanted": 0, "diverged": 0}
@@ -211,7 +208,7 @@ def taggers(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
         _BEST_EPOCH,
         _COUNTED,
     ]
-    return _labelled(context, names, columns, rows, _PARTS)
+    return _labelled(context, names, columns, rows)
 
 
 @display(protocols=("sentence-labels",))
@@ -230,27 +227,29 @@ def pooling(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
     if finished:
         shares = [fixed(mean(context.values(finished, f"guessing{group}", "test")), 4) for group in groups]
         notes.append("By guessing the more frequent label {}; of short sentences {}, of long ones {}.".format(*shares))
-    return _labelled(context, names, columns, _rows(context, names, list(groups)), groups, notes)
+    return _labelled(context, names, columns, _rows(context, names, groups), notes)
 
 
-def _rows(context: Context, names: list[str], groups: Sequence[str]) -> list[dict[str, Any]]:
+def _rows(context: Context, names: list[str], groups: Iterable[str]) -> list[dict[str, Any]]:
     quantities = {metric: (metric, "test") for metric in (*(f"accuracy{group}" for group in groups), "log_loss")}
     return [
-        {"experiment": name, "title": title, **counted(context.status(name)), **all_values(context, name, quantities)}
-        | {"best_epoch": mean(context.values(name, "best_epoch", "valid"))}
-        | {"parameters": mean(context.values(name, "parameters_without_vectors", "train"))}
+        {
+            "experiment": name,
+            "title": title,
+            "parameters": mean(context.values(name, "parameters_without_vectors", "train")),
+            **all_values(context, name, quantities),
+            "best_epoch": mean(context.values(name, "best_epoch", "valid")),
+            **counted(context.status(name)),
+        }
         for name, title in with_variants(context, names)
     ]
 
 
 def _labelled(
-    context: Context, names: list[str], columns: list[Column], rows: list[dict[str, Any]], groups: Any, notes: Any = ()
+    context: Context, names: list[str], columns: list[Column], rows: list[dict[str, Any]], notes: Iterable[str] = ()
 ) -> Table:
     """The table of networks that give words or sentences their labels."""
-    metrics = (*(f"accuracy{group}" for group in groups), "log_loss")
-    shown = (f"{metric}{end}" for metric in metrics for end in ("", "_std", "_reach"))
-    keys = ["experiment", "title", "parameters", *shown, "best_epoch", "n", "wanted", "diverged", "absence"]
-    frame = pd.DataFrame(rows, columns=keys)
+    frame = pd.DataFrame(rows)
     notes = [*notes, *words.corpora(context, names), *words.reductions(context, names)]
     notes += noted(context, names, frame, shares=True)
     return verdicts.beside(context, Table(columns, frame, notes), lambda row: ("accuracy* test", "guessing* test"))
@@ -310,21 +309,18 @@ def translations(context: Context, name: str) -> list[dict[str, Any]]:
     return [sample for sample in context.samples(name, None) if sample["kind"] == TRANSLATIONS]
 
 
-def signatures(context: Context, names: Sequence[str]) -> list[str]:
-    """How the BLEU of these experiments was counted; sacrebleu's signatures, each once."""
-    rows = (of_experiment(context.metrics, name) for name in names)
-    return list(dict.fromkeys(unit for row in rows for unit in row[row.metric == "bleu"].unit))
-
-
 @display(protocols=("translation",))
 def translation_ladder(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a model: test perplexity and BLEU, validation perplexity and the epoch that they are of."""
     names = context.cited_by(table_id)
     rows = pd.DataFrame([_translation_row(context, name) for name in names]).astype({"parameters": "Int64"})
-    notes = [f"BLEU by sacrebleu, {found.removeprefix('BLEU|')}." for found in signatures(context, names)]
+    counted_by = pd.concat([of_experiment(context.metrics, name) for name in names]).query("metric == 'bleu'").unit
+    notes = [f"BLEU by sacrebleu, {found.removeprefix('BLEU|')}." for found in counted_by.unique()]
     said = "One and the same translation of all sentences, so that nothing of a source is in it"
-    notes += _of_which(said, rows, lambda row: int(row["alike"]))
-    notes += _of_which("Best at the last epoch, so more might be better", rows, lambda row: _cut_short(context, row))
+    notes += _of_which(said, rows, rows.alike)
+    last = {name: context.setting(name, "training.max_epochs") for name in names}
+    cut_short = [int((context.values(name, "best_epoch", "valid") == last[name]).sum()) for name in names]
+    notes += _of_which("Best at the last epoch, so more might be better", rows, cut_short)
     cut = passes(rows, *((key, f"{key}_reach") for key in ("perplexity", "valid_perplexity")))
     notes += [
         *words.corpora(context, names),
@@ -336,7 +332,7 @@ def translation_ladder(context: Context, table_id: str, options: Mapping[str, An
         cells.PARAMETERS,
         cells.interval(f"Test perplexity ± {INTERVAL}", "perplexity", 2, least=1.0),
         cells.interval(f"BLEU ± {INTERVAL}", "bleu", 2),
-        Column("Different translations", _different),
+        Column("Different translations", lambda row: _of(row["different"], row["translated"])),
         cells.interval(f"Validation perplexity ± {INTERVAL}", "valid_perplexity", 2, least=1.0),
         Column("Epoch", lambda row: fixed(row["best_epoch"], 0 if row["n"] == 1 else 1)),
         _COUNTED,
@@ -344,21 +340,14 @@ def translation_ladder(context: Context, table_id: str, options: Mapping[str, An
     return verdicts.beside(context, Table(columns, rows, notes), lambda row: ("perplexity *", "bleu *"))
 
 
-def _of_which(said: str, rows: pd.DataFrame, concerned: Callable[[Row], int]) -> list[str]:
-    """The sentence on the models some of whose replicas something is said of."""
-    titles = [_title(row, count) for row in rows.to_dict("records") if (count := concerned(row))]
+def _of_which(said: str, rows: pd.DataFrame, concerned: Iterable[int]) -> list[str]:
+    """The sentence on the models of which so many replicas are concerned; the count stands where there are several."""
+    titles = [
+        f"{row.title} ({count} of {row.n} replicas)" if row.n > 1 else row.title
+        for row, count in zip(rows.itertuples(), concerned, strict=True)
+        if count
+    ]
     return [f"{said}: {'; '.join(titles)}."] if titles else []
-
-
-def _cut_short(context: Context, row: Row) -> int:
-    """Replicas whose best epoch is the last one that is allowed: more epochs might be better."""
-    most = context.setting(row["experiment"], "training.max_epochs")
-    return int((context.values(row["experiment"], "best_epoch", "valid") == most).sum())
-
-
-def _title(row: Row, concerned: int) -> str:
-    """The model's title, and of how many of its replicas something is said where it has several."""
-    return f"{row['title']} ({concerned} of {row['n']} replicas)" if row["n"] > 1 else row["title"]
 
 
 def _translation_row(context: Context, name: str) -> dict[str, Any]:
@@ -373,6 +362,10 @@ def _translation_row(context: Context, name: str) -> dict[str, Any]:
         **counted(context.status(name)),
         **all_values(context, name, _TRANSLATION_QUANTITIES),
     }
+
+
+def _of(part: float, whole: float) -> str:
+    return NONE if pd.isna(part) else f"{integer(part)} of {integer(whole)}"
 
 
 @display(protocols=("translation",))
@@ -402,8 +395,3 @@ def translation_examples(context: Context, table_id: str, options: Mapping[str, 
     used = dict.fromkeys(context.replaced_dataset(n) or context.entry(n).data.dataset for n in names if shown[n])
     cited = [f"Sources and references: {(d := context.datasets[name]).title} ({d.licence})." for name in used]
     return Table(columns, pd.DataFrame(rows, columns=["line", "whose", "text"]), [*cited, *absent])
-
-
-def _different(row: Row) -> str:
-    """Of all test sentences, how many were not translated like another one."""
-    return NONE if pd.isna(row["different"]) else f"{integer(row['different'])} of {integer(row['translated'])}"

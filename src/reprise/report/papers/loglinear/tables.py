@@ -9,15 +9,15 @@ from typing import Any
 import pandas as pd
 
 from reprise.catalogue.displays import display
-from reprise.errors import UserError, known
+from reprise.errors import require_known
 from reprise.report.papers.shared import cells
-from reprise.report.papers.shared.cells import Row, picked, signed, text, values
+from reprise.report.papers.shared.cells import Row, picked, signed, text, values, with_variants
 from reprise.report.parts import verdicts, words
 from reprise.report.parts.context import Context, of_experiment
 from reprise.report.parts.rounding import NONE, fixed, integer, mean
 from reprise.report.parts.spreads import INTERVAL, deviations, meaning, measured
 from reprise.report.parts.tables import Column, Table
-from reprise.report.parts.words import instead, replicas, settings
+from reprise.report.parts.words import instead, replicas
 from reprise.units import perplexity
 
 SPLITS = {"train": "Training", "valid": "Validation", "test1": "Test1", "test2": "Test2"}
@@ -84,14 +84,12 @@ def tags(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
 def _compared(context: Context, table_id: str, quantities: list[tuple[str, str, str, int]], what: str) -> Table:
     """The paper's number and ours for (split, metric, title, decimals), of every cited experiment and its variants."""
     rows = []
-    variants = [e for e in context.experiments if e.assumption]
-    names = [run for n in context.cited_by(table_id) for run in (n, *(v.experiment for v in variants if v.base == n))]
-    for name in names:
+    for name, title in with_variants(context, context.cited_by(table_id), waiting=True):
         for split, metric, quantity, places in quantities:
-            found, paper = context.values(name, metric, split), context.reported(name, metric, split)[1]
+            found, paper = context.values(name, metric, split), context.printed(name, metric, split)
             own = float(found[0]) if len(found) else None
-            row = {"experiment": name, "title": _title(context, name), "corpus": words.corpus(context, name)}
-            row |= {"quantity": quantity, "decimals": places, "paper": paper, "ours": own}
+            row = {"experiment": name, "title": title, "corpus": words.corpus(context, name), "quantity": quantity}
+            row |= {"decimals": places, "paper": paper, "ours": own}
             row["difference"] = None if None in (own, paper) else own - paper
             rows.append(row | {"absence": context.status(name).absence_of(own)})
     columns = [
@@ -103,14 +101,6 @@ def _compared(context: Context, table_id: str, quantities: list[tuple[str, str, 
         Column("Ours − paper", lambda row: fixed(row["difference"], row["decimals"])),
     ]
     return Table(columns, pd.DataFrame(rows))
-
-
-def _title(context: Context, name: str) -> str:
-    variant, title = name.partition("@")[2], context.entry(name).title
-    if not variant:
-        return title
-    assumption, _, alternative = variant.partition("=")
-    return f"{title} ({settings(context.paper.assumptions[assumption].alternatives[alternative].settings)})"
 
 
 def _by_tag(context: Context, name: str, kind: str) -> dict[str, float]:
@@ -136,6 +126,7 @@ def _tag_note(context: Context, name: str, counts: Mapping[str, float]) -> str:
 
 
 METRIC, BEST = "cross_entropy", "cross_entropy_best"
+_OF_FEATURES = ("features_from", "top_types", "word_identity")
 SHOWN = {"train": "Train", "test1": "Test1", "test2": "Test2"}
 BOTH = "tests"
 
@@ -183,9 +174,7 @@ def controls(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     """
     ends, names = (options["base"], options["full"]), context.cited_by(table_id)
     for key, name in zip(("base", "full"), ends, strict=True):
-        if name not in names:
-            where = context.option_key(table_id, key)
-            raise UserError(f"{where}: '{name}' is not cited by this table; {known(name, names)}")
+        require_known(name, names, context.option_key(table_id, key), "experiment of this table")
     rows, notes = [], words.corpora(context, names)
     gain, best_gain = (_above(context, *ends, metric) for metric in (METRIC, BEST))
     if gain is not None:
@@ -252,46 +241,48 @@ def _row(context: Context, name: str) -> dict[str, Any]:
 
 def _paper(context: Context, name: str, split: str) -> float | None:
     """The paper's number, if this tier trains on the paper's corpus or on another release of its kind."""
-    names = context.replaced_dataset(name), context.entry(name).data.dataset
-    ours, theirs = (context.datasets[n].prepare if n in context.datasets else n for n in names)
-    return context.reported(name, METRIC, split)[1] if names[0] is None or ours == theirs else None
+    used, stated = context.replaced_dataset(name), context.entry(name).data.dataset
+    alike = used is None or context.datasets[used].prepare == context.datasets[stated].prepare
+    return context.printed(name, METRIC, split) if alike else None
 
 
 def _factor(context: Context, names: list[str]) -> list[str]:
     """The sentence on the factor between the softmax RNN and the best log-linear model, on Test1."""
-    ours = {name: mean(context.values(name, METRIC, "test1")) for name in names}
-    by_output = {output: [] for output in ("softmax", "log-linear")}
-    for name in names:
-        by_output[context.setting(name, "model.output")].append(name)
-    there = {output: [name for name in some if ours[name] is not None] for output, some in by_output.items()}
-    if not all(there.values()):
+    found = {
+        "title": [context.entry(name).title for name in names],
+        "output": [context.setting(name, "model.output") for name in names],
+        "ours": [mean(context.values(name, METRIC, "test1")) for name in names],
+        "paper": [_paper(context, name, "test1") for name in names],
+    }
+    frame = pd.DataFrame(found).astype({"ours": float, "paper": float})
+    run = frame[frame.ours.notna()]
+    best = run.loc[run.groupby("output").ours.idxmin()].set_index("output")
+    if len(best) < 2:
         return []
-    rnn, best = (min(some, key=lambda name: ours[name]) for some in there.values())
-    values = [perplexity(ours[name]) for name in (rnn, best)]
-    titles = [context.entry(name).title for name in (rnn, best)]
-    best_of = f", the best of {count}" if (count := len(there["log-linear"])) > 1 else ""
-    said = f"Test1: perplexity {fixed(values[0], 0)} of {titles[0]} and {fixed(values[1], 0)} of {titles[1]}{best_of}: "
+    rnn, linear = best.loc["softmax"], best.loc["log-linear"]
+    values = [perplexity(model.ours) for model in (rnn, linear)]
+    count = (run.output == "log-linear").sum()
+    best_of = f", the best of {count}" if count > 1 else ""
+    said = (
+        f"Test1: perplexity {fixed(values[0], 0)} of {rnn.title} and {fixed(values[1], 0)} of {linear.title}{best_of}: "
+    )
     said += f"a factor of {fixed(values[0] / values[1], 2)}"
-    reported = {name: _paper(context, name, "test1") for name in names}
-    given = {o: [reported[name] for name in some if reported[name] is not None] for o, some in by_output.items()}
-    if all(given.values()):
-        said += f" (paper: {fixed(perplexity(min(given['softmax']) - min(given['log-linear'])), 2)})"
+    printed = frame.groupby("output").paper.min()
+    if printed.notna().all():
+        said += f" (paper: {fixed(perplexity(printed['softmax'] - printed['log-linear']), 2)})"
     return [f"{said}."]
 
 
 def _differences(context: Context, name: str, other: str) -> list[str]:
     """The model settings in which an experiment differs from another, where both have them."""
-    mine, theirs = (_settings(context, run) for run in (name, other))
-    changed = [k for k in mine if k in theirs and mine[k] != theirs[k]]
-    return [instead(k, mine[k], theirs[k]) for k in changed]
-
-
-def _settings(context: Context, name: str) -> dict[str, Any]:
-    """The model's settings at this tier, without those of features where there are none."""
-    found = {k: context.setting(name, f"model.{k}") for k in context.entry(name).model.settings}
-    if (found["input"], found["output"]) == ("one-hot", "softmax"):
-        found = {k: v for k, v in found.items() if k not in ("features_from", "top_types", "word_identity")}
-    return found
+    found = []
+    for run in (name, other):
+        settings = {key: context.setting(run, f"model.{key}") for key in context.entry(run).model.settings}
+        if (settings["input"], settings["output"]) == ("one-hot", "softmax"):  # without features
+            settings = {key: value for key, value in settings.items() if key not in _OF_FEATURES}
+        found.append(settings)
+    mine, theirs = found
+    return [instead(key, mine[key], theirs[key]) for key in mine if key in theirs and mine[key] != theirs[key]]
 
 
 def _above(context: Context, name: str, other: str, metric: str) -> float | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,11 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from reprise.catalogue.displays import display
 from reprise.errors import UserError
 from reprise.evidence.statistics import clopper_pearson
+from reprise.report.papers.palindromes.tables import SPLIT, first_steps
 from reprise.report.parts import style
 from reprise.report.parts.context import NOT_RUN, Context
 from reprise.report.parts.style import band, handle, legend, not_all, note
 
-SPLIT = "train"
 ORIGINAL = "uva_palindrome_curves.csv"
 _MODELS = {"elman": "rnn", "lstm": "lstm"}
 """The original's name of a model, by ours."""
@@ -45,8 +44,6 @@ def training_curves(context: Context, figure_id: str, options: Mapping[str, Any]
         where = context.option_key(figure_id, "smooth")
         raise UserError(f"{where}: {smooth} is not a number of points; write 1 or more")
     names = context.cited_by(figure_id)
-    if not context.total(names).run:
-        return style.absent(context, figure_id, names)
     original = context.original(ORIGINAL)
     blocks = math.ceil(len(names) / _COLUMNS)
     columns = math.ceil(len(names) / blocks)
@@ -55,21 +52,19 @@ def training_curves(context: Context, figure_id: str, options: Mapping[str, Any]
     for number, name in enumerate(names):
         block, column = divmod(number, columns)
         above, below = grid[2 * block : 2 * block + 2, column]
-        theirs = _original_of(context, name, original)
+        length = context.setting(name, "data.length")
+        theirs = original[(original.model == _MODELS.get(context.entry(name).model.name))]
+        theirs = theirs[theirs.sequence_length == length].set_index("step")
         last = _reached(above, context, name, theirs.train_accuracy)
         last = max(last, _losses(below, context, name, theirs.train_loss_nats, smooth))
-        above.set_title(f"T = {context.setting(name, 'data.length')}")
+        above.set_title(f"T = {length}")
         status = context.status(name)
-        note(
-            above,
-            ", ".join([*([] if status.missing else [f"n = {status.run}"]), *not_all(status)])
-            if status.wanted
-            else NOT_RUN,
-        )
+        said = [*([] if status.missing else [f"n = {status.run}"]), *not_all(status)]
+        note(above, ", ".join(said) if status.wanted else NOT_RUN)
         for axes in (above, below):
             axes.set_xlim(0, last or 1)
             axes.xaxis.set_major_locator(MaxNLocator(3, integer=True))
-            axes.xaxis.set_major_formatter(FuncFormatter(_thousands))
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1000:g}k" if x >= 1000 else f"{x:g}"))
         above.tick_params(labelbottom=False)
         below.set_xlabel("step", labelpad=1)
         if column == 0:
@@ -77,23 +72,15 @@ def training_curves(context: Context, figure_id: str, options: Mapping[str, Any]
             below.set_ylabel("loss (nats)")
     for axes in grid[-2:, columns - (columns * blocks - len(names)) :].flat:
         axes.set_visible(False)
-    _one_scale(list(grid[1::2, 0]))
+    # The losses of every block have the same limits, and ticks at whole powers of ten.
+    rows = grid[1::2, 0]
+    low, high = (of(bound for axes in rows for bound in axes.get_ylim()) for of in (min, max))
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for axes in rows:
+        axes.set_ylim(low, high)
+        axes.yaxis.set_major_locator(FixedLocator([10.0**d for d in decades]))
     _legend(figure, smooth)
     return figure
-
-
-def _original_of(context: Context, name: str, original: pd.DataFrame) -> pd.DataFrame:
-    """The original's curves by step; empty for a model that it has not."""
-    model = _MODELS.get(context.entry(name).model.name)
-    chosen = original[(original.model == model) & (original.sequence_length == context.setting(name, "data.length"))]
-    return chosen.set_index("step")
-
-
-def first_steps(context: Context, name: str) -> list[float]:
-    """Of every replica that ran, diverged ones too, the first logged step without a mistake; infinite without one."""
-    replicas = [context.points(name, "accuracy", SPLIT, status).items() for status in ("finished", "diverged")]
-    there = [course.index[course == 1] for _, course in chain(*replicas)]
-    return sorted(float(steps[0]) if len(steps) else math.inf for steps in there)
 
 
 def _reached(axes: Axes, context: Context, name: str, original: pd.Series) -> float:
@@ -133,19 +120,6 @@ def _losses(axes: Axes, context: Context, name: str, original: pd.Series, smooth
     axes.set_yscale("log")
     axes.yaxis.set_minor_locator(NullLocator())
     return float(max(original.index.max() if len(original) else 0, 0))
-
-
-def _one_scale(rows: list[Axes]) -> None:
-    """The same limits of the losses in every block, at whole powers of ten."""
-    limits = [bound for axes in rows for bound in axes.get_ylim()]
-    decades = range(math.floor(math.log10(min(limits))), math.ceil(math.log10(max(limits))) + 1)
-    for axes in rows:
-        axes.set_ylim(min(limits), max(limits))
-        axes.yaxis.set_major_locator(FixedLocator([10.0**d for d in decades]))
-
-
-def _thousands(value: float, _: Any) -> str:
-    return f"{value / 1000:g}k" if value >= 1000 else f"{value:g}"
 
 
 def _legend(figure: Figure, smooth: int) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from reprise.catalogue.displays import display
-from reprise.errors import UserError, known
+from reprise.errors import require_known
 from reprise.evidence.statistics import clopper_pearson
 from reprise.report.papers.shared import cells
 from reprise.report.papers.shared.cells import Row, picked
@@ -35,9 +37,8 @@ def convergence(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     """
     variant = options["variant"]
     there = [f"{name}={key}" for name, a in context.paper.assumptions.items() for key in a.alternatives]
-    if variant and variant not in there:
-        where = context.option_key(table_id, "variant")
-        raise UserError(f"{where}: '{variant}' is no alternative of an assumption; {known(variant, there)}")
+    if variant:
+        require_known(variant, there, context.option_key(table_id, "variant"), "alternative of an assumption")
     rows = pd.DataFrame([_row(context, name, variant) for name in context.cited_by(table_id)])
     notes = []
     if rows.paper_gives_first.any() or rows.paper_gives_last.any():
@@ -58,10 +59,9 @@ def convergence(context: Context, table_id: str, options: Mapping[str, Any]) -> 
 def _row(context: Context, name: str, variant: str) -> dict[str, Any]:
     run = f"{name}@{variant}" if variant else name
     status = context.status(run)
-    first = np.concatenate([context.values(run, _FIRST, SPLIT), _first_of_diverged(context, run)])
+    first = [step for step in first_steps(context, run) if math.isfinite(step)]
     last = measured(context, run, _LAST, SPLIT)
-    gives_first, paper_first = context.reported(name, _FIRST, SPLIT)
-    gives_last, paper_last = context.reported(name, _LAST, SPLIT)
+    paper_first, paper_last = (context.printed(name, metric, SPLIT) for metric in (_FIRST, _LAST))
     median = float(np.median(first)) if len(first) else None
     low, high = clopper_pearson(len(first), status.run) if status.run else (None, None)
     model = context.paper.experiments[name].model.name
@@ -70,7 +70,7 @@ def _row(context: Context, name: str, variant: str) -> dict[str, Any]:
         "model": _MODELS.get(model, model),
         "T": context.setting(run, "data.length"),
         "steps": context.setting(run, "training.steps"),
-        "paper_gives_first": gives_first,
+        "paper_gives_first": context.reported(name, _FIRST, SPLIT) is not None,
         "paper_first": paper_first,
         "first_median": median,
         "first_lowest": min(first, default=None),
@@ -79,7 +79,7 @@ def _row(context: Context, name: str, variant: str) -> dict[str, Any]:
         "reached": len(first),
         "reached_low": low,
         "reached_high": high,
-        "paper_gives_last": gives_last,
+        "paper_gives_last": context.reported(name, _LAST, SPLIT) is not None,
         "paper_last": paper_last,
         **cells.values(last, "last_mean"),
         "last_gap": last.gap(paper_last),
@@ -88,10 +88,11 @@ def _row(context: Context, name: str, variant: str) -> dict[str, Any]:
     }
 
 
-def _first_of_diverged(context: Context, name: str) -> list[float]:
-    """First logged steps without a mistake of replicas that diverged later: these have only curves."""
-    points = context.points(name, "accuracy", SPLIT, status="diverged")
-    return [float(points.index[points[replica] == 1][0]) for replica in points if (points[replica] == 1).any()]
+def first_steps(context: Context, name: str) -> list[float]:
+    """Of every replica that ran, diverged ones too, the first logged step without a mistake; infinite without one."""
+    replicas = [context.points(name, "accuracy", SPLIT, status).items() for status in ("finished", "diverged")]
+    there = [course.index[course == 1] for _, course in chain(*replicas)]
+    return sorted(float(steps[0]) if len(steps) else math.inf for steps in there)
 
 
 def _paper_first(row: Row) -> str:

@@ -37,26 +37,14 @@ _PAPER["zorder"] = 5
 
 @dataclass(frozen=True)
 class _Point:
+    """One K of a line: the paper's number, and ours, the mean and every seed, in the units of the axis."""
+
     experiment: str
     line: tuple[str, str]
     K: int
     paper: float | None
     found: Measured
     seeds: np.ndarray
-    shift: float = 0.0
-    """Width of a change: what the heights are divided by, 0 where they stand as measured."""
-
-    def height(self, value: float) -> float:
-        return 100 * (value / self.shift - 1) if self.shift else value
-
-    @property
-    def drawn(self) -> Measured:
-        """The mean and its reach in the units of the axis."""
-        if not self.shift or self.found.mean is None:
-            return self.found
-        reach = self.found.reach
-        scaled = None if reach is None else 100 * reach / self.shift
-        return Measured(self.height(self.found.mean), self.found.n, reach=scaled)
 
 
 @display(protocols=("batched-sgd", "subsequence-sgd"), settings=("model.mapping", "model.matrices"))
@@ -66,24 +54,20 @@ def perplexity_against_matrices(context: Context, figure_id: str, options: Mappi
     K = 1 and K = V are the same model under either map: f_mod's line reaches to them, and has no points there. The
     paper's numbers are diamonds. At a reduced tier heights are changes from K = 1, in per cent, since the levels are
     those of fewer epochs. Gated models, of which two K are run, have a panel each. Experiments on another corpus are
-    left out. Ticks are at the K that were run. A model and map without
-    a line are refused: `UserError`.
+    left out. A model and map without a line are refused: `UserError`.
     """
-    cited = context.cited_by(figure_id)
-    shown = [name for name in cited if not context.replaced_dataset(name)]
-    points = [_point(context, name, name, figure_id) for name in shown]
+    shown = [name for name in context.cited_by(figure_id) if not context.replaced_dataset(name)]
+    points = _points(context, shown, figure_id)
     if not any(point.found.n for point in points):
-        status = context.total(cited)
-        reason = style.OTHER_CORPUS if status.run else status.absence
-        return style.empty(context.display(figure_id).title, reason)
+        return style.empty(context.display(figure_id).title, style.OTHER_CORPUS)
     if any(point.line[0] in _GATED for point in points):
         return _gated(context, points, shown)
     panels = {"as chosen": points}
-    under = [_point(context, name, f"{name}@{_READING}", figure_id) for name in shown]
+    under = _points(context, shown, figure_id, f"@{_READING}")
     if sum(bool(point.found.n) for point in under) > 1:
         panels["the toolkit's schedule"] = under
-    change = context.tier != FULL
-    panels = {title: _changed(some) if change else some for title, some in panels.items()}
+    if change := context.tier != FULL:
+        panels = {title: _changed(some) for title, some in panels.items()}
     figure = Figure(figsize=(style.WIDTH, 3.2), layout="constrained")
     every = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axes, (title, some) in zip(every, panels.items(), strict=True):
@@ -97,31 +81,44 @@ def perplexity_against_matrices(context: Context, figure_id: str, options: Mappi
     return figure
 
 
-def _point(context: Context, name: str, run: str, figure_id: str) -> _Point:
-    line = context.entry(name).model.name, context.setting(name, "model.mapping")
-    if line not in _SERIES:
-        remedy = f"leave {figure_id} out, or give it a line in src/reprise/report/papers/rrntn/figures.py"
-        where = f"{context.file}: key experiments.{name}.cited_by"
-        raise UserError(f"{where}: {figure_id} has no line for the model {line[0]} with the map {line[1]}; {remedy}")
-    matrices, paper = int(context.setting(name, "model.matrices")), context.reported(name, _METRIC, _SPLIT)[1]
-    found = measured(context, run, _METRIC, _SPLIT)
-    return _Point(name, line, matrices, paper, found, context.values(run, _METRIC, _SPLIT))
+def _points(context: Context, names: list[str], figure_id: str, reading: str = "") -> list[_Point]:
+    """In ascending order of K, as chosen or under another reading."""
+    points = []
+    for name in names:
+        line = context.entry(name).model.name, context.setting(name, "model.mapping")
+        if line not in _SERIES:
+            remedy = f"leave {figure_id} out, or give it a line in src/reprise/report/papers/rrntn/figures.py"
+            where = f"{context.file}: key experiments.{name}.cited_by"
+            raise UserError(
+                f"{where}: {figure_id} has no line for the model {line[0]} with the map {line[1]}; {remedy}"
+            )
+        matrices, paper = int(context.setting(name, "model.matrices")), context.printed(name, _METRIC, _SPLIT)
+        found = measured(context, name + reading, _METRIC, _SPLIT)
+        points.append(_Point(name, line, matrices, paper, found, context.values(name + reading, _METRIC, _SPLIT)))
+    return sorted(points, key=lambda point: point.K)
 
 
 def _changed(points: list[_Point]) -> list[_Point]:
-    """The points as changes from K = 1, where that was run."""
-    base = next((point.found.mean for point in points if point.K == 1 and point.found.mean), 0.0)
-    return [replace(point, shift=base) for point in points]
+    """The points as changes from K = 1 in per cent, where that was run."""
+    base = next((point.found.mean for point in points if point.K == 1 and point.found.mean), None)
+    return points if base is None else [_change(point, base) for point in points]
+
+
+def _change(point: _Point, base: float) -> _Point:
+    mean, reach = point.found.mean, point.found.reach
+    if mean is None:
+        return point
+    found = Measured(100 * (mean / base - 1), point.found.n, reach=None if reach is None else 100 * reach / base)
+    return replace(point, found=found, seeds=100 * (point.seeds / base - 1))
 
 
 def _sweep(axes: Axes, points: list[_Point], paper: bool) -> None:
     top = max(point.K for point in points)
     for line, look in _SERIES.items():
-        own = sorted((p for p in points if p.line == line), key=lambda point: point.K)
+        own = [p for p in points if p.line == line]
         if not own:
             continue
-        ends = [p for p in points if p.K in (1, top) and p.line != line and p.line[0] == line[0]]
-        through = sorted([*own, *ends], key=lambda point: point.K)
+        through = [p for p in points if p.line == line or (p.K in (1, top) and p.line[0] == line[0])]
         axes.plot([p.K for p in through], _heights(through), color=look["color"], linewidth=1.1, zorder=3)
         for point in own:
             _seeds(axes, point.K, point, look)
@@ -130,14 +127,14 @@ def _sweep(axes: Axes, points: list[_Point], paper: bool) -> None:
             axes.plot([point.K], [point.paper], **_PAPER)
 
 
-def _heights(points: list[_Point]) -> list[float]:
+def _heights(points: list[_Point]) -> np.ndarray:
     """Of a line; a K without a number breaks it."""
-    return [np.nan if point.drawn.mean is None else point.drawn.mean for point in points]
+    return np.array([point.found.mean for point in points], dtype=float)
 
 
 def _seeds(axes: Axes, x: float, point: _Point, look: Mapping[str, Any]) -> None:
-    axes.plot([x] * len(point.seeds), [point.height(v) for v in point.seeds], **look, **_SEED)
-    style.estimate(axes, x, point.drawn, look)
+    axes.plot([x] * len(point.seeds), point.seeds, **look, **_SEED)
+    style.estimate(axes, x, point.found, look)
 
 
 def _gated(context: Context, points: list[_Point], shown: list[str]) -> Figure:
@@ -145,7 +142,7 @@ def _gated(context: Context, points: list[_Point], shown: list[str]) -> Figure:
     models = [model for model in _GATED if any(point.line[0] == model for point in points)]
     figure = Figure(figsize=(style.WIDTH * 0.75, 2.9), layout="constrained")
     for axes, model in zip(figure.subplots(1, len(models), sharey=True, squeeze=False)[0], models, strict=True):
-        own = sorted((p for p in points if p.line[0] == model), key=lambda point: point.K)
+        own = [p for p in points if p.line[0] == model]
         drawn, look = _changed(own), _SERIES[own[0].line]
         x = range(len(own))
         axes.plot(x, _heights(drawn), color=look["color"], linewidth=1.3)

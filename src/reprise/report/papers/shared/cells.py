@@ -33,9 +33,11 @@ def number(title: str, key: str, places: int) -> Column:
     return Column(title, lambda row: fixed(row[key], places))
 
 
-def interval(title: str, key: str, places: int, share: bool = False, least: float | None = None) -> Column:
-    """A mean ± half of its interval; a dash where there is none."""
-    return Column(title, lambda row: spread(row[key], row[_beside(key, "reach")], places, share, least))
+def interval(
+    title: str, key: str, places: int, share: bool = False, least: float | None = None, reach: str = "reach"
+) -> Column:
+    """A mean ± half of its interval, or what else is its `reach`; a dash where there is none."""
+    return Column(title, lambda row: spread(row[key], row[_beside(key, reach)], places, share, least))
 
 
 def ours(title: str, key: str, places: int, least: float | None = None) -> Column:
@@ -92,12 +94,12 @@ def parameters(context: Context, name: str) -> int | None:
     return int(found.iloc[0]) if len(found) else None
 
 
-def with_variants(context: Context, names: list[str]) -> Iterator[tuple[str, str]]:
-    """Every experiment and its title, each with its variants that were run."""
+def with_variants(context: Context, names: list[str], waiting: bool = False) -> Iterator[tuple[str, str]]:
+    """Every experiment and its title, each with its variants that were run; with all that the tier has if `waiting`."""
     for name in names:
-        yield name, context.entry(name).title
-        for assumption, entry in context.paper.assumptions.items():
-            for alternative, choice in entry.alternatives.items():
-                variant = f"{name}@{assumption}={alternative}"
-                if name in choice.experiments and context.status(variant).run:
-                    yield variant, f"{context.entry(name).title} ({settings(choice.settings)})"
+        title = context.entry(name).title
+        yield name, title
+        for e in context.experiments:
+            if e.assumption and e.base == name and (waiting or context.status(e.experiment).run):
+                choice = context.paper.assumptions[e.assumption].alternatives[e.alternative]
+                yield e.experiment, f"{title} ({settings(choice.settings)})"

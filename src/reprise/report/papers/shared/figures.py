@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from reprise.catalogue.displays import display
-from reprise.errors import UserError, known
+from reprise.errors import require_known
 from reprise.evidence.words import name_of
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
@@ -36,8 +36,6 @@ def curves(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figu
     """
     metric, split = options["metric"], options["split"]
     names = context.cited_by(figure_id)
-    if not context.total(names).run:
-        return style.absent(context, figure_id, names)
     unit, x = _unit_and_axis(context, figure_id, names, metric, split)
     figure = Figure(figsize=(style.WIDTH, 3.4), layout="constrained")
     axes = figure.add_subplot()
@@ -54,10 +52,10 @@ def _draw(axes: Axes, context: Context, name: str, metric: str, split: str, look
     style.course(axes, points, {**look, "label": f"{context.entry(name).title}{_note(context, name)}"})
     for _, diverged in _points(context, name, metric, split, "diverged").items():
         axes.plot(diverged.dropna(), **{**style.DIVERGED, "color": look["color"]})
-    _, paper = context.reported(name, metric, split)
+    paper = context.reported(name, metric, split)
     # A number in another unit, or of another text, would be a line at a wrong height.
-    if paper is not None and not context.printed_unit(name, metric, split) and not context.replaced_dataset(name):
-        axes.axhline(paper, **_PAPER, color=look["color"], label=f"{context.entry(name).title}, paper")
+    if paper and paper.value is not None and not paper.unit and not context.replaced_dataset(name):
+        axes.axhline(paper.value, **_PAPER, color=look["color"], label=f"{context.entry(name).title}, paper")
 
 
 def _points(context: Context, name: str, metric: str, split: str, status: str = "finished") -> pd.DataFrame:
@@ -82,8 +80,6 @@ def _unit_and_axis(context: Context, figure_id: str, names: list[str], metric: s
         there = set(rows[option])
         if option == "metric" and ((rows.metric == "cross_entropy") & (rows.unit == "nats/token")).any():
             there.add("perplexity")
-        if given not in there:
-            where = context.option_key(figure_id, option)
-            raise UserError(f"{where}: no curve of {', '.join(names)} has '{given}'; {known(given, there)}")
+        require_known(given, there, context.option_key(figure_id, option), f"{option} of these experiments' curves")
         rows = rows[rows[option] == _LOGGED.get(given, given)]
     return ("" if metric in _LOGGED else unit_words(rows.unit.iloc[0]).strip()), rows["axis"].iloc[0]

@@ -13,6 +13,7 @@ from reprise.config.claims import Claim
 from reprise.errors import UserError, known
 from reprise.evidence.arithmetic import AGREES, DIFFERS, NOT_EQUAL, work_out
 from reprise.evidence.contrasts import terms_of
+from reprise.evidence.readings import HEAD
 from reprise.evidence.verdicts import EVIDENCE, JUDGED
 from reprise.evidence.words import name_of, plain, size_words
 from reprise.report.papers.shared import cells
@@ -70,7 +71,8 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
         notes.append("Ours and the paper's are differences, above 0 on the claim's side; [95 % interval].")
         notes.append("Differences of perplexities are in per cent of what the claim calls the higher.")
     if found := verdicts.reading_table(context):
-        folded.append((f"Readings: {found[0]}", [verdicts.markdown_lines(found[1])]))
+        lines = [HEAD, ["--"] * len(HEAD), *found[1]]
+        folded.append((f"Readings: {found[0]}", ["\n".join(f"| {' | '.join(line)} |" for line in lines)]))
     columns = [
         Column("Claim", _what, words=True),
         Column("Paper", lambda row: NONE if pd.isna(row["paper"]) else row["paper"]),
@@ -377,7 +379,7 @@ def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     """
     names = context.cited_by(table_id)
     rows = pd.DataFrame([_model_row(context, name) for name in names]).astype({"parameters": "Int64"})
-    known = {name for name in names if context.reported(name, "perplexity", "test")[1] is not None}
+    known = {name for name in names if context.printed(name, "perplexity", "test") is not None}
 
     def paper(row: Row) -> str:
         if not row["paper_ran"]:
@@ -409,7 +411,7 @@ def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> T
 def _model_row(context: Context, name: str) -> dict[str, Any]:
     status, replaced = context.status(name), context.replaced_dataset(name)
     found = measured(context, name, "perplexity", "test")
-    given, number = context.reported(name, "perplexity", "test")
+    given, number = context.reported(name, "perplexity", "test"), context.printed(name, "perplexity", "test")
     # The number stands in the paper's column only where it is about the same text.
     paper = None if replaced else number
     size = cells.parameters(context, name)
@@ -417,9 +419,9 @@ def _model_row(context: Context, name: str) -> dict[str, Any]:
     return {
         "experiment": name,
         "title": context.entry(name).title,
-        "corpus": context.dataset_title(replaced or context.entry(name).data.dataset),
+        "corpus": context.datasets[replaced or context.entry(name).data.dataset].title,
         "replaced": replaced is not None,
-        "parameters": context.reported(name, "parameters", "model")[1] if size is None else size,
+        "parameters": context.printed(name, "parameters", "model") if size is None else size,
         "paper": paper,
         "paper_ran": not given or number is not None,
         **values(found),
