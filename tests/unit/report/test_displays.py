@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import ast
 import inspect
-import shutil
 from importlib import import_module
-from pathlib import Path
 
 import pytest
-from config_helpers import add_example, edit, mistake
+from config_helpers import add_example, copy_config, edit, mistake
 
 from reprise.catalogue.displays import FOLDER, functions
 from reprise.cli import main
 from reprise.errors import EXIT_USAGE
 from reprise.report.render import find_function
 
-ROOT = Path(__file__).parents[3]
-PALINDROMES = "config/papers/palindromes.yaml"
 FUNCTIONS = functions()
 EVERY = [(kind, name) for kind, there in FUNCTIONS.items() for name in there]
 
@@ -48,9 +44,11 @@ def test_a_function_reads_the_options_that_are_registered_of_it(kind, name):
 
 @pytest.fixture
 def clone(tmp_path, monkeypatch):
-    shutil.copytree(ROOT / "config", tmp_path / "config")
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(copy_config(tmp_path))
     return tmp_path
+
+
+CLAIMS = "function: shared.claims\n"
 
 
 @pytest.mark.parametrize(
@@ -60,28 +58,17 @@ def clone(tmp_path, monkeypatch):
         ("options: {smooth: 20}", "options: {smooth: many}", "options.smooth: 'many' is not an int; write one"),
         ("palindromes.training_curves", "palindromes.training_curve", "did you mean 'palindromes.training_curves'?"),
         ("palindromes.training_curves", "palindromes._ours", "function: no function 'palindromes._ours'"),
+        (CLAIMS, f"{CLAIMS}    options: {{a: 1}}\n", "options.a: shared.claims has no such option; known are none"),
     ],
 )
 @pytest.mark.parametrize("command", [["resolve"], ["train", "rrntn/s-rnn-100", "--replica", "0"], ["collect"]])
-def test_a_mistake_in_a_figure_is_told_by_every_command(clone, command, old, new, says, capsys):
-    path = clone / PALINDROMES
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new), encoding="utf-8")
+def test_a_mistake_in_a_display_is_told_by_every_command(clone, command, old, new, says, capsys):
+    edit(clone, "papers/palindromes.yaml", old, new)
     assert main([*command, "--tier", "quick"]) == EXIT_USAGE
     error = capsys.readouterr().err
-    assert error.startswith(f"reprise: error: {PALINDROMES}: key figures.figure-")
+    assert error.startswith("reprise: error: config/papers/palindromes.yaml: key ")
     assert says in error
     assert error.count("\n") == 1
-
-
-def test_an_option_of_a_table_without_any_is_told(clone, capsys):
-    path = clone / PALINDROMES
-    text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace("function: shared.claims\n", "function: shared.claims\n    options: {a: 1}\n"))
-    assert main(["resolve", "--tier", "quick"]) == EXIT_USAGE
-    says = f"{PALINDROMES}: key tables.claims.options.a: shared.claims has no such option; known are none"
-    assert says in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("other", ["books.measures", "shared.checks"])

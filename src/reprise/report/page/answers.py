@@ -67,6 +67,11 @@ class Answer:
         return f"{self.claim}{'*' if self.afterwards else ''}"
 
 
+def judging(tiers: Tiers) -> Tiers:
+    """Those that answer claims: the quick one only where there is no other."""
+    return {tier: contexts for tier, contexts in tiers.items() if tier != "quick"} or tiers
+
+
 def answers(tiers: Tiers) -> list[Answer]:
     """Every claim once, in the order of the papers' files; `tiers` from the fullest on."""
     found = []

@@ -102,6 +102,8 @@ _FORMULA = re.compile(r" {4}| *(\S+|\w+\(.* \| .*\)) += ")
 def equation(model: str) -> str:
     """The indented lines of the docstrings of the model's class, else of its file, that hold a `=`; "" without any."""
     module, _, name = MODELS[model].target.partition(":")
+    if not module:
+        return ""
     path = _PACKAGE.joinpath(*module.split(".")[1:]).with_suffix(".py")
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in (*(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name), tree):

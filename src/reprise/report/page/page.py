@@ -28,7 +28,7 @@ from reprise.evidence.words import number, percent, size_words
 from reprise.files import write_atomically
 from reprise.records.resolved import FULL
 from reprise.report.page import cards, first
-from reprise.report.page.answers import Answer, Tiers, answers, decided_by, of_paper
+from reprise.report.page.answers import Answer, Tiers, answers, decided_by, judging, of_paper
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import fixed, integer
 from reprise.report.parts.verdicts import comparisons, outcomes, reading_table, under
@@ -60,7 +60,7 @@ def page(project: Project, tiers: Tiers) -> str:
     and the reduced one; by the quick one where there is no other.
     """
     tiers = {tier: tiers[tier] for tier in TIERS if tier in tiers}
-    judged = {tier: contexts for tier, contexts in tiers.items() if tier != "quick"} or tiers
+    judged = judging(tiers)
     contexts = list(next(iter(tiers.values())).values())
     found = answers(judged)
     layout = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}

@@ -9,7 +9,7 @@ from reprise.errors import UserError
 from reprise.files import write_atomically
 from reprise.records.resolved import FULL
 from reprise.report.page import first
-from reprise.report.page.answers import Answer, Tiers, answers
+from reprise.report.page.answers import Answer, Tiers, answers, judging
 
 BEGIN, END = "<!-- results: begin (reprise render --readme) -->", "<!-- results: end -->"
 PLOT = Path("results/forest.svg")
@@ -17,10 +17,7 @@ PLOT = Path("results/forest.svg")
 
 def write_results(project: Project, tiers: Tiers) -> list[Path]:
     """Puts the results between the marks of README.md and writes the forest plot; `UserError` without the marks."""
-    path, judged = (
-        project.root / "README.md",
-        {tier: there for tier, there in tiers.items() if tier != "quick"} or tiers,
-    )
+    path, judged = project.root / "README.md", judging(tiers)
     text = path.read_text(encoding="utf-8")
     begin, end = text.find(BEGIN), text.find(END)
     if not 0 <= begin < end:
