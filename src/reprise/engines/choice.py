@@ -14,20 +14,20 @@ from reprise.errors import UserError
 
 @dataclass(frozen=True)
 class Choice:
-    """A family's engines: `reference`, the readable model, and a `fast` one, each made of a model.
+    """A family's engines: `reference`, the readable model, and where there is one a `fast` one, each made of a model.
 
     The fast engine computes the classes `knows` and none that inherits from these, which may have equations of its own;
     `in_cpp` it computes in float32 on a CPU alone.
     """
 
     reference: Callable[[Any], Any]
-    fast: Any
-    knows: tuple[type, ...]
+    fast: Any = None
+    knows: tuple[type, ...] = ()
     in_cpp: bool = False
 
     @property
-    def names(self) -> tuple[str, str]:
-        return "reference", self.fast.name
+    def names(self) -> tuple[str, ...]:
+        return ("reference", self.fast.name) if self.fast else ("reference",)
 
     def __call__(self, name: str, model: Any) -> Any:
         """The engine called `name` around `model`.
@@ -38,10 +38,11 @@ class Choice:
         """
         if name not in ("auto", *self.names):
             raise no_engine(name, self.names)
-        unfit = self._unfit(model)
-        if name == "reference" or (name == "auto" and unfit):
+        if name == "reference" or not self.fast:
             return self.reference(model)
-        if unfit:
+        if unfit := self._unfit(model):
+            if name == "auto":
+                return self.reference(model)
             raise UserError(f"engine: {name} {unfit}; choose engine: reference")
         try:
             return self.fast(model)
@@ -68,8 +69,5 @@ def no_engine(name: str, engines: Iterable[str]) -> UserError:
     return UserError(f"engine: {name} is none of auto, {', '.join(engines)}; {remedy}")
 
 
-def reference_alone(name: str, model: Any) -> Readable:
-    """The engine of a model that has no fast one: its protocol differentiates it. Raises UserError for another name."""
-    if name not in ("auto", Readable.name):
-        raise no_engine(name, [Readable.name])
-    return Readable(model)
+reference_alone = Choice(Readable)
+"""The engine of a model that has no fast one: its protocol differentiates it."""

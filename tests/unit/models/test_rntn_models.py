@@ -9,33 +9,6 @@ from torch import nn
 from reprise.models.mrnn import MRNN
 from reprise.models.rntn import RNTN, initialise
 
-PTB, TEXT8 = 10_000, 37_751
-
-
-# Document 001, Table 1: 2M, 3M, 103M, 3M, 5.3M; 7.6M, 11.4M, 388M, 11.4M, 19.8M (388M and 19.8M are cut).
-@pytest.mark.parametrize(
-    ("make", "parameters"),
-    [
-        (lambda: RNTN(PTB, 100, 1), 2_020_100),
-        (lambda: RNTN(PTB, 100, 100), 3_020_000),
-        (lambda: RNTN(PTB, 100, PTB), 103_010_000),
-        (lambda: RNTN(PTB, 150, 1), 3_032_650),
-        (lambda: RNTN(PTB, 150, 100), 5_275_000),
-        (lambda: RNTN(TEXT8, 100, 1), 7_598_051),
-        (lambda: RNTN(TEXT8, 100, 376), 11_385_551),
-        (lambda: RNTN(TEXT8, 100, TEXT8), 388_873_051),
-        (lambda: RNTN(TEXT8, 150, 1), 11_385_701),
-        (lambda: RNTN(TEXT8, 150, 376), 19_879_451),
-        (lambda: MRNN(PTB, 100, 100), 3_030_100),
-        (lambda: MRNN(TEXT8, 100, 100), 11_383_151),
-        (lambda: RNTN(PTB, 100, PTB, bias="shared"), 102_010_100),  # as equation 3 has it
-    ],
-)
-def test_parameters_of_table_1(make, parameters):
-    with torch.device("meta"):
-        model = make()
-    assert sum(p.numel() for p in model.parameters()) == parameters
-
 
 def test_maps_of_equations_5_and_16():
     ids = torch.arange(10)  # ranks 1 .. 10

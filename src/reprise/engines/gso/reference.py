@@ -19,8 +19,7 @@ class ReferenceEngine(Readable):
 
         `reduction` as in `PackedBatch.shares`.
         """
-        losses, _ = self._losses(batch)
-        there = self._there(batch)
+        losses, _, there = self._losses(batch)
         shares = torch.from_numpy(batch.shares(reduction)).to(losses)  # (lines,)
         self.model.zero_grad(set_to_none=True)
         (losses * shares)[there].sum().backward()
@@ -32,24 +31,13 @@ class ReferenceEngine(Readable):
     @torch.no_grad()
     def evaluate(self, batch: PackedBatch) -> tuple[np.ndarray, np.ndarray]:
         """The loss of every row in nats (rows,), and its most probable symbol (rows,) int32."""
-        losses, best = self._losses(batch)
-        there = self._there(batch)
+        losses, best, there = self._losses(batch)
         return losses[there].cpu().numpy(), best[there].cpu().numpy().astype(np.int32)
 
-    def _losses(self, batch: PackedBatch) -> tuple[Tensor, Tensor]:
-        """Nats and most probable symbols (T, lines); padding has symbol 0 and means nothing."""
-        x, y = (self._padded(batch, tokens) for tokens in (batch.inputs, batch.targets))
+    def _losses(self, batch: PackedBatch) -> tuple[Tensor, Tensor, Tensor]:
+        """Nats, the most probable symbol, and whether the line goes on, (T, lines) each; what is over means nothing."""
+        parts = batch.padded(batch.inputs), batch.padded(batch.targets), batch.there
+        x, y, there = (torch.from_numpy(part).to(self.model.c.device) for part in parts)
         logits = self.model(x)  # (T, lines, V)
         losses = functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="none")
-        return losses.view(x.shape), logits.argmax(2)
-
-    def _there(self, batch: PackedBatch) -> Tensor:
-        """(T, lines) bool: true where a line still goes on; in row-major order these are the packed rows."""
-        lines = torch.arange(int(batch.active[0]))
-        return (lines < torch.from_numpy(batch.active)[:, None]).to(self.model.c.device)
-
-    def _padded(self, batch: PackedBatch, tokens: np.ndarray) -> Tensor:
-        there = self._there(batch)
-        padded = torch.zeros(there.shape, dtype=torch.int64, device=there.device)
-        padded[there] = torch.from_numpy(tokens.astype(np.int64)).to(there.device)
-        return padded
+        return losses.view(x.shape), logits.argmax(2), there

@@ -66,13 +66,9 @@ class LineMember(Ragged):
 
     def _padded(self, batch: PackedBatch, reduction: str) -> Tensors:
         """Symbols, targets, what each counts and whether it is there, (T, lines) each: packed rows are row by row."""
-        there = torch.arange(int(batch.active[0])) < torch.from_numpy(batch.active)[:, None]
+        x, y, there = map(torch.from_numpy, (batch.padded(batch.inputs), batch.padded(batch.targets), batch.there))
         shares = torch.from_numpy(batch.shares(reduction)).to(self.readable.model.c.dtype)
-        inputs = {"there": there, "share": shares * there}
-        for name, symbols in (("x", batch.inputs), ("y", batch.targets)):
-            inputs[name] = torch.zeros(there.shape, dtype=torch.int64)
-            inputs[name][there] = torch.from_numpy(symbols.astype(np.int64))
-        return inputs
+        return {"there": there, "share": shares * there, "x": x, "y": y}
 
 
 class SentenceMember(Ragged):
