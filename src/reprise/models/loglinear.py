@@ -113,11 +113,10 @@ class LogLinearRNN(nn.Module):
         """psi(x) E: words (T, B) -> (T, B, D)."""
         return torch.sparse.mm(self.psi.index_select(0, words.flatten()), self.E).view(*words.shape, -1)
 
-    def log_p(self, a: Tensor, y: Tensor | None = None) -> Tensor:
-        """The distribution that adaptors a (B, F) make, (B, V) in nats; of the types y (B,) alone, (B,)."""
+    def log_p(self, a: Tensor) -> Tensor:
+        """The distribution that adaptors a (B, F) make, (B, V) in nats."""
         a_phi = torch.sparse.mm(self.phi, a.t()).t()  # a . phi(x) for every type x: (B, V)
-        log_p = torch.log_softmax(self.log_b.to(a.dtype) + a_phi, 1)  # (13)
-        return log_p if y is None else log_p.gather(1, y[:, None])[:, 0]
+        return torch.log_softmax(self.log_b.to(a.dtype) + a_phi, 1)  # (13)
 
 
 class LogisticGates(LogLinearRNN):

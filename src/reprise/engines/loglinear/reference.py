@@ -49,6 +49,10 @@ class WordsInWindows:
         """Words x (T, B) as the model reads them."""
         return {"x": x}
 
+    def log_p_of(self, y: Tensor, model: nn.Module, a: Tensor) -> Tensor:
+        """log p of the types y (n,) by adaptors a (n, F), in nats."""
+        return model.log_p(a).gather(1, y[:, None])[:, 0]
+
     def compute(self, model: nn.Module, batch: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         """The mean loss of the targets, the summed one, the last state; without targets the distribution after every
         window.
@@ -58,7 +62,7 @@ class WordsInWindows:
         if "y" not in batch:
             return a.sum(), {"log_p": model.log_p(a[-1])}
         y = batch["y"]
-        nats = -model.log_p(a.flatten(0, 1) if y.dim() == 2 else a[-1], y.flatten()).sum()
+        nats = -self.log_p_of(y.flatten(), model, a.flatten(0, 1) if y.dim() == 2 else a[-1]).sum()
         return nats / y.numel(), {"nats": nats} | (by_name(after) if carried else {})
 
 

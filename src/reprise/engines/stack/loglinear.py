@@ -97,3 +97,7 @@ class LogLinearMember(WordsInWindows, Member):
         E, tags = parameters["E"], self.constants["model.tags"][batch["classes"]]
         e = tags @ E[len(E) - tags.shape[-1] :]
         return parameters | {"E": e + E[batch["identity"]] if self.identities else e}
+
+    def log_p_of(self, y: Tensor, model: nn.Module, a: Tensor) -> Tensor:
+        """See `WordsInWindows`; by classes, not by types."""
+        return model.log_p(a, y)
