@@ -1,7 +1,5 @@
 """Two trainings of some seconds, undisturbed results of both, and one that was killed half-way."""
 
-from __future__ import annotations
-
 import multiprocessing
 import signal
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Whole pipelines that tests disturb: started in the background, watched, stopped, killed with all that they left."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Single bits that fall over, and ends that are missing, at random places of the files that a training leaves."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

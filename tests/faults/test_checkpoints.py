@@ -1,7 +1,5 @@
 """Checkpoints that were cut short, altered, forged or made by something else."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Killed, stopped, started twice: the record comes out as if nothing had happened."""
 
-from __future__ import annotations
-
 import platform
 import signal
 

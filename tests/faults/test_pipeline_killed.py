@@ -1,7 +1,5 @@
 """The whole pipeline killed, orphaned, started twice: in the end the same bytes as if nothing had happened."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import os

@@ -1,7 +1,5 @@
 """A server that answers with something else, seen from the pipeline (the tests of `fetch` have all its answers)."""
 
-from __future__ import annotations
-
 import hashlib
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer

@@ -1,7 +1,5 @@
 """Disks that are full, folders that are closed, a /tmp without room: one line says what, and nothing is half there."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

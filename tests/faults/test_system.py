@@ -1,7 +1,5 @@
 """Numbers that are no longer finite, disks that are full, folders that are closed."""
 
-from __future__ import annotations
-
 import csv
 import json
 import signal

@@ -1,7 +1,5 @@
 """The process that spares trainings `import torch`: with it, without it and whatever becomes of it, the same."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -15,8 +15,7 @@ from reprise.config.resolve import other_tiers, resolve_tier
 from reprise.training.devices import gpus_wanted, learns, trains_together, visible_gpus
 from reprise.errors import UserError
 from reprise.estimate.estimates import estimates, memory_limit, summary, time_limit
-from reprise.files import write_if_changed
-from reprise.files import told_of
+from reprise.files import told_of, write_if_changed
 
 
 def stop(line):

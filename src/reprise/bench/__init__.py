@@ -1,7 +1,5 @@
 """Benchmarks: Reprise's engines and what else a user could run, on the same data, in the same minutes."""
 
-from __future__ import annotations
-
 BENCHES = {
     "rntn": {
         "fused": "rntn:fused",

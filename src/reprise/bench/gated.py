@@ -3,8 +3,6 @@
 Plain SGD on windows, dropout 0.5 of embeddings and softmax input, the gradient's norm clipped: as in training.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path

@@ -3,8 +3,6 @@
 The tasks are those of the other benchmarks; where no GPU is visible the command says so.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from importlib import import_module
 from typing import Any

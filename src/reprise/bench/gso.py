@@ -1,7 +1,5 @@
 """Training of document 000's networks: random batches of 64 lines, Adam, at the text's own line lengths."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs a benchmark: every implementation is checked, then all are timed by turns; goals and tables of the result."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import os

@@ -1,7 +1,5 @@
 """Training of document 004's models: the LL-RNN of M = 2500, and the softmax RNN that it is compared with."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path

@@ -3,8 +3,6 @@
 One step of SGD for every 20 words on their summed loss, dropout 0.5 of the softmax input, as in training.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path

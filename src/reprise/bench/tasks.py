@@ -6,8 +6,6 @@ The module of a family of models has a Workload, a Task, an Engine, `build_model
 protocol and the options by which a stack trains as the Engine does.
 """
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable, Mapping
 from contextlib import suppress

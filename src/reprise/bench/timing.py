@@ -1,7 +1,5 @@
 """Repetitions of a piece of work on a clock, which of them were quiet, and their medians."""
 
-from __future__ import annotations
-
 import os
 import resource
 import statistics

@@ -6,8 +6,6 @@ checks the implementation, warms it up and writes one JSON line; then it reads a
 windows, batches) a line and answers each with the repetition. It ends with its input.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json

@@ -4,8 +4,6 @@ Only the command that runs is imported, so that `train` needs torch, numpy, pyya
 starts at once.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import inspect

@@ -1,7 +1,5 @@
 """Speeds of the engines."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import signal

@@ -1,7 +1,5 @@
 """DVC's stored figures held against their names."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

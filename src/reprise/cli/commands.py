@@ -1,7 +1,5 @@
 """The table of commands: what each does, where it is, an example of it and its arguments."""
 
-from __future__ import annotations
-
 import os
 from functools import partial
 from pathlib import Path

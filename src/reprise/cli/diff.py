@@ -1,7 +1,5 @@
 """Why two run records of one experiment say other numbers."""
 
-from __future__ import annotations
-
 import argparse
 import math
 from collections.abc import Iterator, Mapping

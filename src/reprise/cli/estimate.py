@@ -1,7 +1,5 @@
 """How long the rest takes."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

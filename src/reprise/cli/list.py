@@ -1,7 +1,5 @@
 """What there is: papers, or the experiments and claims of some."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections import Counter

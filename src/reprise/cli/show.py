@@ -1,7 +1,5 @@
 """One experiment or claim, as a card of the page."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """The steps of the pipeline that are one call each, from raw files to figures."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

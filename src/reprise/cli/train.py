@@ -1,7 +1,5 @@
 """One replica of one experiment."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -1,7 +1,5 @@
 """Claims and readings judged from the run records, and what is committed held against them."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -9,8 +9,6 @@ numbers are the same.
 This file is run as a script too (the process left behind), so it imports the standard library alone.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import hashlib

@@ -4,8 +4,6 @@ The file of the compiled library is named by a hash of the source, the compiler'
 flags: on a file system that several kinds of machine share, each finds its own and none runs another's instructions.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import fcntl

@@ -1,7 +1,5 @@
 """Which engine trains a model: the one that is named, or the fastest that this machine and the model allow."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

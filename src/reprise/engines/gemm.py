@@ -5,8 +5,6 @@ oneDNN, which torch carries as well, asks the CPU what it can do: on a busy Zen 
 of these models' sizes, where MKL reaches 85 to 98.
 """
 
-from __future__ import annotations
-
 import functools
 import platform
 from collections.abc import Callable

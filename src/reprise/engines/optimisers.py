@@ -7,8 +7,6 @@ Keras 1 and torch have their epsilon beside the root. TensorFlow 1.x has it insi
 rate, and grow as s forgets its start, by `decay` a step.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import torch

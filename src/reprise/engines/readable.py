@@ -1,7 +1,5 @@
 """The readable model as an engine, which the fast engines are held to: autograd, on its device and in its dtype."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

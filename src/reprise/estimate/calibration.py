@@ -1,7 +1,5 @@
 """A short calibration: the pace of a training that nobody has run to its end on this kind of processor."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -4,8 +4,6 @@ A variant that nobody has run takes what the experiment does that it is a varian
 another tier, where that trains the same for another while; then by another processor's records, and called so.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping

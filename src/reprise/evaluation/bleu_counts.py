@@ -5,8 +5,6 @@ Records hold these counts and no references, so that no corpus is copied into th
 when records are collected (`reprise.evidence.numbers`). A test holds the counts to sacrebleu's own.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """How far a recurrent network's state depends on an earlier one: document 003, section 2.3, equations 12 to 16."""
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Iterator

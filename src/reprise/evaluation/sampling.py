@@ -1,7 +1,5 @@
 """Texts that models write, each word or character read before the next one, and what a model expects next."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Sequence
 from typing import Literal

@@ -1,7 +1,5 @@
 """Measures of generated texts."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence

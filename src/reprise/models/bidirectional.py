@@ -13,8 +13,6 @@ h_t^(0) is x_t, the vector of the word, and g the softmax over the classes. Wher
   read with an arrow, each direction's layers would be a network of their own up to the output (`lower_layer` "own").
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional

@@ -5,8 +5,6 @@ the form of the library that its author used, TensorFlow's LSTMCell: one functio
 which the author set to ReLU, and a constant that is added to the forget gate's input.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """The vanilla RNN of document 002, question 1.1: a tanh state and a softmax over the last one."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

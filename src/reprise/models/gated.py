@@ -6,8 +6,6 @@ of the word, by f (5) or f_mod (16); with K = 1 matrix these are the ordinary GR
 the equations print it (cuDNN's networks have two). The next word is predicted as in equation 2.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

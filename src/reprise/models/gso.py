@@ -8,8 +8,6 @@ x_t is a symbol, read one-hot: B x_t is a column of B. * is the product componen
 predicted from the state that has read x_t, Softmax(V h_t + c): the first prediction is that of the second symbol.
 """
 
-from __future__ import annotations
-
 from itertools import repeat
 
 import torch

@@ -6,8 +6,6 @@ output V are Glorot-uniform, c is 0. f (b in the models it is compared with) is 
 every state 0, and A, B and C wait for the first update of f.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Parameters, and their first values by the laws that the papers and their code name."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Container
 

@@ -6,8 +6,6 @@ a background of one, (13) is the softmax of a_t (section 2.4): the paper's basel
 model of its own.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

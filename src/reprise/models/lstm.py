@@ -4,8 +4,6 @@ The document describes the gates (1.5a) and counts their parameters (1.5b) but n
 source of them; they are the usual ones without peepholes, which its description and its count fit.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -7,8 +7,6 @@ give it in section 2.
 The paper's U_lh and U_rh are U_l and U_r here.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -9,8 +9,6 @@ and Goodman (1998). What stands before a line is a boundary symbol, which is nev
 line's first token is not predicted either, and its end is no token.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -7,8 +7,6 @@ The first two are the notes' "element-wise max or mean of all hidden states", th
 is what they stand against. Of a bidirectional network the last states are [h->_T; h<-_1].
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -4,8 +4,6 @@ A layer reads x_1 .. x_T. W is what the notes call W^(hx) in equation 23, V thei
 17 to 21 have them.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 
 import torch

@@ -3,8 +3,6 @@
 Its equations 5 and 6 and those of sections 3 and 4 have no bias. A word x_t is one-hot, so that W x_t is a column of W.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 
 import torch

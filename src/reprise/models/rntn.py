@@ -11,8 +11,6 @@ sorted by decreasing frequency:
     f_mod(w) = rank(w) mod K         (16)
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import torch

@@ -1,7 +1,5 @@
 """Second-order recurrences that document 000 starts from (section 2.2): for checks, without an output layer."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -6,8 +6,6 @@ Equation 5 with the bias that the figure has an axis for. The figure is that of 
 training recurrent neural networks" (ICML 2013), Figure 6.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

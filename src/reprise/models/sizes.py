@@ -4,8 +4,6 @@ The paper gives the budget, the ratio |m|/|h| and which terms there are, and no 
 largest model within the budget.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 

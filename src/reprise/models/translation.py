@@ -19,8 +19,6 @@ V    `reverse_source`: the source is read as C, B, A in the place of A, B, C.
 Gated units (sections 3 and 4) take the place of f by the option `unit`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -7,8 +7,6 @@ x holds the vectors of the n words before, one after the other. Without W3, the 
 model of the notes' Figure 2, y^ = softmax(U h + b2), with U = W2, b2 = b3 and f = tanh.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

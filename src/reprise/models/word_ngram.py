@@ -9,8 +9,6 @@ words followed c, V the size of the vocabulary.
 `WordNGram.estimate` gives the probability of every held-out word under the model of one order, from `NGramCounts`.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 

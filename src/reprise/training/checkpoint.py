@@ -4,8 +4,6 @@ File: 8 bytes of magic, 32 bytes of SHA-256 over the rest, then what `torch.save
 `weights_only=True`, so that a file from elsewhere cannot run code. Two are kept, the newest and the one before it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import pickle

@@ -1,7 +1,5 @@
 """The processor, and which GPUs a job could use, found without importing torch."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import platform

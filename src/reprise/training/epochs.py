@@ -1,7 +1,5 @@
 """Trainings by epochs, and the learning rate's schedule of document 001, section 4."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """One process a replica: an operating-system lock that dies with its holder."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

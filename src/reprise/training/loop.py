@@ -3,8 +3,6 @@
 A replica trains alone, or several train as members of one stack (`reprise.engines.stack`): members are one or more.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import platform

@@ -1,7 +1,5 @@
 """Progress: a bar on a terminal, a plain line now and then elsewhere."""
 
-from __future__ import annotations
-
 import sys
 import time
 from typing import Self

@@ -1,7 +1,5 @@
 """What every protocol stands on: pieces of work between which it can be saved, and an outcome at the end."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from abc import ABC, abstractmethod

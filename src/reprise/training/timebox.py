@@ -1,7 +1,5 @@
 """Trains what is missing, the most valuable first, for as long as there is time; what is not done is saved."""
 
-from __future__ import annotations
-
 import errno
 import os
 import sys

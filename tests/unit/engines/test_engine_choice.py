@@ -1,7 +1,5 @@
 """Compiling the C++ engines, and which engine a model gets."""
 
-from __future__ import annotations
-
 import copy
 import os
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Every fast engine computes what the readable model computes in float64, whatever it computed before."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The step of the engines of the gated language models, and the products that they are made of."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

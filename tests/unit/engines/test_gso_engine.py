@@ -1,7 +1,5 @@
 """Lines packed, the loss of document 000's reference engine, and what the fast one makes of networks that explode."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

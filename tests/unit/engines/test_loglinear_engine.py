@@ -1,7 +1,5 @@
 """The engine of log-linear RNNs over several steps, and its parts: classes, products, RMSprop."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

@@ -1,7 +1,5 @@
 """The fused engine of the networks with a loss on the last state, where numbers are extreme."""
 
-from __future__ import annotations
-
 import copy
 import math
 

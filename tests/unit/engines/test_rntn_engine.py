@@ -1,7 +1,5 @@
 """The batch-1 engines over several subsequences, and how text is cut into them."""
 
-from __future__ import annotations
-
 import copy
 from types import SimpleNamespace
 

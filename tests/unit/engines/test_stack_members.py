@@ -1,7 +1,5 @@
 """Members of a stack are by themselves: one that diverges, leaves, waits or fails does not touch the others."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """Networks that read sentences from both ends, and one vector for a sentence: their equations, and padding."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn

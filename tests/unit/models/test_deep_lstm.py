@@ -1,7 +1,5 @@
 """The stacked LSTM of document 002: its equations, sizes and first weights."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

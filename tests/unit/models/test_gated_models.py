@@ -1,7 +1,5 @@
 """GRU, LSTM, r-GRU and r-LSTM: the paper's equations, its parameter counts."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Document 000's networks: equations 3 and 5 to 9 against sums written out, and how they start."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

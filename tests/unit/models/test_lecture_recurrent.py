@@ -1,7 +1,5 @@
 """The notes' recurrent networks against torch's own, and their Jacobians against autograd."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

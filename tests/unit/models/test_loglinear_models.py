@@ -1,7 +1,5 @@
 """The log-linear model against its equations written out, its features, its background and its first weights."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

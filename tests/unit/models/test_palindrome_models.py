@@ -1,7 +1,5 @@
 """The models of document 002, held to torch's own, and the laws of their initial weights."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn

@@ -1,7 +1,5 @@
 """s-RNN, RNTN, r-RNTN and m-RNN: the paper's equations and parameter counts."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn

@@ -1,7 +1,5 @@
 """Document 000's sizes: what its budget of 500,000 parameters leaves room for."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from pathlib import Path
 

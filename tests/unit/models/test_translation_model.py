@@ -1,7 +1,5 @@
 """The translation model: its equations by hand, what each extension changes, and its engines."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from translation_helpers import BASIC, LADDER, NAMES, V_X, V_Y, D, H, batch, build, logits_by_hand, size

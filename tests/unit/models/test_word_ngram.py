@@ -1,7 +1,5 @@
 """Word n-gram models: against counting by hand with dictionaries, and against nltk where it is installed."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter, defaultdict
 

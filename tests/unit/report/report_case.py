@@ -1,7 +1,5 @@
 """The project's own papers with made-up records, or with the committed ones, which the tests of the report share."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Iterable
 from dataclasses import replace

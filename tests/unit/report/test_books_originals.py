@@ -1,7 +1,5 @@
 """The originals of the books' texts: what was printed, what was logged, and what is counted in both."""
 
-from __future__ import annotations
-
 import csv
 import io
 from pathlib import Path

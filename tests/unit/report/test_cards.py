@@ -1,7 +1,5 @@
 """Numbers on cards and in the list of experiments: named, with their intervals; and curves."""
 
-from __future__ import annotations
-
 from xml.etree import ElementTree
 
 from report_case import LAST, METRICS, make_context, metric

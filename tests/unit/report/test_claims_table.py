@@ -1,7 +1,5 @@
 """The table of claims: a comparison a row, within the width that GitHub shows, and the rest folded below."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """What figures and tables may read: values, counts, citations; and what is said of a file that is damaged."""
 
-from __future__ import annotations
-
 import gzip
 
 import pytest

@@ -1,7 +1,5 @@
 """Figures and tables as a paper's file names them: their functions and options are told where config/ is read."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 from importlib import import_module

@@ -1,7 +1,5 @@
 """DVC's stages and Snakemake's rules depend on the packages that their outputs come from."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Figures: what is drawn against numbers worked out by hand."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """One committed table and figure of every kind, drawn again from the committed records: the same bytes."""
 
-from __future__ import annotations
-
 import pytest
 from report_case import ROOT, contexts, project
 

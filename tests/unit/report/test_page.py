@@ -1,7 +1,5 @@
 """The page without a browser: its size, its folded parts, the forest plot and the first screen's words."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

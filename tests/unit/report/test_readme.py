@@ -1,7 +1,5 @@
 """README's results are what the committed files say; the command it names trains a committed record again."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """`reprise render` on the command line: what it writes, and what it refuses."""
 
-from __future__ import annotations
-
 import pytest
 from report_case import make_project
 

@@ -1,7 +1,5 @@
 """Means and deviations as tables show them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Tables: their numbers against ones worked out by hand, and their three ways of being written."""
 
-from __future__ import annotations
-
 import io
 import math
 import re

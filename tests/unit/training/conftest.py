@@ -1,7 +1,5 @@
 """Small trainings of every protocol: an experiment of the tier `quick`, made smaller, on a generated corpus."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from pathlib import Path

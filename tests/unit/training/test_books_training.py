@@ -1,7 +1,5 @@
 """Training on windows of a book's characters, and the texts that its models write."""
 
-from __future__ import annotations
-
 import copy
 import math
 

@@ -1,7 +1,5 @@
 """The n-gram yardstick: interpolated Witten-Bell against counting by hand, and its protocol."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The single unit of the notes' Figure 7: its gradient, its two paths, and what its record holds."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Truncated backpropagation through time on streams of text: gated networks of document 001."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Training by epochs over lines: document 000."""
 
-from __future__ import annotations
-
 import copy
 import math
 from functools import partial

@@ -1,7 +1,5 @@
 """Jobs: their locks and devices, and replicas of one experiment as one job in the engine `stacked`."""
 
-from __future__ import annotations
-
 import fcntl
 import sys
 import types

@@ -1,7 +1,5 @@
 """Training on windows of eight words: document 004."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

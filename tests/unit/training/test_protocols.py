@@ -1,7 +1,5 @@
 """What every protocol promises: it goes on to the same bits, alone and in a stack, and refuses in one line."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace

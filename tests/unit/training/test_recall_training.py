@@ -1,7 +1,5 @@
 """The recall task: its texts, its training and its records, and networks that are not trained."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

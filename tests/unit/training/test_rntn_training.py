@@ -1,7 +1,5 @@
 """Training on subsequences: it learns, its schedules, and its state is all that decides."""
 
-from __future__ import annotations
-
 import copy
 import math
 from functools import partial

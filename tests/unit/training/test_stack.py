@@ -1,7 +1,5 @@
 """A step of several members of a stack against the readable models that train alone, of every variant of a model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Training of taggers and of classifiers of sentences: batches, and what is reported."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

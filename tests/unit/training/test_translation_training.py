@@ -1,7 +1,5 @@
 """Training of the translation model: batches, its equation, early stopping, translations."""
 
-from __future__ import annotations
-
 import copy
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The window-based model: its equation and its training."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

@@ -1,7 +1,5 @@
 """Counted models of words, on generated text and on the Penn Treebank, and the scores of word orders."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

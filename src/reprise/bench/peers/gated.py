@@ -1,7 +1,5 @@
 """torch's own LSTM in place of the gated language models with K = 1."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor, nn

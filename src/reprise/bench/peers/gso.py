@@ -4,8 +4,6 @@
 `[:, t]`, the usual loop, whose backward pass makes a whole tensor of zeros at every step.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor, nn

@@ -3,8 +3,6 @@
 Its process is started with one core and one thread, and without torch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 

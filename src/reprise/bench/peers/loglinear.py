@@ -4,8 +4,6 @@ The LSTM's products with the input are made for all steps at once and the steps 
 keeps it from torch's own LSTM.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor

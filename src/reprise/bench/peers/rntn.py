@@ -4,8 +4,6 @@ All gather each word's rows once a subsequence. The naive loops are left out (a 
 loop, `x[t]` instead of `unbind`): their backward passes make a whole tensor of zeros at every step.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

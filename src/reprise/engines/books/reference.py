@@ -1,7 +1,5 @@
 """The readable deep LSTM with autograd, on windows of text: what the fast engine is held to."""
 
-from __future__ import annotations
-
 from torch import Tensor
 from torch.nn import functional
 

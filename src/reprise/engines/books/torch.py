@@ -1,7 +1,5 @@
 """The deep LSTM layer by layer, without autograd."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import torch

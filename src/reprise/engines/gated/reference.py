@@ -4,8 +4,6 @@ Salle and Villavicencio (ACL 2018), section 4: plain SGD on windows of B streams
 window to window, the gradient's norm over all parameters clipped.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor, nn

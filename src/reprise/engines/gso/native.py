@@ -5,8 +5,6 @@ It computes one recurrence that every model of models/gso.py is a case of:
     h_t = phi(A(B x_t * C h_{t-1}) + S x_t * W h_{t-1} + D x_t),  logits V h_t + c
 """
 
-from __future__ import annotations
-
 import weakref
 
 import numpy as np

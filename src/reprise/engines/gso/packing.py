@@ -6,8 +6,6 @@ their rows are there: row r of a step belongs to line r of its batch, and its st
 Which lines make up a batch stays as it was: the gradient is that of the padded batch.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The readable models of document 000 with autograd, on padded batches: what the fast engine is held to."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor

@@ -4,8 +4,6 @@ In the engine `hand` layers go back through time by the functions below, in whic
 all times; products are oneDNN's where it has them, and the softmax leaves its gradient in the place of its logits.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

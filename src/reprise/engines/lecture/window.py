@@ -3,8 +3,6 @@
 Plain SGD on the mean loss of a batch, the gradient clipped by its norm over all parameters (Algorithm 1).
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional

@@ -1,7 +1,5 @@
 """The loss of the log-linear RNN, window by window, and its engine with autograd: what the fast one is held to."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """The C++ engine of document 002's Elman and LSTM networks with a loss on the last state: `palindromes.cpp`."""
 
-from __future__ import annotations
-
 import weakref
 
 import torch

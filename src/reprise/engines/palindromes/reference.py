@@ -1,7 +1,5 @@
 """Networks with one loss a sequence, on its last state, with autograd: what the fast engine is held to."""
 
-from __future__ import annotations
-
 from torch import Tensor
 from torch.nn import functional
 

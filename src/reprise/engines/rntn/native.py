@@ -4,8 +4,6 @@ Here the parameters of the readable model are laid out as it needs them: rows pa
 recurrence matrices transposed, W_o in tiles of words with b_o as their last row.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor, nn

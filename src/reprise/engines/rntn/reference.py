@@ -1,7 +1,5 @@
 """The readable model itself with autograd and plain SGD: what the fast engine is held to."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

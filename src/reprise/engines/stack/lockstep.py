@@ -5,8 +5,6 @@ of its own until it asks; when all have asked (or ended) their requests are answ
 while all others wait, so that nothing is ever computed in two threads at once.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue

@@ -4,8 +4,6 @@ Types with the same features form a class (`Classes`): psi(x) E is a product wit
 normaliser of equation 13 a sum over classes. Both are what the readable model computes with sparse matrices.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import torch

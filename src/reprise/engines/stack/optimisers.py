@@ -9,8 +9,6 @@ moves every row that ever had a gradient at every step, by its first moment, and
 steps: it has to update the whole table, which costs a pass over three tensors of the table's size.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar

@@ -3,8 +3,6 @@
 Tests run the plain calls alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ Members' batches are filled up to the largest; what is filled up counts nothing 
 multiple of eight, so that a captured step meets its shape again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar
 

@@ -4,8 +4,6 @@ No gradient is derived here: `torch.func.grad_and_value` differentiates the read
 members at once. Every member keeps its own batches, learning rate and schedule; what they share is the step.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Stacks of the networks of document 002 and of document 003's recall: steps on batches of one size, clipped."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 

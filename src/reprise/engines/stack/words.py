@@ -4,8 +4,6 @@ those that a step reads are gathered, so that its cost grows neither with the vo
 Of a class that inherits from those named here, which may read its parameters in ways of its own, nothing is gathered.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping
 from typing import Any, ClassVar
 

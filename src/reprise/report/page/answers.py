@@ -3,8 +3,6 @@
 And what a claim asks, in words.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """An experiment's card: equation, settings, curve, numbers, replicas and the command; captions of what is drawn."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

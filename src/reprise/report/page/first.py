@@ -1,7 +1,5 @@
 """The page's first screen: a sentence a paper, the forest plot, a square a claim and the line on trust."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any

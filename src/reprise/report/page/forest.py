@@ -1,7 +1,5 @@
 """The forest plot: every claim with an effect in its paper, ours divided by the paper's, as one SVG."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path

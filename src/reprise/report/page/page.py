@@ -4,8 +4,6 @@ The first screen is plain HTML. All else is folded: its HTML stands compressed i
 reader unfolds it.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import zlib

@@ -1,7 +1,5 @@
 """README's results: a sentence a paper and the forest plot, computed from the same files as the page."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from reprise.config.project import Project

@@ -1,7 +1,5 @@
 """Reading what `reprise collect` and `reprise verify` wrote, with explicit types."""
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Iterator, Mapping

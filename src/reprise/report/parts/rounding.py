@@ -1,7 +1,5 @@
 """How numbers are written for reading: the one place where they are rounded."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 

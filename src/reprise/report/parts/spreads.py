@@ -5,8 +5,6 @@ their family's, folds by whichever knows most. A table's interval and its gap in
 contradicts the verdict beside it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ common colour-vision deficiencies. Colour never stands alone: ours, the original
 line width, line style and marker too, so that a grey print can be read.
 """
 
-from __future__ import annotations
-
 import io
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping

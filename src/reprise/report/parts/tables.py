@@ -6,8 +6,6 @@ A table holds raw numbers; they are rounded where they are shown. The CSV has th
 and HTML the same rows as people read them.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable, Mapping

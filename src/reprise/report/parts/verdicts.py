@@ -1,7 +1,5 @@
 """Verdicts where people look at numbers: beside the experiments that they rest on, and under other choices."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Words that tables share: how many replicas there are of those asked for, what settings mean, and full stops."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 What the document leaves open is as in its author's code.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -3,8 +3,6 @@
 Document 002, question 2.1 and the bonus. The document shows texts; here they are also counted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

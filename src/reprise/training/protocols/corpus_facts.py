@@ -2,8 +2,6 @@
 records like all others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

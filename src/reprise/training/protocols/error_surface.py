@@ -2,8 +2,6 @@
 with Algorithm 1 and without.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reprise.options import COUNT, POSITIVE, at_least

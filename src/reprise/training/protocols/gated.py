@@ -2,8 +2,6 @@
 (section 4), "similar to" Zaremba et al., "Recurrent Neural Network Regularization" (2014).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

@@ -2,8 +2,6 @@
 (section 4).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The training of document 004, sections 5.3 and 5.4, as Keras does it: RMSprop on windows of words, stopped early."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ Both readers offer, for a split: `counts`, how many tokens are predicted; `piece
 reading has; `piece`, one of them as words x (T, B) and targets y, (B,) or (T, B), int64.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """Counting instead of training: the n-gram yardstick on one fold of the lines of document 000."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

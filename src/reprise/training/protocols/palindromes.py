@@ -1,7 +1,5 @@
 """The palindrome task of document 002, part 1: read T-1 digits, predict the last, a fresh batch every step."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """Recalling a name from two sentences back: document 003, section 2.3, as a task; and the Jacobians meanwhile."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Plain SGD on subsequences, batch 1: the training of document 001's s-RNN family (section 4)."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from reprise import counters

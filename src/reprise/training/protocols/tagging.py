@@ -1,7 +1,5 @@
 """A tag for every word, and a label for every sentence: document 003, sections 2.5 and 2.2."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ What is made as large as it can be is the likelihood of the targets, a pair coun
     max over theta of 1/N sum over n of log p_theta(y^(n) | x^(n))      (26)
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

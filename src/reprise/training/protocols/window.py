@@ -1,7 +1,5 @@
 """Plain SGD on windows of words, shuffled: the training of the window-based model of document 003, section 1.3."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

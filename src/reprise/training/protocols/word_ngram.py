@@ -1,7 +1,5 @@
 """Counting instead of training: the word n-gram models of document 003, section 1.2, for every order up to n."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

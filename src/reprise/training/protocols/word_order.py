@@ -1,7 +1,5 @@
 """Scores of word orders and of words: document 003, section 1.1, with the n-gram models of section 1.2."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Document 002, part 2: the training loss on two books over the original, and what the texts show meanwhile."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Document 002, part 2: the loss at the tables' steps, and what was measured in the texts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, partial

@@ -1,7 +1,5 @@
 """Document 000, Figures 1 and 3: loss against the relative size of the product, and by position in the word."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Document 000, Table 1, and the unit that its numbers are in."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Document 003: n-gram models by order and size, names recalled over distance, and its Figure 7, computed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from itertools import cycle

@@ -1,7 +1,5 @@
 """Document 003: n-gram models by order and by size of the text, language models of all kinds, and the recall task."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Document 004, Tables 1 to 3: a treebank's splits, sizes and tags, from the records of `corpus-facts` experiments."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """Document 002, part 1, Figures 1 and 2: how many seeds solve the task by a step, and the loss of each."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Document 002, part 1: when a network first makes no mistake, and how well it stands at the end."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from itertools import chain

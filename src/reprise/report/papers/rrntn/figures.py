@@ -1,7 +1,5 @@
 """Document 001, Figure 1: perplexity against the number of recurrence matrices."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any

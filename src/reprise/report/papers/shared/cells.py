@@ -4,8 +4,6 @@ A mean is called "nats" or "valid_mean"; its deviation and half of its interval 
 "valid_std" and "valid_reach".
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

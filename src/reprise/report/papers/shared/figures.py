@@ -1,7 +1,5 @@
 """Language models, and whatever else is measured while it is trained: a metric over epochs or steps."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import cycle
 from typing import Any

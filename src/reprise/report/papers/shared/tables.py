@@ -1,7 +1,5 @@
 """Tables that any paper may have: its claims, checks, arithmetic, errata, assumptions, and perplexities of models."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
