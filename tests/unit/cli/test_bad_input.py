@@ -15,7 +15,6 @@ from verify_helpers import new_clone, resolved, verify
 from reprise import cli
 from reprise.records.record import read_record, result_digest, write_record
 
-DIGITS = "config/papers/digits.yaml"
 CONFIG = "config/config.yaml"
 CLAIMS = "results/quick/claims.json"
 RNN = "digits/rnn-t5"
@@ -78,8 +77,6 @@ KINDS = {
     "no clone": (lambda: Path(CONFIG).unlink(), "resolve", CONFIG, "no such file"),
     "no YAML": (written(CONFIG, "tier: [\n"), "resolve", f"{CONFIG}:2", "YAML"),
     "a key twice": (replaced(CONFIG, "engine: auto", "engine: auto\nengine: auto"), "resolve", CONFIG, "engine"),
-    "an unknown key": (replaced(DIGITS, "\nfamilies:", "\nfamilys:"), "resolve", DIGITS, "key familys"),
-    "a paper without a file": (replaced(CONFIG, "- digits", "- digitz"), "resolve", CONFIG, "key papers"),
     "an unknown tier": (nothing, "resolve --tier quik", "--tier", "quik"),
     "an unknown command": (nothing, "resolv", "command", "resolv"),
     "an unknown experiment": (nothing, "train digits/rnn --replica 0", "tier paper", "digits/rnn"),
@@ -116,7 +113,6 @@ KINDS = {
     "a tier without experiments": (nothing, "run --tier reduced", CONFIG, "write --tier quick or --tier paper"),
     "nothing to run": (lambda: shutil.rmtree("config"), "run --tier quick", "results/quick/config", "from the root"),
     "nothing resolved": (nothing, "run --tier quick --resolved", "results/quick/config", "where pydantic is"),
-    "a folder for a file": (nothing, f"{TRAIN} 0 --output config", "--output", "config"),
     "no corpus": (nothing, "train words/s-rnn-4 --tier quick --replica 0", "data/corpora/synthetic-", "s-rnn-4"),
     "a damaged corpus": (
         written(lambda: resolved()["words/s-rnn-4"].corpus, "PK"),
@@ -180,17 +176,6 @@ KINDS = {
         "git checkout dvc.lock",
     ),
 }
-# Settings of a paper's file: what stands there, what is written instead, and the key that is named.
-SETTINGS = {
-    "a wrong type": ("steps: {value: 30", "steps: {value: many", "families.small.training.steps"),
-    "out of bounds": ("quick: {replicas: 2}", "quick: {replicas: 0}", "experiments.rnn-t5.tiers.quick.replicas"),
-    "no source": ("{value: 5, from: paper §1}", "{value: 5}", "families.small.data.length.from"),
-    "an unknown model": ("name: elman", "name: elmann", "families.small.model.name"),
-    "an unknown function": ("palindromes.convergence", "palindromes.convergense", "tables.convergence.function"),
-    "an unknown experiment of a claim": ("lower: rnn-t5", "lower: rnn-t6", "claims.D1.compare.lower"),
-}
-for kind, (old, new, key) in SETTINGS.items():
-    KINDS[kind] = (replaced(DIGITS, old, new), "resolve", DIGITS, f"key {key}")
 FAIL = {"claims altered", "a file where a folder is wanted", "a file for the results", "a link for the results"}
 FAIL.add("a folder for metrics")
 

@@ -8,13 +8,14 @@ from treebank_helpers import LA, LE_CHAT, text
 
 from reprise.data.pairs import multi30k
 from reprise.data.synthetic import synthetic_pairs
-from reprise.data.text import books, character_lines, ptb, text8, wsj_characters
+from reprise.data.text import books, ptb, text8, wsj_characters
 from reprise.data.treebank import ud_french, ud_tags
 from reprise.data.treebank.tagged import corpus_of
 from reprise.errors import UserError
 
 FETCH = "run `python -m reprise fetch raw`"
 LINES = {"tokens": "characters", "folds": 5, "fold_seed": 0}
+FEW = {"vocabulary_size": 16, "training_sentences": 10, "seed": 0, "most_words": 2}
 PAIRS = {"pairs": 2, "lowercase": True, "minimum_count": 1}
 FRENCH = {"accounting": "rows", "validation": "last", "validation_sentences": 1}
 TAGS = {"minimum_count": 1, "validation_sentences": 1}
@@ -49,15 +50,8 @@ CASES = [
     (ptb, ptb_files("a </s> b\n"), {}, r"ptb\.train\.txt: holds the word </s>"),
     (ptb, ptb_files(" \n"), {}, r"ptb\.train\.txt: empty"),
     (ptb, {"ptb.train.txt": b"abc\n\xff\n"}, {}, "line 2: not UTF-8; fetch it again"),
-    (text8, {}, {"vocabulary_rule": "train-at-least-10", "minimum_count": 10}, "text8: no such raw file"),
-    (
-        text8,
-        {"text8": "a"},
-        {"vocabulary_rule": "train-at-least-10", "minimum_count": 5},
-        "train-at-least-10 and minimum_count 5 disagree",
-    ),
+    (text8, {"text8": "a"}, {"vocabulary_rule": "train-at-least-10", "minimum_count": 5}, "minimum_count 5 disagree"),
     (wsj_characters, ptb_files("a\n" * 9, " \n"), LINES, r"ptb\.valid\.txt: empty; fetch it again"),
-    (wsj_characters, {}, LINES, f"no such raw file; {FETCH}"),
     (wsj_characters, ptb_files("a\n" * 8), LINES, "10 lines cannot be cut into 5 folds"),
     (books, {}, {}, f"0 files .*{FETCH}"),
     (books, book("", "X", "Y"), {}, "2 files"),
@@ -69,26 +63,15 @@ CASES = [
     (multi30k, packed(val_fr=gzip.compress(b"Un.\n" * 9)[:-9]), PAIRS, r"val\.fr\.gz: cannot be read .*fetch it again"),
     (multi30k, packed(val_en=""), PAIRS, rf"val\.en\.gz: no such raw file; {FETCH}"),
     (multi30k, packed(), PAIRS | {"pairs": 4}, "option pairs: 4 are more than the 3 of .*lower it"),
-    (
-        synthetic_pairs,
-        {},
-        {"vocabulary_size": 16, "training_sentences": 10, "seed": 0, "most_words": 2},
-        "option most_words: too few sentences",
-    ),
+    (synthetic_pairs, {}, FEW, "option most_words: too few sentences"),
     (ud_french, {}, FRENCH, rf"no file \*-ud-train\.conllu .*{FETCH}"),
-    (
-        ud_french,
-        treebank(**{"b-ud-dev": ""}),
-        FRENCH,
-        r"a-ud-dev\.conllu, b-ud-dev\.conllu are all called",
-    ),
+    (ud_french, treebank(**{"b-ud-dev": ""}), FRENCH, r"a-ud-dev\.conllu, b-ud-dev\.conllu are all called"),
     (ud_french, treebank(), FRENCH | {"validation_sentences": 2}, "validation_sentences: 2 leave nothing of 2"),
     (ud_french, treebank("@nil @nil NOUN", LE_CHAT), FRENCH, "holds the form @nil"),
     (ud_french, treebank(**{"a-ud-dev": "# a comment\n\n"}), FRENCH, r"a-ud-dev\.conllu: line 1: .*without words"),
     (ud_tags, treebank(), TAGS | {"validation_sentences": 2}, "validation_sentences: 2 leave nothing of 2"),
     (ud_tags, treebank(), TAGS, "no word is tagged AUX"),
     (tagged({"train": SOME, "valid": [], "test": SOME}), {}, {}, "the split valid has no sentence"),
-    (tagged(dict.fromkeys(SPLITS, SOME)), {}, {}, "no word is tagged X"),
     (tagged(dict.fromkeys(SPLITS, [[("<unk>", "X")]])), {}, {}, "holds the word <unk>"),
 ]
 
@@ -99,9 +82,3 @@ def test_bad_input_is_one_line(tmp_path, dataset, files, options, told):
     with pytest.raises(UserError, match=told) as caught:
         prepare(written(tmp_path / "raw", files), options)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(("lines", "folds"), [(49, 5), (100, 1)])
-def test_too_few_lines_for_the_folds(lines, folds):
-    with pytest.raises(UserError, match=f"{lines} lines cannot be cut into {folds} folds"):
-        character_lines.assign_folds(lines, folds, seed=0)

@@ -3,8 +3,6 @@
 import errno
 import hashlib
 import os
-import subprocess
-import sys
 from dataclasses import replace
 from unittest.mock import Mock
 
@@ -166,16 +164,6 @@ def test_what_cannot_be_prepared_leaves_no_corpus(toy, tmp_path, change, options
     with pytest.raises(UserError, match=told):
         prepare_corpus(toy.model_copy(update=change), options, tmp_path / "raw", tmp_path / "toy.npz")
     assert not (tmp_path / "toy.npz").exists()
-
-
-def test_imports_stay_light():
-    """The training command must run where only torch, numpy, pyyaml and rich are installed."""
-    code = (
-        "import sys, reprise.data, reprise.data.corpus, reprise.data.text.ptb, reprise.data.synthetic.synthetic;"
-        "print(sorted({'requests', 'torch', 'pandas'} & set(sys.modules)))"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "[]"
 
 
 def test_a_corpus_that_does_not_say_what_ends_a_sentence_is_one_clear_line():

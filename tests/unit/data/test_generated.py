@@ -52,20 +52,6 @@ def test_every_row_of_a_source_is_a_distribution_over_different_words(size):
     assert all(len(set(row)) == len(row) for row in source.successors)
 
 
-def test_a_source_is_a_sparse_chain_of_low_rank():
-    source = make_chain(1000, 1)
-    matrix, pi = source.transitions(), source.stationary()
-    assert matrix[0, 0] == 0
-    assert np.abs(pi @ matrix - pi).max() < 1e-14
-    assert abs(pi.sum() - 1) < 1e-12
-    assert pi.min() > 0
-    assert (matrix > 0).sum(1).max() <= 51
-    assert np.linalg.matrix_rank(matrix, tol=0.01) <= 52  # but for rounding
-    ranked = np.sort(pi)[::-1]
-    assert 0.01 < ranked[9] < 0.03
-    assert 0.001 < ranked[99] < 0.003
-
-
 def test_entropy_of_a_chain_worked_by_hand():
     """`</s>` -> a; a -> </s>, a, b with 1/2, 1/4, 1/4; b -> </s>: pi = (3, 4, 1) / 8."""
     half, quarter = 1 << 15, 1 << 14

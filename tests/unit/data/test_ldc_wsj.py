@@ -11,8 +11,6 @@ from reprise.config import ldc_wsj
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.data import prepare_corpus
-from reprise.data.text.character_lines import normalise
-from reprise.data.text.wsj_characters import sentences
 from reprise.errors import UserError
 
 STORIES = {
@@ -35,13 +33,6 @@ def ldc_folder(folder: Path, stories=STORIES) -> Path:
         path = folder / "raw" / "wsj" / name
         written(path.parent, {path.name: text})
     return folder
-
-
-def test_raw_stories(tmp_path):
-    folder = ldc_folder(tmp_path)
-    assert [path.name for path in ldc_wsj.stories(folder)] == ["wsj_0001", "wsj_0002", "wsj_2454"]
-    text = b"".join(sentences(path.read_bytes()) for path in ldc_wsj.stories(folder))
-    assert [line for line in normalise(text) if line] == LINES
 
 
 def test_the_digest_is_of_names_and_contents(tmp_path):

@@ -1,14 +1,15 @@
 """Running text, sentences, lines and pairs of small files: what is a token, how words rank, where texts are cut."""
 
 import gzip
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
 import pytest
 import torch
 from corpus_helpers import ptb_files, read, spelled, written
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
 from reprise.data.pairs import multi30k
 from reprise.data.pairs.mteval import words_13a
@@ -66,14 +67,9 @@ def test_rules_of_text8s_vocabulary(tmp_path, monkeypatch, rule, vocabulary, cou
 
 
 def test_text8_is_cut_at_word_ends():
-    text = b" ".join(b"w%d" % i for i in range(1000))
-    places = text8.cuts(text)
-    assert (places[0], places[-1]) == (0, len(text))
-    for place, share in zip(places[1:-1], (0.9, 0.95), strict=True):
-        assert b" " in text[place - 1 : place + 1]
-        assert -1 < place - share * len(text) < 6
-    assert b" ".join(text[a:b].strip() for a, b in pairwise(places)) == text
-    assert text8.cuts(b"abcdefgh " * 100) == [0, 810, 855, 900]  # 90 % and 95 % are word starts already
+    words = b"abcdefgh " * 100
+    assert text8.cuts(words) == [0, 810, 855, 900]  # 90 % and 95 % are word starts already
+    assert text8.cuts(b"abcdefg " * 100 + b"abc") == [0, 727, 767, 803]
     assert text8.cuts(b"oneword") == [0, 7, 7, 7]
 
 
@@ -192,24 +188,11 @@ def test_vocabularies_of_pairs_are_by_count_and_leave_rare_words_out(tmp_path):
     assert set(source_of(corpus).vocabulary) == {"<unk>", ".", "l'", "homme"}
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("Two young, White males.", "Two young , White males ."),
-        ("It's 3.5 or 1,000-odd; x-ray (A/B)", "It's 3.5 or 1,000 - odd ; x-ray ( A / B )"),
-        ("..1 and 1,,5", ". .1 and 1 , , 5"),
-        ("end 5. Next &quot;q&quot; &amp; ...", 'end 5 . Next " q " & . . .'),
-    ],
-)
-def test_words_are_cut_as_mteval_cuts_them(text, words):
-    assert words_13a(text) == words.split()
-
-
 @settings(deadline=None)
+@example("It's 3.5, end 5. Next &quot;q&quot; &amp; &lt;...&gt; ..1 and 1,,5")
 @given(st.text(st.sampled_from("ab1 29.,-'\"&;:!?()[]{}\\/@#$%*+<=>^_`|~é\t"), max_size=40))
 def test_words_are_those_of_sacrebleu(text):
-    sacrebleu = pytest.importorskip("sacrebleu.tokenizers.tokenizer_13a")
-    assert words_13a(text) == sacrebleu.Tokenizer13a()(text).split()
+    assert words_13a(text) == Tokenizer13a()(text).split()
 
 
 @pytest.mark.parametrize("length", [2, 3, 10, 11, 50])

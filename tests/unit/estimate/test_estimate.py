@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import experiment_helpers
 import pytest
 
 from reprise import cli
@@ -151,23 +152,13 @@ def test_the_summary_counts_cores():
     assert [hours(seconds) for seconds in (3.2, 90, 5400)] == ["3 s", "1.5 min", "1.5 h"]
 
 
-def palindromes(steps):
-    options = {"steps": steps, "batch_size": 4, "optimiser": "adam", "learning_rate": 0.01, "clip_norm": 10.0}
-    config = {
-        "model": {"name": "elman", "options": {"hidden_size": 4, "weight_law": "fan-in-truncated-normal"}},
-        "data": {"dataset": "palindromes", "options": {"length": 3}, "raw": {}},
-        "training": {"protocol": "final-digit", "options": {**options, "log_every": 5}},
-        "precision": "float32",
-    }
-    return Resolved("p", "e", "quick", "t", 1, config, {}, None)
-
-
 @pytest.mark.parametrize(("steps", "seconds"), [(10**6, 4.0), (1, 1.0)])
 def test_a_calibration_counts_what_the_processor_did(steps, seconds, tmp_path, monkeypatch):
     """One step between two looks at the processor's clock, which lie four seconds apart; or all within the first."""
     monkeypatch.setattr("time.process_time", iter([0.0, 1.0, 1.0, 5.0, 5.0]).__next__)
     monkeypatch.setattr("reprise.estimate.calibration.CALIBRATION_SECONDS", 4.0)
-    found, units = calibration(palindromes(steps), tmp_path)
+    short = experiment_helpers.experiment("e", experiment_helpers.DIGITS, None, steps=steps, log_every=5)
+    found, units = calibration(short, tmp_path)
     assert (found, units) == (seconds, steps if steps > 1 else 1.0)
 
 
