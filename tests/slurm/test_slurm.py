@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cluster import MARK, alone, cluster, obstacle
-from project import ROOT, read_record
+from cluster import MARK, cluster, obstacle
+from project import read_record
 from runs import BOTH, MINUTES, MOST_MINUTES, REQUEUED, TIMED_OUT, Finished
 
 # A whole pipeline, every job of which starts Python twice: minutes, on a machine with other work many.
@@ -76,15 +76,6 @@ def test_the_default_partition_gets_what_it_allows(shipped: Finished) -> None:
     assert (job["JobState"], job["Partition"], job["TimeLimit"]) == ("COMPLETED", "short", "01:00:00"), shipped.log
 
 
-def test_two_runs_of_these_tests_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("cluster.BUSY_SECONDS", 0.0)
-    with alone(), pytest.raises(AssertionError, match="another run of these tests has its cluster here"), alone():
-        pass
-    with alone():
-        pass
-
-
 def test_another_clusters_configuration_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if obstacle():
         pytest.skip(obstacle())
@@ -97,10 +88,3 @@ def test_another_clusters_configuration_is_left_alone(tmp_path: Path, monkeypatc
     # What a killed run of these tests left behind is ours.
     (tmp_path / "slurm.conf").write_text(MARK, encoding="utf-8")
     assert obstacle() is None
-
-
-def test_no_partition_is_named_for_a_site_that_has_not_been_asked() -> None:
-    import yaml
-
-    text = (ROOT / "profiles/slurm/partitions.yaml").read_text(encoding="utf-8")
-    assert yaml.safe_load(text) == {"partitions": {}}

@@ -12,31 +12,21 @@ from reprise.data.corpus import Corpus, Split
 from reprise.records.resolved import Resolved
 from reprise.training.loop import Job
 
+HALVING = {"schedule": "halve-below-ratio", "halving_ratio": 1.003, "patience": 2, "max_epochs": 2}
 SENTENCES = {
     "model": {
         "name": "r-rntn",
         "options": {
-            "hidden_size": 8,
-            "matrices": 3,
-            "mapping": "f",
-            "bias": "matrix",
-            "h_0": 0.0,
-            "weight_std": 0.03,
-            "bias_law": "normal",
+            **{"hidden_size": 8, "matrices": 3, "mapping": "f", "bias": "matrix"},
+            **{"h_0": 0.0, "weight_std": 0.03, "bias_law": "normal"},
         },
     },
     "data": {"dataset": "synthetic", "options": {}, "raw": {}},
     "training": {
         "protocol": "subsequence-sgd",
         "options": {
-            "subsequence_length": 20,
-            "loss_reduction": "sum",
-            "learning_rate": 0.1,
-            "dropout": 0.5,
-            "schedule": "halve-below-ratio",
-            "halving_ratio": 1.003,
-            "patience": 2,
-            "max_epochs": 2,
+            **{"subsequence_length": 20, "loss_reduction": "sum", "learning_rate": 0.1, "dropout": 0.5},
+            **HALVING,
         },
     },
     "precision": "float32",
@@ -50,16 +40,9 @@ WINDOWS = {
     "training": {
         "protocol": "batched-sgd",
         "options": {
-            "batch_size": 4,
-            "steps": 10,
-            "loss_reduction": "sum-steps",
-            "learning_rate": 0.1,
-            "dropout": 0.5,
-            "clip_norm": 0.5,
-            "schedule": "halve-below-ratio",
-            "halving_ratio": 1.003,
-            "patience": 2,
-            "max_epochs": 2,
+            **{"batch_size": 4, "steps": 10, "loss_reduction": "sum-steps"},
+            **{"learning_rate": 0.1, "dropout": 0.5, "clip_norm": 0.5},
+            **HALVING,
         },
     },
     "precision": "float32",

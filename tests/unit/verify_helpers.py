@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
+
+import config_helpers
 
 from reprise.cli import main
 from reprise.config.project import load_project
@@ -12,7 +13,6 @@ from reprise.config.resolve import resolve_tier
 from reprise.records.record import Outcome, make_record, write_record
 from reprise.records.resolved import Resolved
 
-TOY = Path(__file__).parents[1] / "workflow" / "toy"
 RUN = {"engine": "reference", "device": "cpu", "wall_seconds": 1.5}
 CLAIMS = Path("results/quick/claims.json")
 
@@ -35,7 +35,7 @@ def resolved() -> dict[str, Resolved]:
 
 def new_clone(folder: Path) -> None:
     """The toy project in `folder`, the current one, with records: the LSTM far better than the RNN, one replica."""
-    shutil.copytree(TOY, folder / "config")
+    config_helpers.copy_config(folder, config_helpers.TOY)
     leave(resolved(), "rnn-t5", 0.30, 0.32)
     leave(resolved(), "lstm-t5", 0.9)
     leave(resolved(), "count", 0.0)
@@ -50,7 +50,4 @@ def claims() -> dict:
 
 
 def edit(old: str, new: str) -> None:
-    path = Path("config/papers/digits.yaml")
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    config_helpers.edit(Path(), "papers/digits.yaml", old, new)

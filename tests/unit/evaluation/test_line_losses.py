@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from reprise.data.corpus import Split
-from reprise.evaluation.line_losses import LineLosses, word_positions
+from reprise.evaluation.line_losses import LineLosses
 
 LETTERS = [" ", *"abcdefghijklmnopqrstuvwxyz"]
 
@@ -25,13 +25,6 @@ def losses_of(texts, vocabulary=LETTERS, lines=None):
     shuffled = np.random.default_rng(0).permutation(places)
     best = (split.tokens[shuffled] + 1) % len(vocabulary)
     return LineLosses.in_any_order(split, vocabulary, shuffled, (shuffled / 10).astype(np.float32), best)
-
-
-def test_positions_begin_anew_with_words_and_lines():
-    split = split_of(["ab c", "d", "ef ghi"])
-    position, is_space = word_positions(split, 0)
-    assert position.tolist() == [1, 2, 3, 1, 1, 1, 2, 3, 1, 2, 3]
-    assert np.flatnonzero(is_space).tolist() == [2, 7]
 
 
 def test_entropies_by_token_and_by_line():

@@ -18,10 +18,8 @@ from reprise.evidence.runs import Runs, Table, load_runs
 from reprise.evidence.verdicts.alternatives import readings
 from reprise.evidence.verdicts.decide import decide
 from reprise.evidence.words import name_of
-from reprise.evidence.words.reductions import COUNTED, changes
 
 ROOT = Path(__file__).parents[3]
-S_RNN = ("loss-reduction=mean", "weight-deviation=deviation", "bias-law=zero", "initial-state=one", "schedule=rnnlm")
 
 
 @cache
@@ -53,44 +51,6 @@ def test_what_an_alternative_reaches_hangs_on_the_tier_and_not_on_what_was_train
         assert parts(paper, tier, key) == {name: under["parts"] for name, under in claim["alternatives"].items()}, key
 
 
-@pytest.mark.parametrize(
-    ("paper", "claim", "alternative", "looked_at"),
-    [
-        # Claims on the calibrated number are judged under every alternative.
-        *(
-            ("rrntn", claim, name, n)
-            for claim, n in (("R1", [1, 1]), ("R9", [5, 5]), ("R20", [1, 2]))
-            for name in S_RNN
-        ),
-        ("gso", "G5", "learning-rate=smaller", [4, 8]),
-        ("gso", "G3", "clipping=norm-1", [4, 8]),
-        ("gso", "G15-late", "figure-1-terms=kept", [1, 1]),
-        ("gso", "G18", "yardstick-lines=with-valid", [10, 10]),
-        # A mean over lines says nothing of places of a word.
-        ("gso", "G13", "average=macro", [4, 4]),
-        ("gso", "G15", "average=macro", None),
-        # Models are compared within one accounting of tokens.
-        ("llrnn", "L1", "token-accounting=surface", [2, 16]),
-        ("llrnn", "L2", "token-accounting=words", [0, 7]),
-    ],
-)
-def test_claims_are_judged_under_alternatives(paper, claim, alternative, looked_at):
-    assert parts(paper, "paper", claim).get(alternative) == looked_at
-
-
-def test_an_alternative_leaves_what_the_paper_fixes():
-    """The identity of a recall network is section 2.4's."""
-    for name in ("scale-0-8", "scale-1-2"):
-        assert parts("lecture", "reduced", "C7")[f"recurrent-law={name}"] == [6, 6]
-
-
-def test_every_count_that_has_words_is_reduced_somewhere():
-    there_ = [
-        runs for tier in ("quick", "reduced") for paper in project().papers for runs in there(paper, tier)[1].values()
-    ]
-    assert {option for runs in there_ for option in changes(runs.entry, runs.resolved)} >= COUNTED.keys()
-
-
 @pytest.mark.parametrize("tier", ["paper", "reduced"])
 def test_every_family_that_claims_compare_has_a_member_to_borrow_from(tier):
     given, runs = there("rrntn", tier)
@@ -107,9 +67,6 @@ def test_the_vocabulary_of_text8_is_asked_under_every_rule():
     rules = PREPARATIONS["text8"].options["vocabulary_rule"]
     there_ = [r.resolved.config["data"]["options"] for name, r in runs.items() if name.startswith("text8-corpus")]
     assert sorted(options["vocabulary_rule"] for options in there_) == sorted(rules)
-    assert parts("rrntn", "paper", "R24") == {
-        f"text8-vocabulary={name}": [1, 1] for name in given.assumptions["text8-vocabulary"].alternatives
-    }
     assert given.claims["R24"].level.equals == runs["text8-corpus"].reported(("vocabulary", "all")) == 37751
 
 

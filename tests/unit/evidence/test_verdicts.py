@@ -5,18 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from claims_helpers import below, claim, curves, decide, learning, margin, runs, table
+from claims_helpers import below, claim, curves, decide, learning, margin, runs
 from scipy import stats
 
 from reprise.evidence.verdicts import (
     AGREES,
-    COUNTED,
     DISAGREES,
     NOT_AVAILABLE,
     NOT_RUN,
     NOT_TESTED,
     OPEN,
-    TRAINED,
     VOID,
     Part,
     direction,
@@ -25,7 +23,6 @@ from reprise.evidence.verdicts import (
     size_of,
     sizes,
 )
-from reprise.evidence.verdicts.decide import evidence_of
 from reprise.evidence.words import sentence
 
 LOW, HIGH = [10.0, 10.2, 9.8], [12.0, 12.2, 11.8]
@@ -78,6 +75,11 @@ def test_sizes_and_ratios():
     assert (size_of(counts), size_of({"larger": 2}), size_of({})) == ("mixed", "larger", None)
     assert ratio(1.0, (0.5, 2.0), -2.0) == {"value": -0.5, "low": -1.0, "high": -0.25}
     assert ratio(1.0, (0.5, 2.0), None) is None
+
+
+def lacking(of):
+    """The last replica lacks the metric."""
+    return replace(of, replicas=[*of.replicas[:-1], replace(of.replicas[-1], metrics={})])
 
 
 def about_accuracy(given):
@@ -139,6 +141,7 @@ CASES = [
     # A replica that diverged, or lacks the metric, has no number.
     (A_BELOW_B, [runs("a", LOW, diverged=1), runs("b", HIGH)], OPEN),
     (A_BELOW_B, [runs("a", LOW), runs("b", [], diverged=2)], OPEN),
+    (A_BELOW_B, [runs("a", LOW), lacking(runs("b", HIGH))], OPEN),
     (A_BELOW_B, [runs("a", LOW), runs("b", [])], NOT_RUN),
     (A_BELOW_B, [runs("a", LOW), replace(runs("b", []), unavailable="It was in no mirror.")], NOT_AVAILABLE),
     # Records that are there count, whatever became of the data since.
@@ -177,14 +180,6 @@ CASES = [
 @pytest.mark.parametrize(("given", "there", "verdict"), CASES)
 def test_every_kind_of_claim(given, there, verdict):
     assert decide(given, *there).verdict == verdict
-
-
-def test_a_replica_without_the_metric_leaves_a_claim_open():
-    b = runs("b", HIGH)
-    lacking = replace(b, replicas=[*b.replicas[:2], replace(b.replicas[2], metrics={})])
-    assert decide(A_BELOW_B, runs("a", LOW), lacking).verdict == OPEN
-    nothing = decide(A_BELOW_B, runs("a", LOW), runs("b", [], diverged=2))
-    assert (nothing.parts, nothing.holds) == ([], None)
 
 
 def test_perplexities_are_compared_by_their_logarithms():
@@ -268,12 +263,6 @@ def test_a_model_that_did_not_learn_says_nothing():
     # What did learn can still refute it; a number that is missing shows no learning.
     assert decide(given, a, learning(runs("b", [1.0] * 3), *[0.9] * 3), chance).verdict == DISAGREES
     assert decide(given, a, b, runs("c", HIGH)).verdict == VOID
-
-
-def test_what_kind_of_evidence_decides_a_claim():
-    trained, counted = runs("a", LOW), runs("b", [3.0], protocol="corpus-facts")
-    assert evidence_of(A_BELOW_B, table(trained, runs("b", HIGH))) == TRAINED
-    assert evidence_of(claim("threshold", level={"experiments": ["b"], "at_least": 1}), table(counted)) == COUNTED
 
 
 def test_a_unit_per_token_is_told_from_one_per_character():

@@ -38,7 +38,6 @@ def altered(change):
         (lambda r: r.update(curves=None), "key curves: null, not a list"),
         (lambda r: r["curves"][0]["x"].pop(), "key curves[0].x: 1 values, and 2 in y"),
         (lambda r: r["curves"][0].update(y=[1.0, "2"]), 'key curves[0].y[1]: "2", not a number'),
-        (lambda r: r["curves"][0].update(x=[1, 10**400]), f"key curves[0].x[1]: 1{'0' * 39}…, too large"),
         (lambda r: r["samples"][0].update(text="\ud800"), "not a whole run record"),
         (lambda r: r["samples"].append({"kind": "translations"}), "key samples[1].split: missing"),
         (
@@ -46,13 +45,11 @@ def altered(change):
             "key samples[1].matches_4: 0 values, and 1 in texts",
         ),
         (lambda r: r["samples"].append(translations(lowercase=0)), "key samples[1].lowercase: 0, not true or false"),
-        (lambda r: r.update(samples=["x"]), 'key samples[0]: "x", not an object'),
         (lambda r: r.update(fold=[0]), "key fold: [0], not a whole number or a text or null"),
         (lambda r: r.update(schema=99), "key schema: 99, and this version of Reprise reads 1"),
         (lambda r: r.update(status="zzz"), 'key status: "zzz", not "finished", as the key diverged says'),
         (lambda r: r.update(diverged={"step": 1}), 'key status: "finished", not "diverged", as the key diverged says'),
         (lambda r: r["run"].pop("device"), "key run.device: missing"),
-        (lambda r: r["run"].update(peak_memory_mib="x"), 'key run.peak_memory_mib: "x", not a number'),
         (lambda r: r["run"].update(wall_seconds=-5), "key run.wall_seconds: -5, below 0"),
         (lambda r: r["run"].update(wall_seconds=float("nan")), "not a whole run record"),
     ],
@@ -69,9 +66,10 @@ def test_a_record_of_letters_beyond_the_first_plane_is_sound():
     assert parse_record(content, "0.json", ONE)["samples"][1]["texts"] == ["😀"]
 
 
-def test_a_record_nested_without_end_is_one_line():
+@pytest.mark.parametrize("content", [b"[]", b"\xff", b"[" * 200_000])
+def test_what_is_no_object_is_one_line(content):
     with pytest.raises(UserError, match=r"^0.json: not a whole run record; "):
-        parse_record(b"[" * 200_000, "0.json")
+        parse_record(content, "0.json")
 
 
 def test_the_records_that_are_committed_have_the_shape():
