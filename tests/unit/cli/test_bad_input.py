@@ -75,8 +75,6 @@ def nothing():
 # kind: (what is wrong, the command, file or option, key or value)
 KINDS = {
     "no clone": (lambda: Path(CONFIG).unlink(), "resolve", CONFIG, "no such file"),
-    "no YAML": (written(CONFIG, "tier: [\n"), "resolve", f"{CONFIG}:2", "YAML"),
-    "a key twice": (replaced(CONFIG, "engine: auto", "engine: auto\nengine: auto"), "resolve", CONFIG, "engine"),
     "an unknown tier": (nothing, "resolve --tier quik", "--tier", "quik"),
     "an unknown command": (nothing, "resolv", "command", "resolv"),
     "an unknown experiment": (nothing, "train digits/rnn --replica 0", "tier paper", "digits/rnn"),

@@ -12,7 +12,6 @@ from reprise.records.resolved import Resolved, hash_of, read_resolved
 from reprise.report.render import find_function
 
 ROOT = Path(__file__).parents[3]
-SOURCE = "    source: ours\n  precision"
 DIGITS, SIZES = "papers/digits.yaml", "papers/sizes.yaml"
 UNITS_20 = "      hidden_size: {value: 20, from: paper §2}\n"
 WIDE = "          quick: {replicas: 3, max_epochs: 2}\n"
@@ -21,11 +20,6 @@ WIDE = "          quick: {replicas: 3, max_epochs: 2}\n"
 @pytest.fixture
 def toy(tmp_path):
     return copy_config(tmp_path, TOY)
-
-
-def offer(clone: Path, text: str) -> None:
-    """Gives the assumption weight-law of the toy paper the alternative `other`."""
-    edit(clone, DIGITS, SOURCE, f"    source: ours\n    alternatives:\n      other: {{{text}}}\n  precision")
 
 
 def hashes(clone: Path, tier: str = "paper") -> dict[str, str]:
@@ -105,7 +99,8 @@ def test_resolved_files_round_trip_and_are_checked(tmp_path):
 
 def test_an_alternative_changes_each_experiment_in_its_own_way_and_number(toy):
     settings = "settings: {steps: 9}, settings_of: {lstm-t5: {hidden_size: 4}}, experiments: [rnn-t5, lstm-t5]"
-    offer(toy, f"{settings}, replicas_of: {{lstm-t5: 4}}, tiers: {{quick: {{replicas: 2}}}}")
+    other = f"other: {{{settings}, replicas_of: {{lstm-t5: 4}}, tiers: {{quick: {{replicas: 2}}}}}}"
+    edit(toy, DIGITS, "source: ours\n  precision", f"source: ours\n    alternatives:\n      {other}\n  precision")
     found = {e.base: e for e in resolve_tier(load_project(toy), "quick") if e.alternative}
     sizes = {name: (e.config["model"]["options"]["hidden_size"], e.replicas) for name, e in found.items()}
     assert sizes == {"rnn-t5": (8, 2), "lstm-t5": (4, 4)}
@@ -122,50 +117,29 @@ def test_an_experiment_that_the_paper_did_not_run_needs_no_tier(toy):
     assert all(e.experiment != "rnn-t5" for e in resolve_tier(load_project(toy)))
 
 
-@pytest.mark.parametrize(
-    "statistic",
-    [
-        "",
-        "    checks: [count]\n",
-        "    kind: threshold\n    metric: n\n"
-        "    level: {experiments: [{experiment: rnn-t5, split: a}, {experiment: rnn-t5, split: b}], at_least: 3}\n",
-        "    kind: ordering\n    split: train\n"
-        "    order: [[{experiment: rnn-t5, metric: n}], {experiment: lstm-t5, metric: m}]\n",
-        "    kind: superiority\n    metric: n\n    split: train\n"
-        "    compare: {lower: rnn-t5, higher: {experiment: rnn-t5, split: test}}\n",
-    ],
-)
-def test_a_claim_with_a_statistic_of_its_kind_is_read(toy, statistic):
-    old = "    kind: superiority\n    metric: last_ten_accuracy\n    split: train\n"
-    edit(toy, DIGITS, old + "    compare: {lower: rnn-t5, higher: lstm-t5}\n", statistic)
+def test_a_claim_needs_no_statistic(toy):
+    statistic = "    kind: superiority\n    metric: last_ten_accuracy\n    split: train\n"
+    edit(toy, DIGITS, statistic + "    compare: {lower: rnn-t5, higher: lstm-t5}\n", "")
     resolve_tier(load_project(toy))
 
 
-def other_text(clone: Path) -> None:
-    """A second generated dataset, made as the first is."""
-    entry = "title: Others\n    licence: none needed\n    homepage: ''\n    prepare: synthetic\n"
-    edit(clone, "config.yaml", "\ndatasets:\n", f"\ndatasets:\n  others:\n    {entry}")
-
-
+SHORT = "    tiers: {{quick: {{replicas: 3, max_epochs: 2, {}}}}}\n"
 OTHERS = "dataset: others, vocabulary_size: 200, training_sentences: 90, seed: 1"
 
 
 @pytest.mark.parametrize(
     ("old", "new", "key"),
     [
-        (UNITS_20, f"{UNITS_20}    tiers: {{quick: {{replicas: 3, max_epochs: 2, {OTHERS}}}}}\n", "claims.S1"),
-        (
-            UNITS_20,
-            f"{UNITS_20}    tiers: {{quick: {{replicas: 3, max_epochs: 2, training_sentences: 90}}}}\n",
-            "claims.S1",
-        ),
+        (UNITS_20, UNITS_20 + SHORT.format(OTHERS), "claims.S1"),
+        (UNITS_20, UNITS_20 + SHORT.format("training_sentences: 90"), "claims.S1"),
         (WIDE, WIDE.replace("}", f", {OTHERS}}}"), "assumptions.start.alternatives.wide"),
         (WIDE, WIDE.replace("}", ", seed: 2}"), "assumptions.start.alternatives.wide"),
     ],
 )
 def test_what_is_compared_reads_one_text(tmp_path, old, new, key):
     clone = add_example(copy_config(tmp_path))
-    other_text(clone)
+    entry = "title: Others\n    licence: none needed\n    homepage: ''\n    prepare: synthetic\n"
+    edit(clone, "config.yaml", "\ndatasets:\n", f"\ndatasets:\n  others:\n    {entry}")
     edit(clone, SIZES, old, new)
     assert f"sizes.yaml: key {key}: " in mistake(clone)
 

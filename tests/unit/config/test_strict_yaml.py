@@ -29,15 +29,14 @@ def test_plain_values_have_their_types(tmp_path):
     text = "a: 1\nb: 0.001\nc: 1.0e-3\nd: true\ne: it's [x]\nf: '1e-3'\ng: null\nh: [1, x]\ni: >-\n  one\n  two: 3\n"
     expected = {"a": 1, "b": 0.001, "c": 0.001, "d": True, "e": "it's [x]", "f": "1e-3", "g": None, "h": [1, "x"]}
     assert load(tmp_path, text) == {**expected, "i": "one two: 3"}
-    with pytest.raises(UserError, match="no such file"):
-        load_yaml(tmp_path / "absent.yaml")
+    # A tag on a sequence builds nothing here: it is read as the plain list that it tags, never as an object.
+    assert load(tmp_path, "a: !!python/object/apply:os.system ['true']\n") == {"a": ["true"]}
 
 
 @pytest.mark.parametrize(
     ("text", "line", "key", "remedy"),
     [
         ("a:\n  rate: 1e-3\n", 2, "a.rate", "write 1.0e-3"),
-        ("a: 1e-8\n", 1, "a", "write 1.0e-8"),
         ("a: -.5E3\n", 1, "a", "write -0.5e+3"),
         ("a: 1e400\n", 1, "a", "write 1.0e+400"),
         ("a:\n  b: 1\n  b: 2\n", 3, "a.b", "twice"),
@@ -49,7 +48,6 @@ def test_plain_values_have_their_types(tmp_path):
         ("a: no\n", 1, "a", "true or false"),
         ("a: 2026-11-21\n", 1, "a", "quotes"),
         ("a: [1, {b: 2e5}]\n", 1, "a[1].b", "write 2.0e+5"),
-        ("a: !!python/object/apply:os.system ['true']\n", 1, "a", ""),
         ("a: [1\n", 2, "", "correct"),
         ("a: ours: b\n", 1, "", "(a value with a colon needs quotes)"),
         ("a: {from: ours: b}\n", 1, "", "(a value with a colon needs quotes)"),
@@ -59,10 +57,6 @@ def test_plain_values_have_their_types(tmp_path):
     ],
 )
 def test_each_trap_is_one_line(tmp_path, text, line, key, remedy):
-    if "python/object" in text:
-        # A tag on a sequence builds nothing here: it is read as the plain list that it tags, never as an object.
-        assert load(tmp_path, text) == {"a": ["true"]}
-        return
     with pytest.raises(UserError) as caught:
         load(tmp_path, text)
     message = str(caught.value)

@@ -226,5 +226,3 @@ def test_the_command_lists_what_is_missing(capsys):
     assert "not been measured" not in lines["gso"]
     assert cli.main(["estimate", "--tier", "paper", "--no-calibration", "palindromes/rnn-t10"]) == 0
     assert "palindromes: nothing is missing" in capsys.readouterr().out
-    assert cli.main(["estimate", "palindrome"]) == 2
-    assert "did you mean 'palindromes'" in capsys.readouterr().err
