@@ -241,7 +241,6 @@ REFUSED = [
     ("character-windows", {"length": 10**6}, "too few for windows of `length`; lower it"),
     ("line-epochs", {"seed": 2}, "replica 2: .* has 2 folds, one a replica; ask for fewer replicas"),
     ("ngram", {"seed": 2}, "replica 2: .* has 2 folds, one a replica; ask for fewer replicas"),
-    ("ngram", {"order": 14}, "option order: 14 is below 1, or too large for 27 symbols"),
     ("word-ngram", {"halvings": 9}, "60 sentences cannot be halved 9 times"),
     ("windows", FEATURES | {"top_types": 1000}, "top_types"),
     ("windows", {"window": 10**6}, "too few for one window; lower window or batch_size"),
