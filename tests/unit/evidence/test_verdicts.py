@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from claims_helpers import below, claim, curves, decide, learning, margin, runs
+from claims_helpers import below, claim, curves, decide, learning, margin, runs, table
 from scipy import stats
 
 from reprise.evidence.verdicts import (
     AGREES,
+    COUNTED,
     DISAGREES,
     NOT_AVAILABLE,
     NOT_RUN,
@@ -23,6 +24,7 @@ from reprise.evidence.verdicts import (
     size_of,
     sizes,
 )
+from reprise.evidence.verdicts.decide import evidence_of
 from reprise.evidence.words import sentence
 
 LOW, HIGH = [10.0, 10.2, 9.8], [12.0, 12.2, 11.8]
@@ -263,6 +265,11 @@ def test_a_model_that_did_not_learn_says_nothing():
     # What did learn can still refute it; a number that is missing shows no learning.
     assert decide(given, a, learning(runs("b", [1.0] * 3), *[0.9] * 3), chance).verdict == DISAGREES
     assert decide(given, a, b, runs("c", HIGH)).verdict == VOID
+
+
+def test_what_is_counted_was_not_trained():
+    counted = table(runs("b", [3.0], protocol="corpus-facts"))
+    assert evidence_of(claim("threshold", level={"experiments": ["b"], "at_least": 1}), counted) == COUNTED
 
 
 def test_a_unit_per_token_is_told_from_one_per_character():
