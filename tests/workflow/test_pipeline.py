@@ -69,7 +69,7 @@ LSTM = "    model: {name: lstm}\n"
 
 
 def another_line(module: str) -> tuple[str, str, str]:
-    return f"src/reprise/{module}", "from __future__", "# another line\nfrom __future__"
+    return f"src/reprise/{module}", '"""', '# another line\n"""'
 
 
 # What is changed (file, old, new), the replicas that train then, and the jobs.

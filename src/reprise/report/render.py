@@ -50,7 +50,8 @@ def write_display(context: Context, entry: Entry, folder: Path) -> list[Path]:
         table = find_function(entry.kind, entry.display.function)(context, entry.id, entry.options())
         return tables.write(table, stem, entry.display.title, entry.display.caption)
     # Here, since seaborn takes longer to import than a table to write.
-    from reprise.report.parts import style
+    with report_packages("render"):
+        from reprise.report.parts import style
 
     return style.save(draw(context, entry), stem)
 

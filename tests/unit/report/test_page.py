@@ -58,8 +58,8 @@ def test_every_claim_experiment_and_display_with_results_is_found_in_the_index(t
             }
             assert ran <= addresses
             assert {f"{name}/{key}" for key in context.paper.claims} <= addresses
-    assert "gso/paper/figure-1" not in addresses  # nothing of it was run: no empty box
-    assert "gso/reduced/figure-1" in addresses
+    assert "llrnn/paper/table-4" not in addresses  # nothing of it was run: no empty box
+    assert "llrnn/reduced/table-4" in addresses
 
 
 def test_a_paper_without_claims_or_results_has_a_page(tmp_path):
