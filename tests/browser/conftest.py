@@ -1,7 +1,5 @@
 """The page of the committed results, and browsers of several widths to look at it."""
 
-from __future__ import annotations
-
 import functools
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page in a real browser: the first screen, several widths in light and dark, and what unfolds."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

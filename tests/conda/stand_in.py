@@ -6,8 +6,6 @@ gate.py). It solves nothing and installs nothing: that the packages of a file ca
 CONDA_STAND_IN names its folder: bin/conda, bin/activate, and `log`, a line for each call and each start of a Python.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

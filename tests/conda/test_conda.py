@@ -3,8 +3,6 @@
 What a channel of packages would have to show (that the packages of a file can be had together) is not tested here.
 """
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -5,8 +5,6 @@ slurmctld, slurmd and munged come from Debian's packages `slurm-wlm` and `munge`
 configuration is never touched.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """Two runs on a cluster, one of them disturbed on the way; the tests look at what came of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -9,8 +9,6 @@ allows little. Its record appears later than its job ends, as on a shared file s
 still there in the end.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

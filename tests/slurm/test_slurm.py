@@ -3,8 +3,6 @@
 Skipped, with the reason, where SLURM cannot be started. The tests share two runs; see conftest.py.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

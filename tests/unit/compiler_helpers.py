@@ -1,7 +1,5 @@
 """What the tests of compiled engines share: the compilers that are here, others that do less, and none."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

@@ -1,7 +1,5 @@
 """Fixtures that the unit tests share, and helpers whose assertions tell what they compared."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

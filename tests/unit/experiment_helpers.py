@@ -1,7 +1,5 @@
 """Small experiments: configurations, a corpus, jobs."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 

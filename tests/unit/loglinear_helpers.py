@@ -1,7 +1,5 @@
 """What the tests of log-linear models share: a small lexicon, models of every kind, a corpus, a configuration."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

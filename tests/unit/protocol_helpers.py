@@ -1,7 +1,5 @@
 """What the tests of protocols share: training to the end, metrics by name, and going on from a state."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

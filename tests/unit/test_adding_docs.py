@@ -1,7 +1,5 @@
 """What docs/adding.md has a newcomer write is sound where it tells them to put it; CITATION.cff names what is here."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

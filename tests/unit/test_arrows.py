@@ -1,7 +1,5 @@
 """Imports go down alone: the order of the packages stands in `reprise.ORDER`."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

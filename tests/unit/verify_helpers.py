@@ -1,7 +1,5 @@
 """The toy project with records, for the tests of `reprise verify`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

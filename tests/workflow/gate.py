@@ -4,8 +4,6 @@ REPRISE_TEST_ENVIRONMENT names the file. Allowed are the standard library, repri
 what these require in turn, by their own metadata.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -1,7 +1,5 @@
 """Figures by DVC: stored in a folder, taken from there by a fresh clone, drawn again without training, damage found."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

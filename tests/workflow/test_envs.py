@@ -1,7 +1,5 @@
 """The environments of the rules: pinned as the lock pins them, and enough to fetch. The other rules: tests/conda."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shutil

@@ -1,7 +1,5 @@
 """All missing replicas of an experiment train as one job, and each still has a record of its own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

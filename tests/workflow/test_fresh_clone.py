@@ -1,7 +1,5 @@
 """A fresh clone holds what git has, all of it of any age: nothing of it is trained again."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

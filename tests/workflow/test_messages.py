@@ -1,7 +1,5 @@
 """Whoever makes a mistake reads one line: the file, the key, the remedy. No traceback, nothing beside it."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The pipeline from nothing to its page, and what it does again after a change: no more than the change asks for."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import json

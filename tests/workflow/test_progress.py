@@ -1,7 +1,5 @@
 """`make run` shows one line, keeps Snakemake's output in a file, and shows what failed with its exit status."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

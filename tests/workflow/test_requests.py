@@ -4,8 +4,6 @@ Every SLURM command is a stand-in, so SLURM need not be installed; `sbatch` writ
 refuses, so that every attempt is seen.
 """
 
-from __future__ import annotations
-
 import os
 import re
 

@@ -1,7 +1,5 @@
 """The harness of the benchmarks: clocks, goals, what is chosen and refused, and a small one from end to end."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

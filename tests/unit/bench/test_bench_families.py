@@ -1,7 +1,5 @@
 """Texts and tasks of the benchmarks, and that implementations make the readable model's update."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -3,8 +3,6 @@
 One row a kind. What a module refuses in more ways is tested with that module.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What all commands have in common: help with an example, completion, exit statuses."""
 
-from __future__ import annotations
-
 import shlex
 
 import pytest

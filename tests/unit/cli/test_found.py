@@ -1,7 +1,5 @@
 """`reprise list`, `show` and `diff` say what the records, the configuration and claims.json hold."""
 
-from __future__ import annotations
-
 import json
 import math
 import statistics

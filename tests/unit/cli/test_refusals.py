@@ -1,7 +1,5 @@
 """What the system refuses is told before the work, or in a line that says what to do; Ctrl-C is one line too."""
 
-from __future__ import annotations
-
 import errno
 import os
 import runpy

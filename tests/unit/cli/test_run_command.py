@@ -1,7 +1,5 @@
 """`reprise run`: what is missing, the most valuable first, within a time."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

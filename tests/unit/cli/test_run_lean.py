@@ -1,7 +1,5 @@
 """`reprise run` where nothing is installed beyond torch, numpy, pyyaml and rich."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What `reprise train` says: where the record is, and what becomes of it."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """What a job asks a cluster for."""
 
-from __future__ import annotations
-
 import pytest
 
 from reprise.cluster import Limits, slurm_partition, within_limits

@@ -1,7 +1,5 @@
 """How long what is missing will take, and what its jobs ask for."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Entropies of lines, loss by position in a word, predictions under the true line."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
