@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from verify_helpers import new_clone
 
 from reprise.engines import build
 from reprise.training.devices import prepare_environment
@@ -35,3 +36,11 @@ def fresh_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Pat
     yield tmp_path
     for cache in caches:
         cache.cache_clear()
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The toy project with records, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    new_clone(tmp_path)
+    return tmp_path

@@ -7,6 +7,7 @@ from reprise import cli
 from reprise.config.datasets import NamedDataset
 from reprise.data import prepare_corpus
 from reprise.data.corpus import Corpus, Split
+from reprise.files import write_atomically
 from reprise.records.resolved import Resolved
 from reprise.training.loop import Job
 
@@ -91,11 +92,11 @@ def jobs_of(experiments: list[Resolved], folder: Path, engine: str = "auto") -> 
     ]
 
 
-def write(experiments):
+def write(*experiments):
+    """Resolved, where `run` looks for them."""
     for one in experiments:
-        path = Path(one.config_path())
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(one.to_json(), encoding="utf-8")
+        write_atomically(one.config_path(), one.to_json())
+    return experiments
 
 
 def run(*more):

@@ -1,6 +1,7 @@
 """The toy project with records, for the tests of `reprise verify`."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import config_helpers
@@ -19,12 +20,16 @@ def metric(name: str, value: float, split: str = "train", unit: str = "share") -
     return {"split": split, "metric": name, "value": value, "unit": unit, "n": 10}
 
 
-def leave(experiments: dict[str, Resolved], name: str, *accuracies: float) -> None:
-    """Run records of the replicas, with these accuracies (an error, of a check)."""
-    for replica, value in enumerate(accuracies):
-        resolved = experiments[f"digits/{name}"]
-        one = metric("max_error", value, "4n", "parameters") if name == "count" else metric("last_ten_accuracy", value)
-        write_record(Path(resolved.record_path(replica)), make_record(resolved, replica, Outcome([one]), 7, None, RUN))
+def leave(name: str, *replicas: float | dict[str, float], curves: Sequence[dict] = ()) -> None:
+    """Run records of an experiment: of each replica its metrics, or its accuracy (its error, of a check)."""
+    one = resolved()[f"digits/{name}"]
+    for replica, given in enumerate(replicas):
+        values = given if isinstance(given, dict) else {"last_ten_accuracy": given}
+        metrics = [metric(*pair) for pair in values.items()]
+        if name == "count":
+            metrics = [metric("max_error", given, "4n", "parameters")]
+        record = make_record(one, replica, Outcome(metrics, list(curves)), 7, None, RUN)
+        write_record(Path(one.record_path(replica)), record)
 
 
 def resolved() -> dict[str, Resolved]:
@@ -34,9 +39,9 @@ def resolved() -> dict[str, Resolved]:
 def new_clone(folder: Path) -> None:
     """The toy project in `folder`, the current one, with records: the LSTM far better than the RNN, one replica."""
     config_helpers.copy_config(folder, config_helpers.TOY)
-    leave(resolved(), "rnn-t5", 0.30, 0.32)
-    leave(resolved(), "lstm-t5", 0.9)
-    leave(resolved(), "count", 0.0)
+    leave("rnn-t5", 0.30, 0.32)
+    leave("lstm-t5", 0.9)
+    leave("count", 0.0)
 
 
 def verify(*arguments: str) -> int:

@@ -15,10 +15,8 @@ from compiler_helpers import needs_compiler
 
 from reprise.bench import BENCHES, gated, gpu, gso, loglinear, rntn, tasks, worker
 from reprise.bench.harness import disagreement, log_perplexity_error
-from reprise.cli import main
 from reprise.data.corpus import Corpus, Split
 from reprise.engines import build
-from reprise.errors import EXIT_USAGE
 
 WORDS = {"dataset": "none", "vocabulary": 50}
 TINY = {
@@ -122,12 +120,6 @@ def test_replicas_of_a_stack_count_each(folder):
         assert facts["replicas"] == replicas
         rates[name] = stream.timed(1)["tokens"] / replicas
     assert set(rates.values()) == {task.tokens(0, 1)}
-
-
-def test_without_a_gpu_the_command_says_so(monkeypatch, capsys):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert main(["bench", "gpu"]) == EXIT_USAGE
-    assert "no GPU is visible" in capsys.readouterr().err
 
 
 TRAIN_IN_JAX = """

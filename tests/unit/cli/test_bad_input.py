@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from verify_helpers import new_clone, resolved, verify
+from verify_helpers import resolved, verify
 
 from reprise import cli
 from reprise.records.record import read_record, result_digest, write_record
@@ -16,9 +16,42 @@ from reprise.records.record import read_record, result_digest, write_record
 CONFIG = "config/config.yaml"
 CLAIMS = "results/quick/claims.json"
 RNN = "digits/rnn-t5"
+RECORD = f"results/quick/runs/{RNN}/0-*.json"
 TRAIN = f"train {RNN} --tier quick --replica"
+TRAIN_WORDS = "train words/s-rnn-4 --tier quick --replica 0"
 RESOLVED = "results/quick/config/digits/rnn-t5.json"
 TRAIN_RESOLVED = f"{TRAIN} 0 --config {RESOLVED}"
+RENDER = "render --tier quick digits-convergence"
+
+
+def place(pattern):
+    """The file that is meant; by its pattern, if it is there."""
+    return next(Path().glob(pattern), Path(pattern))
+
+
+def removed(path):
+    return lambda: shutil.rmtree(place(path)) if place(path).is_dir() else place(path).unlink()
+
+
+def folder(path):
+    return lambda: Path(path).mkdir(parents=True)
+
+
+def linked(path):
+    def change():
+        old = place(path)
+        removed(path)()
+        old.symlink_to("/nowhere/file")
+
+    return change
+
+
+def written(path, text):
+    def change():
+        place(path).parent.mkdir(parents=True, exist_ok=True)
+        place(path).write_text(text, encoding="utf-8")
+
+    return change
 
 
 def replaced(path, old, new):
@@ -30,146 +63,92 @@ def replaced(path, old, new):
     return change
 
 
-def written(path, text):
-    def change():
-        place = Path(path() if callable(path) else path)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text, encoding="utf-8")
-
-    return change
-
-
-def linked(path):
-    def change():
-        place = Path(path() if callable(path) else path)
-        shutil.rmtree(place) if place.is_dir() else place.unlink()
-        place.symlink_to("/nowhere/file")
-
-    return change
-
-
-def record():
-    return resolved()[RNN].record_path(0)
-
-
 def altered(digest=True, **changes):
     """The record of replica 0 with other content; with its digest where `digest` says so."""
 
     def change():
-        found = {**read_record(Path(record())), **changes}
-        write_record(Path(record()), {**found, **({"result_sha256": result_digest(found)} if digest else {})})
+        found = {**read_record(place(RECORD)), **changes}
+        write_record(place(RECORD), {**found, **({"result_sha256": result_digest(found)} if digest else {})})
 
     return change
 
 
-def after(command, change):
-    return lambda: (cli.main(command.split()), change())
-
-
-def nothing():
-    pass
-
-
-# kind: (what is wrong, the command, file or option, key or value)
+# kind: (the command, file or option, key or value, commands and changes that come before it)
 KINDS = {
-    "no clone": (lambda: Path(CONFIG).unlink(), "resolve", CONFIG, "no such file"),
-    "an unknown tier": (nothing, "resolve --tier quik", "--tier", "quik"),
-    "an unknown command": (nothing, "resolv", "command", "resolv"),
-    "an unknown experiment": (nothing, "train digits/rnn --replica 0", "tier paper", "digits/rnn"),
-    "an unknown claim": (nothing, "show digits/D11 --tier quick", "tier quick", "digits/D11"),
-    "an unknown paper": (nothing, "list digit", CONFIG, "digit"),
-    "an unknown dataset": (nothing, "fetch ptbb", CONFIG, "key datasets"),
-    "an unknown display": (
-        after("collect --tier quick", nothing),
-        "render digits-curve --tier quick",
-        "digits-curve",
-        "digits-curves",
-    ),
-    "an unknown benchmark": (nothing, "bench rnt", "no benchmark 'rnt'", "did you mean 'rntn'?"),
-    "no benchmark": (nothing, "bench", "no benchmark ''", "known are"),
-    "a benchmark by its earlier name": (nothing, "bench rrntn-gated", "rrntn-gated", "it is called gated"),
-    "a benchmark of nothing": (nothing, "bench rntn --only k7", "--only k7", "ptb-h100-k1/fused is one"),
-    "no time for a benchmark": (nothing, "bench rntn --budget 0", "--budget", "0"),
-    "no results of a benchmark": (nothing, "bench --table", "results/bench/rntn.json", "is missing; run"),
-    "an unknown engine": (nothing, f"{TRAIN} 0 --engine fast --output again.json", "engine", "fast"),
-    "a replica below 0": (nothing, f"{TRAIN} -1", "--replica", "-1"),
-    "no threads": (nothing, f"{TRAIN} 0 --threads 0", "--threads", "0"),
-    "too many threads": (nothing, f"{TRAIN} 0 --threads 1025", "--threads", "1025"),
-    "no cores": (nothing, "estimate --tier quick --cores 0", "--cores", "0"),
-    "no minutes": (nothing, "run --tier quick --minutes 0", "--minutes", "0"),
-    "no GPU": (nothing, "run --tier quick --device cuda", "--device cuda", "no GPU is visible"),
-    "another paper to run": (nothing, "run --tier quick --paper nobody", "'nobody'", "known are digits, words"),
-    "another experiment to run": (nothing, "run --tier quick --experiment digits/rnn-t4", "rnn-t4", f"mean '{RNN}'?"),
-    "an experiment of another paper": (
-        nothing,
-        f"run --tier quick --paper words --experiment {RNN}",
-        f"--experiment {RNN}",
-        "is not of --paper words",
-    ),
-    "a tier without experiments": (nothing, "run --tier reduced", CONFIG, "write --tier quick or --tier paper"),
-    "nothing to run": (lambda: shutil.rmtree("config"), "run --tier quick", "results/quick/config", "from the root"),
-    "nothing resolved": (nothing, "run --tier quick --resolved", "results/quick/config", "where pydantic is"),
-    "no corpus": (nothing, "train words/s-rnn-4 --tier quick --replica 0", "data/corpora/synthetic-", "s-rnn-4"),
+    "no clone": ("resolve", CONFIG, "no such file", removed(CONFIG)),
+    "an unknown tier": ("resolve --tier quik", "--tier", "quik"),
+    "an unknown command": ("resolv", "command", "resolv"),
+    "an unknown experiment": ("train digits/rnn --replica 0", "tier paper", "digits/rnn"),
+    "an unknown claim": ("show digits/D11 --tier quick", "tier quick", "digits/D11"),
+    "an unknown paper": ("list digit", CONFIG, "digit"),
+    "readings of an unknown paper": ("readings digts --tier quick", CONFIG, "no paper 'digts'"),
+    "an unknown dataset": ("fetch ptbb", CONFIG, "key datasets"),
+    "an unknown display": (f"{RENDER} digits-curve", "digits-curve", "digits-curves", "collect --tier quick"),
+    "a display beside README": (f"{RENDER} --readme", "--readme", "alone", "collect --tier quick"),
+    "a report beside README": ("render --tier quick --readme --report", "--readme", "alone", "collect --tier quick"),
+    "an unknown benchmark": ("bench rnt", "no benchmark 'rnt'", "did you mean 'rntn'?"),
+    "no benchmark": ("bench", "no benchmark ''", "known are"),
+    "a benchmark by its earlier name": ("bench rrntn-gated", "rrntn-gated", "it is called gated"),
+    "a benchmark of nothing": ("bench rntn --only k7", "--only k7", "ptb-h100-k1/fused is one"),
+    "no time for a benchmark": ("bench rntn --budget 0", "--budget", "0"),
+    "no results of a benchmark": ("bench --table", "results/bench/rntn.json", "is missing; run"),
+    "no GPU for a benchmark": ("bench gpu", "bench gpu", "no GPU is visible"),
+    "an unknown engine": (f"{TRAIN} 0 --engine fast --output again.json", "engine", "fast"),
+    "a replica below 0": (f"{TRAIN} -1", "--replica", "-1"),
+    "no threads": (f"{TRAIN} 0 --threads 0", "--threads", "0"),
+    "too many threads": (f"{TRAIN} 0 --threads 1025", "--threads", "1025"),
+    "no cores": ("estimate --tier quick --cores 0", "--cores", "0"),
+    "no minutes": ("run --tier quick --minutes 0", "--minutes", "0"),
+    "no GPU": ("run --tier quick --device cuda", "--device cuda", "no GPU is visible"),
+    "another paper to run": ("run --tier quick --paper nobody", "'nobody'", "known are digits, words"),
+    "another experiment to run": ("run --tier quick --experiment digits/rnn-t4", "rnn-t4", f"mean '{RNN}'?"),
+    "another paper's experiment": (f"run --tier quick --paper words --experiment {RNN}", RNN, "not of --paper words"),
+    "a tier without experiments": ("run --tier reduced", CONFIG, "write --tier quick or --tier paper"),
+    "nothing to run": ("run --tier quick", "results/quick/config", "from the root", removed("config")),
+    "nothing resolved": ("run --tier quick --resolved", "results/quick/config", "where pydantic is"),
+    "no corpus": (TRAIN_WORDS, "data/corpora/synthetic-", "s-rnn-4"),
     "a damaged corpus": (
-        written(lambda: resolved()["words/s-rnn-4"].corpus, "PK"),
-        "train words/s-rnn-4 --tier quick --replica 0",
-        "data/corpora/synthetic-",
-        "corpus",
+        *(TRAIN_WORDS, "data/corpora/synthetic-", "corpus"),
+        lambda: written(resolved()["words/s-rnn-4"].corpus, "PK")(),
     ),
     "a mirror that is no folder": (
+        *("fetch synthetic", "REPRISE_MIRROR", "/nowhere"),
         lambda: os.environ.__setitem__("REPRISE_MIRROR", "/nowhere"),
-        "fetch synthetic",
-        "REPRISE_MIRROR",
-        "/nowhere",
     ),
-    "a configuration cut short": (written(RESOLVED, "{"), TRAIN_RESOLVED, RESOLVED, "not a resolved configuration"),
+    "a configuration cut short": (TRAIN_RESOLVED, RESOLVED, "not a resolved configuration", written(RESOLVED, "{")),
     "a configuration altered": (
-        after("resolve --tier quick", replaced(RESOLVED, '"steps": 30', '"steps": 31')),
-        TRAIN_RESOLVED,
-        RESOLVED,
-        "key config_hash",
+        *(TRAIN_RESOLVED, RESOLVED, "key config_hash"),
+        *("resolve --tier quick", replaced(RESOLVED, '"steps": 30', '"steps": 31')),
     ),
-    "another configuration than planned": (nothing, f"{TRAIN} 0 --hash {'0' * 12}", "config/", "0" * 12),
-    "a record cut short": (written(record, "{"), f"{TRAIN} 0", "0-", "not a whole run record"),
-    "a link for a record": (linked(record), f"{TRAIN} 0", "0-", "leads nowhere (to /nowhere/file)"),
-    "a record altered": (altered(False, seed=7), f"show {RNN} --tier quick", "0-", "key result_sha256"),
-    "a record of other settings": (altered(config={}), "collect --tier quick", "0-", "key config_hash"),
-    "a record of another shape": (altered(metrics=[{}]), f"show {RNN} --tier quick", "0-", "key metrics"),
-    "a record under another's name": (altered(replica=1), f"{TRAIN} 0", "0-", "key replica"),
-    "no such record": (nothing, "diff a.json b.json", "a.json", "no such record"),
-    "claims altered": (
-        lambda: (verify(), replaced(CLAIMS, "D1", "D9")()),
-        "verify --tier quick --check",
-        CLAIMS,
-        "digits/D1",
-    ),
-    "no file of claims": (written(CLAIMS, "[1]"), "list --tier quick", CLAIMS, "verify"),
+    "another configuration than planned": (f"{TRAIN} 0 --hash {'0' * 12}", "config/", "0" * 12),
+    "a record cut short": (f"{TRAIN} 0", "0-", "not a whole run record", written(RECORD, "{")),
+    "a link for a record": (f"{TRAIN} 0", "0-", "leads nowhere (to /nowhere/file)", linked(RECORD)),
+    "a record altered": (f"show {RNN} --tier quick", "0-", "key result_sha256", altered(False, seed=7)),
+    "a record of other settings": ("collect --tier quick", "0-", "key config_hash", altered(config={})),
+    "a record of another shape": (f"show {RNN} --tier quick", "0-", "key metrics", altered(metrics=[{}])),
+    "a record under another's name": ("collect --tier quick", "0-", "key replica", altered(replica=1)),
+    "a record to train under another's name": (f"{TRAIN} 0", "0-", "key replica", altered(replica=1)),
+    "no such record": ("diff a.json b.json", "a.json", "no such record"),
+    "claims altered": ("verify --tier quick --check", CLAIMS, "digits/D1", verify, replaced(CLAIMS, "D1", "D9")),
+    "no file of claims": ("list --tier quick", CLAIMS, "verify", written(CLAIMS, "[1]")),
     "a file where a folder is wanted": (
-        after("collect --tier quick", written("results/quick/tables", "")),
-        "render digits-convergence --tier quick",
-        "results/quick/tables",
-        "folder",
+        *(RENDER, "results/quick/tables", "folder"),
+        *("collect --tier quick", written("results/quick/tables", "")),
     ),
     "a file for the results": (
-        lambda: (shutil.rmtree("results"), Path("results").touch()),
-        "resolve --tier quick",
-        "results is no folder",
-        "move it away, or name another place",
+        *("resolve --tier quick", "results is no folder", "move it away, or name another place"),
+        *(removed("results"), written("results", "")),
     ),
-    "a link for the results": (linked("results"), "resolve --tier quick", "the link results", "leads nowhere"),
+    "a link for the results": ("resolve --tier quick", "the link results", "leads nowhere", linked("results")),
     "a folder for metrics": (
-        lambda: Path("results/quick/metrics.csv").mkdir(),
-        "collect --tier quick",
-        "results/quick/metrics.csv",
-        "a file is wanted; move it away, or name another place",
+        *("collect --tier quick", "results/quick/metrics.csv", "a file is wanted; move it away, or name another"),
+        folder("results/quick/metrics.csv"),
     ),
-    "no cache": (nothing, "cache nowhere", "nowhere", "files/md5"),
-    "no lock": (lambda: Path("c/files/md5").mkdir(parents=True), "cache c", "dvc.lock", "no such file"),
+    "no cache": ("cache nowhere", "nowhere", "files/md5"),
+    "no lock": ("cache c", "dvc.lock", "no such file", folder("c/files/md5")),
     "a lock cut short": (
-        lambda: (Path("c/files/md5").mkdir(parents=True), written("dvc.lock", "schema: '2.0'\n")()),
-        "cache c",
-        "dvc.lock",
-        "git checkout dvc.lock",
+        *("cache c", "dvc.lock", "git checkout dvc.lock"),
+        *(folder("c/files/md5"), written("dvc.lock", "schema: '2.0'\n")),
     ),
 }
 FAIL = {"claims altered", "a file where a folder is wanted", "a file for the results", "a link for the results"}
@@ -177,15 +156,15 @@ FAIL.add("a folder for metrics")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_bad_input_is_one_line_with_file_and_key_also_with_quiet(kind, tmp_path, monkeypatch, capsys):
-    wrong, command, file, key = KINDS[kind]
-    monkeypatch.chdir(tmp_path)
+def test_bad_input_is_one_line_with_file_and_key_also_with_quiet(kind, clone, monkeypatch, capsys):
+    command, file, key, *before = KINDS[kind]
     # Given back when the test ends, whatever it was set to.
     monkeypatch.setenv("REPRISE_MIRROR", "")
     monkeypatch.setattr("reprise.cli.run.visible_gpus", lambda: 0)
-    new_clone(tmp_path)
-    wrong()
-    before = sorted(Path("results").rglob("*.json"))
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    for step in before:
+        step() if callable(step) else cli.main(step.split())
+    there = sorted(Path("results").rglob("*"))
     capsys.readouterr()
     try:
         found = cli.main([*command.split(), "--quiet"])
@@ -197,4 +176,4 @@ def test_bad_input_is_one_line_with_file_and_key_also_with_quiet(kind, tmp_path,
     assert len(said) == 1, lines
     assert file in said[0]
     assert key in said[0]
-    assert sorted(Path("results").rglob("*.json")) == before
+    assert sorted(Path("results").rglob("*")) == there

@@ -5,9 +5,10 @@ import math
 import statistics
 from pathlib import Path
 
+import config_helpers
 import pytest
 from scipy import stats
-from verify_helpers import edit, leave, new_clone, resolved, verify
+from verify_helpers import claims, edit, leave, resolved, verify
 
 from reprise import cli
 from reprise.cli.common import answer
@@ -17,16 +18,14 @@ RNN = "digits/rnn-t5"
 ACCURACIES = (0.30, 0.32, 0.37, 0.31)
 
 
-@pytest.fixture
-def clone(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    new_clone(tmp_path)
+@pytest.fixture(autouse=True)
+def judged(clone):
     assert verify() == 0
 
 
-def run(capsys, *arguments):
+def run(capsys, command):
     capsys.readouterr()
-    status = cli.main(arguments)
+    status = cli.main(command.split())
     return status, capsys.readouterr().out
 
 
@@ -43,20 +42,22 @@ def again(value, path="again.json", **run):
     return path
 
 
-def test_list_counts_records_and_quotes_answers(clone, capsys):
-    status, out = run(capsys, "list", "--tier", "quick", "--json")
+def test_list_counts_records_and_quotes_answers(capsys):
+    status, out = run(capsys, "list --tier quick --json")
     assert status == 0
     papers = {p["paper"]: p for p in json.loads(out)["papers"]}
     assert list(papers) == ["digits", "words"]
     found = {e["id"]: e for e in papers["digits"]["experiments"]}
     counts = {"digits/rnn-t5": (2, 2), "digits/lstm-t5": (1, 1), "digits/count": (1, 1)}
     assert {k: (len(e["records"]), e["replicas"]) for k, e in found.items()} == counts
-    assert found[RNN]["records"] == resolved()[RNN].record_paths()
-    assert found[RNN]["config_hash"] == resolved()[RNN].config_hash
-    written = json.loads(Path("results/quick/claims.json").read_text(encoding="utf-8"))["digits"]
+    assert (found[RNN]["records"], found[RNN]["config_hash"]) == (resolved()[RNN].record_paths(), record().stem[2:])
     answers = {c["id"].partition("/")[2]: c["answer"] for c in papers["digits"]["claims"]}
-    assert answers == {key: entry["answer"] for key, entry in written.items()}
+    assert answers == {key: entry["answer"] for key, entry in claims().items()}
     assert all(not e["records"] for e in papers["words"]["experiments"])
+    # Of one paper the others are left out.
+    assert [p["paper"] for p in json.loads(run(capsys, "list words --tier quick --json")[1])["papers"]] == ["words"]
+    table = run(capsys, "list digits --tier quick")[1]
+    assert ("2 of 2" in table, "s-rnn-4" in table) == (True, False)
 
 
 def test_an_answer_has_the_size_of_the_effect_where_there_is_one():
@@ -66,16 +67,8 @@ def test_an_answer_has_the_size_of_the_effect_where_there_is_one():
     assert answer(None) == "not run"
 
 
-def test_list_of_one_paper_leaves_the_others_out(clone, capsys):
-    _, out = run(capsys, "list", "words", "--tier", "quick", "--json")
-    assert [p["paper"] for p in json.loads(out)["papers"]] == ["words"]
-    _, table = run(capsys, "list", "digits", "--tier", "quick")
-    assert "2 of 2" in table
-    assert "s-rnn-4" not in table
-
-
-def test_show_has_equation_settings_numbers_and_the_command(clone, capsys):
-    status, out = run(capsys, "show", RNN, "--tier", "quick")
+def test_show_has_equation_settings_numbers_and_the_command(capsys):
+    status, out = run(capsys, f"show {RNN} --tier quick")
     assert status == 0
     rows = {tuple(line.split()[:2]) for line in out.splitlines() if line.strip()}
     assert {("model.hidden_size", "8"), ("training.steps", "30"), ("data.length", "5")} <= rows
@@ -83,76 +76,65 @@ def test_show_has_equation_settings_numbers_and_the_command(clone, capsys):
     numbers = next(line.split() for line in out.splitlines() if line.startswith("last_ten_accuracy"))
     assert numbers[1:6] == ["train", "0.5", "0.31", f"{statistics.stdev([0.30, 0.32]):.6g}", "2"]
     assert f"python -m reprise train {RNN} --tier quick --replica 0 --engine reference --output again.json" in out
+    # Of a claim its text and its experiments.
+    status, out = run(capsys, "show digits/D1 --tier quick")
+    assert (status, "The LSTM is better than the RNN." in out) == (0, True)
+    assert {RNN, "digits/lstm-t5"} <= {word.rstrip(":") for word in out.split()}
 
 
-def test_a_printed_number_of_another_text_is_called_so(clone, capsys):
-    assert "another text" not in run(capsys, "show", RNN, "--tier", "quick")[1]
-    config = Path("config/config.yaml")
+def test_a_printed_number_of_another_text_is_called_so(capsys):
+    assert "another text" not in run(capsys, f"show {RNN} --tier quick")[1]
     other = "  digits: {title: Other digits, licence: none, homepage: '', prepare: palindromes}\n"
-    config.write_text(config.read_text().replace("datasets:\n", f"datasets:\n{other}"))
+    config_helpers.edit(Path(), "config.yaml", "datasets:\n", f"datasets:\n{other}")
     for replicas in (2, 1):
         edit(f"quick: {{replicas: {replicas}}}", f"quick: {{replicas: {replicas}, dataset: digits, length: 5}}")
-    assert "another text" in run(capsys, "show", RNN, "--tier", "quick")[1]
+    assert "another text" in run(capsys, f"show {RNN} --tier quick")[1]
 
 
-@pytest.mark.parametrize("command", [["list"], ["list", "digits"], ["show", RNN]])
-def test_runs_of_another_tier_are_hinted_at(command, clone, capsys):
-    assert "other tiers with runs: --tier quick\n" in run(capsys, *command, "--tier", "paper")[1]
-    assert "other tiers" not in run(capsys, *command, "--tier", "quick")[1]
+@pytest.mark.parametrize("command", ["list", "list digits", f"show {RNN}"])
+def test_runs_of_another_tier_are_hinted_at(command, capsys):
+    assert "other tiers with runs: --tier quick\n" in run(capsys, f"{command} --tier paper")[1]
+    assert "other tiers" not in run(capsys, f"{command} --tier quick")[1]
 
 
-def test_show_of_a_claim_has_its_text_and_its_experiments(clone, capsys):
-    status, out = run(capsys, "show", "digits/D1", "--tier", "quick")
-    assert status == 0
-    assert "The LSTM is better than the RNN." in out
-    assert {f"digits/{name}" for name in ("rnn-t5", "lstm-t5")} <= {word.rstrip(":") for word in out.split()}
-
-
-def test_equal_records_differ_in_nothing(clone, capsys):
-    status, out = run(capsys, "diff", again(0.30, device="gpu"), str(record()))
-    assert status == 0
-    assert "device: gpu | cpu" in out
-    assert "to the last bit" in out
-
-
-@pytest.mark.parametrize("share", [0.99, 1.01])
-def test_a_difference_is_held_to_the_spread_of_seeds(share, clone, capsys):
-    """Two single runs of one law differ by less than t SD sqrt(2) in 95 of 100 cases."""
-    leave(resolved(), "rnn-t5", *ACCURACIES)
-    limit = stats.t.ppf(0.975, 3) * statistics.stdev(ACCURACIES) * math.sqrt(2)
-    status, out = run(capsys, "diff", again(ACCURACIES[0] + share * limit), str(record()))
-    assert status == (0 if share < 1 else 1)
-    assert ("within seeds" in out) == (share < 1)
-    assert f"{statistics.stdev(ACCURACIES):.6g} (n = 4)" in out
-
-
-def test_other_settings_differ_and_without_a_second_replica_no_spread_is_known(clone, capsys):
-    status, out = run(capsys, "diff", str(record()), str(record(name="lstm-t5")))
+def test_equal_records_differ_in_nothing_and_one_replica_knows_no_spread(capsys):
+    status, out = run(capsys, f"diff {again(0.30, device='gpu')} {record()}")
+    assert (status, "device: gpu | cpu" in out, "to the last bit" in out) == (0, True, True)
+    status, out = run(capsys, f"diff {record()} {record(name='lstm-t5')}")
     assert (status, "model.name: elman | lstm" in out) == (1, True)
     record(1).unlink()
-    status, out = run(capsys, "diff", again(0.31), str(record()))
+    status, out = run(capsys, f"diff {again(0.31)} {record()}")
     assert (status, "fewer than two replicas" in out) == (1, True)
 
 
+@pytest.mark.parametrize("share", [0.99, 1.01])
+def test_a_difference_is_held_to_the_spread_of_seeds(share, capsys):
+    """Two single runs of one law differ by less than t SD sqrt(2) in 95 of 100 cases."""
+    leave("rnn-t5", *ACCURACIES)
+    limit = stats.t.ppf(0.975, 3) * statistics.stdev(ACCURACIES) * math.sqrt(2)
+    status, out = run(capsys, f"diff {again(ACCURACIES[0] + share * limit)} {record()}")
+    assert (status, "within seeds" in out) == (int(share > 1), share < 1)
+    assert f"{statistics.stdev(ACCURACIES):.6g} (n = 4)" in out
+
+
 @pytest.mark.parametrize("command", ["list", f"show {RNN}", "collect", "verify", f"train {RNN} --replica 7"])
-def test_quiet_prints_nothing_and_colours_stay_on_terminals(command, clone, capsys):
+def test_quiet_prints_nothing_and_colours_stay_on_terminals(command, capsys):
     capsys.readouterr()
-    for loud in (True, False):  # the second time `train` finds the record
-        assert cli.main([*command.split(), "--tier", "quick", *([] if loud else ["--quiet"])]) == 0
+    for more in ("", " --quiet"):  # the second time `train` finds the record
+        assert cli.main(f"{command} --tier quick{more}".split()) == 0
         said = capsys.readouterr()
-        assert bool(said.out) == loud
+        assert bool(said.out) is not bool(more)
+        assert not (more and said.err)
         assert "\x1b" not in said.out
-        assert loud or not said.err
 
 
-def test_quiet_shows_no_progress_but_why_a_run_failed(clone, capsys):
+def test_quiet_shows_no_progress_but_why_a_run_failed(capsys):
     """A replica of one experiment trains; those of another have no corpus."""
     record(1).unlink()
     capsys.readouterr()
     assert cli.main(["run", "--tier", "quick", "--quiet"]) == 1
-    said = capsys.readouterr()
     assert record(1).is_file()
-    assert said.out == ""
-    assert said.err.startswith("reprise: tier quick: ")
-    assert "left out; logs/run/quick.log says why" in said.err
-    assert said.err.count("\n") == 1
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith("reprise: tier quick: ")
+    assert "left out; logs/run/quick.log says why" in err

@@ -8,40 +8,34 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from verify_helpers import new_clone, resolved
+from verify_helpers import resolved
 
 from reprise import cli
 from reprise.errors import EXIT_FAILED, EXIT_STOPPED, EXIT_USAGE
-from reprise.records.resolved import Resolved
 from reprise.training import loop
 
-TRAIN = "train digits/count --config resolved.json --replica 0"
-CHECK = {"check": "lstm-parameter-count", "tolerance": 0.0}
+TRAIN = "train digits/count --tier quick --replica 0"
 
 
 @pytest.fixture
-def clone(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    new_clone(tmp_path)
-    one = Resolved("digits", "count", "quick", "The parameter formula", 1, CHECK, {}, None)
-    Path("resolved.json").write_text(one.to_json(), encoding="utf-8")
+def places(clone):
     Path("folder").mkdir()
     Path("file").touch()
     Path("link").symlink_to("/nowhere/file")
-    return tmp_path
+    return clone
 
 
 @pytest.mark.parametrize("place", ["folder", "nowhere/", "", "/dev/null", "file/x", "/proc/x", "link", "link/x"])
 @pytest.mark.parametrize("command", [f"{TRAIN} --output", "prepare digits/lstm-t5 --output", "bench rntn --json"])
-def test_a_place_that_can_hold_no_output_is_refused_before_the_work(command, place, clone, capsys, monkeypatch):
+def test_a_place_that_can_hold_no_output_is_refused_before_the_work(command, place, places, capsys, monkeypatch):
     monkeypatch.setattr(loop, "run_job", pytest.fail)
-    before, arguments = sorted(clone.rglob("*")), command.split()
-    assert cli.main([*arguments, place]) == EXIT_USAGE
+    before = sorted(places.rglob("*"))
+    assert cli.main([*command.split(), place]) == EXIT_USAGE
     (line,) = capsys.readouterr().err.splitlines()
     wrong, remedy = line.split("; ")
     assert f" {place or repr(place)}: " in wrong
     assert remedy.startswith(("name ", "mount "))
-    assert sorted(clone.rglob("*")) == before
+    assert sorted(places.rglob("*")) == before
 
 
 def test_a_folder_in_the_place_of_a_corpus_is_told_before_the_work(clone, capsys, monkeypatch):

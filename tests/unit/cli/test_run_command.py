@@ -11,10 +11,12 @@ from experiment_helpers import DIGITS, SENTENCES, experiment, jobs_of, make_corp
 
 from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, Interrupted
 from reprise.evidence.collect import collect
+from reprise.files import write_atomically
 from reprise.records.record import read_record
 from reprise.training import timebox
 from reprise.training.locks import replica_lock
 from reprise.training.protocols.palindromes import FinalDigit
+from reprise.training.protocols.rntn import SubsequenceSGD
 from reprise.training.timebox import missing
 
 
@@ -37,8 +39,7 @@ def place(corpus, tmp_path, monkeypatch):
 
 
 def test_without_a_gpu_replicas_train_one_by_one_and_leave_records_that_collect_takes(place):
-    one, two = small("a", replicas=2), replace(small("b", matrices=5), engine="reference")
-    write([one, two])
+    one, two = write(small("a", replicas=2), replace(small("b", matrices=5), engine="reference"))
     assert run("--minutes", "5") == 0
     found = [read_record(Path("out") / path, which) for which in (one, two) for path in which.record_paths()]
     assert [record["status"] for record in found] == ["finished"] * 3
@@ -52,10 +53,7 @@ def test_without_a_gpu_replicas_train_one_by_one_and_leave_records_that_collect_
 
 
 def test_when_the_time_is_up_the_state_is_saved_and_the_next_run_goes_on(place, monkeypatch):
-    from reprise.training.protocols.rntn import SubsequenceSGD
-
-    one = small("a", max_epochs=3)
-    write([one])
+    (one,) = write(small("a", max_epochs=3))
     monkeypatch.setattr(SubsequenceSGD, "at_once", 20)
     seconds = iter([100.0] * 6)
     monkeypatch.setattr(timebox.TimeBox, "left", lambda self: next(seconds, 0.0))
@@ -69,8 +67,7 @@ def test_when_the_time_is_up_the_state_is_saved_and_the_next_run_goes_on(place, 
 
 
 def test_an_experiment_beside_its_paper_is_trained_alone(place):
-    one, two, other = small("a"), small("b"), replace(small("c"), paper="q")
-    write([one, two, other])
+    one, two, other = write(small("a"), small("b"), replace(small("c"), paper="q"))
     assert run("--paper", "p", "--experiment", "p/b") == 0
     assert [bool(records(which)) for which in (one, two, other)] == [False, True, False]
     assert run("--paper", "p", "q") == 0
@@ -78,8 +75,8 @@ def test_an_experiment_beside_its_paper_is_trained_alone(place):
 
 
 def test_what_cannot_be_trained_is_told_and_the_rest_is_trained(place):
-    absent, wrong = experiment("b", SENTENCES, "data/corpora/absent.npz"), replace(small("a"), engine="nonsense")
-    write([absent, wrong, right := small("c")])
+    absent = experiment("b", SENTENCES, "data/corpora/absent.npz")
+    _, _, right = write(absent, replace(small("a"), engine="nonsense"), small("c"))
     assert run() == EXIT_FAILED
     assert records(right)
     assert "absent.npz: no such corpus, left out: 1 replicas; run `python -m reprise prepare p/b --tier quick`" in log()
@@ -91,8 +88,7 @@ def test_what_cannot_be_trained_is_told_and_the_rest_is_trained(place):
 def test_a_file_that_cannot_be_had_leaves_out_its_replica_and_a_full_disk_ends_the_run(
     number, goes_on, place, monkeypatch, capsys
 ):
-    first, second = small("a"), small("b")
-    write([first, second])
+    _, second = write(small("a"), small("b"))
     run_jobs = timebox.run_jobs
 
     def refused(jobs):
@@ -111,16 +107,13 @@ def test_a_file_that_cannot_be_had_leaves_out_its_replica_and_a_full_disk_ends_t
 def test_replicas_of_the_experiments_with_the_fewest_records_come_first(tmp_path):
     a, b = small("a", replicas=3), small("b", replicas=2)
     for replica in range(2):
-        written = tmp_path / a.record_path(replica)
-        written.parent.mkdir(parents=True, exist_ok=True)
-        written.touch()
+        write_atomically(tmp_path / a.record_path(replica), "")
     gaps = [(one.experiment, replica) for one, replica in missing([a, b], [Path("/nowhere"), tmp_path])]
     assert gaps == [("b", 0), ("b", 1), ("a", 2)]
 
 
 def test_what_another_process_trains_is_passed_over(place):
-    a, b = small("a"), small("b")
-    write([a, b])
+    a, b = write(small("a"), small("b"))
     with replica_lock(Path("checkpoints", a.id, f"0-{a.config_hash}.lock"), "p/a replica 0"):
         assert run() == EXIT_INTERRUPTED
     assert [records(a), len(records(b))] == [[], 1]
@@ -129,55 +122,45 @@ def test_what_another_process_trains_is_passed_over(place):
     assert records(a)
 
 
-@pytest.mark.parametrize(
-    ("make", "says"),
-    [
-        (lambda path: path.write_text("{}"), "not a whole run record; remove the file"),
-        (Path.mkdir, "a folder, not a run record; move it away"),
-        (lambda path: path.symlink_to("/nowhere/0"), "no such record: the link {path} leads nowhere"),
-    ],
-    ids=["garbage", "folder", "link"],
-)
-def test_a_damaged_record_is_told_and_not_taken_for_one_that_is_done(make, says, place):
-    a, b = small("a"), small("b")
-    write([a, b])
-    path = Path("out", a.record_path(0))
-    path.parent.mkdir(parents=True)
-    make(path)
-    before = path.lstat()
+def test_a_damaged_record_is_told_and_not_taken_for_one_that_is_done(place):
+    *damaged, sound = write(*map(small, "abcd"))
+    garbage, folder, link = paths = [Path("out", one.record_path(0)) for one in damaged]
+    for path in paths:
+        path.parent.mkdir(parents=True)
+    garbage.write_text("{}")
+    folder.mkdir()
+    link.symlink_to("/nowhere/0")
+    before = [path.lstat() for path in paths]
     assert run() == EXIT_FAILED
-    assert records(b)
-    assert path.lstat() == before
-    assert f"left out: {path}: {says.format(path=path)}" in log()
-    assert "1 left out" in log()
-    assert log().count("left out: ") == 1
-
-
-def runner(folder):
-    """Two replicas, one after the other; their records."""
-    two = experiment("e", DIGITS, None, replicas=2, steps=60, batch_size=4, hidden_size=4, log_every=1)
-    jobs = jobs_of([two], folder, "reference")
-    return timebox.Runner([[job] for job in jobs], timebox.TimeBox(None), lambda line: None), [j.output for j in jobs]
+    assert records(sound)
+    assert [path.lstat() for path in paths] == before
+    assert f"left out: {garbage}: not a whole run record; remove the file" in log()
+    assert f"left out: {folder}: a folder, not a run record; move it away" in log()
+    assert f"left out: {link}: no such record: the link {link} leads nowhere" in log()
+    assert log().count("left out: ") == 3
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("piece", ["first", "second", "last"])
+@pytest.mark.parametrize("piece", [1, 2, "last"])
 def test_a_signal_in_any_piece_of_work_stops_the_run(tmp_path, monkeypatch, piece, number):
+    """Two replicas, one after the other."""
+    two = experiment("e", DIGITS, None, replicas=2, steps=60, batch_size=4, hidden_size=4, log_every=1)
+    jobs = jobs_of([two], tmp_path, "reference")
+    run = timebox.Runner([[job] for job in jobs], timebox.TimeBox(None), lambda line: None)
     advance, pieces, before = FinalDigit.advance, [], signal.getsignal(number)
 
     def signalled(training):
         found = advance(training)
         pieces.append(training.finished)
-        if piece == "last" and training.finished or len(pieces) == {"first": 1, "second": 2}.get(piece):
+        if piece == "last" and training.finished or len(pieces) == piece:
             os.kill(os.getpid(), number)
         return found
 
     monkeypatch.setattr(FinalDigit, "advance", signalled)
-    run, outputs = runner(tmp_path)
     with pytest.raises(Interrupted, match=f"stopped by {number.name}.*the same command goes on"):
         run.run()
-    assert [path.exists() for path in outputs] == [piece == "last", False]
+    assert [job.output.exists() for job in jobs] == [piece == "last", False]
     assert signal.getsignal(number) == before  # SIGINT may be ignored: a shell starts what runs in its background so
     monkeypatch.setattr(FinalDigit, "advance", advance)
-    runner(tmp_path)[0].run()
-    assert all(path.exists() for path in outputs)
+    timebox.Runner([[job] for job in jobs], timebox.TimeBox(None), lambda line: None).run()
+    assert all(job.output.exists() for job in jobs)

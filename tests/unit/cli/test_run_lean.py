@@ -6,14 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from experiment_helpers import SENTENCES, experiment, make_corpus
+from config_helpers import ROOT
+from experiment_helpers import SENTENCES, experiment, make_corpus, write
 
 from reprise import cli
 from reprise.errors import EXIT_USAGE
-from reprise.files import write_atomically
 from reprise.records.record import read_record
 
-ROOT = Path(__file__).parents[3]
 GUARD = """
 import builtins, os, sys
 real, allowed = builtins.__import__, {"torch", "numpy", "yaml", "rich", "reprise", *sys.stdlib_module_names}
@@ -35,8 +34,7 @@ from reprise.cli import main
 def test_nothing_is_needed_beyond_torch_numpy_yaml_and_rich(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     corpus = str(make_corpus(tmp_path))
-    one = experiment("a", SENTENCES, corpus, max_epochs=1)
-    write_atomically(one.config_path(), one.to_json())
+    (one,) = write(experiment("a", SENTENCES, corpus, max_epochs=1))
     Path("config").mkdir()
     Path("config/config.yaml").write_text("papers: []\n", encoding="utf-8")
     code = f"{GUARD}sys.exit(main(['run', '--tier', 'quick', '--corpora', '.']))"
