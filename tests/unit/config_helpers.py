@@ -1,16 +1,29 @@
 """The committed configuration, or the small one of the tests, in a folder where a test can change it."""
 
 import shutil
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from reprise.config.project import load_project
+from reprise.config.project import Project, load_project
 from reprise.config.resolve import resolve_tier
 from reprise.errors import UserError
+from reprise.records.resolved import Resolved
 
 ROOT = Path(__file__).parents[2]
 TOY = Path(__file__).parents[1] / "workflow" / "toy"
+
+
+@cache
+def project(tier: str = "paper") -> Project:
+    """The committed configuration."""
+    return load_project(ROOT, {"tier": tier})
+
+
+@cache
+def experiments(tier: str = "paper") -> list[Resolved]:
+    return resolve_tier(project(tier))
 
 
 def copy_config(folder: Path, config: Path = ROOT / "config") -> Path:

@@ -2,10 +2,10 @@
 
 import inspect
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 import torch
+from config_helpers import ROOT
 
 from reprise.catalogue.models import MODELS
 from reprise.config.claims import Arithmetic
@@ -14,7 +14,6 @@ from reprise.config.project import read_paper
 from reprise.evidence.arithmetic import AGREES, CUT, DIFFERS, NOT_EQUAL, work_out
 from reprise.units import convert, derived
 
-ROOT = Path(__file__).parents[3]
 PAPERS = sorted((ROOT / "config/papers").glob("*.yaml"))
 
 
@@ -73,8 +72,7 @@ def test_a_printed_number_agrees_is_cut_or_does_not_agree(formula, text, agreeme
 def test_what_the_paper_calls_equal_is_equal_or_off_by_a_share():
     assert work_out(entry("4 * (d + 1)", values={"d": 3}, equals="4 * d + 4")).agreement == AGREES
     found = work_out(entry("3020000", equals="3032650"))
-    assert (found.agreement, found.other) == (NOT_EQUAL, 3032650)
-    assert found.off == pytest.approx(-0.00417, abs=1e-5)
+    assert (found.agreement, found.other, found.off) == (NOT_EQUAL, 3032650, pytest.approx(-0.00417, abs=1e-5))
 
 
 def counted(experiment, values) -> int:
@@ -99,27 +97,22 @@ def test_committed_formulas_count_the_parameters_of_the_models(path):
 
 
 def test_what_the_papers_print_agrees_or_is_among_the_errata_found():
-    docs, rrntn = (
-        {key: work_out(given) for key, given in read_paper(path)[0].arithmetic.items()}
-        for path in (ROOT / "docs/example-paper.yaml", ROOT / "config/papers/rrntn.yaml")
-    )
-    assert {found.agreement for found in docs.values()} == {AGREES}
+    rrntn = read_paper(ROOT / "config/papers/rrntn.yaml")[0]
+    found = {key: work_out(given) for key, given in rrntn.arithmetic.items()}
+    docs = read_paper(ROOT / "docs/example-paper.yaml")[0].arithmetic.values()
+    assert {work_out(given).agreement for given in docs} == {AGREES}
     off = {"parameters-text8-rntn-100": CUT, "parameters-text8-r-rntn-150": CUT}
     off |= {"rntn-single-bias": DIFFERS, "rntn-single-bias-text8": DIFFERS}
-    assert {key: one.agreement for key, one in rrntn.items() if one.agreement in {CUT, DIFFERS}} == off
+    assert {key: one.agreement for key, one in found.items() if one.agreement in {CUT, DIFFERS}} == off
     # As equation 3 has it: 385.1M.
-    assert round(rrntn["rntn-single-bias-text8"].value / 1e5) == 3851
-
-
-def test_k_on_text8_makes_the_two_models_of_equal_size():
-    """376 on the paper's vocabulary and 88 on that of the prefix, where 88.49 is rounded."""
-    paper = read_paper(ROOT / "config/papers/rrntn.yaml")[0]
-    found = [work_out(paper.arithmetic[key]).value for key in ("parity-text8", "parity-text8-prefix")]
-    assert found[1] == pytest.approx(88.49, abs=0.005)
+    assert round(found["rntn-single-bias-text8"].value / 1e5) == 3851
+    # K makes the two models of equal size: 376 on the paper's text8, and 88 on the prefix's, where 88.49 is rounded.
+    sizes = [found[key].value for key in ("parity-text8", "parity-text8-prefix")]
+    assert sizes[1] == pytest.approx(88.49, abs=0.005)
     for name in ("text8-r-rntn-100", "text8-r-rntn-150"):
-        entry = paper.experiments[name]
-        configured = [entry.model.settings["matrices"].value, entry.tiers["reduced"].reductions["matrices"]]
-        assert configured == [round(value) for value in found] == [376, 88]
+        model, tiers = rrntn.experiments[name].model, rrntn.experiments[name].tiers
+        configured = [model.settings["matrices"].value, tiers["reduced"].reductions["matrices"]]
+        assert configured == [round(size) for size in sizes] == [376, 88]
 
 
 def test_entropies_are_converted_in_one_place():
@@ -137,8 +130,8 @@ def test_entropies_are_converted_in_one_place():
 def test_a_record_with_counted_characters_gives_bits_per_character():
     loss = {"metric": "cross_entropy", "split": "test", "unit": "nats/token", "value": 1.57, "n": 100}
     count = {"metric": "predicted_characters", "split": "test", "unit": "characters", "value": 157, "n": 100}
-    rows = {row["metric"]: row for row in derived(loss, [loss, count])}
-    assert rows.keys() == {"perplexity", "bits_per_character"}
-    assert rows["bits_per_character"]["value"] == pytest.approx(1.442695)
-    assert (rows["bits_per_character"]["unit"], rows["bits_per_character"]["n"]) == ("bits/character", 157)
+    perplexity, row = derived(loss, [loss, count])
+    assert [perplexity["metric"], row["metric"]] == ["perplexity", "bits_per_character"]
+    assert (row["unit"], row["n"]) == ("bits/character", 157)
+    assert row["value"] == pytest.approx(1.442695)
     assert [row["metric"] for row in derived(loss, [loss, {**count, "split": "valid"}])] == ["perplexity"]

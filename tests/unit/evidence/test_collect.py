@@ -7,13 +7,12 @@ import json
 import math
 from dataclasses import replace
 from functools import partial
+from unittest.mock import Mock
 
 import pytest
-from config_helpers import ROOT
+from config_helpers import experiments, project
 
 from reprise.catalogue.protocols import PROTOCOLS
-from reprise.config.project import load_project
-from reprise.config.resolve import resolve_tier
 from reprise.errors import UserError
 from reprise.evidence import collect as collecting
 from reprise.evidence.collect import collect, counted_by
@@ -92,10 +91,7 @@ def test_a_number_that_is_not_finite_is_a_divergence_and_of_a_check_a_mistake(tm
 
 
 def test_where_one_file_cannot_be_made_none_is_written(tmp_path, monkeypatch):
-    def wrong(rows):
-        raise TypeError
-
-    monkeypatch.setattr(collecting, "_summary", wrong)
+    monkeypatch.setattr(collecting, "_summary", Mock(side_effect=TypeError))
     with pytest.raises(TypeError):
         collect([experiment()], tmp_path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -116,23 +112,17 @@ def test_records_behind_a_link_that_leads_nowhere_are_not_called_missing(at, loo
     assert not (tmp_path / "out").exists()
 
 
-def test_which_tokens_count_is_said_of_every_experiment_that_predicts():
-    project = load_project(ROOT, {"tier": "reduced"})
-    preparations = {name: dataset.prepare for name, dataset in project.config.datasets.items()}
-    for resolved in resolve_tier(project):
+def test_which_tokens_count_is_said_of_every_experiment_that_predicts_and_hangs_on_its_options():
+    preparations = {name: dataset.prepare for name, dataset in project().config.datasets.items()}
+    for resolved in experiments("reduced"):
         said = counted_by(resolved, preparations)
         predicts = not resolved.is_check and PROTOCOLS[resolved.config["training"]["protocol"]].predicted
         assert bool(said) == bool(predicts), resolved.id
         assert "{" not in said
-
-
-def test_which_tokens_count_hangs_on_the_options():
-    said = partial(counted_by, preparations={"french": "ud_french", "lines": "wsj_characters"})
-    by_rows = said(of("french", {"accounting": "rows"}, "windows", SLIDING))
-    streams = said(of("french", {"accounting": "words"}, "windows", {**SLIDING, "scheme": "streams"}))
-    assert "@nil" in by_rows
-    assert "@nil" not in streams
-    assert "fewer than 20 at its end" in streams
+    streams = of("french", {"accounting": "words"}, "windows", {**SLIDING, "scheme": "streams"})
+    by_rows = of("french", {"accounting": "rows"}, "windows", SLIDING)
+    said = [counted_by(one, {"french": "ud_french"}) for one in (streams, by_rows)]
+    assert ["@nil" in one for one in said] == ["fewer than 20 at its end" not in one for one in said] == [False, True]
 
 
 def test_metrics_over_tokens_carry_it_and_no_others(tmp_path):

@@ -1,39 +1,34 @@
 """Losses at places of a word, of the curve in a record: document 000, section 5."""
 
-from pathlib import Path
-
 import pytest
 from claims_helpers import decide, runs
+from config_helpers import project
 
-from reprise.config.project import read_paper
 from reprise.evidence.numbers import LETTERS, letter_rows, numbers_of
 from reprise.evidence.verdicts import AGREES, DISAGREES, OPEN
 
-GSO = read_paper(Path(__file__).parents[3] / "config/papers/gso.yaml")[0]
-FIRST, SECOND, MIDDLE, LATE = LETTERS
+GSO = project().papers["gso"]
 
 
-def record(x, losses, counts, **more):
+def record(x, losses, counts):
     fixed = {"split": "test", "axis": "position_in_word", "x": x}
     curves = [
         {**fixed, "metric": "cross_entropy", "unit": "nats/token", "y": losses},
         {**fixed, "metric": "count", "unit": "characters", "y": counts},
         {**fixed, "metric": "cross_entropy_of_space", "unit": "nats/token", "y": [9.0] * len(x)},
     ]
-    return {"status": "finished", "metrics": [], "samples": [], "curves": curves, **more}
+    return {"status": "finished", "metrics": [], "samples": [], "curves": curves}
 
 
 def test_positions_are_weighed_by_their_letters():
     rows = list(letter_rows(record([1, 2, 9, 13, 14, 20], [3, 2, 1, 0.4, 0.5, 2], [90, 80, 1, 3, 2, 1])))
     late = (pytest.approx((1 + 3 * 0.4) / 4), 4), (pytest.approx(1.0), 3)
-    assert [row["metric"] for row in rows] == [FIRST, SECOND, MIDDLE, LATE]
+    assert [row["metric"] for row in rows] == list(LETTERS)
     assert [(row["value"], row["n"]) for row in rows] == [(3, 90), (2, 80), *late]
     assert {(row["split"], row["unit"]) for row in rows} == {("test", "nats/token")}
-
-
-def test_what_no_word_reaches_and_what_diverged_has_no_row():
+    # What no word reaches and what diverged has no row.
     short = record([1, 2, 3], [3, 2, 1], [9, 8, 7])
-    assert [row["metric"] for row in numbers_of(short)] == [FIRST, SECOND]
+    assert [row["metric"] for row in numbers_of(short)] == list(LETTERS)[:2]
     assert list(letter_rows({**short, "status": "diverged"})) == []
     assert list(letter_rows({**short, "curves": short["curves"][:1]})) == []
 

@@ -4,19 +4,15 @@ import json
 import math
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
+from config_helpers import ROOT, experiments, project
 from scipy import stats
 
-from reprise.config.project import load_project
-from reprise.config.resolve import resolve_tier
 from reprise.evidence.runs import Table, load_runs
 from reprise.evidence.verdicts import AGREES, OPEN
 from reprise.evidence.verdicts.decide import decide
-
-ROOT = Path(__file__).parents[3]
 
 
 @cache
@@ -57,19 +53,6 @@ def moderated(sample: np.ndarray, family: list[np.ndarray]) -> tuple[float, floa
     return (freedom * scale + n * mine) / (freedom + n), min(freedom + n, float(np.sum(d)))
 
 
-def by_seeds(tier: str, low: str, high: str, family: list[str]) -> tuple[float, tuple[float, float], float]:
-    """Difference of mean log perplexities, its 95 % interval, and the one-sided p that it is not above 0."""
-    logs = {name: np.log(numbers(tier, f"rrntn/{name}", "perplexity", "test")) for name in family}
-    parts = [(moderated(logs[n], list(logs.values())), len(logs[n])) for n in (low, high)]
-    variances = [variance / n for (variance, _), n in parts]
-    error = math.sqrt(sum(variances))
-    freedom = sum(variances) ** 2 / sum(x**2 / f for x, ((_, f), _) in zip(variances, parts, strict=True))
-    freedom = min(freedom, sum(len(x) - 1 for x in logs.values()))
-    value = logs[high].mean() - logs[low].mean()
-    reach = stats.t.ppf(0.975, freedom) * error
-    return value, (value - reach, value + reach), float(stats.t.sf(value / error, freedom))
-
-
 FAMILY = ["s-rnn-100", "s-rnn-150", "r-rntn-100-k100", "r-rntn-150-k100", "rntn-100", "r-rntn-100-k100-mod"]
 FAMILY += [f"r-rntn-100-k{k}{m}" for k in (10, 30, 300, 1000, 3000) for m in ("", "-mod")]
 
@@ -84,20 +67,27 @@ COMPARED = {
 
 @pytest.mark.parametrize("key", COMPARED)
 def test_differences_of_perplexities(key):
+    """The difference of mean logarithms, its 95 % interval, and the one-sided p that it is not above 0."""
     low, high = COMPARED[key]
-    family = [name for name in FAMILY if numbers("paper", f"rrntn/{name}", "perplexity", "test")]
-    value, interval, p = by_seeds("paper", low, high, family)
+    values = {name: numbers("paper", f"rrntn/{name}", "perplexity", "test") for name in FAMILY}
+    logs = {name: np.log(there) for name, there in values.items() if there}
+    parts = [(moderated(logs[n], list(logs.values())), len(logs[n])) for n in (low, high)]
+    variances = [variance / n for (variance, _), n in parts]
+    error = math.sqrt(sum(variances))
+    freedom = sum(variances) ** 2 / sum(x**2 / f for x, ((_, f), _) in zip(variances, parts, strict=True))
+    freedom = min(freedom, sum(len(x) - 1 for x in logs.values()))
+    value = logs[high].mean() - logs[low].mean()
+    reach, p = stats.t.ppf(0.975, freedom) * error, float(stats.t.sf(value / error, freedom))
     claim = found("paper")["rrntn"][key]
     (part,) = claim["parts"]
     assert part["estimate"] == pytest.approx(value, rel=1e-4)
-    assert part["interval"] == pytest.approx(interval, rel=0.03, abs=1e-3)
+    assert part["interval"] == pytest.approx((value - reach, value + reach), rel=0.03, abs=1e-3)
     assert part["p"] == pytest.approx(p, rel=0.1, abs=2e-4)
     assert claim["verdict"] == (AGREES if p <= 0.025 else OPEN)
-    reported = load_project(ROOT).papers["rrntn"].experiments
+    reported = project().papers["rrntn"].experiments
     paper = math.log(reported[high].reported[0].value / reported[low].reported[0].value)
     assert claim["ratio"]["value"] == pytest.approx(value / paper, rel=1e-4)
-    inside = interval[0] <= paper <= interval[1]
-    assert (claim["size"] == "consistent") == inside
+    assert (claim["size"] == "consistent") == (abs(paper - value) <= reach)
 
 
 def test_ranks_of_models_that_blow_up():
@@ -140,17 +130,15 @@ def test_paired_folds():
     # Its own folds alone say the same, though less surely than the residual of the family.
     error = math.sqrt((1 / 3 + 0.2 / 0.72) * np.var(high - low, ddof=1))
     assert stats.t.sf(np.mean(high - low) / error, 2) <= 0.025
-    assert (claim["verdict"], claim["size"]) == (AGREES, "larger")
-    printed = 1.23 - 1.21
-    assert claim["answer"] == "at a reduced budget: agrees"
+    told = [claim[key] for key in ("verdict", "size", "answer")]
+    assert told == [AGREES, "larger", "at a reduced budget: agrees"]
     assert part["ratio"]["value"] == pytest.approx(part["estimate"] / part["paper_here"], rel=1e-5)
-    assert part["paper"] == pytest.approx(printed, abs=0.02)
+    assert part["paper"] == pytest.approx(1.23 - 1.21, abs=0.02)
 
 
 def test_errors_of_a_formula_and_a_count():
-    claims, experiments = found("paper")["gso"], load_project(ROOT).papers["gso"].experiments
-    errors = numbers("paper", "gso/g16-as-printed", "max_error", None)
-    tolerance = experiments["g16-as-printed"].check.tolerance
+    claims, errors = found("paper")["gso"], numbers("paper", "gso/g16-as-printed", "max_error", None)
+    tolerance = project().papers["gso"].experiments["g16-as-printed"].check.tolerance
     assert (claims["G16"]["verdict"] == AGREES) == (max(errors) <= tolerance)
     assert sum(not part["held"] for part in claims["G16"]["parts"]) == sum(value > tolerance for value in errors)
     (value,) = numbers("paper", "gso/corpus", "shortening_by_bigrams", "all")
@@ -161,9 +149,8 @@ def test_errors_of_a_formula_and_a_count():
 @pytest.mark.parametrize("tier", ["paper", "reduced"])
 def test_no_record_that_is_deleted_turns_an_open_claim_into_an_agreeing_one(tier):
     """Every record of every experiment of document 001, one at a time."""
-    project = load_project(ROOT, {"tier": tier})
-    runs = load_runs(project, resolve_tier(project))["rrntn"]
-    claims = {k: c for k, c in project.papers["rrntn"].claims.items() if not c.checks}
+    runs = load_runs(project(tier), experiments(tier))["rrntn"]
+    claims = {k: c for k, c in project().papers["rrntn"].claims.items() if not c.checks}
 
     def judged(table: Table, keys) -> dict[str, str]:
         return {key: decide(claims[key], table).verdict for key in keys}

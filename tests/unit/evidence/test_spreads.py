@@ -9,8 +9,9 @@ from claims_helpers import QUANTITY, below, claim, decide, learning, margin, mea
 from reprise.data.text.character_lines import TEST, TRAIN, assign_folds
 from reprise.evidence.moderated import prior
 from reprise.evidence.statistics import spread
-from reprise.evidence.verdicts import AGREES, DISAGREES
+from reprise.evidence.verdicts import AGREES, COUNTED, DISAGREES
 from reprise.evidence.verdicts import decide as decisions
+from reprise.evidence.verdicts.decide import evidence_of
 
 A_BELOW_B = claim("superiority", compare=below("a", "b"))
 RATIO = 0.2 / 0.72
@@ -55,20 +56,17 @@ def test_a_reading_lends_to_its_own_variants_alone():
     assert errors(runs("d@x=z", wild), runs("e@w=y", quiet)) == [alone, None]
 
 
-def test_counted_numbers_have_no_doubt():
+def test_counted_numbers_have_no_doubt_and_a_term_in_both_differences_varies_once_by_twice_that():
     counted = runs("a", [1.0], family="count", protocol="corpus-facts")
     seeds = [1.9, 1.5, 2.6]
-    found = measured(DIFFERENCE, counted, runs("b", seeds))
-    assert found.estimate.error == pytest.approx(math.sqrt(np.var(seeds, ddof=1) / 3))
+    error = measured(DIFFERENCE, counted, runs("b", seeds)).estimate.error
+    assert error == pytest.approx(math.sqrt(np.var(seeds, ddof=1) / 3))
+    assert evidence_of(claim("threshold", level={"experiments": ["a"], "at_least": 1}), table(counted)) == COUNTED
     exact = measured([(1.0, "a")], counted)
     assert (exact.method, exact.estimate.error) == ("exact", 0.0)
-
-
-def test_a_term_in_both_differences_varies_once_by_twice_that():
     values = {"a": [1.0, 1.1, 0.9], "b": [3.0, 3.2, 2.8], "c": [4.0, 4.3, 3.7]}
-    found = measured(
-        [(1.0, "b"), (-1.0, "a"), (-1.0, "c"), (1.0, "b")], *(runs(n, v, family=n) for n, v in values.items())
-    )
+    there = (runs(n, v, family=n) for n, v in values.items())
+    found = measured([(1.0, "b"), (-1.0, "a"), (-1.0, "c"), (1.0, "b")], *there)
     by_hand = sum(w**2 * np.var(values[n], ddof=1) / 3 for n, w in (("a", 1), ("b", 2), ("c", 1)))
     assert found.estimate.error == pytest.approx(math.sqrt(by_hand))
 
@@ -79,16 +77,11 @@ def test_folds_are_paired_and_corrected():
     a = runs("a", easy, folds=True)
     b = runs("b", [x + d for x, d in zip(easy, [1, 1.1, 0.9, 1, 1], strict=True)], folds=True)
     found = measured(DIFFERENCE, a, b)
-    assert found.method == "folds"
-    assert found.estimate.error == pytest.approx(math.sqrt((1 / 5 + RATIO) * 0.005))
+    assert (found.method, found.estimate.error) == ("folds", pytest.approx(math.sqrt((1 / 5 + RATIO) * 0.005)))
     # Only the folds that both have are compared.
     assert measured(DIFFERENCE, a, runs("b", [2.0, 6.2], folds=True)).counts == {"b": 2, "a": 2}
-
-
-def test_the_ratio_is_that_of_the_lines_of_a_fold():
     part = assign_folds(lines=49199, folds=5, seed=0)[0]
-    tested, trained = (part == TEST).sum(), (part == TRAIN).sum()
-    assert runs("a", [1.0] * 5, folds=True).fold_ratio == pytest.approx(tested / trained, rel=1e-3)
+    assert a.fold_ratio == pytest.approx((part == TEST).sum() / (part == TRAIN).sum(), rel=1e-3)
 
 
 def test_few_folds_have_the_residual_of_their_family():

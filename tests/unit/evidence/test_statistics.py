@@ -6,29 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from reprise.evidence import statistics as ours
 from reprise.evidence.moderated import Prior, prior
-from reprise.evidence.statistics import (
-    Estimate,
-    Spread,
-    bartlett,
-    binomial,
-    clopper_pearson,
-    combine,
-    mean,
-    over_folds,
-    pooled,
-    ranks_above,
-    replicas_needed,
-    slope_weights,
-    spread,
-)
+from reprise.evidence.statistics import Spread, bartlett, combine, pooled, replicas_needed, slope_weights, spread
 
 RATIO = 0.25  # of five folds: one is tested, all of the others are trained on
 
 
 def folds(differences, ratio):
     """Of differences paired by fold that have a deviation of their own."""
-    return over_folds(float(np.mean(differences)), len(differences), ratio, spread(differences))
+    return ours.over_folds(float(np.mean(differences)), len(differences), ratio, spread(differences))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -51,11 +38,23 @@ def test_folds_are_the_paired_test_of_scipy_and_corrected_for_their_overlap():
     assert (found.value, found.error**2, found.freedom) == pytest.approx((3.0, 1.125, 4.0))
 
 
-def test_pooled_variance_by_hand():
+def test_variances_are_pooled_or_moderated_by_hand():
     # Variances 2 and 3 with 1 and 2 degrees of freedom; a lone value adds nothing.
     found = pooled([[1.0, 3.0], [2.0, 2.0, 5.0], [9.0]])
     assert (found.variance, found.freedom) == pytest.approx((8 / 3, 3))
     assert pooled([[1.0], []]) is None
+    # Of one law.
+    found = prior([Spread(1.0, 2), Spread(1.2, 4), Spread(0.9, 2)])
+    assert (math.isinf(found.freedom), found.pooled) == (True, 8)
+    assert found.variance == pytest.approx((2 * 1.0 + 4 * 1.2 + 2 * 0.9) / 8)
+    assert found.moderate(Spread(1.2, 4)) == found.moderate(None) == Spread(found.variance, 8)
+    assert prior([]) is None
+    assert prior([Spread(0.0, 2), Spread(0.0, 2), Spread(1.0, 2)]) is None
+    # Smyth's posterior. A family knows no more than all of its replicas.
+    found = Prior(2.0, 3.0, 20).moderate(Spread(8.0, 2))
+    assert (found.variance, found.freedom) == (pytest.approx((3 * 2.0 + 2 * 8.0) / 5), 5.0)
+    assert Prior(2.0, 3.0, 20).moderate(None) == Spread(2.0, 3.0)
+    assert Prior(2.0, 30.0, 6).moderate(Spread(8.0, 2)).freedom == 6
 
 
 def test_equal_variances_are_tested_as_by_scipy():
@@ -67,7 +66,7 @@ def test_equal_variances_are_tested_as_by_scipy():
 
 
 def test_no_deviation_decides_nothing_and_none_at_all_decides_everything():
-    unknown = Estimate(5.0)
+    unknown = ours.Estimate(5.0)
     assert (unknown.p_above(), unknown.p_below(), unknown.interval()) == (1.0, 1.0, None)
     exact = combine(0.5, [(1.0, Spread(0.0, 2))])
     assert (exact.p_above(), exact.p_below(), exact.p_above(0.5)) == (0.0, 1.0, 1.0)
@@ -78,7 +77,7 @@ def test_no_deviation_decides_nothing_and_none_at_all_decides_everything():
 @pytest.mark.parametrize("n", [2, 3, 6, 7, 10])
 def test_equal_numbers_have_their_own_mean_and_no_deviation(value, n):
     """Their sum is rounded, and its n-th part another number than theirs."""
-    assert mean([value] * n) == value
+    assert ours.mean([value] * n) == value
     assert spread([value] * n) == Spread(0.0, n - 1)
 
 
@@ -86,10 +85,10 @@ def test_equal_numbers_have_their_own_mean_and_no_deviation(value, n):
 @pytest.mark.parametrize("level", [0.9, 0.95])
 def test_shares_are_judged_as_by_scipy(successes, n, level):
     expected = stats.binomtest(successes, n).proportion_ci(level, method="exact")
-    assert clopper_pearson(successes, n, level) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    assert ours.clopper_pearson(successes, n, level) == pytest.approx((expected.low, expected.high), abs=1e-12)
     for share in (0.5, 0.05, 0.9):
         tails = [stats.binomtest(successes, n, share, side).pvalue for side in ("greater", "less")]
-        assert binomial(successes, n, share) == pytest.approx(tails, rel=1e-9)
+        assert ours.binomial(successes, n, share) == pytest.approx(tails, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -97,12 +96,9 @@ def test_shares_are_judged_as_by_scipy(successes, n, level):
     # Cohen's table: 17 a group find a difference of one deviation with power 0.8, two-sided at 0.05; 64 find half.
     [(1.0, 1.0, 17), (0.5, 1.0, 64), (-0.5, 1.0, None), (0.0, 1.0, None), (0.01, 1.0, None), (1e3, 1.0, 2), (1, 0, 2)],
 )
-def test_replicas_needed_is_the_tabled_number(effect, variance, n):
+def test_replicas_needed_is_the_tabled_number_and_more_folds_help_only_so_far(effect, variance, n):
     assert replicas_needed(effect, [variance, variance]) == n
-
-
-def test_more_folds_help_only_so_far():
-    # The error of the mean stays above sqrt(ratio) = half a deviation.
+    # The error of the mean over folds stays above sqrt(ratio) = half a deviation.
     assert replicas_needed(1.0, [1.0], ratio=RATIO) is None
     assert 3 <= replicas_needed(3.0, [1.0], ratio=RATIO) <= 8
 
@@ -118,23 +114,6 @@ def test_folds_with_overlapping_training_sets_err_as_often_as_they_say():
     # Three deviations of a rate of 0.025 over so many trials.
     assert abs(corrected - 0.025) < 3 * math.sqrt(0.025 * 0.975 / trials)
     assert naive > 0.05
-
-
-def test_variances_of_one_law_are_pooled():
-    found = prior([Spread(1.0, 2), Spread(1.2, 4), Spread(0.9, 2)])
-    assert math.isinf(found.freedom)
-    assert (found.variance, found.pooled) == (pytest.approx((2 * 1.0 + 4 * 1.2 + 2 * 0.9) / 8), 8)
-    assert found.moderate(Spread(1.2, 4)) == found.moderate(None) == Spread(found.variance, 8)
-    assert prior([]) is None
-    assert prior([Spread(0.0, 2), Spread(0.0, 2), Spread(1.0, 2)]) is None
-
-
-def test_a_moderated_variance_is_smyths_posterior():
-    found = Prior(2.0, 3.0, 20).moderate(Spread(8.0, 2))
-    assert (found.variance, found.freedom) == (pytest.approx((3 * 2.0 + 2 * 8.0) / 5), 5.0)
-    assert Prior(2.0, 3.0, 20).moderate(None) == Spread(2.0, 3.0)
-    # A family knows no more than all of its replicas.
-    assert Prior(2.0, 30.0, 6).moderate(Spread(8.0, 2)).freedom == 6
 
 
 def test_the_prior_is_that_of_greatest_likelihood():
@@ -158,7 +137,7 @@ def test_ranks_are_compared_as_by_scipy(high, low):
         return stats.rankdata([*x, *y])[: len(x)].sum()
 
     expected = stats.permutation_test((high, low), total, alternative="greater", n_resamples=np.inf)
-    assert ranks_above(high, low) == pytest.approx(expected.pvalue)
+    assert ours.ranks_above(high, low) == pytest.approx(expected.pvalue)
 
 
 def test_a_slope_is_that_of_least_squares():

@@ -8,26 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from config_helpers import ROOT, experiments, project
 
-from reprise.config.project import Project, load_project
-from reprise.config.resolve import resolve_tier
-from reprise.records.resolved import Resolved
+from reprise.config.project import Project
 from reprise.report.parts.collected import CURVE_COLUMNS, METRIC_COLUMNS
 from reprise.report.parts.context import Context, every_tier, load_contexts
 
-ROOT = Path(__file__).parents[3]
 FIRST, LAST = "first_full_accuracy_step", "last_ten_accuracy"
 Rows = Iterable[dict[str, Any]]
-
-
-@cache
-def project(tier: str = "paper") -> Project:
-    return load_project(ROOT, {"tier": tier})
-
-
-@cache
-def experiments(tier: str = "paper") -> list[Resolved]:
-    return resolve_tier(project(tier))
 
 
 @cache
