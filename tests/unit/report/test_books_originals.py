@@ -1,36 +1,31 @@
 """The originals of the books' texts: what was printed, what was logged, and what is counted in both."""
 
 import csv
-import io
-from pathlib import Path
 
 import pytest
+from config_helpers import ROOT, project
 
-from reprise.config.project import load_project
 from reprise.data.text.books import clean
 from reprise.evaluation.text_measures import Words, measure
 from reprise.report.papers.books.tables import printed_as_logged
 
-ROOT = Path(__file__).parents[3]
-REFERENCE = ROOT / "config" / "reference"
+
+def read(name: str) -> list[dict[str, str]]:
+    with (ROOT / "config/reference" / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def test_the_print_is_the_log_but_for_the_bar_and_a_few_letters():
-    rows = list(csv.DictReader(io.StringIO((REFERENCE / "books_samples.csv").read_text(encoding="utf-8"))))
+    rows, logged = read("books_samples.csv"), read("books_logged_texts.csv")
     assert [int(r["table"]) for r in rows] == [1] * 6 + [2] * 6 + [3] * 5 + [4] * 5
-    assert {len(r["logged"]) for r in rows if r["kind"] == "start"} == {100}
-    assert {len(r["logged"]) for r in rows if r["kind"] != "start"} == {101}
-    off = [
-        (int(r["table"]), r["kind"])
-        for r in rows
-        if not printed_as_logged(*(r[k] for k in ("kind", "prompt", "printed", "logged")))
-    ]
+    assert {(r["kind"] == "start", len(r["logged"])) for r in rows} == {(True, 100), (False, 101)}
+    as_logged = [printed_as_logged(*(r[k] for k in ("kind", "prompt", "printed", "logged"))) for r in rows]
+    off = [(int(r["table"]), r["kind"]) for r, same in zip(rows, as_logged, strict=True) if not same]
     assert off == [(3, "hansel"), (3, "bird"), (4, "hamlet"), (4, "history")]
-    paper = {(r["book"], r["step"], r["logged"]) for r in rows if r["step"] == r["logged_step"] != "0"}
-    logged = list(csv.DictReader(io.StringIO((REFERENCE / "books_logged_texts.csv").read_text(encoding="utf-8"))))
-    there = {(r["book"], r["step"], r["text"]) for r in logged}
     assert len(logged) == 100
     assert {len(r["prompt"] + r["text"]) for r in logged} == {101}
+    paper = {(r["book"], r["step"], r["logged"]) for r in rows if r["step"] == r["logged_step"] != "0"}
+    there = {(r["book"], r["step"], r["text"]) for r in logged}
     assert len(paper & there) == 9  # five and four rows of Tables 1 and 2, step 0 and the misdated one apart
 
 
@@ -39,8 +34,8 @@ def test_the_print_is_the_log_but_for_the_bar_and_a_few_letters():
 )
 def test_the_originals_share_of_words_is_counted_in_its_log(mirror, book, file):
     vocabulary = Words(clean((mirror / "books" / f"book_{file}.txt").read_text(encoding="utf-8")))
-    logged = csv.DictReader(io.StringIO((REFERENCE / "books_logged_texts.csv").read_text(encoding="utf-8")))
+    logged = read("books_logged_texts.csv")
     texts = [r["prompt"] + r["text"] for r in logged if (r["book"], r["step"]) == (book, "15000")]
     (counted,) = [value for name, value, _ in measure(texts, vocabulary) if name == "words_in_book"]
-    entries = load_project(ROOT, {"papers": ["books"]}).papers["books"].experiments[book].reported
-    assert [r.value for r in entries if r.metric == "words_in_book"] == [round(counted, 4)]
+    reported = project().papers["books"].experiments[book].reported
+    assert [r.value for r in reported if r.metric == "words_in_book"] == [round(counted, 4)]

@@ -4,17 +4,15 @@ import math
 import re
 
 import pytest
-from report_case import contexts
+from report_case import contexts, project
 
 from reprise.evidence.verdicts import JUDGED
 from reprise.report.papers.shared.tables import claims
 from reprise.report.parts.verdicts import compared
 
-PAPERS = ("gso", "rrntn", "palindromes", "books", "lecture", "llrnn")
-EVERY = [(tier, paper) for tier in ("paper", "reduced") for paper in PAPERS]
 
-
-@pytest.mark.parametrize(("tier", "paper"), EVERY)
+@pytest.mark.parametrize("tier", ["paper", "reduced"])
+@pytest.mark.parametrize("paper", list(project().papers))
 def test_cells_are_narrow_and_every_claim_is_told(tier, paper):
     context = contexts()[tier][paper]
     table = claims(context, "claims", {})

@@ -10,15 +10,10 @@ from reprise.report.parts.collected import METRIC_COLUMNS
 from reprise.report.parts.context import Status, load_contexts
 
 
-def test_values_are_those_of_finished_replicas_to_the_last_digit(tmp_path):
+def test_values_are_those_of_finished_replicas_and_status_counts_diverged_and_missing_ones_too(tmp_path):
     context = make_context(tmp_path)
-    assert context.values("rnn-t10", LAST, "train").tolist() == [1.0, 0.1 + 0.2]
-    assert context.values("rnn-t10@weight-law=corrected", LAST, "train").tolist() == [0.25]
-    assert context.values("rnn-t20", LAST, "train").tolist() == []
-
-
-def test_status_counts_finished_diverged_and_missing_replicas(tmp_path):
-    context = make_context(tmp_path)
+    names = ("rnn-t10", "rnn-t10@weight-law=corrected", "rnn-t20")
+    assert [context.values(name, LAST, "train").tolist() for name in names] == [[1.0, 0.1 + 0.2], [0.25], []]
     assert context.status("rnn-t10") == Status(finished=2, diverged=1, missing=17)
     assert context.status("rnn-t10@weight-law=corrected") == Status(1, 0, 19)
     assert context.total(["rnn-t10", "rnn-t20"]) == Status(2, 1, 37)
@@ -35,6 +30,8 @@ def test_citations_hold_whether_or_not_the_tier_runs_the_experiment(tmp_path):
     assert context.setting("rnn-t20", "data.length") == 20
     assert context.papers["rrntn"].replaced_dataset("s-rnn-100") == "synthetic"
     assert make_context(tmp_path, "rrntn").replaced_dataset("s-rnn-100") is None
+    with pytest.raises(UserError, match=r"uva_curves\.csv: no such file"):
+        context.original("uva_curves.csv")
 
 
 @pytest.mark.parametrize(
@@ -66,8 +63,3 @@ def test_a_file_that_cannot_be_read_is_told_in_one_line(tmp_path, name, command,
     assert expected in line
     assert line.endswith(f"run `python -m reprise {command} --tier paper`")
     assert "\n" not in line
-
-
-def test_an_original_that_is_gone_is_told_by_its_file(tmp_path):
-    with pytest.raises(UserError, match=r"uva_curves\.csv: no such file"):
-        make_context(tmp_path).original("uva_curves.csv")

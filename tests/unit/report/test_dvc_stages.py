@@ -5,9 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
-from project import ROOT
+from config_helpers import ROOT, project
 
-from reprise.config.project import load_project
 from reprise.config.strict_yaml import load_yaml
 
 SOURCE = ROOT / "src"
@@ -24,8 +23,7 @@ OTHERWISE = {
 """Packages and modules that commands import and no stage depends on, and why."""
 
 
-def stages() -> dict[str, dict]:
-    return {name: stage.get("do", stage) for name, stage in load_yaml(ROOT / "dvc.yaml")["stages"].items()}
+STAGES = {name: stage.get("do", stage) for name, stage in load_yaml(ROOT / "dvc.yaml")["stages"].items()}
 
 
 def imported(path: Path, function: str = "") -> set[str]:
@@ -57,7 +55,7 @@ def reached(stage: str) -> set[str]:
 
 @pytest.mark.parametrize("stage", COMMANDS)
 def test_a_stage_depends_on_every_package_that_its_command_imports(stage: str) -> None:
-    deps = [dep for dep in stages()[stage]["deps"] if dep.startswith("src/reprise/")]
+    deps = [dep for dep in STAGES[stage]["deps"] if dep.startswith("src/reprise/")]
     assert all((ROOT / dep).exists() for dep in deps)
     named = {Path(dep).stem for dep in deps}
     assert reached(stage) - named - OTHERWISE.keys() == set(), "name it in dvc.yaml, or in OTHERWISE with the reason"
@@ -67,23 +65,12 @@ def test_a_stage_depends_on_every_package_that_its_command_imports(stage: str) -
 def test_snakemakes_rules_name_the_same_packages() -> None:
     rules = (ROOT / "workflow/rules/report.smk").read_text(encoding="utf-8")
     (listed,) = re.findall(r'for name in \(("catalogue"[^)]*)\)', rules)
-    packages = set(re.findall(r'"(\w+)"', listed))
-    modules = set(re.findall(r'"src/reprise/(\w+)\.py"', rules))
-    deps = {Path(dep).stem for dep in stages()["claims"]["deps"] if dep.startswith("src/reprise/")}
-    assert packages | modules == deps
+    packages = set(re.findall(r'"(\w+)"', listed)) | set(re.findall(r'"src/reprise/(\w+)\.py"', rules))
+    assert packages == {Path(dep).stem for dep in STAGES["claims"]["deps"] if dep.startswith("src/reprise/")}
 
 
 def test_every_figure_and_table_is_a_stage() -> None:
-    written = load_yaml(ROOT / "dvc.yaml")
-    papers = load_project(ROOT, {"tier": "paper"}).papers
+    stages = load_yaml(ROOT / "dvc.yaml")["stages"]
     for stage, kind in (("figure", "figures"), ("table", "tables")):
-        shown = {f"{name}-{display}": name for name, paper in papers.items() for display in getattr(paper, kind)}
-        assert {key: item["paper"] for key, item in written["stages"][stage]["foreach"].items()} == shown
-
-
-def test_figures_and_metrics_are_what_dvc_shows() -> None:
-    """SVG alone: it is in git, so that there is something to show before anything was drawn or pulled."""
-    content = load_yaml(ROOT / "dvc.yaml")
-    assert "plots" not in content
-    assert content["metrics"] == ["results/paper/metrics.json"]
-    assert stages()["figure"]["plots"] == [{"results/paper/figures/${key}.svg": {"cache": False}}]
+        shown = {f"{name}-{key}": name for name, paper in project().papers.items() for key in getattr(paper, kind)}
+        assert {key: item["paper"] for key, item in stages[stage]["foreach"].items()} == shown

@@ -31,9 +31,8 @@ def test_what_stands_around_the_results_is_kept(tmp_path):
 
 def test_the_replica_that_one_may_doubt_has_a_record_of_the_engine_that_trains_it_again():
     """Replicas of one experiment may have been trained by several engines, whose numbers differ."""
-    (command,) = re.findall(
-        r"python -m reprise train (.*again\.json)", (ROOT / "README.md").read_text(encoding="utf-8")
-    )
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"python -m reprise train (.*again\.json)", text)
     given = cli.command_parser("train").parse_args(command.split())
     (experiment,) = [e for e in experiments(given.tier) if e.id == given.experiment]
     record = json.loads((ROOT / experiment.record_path(given.replica)).read_text(encoding="utf-8"))

@@ -24,39 +24,31 @@ def test_single_numbers():
 
 
 @pytest.mark.parametrize(
-    ("given", "limits", "shown"),
+    ("function", "given", "limits", "shown"),
     [
-        ((1.0, None, 2), {}, "1.00"),
+        (spread, (1.0, None, 2), {}, "1.00"),
         # Of a share the interval ends at 0 and 1, of a perplexity at 1; any other is as far to both sides.
-        ((0.98, 0.05, 2), {"share": True}, "0.98 (0.93–1.00)"),
-        ((0.02, 0.05, 2), {"share": True}, "0.02 (0.00–0.07)"),
-        ((0.95, 0.05, 2), {"share": True}, "0.95 ± 0.05"),
-        ((0.9999, 0.0002, 3), {"share": True}, "1.000 ± 0.000"),
-        ((0.98, 0.05, 2), {}, "0.98 ± 0.05"),
-        ((331.71, 482.69, 2), {"least": 1.0}, "331.71 (1.00–814.40)"),
-        ((331.71, 12.3, 2), {"least": 1.0}, "331.71 ± 12.30"),
-    ],
-)
-def test_a_mean_to_so_many_decimals(given, limits, shown):
-    assert spread(*given, **limits) == shown
-
-
-@pytest.mark.parametrize(
-    ("given", "limits", "shown"),
-    [
-        ((0.9766, 0.052), {"share": True}, "0.977 (0.925–1.000)"),
-        ((0.00001, 0.00002), {"share": True}, "1e−05 (0–3e−05)"),
-        ((0.9766, 0.052), {}, "0.977 ± 0.052"),
+        (spread, (0.98, 0.05, 2), {"share": True}, "0.98 (0.93–1.00)"),
+        (spread, (0.02, 0.05, 2), {"share": True}, "0.02 (0.00–0.07)"),
+        (spread, (0.95, 0.05, 2), {"share": True}, "0.95 ± 0.05"),
+        (spread, (0.9999, 0.0002, 3), {"share": True}, "1.000 ± 0.000"),
+        (spread, (0.98, 0.05, 2), {}, "0.98 ± 0.05"),
+        (spread, (331.71, 482.69, 2), {"least": 1.0}, "331.71 (1.00–814.40)"),
+        (spread, (331.71, 12.3, 2), {"least": 1.0}, "331.71 ± 12.30"),
+        # The interval says how many digits are known.
+        (even, (0.9766, 0.052), {"share": True}, "0.977 (0.925–1.000)"),
+        (even, (0.00001, 0.00002), {"share": True}, "1e−05 (0–3e−05)"),
+        (even, (0.9766, 0.052), {}, "0.977 ± 0.052"),
         # 0.89477 (0.78101–1.00000), and 309.9 ± 1.3 under 305.67 ± 1.33: a last digit of 0 was left out.
-        ((0.89477, 0.11376), {"share": True}, "0.89 (0.78–1.00)"),
-        ((305.671, 1.3302), {}, "305.7 ± 1.3"),
-        ((309.9004, 1.3302), {}, "309.9 ± 1.3"),
-        ((5432.7, 1210.0), {}, "5,433 ± 1,210"),
-        ((1.0, 0.0), {}, "1 ± 0"),
-        ((1234567.8, 0.0), {}, "1,234,568 ± 0"),
-        ((2.980274009134, 1.3e-15), {}, "2.9803 ± 0.0000"),
-        ((2.667, 2.868), {"least": 1.0}, "2.7 (1.0–5.5)"),
+        (even, (0.89477, 0.11376), {"share": True}, "0.89 (0.78–1.00)"),
+        (even, (305.671, 1.3302), {}, "305.7 ± 1.3"),
+        (even, (309.9004, 1.3302), {}, "309.9 ± 1.3"),
+        (even, (5432.7, 1210.0), {}, "5,433 ± 1,210"),
+        (even, (1.0, 0.0), {}, "1 ± 0"),
+        (even, (1234567.8, 0.0), {}, "1,234,568 ± 0"),
+        (even, (2.980274009134, 1.3e-15), {}, "2.9803 ± 0.0000"),
+        (even, (2.667, 2.868), {"least": 1.0}, "2.7 (1.0–5.5)"),
     ],
 )
-def test_an_interval_says_how_many_digits_are_known(given, limits, shown):
-    assert even(*given, **limits) == shown
+def test_a_mean_with_its_interval(function, given, limits, shown):
+    assert function(*given, **limits) == shown
