@@ -49,17 +49,12 @@ def scontrol(tmp_path, monkeypatch):
     return answers
 
 
-def test_slurm_is_asked_for_its_own_limits(scontrol):
+def test_slurm_is_asked_for_its_own_limits_and_without_an_answer_nothing_limits_a_job(scontrol, monkeypatch, tmp_path):
     scontrol(STATED)
-    found = {name: slurm_partition(name) for name in (None, "short", "long", "endless")}
+    found = {name: slurm_partition(name) for name in (None, "short", "long", "endless", "another")}
     short = Limits(10.5, 8000)
-    assert found == {None: short, "short": short, "long": Limits(7.5 * DAY), "endless": Limits()}
-    assert within_limits(DAY, 16000, 0, [found["short"]]) == (10, 8000)
-
-
-def test_without_an_answer_nothing_limits_a_job(scontrol, monkeypatch, tmp_path):
-    scontrol(STATED)
-    assert slurm_partition("another") is None
+    assert found == {None: short, "short": short, "long": Limits(7.5 * DAY), "endless": Limits(), "another": None}
+    assert within_limits(DAY, 16000, 0, [short]) == (10, 8000)
     for text, status in ((STATED, 1), (STATED.replace("YES", "NO"), 0)):
         scontrol(text, status)
         assert slurm_partition() is None

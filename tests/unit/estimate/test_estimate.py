@@ -13,7 +13,7 @@ from reprise.records.record import Outcome, make_record, write_record
 from reprise.records.resolved import Resolved
 from reprise.training.devices import processor
 
-OTHER = "cpu (A slower one)"
+HERE, OTHER = f"cpu ({processor()})", "cpu (A slower one)"
 CHECK = Resolved("p", "check", "quick", "t", 1, {"check": "c"}, {}, None)
 
 
@@ -24,7 +24,7 @@ def experiment(name="one", replicas=2, tier="quick", corpus=None, most=60, **tra
 
 def leave(tmp_path, which, replica, seconds, epochs=None, device=None, diverged=None, peak=300.0, engine="fused"):
     metrics = [{"split": "train", "metric": "epochs", "value": epochs, "unit": "epoch", "n": 1}] if epochs else []
-    run = {"engine": engine, "device": device or f"cpu ({processor()})", "wall_seconds": seconds}
+    run = {"engine": engine, "device": device or HERE, "wall_seconds": seconds}
     run |= {"peak_memory_mib": peak} if peak else {}
     record = make_record(which, replica, Outcome(metrics=metrics), 7, diverged, run)
     write_record(tmp_path / which.record_path(replica), record)
@@ -39,26 +39,27 @@ def told(one):
 
 
 def test_finished_replicas_say_how_long_the_others_take_and_a_check_takes_no_time(tmp_path):
-    one = experiment(replicas=4)
+    one, unprepared = experiment(replicas=4), experiment("unprepared", corpus="data/corpora/x.npz")
     leave(tmp_path, one, 0, 100.0)
     leave(tmp_path, one, 2, 200.0)
-    found, check = estimates([one, CHECK], tmp_path, never)
+    found, check, other = estimates([one, CHECK, unprepared], tmp_path, never)
     assert told(found) == (2, 150.0, "finished replicas", False)
-    assert (found.total, check.seconds) == (300.0, 0.0)
+    assert told(other) == (2, None, "not prepared: reprise prepare p/unprepared", False)
+    assert (found.total, check.seconds, other.total) == (300.0, 0.0, None)
+    known = [Estimate(experiment(), 3, 3600.0, ""), Estimate(experiment("two"), 1, 9000.0, "")]
+    assert summary(known, 1) == "replicas missing: 4; 5.5 h of one core, 5.5 h with 1"
+    # No faster than the longest replica.
+    assert summary(known, 8) == "replicas missing: 4; 5.5 h of one core, 2.5 h with 8"
+    assert summary([Estimate(experiment(), 0, None, "")], 8) == "nothing is missing"
+    assert [hours(seconds) for seconds in (3.2, 90, 5400)] == ["3 s", "1.5 min", "1.5 h"]
 
 
-def test_a_time_limit_leaves_room(tmp_path):
+@pytest.mark.parametrize("damage", [lambda path: path.write_text("{"), lambda path: path.unlink() or path.mkdir()])
+def test_a_time_limit_leaves_room_and_a_record_that_cannot_be_read_is_none_to_go_by(damage, tmp_path):
     one, short, unknown = experiment(), experiment("short"), experiment("unknown")
     leave(tmp_path, one, 0, 7200.0)
     leave(tmp_path, short, 0, 1.0)
     assert [time_limit(e, 1440, tmp_path) for e in (one, short, unknown, CHECK)] == [360, 10, 1440, 10]
-
-
-@pytest.mark.parametrize("damage", [lambda path: path.write_text("{"), lambda path: path.unlink() or path.mkdir()])
-def test_a_record_that_cannot_be_read_is_none_to_go_by(damage, tmp_path):
-    """Collecting says so."""
-    one = experiment()
-    leave(tmp_path, one, 0, 7200.0)
     damage(tmp_path / one.record_path(0))
     assert (time_limit(one, 1440, tmp_path), memory_limit(one, 4000, tmp_path)) == (1440, 4000)
 
@@ -135,32 +136,16 @@ def test_a_variant_takes_what_its_experiment_takes(tmp_path):
     assert estimates([variant], tmp_path, never, among=[one])[0].seconds == 7200.0
 
 
-def test_without_a_corpus_the_command_that_prepares_it_is_named(tmp_path):
-    (found,) = estimates([experiment(corpus="data/corpora/x.npz")], tmp_path, never)
-    assert told(found) == (2, None, "not prepared: reprise prepare p/one", False)
-    assert found.total is None
-
-
-def test_the_summary_counts_cores():
-    known = [Estimate(experiment(), 3, 3600.0, ""), Estimate(experiment("two"), 1, 9000.0, "")]
-    assert summary(known, 1) == "replicas missing: 4; 5.5 h of one core, 5.5 h with 1"
-    # no faster than the longest replica
-    assert summary(known, 8) == "replicas missing: 4; 5.5 h of one core, 2.5 h with 8"
-    assert summary([Estimate(experiment(), 0, None, "")], 8) == "nothing is missing"
-    assert [hours(seconds) for seconds in (3.2, 90, 5400)] == ["3 s", "1.5 min", "1.5 h"]
-
-
 @pytest.mark.parametrize(("steps", "seconds"), [(10**6, 4.0), (1, 1.0)])
 def test_a_calibration_counts_what_the_processor_did(steps, seconds, tmp_path, monkeypatch):
     """One step between two looks at the processor's clock, which lie four seconds apart; or all within the first."""
     monkeypatch.setattr("time.process_time", iter([0.0, 1.0, 1.0, 5.0, 5.0]).__next__)
     monkeypatch.setattr("reprise.estimate.calibration.CALIBRATION_SECONDS", 4.0)
     short = experiment_helpers.experiment("e", experiment_helpers.DIGITS, None, steps=steps, log_every=5)
-    found, units = calibration(short, tmp_path)
-    assert (found, units) == (seconds, steps if steps > 1 else 1.0)
+    assert calibration(short, tmp_path) == (seconds, steps)
 
 
-def test_an_epoch_takes_what_it_took_at_the_other_tier(tmp_path):
+def test_an_epoch_or_a_step_takes_what_it_took_at_the_other_tier(tmp_path):
     long, short = experiment(tier="paper", most=25), experiment(tier="reduced", most=6)
     leave(tmp_path, short, 0, 60.0, epochs=6)
     leave(tmp_path, short, 1, 60.0, epochs=3)
@@ -172,15 +157,11 @@ def test_an_epoch_takes_what_it_took_at_the_other_tier(tmp_path):
     leave(tmp_path, done, 0, 1.0, epochs=10)
     (found,) = estimates([long], tmp_path, never, among=[done], tiers=[short])
     assert found.seconds == pytest.approx(10 * (10.0 + 20.0) / 2)
-
-
-def test_so_does_a_step_and_a_variant_of_the_experiment(tmp_path):
-    steps = {"paper": 1000, "quick": 50}
     long, short = (
-        replace(experiment(tier=t), config={"training": {"protocol": "s", "options": {"steps": n}}})
-        for t, n in steps.items()
+        replace(experiment("steps", tier=tier), config={"training": {"protocol": "s", "options": {"steps": steps}}})
+        for tier, steps in (("paper", 1000), ("quick", 50))
     )
-    variant = replace(long, experiment="one@a=b", assumption="a", alternative="b")
+    variant = replace(long, experiment="steps@a=b", assumption="a", alternative="b")
     leave(tmp_path, short, 0, 5.0)
     assert [e.seconds for e in estimates([long, variant], tmp_path, never, tiers=[short])] == [100.0, 100.0]
 
@@ -193,25 +174,24 @@ def test_what_trains_otherwise_says_nothing(tmp_path, change):
     assert found.seconds is None
 
 
-def test_what_is_nearest_comes_first(tmp_path):
+@pytest.mark.parametrize(
+    ("device_of_long", "device_of_short", "calibrate", "found"),
+    [
+        (HERE, HERE, never, (99.0, False)),
+        (OTHER, HERE, never, (250.0, False)),
+        (OTHER, OTHER, lambda which, root: (2.0, 25.0), (50.0, False)),
+        (OTHER, OTHER, None, (99.0, True)),
+        (None, OTHER, None, (250.0, True)),
+    ],
+)
+def test_what_is_nearest_comes_first(tmp_path, device_of_long, device_of_short, calibrate, found):
     """The tier itself, another tier, a measurement, the tier elsewhere, another tier elsewhere."""
     long, short = experiment(tier="paper", most=25), experiment(tier="reduced", most=5)
-
-    def found(device_of_long, device_of_short, calibrate=None):
-        (tmp_path / long.record_path(0)).unlink(missing_ok=True)
-        if device_of_long:
-            leave(tmp_path, long, 0, 99.0, device=device_of_long, epochs=25)
-        leave(tmp_path, short, 0, 50.0, device=device_of_short, epochs=5)
-        (one,) = estimates([long], tmp_path, calibrate, tiers=[short])
-        (tmp_path / CACHE).unlink(missing_ok=True)
-        return one.seconds, one.elsewhere
-
-    here = f"cpu ({processor()})"
-    assert found(here, here, never) == (99.0, False)
-    assert found(OTHER, here, never) == (250.0, False)
-    assert found(OTHER, OTHER, lambda which, root: (2.0, 25.0)) == (50.0, False)
-    assert found(OTHER, OTHER) == (99.0, True)
-    assert found(None, OTHER) == (250.0, True)
+    if device_of_long:
+        leave(tmp_path, long, 0, 99.0, device=device_of_long, epochs=25)
+    leave(tmp_path, short, 0, 50.0, device=device_of_short, epochs=5)
+    (one,) = estimates([long], tmp_path, calibrate, tiers=[short])
+    assert (one.seconds, one.elsewhere) == found
 
 
 def test_the_command_lists_what_is_missing(capsys):

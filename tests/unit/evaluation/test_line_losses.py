@@ -9,15 +9,10 @@ from reprise.evaluation.line_losses import LineLosses
 LETTERS = [" ", *"abcdefghijklmnopqrstuvwxyz"]
 
 
-def split_of(texts, vocabulary=LETTERS):
-    tokens = [vocabulary.index(symbol) for text in texts for symbol in text]
-    offsets = np.concatenate([[0], np.cumsum([len(text) for text in texts])]).astype(np.int64)
-    return Split(np.array(tokens, np.int32), offsets)
-
-
 def losses_of(texts, vocabulary=LETTERS, lines=None):
     """The loss of the token at place i is i / 10 nats, and the symbol after the right one is the most probable."""
-    split = split_of(texts, vocabulary)
+    tokens = np.array([vocabulary.index(symbol) for text in texts for symbol in text], np.int32)
+    split = Split(tokens, np.cumsum([0, *map(len, texts)]).astype(np.int64))
     chosen = range(len(texts)) if lines is None else lines
     places = np.concatenate([np.arange(split.offsets[i] + 1, split.offsets[i + 1]) for i in chosen])
     shuffled = np.random.default_rng(0).permutation(places)
@@ -25,17 +20,13 @@ def losses_of(texts, vocabulary=LETTERS, lines=None):
     return LineLosses.in_any_order(split, vocabulary, shuffled, (shuffled / 10).astype(np.float32), best)
 
 
-def test_entropies_by_token_and_by_line():
-    losses = losses_of(["abc", "d", "ef"])  # places 1, 2 and 5
-    values = {m["metric"]: m for m in losses.metrics("test")}
-    assert values["cross_entropy"]["value"] == pytest.approx((0.1 + 0.2 + 0.5) / 3)
-    assert values["cross_entropy_macro"]["value"] == pytest.approx((0.15 + 0.5) / 2)
-    assert [m["n"] for m in values.values()] == [3, 2, 3, 2, 3]
-    assert values["predicted_characters"]["value"] == 3
-    assert {m["split"] for m in values.values()} == {"test"}
-
-
-def test_entropies_per_character_of_longer_tokens():
+def test_entropies_by_token_and_by_line_and_per_character_of_longer_tokens():
+    rows = losses_of(["abc", "d", "ef"]).metrics("test")  # places 1, 2 and 5
+    values = {m["metric"]: m["value"] for m in rows}
+    assert values["cross_entropy"] == pytest.approx((0.1 + 0.2 + 0.5) / 3)
+    assert values["cross_entropy_macro"] == pytest.approx((0.15 + 0.5) / 2)
+    assert values["predicted_characters"] == 3
+    assert [(m["n"], m["split"]) for m in rows] == [(n, "test") for n in (3, 2, 3, 2, 3)]
     vocabulary = [" ", "a", "bc", "de"]
     losses = losses_of([["a", "bc", " "], ["bc", "de"]], vocabulary)  # predicted: bc and a space; de
     values = {m["metric"]: m for m in losses.metrics("test")}
@@ -43,8 +34,8 @@ def test_entropies_per_character_of_longer_tokens():
     assert values["cross_entropy_per_character"]["value"] == pytest.approx((0.1 + 0.2 + 0.4) / 5)
     assert values["cross_entropy_per_character_macro"]["value"] == pytest.approx((0.3 / 3 + 0.4 / 2) / 2)
     assert values["predicted_characters"]["value"] == values["cross_entropy_per_character"]["n"] == 5
-    assert values["cross_entropy"]["unit"] == "nats/token"
-    assert values["cross_entropy_per_character"]["unit"] == "nats/character"
+    units = [values[metric]["unit"] for metric in ("cross_entropy", "cross_entropy_per_character")]
+    assert units == ["nats/token", "nats/character"]
     assert losses.by_position("test") == losses.samples("test", np.arange(2), 3) == []
 
 
