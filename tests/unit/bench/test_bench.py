@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ from unittest.mock import Mock
 import pytest
 import torch
 from compiler_helpers import needs_compiler
+from config_helpers import ROOT
 
 from reprise import cli
 from reprise.bench import BENCHES, harness, rntn, tasks, timing
@@ -22,7 +24,6 @@ from reprise.bench.worker import Worker, WorkerFailed
 from reprise.cli.bench import committed_table, select
 from reprise.engines import build
 
-ROOT = Path(__file__).parents[3]
 SENTENCES = Workload("sentences", "none", 50, 8, matrices=5, sentences=True)
 EXPECTED = {"loss": 1.0, "update_norms": {}}
 
@@ -127,39 +128,36 @@ def test_goals_are_judged_by_medians_and_by_the_peak():
     rows = [row("a", "fused", 90.0, 0.5), row("a", "eager", 10.0, 0.1), row("b", "fused", 120.0, 0.6)]
     rows.append(row("b", "eager", None))
     goals = {
-        "a: fused >= 9 x eager": (9.0, True),
-        "a: fused >= 0.9 x fused of b": (0.75, False),
-        "a: fused >= 0.5 of the peak": (0.5, True),
-        "b: fused >= 5 x eager": (None, None),
-        "c: fused >= 0.5 of the peak (stretch)": (None, None),
+        "a: fused >= 9 x eager": (9.0, 9.0, True),
+        "a: fused >= 0.9 x fused of b": (0.9, 0.75, False),
+        "a: fused >= 0.5 of the peak": (0.5, 0.5, True),
+        "b: fused >= 5 x eager": (5.0, None, None),
+        "c: fused >= 0.5 of the peak (stretch)": (0.5, None, None),
     }
-    judged = judge(goals, rows)
-    assert {g["goal"]: (g["found"], g["reached"]) for g in judged} == goals
-    assert [g["at_least"] for g in judged] == [9.0, 0.9, 0.5, 5.0, 0.5]
+    assert {g["goal"]: (g["at_least"], g["found"], g["reached"]) for g in judge(goals, rows)} == goals
 
 
 @pytest.mark.parametrize("bench", BENCHES)
 def test_every_goal_and_every_row_of_the_table_is_about_something_that_is_measured(bench):
     module, (ours, *_) = import_module(f"reprise.bench.{bench}"), BENCHES[bench]
     names = {(w.name, i) for w in module.WORKLOADS for i in BENCHES[bench]}
-    assert all(goal["found"] == 1.0 for goal in judge(module.GOALS, [row(w, i, 1.0, 1.0) for w, i in names]))
+    assert all(goal["found"] == 1.0 for goal in judge(module.GOALS, [row(*name, 1.0, 1.0) for name in names]))
     assert {(s.workload, i) for s in module.SHOWN for i in (ours, *s.peers)} <= names
 
 
 def test_only_selects_workloads_and_implementations():
-    chosen = select(rntn.WORKLOADS, BENCHES["rntn"], "k100/")
-    assert [(w.name, names) for w, names in chosen] == [(f"ptb-h{h}-k100", list(BENCHES["rntn"])) for h in (100, 150)]
-    chosen = select(rntn.WORKLOADS, BENCHES["rntn"], "/jax")
+    every = BENCHES["rntn"]
+    chosen = {w.name: names for w, names in select(rntn.WORKLOADS, every, "k100/")}
+    assert chosen == {f"ptb-h{h}-k100": list(every) for h in (100, 150)}
+    chosen = select(rntn.WORKLOADS, every, "/jax")
     assert [names for _, names in chosen] == [["jax", "jax-rows"]] * len(rntn.WORKLOADS)
 
 
 @pytest.mark.slow
 @needs_compiler
 def test_a_small_bench_from_end_to_end(tmp_path, monkeypatch, capsys):
-    folder = tmp_path / "without"  # processes started from here find no JAX
-    folder.mkdir()
-    (folder / "jax.py").write_text("raise ModuleNotFoundError('No module named jax', name='jax')\n")
-    monkeypatch.setenv("PYTHONPATH", f"{folder}{os.pathsep}{os.environ['PYTHONPATH']}")
+    (tmp_path / "jax.py").write_text("raise ModuleNotFoundError('No module named jax', name='jax')\n")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ['PYTHONPATH']}")
     monkeypatch.setenv("REPRISE_BUILD", str(build.library("rntn").parent))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(rntn, "WORKLOADS", (SENTENCES,))
@@ -171,29 +169,24 @@ def test_a_small_bench_from_end_to_end(tmp_path, monkeypatch, capsys):
     result = json.loads((tmp_path / "out/bench.json").read_text(), parse_constant=pytest.fail)
     committed = json.loads((ROOT / "results/bench/rntn.json").read_text())
     assert result.keys() == committed.keys()
-    assert result["bench"] == "rntn"
-    assert "random" in result["workloads"][0]["text"]
+    assert (result["bench"], "random" in result["workloads"][0]["text"]) == ("rntn", True)
     rows = {r["implementation"]: r for r in result["rows"]}
-    assert list(rows) == ["fused", "eager", "jax"]
+    assert list(rows) == list(some)
     assert all(r.keys() == committed["rows"][0].keys() for r in rows.values())
-    for name, other in (("fused", "eager"), ("eager", "fused")):
-        one = rows[name]
-        assert one["note"] is None
+    for one, other in ((rows["fused"], rows["eager"]), (rows["eager"], rows["fused"])):
+        assert (one["note"], one["reps"] >= 3) == (None, True)
         assert one["low"] <= one["median"] <= one["high"]
-        assert one["reps"] >= 3
-        assert one["ratio_to"] == {other: pytest.approx(one["median"] / rows[other]["median"])}
+        assert one["ratio_to"] == {other["implementation"]: pytest.approx(one["median"] / other["median"])}
         share = one["median"] * SENTENCES.flops_a_token / result["peak_gflops"] / 1e9
         assert one["share_of_peak"] == pytest.approx(share)
     absent = {"note": "not installed: jax", "median": None, "reps": 0, "ratio_to": {}}
     assert rows["jax"].items() >= absent.items()
     shown = capsys.readouterr().out
-    assert "not installed: jax" in shown
-    assert shown.count("goal ") == len(rntn.GOALS)
+    assert ("not installed: jax" in shown, shown.count("goal ")) == (True, len(rntn.GOALS))
 
 
 def test_an_implementation_with_another_update_is_not_timed(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-
     right = tasks.expected
 
     def skewed(task):
@@ -203,8 +196,7 @@ def test_an_implementation_with_another_update_is_not_timed(monkeypatch, tmp_pat
     bench = SimpleNamespace(make_task=lambda w, folder: rntn.make_task(w, folder, BLOCK), GOALS=())
     result = run_bench("rntn", bench, [(SENTENCES, ["eager"])], 0.1, lambda line: None)
     (only,) = result["rows"]
-    assert only["note"].startswith("wrong: the update of ")
-    assert only["median"] is None
+    assert (only["note"][:21], only["median"]) == ("wrong: the update of ", None)
     monkeypatch.setattr(harness, "run_bench", lambda *_: result)
     assert cli.main(["bench", "rntn"]) == 1
 
@@ -215,7 +207,7 @@ class FakeWorker:
     log: ClassVar[list[str]] = []
 
     def __init__(self, bench, name, folder):
-        self.name, self.runs = name, 0
+        self.name = name
 
     def ready(self, limit):
         if self.name == "late":
@@ -223,8 +215,7 @@ class FakeWorker:
         return EXPECTED | {"block": 20, "seconds_a_piece": 0.001, "replicas": 1}
 
     def run(self, count, limit):
-        self.runs += 1
-        if self.name == "frail" and self.runs == 2:
+        if self.name == "frail" and "frail 300" in self.log:
             raise WorkerFailed("diverged")
         self.log.append(f"{self.name} {count}")
         return Repetition(count * 20, 0.02 * count / 20, 0.0)
@@ -235,31 +226,25 @@ class FakeWorker:
 
 def test_what_fails_is_closed_before_the_others_go_on(monkeypatch):
     monkeypatch.setattr(harness, "Worker", FakeWorker)
-    log = FakeWorker.log
-    log.clear()
-    late, frail, sound = compare("toy", Path(), EXPECTED, ["late", "frail", "sound"], 4.2, lambda line: None)
-    assert [(row["note"], row["median"], row["reps"]) for row in (late, frail)] == [
-        ("late", None, 0),
-        ("diverged", None, 0),
-    ]
-    assert (sound["low"], sound["high"], sound["reps"]) == (pytest.approx(20_000), pytest.approx(20_000), 7)
-    assert log[0] == "late closed"
+    FakeWorker.log.clear()
+    rows = compare("toy", Path(), EXPECTED, ["late", "frail", "sound"], 4.2, lambda line: None)
+    *failed, sound = [(row["note"], row["low"], row["high"], row["reps"]) for row in rows]
+    assert failed == [("late", None, None, 0), ("diverged", None, None, 0)]
+    assert sound == (None, pytest.approx(20_000), pytest.approx(20_000), 7)
     # 4.2 s are 7 rounds of 2, so 0.3 s each: 300 subsequences.
-    assert log[1:6] == ["frail 300", "sound 300", "sound 300", "frail closed", "sound 300"]
+    expected = ["late closed", "frail 300", "sound 300", "sound 300", "frail closed", "sound 300"]
+    assert FakeWorker.log[:6] == expected
 
 
-def test_a_process_that_fails_or_takes_too_long_says_so_in_a_line(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "limit", "says"),
+    [("eager", 0.0, "checking and compiling takes more than 0 s"), ("no such", 60.0, "KeyError: 'no such'")],
+)
+def test_a_process_that_fails_or_takes_too_long_says_so_in_a_line(name, limit, says, tmp_path):
     rntn.make_task(SENTENCES, tmp_path, BLOCK)
-    late, broken = Worker("rntn", "eager", tmp_path), Worker("rntn", "no such", tmp_path)
-    try:
-        with pytest.raises(WorkerFailed, match=r"^checking and compiling takes more than 0 s$"):
-            late.ready(0.0)
-        with pytest.raises(WorkerFailed, match=r"^KeyError: 'no such'$"):
-            broken.ready(60.0)
-    finally:
-        late.close()
-        broken.close()
-    assert late.process.returncode is not None
+    with closing(Worker("rntn", name, tmp_path)) as started, pytest.raises(WorkerFailed, match=f"^{says}$"):
+        started.ready(limit)
+    assert started.process.returncode is not None
 
 
 def test_the_document_on_engines_shows_the_committed_results():

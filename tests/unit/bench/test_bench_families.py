@@ -66,13 +66,8 @@ REFUSED = {
     ("loglinear", "softmax"): {"ll"},
 }
 JAX = [(bench, name) for bench in BENCHES for name in BENCHES[bench] if name.startswith("jax")]
-EACH = [
-    (bench, name, workload)
-    for bench in BENCHES
-    for name in BENCHES[bench]
-    for workload in TINY[bench]
-    if (bench, name) not in JAX
-]
+NAMES = [(bench, name) for bench in BENCHES for name in BENCHES[bench] if (bench, name) not in JAX]
+EACH = [(bench, name, workload) for bench, name in NAMES for workload in TINY[bench]]
 
 
 @pytest.fixture
@@ -104,22 +99,17 @@ def test_implementations_make_the_same_update(bench, name, workload, folder):
         with pytest.raises(NotImplementedError):
             worker.prepared(bench, name, folder)
         return
-    expected = tasks.expected(task)
     stream, facts = worker.prepared(bench, name, folder)
-    assert disagreement(expected, facts) is None
+    assert disagreement(tasks.expected(task), facts) is None
     assert all(norm > 0 for norm in facts["update_norms"].values())
-    done = stream.timed(stream.implementation.block)
-    assert done["tokens"] > 0
+    assert stream.timed(stream.implementation.block)["tokens"] > 0
 
 
 def test_replicas_of_a_stack_count_each(folder):
     task, _ = made("gpu", TINY["gpu"]["lstm"], folder)
-    rates = {}
     for name, replicas in (("stacked-1", 1), ("stacked-8", 8), ("stacked-most", 2)):
         stream, facts = worker.prepared("gpu", name, folder)
-        assert facts["replicas"] == replicas
-        rates[name] = stream.timed(1)["tokens"] / replicas
-    assert set(rates.values()) == {task.tokens(0, 1)}
+        assert (facts["replicas"], stream.timed(1)["tokens"]) == (replicas, replicas * task.tokens(0, 1))
 
 
 TRAIN_IN_JAX = """
@@ -204,13 +194,13 @@ def test_flops_are_those_of_the_dense_products():
 
 def test_a_prepared_corpus_of_the_right_size_is_read_and_named(tmp_path):
     random = np.random.default_rng(0)
-    offsets = np.concatenate([[0], np.cumsum(random.integers(1, 50, 40))])
+    offsets = np.cumsum([0, *random.integers(1, 50, 40)])
     tokens = random.integers(1, 30, offsets[-1], dtype=np.int32)
     tokens[offsets[1:] - 1] = 0
     for name, size in (("none-a-few-words.npz", 30), ("none-right.npz", 48)):
         vocabulary = ["</s>", *(f"w{i}" for i in range(1, size))]
-        split = Split(tokens, offsets)
-        Corpus("toy", {"train": split}, vocabulary, np.ones(size, np.int64)).save(tmp_path / name)
+        corpus = Corpus("toy", {"train": Split(tokens, offsets)}, vocabulary, np.ones(size, np.int64))
+        corpus.save(tmp_path / name)
     data, origin = rntn.text_for(TINY["rntn"]["r-rntn"], rntn.BLOCK, tmp_path)
     assert "none-right.npz" in origin
     assert np.array_equal(data.targets, tokens[1 : 1 + rntn.BLOCK * rntn.LENGTH])
@@ -219,32 +209,24 @@ def test_a_prepared_corpus_of_the_right_size_is_read_and_named(tmp_path):
     assert np.array_equal(data.targets, tokens[: data.tokens])
     assert data.reset.sum() > 1
     data, _ = rntn.text_for(TINY["rntn"]["r-rntn"], 2000, tmp_path)
-    assert 0 < len(data) < 2000, "a corpus that is too short gives whole blocks"
-    assert len(data) % rntn.BLOCK == 0
+    assert (len(data) % rntn.BLOCK, 0 < len(data) < 2000) == (0, True), "too short a corpus gives whole blocks"
 
 
-def test_without_a_corpus_random_words_have_the_lengths_of_real_sentences(tmp_path):
+def test_without_a_corpus_random_words_and_lines_are_like_the_real_ones(tmp_path):
     data, origin = rntn.text_for(TINY["rntn"]["sentences"], 4000, tmp_path)
-    assert "random" in origin
-    assert len(data) == 4000
+    assert ("random" in origin, len(data)) == (True, 4000)
     assert data.tokens / len(data) == pytest.approx(14.0, abs=0.5)  # that of the Penn Treebank
     assert np.bincount(data.targets)[0] < np.bincount(data.targets).max() * 2
-
-
-def test_a_stream_goes_on_in_the_next_window_with_its_last_target(folder):
-    task, _ = made("gated", TINY["gated"]["r-gru"], folder)
-    assert np.array_equal(task.x[1:, 0], task.y[:-1, -1])
-
-
-def test_random_lines_are_like_the_real_ones(tmp_path):
     corpus, _ = gso.lines_for(TINY["gso"]["none"], 60, tmp_path)
     lengths = np.diff(corpus.splits["lines"].offsets)
-    assert np.mean(lengths) == pytest.approx(114.7, rel=0.03)
-    assert np.median(lengths) == pytest.approx(109, rel=0.03)
+    assert (np.mean(lengths), np.median(lengths)) == pytest.approx((114.7, 109), rel=0.03)
     batches = lengths[: 60 * gso.BATCH].reshape(60, gso.BATCH) - 1
     assert batches.sum() / (batches.max(1) * gso.BATCH).sum() == pytest.approx(0.412, abs=0.03)
     part = corpus.extra["part"][0]
     assert [(part == number).sum() for number in range(3)] == [60 * gso.BATCH, 60 * gso.BATCH // 9, 1]
+    # A stream goes on in the next window with its last target.
+    task, _ = gated.make_task(TINY["gated"]["r-gru"], tmp_path, PIECES[gated])
+    assert np.array_equal(task.x[1:, 0], task.y[:-1, -1])
 
 
 def test_lines_of_the_prepared_corpus_are_read_and_named(tmp_path):
