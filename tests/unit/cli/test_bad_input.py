@@ -125,6 +125,7 @@ KINDS = {
     "a link for a record": (f"{TRAIN} 0", "0-", "leads nowhere (to /nowhere/file)", linked(RECORD)),
     "a record altered": (f"show {RNN} --tier quick", "0-", "key result_sha256", altered(False, seed=7)),
     "a record of other settings": ("collect --tier quick", "0-", "key config_hash", altered(config={})),
+    "a record of another experiment": ("collect --tier quick", "0-", "the record is of", altered(experiment="lstm-t5")),
     "a record of another shape": (f"show {RNN} --tier quick", "0-", "key metrics", altered(metrics=[{}])),
     "a record under another's name": ("collect --tier quick", "0-", "key replica", altered(replica=1)),
     "a record to train under another's name": (f"{TRAIN} 0", "0-", "key replica", altered(replica=1)),
