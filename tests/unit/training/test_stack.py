@@ -1,18 +1,26 @@
-"""A step of several members of a stack against the readable models that train alone, of every variant of a model."""
+"""Members of a stack: each steps as the readable model that trains alone, of every variant of a model, and is by
+itself.
+"""
 
+import threading
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
+from protocol_helpers import same_bits
 
 from reprise.catalogue.models import MODELS
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.catalogue.stated import load
-from reprise.engines.stack import Stack, join
+from reprise.engines.stack import OutOfMemory, Stack, join
+from reprise.engines.stack.lockstep import Lockstep
 from reprise.models.gated import GRU
 from reprise.models.rntn import RNTN
-from reprise.training.protocol import Training, build_training
+from reprise.training.protocol import build_training
 
 CPU = torch.device("cpu")
 MEMBERS = 2
@@ -78,12 +86,22 @@ class Computed(Exception):
 class Elsewhere(Stack):
     """On torch's device without values, which refuses tensors of another as a GPU does."""
 
-    def __init__(self) -> None:
-        super().__init__(torch.device("meta"))
-
-    def run(self, *step: Any) -> Any:
+    def run(self, *step):
         found = super().run(*step)
         raise Computed({value.device.type for value in found.values()})
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Makes a protocol's calls of `advance` short."""
+
+    def shorten(protocol):
+        made_of = load(PROTOCOLS[protocol].target, protocol)
+        for attribute in SHORT:
+            if isinstance(getattr(made_of, attribute, None), int):
+                monkeypatch.setattr(made_of, attribute, 1)
+
+    return shorten
 
 
 @pytest.mark.parametrize("precision", TOLERANCE)
@@ -91,21 +109,17 @@ class Elsewhere(Stack):
     ("protocol", "changes"),
     [pytest.param(p, some, id=f"{p} {i}") for p, variants in VARIANTS.items() for i, some in enumerate(variants)],
 )
-def test_members_step_as_the_readable_model_does(small, monkeypatch, protocol, changes, precision):
+def test_members_step_as_the_readable_model_does(small, short, protocol, changes, precision):
     """To the same parameters; and a step keeps to its device."""
-    made_of = load(PROTOCOLS[protocol].target, protocol)
-    for attribute in SHORT:
-        if isinstance(getattr(made_of, attribute, None), int):
-            monkeypatch.setattr(made_of, attribute, 1)
-
+    short(protocol)
     resolved = small.resolved(protocol, precision, **changes)
     model, corpus = resolved.config["model"], resolved.corpus and Path(resolved.corpus)
     model["options"] = {key: model["options"][key] for key in MODELS[model["name"]].options}
 
-    def made(engine: str | Stack) -> list[Training]:
+    def made(engine):
         return [build_training(resolved, seed, corpus, engine) for seed in range(MEMBERS)]
 
-    stack, elsewhere = Stack(CPU), Elsewhere()
+    stack, elsewhere = Stack(CPU), Elsewhere(torch.device("meta"))
     members, away, alone = made(stack), made(elsewhere), made("reference")
     with pytest.raises(Computed, match="^{'meta'}$"):
         elsewhere.advance(away)
@@ -120,6 +134,85 @@ def test_members_step_as_the_readable_model_does(small, monkeypatch, protocol, c
         for parameter, value in parameters.items():
             off = torch.linalg.vector_norm(mine[parameter] - value)
             assert off <= tolerance * (1 + torch.linalg.vector_norm(value)), parameter
+
+
+TABLES = {
+    "subsequence-sgd": ({"matrices": 60}, ["W_h", "U_h", "b_h"]),
+    "windows": ({"input": "one-hot", "output": "softmax", "batch_size": 2}, ["E"]),
+    "tagging": ({"batch_size": 1}, ["network.x"]),
+}
+
+
+@pytest.mark.parametrize("protocol", TABLES)
+def test_a_step_touches_the_rows_that_it_reads_alone(small, short, protocol):
+    """Of a vocabulary's vectors and matrices no more are differentiated than a step has words."""
+    short(protocol)
+    changes, tables = TABLES[protocol]
+    training, seen = small(protocol, 0, Stack(CPU), **changes), []
+    member = training.kernel
+    loss, before = member.loss, member.export()
+    member.loss = lambda parameters, batch: (seen.append(parameters), loss(parameters, batch))[1]
+    training.advance()
+    after = member.export()
+    for name in tables:
+        read, changed = len(seen[0][name]), (before[name] != after[name]).flatten(1).any(1)
+        assert 0 < changed.sum() <= read < len(changed) / 1.5
+
+
+def test_members_wait_for_what_they_have_in_common(small):
+    """One trains while the other reads: neither is changed by the other's request, nor by one that leaves."""
+    stack = Stack(CPU)
+    trainings = [small("subsequence-sgd", replica, stack) for replica in range(MEMBERS)]
+    members, data = [training.kernel for training in trainings], trainings[0].data["valid"]
+    before = [member.export() for member in members]
+    work = [
+        lambda: members[0].train(data, learning_rate=0.1, reduction="sum", dropout=0.0, key=0),
+        lambda: members[1].evaluate(data),
+    ]
+    stack.advance([SimpleNamespace(advance=each) for each in work])
+    after = [member.export() for member in members]
+    assert [same_bits(*both) for both in zip(before, after, strict=True)] == [False, True]
+    stack.leave(members[:1])
+    assert same_bits([member.export() for member in members], after)
+
+
+def test_members_of_one_stack_are_of_one_experiment(small):
+    stack = Stack(CPU)
+    small("final-digit", 0, stack)
+    with pytest.raises(ValueError, match="one experiment"):
+        small("final-digit", 1, stack, clip_norm=2.0)
+
+
+@pytest.mark.parametrize("said", ["[enforce fail] DefaultCPUAllocator: can't allocate memory: 1 bytes", "sizes differ"])
+def test_a_fault_of_a_step_ends_all_members_at_once(small, said, monkeypatch):
+    stack = Stack(CPU)
+    members, threads = [small("final-digit", replica, stack) for replica in range(MEMBERS)], threading.active_count()
+    monkeypatch.setattr(stack.programs, "call", Mock(side_effect=RuntimeError(said)))
+    with pytest.raises(OutOfMemory if "memory" in said else RuntimeError, match="allocate|sizes differ"):
+        stack.advance(members)
+    assert threading.active_count() == threads
+
+
+@pytest.mark.parametrize("asks", [(0, 3, 1), (2, 2, 2), (1, 0, 0)])
+def test_lockstep(asks):
+    """Requests of a round are answered together, in the order of the members; who has ended is not waited for."""
+    rounds = []
+    lockstep = Lockstep(lambda requests: (rounds.append(list(requests)), [r.upper() for r in requests])[1])
+
+    def work(member):
+        found = [lockstep.ask(f"m{member} {i}") for i in range(asks[member])]
+        if not found:
+            raise KeyError(member)
+        return found
+
+    results = lockstep.run([partial(work, member) for member in range(3)])
+    for member, result in enumerate(results):
+        if asks[member]:
+            assert result == [f"M{member} {i}" for i in range(asks[member])]
+        else:
+            assert isinstance(result, KeyError)
+    assert rounds == [[f"m{m} {i}" for m in range(3) if i < asks[m]] for i in range(max(asks))]
+    assert lockstep.ask("alone") == "ALONE"
 
 
 class Own:
