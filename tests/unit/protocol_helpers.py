@@ -5,6 +5,7 @@ from typing import Any
 
 from torch import Tensor
 
+from reprise.engines.gso.packing import PackedBatch
 from reprise.records.record import Outcome
 from reprise.training.checkpoint import decode, encode
 from reprise.training.protocol import Training
@@ -25,6 +26,11 @@ def values(outcome: Outcome) -> dict[tuple[str, str], float]:
 def curves(outcome: Outcome) -> dict[tuple[str, str], dict[float, float]]:
     """Curves by split and name, y by x."""
     return {(c["split"], c["metric"]): dict(zip(c["x"], c["y"], strict=True)) for c in outcome.curves}
+
+
+def lines_of(batch: PackedBatch) -> list[list[int]]:
+    """The places of each line's targets."""
+    return [batch.padded(batch.places)[:n, i].tolist() for i, n in enumerate(batch.lengths)]
 
 
 def saved(training: Training) -> bytes:

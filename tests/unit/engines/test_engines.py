@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 from compiler_helpers import needs_compiler
+from corpus_helpers import random_split, split_of
 from loglinear_helpers import KINDS, windows
 from loglinear_helpers import model as loglinear_model
 from torch import Tensor, nn
 
-from reprise.data.corpus import Split
 from reprise.engines import books, gated, gso, loglinear, palindromes, rntn
 from reprise.engines.gso.packing import REDUCTIONS, pack
 from reprise.engines.lecture import window
@@ -220,12 +220,6 @@ def drawn(family: str, name: str, seed: int = 0) -> nn.Module:
     return model
 
 
-def lines(symbols: int, lengths: list[int]) -> Split:
-    """Lines of random symbols with so many tokens each."""
-    tokens = np.random.default_rng(0).integers(0, symbols, sum(lengths), dtype=np.int32)
-    return Split(tokens, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
-
-
 def batches(family: str, model: nn.Module) -> list[Any]:
     """Batches of different sizes, the first of which is not the largest."""
     random = torch.Generator().manual_seed(1)
@@ -239,7 +233,7 @@ def batches(family: str, model: nn.Module) -> list[Any]:
         return [(draw(V, T, B), draw(V, T, B), state(B)) for T, B in ((5, 9), (1, 1), (30, 64))]
     if family == "gso":
         lengths = ([23, 1, 2, 9, 9, 40, 3, 17, 5, 31, 2, 12, 8], [2], [2, 2, 2], [9, 2, 2, 2], [150])
-        packed = [pack(lines(model.vocabulary, some), np.arange(len(some)), 64)[0] for some in lengths]
+        packed = [pack(random_split(model.vocabulary, some), np.arange(len(some)), 64)[0] for some in lengths]
         return [(batch, reduction) for batch in packed for reduction in REDUCTIONS]
     if family == "rntn":
         words = [np.random.default_rng(n).integers(0, model.vocabulary, (2, n), np.int32) for n in (20, 1, 7, 64)]
@@ -322,7 +316,7 @@ REFUSED = {
     "palindromes": lambda symbol: (torch.full((4, 3), symbol), torch.zeros(3, dtype=torch.int64)),
     "books": lambda symbol: (*[torch.full((2, 2), symbol)] * 2, DeepLSTM(7, 5, 2, "relu", 1.0).initial_state(2)),
     "gso": lambda symbol: (
-        pack(Split(np.full(9, symbol, np.int32), np.array([0, 9])), np.arange(1), 1)[0],
+        pack(split_of([9 * [symbol]]), np.arange(1), 1)[0],
         REDUCTIONS[0],
     ),
     "rntn": lambda symbol: (

@@ -6,7 +6,6 @@ import math
 import pytest
 import torch
 from compiler_helpers import needs_compiler
-from torch import nn
 
 from reprise.engines.palindromes.native import FusedEngine
 from reprise.engines.palindromes.reference import ReferenceEngine
@@ -14,7 +13,7 @@ from reprise.models.elman import Elman
 from reprise.models.lstm import LSTM
 
 
-def drawn(build_model, d, n, k, std=0.0) -> nn.Module:
+def drawn(build_model, d, n, k, std=0.0):
     """Normal weights, those into the state zero."""
     model = build_model(d, n, k)
     generator = torch.Generator().manual_seed(0)
@@ -24,7 +23,7 @@ def drawn(build_model, d, n, k, std=0.0) -> nn.Module:
     return model
 
 
-def computed(engine, model, x, y) -> tuple[float, int, dict[str, torch.Tensor]]:
+def computed(engine, model, x, y):
     loss, correct = engine(model).loss_and_gradients(x, y)
     return loss, correct, {name: p.grad for name, p in model.named_parameters()}
 

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 import torch
 from compiler_helpers import needs_compiler
-from protocol_helpers import finish, saved, values
+from protocol_helpers import finish, lines_of, saved, values
 from torch.nn import functional
 
-from reprise.errors import UserError
 from reprise.training.checkpoint import decode
-from reprise.training.protocol import Diverged
 from reprise.training.protocols.gso import LineEpochs
 
 OPTIONS = {"max_epochs": 3, "learning_rate": 0.02, "batch_size": 8, "folds": 2}
@@ -30,35 +28,29 @@ def loaded(small):
     return small.loaded("line-epochs", **OPTIONS)
 
 
-def losses_line_by_line(training, part):
-    """Nats of each predicted token of the part's lines, from the readable model on one line after another."""
+def line_by_line(training, part):
+    """Of each line of the part: the nats of its predicted tokens and the likeliest ones, from the readable model."""
     model, split = copy.deepcopy(training.model), training.lines
     model.load_state_dict(training.best)
-    found = []
     for i in training.parts[part]:
         tokens = torch.from_numpy(split.tokens[split.offsets[i] : split.offsets[i + 1]]).long()
         if len(tokens) > 1:
-            with torch.no_grad():
-                found.append(functional.cross_entropy(model(tokens[:-1, None])[:, 0], tokens[1:], reduction="none"))
-    return found
-
-
-def lines_of(batch):
-    """The places of each line's targets."""
-    line = np.arange(len(batch)) - np.repeat(batch.starts[:-1], batch.active)
-    return [batch.places[line == i].tolist() for i in range(batch.active[0])]
+            logits = model(tokens[:-1, None])[:, 0].detach()
+            yield functional.cross_entropy(logits, tokens[1:], reduction="none"), logits.argmax(1).tolist()
 
 
 @pytest.mark.parametrize("engine", [pytest.param("fused", marks=needs_compiler), "reference"])
 def test_losses_are_those_of_the_readable_model_with_the_best_parameters(made, engine):
     training = made(1, engine)
-    found = values(finish(training))
+    outcome = finish(training)
+    found = values(outcome)
     for part in ("valid", "test"):
-        nats = losses_line_by_line(training, part)
+        nats, likeliest = zip(*line_by_line(training, part), strict=True)
         assert found[part, "cross_entropy"] == pytest.approx(torch.cat(nats).mean().item(), rel=1e-5)
         assert found[part, "cross_entropy_macro"] == pytest.approx(np.mean([n.mean().item() for n in nats]), rel=1e-5)
+    predictions = [" " + "".join(training.vocabulary[token] for token in tokens) for tokens in likeliest]
+    assert [sample["prediction"] for sample in outcome.samples] == predictions[:3]
     assert found["train", "epochs"] == 3
-    assert found["valid", "cross_entropy"] == min(epoch["valid"] for epoch in training.history)
     assert ("train", "diverged_epoch") not in found
     assert found["test", "cross_entropy"] < 0.95 * math.log(len(training.vocabulary))
 
@@ -66,7 +58,7 @@ def test_losses_are_those_of_the_readable_model_with_the_best_parameters(made, e
 @pytest.mark.parametrize("reduction", ["mean-tokens", "mean-lines"])
 @pytest.mark.parametrize("clip_norm", [0.0, 0.05])
 def test_an_epoch_is_adam_on_clipped_gradients_of_shuffled_batches(made, reduction, clip_norm):
-    training = made(0, "reference", loss_reduction=reduction, clip_norm=clip_norm)
+    training = made(0, "reference", loss_reduction=reduction, clip_norm=clip_norm, precision="float64")
     model = copy.deepcopy(training.model)
     optimiser = torch.optim.Adam(model.parameters(), lr=0.02)
     batches, total = list(training.batches), 0.0
@@ -85,9 +77,9 @@ def test_an_epoch_is_adam_on_clipped_gradients_of_shuffled_batches(made, reducti
         total += torch.cat(losses).sum().item()
         training.advance()
     assert training.part == "valid"
-    assert training.sums["train"] == pytest.approx(total, rel=1e-4)
+    assert training.sums["train"] == pytest.approx(total, rel=1e-9)
     for ours, theirs in zip(training.model.parameters(), model.parameters(), strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=1e-2, atol=1e-4)
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-7)
 
 
 @pytest.mark.parametrize("fold", [0, 1])
@@ -96,30 +88,6 @@ def test_replicas_are_folds_and_pairs(made, loaded, fold):
     for number, name in enumerate(("train", "valid", "test")):
         assert one.parts[name].tolist() == np.flatnonzero(loaded.extra["part"][fold] == number).tolist()
     assert all(np.array_equal(a.places, b.places) for a, b in zip(one.batches, other.batches, strict=True))
-    with pytest.raises(UserError, match="replica 2: .* has 2 folds"):
-        made(2)
-
-
-def test_the_epoch_of_the_lowest_validation_loss_is_tested(made, monkeypatch):
-    training = made(0, "reference", max_epochs=4)
-    told, seen = iter([3.0, 1.0, 2.0, 1.5]), {}
-    evaluate = training.kernel.evaluate
-
-    def evaluated(batch):
-        nats, best = evaluate(batch)
-        if training.part == "test":
-            seen["test"] = {k: v.clone() for k, v in training.model.state_dict().items()}
-            return nats, best
-        seen[training.epoch] = {k: v.clone() for k, v in training.model.state_dict().items()}
-        return np.full_like(nats, next(told)), best  # all validation lines fit one batch
-
-    monkeypatch.setattr(training.kernel, "evaluate", evaluated)
-    outcome = finish(training)
-    assert values(outcome)["valid", "best_epoch"] == 2
-    assert values(outcome)["valid", "cross_entropy"] == pytest.approx(1.0)
-    assert all(torch.equal(value, seen[1][name]) for name, value in seen["test"].items())
-    assert any(not torch.equal(value, seen[3][name]) for name, value in seen["test"].items())
-    assert outcome.curves[1]["y"] == pytest.approx([3.0, 1.0, 2.0, 1.5])
 
 
 @pytest.mark.parametrize("after", [0, 3, -1])
@@ -134,7 +102,7 @@ def test_a_run_that_diverges_later_keeps_its_best_epoch_and_says_so(made, after)
     assert found["train", "diverged_epoch"] == 2
     assert (found["train", "epochs"], found["valid", "best_epoch"]) == (1, 1)
     assert math.isfinite(found["test", "cross_entropy"])
-    nats = torch.cat(losses_line_by_line(training, "test"))
+    nats = torch.cat([nats for nats, _ in line_by_line(training, "test")])
     assert found["test", "cross_entropy"] == pytest.approx(nats.mean().item(), rel=1e-5)
     again = made(0, "reference")
     again.restore(decode(saved(training))["state"])
@@ -149,11 +117,6 @@ def test_a_validation_loss_that_is_not_finite_is_divergence_too(made):
         training.model.c.fill_(math.nan)
     assert values(finish(training))["train", "diverged_epoch"] == 2
     assert training.diverged["quantity"] == "validation loss"
-
-
-def test_divergence_before_the_end_of_an_epoch_leaves_no_numbers(made):
-    with pytest.raises(Diverged, match="epoch 1, batch 1, quantity training loss"):
-        finish(made(activation="identity", learning_rate=1e30))
 
 
 def test_a_test_loss_that_is_not_finite_leaves_a_record_of_divergence(small, tmp_path, monkeypatch):

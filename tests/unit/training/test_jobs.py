@@ -4,12 +4,11 @@ import fcntl
 import sys
 import types
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from functools import partialmethod
 
 import pytest
 import torch
-from experiment_helpers import DIGITS, experiment, jobs_of
+from experiment_helpers import DIGITS, checkpoints, experiment, jobs_of
 from torch import nn
 
 import reprise.models
@@ -21,33 +20,29 @@ from reprise.engines.stack import OutOfMemory, Stack
 from reprise.errors import Interrupted, UserError
 from reprise.records.record import read_record
 from reprise.training.locks import Held, replica_lock
-from reprise.training.loop import Job, choose_device, run_jobs
+from reprise.training.loop import choose_device, run_jobs
 
 REPLICAS = 3
 
 
 @pytest.fixture
-def jobs(tmp_path: Path) -> list[Job]:
+def jobs(tmp_path):
     return made(tmp_path)
 
 
-def made(folder: Path, engine: str = "stacked") -> list[Job]:
+def made(folder, engine="stacked"):
     options = {"steps": 12, "batch_size": 8, "log_every": 1, "clip_norm": 1.0}
     return jobs_of([experiment("e", DIGITS | {"precision": "float64"}, None, REPLICAS, **options)], folder, engine)
 
 
-def held_to(records: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
+def held_to(records, others):
     """Their metrics differ in rounding alone."""
     for one in zip(records, others, strict=True):
         mine, theirs = ([metric["value"] for metric in record["metrics"]] for record in one)
         assert mine == pytest.approx(theirs, rel=1e-9)
 
 
-def checkpoints(folder: Path) -> list[Path]:
-    return [path for path in (folder / "checkpoints").rglob("*") if path.suffix in {".ckpt", ".previous"}]
-
-
-def test_one_job_writes_a_record_a_replica(jobs: list[Job], tmp_path: Path) -> None:
+def test_one_job_writes_a_record_a_replica(jobs, tmp_path):
     records = run_jobs(jobs)
     held_to(records, run_jobs(made(tmp_path / "alone", "reference")))
     assert records == [read_record(job.output, job.resolved, job.replica) for job in jobs]
@@ -56,31 +51,11 @@ def test_one_job_writes_a_record_a_replica(jobs: list[Job], tmp_path: Path) -> N
     assert run_jobs(jobs) == records
 
 
-@pytest.mark.parametrize("rounds", [1, 5])
-def test_a_stopped_job_goes_on_to_the_same_bits(rounds: int, tmp_path: Path) -> None:
-    whole = run_jobs(made(tmp_path / "whole"))
-    seen: list[int] = []
-
-    def watch() -> str:
-        seen.append(1)
-        return "the test" if len(seen) == rounds else ""
-
-    with pytest.raises(Interrupted, match="stopped by the test"):
-        run_jobs([replace(job, watch=watch) for job in made(tmp_path)])
-    assert len(checkpoints(tmp_path)) == 1
-    again = run_jobs(made(tmp_path))
-    assert [record["result_sha256"] for record in again] == [record["result_sha256"] for record in whole]
-    assert {record["run"]["resumed"] for record in again} == {1}
-    assert checkpoints(tmp_path) == []
-
-
-def test_a_replica_that_diverges_leaves_its_record_and_the_others_finish(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_replica_that_diverges_leaves_its_record_and_the_others_finish(monkeypatch, tmp_path):
     whole = run_jobs(made(tmp_path / "whole"))
     advance = Stack.advance
 
-    def poisoned(stack: Stack, trainings: list[Any]) -> list[Any]:
+    def poisoned(stack, trainings):
         if len(trainings) == REPLICAS and trainings[1].step == 4:
             kernel = trainings[1].kernel
             kernel.load({name: value * float("nan") for name, value in kernel.export().items()})
@@ -92,45 +67,37 @@ def test_a_replica_that_diverges_leaves_its_record_and_the_others_finish(
     held_to(records[::2], whole[::2])
 
 
-def test_without_room_the_job_is_halved_once_and_says_so(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_room_the_job_is_halved_once_and_where_there_is_none_says_what_to_make_smaller(
+    monkeypatch, tmp_path, capsys
+):
     whole, sizes, advance = run_jobs(made(tmp_path / "whole")), [], Stack.advance
 
-    def scarce(stack: Stack, trainings: list[Any]) -> list[Any]:
+    def scarce(stack, trainings, room):
         sizes.append(len(trainings))
-        if len(trainings) > 2:
+        if len(trainings) > room:
             raise OutOfMemory("no room")
         return advance(stack, trainings)
 
-    monkeypatch.setattr(Stack, "advance", scarce)
+    monkeypatch.setattr(Stack, "advance", partialmethod(scarce, room=2))
     capsys.readouterr()
     records = run_jobs(made(tmp_path))
     assert set(sizes) == {3, 2, 1}
     held_to(records, whole)
     assert capsys.readouterr().err.count("out of memory: 2 replicas at a time instead") == 1
     assert checkpoints(tmp_path) == []
-
-
-def test_where_half_has_no_room_either_one_line_says_what_to_make_smaller(
-    monkeypatch: pytest.MonkeyPatch, jobs: list[Job]
-) -> None:
-    def full(stack: Stack, trainings: list[Any]) -> None:
-        raise OutOfMemory("no room")
-
-    monkeypatch.setattr(Stack, "advance", full)
+    monkeypatch.setattr(Stack, "advance", partialmethod(scarce, room=0))
     with pytest.raises(UserError, match="more memory than there is"):
-        run_jobs(jobs)
+        run_jobs(made(tmp_path / "none"))
 
 
-def test_what_another_process_trains_is_left_out(jobs: list[Job]) -> None:
+def test_what_another_process_trains_is_left_out(jobs):
     with replica_lock(jobs[0].state_path.with_suffix(".lock"), jobs[0].title):
         assert [record["replica"] for record in run_jobs(jobs)] == [1, 2]
         with pytest.raises(Held):
             run_jobs(jobs[:1])
 
 
-def test_what_no_stack_trains_has_its_own_engine(small: Any, tmp_path: Path) -> None:
+def test_what_no_stack_trains_has_its_own_engine(small, tmp_path):
     (job,) = jobs_of([replace(small.resolved("error-surface"), replicas=1)], tmp_path, "stacked")
     assert run_jobs([job])[0]["run"]["engine"] == "numpy"
 
@@ -155,14 +122,14 @@ def test_what_runs_on_a_cpu_takes_no_gpu(monkeypatch):
 class Lacking(nn.Module):
     """A network that was written for something else."""
 
-    def __init__(self, hidden_size: int, **options: Any) -> None:
+    def __init__(self, hidden_size, **options):
         super().__init__()
         self.W, self.weight_law = nn.Parameter(torch.ones(hidden_size, 3)), "plain"
 
-    def fan_in(self) -> dict[str, int]:
+    def fan_in(self):
         return {"W": 3}
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x):
         return self.W[x]
 
 
@@ -178,9 +145,7 @@ class Lacking(nn.Module):
         ("final-digit", "stacked", r"engines/stack/symbols.py, line \d+: \w+Error: .*"),
     ],
 )
-def test_a_model_that_lacks_what_its_protocol_needs_is_one_line(
-    small: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, protocol: str, engine: str, says: str
-) -> None:
+def test_a_model_that_lacks_what_its_protocol_needs_is_one_line(small, monkeypatch, tmp_path, protocol, engine, says):
     own = types.ModuleType("reprise.models.own")
     own.Lacking = Lacking
     monkeypatch.setitem(sys.modules, own.__name__, own)
@@ -195,7 +160,7 @@ def test_a_model_that_lacks_what_its_protocol_needs_is_one_line(
         run_jobs([job])
 
 
-def test_a_mistake_in_a_file_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_mistake_in_a_file_is_one_line(monkeypatch, tmp_path):
     """Where its options are read, and where it is imported."""
     file = tmp_path / "broken.py"
     file.write_text("OPTIONS = {}\n\nclass Broken(:\n")

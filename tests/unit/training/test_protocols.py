@@ -1,9 +1,9 @@
 """What every protocol promises: it goes on to the same bits, alone and in a stack, and refuses in one line."""
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 import torch
 from compiler_helpers import needs_compiler
-from protocol_helpers import curves, finish, goes_on, saved, states_of, values
+from experiment_helpers import checkpoints, jobs_of
+from protocol_helpers import curves, finish, goes_on, lines_of, saved, states_of, values
 
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.engines.stack import Stack
 from reprise.errors import Interrupted, UserError
-from reprise.records.record import Outcome
 from reprise.training.checkpoint import decode, encode
-from reprise.training.loop import Job, run_jobs
-from reprise.training.protocol import Diverged, Training, build_training, generator_for
+from reprise.training.loop import run_jobs
+from reprise.training.protocol import Diverged, build_training, generator_for
 
 CPU = torch.device("cpu")
 # The options that are changed, the fast engine, and how calls are made short, so that some end inside a part.
@@ -64,15 +64,15 @@ ENGINES = [
 REPLICAS = 2
 
 
-def changes_of(case: str) -> dict[str, Any]:
+def changes_of(case):
     return LEARN[case][0] if case in LEARN else {}
 
 
 @pytest.fixture
-def make(small: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+def make(small, monkeypatch):
     """A small training of a case, with short calls."""
 
-    def made(case: str, seed: int = 0, engine: str | Stack = "auto", **changes: Any) -> Training:
+    def made(case, seed=0, engine="auto", **changes):
         protocol = case.partition(",")[0]
         if case in LEARN:
             module, _, name = PROTOCOLS[protocol].target.partition(":")
@@ -82,18 +82,18 @@ def make(small: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     return made
 
 
-def test_every_protocol_is_here() -> None:
+def test_every_protocol_is_here():
     assert {case.partition(",")[0] for case in LEARN} == {name for name, p in PROTOCOLS.items() if p.gpu}
     assert {*COUNT, *(case.partition(",")[0] for case in LEARN)} == set(PROTOCOLS)
 
 
-def test_random_streams_are_apart() -> None:
+def test_random_streams_are_apart():
     numbers = {tuple(torch.rand(3, generator=generator_for(s, n)).tolist()) for s in (0, 1) for n in ("a", "b")}
     assert len(numbers) == 4
 
 
 @pytest.mark.parametrize(("case", "engine"), ENGINES)
-def test_it_goes_on_from_its_state_to_the_same_bits(make: Any, case: str, engine: str) -> None:
+def test_it_goes_on_from_its_state_to_the_same_bits(make, case, engine):
     """From the first and last states of a part, and some between them."""
     whole = make(case, 1, engine)
     assert engine in ("auto", whole.engine)
@@ -106,34 +106,34 @@ def test_it_goes_on_from_its_state_to_the_same_bits(make: Any, case: str, engine
         assert (again.done, again.parameters) == (whole.done, whole.parameters)
 
 
-@pytest.mark.parametrize(("case", "engine"), [(case, "auto") for case in (*LEARN, *COUNT)])
-def test_a_stopped_job_leaves_the_record_of_one_that_was_not(
-    small: Any, make: Any, case: str, engine: str, tmp_path: Path
-) -> None:
+STOPPED = [*((case, "auto") for case in (*LEARN, *COUNT)), ("final-digit", "stacked")]
+
+
+@pytest.mark.parametrize(("case", "engine"), STOPPED)
+def test_a_stopped_job_leaves_the_records_of_one_that_was_not(small, make, case, engine, tmp_path):
     make(case)  # shortens the calls
-    resolved = small.resolved(case.partition(",")[0], **changes_of(case))
-    corpus, seen = resolved.corpus and Path(resolved.corpus), []
+    replicas = REPLICAS if engine == "stacked" else 1
+    resolved = replace(small.resolved(case.partition(",")[0], **changes_of(case)), replicas=replicas)
+    whole = run_jobs(jobs_of([resolved], tmp_path / "whole", engine))
+    assert [(record["status"], record["seed"]) for record in whole] == [("finished", r) for r in range(replicas)]
+    assert all(record["metrics"] for record in whole)
+    asked = count(1)
 
-    def job(folder: Path) -> Job:
-        return Job(resolved, 0, folder / "r.json", corpus, engine, "cpu", root=folder)
+    def watch():
+        return "the test" if next(asked) == 2 else ""
 
-    (whole,) = run_jobs([job(tmp_path / "whole")])
-    assert (whole["status"], whole["seed"]) == ("finished", 0)
-    assert whole["metrics"]
-
-    def watch() -> str:
-        seen.append(1)
-        return "the test" if len(seen) == 2 else ""
-
-    with suppress(Interrupted):
-        run_jobs([replace(job(tmp_path), watch=watch)])
-    assert (tmp_path / "r.json").exists() == (case in COUNT[-3:])  # these have no more than two pieces
-    (record,) = run_jobs([job(tmp_path)])
-    assert record["result_sha256"] == whole["result_sha256"]
+    stopped = case not in COUNT[-3:]  # these have no more than two pieces
+    with pytest.raises(Interrupted, match="stopped by the test") if stopped else nullcontext():
+        run_jobs([replace(job, watch=watch) for job in jobs_of([resolved], tmp_path, engine)])
+    assert len(checkpoints(tmp_path)) == stopped
+    again = run_jobs(jobs_of([resolved], tmp_path, engine))
+    assert [record["result_sha256"] for record in again] == [record["result_sha256"] for record in whole]
+    assert {record["run"]["resumed"] for record in again} == {int(stopped)}
+    assert checkpoints(tmp_path) == []
 
 
 @pytest.mark.parametrize("case", [*LEARN, *COUNT])
-def test_replicas_repeat_and_differ_where_there_is_chance(make: Any, case: str) -> None:
+def test_replicas_repeat_and_differ_where_there_is_chance(make, case):
     one, again, two = (make(case, seed) for seed in (0, 0, 1))
     seen = [one.done]
     while not one.finished:
@@ -159,9 +159,7 @@ TEXTS: list[tuple[str, dict[str, Any], tuple[str, str], float]] = [
 
 
 @pytest.mark.parametrize(("protocol", "options", "measured", "share"), TEXTS)
-def test_of_a_text_more_is_learned_than_how_frequent_words_are(
-    small: Any, protocol: str, options: dict[str, Any], measured: tuple[str, str], share: float
-) -> None:
+def test_of_a_text_more_is_learned_than_how_frequent_words_are(small, protocol, options, measured, share):
     """The loss is below that of the unigram, by how much depends on the model, and above the source's own entropy."""
     found, loaded = values(finish(small(protocol, 1, **options))), small.loaded(protocol, **options)
     p = np.bincount(loaded.splits["train"].tokens) / len(loaded.splits["train"].tokens)
@@ -170,8 +168,34 @@ def test_of_a_text_more_is_learned_than_how_frequent_words_are(
     assert found[measured[0], "source_entropy"] == source < found[measured] < share * unigram
 
 
+SMALL_NETWORK = {"hidden_size": 16, "embedding_size": 16, "max_epochs": 40}
+BEST = {
+    "tagging": (SMALL_NETWORK | {"training_sentences": 240, "learning_rate": 0.03}, "accuracy", max, 1),
+    "translation": (
+        SMALL_NETWORK | {"training_sentences": 300, "learning_rate": 0.1, "untied": True},
+        "cross_entropy",
+        min,
+        1,
+    ),
+    "line-epochs": ({"max_epochs": 9, "learning_rate": 0.1}, "cross_entropy", min, None),
+}
+
+
+@pytest.mark.parametrize("protocol", BEST)
+def test_what_is_reported_is_the_best_epoch_on_validation(small, protocol):
+    """Training ends `patience` epochs later, where it has one; all else is that of a training which ends there."""
+    options, metric, best_of, patience = BEST[protocol]
+    outcome = finish(small(protocol, 0, **options))
+    found, valid = values(outcome), list(curves(outcome)["valid", metric].values())
+    best = int(found["valid", "best_epoch"])
+    assert (best, found["valid", metric]) == (1 + valid.index(best_of(valid)), best_of(valid))
+    assert best < found["train", "epochs"] == len(valid) == (best + patience if patience else options["max_epochs"])
+    stopped = finish(small(protocol, 0, **options | {"max_epochs": best}))
+    assert (values(stopped), stopped.samples) == (found | {("train", "epochs"): best}, outcome.samples)
+
+
 @pytest.mark.parametrize("model", ["elman", "lstm"])
-def test_palindromes_of_three_digits_are_learned(small: Any, model: str) -> None:
+def test_palindromes_of_three_digits_are_learned(small, model):
     options = {"length": 3, "hidden_size": 16, "steps": 301, "batch_size": 32, "learning_rate": 0.02, "log_every": 5}
     outcome = finish(small("final-digit", model=model, clip_norm=10.0, **options))
     found, accuracy = values(outcome), curves(outcome)["train", "accuracy"]
@@ -182,14 +206,12 @@ def test_palindromes_of_three_digits_are_learned(small: Any, model: str) -> None
     assert found["train", "last_ten_accuracy"] == pytest.approx(sum(list(accuracy.values())[-10:]) / 10)
 
 
-def lines_read(training: Any) -> list[int]:
+def lines_read(training):
     """Where the training lines begin, in the order in which they are read."""
-    lines = [np.arange(len(b)) - np.repeat(b.starts[:-1], b.active) for b in training.batches]
-    pairs = zip(training.batches, lines, strict=True)
-    return [batch.places[line == i][0] - 1 for batch, line in pairs for i in range(batch.active[0])]
+    return [line[0] - 1 for batch in training.batches for line in lines_of(batch)]
 
 
-def lines_to_read(training: Any) -> list[int]:
+def lines_to_read(training):
     lengths, starts = np.diff(training.lines.offsets), training.lines.offsets
     return [starts[i] for i in training.parts["train"] if lengths[i] > 1]
 
@@ -209,7 +231,7 @@ ORDERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 
 
 @pytest.mark.parametrize("protocol", ORDERS)
-def test_every_epoch_reads_all_of_the_text_in_an_order_of_its_own(make: Any, protocol: str) -> None:
+def test_every_epoch_reads_all_of_the_text_in_an_order_of_its_own(make, protocol):
     training, (order, whole) = make(protocol), ORDERS[protocol]
     first, again = (list(map(int, order(one))) for one in (training, make(protocol)))
     while training.epoch == 0:
@@ -220,7 +242,7 @@ def test_every_epoch_reads_all_of_the_text_in_an_order_of_its_own(make: Any, pro
 
 
 @pytest.mark.parametrize("case", LEARN)
-def test_a_loss_that_is_no_number_ends_training(make: Any, case: str) -> None:
+def test_a_loss_that_is_no_number_ends_training(make, case):
     training = make(case)
     training.advance()
     state = decode(saved(training))["state"]
@@ -231,7 +253,7 @@ def test_a_loss_that_is_no_number_ends_training(make: Any, case: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", dict.fromkeys(case.partition(",")[0] for case in LEARN))
-def test_an_engine_that_there_is_not_is_refused(make: Any, protocol: str) -> None:
+def test_an_engine_that_there_is_not_is_refused(make, protocol):
     with pytest.raises(UserError, match="engine: none is none of auto, .*reference.*; name one of these with --engine"):
         make(protocol, engine="none")
 
@@ -249,9 +271,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("protocol", "changes", "says"), REFUSED)
-def test_options_that_do_not_fit_the_corpus_are_refused(
-    small: Any, protocol: str, changes: dict[str, Any], says: str
-) -> None:
+def test_options_that_do_not_fit_the_corpus_are_refused(small, protocol, changes, says):
     folds = {"folds": 2} if "seed" in changes else {}
     with pytest.raises(UserError, match=says):
         small(protocol, **folds | changes)
@@ -281,7 +301,7 @@ UNFIT = [
 
 
 @pytest.mark.parametrize(("protocol", "other", "says"), UNFIT)
-def test_a_corpus_that_does_not_fit_is_refused(small: Any, protocol: str, other: str | None, says: str) -> None:
+def test_a_corpus_that_does_not_fit_is_refused(small, protocol, other, says):
     """None at all, that of another protocol, and its own with other boundaries or folds."""
     resolved, path = small.resolved(protocol), None
     if other in PROTOCOLS:
@@ -298,7 +318,7 @@ def test_a_corpus_that_does_not_fit_is_refused(small: Any, protocol: str, other:
         build_training(resolved, 0, path, "auto")
 
 
-def together(stack: Stack, trainings: Sequence[Training], states: list[bytes] | None = None) -> list[Outcome]:
+def together(stack, trainings, states=None):
     """Trains all to the end; `states` gets what a checkpoint would hold between two rounds, while all train."""
     live = list(trainings)
     while live:
@@ -312,7 +332,7 @@ def together(stack: Stack, trainings: Sequence[Training], states: list[bytes] | 
     return [training.outcome() for training in trainings]
 
 
-def held_to(outcome: Outcome, other: Outcome) -> None:
+def held_to(outcome, other):
     """The same metrics, and values that differ in rounding alone."""
     assert outcome.metrics
     for mine, theirs in zip(outcome.metrics, other.metrics, strict=True):
@@ -321,7 +341,7 @@ def held_to(outcome: Outcome, other: Outcome) -> None:
 
 
 @pytest.mark.parametrize("case", LEARN)
-def test_replicas_of_a_stack_are_those_that_train_alone(make: Any, case: str) -> None:
+def test_replicas_of_a_stack_are_those_that_train_alone(make, case):
     stack = Stack(CPU)
     outcomes = together(stack, [make(case, replica, stack, precision="float64") for replica in range(REPLICAS)])
     for replica, outcome in enumerate(outcomes):
@@ -334,7 +354,7 @@ def test_replicas_of_a_stack_are_those_that_train_alone(make: Any, case: str) ->
 
 
 @pytest.mark.parametrize("case", LEARN)
-def test_a_stack_goes_on_from_its_states_to_the_same_bits(make: Any, case: str) -> None:
+def test_a_stack_goes_on_from_its_states_to_the_same_bits(make, case):
     states: list[bytes] = []
     stack = Stack(CPU)
     whole = together(stack, [make(case, replica, stack) for replica in range(REPLICAS)], states)
@@ -350,7 +370,7 @@ def test_a_stack_goes_on_from_its_states_to_the_same_bits(make: Any, case: str) 
 
 
 @pytest.mark.parametrize("case", ["subsequence-sgd", "line-epochs", "windows", "translation", "tagging"])
-def test_a_member_that_diverges_leaves_the_others_as_they_are(make: Any, case: str) -> None:
+def test_a_member_that_diverges_leaves_the_others_as_they_are(make, case):
     healthy, stack = Stack(CPU), Stack(CPU)
     expected = together(healthy, [make(case, r, healthy, precision="float64") for r in range(REPLICAS)])
     trainings = [make(case, replica, stack, precision="float64") for replica in range(REPLICAS)]

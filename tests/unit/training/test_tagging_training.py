@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from protocol_helpers import curves, finish, values
+from protocol_helpers import finish, values
 
 from reprise.training.protocols.tagging import batch_of, by_length, cut, shuffled
 
@@ -49,18 +49,6 @@ def test_it_learns_labels_of_sentences(made, pooling):
     options = {"pooling": pooling, "directions": "forward", "max_epochs": 8, "patience": 8}
     found = values(finish(made("sentence-labels", **options)))
     assert found["test", "accuracy"] > found["test", "guessing"] + 0.1
-
-
-def test_what_is_reported_is_the_epoch_of_the_highest_validation_accuracy(made):
-    outcome = finish(made(max_epochs=40))
-    found, drawn = values(outcome), curves(outcome)
-    valid = list(drawn["valid", "accuracy"].values())
-    best = int(found["valid", "best_epoch"])
-    assert best == 1 + valid.index(max(valid))
-    assert found["train", "epochs"] == len(valid) == best + 2 < 40
-    for split in ("train", "valid", "test"):
-        for metric in ("accuracy", "log_loss"):
-            assert found[split, metric] == drawn[split, metric][best]
 
 
 def test_groups_of_words_add_up_to_all(made, loaded):

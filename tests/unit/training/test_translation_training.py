@@ -101,14 +101,3 @@ def test_it_learns_the_cipher(made, loaded):
         assert (sample["source"], sample["reference"]) == lines_of_test(loaded)[sample["line"] - 1]
         assert sample["text"] == found["texts"][sample["line"] - 1]
     assert not any("</s>" in text or "<unk>" in text for text in found["texts"])
-
-
-def test_the_test_is_read_with_the_parameters_of_the_best_epoch(made):
-    outcome = finish(made(2, max_epochs=40, learning_rate=0.1, patience=1))
-    found, (_, valid) = values(outcome), outcome.curves
-    best = int(found["valid", "best_epoch"])
-    assert valid["y"][best - 1] == min(valid["y"]) == found["valid", "cross_entropy"]
-    assert found["train", "epochs"] == best + 1 < 40
-    stopped = finish(made(2, max_epochs=best, learning_rate=0.1))
-    assert values(stopped)["test", "cross_entropy"] == found["test", "cross_entropy"]
-    assert stopped.samples == outcome.samples
