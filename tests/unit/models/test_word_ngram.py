@@ -5,19 +5,14 @@ from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
+from corpus_helpers import split_of
 
-from reprise.data.corpus import Split
 from reprise.errors import UserError
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
 from reprise.models.word_ngram import Additive, Backoff, KneserNey, Relative, StupidBackoff, discount
 
 V, END = 7, 0
 """Words 0 (the end of a sentence) to 6, which the training text never has."""
-
-
-def split_of(sentences):
-    offsets = np.concatenate([[0], np.cumsum([len(s) for s in sentences])]).astype(np.int64)
-    return Split(np.array([word for s in sentences for word in s], np.int32), offsets)
 
 
 def sentences(seed, count):

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from protocol_helpers import finish, values
+from protocol_helpers import curves, finish, values
 
 from reprise.catalogue.models import MODELS
 from reprise.data.text import ptb
@@ -30,10 +30,6 @@ def loaded(small):
     return small.loaded("word-ngram", training_sentences=300)
 
 
-def curves(outcome):
-    return {(c["split"], c["metric"], c["axis"]): dict(zip(c["x"], c["y"], strict=True)) for c in outcome.curves}
-
-
 @pytest.mark.parametrize("boundary", ["sentence", "text"])
 def test_a_record_has_every_order_and_every_part_of_the_text(counted, loaded, boundary):
     training = counted(model="kneser-ney", boundary=boundary)
@@ -41,28 +37,28 @@ def test_a_record_has_every_order_and_every_part_of_the_text(counted, loaded, bo
     end, model = loaded.vocabulary.index("</s>"), MODELS["kneser-ney"].build(vocabulary=60, order=3)
     all_words = Positions.of(loaded.splits["train"], 2, end, boundary)
     held = HeldOut(Positions.of(loaded.splits["test"], 2, end, boundary))
-    stored, entropy = curves(outcome), curves(outcome)["test", "cross_entropy", "order"]
+    stored, entropy = curves(outcome), curves(outcome)["test", "cross_entropy"]
     sizes = [int(loaded.splits["train"].offsets[300 // part]) for part in (4, 2, 1)]
     for words in sizes:
         counts = NGramCounts(all_words.take(slice(words)), 60)
         for n in (1, 2, 3):
-            assert stored["train", f"stored_order_{n}", "words"][words] == len(counts.table(n).keys)
+            assert stored["train", f"stored_order_{n}"][words] == len(counts.table(n).keys)
             nats = -np.log(model.estimate(counts, held, n)).mean()
-            assert stored["test", f"cross_entropy_order_{n}", "words"][words] == pytest.approx(nats, rel=1e-12)
+            assert stored["test", f"cross_entropy_order_{n}"][words] == pytest.approx(nats, rel=1e-12)
             if words == sizes[-1]:
                 assert entropy[n] == pytest.approx(nats, rel=1e-12)
     found = values(outcome)
     assert found["test", "cross_entropy"] == found["test", "cross_entropy_order_3"] == entropy[3]
-    assert found["train", "stored_order_2_halved_2_times"] == stored["train", "stored_order_2", "words"][sizes[0]]
+    assert found["train", "stored_order_2_halved_2_times"] == stored["train", "stored_order_2"][sizes[0]]
     assert found["test", "source_entropy"] == loaded.facts["source_nats"]["test"] < entropy[2]
     assert training.parameters == sum(found["train", f"stored_order_{n}"] for n in (1, 2, 3))
 
 
 def test_where_a_word_has_no_probability_there_is_no_cross_entropy(counted, loaded):
     found = finish(counted(model="relative-ngram"))
-    shares, zero = curves(found)["test", "unpredicted_share", "order"], curves(found)["test", "zero_share", "order"]
+    shares, zero = curves(found)["test", "unpredicted_share"], curves(found)["test", "zero_share"]
     assert 0 < shares[2] < shares[3] < 1
-    assert shares[3] == pytest.approx(zero[3] + curves(found)["test", "undefined_share", "order"][3])
+    assert shares[3] == pytest.approx(zero[3] + curves(found)["test", "undefined_share"][3])
     assert "cross_entropy" not in {m["metric"] for m in found.metrics}
     scored = {m["metric"]: m["n"] for m in found.metrics if m["metric"].startswith("scored_nats")}
     words = len(loaded.splits["test"].tokens)
