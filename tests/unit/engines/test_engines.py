@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from reprise.engines import books, gated, gso, loglinear, palindromes, rntn
 from reprise.engines.gso.packing import REDUCTIONS, pack
 from reprise.engines.lecture import window
-from reprise.engines.rntn.subsequences import Subsequences
+from reprise.engines.rntn.subsequences import Subsequences, cut
 from reprise.models.deep_lstm import DeepLSTM
 from reprise.models.elman import Elman
 from reprise.models.gated import GRU, LSTM
@@ -79,10 +79,12 @@ def gso_step(engine: Any, batch: Any) -> Any:
 
 
 def rntn_step(engine: Any, batch: Any) -> Any:
-    data, reduction, dropout = batch
-    engine.hidden = torch.linspace(0, 1, len(engine.hidden))
-    loss = engine.train(data, learning_rate=FAR, reduction=reduction, dropout=dropout, key=2**64 - 99)
-    return [loss, engine.hidden]
+    data, learning_rate, reduction, dropout = batch
+    engine.hidden = state = torch.linspace(0, 1, len(engine.hidden))
+    before = engine.evaluate(data)
+    engine.hidden = state
+    loss = engine.train(data, learning_rate=learning_rate, reduction=reduction, dropout=dropout, key=2**64 - 99)
+    return [before, loss, engine.hidden]
 
 
 def gated_step(engine: Any, batch: Any) -> Any:
@@ -238,7 +240,11 @@ def batches(family: str, model: nn.Module) -> list[Any]:
     if family == "rntn":
         words = [np.random.default_rng(n).integers(0, model.vocabulary, (2, n), np.int32) for n in (20, 1, 7, 64)]
         data = [Subsequences(*xy, np.array([0, xy.shape[1]]), np.array([False]), 1000) for xy in words]
-        return [(part, *how) for part in data for how in (("sum", 0.5), ("mean", 0.0))]
+        several = cut(random_split(model.vocabulary, (64, 20, 20, 7, 13, 20, 1, 2)), start=0, length=20)
+        return [
+            *((part, FAR, *how) for part in data for how in (("sum", 0.5), ("mean", 0.0))),
+            (several, 0.3, "sum", 0.5),
+        ]
     if family == "gated":
         V, sizes = model.vocabulary, (model.embedding, model.hidden)
         masks = lambda *of: tuple((torch.rand(*of, n, generator=random) > 0.4) / 0.6 for n in sizes)  # noqa: E731
@@ -321,6 +327,7 @@ REFUSED = {
     ),
     "rntn": lambda symbol: (
         Subsequences(*np.full((2, 5), symbol, np.int32), np.array([0, 5]), np.array([True])),
+        FAR,
         "sum",
         0,
     ),

@@ -1,13 +1,13 @@
 """Small trainings of every protocol: an experiment of the tier `quick`, made smaller, on a generated corpus."""
 
 import copy
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from protocol_helpers import finish
 
+from reprise.catalogue.models import MODELS
+from reprise.catalogue.stated import load
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.data import prepare_corpus
@@ -60,6 +60,8 @@ class Small:
         sections[2] |= DATA.get(dataset, {})
         for key, value in changes.items():
             next((options for options in sections if key in options), sections[0])[key] = value
+        known = getattr(load(MODELS[config["model"]["name"]].target, ""), "OPTIONS", sections[0])
+        config["model"]["options"] = {key: value for key, value in sections[0].items() if key in known}
         corpus = self.corpus(dataset, sections[2]) if base.corpus else None
         return Resolved("p", "e", "quick", "t", 2, config, {}, corpus and str(corpus))
 
@@ -95,15 +97,3 @@ class Small:
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
     return Small(tmp_path_factory.mktemp("corpora"))
-
-
-@pytest.fixture
-def finished(small: Small) -> Callable[..., Training]:
-    """A small training at its end."""
-
-    def made(*arguments: Any, **changes: Any) -> Training:
-        training = small(*arguments, **changes)
-        finish(training)
-        return training
-
-    return made

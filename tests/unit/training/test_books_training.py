@@ -8,7 +8,6 @@ import pytest
 import torch
 from protocol_helpers import finish
 
-from reprise.catalogue.checks import run_check
 from reprise.evaluation.sampling import continuations, draw, entropy, log_probabilities
 from reprise.evaluation.text_measures import Words, distinct, measure, stops_before_capitals, whole_words
 from reprise.models.deep_lstm import DeepLSTM, initialise
@@ -129,6 +128,7 @@ def test_drawing_follows_the_probabilities():
     shares = torch.bincount(drawn, minlength=4) / 4000
     torch.testing.assert_close(shares.double(), p, atol=1 / 2000, rtol=0)
     assert draw(p.expand(2, 4), np.array([0.0, 1 - 2**-32])).tolist() == [0, 3]
+    assert entropy(p.log()).item() == pytest.approx(-(p * p.log()).sum().item())
 
 
 @pytest.mark.parametrize("decoder", ["sample", "argmax"])
@@ -206,12 +206,3 @@ def test_what_a_model_expects_is_told_at_the_end(training):
     capitals = [i for symbol, i in texts.ids.items() if symbol.isupper()]
     after = expected(PROMPTS["operator-blank"])[capitals].sum().item()
     assert found["capital_probability"] == pytest.approx(after, rel=1e-5)
-
-
-def test_dividing_logits_by_less_than_one_lowers_the_entropy():
-    (claimed,) = run_check("temperature-raises-entropy")
-    assert claimed.error > 0.1
-    slope, rise = run_check("temperature-lowers-entropy")
-    assert slope.error < 1e-10
-    assert rise.error == 0
-    assert entropy(torch.zeros(8, dtype=torch.float64)).item() == pytest.approx(math.log(8))

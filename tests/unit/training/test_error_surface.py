@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from protocol_helpers import curves, values
+from protocol_helpers import curves, finish, values
 
 from reprise.models.single_unit import SingleUnit
 
@@ -14,8 +14,8 @@ TRAINING |= {"w_low": 4.0, "w_high": 6.0, "b_low": -3.0, "b_high": -1.0}
 
 
 @pytest.fixture
-def outcome(finished):
-    return finished("error-surface", **MODEL | TRAINING).outcome()
+def outcome(small):
+    return finish(small("error-surface", **MODEL | TRAINING))
 
 
 @pytest.mark.parametrize(("w", "b"), [(0.3, 0.2), (5.0, -2.0), (4.9, -2.43), (7.0, -3.4)])

@@ -9,7 +9,6 @@ from protocol_helpers import finish
 
 from reprise import counters
 from reprise.catalogue.models import MODELS
-from reprise.data.corpus import Corpus, Split
 
 OPTIONS = {"batch_size": 4, "steps": 10, "embedding_size": 12, "dropout": 0.5, "weight_range": 0.05, "patience": 2}
 
@@ -19,52 +18,45 @@ def made(small):
     return partial(small, "batched-sgd", **OPTIONS)
 
 
-class Recorder:
-    """Stands before an engine and keeps what it is given."""
-
-    def __init__(self, engine):
-        self.engine, self.trained, self.evaluated = engine, [], []
-
-    def __getattr__(self, name):
-        return getattr(self.engine, name)
-
-    def train(self, x, y, masks, **options):
-        before = tuple(s.clone() for s in self.engine.state)
-        loss = self.engine.train(x, y, masks, **options)
-        self.trained.append((x, y, masks, options, before, self.engine.state))
-        return loss
-
-    def evaluate(self, x, y):
-        before = tuple(s.clone() for s in self.engine.state)
-        loss = self.engine.evaluate(x, y)
-        self.evaluated.append((x, y, before, loss))
-        return loss
+@pytest.fixture
+def loaded(small):
+    return small.loaded("batched-sgd")
 
 
 @pytest.fixture
 def recorded(made):
+    """A training that keeps in `given` what its engine is given: x, y, masks, options; and the states around it."""
+
     def watched(*arguments, **changes):
         training = made(*arguments, **changes)
-        training.kernel = Recorder(training.kernel)
+        training.given, train = [], training.kernel.train
+
+        def watch(x, y, masks, **options):
+            before = tuple(s.clone() for s in training.kernel.state)
+            loss = train(x, y, masks, **options)
+            training.given.append((x, y, masks, options, before, training.kernel.state))
+            return loss
+
+        training.kernel.train = watch
         return training
 
     return watched
 
 
-def epoch(training):
-    while training.epoch == 0:
+def given_in_an_epoch(training):
+    start, now = len(training.given), training.epoch
+    while training.epoch == now:
         training.advance()
-    return training.kernel
+    return training.given[start:]
 
 
 @pytest.mark.parametrize("engine", ["grouped", "reference"])
 @pytest.mark.parametrize("model", ["gru-lm", "lstm-lm"])
-def test_losses_that_are_told_are_those_of_one_pass_over_the_text(small, made, engine, model):
+def test_losses_that_are_told_are_those_of_one_pass_over_the_text(made, loaded, engine, model):
     training = made(3, engine, model=model, dropout=0.0, max_epochs=1)
     finish(training)
     readable = MODELS[model].build(vocabulary=60, embedding=12, hidden=8, matrices=3, mapping="f")
     readable.load_state_dict(training.kernel.export())
-    loaded = small.loaded("batched-sgd")
     end = loaded.vocabulary.index("</s>")
     for split in ("valid", "test"):
         words = torch.from_numpy(loaded.splits[split].tokens).long()
@@ -84,53 +76,30 @@ def test_losses_too_large_for_a_perplexity_do_not_end_training(made):
     assert training.note().startswith("valid ppl inf, test ppl inf")
 
 
-@pytest.fixture
-def short_text(tmp_path):
-    """23 words in three sentences; </s> is word 0."""
-
-    def save(boundaries="</s>"):
-        words = np.array([1, 2, 0, 3, 3, 1, 2, 0, 2, 2, 1, 1, 3, 2, 1, 3, 2, 1, 2, 3, 1, 2, 0], dtype=np.int32)
-        split = Split(words, np.array([0, 3, 8, 23], dtype=np.int64))
-        path = tmp_path / "short.npz"
-        splits = dict.fromkeys(("train", "valid", "test"), split)
-        facts = {"boundaries": boundaries}
-        Corpus("short", splits, ["</s>", "a", "b", "c"], np.bincount(words, minlength=4), facts).save(path)
-        return path, words
-
-    return save
+def test_training_text_is_cut_into_streams_that_are_read_in_order(recorded, loaded):
+    windows = given_in_an_epoch(recorded(batch_size=5))
+    x, y = (torch.cat([window[i] for window in windows]) for i in (0, 1))
+    words = loaded.splits["train"].tokens
+    length, left_out = divmod(len(words), 5)
+    assert left_out > 0
+    assert [len(window[0]) for window in windows] == [10] * (length // 10) + [length % 10]
+    assert y.T.flatten().tolist() == words[:-left_out].tolist()
+    # Each word is read before the next one is predicted, </s> before the first.
+    assert x.T.flatten().tolist() == [loaded.vocabulary.index("</s>"), *words[: -left_out - 1]]
 
 
-def test_training_text_is_cut_into_streams_that_are_read_in_order(recorded, short_text):
-    path, words = short_text()
-    kernel = epoch(recorded(corpus=path, matrices=1, batch_size=4, steps=2))
-    x, y = (torch.cat([window[i] for window in kernel.trained]) for i in (0, 1))
-    assert [window[0].shape for window in kernel.trained] == [(2, 4), (2, 4), (1, 4)]
-    streams = words[:20].reshape(4, 5)  # 23 words: the last three are left out
-    assert y.T.tolist() == streams.tolist()
-    # Each word is read before the next one is predicted, </s> (word 0) before the first.
-    assert x.T.tolist() == np.r_[0, words[:19]].reshape(4, 5).tolist()
-
-
-def test_evaluation_reads_all_words_in_one_stream(recorded, short_text):
-    path, words = short_text()
-    kernel = epoch(recorded(corpus=path, matrices=1, batch_size=4, steps=2))
-    assert [len(window[0]) for window in kernel.evaluated] == 2 * [8, 8, 7]
-    for windows in (kernel.evaluated[:3], kernel.evaluated[3:]):
-        assert torch.cat([y for _, y, _, _ in windows]).flatten().tolist() == words.tolist()
-        assert torch.cat([x for x, _, _, _ in windows]).flatten().tolist() == [0, *words[:-1]]
-
-
-def test_text_without_sentence_ends_is_not_predicted_from_one(recorded, short_text):
-    path, words = short_text(boundaries="none")
-    kernel = epoch(recorded(corpus=path, matrices=1, batch_size=1, steps=50))
-    (x, y, *_), *_ = kernel.trained
+def test_text_without_sentence_ends_is_not_predicted_from_one(recorded, loaded, tmp_path):
+    loaded.facts["boundaries"] = "none"
+    loaded.save(tmp_path / "without.npz")
+    words = loaded.splits["train"].tokens
+    ((x, y, *_),) = given_in_an_epoch(recorded(corpus=tmp_path / "without.npz", batch_size=1, steps=len(words)))
     assert (x.flatten().tolist(), y.flatten().tolist()) == (words[:-1].tolist(), words[1:].tolist())
 
 
 def test_the_state_starts_at_zero_in_every_epoch_and_is_carried_within(recorded):
     training = recorded(max_epochs=2)
     finish(training)
-    trained = training.kernel.trained
+    trained = training.given
     assert len(trained) % 2 == 0
     for i, (*_, before, _) in enumerate(trained):
         if i % (len(trained) // 2) == 0:
@@ -141,23 +110,17 @@ def test_the_state_starts_at_zero_in_every_epoch_and_is_carried_within(recorded)
 
 
 def test_options_reach_the_engine(recorded):
-    kernel = epoch(recorded(learning_rate=0.25, clip_norm=3.0, loss_reduction="mean-steps"))
-    (*_, options, _, _), *_ = kernel.trained
+    (*_, options, _, _), *_ = given_in_an_epoch(
+        recorded(learning_rate=0.25, clip_norm=3.0, loss_reduction="mean-steps")
+    )
     assert options == {"learning_rate": 0.25, "reduction": "mean-steps", "clip_norm": 3.0}
-
-
-def masks_of_an_epoch(training):
-    start = len(training.kernel.trained)
-    now = training.epoch
-    while training.epoch == now:
-        training.advance()
-    return [torch.cat([m[2][i] for m in training.kernel.trained[start:]]) for i in (0, 1)]
 
 
 def test_masks_are_numbers_of_the_word_and_the_epoch(recorded):
     training, other = (recorded(steps=steps, dropout=0.3) for steps in (10, 7))
-    first, second = masks_of_an_epoch(training), masks_of_an_epoch(training)
-    for mask, again, width in zip(first, masks_of_an_epoch(other), (12, 8), strict=True):
+    windows = [given_in_an_epoch(one) for one in (training, training, other)]
+    first, second, third = ([torch.cat([w[2][i] for w in epoch]) for i in (0, 1)] for epoch in windows)
+    for mask, again, width in zip(first, third, (12, 8), strict=True):
         assert mask.shape[1:] == (4, width)
         assert torch.equal(mask, again), "masks must not depend on where the windows end"
         assert set(mask.unique().tolist()) == {0.0, np.float32(1 / 0.7)}
@@ -167,7 +130,3 @@ def test_masks_are_numbers_of_the_word_and_the_epoch(recorded):
         words, width = mask.shape[0] * 4, mask.shape[2]
         numbers = counters.dropout_mask(counters.key(0, stream, 0), 0, words, width, 0.3)
         np.testing.assert_array_equal(mask.reshape(words, width).numpy(), numbers)
-
-
-def test_without_dropout_there_are_no_masks(recorded):
-    assert all(window[2] is None for window in epoch(recorded(dropout=0.0)).trained)

@@ -13,7 +13,6 @@ import pytest
 import torch
 from protocol_helpers import same_bits
 
-from reprise.catalogue.models import MODELS
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.catalogue.stated import load
 from reprise.engines.stack import OutOfMemory, Stack, join
@@ -113,8 +112,7 @@ def test_members_step_as_the_readable_model_does(small, short, protocol, changes
     """To the same parameters; and a step keeps to its device."""
     short(protocol)
     resolved = small.resolved(protocol, precision, **changes)
-    model, corpus = resolved.config["model"], resolved.corpus and Path(resolved.corpus)
-    model["options"] = {key: model["options"][key] for key in MODELS[model["name"]].options}
+    corpus = resolved.corpus and Path(resolved.corpus)
 
     def made(engine):
         return [build_training(resolved, seed, corpus, engine) for seed in range(MEMBERS)]
