@@ -13,16 +13,8 @@ from reprise.models.second_order import FullTensor, MultiplicativeRNN
 
 V, H, M = 5, 4, 3
 PHI = {"tanh": np.tanh, "identity": lambda z: z}
-GSO_OPTIONS = {
-    "hidden_size": H,
-    "second_order_size": M,
-    "input_term": True,
-    "recurrent_term": True,
-    "activation": "tanh",
-    "matrix_law": "orthogonal",
-    "f_law": "normal",
-    "f_std": 0.1,
-}
+GSO_OPTIONS = {"hidden_size": H, "second_order_size": M, "input_term": True, "recurrent_term": True}
+GSO_OPTIONS |= {"activation": "tanh", "matrix_law": "orthogonal", "f_law": "normal", "f_std": 0.1}
 
 
 def one_hot(symbol):

@@ -8,33 +8,19 @@ import torch
 from reprise.engines.lecture.translation import HandTranslator, ReferenceTranslator, translator_of
 from reprise.errors import UserError
 from reprise.evaluation.sampling import translations
-from reprise.models.recurrences import GRU, LSTM
-from reprise.models.translation import Translator, backwards, initialise
+from reprise.models.translation import Translator, initialise
 
 V_X, V_Y, D, H = 11, 7, 3, 4
-BASIC = {
-    "unit": "rnn",
-    "layers": 1,
-    "untied": False,
-    "context": False,
-    "bidirectional": False,
-    "reverse_source": False,
-    "matrix_law": "gaussian",
-}
-STEPS = [
-    {},
-    {"untied": True},
-    {"context": True},
-    {"layers": 2},
-    {"bidirectional": True},
-    {"reverse_source": True},
-    {"unit": "gru"},
-    {"unit": "lstm"},
-]
-LADDER = [BASIC]
-for step in STEPS[1:]:
-    LADDER.append({**LADDER[-1], **step})
-NAMES = ["basic", "I", "II", "III", "IV", "V", "gru", "lstm"]
+BASIC = {"unit": "rnn", "layers": 1, "matrix_law": "gaussian", "untied": False, "context": False}
+BASIC |= {"bidirectional": False, "reverse_source": False}
+LADDER = {"basic": BASIC}
+LADDER["I"] = {**BASIC, "untied": True}
+LADDER["II"] = {**LADDER["I"], "context": True}
+LADDER["III"] = {**LADDER["II"], "layers": 2}
+LADDER["IV"] = {**LADDER["III"], "bidirectional": True}
+LADDER["V"] = {**LADDER["IV"], "reverse_source": True}
+LADDER["gru"] = {**LADDER["V"], "unit": "gru"}
+LADDER["lstm"] = {**LADDER["V"], "unit": "lstm"}
 LENGTHS = torch.tensor([4, 1, 3])
 END = 2
 
@@ -48,15 +34,11 @@ def build(options, seed=0, kind=Translator, dtype=torch.float64):
     return model.to(dtype)
 
 
-def batch(seed=1, padding=0):
-    generator = torch.Generator().manual_seed(seed)
-    source = torch.randint(V_X, (4, 3), generator=generator)
-    source[torch.arange(4)[:, None] >= LENGTHS] = padding
+def batch():
+    """Source words, the last two rows of which nobody has, lengths, and the words before each of the target."""
+    generator = torch.Generator().manual_seed(1)
+    source = torch.randint(V_X, (6, 3), generator=generator)
     return source, LENGTHS, torch.randint(V_Y, (5, 3), generator=generator)
-
-
-def size(options):
-    return sum(p.numel() for p in build(options).parameters())
 
 
 def step_by_hand(unit, W, V, b, x, state):
@@ -108,8 +90,9 @@ def logits_by_hand(model, options, words, before):
     return torch.stack(found)
 
 
-@pytest.mark.parametrize("options", LADDER, ids=NAMES)
+@pytest.mark.parametrize("options", LADDER.values(), ids=LADDER)
 def test_it_is_the_equations_word_by_word(options):
+    """What follows a text's last word in its column is read by nothing."""
     model = build(options)
     source, lengths, before = batch()
     logits = model(source, lengths, before)
@@ -118,18 +101,8 @@ def test_it_is_the_equations_word_by_word(options):
         torch.testing.assert_close(logits[:, column], expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("options", LADDER, ids=NAMES)
-def test_padding_changes_nothing(options):
-    model = build(options)
-    one, other = (model(*batch(padding=word)) for word in (0, 9))
-    assert torch.equal(one, other)
-    source, lengths, before = batch()
-    longer = torch.cat([source, torch.full((3, 3), 5)])
-    torch.testing.assert_close(model(longer, lengths, before), one, rtol=1e-12, atol=1e-12)
-
-
 def test_each_extension_adds_its_parameters_and_no_others():
-    sizes = [size(options) for options in LADDER]
+    sizes = [sum(p.numel() for p in build(options).parameters()) for options in LADDER.values()]
     # E_x; W, V and b of phi; W_S and its bias
     assert sizes[0] == V_X * D + H * D + H * H + H + V_Y * H + V_Y
     added = [after - before for before, after in zip(sizes[:5], sizes[1:6], strict=True)]
@@ -145,47 +118,7 @@ def test_each_extension_adds_its_parameters_and_no_others():
     assert [after - sizes[5] for after in sizes[6:]] == [2 * recurrent, 3 * recurrent]
 
 
-def test_what_the_decoder_reads():
-    source, lengths, before = batch()
-    other = (before + 1) % V_Y
-    for options in LADDER:
-        model = build(options)
-        changed = not torch.equal(model(source, lengths, before), model(source, lengths, other))
-        assert changed == options["context"], "only Extension II reads the word before"
-
-
-def test_with_equal_weights_the_untied_model_is_the_tied_one():
-    tied, untied = build(LADDER[0]), build(LADDER[1], seed=3)
-    assert not torch.equal(tied(*batch()), untied(*batch()))
-    phi = tied.encoder[0][0]
-    untied.load_state_dict({**tied.state_dict(), "decoder.0.V": phi.V, "decoder.0.b": phi.b})
-    assert torch.equal(tied(*batch()), untied(*batch()))
-
-
-def test_reversing_is_reading_the_reversed_source():
-    straight, turned = build(LADDER[3]), build({**LADDER[3], "reverse_source": True})
-    source, lengths, before = batch()
-    assert torch.equal(turned(source, lengths, before), straight(backwards(source, lengths), lengths, before))
-    assert backwards(source, lengths)[:, 2].tolist() == [*source[:3, 2].tolist()[::-1], source[3, 2]]
-
-
-@pytest.mark.parametrize(("ours", "theirs"), [(GRU, torch.nn.GRU), (LSTM, torch.nn.LSTM)])
-def test_gated_units_are_those_of_torch(ours, theirs):
-    """torch has the gates in another order, the update gate the other way about, and a second bias."""
-    layer, other = ours(D, H).double(), theirs(D, H).double()
-    generator = torch.Generator().manual_seed(2)
-    order = [0, 1, 2] if ours is GRU else [0, 1, 3, 2]  # of torch's rows: r z n, and i f c o
-    with torch.no_grad():
-        for mine, name in ((layer.W, "weight_ih_l0"), (layer.V, "weight_hh_l0"), (layer.b, "bias_ih_l0")):
-            mine.normal_(generator=generator)
-            rows = torch.cat([mine.chunk(layer.gates)[order.index(i)] for i in range(layer.gates)])
-            getattr(other, name).copy_(rows)
-        other.bias_hh_l0.zero_()
-    x = torch.randn(6, 2, D, generator=generator, dtype=torch.float64)
-    torch.testing.assert_close(layer(layer.read(x), layer.initial_state(2))[0], other(x)[0], rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("options", LADDER, ids=NAMES)
+@pytest.mark.parametrize("options", LADDER.values(), ids=LADDER)
 @pytest.mark.parametrize(("B", "longest"), [(1, 1), (9, 6), (20, 11)])
 def test_the_hand_engine_is_held_to_the_readable_model_in_float64(options, B, longest):
     reference = build(options, seed=B, kind=ReferenceTranslator)
@@ -212,8 +145,6 @@ def test_the_hand_engine_is_held_to_the_readable_model_in_float64(options, B, lo
 def test_an_engine_is_called_by_its_name():
     assert translator_of("auto") is translator_of("hand") is HandTranslator
     assert translator_of("reference") is ReferenceTranslator
-    with pytest.raises(UserError, match="engine: fused is none of auto, hand, reference; name one of these with"):
-        translator_of("fused")
 
 
 @pytest.mark.parametrize("changed", [{"layers": 2}, {"context": True}, {"bidirectional": True}])
@@ -236,7 +167,7 @@ def test_a_matrix_of_n_columns_has_variance_1_over_n_or_a_third_of_it():
 
 
 def test_greedy_takes_the_likeliest_word_until_the_end():
-    for options in (LADDER[0], LADDER[5], LADDER[7]):
+    for options in (LADDER[name] for name in ("basic", "V", "lstm")):
         model = build(options)
         source, lengths, _ = batch()
         found = translations(model, source, lengths, END, 12)
@@ -252,7 +183,7 @@ def test_greedy_takes_the_likeliest_word_until_the_end():
 
 
 def test_greedy_stops_at_the_end_sign_and_writes_no_barred_word():
-    model = build(LADDER[2])
+    model = build(LADDER["II"])
     source, lengths, _ = batch()
     with torch.no_grad():
         model.b_S[END] = 100.0

@@ -2,6 +2,7 @@
 
 import copy
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ OPTIONS |= {"samples": 3, "sample_length": 30, "final_length": 50, "completions"
 
 @pytest.fixture
 def made(small):
-    return lambda seed=0, **changes: small("character-windows", seed, **OPTIONS | changes)
+    return partial(small, "character-windows", **OPTIONS)
 
 
 @pytest.fixture
@@ -110,11 +111,6 @@ def test_what_a_replica_leaves(small, loaded, tmp_path):
     assert [(s["decoder"], s["temperature"]) for s in hansel] == [("sample", 0.8), ("sample", 0.8), ("argmax", None)]
 
 
-@pytest.fixture
-def training(made):
-    return made()
-
-
 def small_model():
     model = DeepLSTM(5, 6, 2, "tanh", 1.0, "fan-in-truncated-normal").double()
     initialise(model, torch.Generator().manual_seed(1))
@@ -175,8 +171,8 @@ def test_words_are_of_the_book_of_its_licence_or_of_neither():
     assert "words_in_licence" not in dict((n, v) for n, v, _ in measure([" uno dos "], Words("uno dos")))
 
 
-def test_everything_is_drawn_at_the_temperature_that_is_configured(training, monkeypatch):
-    asked = []
+def test_everything_is_drawn_at_the_temperature_that_is_configured(made, monkeypatch):
+    training, asked = made(), []
 
     def watched(model, prompts, length, decoder, *temperature_and_key):
         asked.append((decoder, length, *temperature_and_key[:1]))
@@ -189,8 +185,9 @@ def test_everything_is_drawn_at_the_temperature_that_is_configured(training, mon
     assert sum(decoder == "sample" for decoder, *_ in asked) == 2 + len(PROMPTS)
 
 
-def test_what_a_model_expects_is_told_at_the_end(training):
+def test_what_a_model_expects_is_told_at_the_end(made):
     """Gretel by the product of its letters; a blank, and then a capital, after a full stop."""
+    training = made()
     texts, model = training.texts, training.model
     metrics, _ = texts.at_the_end(model, 0, torch.zeros(5, 2, dtype=torch.int64))
     found = {m["metric"]: m["value"] for m in metrics}

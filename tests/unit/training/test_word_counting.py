@@ -73,10 +73,6 @@ def test_scores_that_are_no_probabilities_have_no_cross_entropy(counted):
     assert abs(found["test", "score_sum_order_3"] - 1) > 0.01
 
 
-def by_metric(outcome):
-    return {m["metric"]: m["value"] for m in outcome.metrics}
-
-
 def test_changed_sentences_have_the_same_words_in_another_order():
     generator = torch.Generator().manual_seed(1)
     for words in ([1, 2], [3, 3, 4], [1, 2, 3, 4, 5, 6], [7, 7, 7, 8, 7]):
@@ -91,11 +87,11 @@ def test_changed_sentences_have_the_same_words_in_another_order():
 
 
 def test_single_words_are_tied_in_all_orders(scored):
-    found = by_metric(finish(scored()))
+    found = values(finish(scored()))
     for change in ("shuffled", "swapped"):
-        assert (found[f"above_{change}_order_1"], found[f"tied_with_{change}_order_1"]) == (0, 1)
-    assert found["above_shuffled_order_2"] > 0.9
-    assert found["above_shuffled_order_2"] > found["above_swapped_order_2"] > 0.6
+        assert (found["test", f"above_{change}_order_1"], found["test", f"tied_with_{change}_order_1"]) == (0, 1)
+    assert found["test", "above_shuffled_order_2"] > 0.9
+    assert found["test", "above_shuffled_order_2"] > found["test", "above_swapped_order_2"] > 0.6
 
 
 def test_scores_are_those_of_the_model(scored, loaded):
@@ -103,7 +99,7 @@ def test_scores_are_those_of_the_model(scored, loaded):
     end = loaded.vocabulary.index("</s>")
     sentences = sentences_of(loaded.splits["test"])
     assert [len(words) + 1 for words in sentences] == np.diff(loaded.splits["test"].offsets).tolist()
-    found = by_metric(finish(training))
+    found = values(finish(training))
     above = []
     for i, words in enumerate(sentences):
         changed = changes(words, generator_for(0, f"sentence {i}"))
@@ -113,14 +109,14 @@ def test_scores_are_those_of_the_model(scored, loaded):
                 held = HeldOut(Positions.of(joined([np.append(text, end)]), 1, end, "sentence"))
                 scores.append(np.log(training.model.estimate(training.counts, held, 2)).sum())
             above.append(scores[0] > scores[1])
-    assert found["above_shuffled_order_2"] == np.mean(above)
+    assert found["test", "above_shuffled_order_2"] == np.mean(above)
 
 
 def test_without_smoothing_most_orders_are_tied_at_probability_0(scored):
-    found = by_metric(finish(scored(model="relative-ngram")))
-    assert found["tied_with_shuffled_order_3"] > 0.3
-    smoothed = by_metric(finish(scored(model="additive-ngram", delta=0.01)))
-    assert smoothed["tied_with_shuffled_order_3"] < 0.1
+    found = values(finish(scored(model="relative-ngram")))
+    assert found["test", "tied_with_shuffled_order_3"] > 0.3
+    smoothed = values(finish(scored(model="additive-ngram", delta=0.01)))
+    assert smoothed["test", "tied_with_shuffled_order_3"] < 0.1
 
 
 @pytest.mark.parametrize("unknown", ["<unk>", None])
@@ -131,17 +127,19 @@ def test_phrases_are_scored_with_one_word_for_those_that_the_vocabulary_lacks(sc
     loaded.save(tmp_path / "known.npz")
     training = scored(corpus=tmp_path / "known.npz")
     assert training.model.vocabulary == 60 + (unknown is None)
-    found = by_metric(finish(training))
-    assert found["the_cat_is_small_order_1"] == found["small_the_is_cat_order_1"] < 0
+    found = values(finish(training))
+    assert found["phrases", "the_cat_is_small_order_1"] == found["phrases", "small_the_is_cat_order_1"] < 0
     # "walking", "home" and "house" are one word
-    assert found["walking_home_after_school_order_3"] == found["walking_house_after_school_order_3"]
+    assert (
+        found["phrases", "walking_home_after_school_order_3"] == found["phrases", "walking_house_after_school_order_3"]
+    )
     text = [loaded.vocabulary.index(word) for word in ("the", "cat", "is", "small", "</s>")]
     absent = loaded.vocabulary.index(unknown) if unknown else 60
     end = text[-1]
     for name, words in {"the_cat_is_small": text, "walking_home_after_school": [*[absent] * 4, end]}.items():
         held = HeldOut(Positions.of(joined([np.array(words)]), 2, end, "sentence"))
         expected = np.log(training.model.estimate(training.counts, held, 3)).sum()
-        assert found[f"{name}_order_3"] == pytest.approx(expected, rel=1e-12)
+        assert found["phrases", f"{name}_order_3"] == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.slow
@@ -158,11 +156,11 @@ def test_the_penn_treebank(counted, scored, mirror, tmp_path):
     shares = [relative["test", f"unpredicted_share_order_{n}"] for n in range(1, 6)]
     assert shares == pytest.approx([0, 0.18918, 0.55338, 0.75971, 0.83502], abs=5e-6)
     training = scored(corpus=tmp_path / "corpus.npz", order=2)
-    found = by_metric(finish(training))
-    assert found["the_cat_is_small_order_2"] == pytest.approx(-29.850, abs=5e-4)
-    assert found["small_the_is_cat_order_2"] == pytest.approx(-36.820, abs=5e-4)
-    assert found["walking_home_after_school_order_2"] == pytest.approx(-39.998, abs=5e-4)
-    assert found["walking_house_after_school_order_2"] == pytest.approx(-39.691, abs=5e-4)
-    assert found["above_shuffled_order_2"] > 0.98
+    found = values(finish(training))
+    assert found["phrases", "the_cat_is_small_order_2"] == pytest.approx(-29.850, abs=5e-4)
+    assert found["phrases", "small_the_is_cat_order_2"] == pytest.approx(-36.820, abs=5e-4)
+    assert found["phrases", "walking_home_after_school_order_2"] == pytest.approx(-39.998, abs=5e-4)
+    assert found["phrases", "walking_house_after_school_order_2"] == pytest.approx(-39.691, abs=5e-4)
+    assert found["test", "above_shuffled_order_2"] > 0.98
     assert len(training.texts["original"][1]) - 1 == 3749
     assert all(math.isfinite(v) for v in found.values())
