@@ -60,8 +60,9 @@ class Small:
         sections[2] |= DATA.get(dataset, {})
         for key, value in changes.items():
             next((options for options in sections if key in options), sections[0])[key] = value
-        known = getattr(load(MODELS[config["model"]["name"]].target, ""), "OPTIONS", sections[0])
-        config["model"]["options"] = {key: value for key, value in sections[0].items() if key in known}
+        if target := MODELS[config["model"]["name"]].target:
+            known = getattr(load(target, ""), "OPTIONS", sections[0])
+            config["model"]["options"] = {key: value for key, value in sections[0].items() if key in known}
         corpus = self.corpus(dataset, sections[2]) if base.corpus else None
         return Resolved("p", "e", "quick", "t", 2, config, {}, corpus and str(corpus))
 
