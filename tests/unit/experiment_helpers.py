@@ -92,10 +92,6 @@ def jobs_of(experiments: list[Resolved], folder: Path, engine: str = "auto") -> 
     ]
 
 
-def checkpoints(folder: Path) -> list[Path]:
-    return [path for path in (folder / "checkpoints").rglob("*") if path.suffix in {".ckpt", ".previous"}]
-
-
 def write(*experiments):
     """Resolved, where `run` looks for them."""
     for one in experiments:

@@ -1,6 +1,7 @@
 """What the tests of protocols share: training to the end, metrics by name, and going on from a state."""
 
 import copy
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor
@@ -31,6 +32,11 @@ def curves(outcome: Outcome) -> dict[tuple[str, str], dict[float, float]]:
 def lines_of(batch: PackedBatch) -> list[list[int]]:
     """The places of each line's targets."""
     return [batch.padded(batch.places)[:n, i].tolist() for i, n in enumerate(batch.lengths)]
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """What a job that was stopped has left."""
+    return [path for path in (folder / "checkpoints").rglob("*") if path.suffix in {".ckpt", ".previous"}]
 
 
 def saved(training: Training) -> bytes:

@@ -321,16 +321,8 @@ def test_export_and_load_are_exact_copies(family, name, engine):
 REFUSED = {
     "palindromes": lambda symbol: (torch.full((4, 3), symbol), torch.zeros(3, dtype=torch.int64)),
     "books": lambda symbol: (*[torch.full((2, 2), symbol)] * 2, DeepLSTM(7, 5, 2, "relu", 1.0).initial_state(2)),
-    "gso": lambda symbol: (
-        pack(split_of([9 * [symbol]]), np.arange(1), 1)[0],
-        REDUCTIONS[0],
-    ),
-    "rntn": lambda symbol: (
-        Subsequences(*np.full((2, 5), symbol, np.int32), np.array([0, 5]), np.array([True])),
-        FAR,
-        "sum",
-        0,
-    ),
+    "gso": lambda symbol: (pack(split_of([9 * [symbol]]), np.arange(1), 1)[0], REDUCTIONS[0]),
+    "rntn": lambda symbol: (cut(split_of([5 * [symbol]]), start=symbol), FAR, "sum", 0.0),
 }
 
 

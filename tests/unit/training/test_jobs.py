@@ -8,7 +8,8 @@ from functools import partialmethod
 
 import pytest
 import torch
-from experiment_helpers import DIGITS, checkpoints, experiment, jobs_of
+from experiment_helpers import DIGITS, experiment, jobs_of
+from protocol_helpers import checkpoints
 from torch import nn
 
 import reprise.models

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import torch
 from compiler_helpers import needs_compiler
-from experiment_helpers import checkpoints, jobs_of
-from protocol_helpers import curves, finish, goes_on, lines_of, saved, states_of, values
+from experiment_helpers import jobs_of
+from protocol_helpers import checkpoints, curves, finish, goes_on, lines_of, saved, states_of, values
 
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.engines.stack import Stack

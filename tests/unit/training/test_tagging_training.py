@@ -13,7 +13,7 @@ OPTIONS |= {"vocabulary_size": 200, "training_sentences": 240, "patience": 2, "m
 
 @pytest.fixture
 def made(small):
-    return lambda protocol="tagging", seed=0, **changes: small(protocol, seed, **OPTIONS | changes)
+    return lambda protocol="tagging", **changes: small(protocol, **OPTIONS | changes)
 
 
 @pytest.fixture
