@@ -68,9 +68,7 @@ def test_a_replica_that_diverges_leaves_its_record_and_the_others_finish(monkeyp
     held_to(records[::2], whole[::2])
 
 
-def test_without_room_the_job_is_halved_once_and_where_there_is_none_says_what_to_make_smaller(
-    monkeypatch, tmp_path, capsys
-):
+def test_without_room_the_job_is_halved_and_without_any_it_is_refused(monkeypatch, tmp_path, capsys):
     whole, sizes, advance = run_jobs(made(tmp_path / "whole")), [], Stack.advance
 
     def scarce(stack, trainings, room):
