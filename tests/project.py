@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,15 +120,21 @@ class Project:
         shutil.copytree(self.root, folder, symlinks=True)
         return Project(folder, self.variables)
 
+    @contextlib.contextmanager
+    def background(self, log: Path, *command: str) -> Iterator[subprocess.Popen[bytes]]:
+        """A command whose messages go to `log`; when the body ends, nothing of the project runs on."""
+        with log.open("wb") as out:
+            pipes = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": subprocess.STDOUT}
+            process = subprocess.Popen(command, cwd=self.root, env=self.environment(), **pipes)
+        try:
+            yield process
+        finally:
+            self.kill_everything()
+            process.wait()
+
     def processes(self) -> list[int]:
         """Those alive with this project's TMPDIR in their environment, warm ones and jobs of a cluster included."""
-        ours, found = os.fsencode(f"TMPDIR={self.variables['TMPDIR']}"), []
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit():
-                with contextlib.suppress(OSError):
-                    if ours in (entry / "environ").read_bytes().split(b"\0"):
-                        found.append(int(entry.name))
-        return found
+        return processes_with(f"TMPDIR={self.variables['TMPDIR']}\0", "environ")
 
     def kill_everything(self) -> None:
         """As a power cut. TMPDIR has to be this project's alone."""
@@ -154,18 +160,55 @@ def new_project(folder: Path, variables: Mapping[str, str]) -> Project:
     return Project(folder, variables)
 
 
+def contents(folder: Path) -> dict[str, bytes]:
+    """All files in a folder and below, hidden ones too."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def script(path: Path, text: str) -> Path:
+    """A program at `path`: these lines of sh."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def flipped(data: bytes, bit: int) -> bytes:
+    """The data with the bit of that number changed."""
+    changed = bytearray(data)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+def processes_with(words: str, file: str) -> list[int]:
+    """The processes in whose command line or environment, by the name of that file in /proc, these words are."""
+    found = []
+    for path in Path("/proc").glob(f"[0-9]*/{file}"):
+        with contextlib.suppress(OSError):
+            if os.fsencode(words) in path.read_bytes():
+                found.append(int(path.parent.name))
+    return found
+
+
+def halt(checkpoint: Path) -> int:
+    """Stops the training that writes this checkpoint; the process."""
+    pid = int(checkpoint.with_suffix(".lock").read_text(encoding="utf-8").split()[0])
+    os.kill(pid, signal.SIGSTOP)
+    return pid
+
+
 def wait_until(
     condition: Callable[[], object],
     seconds: float = SECONDS,
     process: subprocess.Popen[Any] | None = None,
-    why: str = "it never happened",
+    why: Callable[[], str] = lambda: "it never happened",
 ) -> None:
-    """Looks again and again; AssertionError, which says `why`, after so many seconds or where the process has ended."""
+    """Looks again and again; AssertionError, which says why, after so many seconds or where the process has ended."""
     limit = time.monotonic() + seconds
     while not condition():
-        assert process is None or process.poll() is None, "the process has ended"
-        assert time.monotonic() < limit, why
-        time.sleep(0.05)
+        assert process is None or process.poll() is None, f"the process has ended: {why()}"
+        assert time.monotonic() < limit, why()
+        time.sleep(0.02)
 
 
 def read_record(path: Path) -> dict[str, Any]:

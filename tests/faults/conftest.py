@@ -2,12 +2,11 @@
 
 import multiprocessing
 import signal
-from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from experiment_helpers import DIGITS, SENTENCES, experiment
-from project import COMPILED
 from replica import Halt, Replica, end
 
 from reprise.config.datasets import NamedDataset
@@ -23,7 +22,7 @@ WORDS = {"hidden_size": 96, "matrices": 2, "weight_std": 0.1, "patience": 20, "m
 
 
 @pytest.fixture(autouse=True)
-def no_survivors() -> Iterator[None]:
+def no_survivors():
     """Processes of a test that failed half-way end with it."""
     yield
     for process in multiprocessing.active_children():
@@ -32,14 +31,7 @@ def no_survivors() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def variables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Saves as often as possible; engines are compiled once, processes left behind end soon."""
-    usual = {"REPRISE_BUILD": str(COMPILED), "REPRISE_SAVE_SECONDS": "0", "REPRISE_WARM_IDLE": "5"}
-    return {"TMPDIR": str(tmp_path_factory.mktemp("t")), **usual}
-
-
-@pytest.fixture(scope="session")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("corpus")
     spec = NamedDataset(name="synthetic", title="", licence="", homepage="", prepare="synthetic")
     text = prepare_corpus(spec, TEXT, folder / "raw", folder / "text.npz")
@@ -50,29 +42,28 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def replica(variables: dict[str, str], corpus: Path) -> Callable[[str, Path], Replica]:
-    """Of a palindrome experiment of 1,800 steps, or a language model of sixteen epochs, each of two pieces of work."""
+def replica(pipeline_variables, corpus):
+    """Of a palindrome experiment of 1,800 steps, or a language model of sixteen epochs, each of two pieces of work.
 
-    def made(kind: str, folder: Path) -> Replica:
+    It saves as often as possible.
+    """
+    variables = {**pipeline_variables, "REPRISE_SAVE_SECONDS": "0"}
+
+    def made(kind: str, folder: Path, **changes: Any) -> Replica:
         if kind == "digits":
-            return Replica(folder, experiment("digits", DIGITS, None), variables)
+            return Replica(folder, experiment("digits", DIGITS, None, **changes), variables)
         return Replica(folder, experiment("words", SENTENCES, None, **WORDS), variables, corpus)
 
     return made
 
 
 @pytest.fixture
-def digits(tmp_path: Path, replica: Callable[[str, Path], Replica]) -> Replica:
+def digits(tmp_path, replica):
     return replica("digits", tmp_path / "digits")
 
 
-@pytest.fixture
-def words(tmp_path: Path, replica: Callable[[str, Path], Replica]) -> Replica:
-    return replica("words", tmp_path / "words")
-
-
 @pytest.fixture(scope="session")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory, replica: Callable[[str, Path], Replica]) -> dict[str, bytes]:
+def undisturbed(tmp_path_factory, replica):
     """What `python -m reprise train` comes to when nothing happens on the way: records without the key `run`."""
     trained = {kind: replica(kind, tmp_path_factory.mktemp(kind)) for kind in ("digits", "words")}
     for one in trained.values():
@@ -82,12 +73,12 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory, replica: Callable[[str
 
 
 @pytest.fixture
-def digits_result(undisturbed: dict[str, bytes]) -> bytes:
+def digits_result(undisturbed):
     return undisturbed["digits"]
 
 
 @pytest.fixture(scope="session")
-def killed_digits(tmp_path_factory: pytest.TempPathFactory, replica: Callable[[str, Path], Replica]) -> Replica:
+def killed_digits(tmp_path_factory, replica):
     """`digits`, killed with two checkpoints on the disk. Not to be changed: `half_way` is a copy."""
     killed = replica("digits", tmp_path_factory.mktemp("killed"))
     killed.start(halt=Halt(300)).wait_for_halt().send(signal.SIGKILL)
@@ -97,5 +88,5 @@ def killed_digits(tmp_path_factory: pytest.TempPathFactory, replica: Callable[[s
 
 
 @pytest.fixture
-def half_way(killed_digits: Replica, tmp_path: Path) -> Replica:
+def half_way(killed_digits, tmp_path):
     return killed_digits.copy(tmp_path / "half-way")

@@ -14,19 +14,17 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
-from project import ROOT, SECONDS, read_record, result_bytes
+from project import ROOT, SECONDS, Project, read_record, result_bytes, wait_until
 
-from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
+from reprise.errors import EXIT_INTERRUPTED
 from reprise.records.resolved import Resolved
 from reprise.training import loop
-from reprise.training.checkpoint import CheckpointFile, DamagedCheckpoint, decode
+from reprise.training.checkpoint import CheckpointFile, decode
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["numpy", "torch", "torch._inductor.config", "rich.progress"])
@@ -68,15 +66,6 @@ def place(state: dict[str, Any]) -> tuple[int, bool]:
     return training.get("step", training.get("epoch")), training.get("next", 0) > 0
 
 
-def progress(path: os.PathLike[str]) -> tuple[int, bool]:
-    """The place of the checkpoint at `path`; (-1, False) without one."""
-    try:
-        with open(path, "rb") as file:
-            return place(decode(file.read())["state"])
-    except (FileNotFoundError, DamagedCheckpoint):
-        return -1, False
-
-
 @dataclass(frozen=True)
 class Ended:
     """How a process ended (minus the signal, where one killed it) and what it said."""
@@ -88,28 +77,17 @@ class Ended:
     def lines(self) -> list[str]:
         return self.err.splitlines()
 
-    def refusal(self) -> str:
-        """The one line of a command that did nothing."""
-        return self._line(EXIT_USAGE, "reprise: error: ")
-
-    def failure(self) -> str:
-        """The one line of a command that the system stopped."""
-        return self._line(EXIT_FAILED, "reprise: error: ")
-
-    def put_off(self) -> str:
-        """The one line of a training that was stopped, or found its replica busy."""
-        assert len(self.lines) == 1, self.err
-        return self._line(EXIT_INTERRUPTED, "reprise: ")
-
     def went_on(self) -> str:
         """What a training says first that went on from a checkpoint and came to its end."""
         assert self.status == 0, self.err
         return next(line for line in self.lines if "goes on from" in line)
 
-    def _line(self, status: int, start: str) -> str:
+    def told(self, status: int) -> str:
+        """The one line of Reprise, its last, of a command that ended so; no other of one that was put off."""
         assert self.status == status, self
         assert [line for line in self.lines if line.startswith("reprise: ")] == self.lines[-1:], self.err
-        assert self.lines[-1].startswith(start)
+        assert len(self.lines) == 1 or status != EXIT_INTERRUPTED
+        assert self.lines[-1].startswith("reprise: error: ") == (status != EXIT_INTERRUPTED)
         return self.lines[-1]
 
 
@@ -190,12 +168,10 @@ class Replica:
     def lock(self) -> Path:
         return self.checkpoint.with_suffix(".lock")
 
-    def with_options(self, **options: Any) -> Replica:
-        """The replica in the same folder under other training options, so with another hash."""
-        training = self.resolved.config["training"]
-        changed = {**training, "options": {**training["options"], **options}}
-        config = {**self.resolved.config, "training": changed}
-        return replace(self, resolved=replace(self.resolved, config=config))
+    @property
+    def saved_at(self) -> tuple[int, bool]:
+        """The place of its last checkpoint."""
+        return place(decode(self.checkpoint.read_bytes())["state"])
 
     def copy(self, folder: Path) -> Replica:
         shutil.copytree(self.folder, folder)
@@ -220,13 +196,10 @@ class Replica:
 
     def command(self, *more: str, **variables: str) -> subprocess.Popen[str]:
         """`python -m reprise train …`, started as a user starts it."""
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("REPRISE_")}
-        ours = {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", **self.variables, **variables}
         command = [sys.executable, "-m", "reprise", *self.arguments(*more)]
-        pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
-        return subprocess.Popen(
-            command, cwd=self.folder, env={**kept, **ours}, stdin=subprocess.DEVNULL, text=True, **pipes
-        )
+        variables = Project(self.folder, self.variables).environment(PYTHONPATH=str(ROOT / "src"), **variables)
+        pipes = dict(stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return subprocess.Popen(command, cwd=self.folder, env=variables, text=True, **pipes)
 
     def result(self) -> bytes:
         """The record without the key `run`; it holds no NaN."""
@@ -242,13 +215,6 @@ class Replica:
 def end(process: subprocess.Popen[str]) -> Ended:
     out, err = process.communicate(timeout=SECONDS)
     return Ended(process.returncode, out + err)
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 120.0) -> None:
-    limit = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < limit, "it never happened"
-        time.sleep(0.005)
 
 
 def state_of(pid: int) -> str:

@@ -4,42 +4,35 @@ import errno
 import hashlib
 import os
 import pickle
-from collections.abc import Callable
+import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from replica import Replica
+from project import flipped
 
-from reprise.errors import UserError
+from reprise.errors import EXIT_USAGE, UserError
 from reprise.training.checkpoint import MAGIC, CheckpointFile, DamagedCheckpoint, decode, encode
 
 pytestmark = pytest.mark.faults
 
 
-def cut_short(data: bytes) -> bytes:
-    return data[: len(data) // 2]
+def test_no_bit_and_no_end_of_a_checkpoint_is_missing_or_changed_unseen(killed_digits):
+    data, draw = killed_digits.checkpoint.read_bytes(), random.Random(1)
+    decode(data)
+    bits = [*range(64), *(draw.randrange(8 * len(data)) for _ in range(200))]
+    ends = [0, *(draw.randrange(len(data)) for _ in range(50))]
+    for damaged in [flipped(data, bit) for bit in bits] + [data[:end] for end in ends]:
+        with pytest.raises(DamagedCheckpoint):
+            decode(damaged)
 
 
-def one_bit_flipped(data: bytes) -> bytes:
-    middle = len(data) // 2
-    return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
-
-
-def emptied(data: bytes) -> bytes:
-    return b""
-
-
-@pytest.mark.parametrize("damage", [cut_short, one_bit_flipped, emptied])
-def test_the_one_before_a_damaged_checkpoint_is_used_and_where_all_are_nothing_is_thrown_away(
-    half_way: Replica, digits_result: bytes, damage: Callable[[bytes], bytes]
-) -> None:
+def test_the_one_before_a_damaged_checkpoint_is_used_and_where_all_are_nothing_is_thrown_away(half_way, digits_result):
     whole, name = half_way.previous.read_bytes(), half_way.checkpoint.relative_to(half_way.folder)
     for path in (half_way.checkpoint, half_way.previous):
-        path.write_bytes(damage(path.read_bytes()))
-    before = half_way.saved()
-    assert f"{name}: damaged, and no older one is whole; remove it to train from the start" in half_way.run().refusal()
+        path.write_bytes(path.read_bytes()[:-100])
+    before, line = half_way.saved(), half_way.run().told(EXIT_USAGE)
+    assert f"{name}: damaged, and no older one is whole; remove it to train from the start" in line
     assert (half_way.saved(), len(before), half_way.record.exists()) == (before, 2, False)
     half_way.previous.write_bytes(whole)
     done = half_way.run()
@@ -48,15 +41,19 @@ def test_the_one_before_a_damaged_checkpoint_is_used_and_where_all_are_nothing_i
     assert half_way.result() == digits_result
 
 
+@pytest.fixture
+def file(tmp_path):
+    """The file of a replica's checkpoints, of which it has two."""
+    file = CheckpointFile(tmp_path / "0.ckpt", "0" * 12, "reference", 0)
+    for step in (1, 2):
+        file.save({"step": step})
+    return file
+
+
 @pytest.mark.parametrize("why", [errno.EIO, errno.EACCES])
-def test_one_that_cannot_be_read_is_not_called_damaged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: int
-) -> None:
+def test_one_that_cannot_be_read_is_not_called_damaged(file, monkeypatch, why):
     """Neither is the older one trained on in its place: what was trained since would be lost."""
-    file, said = CheckpointFile(tmp_path / "0.ckpt", "0" * 12, "reference", 0), []
-    file.save({"step": 1})
-    file.save({"step": 2})
-    whole = Path.read_bytes
+    whole, said = Path.read_bytes, []
 
     def closed(path: Path) -> bytes:
         if path == file.path:
@@ -72,10 +69,8 @@ def test_one_that_cannot_be_read_is_not_called_damaged(
     assert file.load(said.append) == {"step": 2}
 
 
-def test_one_behind_a_link_that_leads_nowhere_is_not_called_absent(tmp_path: Path) -> None:
-    file, said = CheckpointFile(tmp_path / "0.ckpt", "0" * 12, "reference", 0), []
-    file.save({"step": 1})
-    file.save({"step": 2})
+def test_one_behind_a_link_that_leads_nowhere_is_not_called_absent(file):
+    said = []
     file.path.unlink()
     file.path.symlink_to("/nowhere/0.ckpt")
     with pytest.raises(UserError, match=f"{file.path}: no such checkpoint: the link {file.path} leads nowhere"):
@@ -83,7 +78,7 @@ def test_one_behind_a_link_that_leads_nowhere_is_not_called_absent(tmp_path: Pat
     assert said == []
 
 
-def test_a_kill_between_two_renames_loses_nothing(half_way: Replica, digits_result: bytes) -> None:
+def test_a_kill_between_two_renames_loses_nothing(half_way, digits_result):
     """While a checkpoint is put into its place there is a moment in which only the one before it has a name.
 
     The lock file is still there and names a process that is gone: nobody has to remove it.
@@ -94,19 +89,18 @@ def test_a_kill_between_two_renames_loses_nothing(half_way: Replica, digits_resu
     assert half_way.result() == digits_result
 
 
-@pytest.mark.parametrize(("key", "other"), [("replica", 1), ("engine", "reference"), ("config_hash", "1" * 12)])
-def test_a_checkpoint_of_another_replica_or_engine_is_refused(tmp_path: Path, key: str, other: Any) -> None:
-    made = {"config_hash": "0" * 12, "engine": "fused", "replica": 0}
-    CheckpointFile(tmp_path / "0.ckpt", **made).save({"step": 1})
+@pytest.mark.parametrize(("key", "other"), [("replica", 1), ("engine", "fused"), ("config_hash", "1" * 12)])
+def test_a_checkpoint_of_another_replica_or_engine_is_refused(file, key, other):
+    made = {"config_hash": "0" * 12, "engine": "reference", "replica": 0}
     with pytest.raises(UserError, match=f"0.ckpt: key {key}: made with {made[key]!r}, not {other!r}"):
-        CheckpointFile(tmp_path / "0.ckpt", **made | {key: other}).load(print)
+        CheckpointFile(file.path, **made | {key: other}).load(print)
 
 
-def test_a_checkpoint_of_a_version_that_kept_other_things_is_refused(half_way: Replica) -> None:
+def test_a_checkpoint_of_a_version_that_kept_other_things_is_refused(half_way):
     state = decode(half_way.checkpoint.read_bytes())
     state["state"]["training"].pop("log")
     half_way.checkpoint.write_bytes(encode(state))
-    assert "key 'log' is missing; another version of Reprise made it" in half_way.run().refusal()
+    assert "key 'log' is missing; another version of Reprise made it" in half_way.run().told(EXIT_USAGE)
 
 
 class Gadget:
@@ -115,12 +109,12 @@ class Gadget:
     def __init__(self, target: Path):
         self.target = target
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self):
         return Path.touch, (self.target,)
 
 
 @pytest.mark.parametrize("form", ["saved by torch", "plain pickle"])
-def test_a_checkpoint_that_would_run_code_is_refused(tmp_path: Path, form: str) -> None:
+def test_a_checkpoint_that_would_run_code_is_refused(tmp_path, form):
     """Under a checksum that fits, as whoever wants to be believed would write it."""
     target = tmp_path / "the code ran"
     content = {"identity": {}, "state": Gadget(target)}
@@ -134,6 +128,6 @@ def test_a_checkpoint_that_would_run_code_is_refused(tmp_path: Path, form: str) 
 
 
 @pytest.mark.parametrize("content", [[1, 2], {"state": {}}, {"identity": {}}, torch.zeros(3)])
-def test_a_file_of_something_else_is_refused(content: Any) -> None:
+def test_a_file_of_something_else_is_refused(content):
     with pytest.raises(DamagedCheckpoint, match="not made by Reprise"):
         decode(encode(content))

@@ -4,8 +4,10 @@ import platform
 import signal
 
 import pytest
-from project import read_record
-from replica import Halt, Replica, progress, wait_until
+from project import read_record, wait_until
+from replica import Halt
+
+from reprise.errors import EXIT_INTERRUPTED
 
 pytestmark = pytest.mark.faults
 
@@ -14,14 +16,12 @@ pytestmark = pytest.mark.faults
     ("kind", "stops"),
     [("digits", [(1, False), (400, False), (800, False)]), ("words", [(0, True), (4, False), (8, True)])],
 )
-def test_killed_again_and_again(
-    kind: str, stops: list[tuple[int, bool]], request: pytest.FixtureRequest, undisturbed: dict[str, bytes]
-) -> None:
+def test_killed_again_and_again(kind, stops, replica, tmp_path, undisturbed):
     """kill -9 at three places, of the language model also inside an epoch: the same bytes in the end."""
-    replica: Replica = request.getfixturevalue(kind)
+    replica = replica(kind, tmp_path)
     for target, inside in stops:
         running = replica.start(halt=Halt(target, inside)).wait_for_halt()
-        assert Halt(target, inside).reached(progress(replica.checkpoint))
+        assert Halt(target, inside).reached(replica.saved_at)
         assert running.send(signal.SIGKILL).status == -signal.SIGKILL
         assert not replica.record.exists()
     assert replica.run().went_on()
@@ -32,10 +32,10 @@ def test_killed_again_and_again(
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_saves_where_it_is(digits: Replica, digits_result: bytes, number: signal.Signals) -> None:
+def test_a_signal_saves_where_it_is(digits, digits_result, number):
     running = digits.start(halt=Halt(1)).wait_for_halt()
-    line = running.send(number).put_off()
-    step, _ = progress(digits.checkpoint)
+    line = running.send(number).told(EXIT_INTERRUPTED)
+    step, _ = digits.saved_at
     name = digits.checkpoint.relative_to(digits.folder)
     assert f"stopped by {number.name} at step {step}, saved to {name}; the same command goes on" in line
     assert not digits.record.exists()
@@ -43,11 +43,11 @@ def test_a_signal_saves_where_it_is(digits: Replica, digits_result: bytes, numbe
     assert digits.result() == digits_result
 
 
-def test_a_busy_replica_is_left_alone_or_waited_for(digits: Replica, digits_result: bytes) -> None:
+def test_a_busy_replica_is_left_alone_or_waited_for(digits, digits_result):
     first = digits.start()
     holder = f"{first.pid} {platform.node()}"
     wait_until(lambda: digits.lock.exists() and digits.lock.read_text(encoding="utf-8") == holder)
-    line = digits.run().put_off()
+    line = digits.run().told(EXIT_INTERRUPTED)
     assert f"p/digits replica 0 is being trained by process {first.pid} on {platform.node()};" in line
     assert "--wait" in line
     second = digits.start("--wait")

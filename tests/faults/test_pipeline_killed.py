@@ -1,35 +1,87 @@
 """The whole pipeline killed, orphaned, started twice: in the end the same bytes as if nothing had happened."""
 
+import contextlib
 import csv
 import gzip
 import os
 import platform
 import random
+import re
 import signal
+import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from pipelines import Started, half_way, started, unlock
-from project import PYTHON, SECONDS, Project, Run, new_project, read_record, result_bytes
-from replica import alive, wait_until
+from project import PYTHON, SECONDS, Project, contents, halt, new_project, read_record, result_bytes, script, wait_until
+from replica import alive
 
 from reprise.records.resolved import read_resolved
 
 pytestmark = pytest.mark.faults
 
 SEED = 4
+LSTM = "digits/lstm-t5"
+
+
+@dataclass(frozen=True)
+class Started:
+    """A `snakemake` in the background and the file that its messages go to."""
+
+    project: Project
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    @property
+    def said(self) -> str:
+        return self.log.read_text(encoding="utf-8")
+
+    @property
+    def steps(self) -> int:
+        """Jobs that it has finished."""
+        return max(map(int, re.findall(r"^(\d+) of \d+ steps", self.said, re.MULTILINE)), default=0)
+
+    def is_at(self, *jobs: str) -> bool:
+        """Whether a job has begun and not finished whose message starts with one of these words."""
+        said = self.said
+        ended = set(re.findall(r"^Finished jobid: (\d+) ", said, re.MULTILINE))
+        begun = re.findall(r"^Job (\d+): (.+)$", said, re.MULTILINE)
+        return any(message.startswith(jobs) for number, message in begun if number not in ended)
+
+    def wait_until(self, condition: Callable[[], object]) -> None:
+        wait_until(condition, process=self.process, why=lambda: self.said)
+
+    def half_way(self) -> int:
+        """Halts the training of the LSTM once it has a checkpoint; the process."""
+        folder, found = self.project.root / "checkpoints" / LSTM, []
+        self.wait_until(lambda: found.extend(folder.glob("*.ckpt")) or found)
+        return halt(found[0])
+
+    def ends_well(self) -> None:
+        assert self.process.wait() == 0, self.said
+
+
+@contextlib.contextmanager
+def started(project: Project, target: str = "all") -> Iterator[Started]:
+    """`snakemake --config tier=quick -- <target>`; when the body ends, nothing of the project runs on."""
+    log = project.root.parent / "log.txt"
+    command = (PYTHON, "-m", "snakemake", "--cores", "2", "--config", "tier=quick", "--", target)
+    with project.background(log, *command) as process:
+        yield Started(project, process, log)
+
+
+def unlock(project: Project) -> None:
+    """What Snakemake asks for after kill -9."""
+    assert project.snakemake("--unlock").status == 0
 
 
 def evidence(project: Project) -> dict[str, bytes]:
     """All results as bytes, but for what says how long something took."""
     results = project.root / "results" / "quick"
-    found = {str(path.relative_to(results)): result_bytes(path) for path in project.records()}
-    for name in ("samples.jsonl", "metrics.json", "claims.json"):
-        found[name] = (results / name).read_bytes()
-    for folder in ("tables", "figures"):
-        found |= {str(path.relative_to(results)): path.read_bytes() for path in (results / folder).iterdir()}
+    found = contents(results)
+    found |= {str(path.relative_to(results)): result_bytes(path) for path in project.records()}
     for name, read in (("metrics.csv", open), ("curves.csv.gz", gzip.open)):
         with read(results / name, "rt", encoding="utf-8", newline="") as file:
             rows = [{k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(file)]
@@ -39,7 +91,7 @@ def evidence(project: Project) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def separate(tmp_path_factory: pytest.TempPathFactory, pipeline_variables: dict[str, str]) -> dict[str, str]:
+def separate(tmp_path_factory, pipeline_variables):
     """Environment of a project with a temporary folder of its own, by which its processes are known."""
     return {**pipeline_variables, "TMPDIR": str(tmp_path_factory.mktemp("k")), "REPRISE_SAVE_SECONDS": "0"}
 
@@ -53,80 +105,65 @@ def lengthen(project: Project) -> str:
     )
     resolved = project.reprise("resolve", "--tier", "quick")
     assert resolved.returncode == 0, resolved.stderr
-    return read_resolved(project.root / "results/quick/config/digits/lstm-t5.json").record_path(0)
+    return read_resolved(project.root / f"results/quick/config/{LSTM}.json").record_path(0)
 
 
 def power_cut(project: Project, ready: Callable[[Started], object], seconds: float) -> Started:
-    """Everything is killed so many seconds after `ready` of the pipeline has returned; it had some way to go then."""
-    with started(project, "all") as run:
-        ready(run)
+    """Everything is killed so many seconds after the pipeline was `ready`; it had some way to go then."""
+    with started(project) as run:
+        run.wait_until(lambda: ready(run))
         time.sleep(seconds)
-        assert not run.over, run.said
+        assert run.process.poll() is None, run.said
         project.kill_everything()
     assert not (project.root / "results/report.html").exists()
     unlock(project)
     return run
 
 
-def test_killed_at_random_points(first_run: tuple[Project, Run], tmp_path: Path, separate: dict[str, str]) -> None:
+def test_killed_at_random_points(first_run, tmp_path, separate):
     """Power cuts in training, between any jobs, while results are collected or judged and while they are drawn.
 
     The folder's name has blanks, accents and a sign outside of Latin letters; engines are compiled in it.
     """
     undisturbed = Project(first_run[0].copy(tmp_path / "plain").root, separate)
-    (short,) = undisturbed.records("digits/lstm-t5/*.json")
+    (short,) = undisturbed.records(f"{LSTM}/*.json")
     short.unlink()
     record = lengthen(undisturbed)
-    with started(undisturbed, "all") as run:
-        assert run.process.wait() == 0, run.said
+    with started(undisturbed) as run:
+        run.ends_well()
 
     here = {name: value for name, value in separate.items() if name != "REPRISE_BUILD"}
     project = new_project(tmp_path / "ein Klon, für später ☃", here)
     assert lengthen(project) == record
     draw = random.Random(SEED)
-    cut = power_cut(project, lambda run: half_way(run, "digits/lstm-t5"), draw.uniform(0.0, 1.5))
-    assert cut.is_at("training digits/lstm-t5"), cut.said
+    cut = power_cut(project, Started.half_way, draw.uniform(0.0, 1.5))
+    assert cut.is_at(f"training {LSTM}"), cut.said
     # So many jobs further on, but not beyond those that are met next.
     goal, late = draw.randint(1, 3), ("collecting", "judging")
-    cut = power_cut(
-        project,
-        lambda run: run.wait_until(lambda: run.steps >= goal or run.is_at(*late)),
-        draw.uniform(0.0, 0.3),
-    )
-    assert cut.steps >= 1 or cut.is_at(*late), cut.said
+    power_cut(project, lambda run: run.steps >= goal or run.is_at(*late), draw.uniform(0.0, 0.3))
     for jobs in (late, (draw.choice(["drawing", "writing results/"]),)):
-        cut = power_cut(
-            project, lambda run, jobs=jobs: run.wait_until(lambda: run.is_at(*jobs)), draw.uniform(0.0, 0.3)
-        )
+        cut = power_cut(project, lambda run, jobs=jobs: run.is_at(*jobs), draw.uniform(0.0, 0.3))
         assert cut.is_at(*jobs), cut.said
-    with started(project, "all") as run:
-        assert run.process.wait() == 0, run.said
+    with started(project) as run:
+        run.ends_well()
     assert evidence(project) == evidence(undisturbed)
     assert read_record(project.root / record)["run"]["resumed"] >= 1
     compiled, elsewhere = project.root / "build/kernels", Path(separate["REPRISE_BUILD"])
     assert bool(list(compiled.glob("*.so"))) == bool(list(elsewhere.glob("*.so")))
-    engines = [
-        [read_record(path)["run"]["engine"] for path in each.records("words/s-rnn-4/*.json")]
-        for each in (project, undisturbed)
-    ]
-    assert engines[0] == engines[1]
+    ours, theirs = (map(read_record, each.records("words/s-rnn-4/*.json")) for each in (project, undisturbed))
+    assert [record["run"]["engine"] for record in ours] == [record["run"]["engine"] for record in theirs]
 
 
-def test_killed_as_a_corpus_was_put_there(tmp_path: Path, separate: dict[str, str]) -> None:
+def test_killed_as_a_corpus_was_put_there(tmp_path, separate):
     """It is whole, but Snakemake never heard so: what waits for it is trained all the same."""
-    slow = tmp_path / "bin" / "python"
-    slow.parent.mkdir()
-    slow.write_text(
-        f'#!/bin/sh\n"{PYTHON}" "$@" || exit 1\ncase "$*" in *" prepare "*) sleep {SECONDS};; esac\n', encoding="utf-8"
-    )
-    slow.chmod(0o755)
-    path = f"{slow.parent}{os.pathsep}{os.environ['PATH']}"
+    script(tmp_path / "bin/python", f'"{PYTHON}" "$@" || exit 1\ncase "$*" in *" prepare "*) sleep {SECONDS};; esac')
+    path = f"{tmp_path}/bin{os.pathsep}{os.environ['PATH']}"
     project = new_project(tmp_path / "clone", {**separate, "PATH": path})
     before = project.plan()
     assert before.jobs["prepare"] == 1
     corpus = read_resolved(project.root / "results/quick/config/words/s-rnn-4.json").corpus
     assert corpus
-    with started(project, "all") as run:
+    with started(project) as run:
         run.wait_until((project.root / corpus).exists)
         project.kill_everything()
     assert any((project.root / ".snakemake/incomplete").iterdir())
@@ -141,33 +178,32 @@ def test_killed_as_a_corpus_was_put_there(tmp_path: Path, separate: dict[str, st
 
 
 @pytest.fixture
-def training(first_run: tuple[Project, Run], tmp_path: Path, separate: dict[str, str]) -> tuple[Project, str]:
+def training(first_run, tmp_path, separate):
     """A project that is finished but for one replica, whose training takes some seconds, and its record's name."""
     project = Project(first_run[0].copy(tmp_path / "clone").root, separate)
     return project, lengthen(project)
 
 
-def test_two_pipelines_at_once(training: tuple[Project, str]) -> None:
+def test_two_pipelines_at_once(training):
     """The second one does nothing and says why; the first one does not notice."""
     project, record = training
     with started(project, record) as first:
-        pid = half_way(first, "digits/lstm-t5")
-        before = {path: path.read_bytes() for path in (project.root / "results").rglob("*") if path.is_file()}
+        pid = first.half_way()
+        before = contents(project.root / "results")
         second = project.snakemake()
         assert second.status == 1
         assert "Directory cannot be locked" in second.log
-        after = {path: path.read_bytes() for path in (project.root / "results").rglob("*") if path.is_file()}
-        assert after == before
+        assert contents(project.root / "results") == before
         os.kill(pid, signal.SIGCONT)
-        assert first.process.wait() == 0, first.said
+        first.ends_well()
     assert read_record(project.root / record)["run"]["resumed"] == 0
 
 
-def test_an_orphan_of_a_killed_pipeline(training: tuple[Project, str]) -> None:
+def test_an_orphan_of_a_killed_pipeline(training):
     """kill -9 of Snakemake alone: its training runs on, and the next run names it and leaves it alone."""
     project, record = training
     with started(project, record) as first:
-        pid = half_way(first, "digits/lstm-t5")
+        pid = first.half_way()
         first.process.kill()
         first.process.wait()
         assert pid in project.processes()
@@ -175,7 +211,7 @@ def test_an_orphan_of_a_killed_pipeline(training: tuple[Project, str]) -> None:
         unlock(project)
         second = project.snakemake()
         assert second.status == 1
-        holder = f"digits/lstm-t5 replica 0 is being trained by process {pid} on {platform.node()}; wait for it"
+        holder = f"{LSTM} replica 0 is being trained by process {pid} on {platform.node()}; wait for it"
         assert holder in second.log
         assert "Traceback" not in second.log
         os.kill(pid, signal.SIGCONT)
@@ -183,5 +219,5 @@ def test_an_orphan_of_a_killed_pipeline(training: tuple[Project, str]) -> None:
         wait_until(lambda: not alive(pid))
         assert not (project.root / record).exists()
     with started(project, record) as third:
-        assert third.process.wait() == 0, third.said
+        third.ends_well()
     assert read_record(project.root / record)["run"]["resumed"] == 1

@@ -6,11 +6,11 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from replica import Ended, Replica, alive, end, wait_until
+from project import processes_with, wait_until
+from replica import Ended, Replica, alive, end
 
 from reprise.errors import EXIT_INTERRUPTED, EXIT_USAGE
 
@@ -35,20 +35,11 @@ class Warm:
 
     def processes(self) -> list[int]:
         """The processes left behind: those whose command line names a socket in the folder."""
-        found = []
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit():
-                try:
-                    command = (entry / "cmdline").read_bytes()
-                except OSError:
-                    continue
-                if b"warm.py" in command and os.fsencode(self.folder) in command:
-                    found.append(int(entry.name))
-        return found
+        return processes_with(f"warm.py\0{self.folder}/", "cmdline")
 
 
 @pytest.fixture
-def warm(tmp_path: Path) -> Iterator[Warm]:
+def warm(tmp_path):
     warm = Warm(tmp_path / "w")
     yield warm
     for process in warm.started:
@@ -63,7 +54,7 @@ def trained_by(replica: Replica) -> int:
     return int(replica.lock.read_text(encoding="utf-8").split()[0])
 
 
-def test_warm_and_cold_give_the_same_record(warm: Warm, digits: Replica, digits_result: bytes) -> None:
+def test_warm_and_cold_give_the_same_record(warm, digits, digits_result):
     """And so does a second training in the same process left behind, after a failing command and a stopped one."""
     first = warm.start(digits)
     done = end(first)
@@ -74,27 +65,23 @@ def test_warm_and_cold_give_the_same_record(warm: Warm, digits: Replica, digits_
     assert trained_by(digits) not in {first.pid, server}
     assert "p/digits replica 0: step 1800 of 1800: loss " in done.err
 
-    refused = warm.run(digits, "--replica", "-1")
-    assert refused.status == EXIT_USAGE
-    assert refused.lines == ["reprise: error: --replica -1: replicas count from 0"]
+    line = warm.run(digits, "--replica", "-1").told(EXIT_USAGE)
+    assert line == "reprise: error: --replica -1: replicas count from 0"
 
     digits.record.unlink()
     stopped = warm.start(digits)
     wait_until(lambda: digits.checkpoint.exists() or stopped.poll() is not None)
     stopped.send_signal(signal.SIGTERM)
-    line = end(stopped).put_off()
-    assert stopped.returncode == EXIT_INTERRUPTED
+    line = end(stopped).told(EXIT_INTERRUPTED)
     assert "stopped by SIGTERM at step" in line
     assert digits.checkpoint.exists()
 
-    done = warm.run(digits)
-    assert done.status == 0, done.err
-    assert "goes on from step" in done.err
+    assert warm.run(digits).went_on()
     assert digits.result() == digits_result
     assert warm.processes() == [server]
 
 
-def test_killed_processes_are_noticed(warm: Warm, digits: Replica, digits_result: bytes) -> None:
+def test_killed_processes_are_noticed(warm, digits, digits_result):
     """The training killed: told from a finished one. The process left behind killed: another one takes its place."""
     client = warm.start(digits)
     wait_until(lambda: digits.checkpoint.exists() or client.poll() is not None)
@@ -105,28 +92,25 @@ def test_killed_processes_are_noticed(warm: Warm, digits: Replica, digits_result
     os.kill(server, signal.SIGKILL)
     # Until then its socket may still take a request, which ends with it and is trained cold.
     wait_until(lambda: not alive(server))
-    done = warm.run(digits)
-    assert done.status == 0, done.err
-    assert "goes on from step" in done.err
+    assert warm.run(digits).went_on()
     assert digits.result() == digits_result
     assert len(warm.processes()) == 1
 
 
 @pytest.mark.parametrize("obstacle", ["a file in the way", "open to others", "too long a path", "a batch job"])
-def test_without_a_warm_process_it_trains_cold(warm: Warm, digits: Replica, obstacle: str) -> None:
-    place, variables = warm.folder / f"reprise-{os.getuid()}", {"REPRISE_WARM": "1"}
+def test_without_a_warm_process_it_trains_cold(warm, digits, obstacle):
+    place = warm.folder / f"reprise-{os.getuid()}"
     if obstacle == "a file in the way":
-        place.write_text("", encoding="utf-8")
+        place.touch()
     elif obstacle == "open to others":
         place.mkdir()
         place.chmod(0o777)
     elif obstacle == "too long a path":
         warm.folder = warm.folder / ("long" * 25)
         warm.folder.mkdir()
-    else:
-        # What it leaves behind would end with the job, and with it whatever trains there for another one.
-        variables["SLURM_JOB_ID"] = "7"
-    running = digits.start(TMPDIR=str(warm.folder), **variables)
+    # What a job leaves behind would end with it, and with it whatever trains there for another one.
+    batch = {"SLURM_JOB_ID": "7"} if obstacle == "a batch job" else {}
+    running = digits.start(TMPDIR=str(warm.folder), REPRISE_WARM="1", **batch)
     done = running.end()
     assert done.status == 0, done.err
     assert trained_by(digits) == running.pid
@@ -134,14 +118,14 @@ def test_without_a_warm_process_it_trains_cold(warm: Warm, digits: Replica, obst
     assert warm.processes() == []
 
 
-def test_it_ends_when_nobody_asks(warm: Warm, digits: Replica) -> None:
-    assert warm.run(digits.with_options(steps=1), REPRISE_WARM_IDLE="0.5").status == 0
+def test_it_ends_when_nobody_asks(warm, replica, tmp_path):
+    assert warm.run(replica("digits", tmp_path / "digits", steps=1), REPRISE_WARM_IDLE="0.5").status == 0
     wait_until(lambda: warm.processes() == [], seconds=30)
     assert not list(warm.folder.glob("reprise-*/*.sock"))
 
 
 @pytest.mark.parametrize("fault", ["cut short", "from a folder that is gone"])
-def test_a_request_that_cannot_be_taken_over_gets_no_answer(tmp_path: Path, fault: str) -> None:
+def test_a_request_that_cannot_be_taken_over_gets_no_answer(tmp_path, fault):
     """Its child ends, and says nothing that who asked could take for the pid of a training."""
     asked = {"arguments": ["--version"], "folder": str(tmp_path / "gone"), "environment": dict(os.environ)}
     line = f"{json.dumps(asked)}\n".encode()

@@ -1,12 +1,22 @@
 """Run records of another shape than training writes: one line with the key, whoever made their digest."""
 
 import json
-from pathlib import Path
+import random
 
 import pytest
+from project import ROOT, flipped
 
 from reprise.errors import UserError
-from reprise.records.record import Outcome, curve, make_record, metric, parse_record, read_record, result_digest
+from reprise.records.record import (
+    RESULT_KEYS,
+    Outcome,
+    curve,
+    make_record,
+    metric,
+    parse_record,
+    read_record,
+    result_digest,
+)
 from reprise.records.resolved import Resolved
 
 ONE = Resolved("p", "e", "quick", "t", 1, {"x": 1}, {}, None)
@@ -66,6 +76,25 @@ def test_a_record_of_letters_beyond_the_first_plane_is_sound():
     assert parse_record(content, "0.json", ONE)["samples"][1]["texts"] == ["😀"]
 
 
+def test_no_bit_and_no_end_of_a_record_matters_unseen():
+    """A record with a bit changed is refused in one line, or its result is what it was: the bit was in the key run."""
+    data = altered(lambda record: None)
+    whole, refusals, draw = parse_record(data, "0.json"), [], random.Random(2)
+    bits = draw.sample(range(8 * len(data)), 1500)
+    for bit in bits:
+        try:
+            found = parse_record(flipped(data, bit), "0.json")
+        except UserError as error:
+            refusals.append(str(error))
+        else:
+            assert {k: found[k] for k in RESULT_KEYS} == {k: whole[k] for k in RESULT_KEYS}
+    assert all(line.startswith("0.json: ") and "\n" not in line for line in refusals)
+    assert len(refusals) > len(bits) / 2
+    for end in draw.sample(range(len(data) - 1), 300):
+        with pytest.raises(UserError, match="not a whole run record"):
+            parse_record(data[:end], "0.json")
+
+
 @pytest.mark.parametrize("content", [b"[]", b"\xff", b"[" * 200_000])
 def test_what_is_no_object_is_one_line(content):
     with pytest.raises(UserError, match=r"^0.json: not a whole run record; "):
@@ -73,7 +102,7 @@ def test_what_is_no_object_is_one_line(content):
 
 
 def test_the_records_that_are_committed_have_the_shape():
-    paths = sorted((Path(__file__).parents[3] / "results").glob("*/runs/**/*.json"))
+    paths = sorted((ROOT / "results").glob("*/runs/**/*.json"))
     assert len(paths) > 1000
     for path in paths:
         read_record(path)
