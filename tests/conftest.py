@@ -4,6 +4,8 @@ import fcntl
 import os
 import pickle
 import shutil
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 # One thread a process, as in the pipeline: threads that wait for a busy core make small models many times slower.
@@ -13,13 +15,39 @@ os.environ["PYTHONPATH"] = str(Path(__file__).parents[1] / "src")
 
 import pytest
 import torch
-from project import COMPILED, Project, Run, new_project
+from project import COMPILED, Project, new_project
 
 torch.set_num_threads(1)
 
 
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        status, size, body = self.server.answer(self.path)
+        self.send_response(status)
+        if size is not None:
+            self.send_header("Content-Length", str(size))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch):
+    """A server on this machine at `url`. The function `answer` of a path: a status, the size that is told, the body."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
+        running.url = f"http://127.0.0.1:{running.server_port}"
+        thread = threading.Thread(target=running.serve_forever, args=(0.01,))
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
 @pytest.fixture(scope="session")
-def mirror() -> Path:
+def mirror():
     """The folder of real raw files that REPRISE_MIRROR names; without it the test is skipped."""
     folder = os.environ.get("REPRISE_MIRROR")
     if not folder:
@@ -30,13 +58,13 @@ def mirror() -> Path:
 
 
 @pytest.fixture(scope="session")
-def pipeline_variables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def pipeline_variables(tmp_path_factory):
     """Environment of pipelines that tests run: processes left behind end soon, and engines are compiled once."""
     return {"TMPDIR": str(tmp_path_factory.mktemp("t")), "REPRISE_WARM_IDLE": "5", "REPRISE_BUILD": str(COMPILED)}
 
 
 @pytest.fixture(scope="session")
-def first_run(tmp_path_factory: pytest.TempPathFactory, pipeline_variables: dict[str, str]) -> tuple[Project, Run]:
+def first_run(tmp_path_factory, pipeline_variables):
     """A project whose pipeline has run once, and that run. Not to be changed: `finished` is a copy.
 
     The first of the test processes that asks for it runs it, for all of them.
@@ -55,12 +83,12 @@ def first_run(tmp_path_factory: pytest.TempPathFactory, pipeline_variables: dict
 
 
 @pytest.fixture
-def finished(first_run: tuple[Project, Run], tmp_path: Path) -> Project:
+def finished(first_run, tmp_path):
     """A copy of the finished project, modification times and Snakemake's notes included."""
     return first_run[0].copy(tmp_path / "finished")
 
 
 @pytest.fixture
-def clone(tmp_path: Path, pipeline_variables: dict[str, str]) -> Project:
+def clone(tmp_path, pipeline_variables):
     """A project in which nothing has run."""
     return new_project(tmp_path / "clone", pipeline_variables)

@@ -3,15 +3,12 @@
 import hashlib
 import re
 import shutil
-import threading
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 import yaml
 from gate import normal, pinned
-from project import ROOT, TOY, Project
+from project import ROOT, TOY, contents
 
 from reprise.cli.steps import json_schemas
 from reprise.config.strict_yaml import load_yaml
@@ -27,7 +24,7 @@ def locked() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("path", ENVIRONMENTS, ids=lambda path: path.stem)
-def test_pins_are_those_of_the_lock(path: Path) -> None:
+def test_pins_are_those_of_the_lock(path):
     assert [path.stem for path in ENVIRONMENTS] == ["data", "report", "train"]
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
     pip = next(d["pip"] for d in content["dependencies"] if isinstance(d, dict))
@@ -38,7 +35,7 @@ def test_pins_are_those_of_the_lock(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ENVIRONMENTS, ids=lambda path: path.stem)
-def test_conda_specs_are_sound(path: Path) -> None:
+def test_conda_specs_are_sound(path):
     rattler = pytest.importorskip("rattler")
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert content.keys() == {"channels", "dependencies"}
@@ -51,41 +48,30 @@ def test_conda_specs_are_sound(path: Path) -> None:
 
 
 @pytest.mark.pipeline
-def test_fetching_needs_its_environment_alone(clone: Project, tmp_path: Path) -> None:
-    """By the command of the rule, from a folder and over a network, with the gate as `sitecustomize`."""
-
-    def fetch(**more: str) -> None:
-        file = str(ROOT / "envs/data.yaml")
-        done = clone.reprise("fetch", "small", "--file", "text.txt", REPRISE_TEST_ENVIRONMENT=file, **more)
-        assert done.returncode == 0, done.stderr
-        assert fetched.read_bytes() == text
-        fetched.unlink()
-
-    shutil.copy(GATE, clone.root / "src" / "sitecustomize.py")
-    text = b"some text\n"
+def test_fetching_needs_its_environment_alone_and_keeps_no_page_in_place_of_a_file(clone, server):
+    """By its rule, with the gate as `sitecustomize`. The job is tried again, says what came, and leaves nothing."""
+    text, page = b"some text\n" * 1000, b"<!DOCTYPE html><html><body>Please log in</body></html>"
+    bodies = [page] * 3 + [text]  # the rule has two retries
+    server.answer = lambda path: (200, len(bodies[0]), bodies.pop(0))
     clone.edit(
         "config/config.yaml",
         "  synthetic:\n",
         "  small:\n    title: A text\n    licence: ours\n    homepage: ''\n    prepare: ptb\n    files:\n"
-        "      - name: text.txt\n        url: http://127.0.0.1:PORT/small/text.txt\n        algorithm: sha256\n"
-        f"        digest: {hashlib.sha256(text).hexdigest()}\n  synthetic:\n",
+        f"      - {{name: text.txt, url: {server.url}/text.txt, algorithm: sha256, "
+        f"digest: {hashlib.sha256(text).hexdigest()}}}\n  synthetic:\n",
     )
-    mirror = tmp_path / "mirror"
-    (mirror / "small").mkdir(parents=True)
-    (mirror / "small" / "text.txt").write_bytes(text)
-    fetched = clone.root / "data/raw/small/text.txt"
-    fetch(REPRISE_MIRROR=str(mirror))
-    handler = partial(SimpleHTTPRequestHandler, directory=str(mirror))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
-        try:
-            clone.edit("config/config.yaml", "PORT", str(server.server_port))
-            fetch(NO_PROXY="127.0.0.1")
-        finally:
-            server.shutdown()
+    shutil.copy(GATE, clone.root / "src" / "sitecustomize.py")
+    file, variables = clone.root / "data/raw/small/text.txt", {"REPRISE_TEST_ENVIRONMENT": str(ROOT / "envs/data.yaml")}
+    refused = clone.snakemake(to=["data/raw/small/text.txt"], **variables)
+    assert (refused.status, len(bodies), contents(file.parent)) == (1, 1, {})
+    assert "an HTML page came" in refused.log
+    assert "Traceback" not in refused.log
+    again = clone.snakemake(to=["data/raw/small/text.txt"], **variables)
+    assert again.status == 0, again.log
+    assert file.read_bytes() == text
 
 
-def test_every_rule_says_what_it_needs() -> None:
+def test_every_rule_says_what_it_needs():
     """log, benchmark, conda, resources, message and a command; `all`, which runs nothing, has inputs alone."""
     rules: dict[str, set[str]] = {}
     for path in [ROOT / "Snakefile", *sorted((ROOT / "workflow/rules").glob("*.smk"))]:
@@ -98,14 +84,14 @@ def test_every_rule_says_what_it_needs() -> None:
             assert keys >= {"output", "log", "benchmark", "conda", "resources", "message", "shell"}, name
 
 
-def test_committed_schemas_are_those_of_the_classes() -> None:
+def test_committed_schemas_are_those_of_the_classes():
     folder = ROOT / "workflow/schemas"
     assert {p.name: p.read_text(encoding="utf-8") for p in folder.iterdir()} == {
         f"{name}.schema.json": text for name, text in json_schemas().items()
     }
 
 
-def test_the_schema_refuses_what_the_classes_refuse() -> None:
+def test_the_schema_refuses_what_the_classes_refuse():
     """An editor that reads the schema marks the same mistakes."""
     jsonschema = pytest.importorskip("jsonschema")
     for name, file in (("config", TOY / "config.yaml"), ("paper", TOY / "papers/digits.yaml")):
@@ -116,7 +102,7 @@ def test_the_schema_refuses_what_the_classes_refuse() -> None:
             jsonschema.validate({**content, "colour": "red"}, schema)
 
 
-def test_snakemake_takes_every_dataset_by_its_name() -> None:
+def test_snakemake_takes_every_dataset_by_its_name():
     """Raw files are its outputs: where a name does not fit the wildcard, no rule fetches them."""
     text = (ROOT / "Snakefile").read_text(encoding="utf-8")
     pattern = re.search(r'dataset="([^"]+)"', text).group(1)

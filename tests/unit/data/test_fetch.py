@@ -3,10 +3,8 @@
 import errno
 import hashlib
 import socket
-import threading
 import zipfile
 from collections import Counter
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -24,37 +22,23 @@ SHA256 = hashlib.sha256(RIGHT).hexdigest()
 LIMIT = 1 << 20
 
 
-class Handler(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        path, asked = self.path, self.server.asked
-        asked[path] += 1
-        failing = path == "/down" or (path == "/twice" and asked[path] <= 2)
-        if failing or path == "/gone":
-            self.send_error(500 if failing else 404)
-            return
-        body = {"/wrong": WRONG, "/html": HTML}.get(path, RIGHT)
-        self.send_response(200)
-        if path != "/unsized":
-            self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        broken = path in ("/truncated", "/unsized") or (path == "/truncated-once" and asked[path] == 1)
-        self.wfile.write(body[:70_000] if broken else body)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 @pytest.fixture
-def server(monkeypatch):
-    """Serves one answer a path; `asked` counts requests."""
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
-        running.asked = Counter()
-        thread = threading.Thread(target=running.serve_forever, args=(0.01,))
-        thread.start()
-        yield running
-        running.shutdown()
-        thread.join()
+def asked(server):
+    """The requests of each path that the server has had; some are answered well only after some."""
+    asked = Counter()
+
+    def answer(path: str) -> tuple[int, int | None, bytes]:
+        asked[path] += 1
+        if path == "/gone":
+            return 404, 0, b""
+        if path == "/down" or (path == "/twice" and asked[path] <= 2):
+            return 500, 0, b""
+        body = {"/wrong": WRONG, "/html": HTML}.get(path, RIGHT)
+        broken = path in ("/truncated", "/unsized") or (path == "/truncated-once" and asked[path] == 1)
+        return 200, None if path == "/unsized" else len(body), body[:70_000] if broken else body
+
+    server.answer = answer
+    return asked
 
 
 class Fetching:
@@ -96,32 +80,29 @@ def fetching(tmp_path):
     return Fetching(tmp_path)
 
 
-def url(server, path: str) -> str:
-    return f"http://127.0.0.1:{server.server_port}/{path}"
-
-
-def test_right_file_is_downloaded_once(server, fetching):
-    assert fetching.get(url(server, "right")) == RIGHT
-    assert fetching.said == [f"toy/a.txt: downloaded from {url(server, 'right')} ({len(RIGHT):,} bytes)"]
-    fetching.get(url(server, "right"))
+def test_right_file_is_downloaded_once(server, asked, fetching):
+    right = f"{server.url}/right"
+    assert fetching.get(right) == RIGHT
+    assert fetching.said == [f"toy/a.txt: downloaded from {right} ({len(RIGHT):,} bytes)"]
+    fetching.get(right)
     assert fetching.said[1:] == ["toy/a.txt: already there, checksum verified"]
-    assert server.asked == {"/right": 1}
+    assert asked == {"/right": 1}
     fetching.target.write_bytes(WRONG)
-    assert fetching.get(url(server, "right")) == RIGHT
+    assert fetching.get(right) == RIGHT
     assert "wrong checksum" in fetching.said[2]
     fetching.target.write_bytes(WRONG)
-    fetching.refused(url(server, "down"))
+    fetching.refused(f"{server.url}/down")
 
 
-def test_what_was_gone_is_asked_for_again_after_longer_pauses(server, fetching, monkeypatch):
+def test_what_was_gone_is_asked_for_again_after_longer_pauses(server, asked, fetching, monkeypatch):
     for path in ("twice", "truncated-once"):
-        assert fetching.get(url(server, path)) == RIGHT
+        assert fetching.get(f"{server.url}/{path}") == RIGHT
         fetching.target.unlink()
-    assert server.asked == {"/twice": 3, "/truncated-once": 2}
+    assert asked == {"/twice": 3, "/truncated-once": 2}
     pauses = []
     monkeypatch.setattr("reprise.data.fetch.time.sleep", pauses.append)
-    assert "HTTP 500" in fetching.refused(url(server, "down"), pause=1.0)
-    assert (server.asked["/down"], pauses) == (4, [1.0, 2.0, 4.0])
+    assert "HTTP 500" in fetching.refused(f"{server.url}/down", pause=1.0)
+    assert (asked["/down"], pauses) == (4, [1.0, 2.0, 4.0])
 
 
 @pytest.mark.parametrize(
@@ -136,38 +117,38 @@ def test_what_was_gone_is_asked_for_again_after_longer_pauses(server, fetching, 
         ("right", 1000, 1, "more than the 1,000 bytes"),
     ],
 )
-def test_a_wrong_answer(server, fetching, path, size, attempts, words):
-    message = fetching.refused(url(server, path), size=size)
+def test_a_wrong_answer(server, asked, fetching, path, size, attempts, words):
+    message = fetching.refused(f"{server.url}/{path}", size=size)
     assert words in message
     assert "or set REPRISE_MIRROR to a folder that holds toys/a.txt" in message
-    assert server.asked == {f"/{path}": attempts}
+    assert asked == {f"/{path}": attempts}
 
 
-def test_no_network(server, fetching):
+def test_no_network(fetching):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))  # bound, but nobody listens
         assert "no network" in fetching.refused(f"http://127.0.0.1:{unused.getsockname()[1]}/right")
 
 
-def test_the_mirror_comes_first_unless_its_file_is_wrong(server, fetching):
+def test_the_mirror_comes_first_unless_its_file_is_wrong(server, asked, fetching):
     there = fetching.put(RIGHT)
-    assert fetching.get(url(server, "right")) == RIGHT
+    assert fetching.get(f"{server.url}/right") == RIGHT
     assert fetching.said == [f"toy/a.txt: from the mirror, {there}"]
-    assert not server.asked
+    assert not asked
     fetching.target.unlink()
     fetching.put(WRONG)
-    assert fetching.get(url(server, "right")) == RIGHT
+    assert fetching.get(f"{server.url}/right") == RIGHT
     assert f"refused {there} of the mirror" in fetching.said[1]
     fetching.target.unlink()
     for path in ("wrong", "down"):
-        message = fetching.refused(url(server, path))
+        message = fetching.refused(f"{server.url}/{path}")
         assert f", or replace {there} of the mirror, which has another checksum" in message
         assert "REPRISE_MIRROR" not in message
 
 
-def test_a_mirror_without_the_file(server, fetching, tmp_path):
+def test_a_mirror_without_the_file(server, asked, fetching, tmp_path):
     for mirror in (fetching.mirror, tmp_path / "none"):
-        assert fetching.get(url(server, "right"), mirror) == RIGHT
+        assert fetching.get(f"{server.url}/right", mirror) == RIGHT
         fetching.target.unlink()
     assert ["no such folder" in line for line in fetching.said] == [False, True, False]
 
