@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
 
 from project import wait_until
 
@@ -83,59 +84,39 @@ def obstacle() -> str | None:
 
 @contextlib.contextmanager
 def cluster() -> Iterator[Path]:
-    """Starts the daemons and stops them, all jobs with them; yields the folder of their logs."""
-    with alone():
-        reason = obstacle()
-        if reason:
+    """Starts the daemons and stops them, all jobs with them; yields the folder of their logs.
+
+    One cluster a machine: another run of these tests waits, or it would overwrite the configuration of this one.
+    """
+    with Path(tempfile.gettempdir(), "reprise-tests-slurm.lock").open("a") as lock, contextlib.ExitStack() as ends:
+        wait_until(lambda: _is_ours(lock), BUSY_SECONDS, why=lambda: f"{lock.name}: another run has its cluster here")
+        if reason := obstacle():
             raise RuntimeError(reason)
         # In /tmp and open: munged refuses a socket that not everybody can reach.
         folder = Path(tempfile.mkdtemp(prefix="reprise-slurm-"))
+        ends.callback(shutil.rmtree, folder, ignore_errors=True)
         folder.chmod(0o755)
-        with _daemons(folder):
-            yield folder
-
-
-@contextlib.contextmanager
-def alone() -> Iterator[None]:
-    """One cluster a machine: another run of these tests waits, or it would overwrite the configuration of this one."""
-    with Path(tempfile.gettempdir(), "reprise-tests-slurm.lock").open("a") as lock:
-
-        def ours() -> bool:
-            with contextlib.suppress(BlockingIOError):
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return True
-            return False
-
-        wait_until(ours, BUSY_SECONDS, why=f"{lock.name}: another run of these tests has its cluster here")
-        yield
-
-
-@contextlib.contextmanager
-def _daemons(folder: Path) -> Iterator[None]:
-    daemons: list[subprocess.Popen[bytes]] = []
-    try:
-        _configure(folder)
-        daemons.append(_munge(folder))
+        _configure(folder, ends)
+        daemons = [_munge(folder, ends)]
         for name in ("slurmctld", "slurmd"):
             # In the foreground, so that they are children of the tests and end with them.
-            daemons.append(_start(folder, name, "-D", *(["-N", "localhost"] if name == "slurmd" else [])))
-        _wait_until_idle(folder, daemons)
-        yield
-    finally:
+            daemons.append(_start(folder, ends, name, "-D", *(["-N", "localhost"] if name == "slurmd" else [])))
         # What runs a job outlives slurmd.
-        with contextlib.suppress(AssertionError):
-            wait_until(_no_job_left, BUSY_SECONDS)
-        for daemon in reversed(daemons):
-            daemon.terminate()
-        for daemon in reversed(daemons):
-            try:
-                daemon.wait(SECONDS)
-            except subprocess.TimeoutExpired:
-                daemon.kill()
-                daemon.wait()
-        for name in FILES:
-            (ETC / name).unlink(missing_ok=True)
-        shutil.rmtree(folder, ignore_errors=True)
+        ends.callback(_end_jobs)
+        _wait_until_idle(folder, daemons)
+        yield folder
+
+
+def _is_ours(lock: TextIO) -> bool:
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
+
+
+def _end_jobs() -> None:
+    with contextlib.suppress(AssertionError):
+        wait_until(_no_job_left, BUSY_SECONDS)
 
 
 def _no_job_left() -> bool:
@@ -162,7 +143,7 @@ def jobs() -> list[dict[str, str]]:
     return sorted(found, key=lambda job: int(job["JobId"]))
 
 
-def _configure(folder: Path) -> None:
+def _configure(folder: Path, ends: contextlib.ExitStack) -> None:
     ETC.mkdir(exist_ok=True)
     for name in ("state", "spool"):
         (folder / name).mkdir()
@@ -172,34 +153,45 @@ def _configure(folder: Path) -> None:
             one.bind(("127.0.0.1", 0))
         controller, daemon = (one.getsockname()[1] for one in sockets)
     for name, text in FILES.items():
+        ends.callback((ETC / name).unlink, missing_ok=True)
         (ETC / name).write_text(MARK + text.format(folder=folder, controller=controller, daemon=daemon), "utf-8")
 
 
-def _munge(folder: Path) -> subprocess.Popen[bytes]:
+def _munge(folder: Path, ends: contextlib.ExitStack) -> subprocess.Popen[bytes]:
     (folder / "munge.key").write_bytes(os.urandom(128))
     (folder / "munge.key").chmod(0o400)
     names = {"key-file": "munge.key", "socket": "munge.socket", "pid-file": "munged.pid", "seed-file": "munged.seed"}
-    return _start(folder, "munged", "--foreground", "--force", *(f"--{k}={folder / v}" for k, v in names.items()))
+    options = (f"--{option}={folder / file}" for option, file in names.items())
+    return _start(folder, ends, "munged", "--foreground", "--force", *options)
 
 
-def _start(folder: Path, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+def _start(folder: Path, ends: contextlib.ExitStack, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+    command = [_program(name) or name, *arguments]
     with (folder / f"{name}.out").open("wb") as out:
-        return subprocess.Popen(
-            [_program(name) or name, *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd="/"
-        )
+        daemon = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd="/")
+    ends.callback(_end, daemon)
+    return daemon
+
+
+def _end(daemon: subprocess.Popen[bytes]) -> None:
+    daemon.terminate()
+    try:
+        daemon.wait(SECONDS)
+    except subprocess.TimeoutExpired:
+        daemon.kill()
+        daemon.wait()
 
 
 def _wait_until_idle(folder: Path, daemons: list[subprocess.Popen[bytes]]) -> None:
+    def said() -> str:
+        return "".join(path.read_text(errors="replace")[-3000:] for path in sorted(folder.glob("*.out")))
+
     def idle() -> bool:
-        assert not (dead := [daemon.args for daemon in daemons if daemon.poll() is not None]), f"ended: {dead}"
+        assert not [daemon.args for daemon in daemons if daemon.poll() is not None], f"ended: {said()}"
         done = subprocess.run(["sinfo", "-h", "-o", "%T"], capture_output=True, text=True, check=False)
         return done.returncode == 0 and done.stdout.split()[:1] == ["idle"]
 
-    try:
-        wait_until(idle, SECONDS, why="no idle node")
-    except AssertionError as error:
-        said = "".join(path.read_text(errors="replace")[-3000:] for path in sorted(folder.glob("*.out")))
-        raise RuntimeError(f"{error}\n{said}") from None
+    wait_until(idle, SECONDS, why=said)
 
 
 def _program(name: str) -> str | None:

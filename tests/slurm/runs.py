@@ -5,21 +5,19 @@ With a GPU in sight every training of the toy is a job of its experiment, and th
 stand-in for a GPU is of no use to torch: what asks for one trains on the CPU.
 
 The other one trains one replica under the profile as it is shipped, `partitions: {}`, where the default partition
-allows little. Its record appears later than its job ends, as on a shared file system; and a job of somebody else is
-still there in the end.
+allows little. Its record appears later than its job ends, as on a shared file system.
 """
 
 import contextlib
-import os
-import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from cluster import BUSY_SECONDS, SECONDS, cluster, jobs, slurm
-from project import COMPILED, PYTHON, Project, new_project, wait_until
+from cluster import BUSY_SECONDS, cluster, jobs, slurm
+from project import COMPILED, PYTHON, Project, halt, new_project, wait_until
 
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
@@ -52,16 +50,15 @@ main()
 class Finished:
     """The project after a run, how Snakemake ended and what it said, and SLURM's description of all jobs in the end.
 
-    `survivors`: processes that were alive a while after the run, or after the cluster, had ended. `submitted`: the jobs
-    early on.
+    Of the disturbed one also the jobs early on (`submitted`), and the processes alive a while after it had ended.
     """
 
     project: Project
     status: int
     log: str
     jobs: list[dict[str, str]]
-    survivors: list[str]
-    submitted: list[dict[str, str]]
+    submitted: list[dict[str, str]] = ()
+    survivors: list[str] = ()
 
     def jobs_of(self, experiment: str) -> list[dict[str, str]]:
         """The jobs that trained an experiment."""
@@ -104,9 +101,10 @@ def disturbed_run(folder: Path) -> Finished:
         status = process.wait(BUSY_SECONDS)
         # Snakemake ends with the last job's output, on a busy machine before that job's own processes do.
         wait_until(lambda: not {job["JobState"] for job in jobs()} & {"RUNNING", "COMPLETING"}, BUSY_SECONDS)
-        survivors = _survivors(lambda: _of_trainings(project), SURVIVING_SECONDS)
-        found = jobs()
-    return Finished(project, status, log.read_text(encoding="utf-8"), found, survivors, submitted)
+        # SLURM may be done with a job some seconds before its processes; a warm one would wait for longer than this.
+        with contextlib.suppress(AssertionError):
+            wait_until(lambda: not _of_trainings(project), SURVIVING_SECONDS)
+        return Finished(project, status, log.read_text(encoding="utf-8"), jobs(), submitted, _of_trainings(project))
 
 
 def run_as_shipped(folder: Path) -> Finished:
@@ -116,16 +114,12 @@ def run_as_shipped(folder: Path) -> Finished:
     target = experiments["digits/rnn-t5"].record_path(0)
     record, log = project.root / target, folder / "log"
     late = record.with_name(f"{record.name}.late")
-    with cluster():
-        with _started(project, log, target) as process:
-            wait_until(late.exists, BUSY_SECONDS, process)
-            time.sleep(LATE_SECONDS)
-            late.rename(record)
-            status = process.wait(BUSY_SECONDS)
-        found = jobs()
-        slurm("sbatch", "--time=5", "--chdir=/", "--output=/dev/null", "--wrap=sleep 600")
-        wait_until(lambda: jobs()[-1]["JobState"] == "RUNNING", SECONDS)
-    return Finished(project, status, log.read_text(encoding="utf-8"), found, _survivors(_step_daemons, SECONDS), [])
+    with cluster(), _started(project, log, target) as process:
+        wait_until(late.exists, BUSY_SECONDS, process)
+        time.sleep(LATE_SECONDS)
+        late.rename(record)
+        status = process.wait(BUSY_SECONDS)
+        return Finished(project, status, log.read_text(encoding="utf-8"), jobs())
 
 
 def _project(folder: Path, name: str, minutes: int, **variables: str) -> Project:
@@ -137,18 +131,10 @@ def _project(folder: Path, name: str, minutes: int, **variables: str) -> Project
     return project
 
 
-@contextlib.contextmanager
-def _started(project: Project, log: Path, target: str = "all") -> Iterator[subprocess.Popen[bytes]]:
+def _started(project: Project, log: Path, target: str = "all") -> AbstractContextManager[subprocess.Popen[bytes]]:
     """`snakemake --profile profiles/slurm <target>`; when the body ends, nothing of the project runs on."""
     command = (PYTHON, "-c", _IMPATIENT, "--profile", "profiles/slurm", "--config", "tier=quick", "--", target)
-    with log.open("w", encoding="utf-8") as out:
-        pipes = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": subprocess.STDOUT}
-        process = subprocess.Popen(command, cwd=project.root, env=project.environment(), **pipes)
-    try:
-        yield process
-    finally:
-        project.kill_everything()
-        process.wait()
+    return project.background(log, *command)
 
 
 def _trains(job: dict[str, str], experiment: str) -> bool:
@@ -171,9 +157,8 @@ def _halt(project: Project, experiments: Iterable[str], process: subprocess.Pope
 
     def halted() -> bool:
         for folder in list(waiting):
-            if any(_written(path) > since for path in folder.glob("0-*.ckpt")):
-                (lock,) = folder.glob("0-*.lock")
-                os.kill(int(lock.read_text(encoding="utf-8").split()[0]), signal.SIGSTOP)
+            if found := [path for path in folder.glob("0-*.ckpt") if _written(path) > since]:
+                halt(found[0])
                 waiting.remove(folder)
         return not waiting
 
@@ -188,16 +173,6 @@ def _written(path: Path) -> int:
         return 0
 
 
-def _survivors(alive: Callable[[], list[str]], seconds: float) -> list[str]:
-    """The command lines of what does not end by itself: SLURM may be done with a job some seconds before its processes.
-
-    A warm process would wait for longer than this.
-    """
-    with contextlib.suppress(AssertionError):
-        wait_until(lambda: not alive(), seconds)
-    return alive()
-
-
 def _of_trainings(project: Project) -> list[str]:
     """The command lines of the project's processes but for Snakemake's own.
 
@@ -207,12 +182,6 @@ def _of_trainings(project: Project) -> list[str]:
     """
     commands = filter(None, map(_command, project.processes()))
     return [command for command in commands if "\0-m\0snakemake\0" not in command]
-
-
-def _step_daemons() -> list[str]:
-    """Each job's own daemon, which outlives slurmd."""
-    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-    return [command for command in map(_command, pids) if "slurmstepd" in command.partition("\0")[0]]
 
 
 def _command(pid: int) -> str:

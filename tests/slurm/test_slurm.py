@@ -1,20 +1,35 @@
 """The pipeline on a real SLURM of one node: `snakemake --profile profiles/slurm all`.
 
-Skipped, with the reason, where SLURM cannot be started. The tests share two runs; see conftest.py.
+Skipped, with the reason, where SLURM cannot be started. The tests share two runs.
 """
 
-from pathlib import Path
-
 import pytest
-from cluster import MARK, cluster, obstacle
+from cluster import obstacle
 from project import read_record
-from runs import BOTH, MINUTES, MOST_MINUTES, REQUEUED, TIMED_OUT, Finished
+from runs import BOTH, MINUTES, MOST_MINUTES, REQUEUED, TIMED_OUT, disturbed_run, run_as_shipped
 
 # A whole pipeline, every job of which starts Python twice: minutes, on a machine with other work many.
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(2400)]
 
 
-def test_it_comes_to_its_end(run: Finished) -> None:
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    if obstacle():
+        pytest.skip(obstacle())
+    return tmp_path_factory.mktemp("s")
+
+
+@pytest.fixture(scope="module")
+def run(place):
+    return disturbed_run(place / "d")
+
+
+@pytest.fixture(scope="module")
+def shipped(place):
+    return run_as_shipped(place / "s")
+
+
+def test_it_comes_to_its_end(run):
     assert run.status == 0, run.log
     results = run.project.root / "results/quick"
     assert (results.parent / "report.html").is_file()
@@ -30,9 +45,7 @@ def test_it_comes_to_its_end(run: Finished) -> None:
         (BOTH, [("TIMEOUT", "1"), ("COMPLETED", "0")], 2),
     ],
 )
-def test_a_job_goes_on_from_its_checkpoint(
-    run: Finished, experiment: str, ends: list[tuple[str, str]], resumed: int
-) -> None:
+def test_a_job_goes_on_from_its_checkpoint(run, experiment, ends, resumed):
     """After its time limit it has more time, as far as the partition allows it, and twice the memory."""
     first, *again = run.jobs_of(experiment)
     assert [(job["JobState"], job["Restarts"]) for job in (first, *again)] == ends, run.log
@@ -44,7 +57,7 @@ def test_a_job_goes_on_from_its_checkpoint(
     assert (record["status"], record["run"]["resumed"]) == ("finished", resumed)
 
 
-def test_a_gpu_is_asked_for_where_it_can_be_used(run: Finished) -> None:
+def test_a_gpu_is_asked_for_where_it_can_be_used(run):
     """By the job that trains an experiment; the jobs of its replicas move their records."""
     for job in run.jobs:
         wanted = job["Comment"].startswith("rule_train_together_")
@@ -60,29 +73,15 @@ def test_a_gpu_is_asked_for_where_it_can_be_used(run: Finished) -> None:
     assert rules == {"collect", "claims", "page", "train", "train_together"}
 
 
-def test_nothing_outlives_its_job_but_the_logs_of_those_that_failed(run: Finished, shipped: Finished) -> None:
+def test_nothing_outlives_its_job_but_the_logs_of_those_that_failed(run):
     """The process left behind that spares trainings their start would be another job's, or nobody's."""
-    assert run.survivors == shipped.survivors == []
+    assert run.survivors == []
     failed = {run.jobs_of(experiment)[0]["JobId"] for experiment in (TIMED_OUT, BOTH)}
     assert {path.stem for path in (run.project.root / "logs/slurm").rglob("*.log")} == failed
 
 
-def test_the_default_partition_gets_what_it_allows(shipped: Finished) -> None:
+def test_the_default_partition_gets_what_it_allows(shipped):
     """With `partitions: {}`. The training would ask for a day, and wait for ever; its file appears after its job."""
     assert shipped.status == 0, shipped.log
     (job,) = shipped.jobs
     assert (job["JobState"], job["Partition"], job["TimeLimit"]) == ("COMPLETED", "short", "01:00:00"), shipped.log
-
-
-def test_another_clusters_configuration_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if obstacle():
-        pytest.skip(obstacle())
-    monkeypatch.setattr("cluster.ETC", tmp_path)
-    (tmp_path / "slurm.conf").write_text("ClusterName=theirs\n", encoding="utf-8")
-    assert "slurm.conf belongs to a cluster of this machine" in str(obstacle())
-    with pytest.raises(RuntimeError, match="belongs to a cluster"), cluster():
-        pass
-    assert (tmp_path / "slurm.conf").read_text(encoding="utf-8") == "ClusterName=theirs\n"
-    # What a killed run of these tests left behind is ours.
-    (tmp_path / "slurm.conf").write_text(MARK, encoding="utf-8")
-    assert obstacle() is None
