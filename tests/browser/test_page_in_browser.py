@@ -1,14 +1,26 @@
 """The page in a real browser: the first screen, several widths in light and dark, and what unfolds."""
 
+import functools
 import re
+import shutil
 
 import pytest
+from project import ROOT, wait_until
+
+from reprise.config.project import load_project
+from reprise.report.page.page import page
+from reprise.report.parts.context import every_tier
 
 pytestmark = pytest.mark.browser
 
-pytest.importorskip("selenium", reason="selenium is not installed; pip install selenium")
+webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed; pip install selenium")
 
-PHONE = 390
+BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+PHONE = 390  # CSS pixels; a window is never below 500, so that the screen is emulated
+FLAGS = (
+    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync "
+    "--disable-background-networking --disable-component-update"
+)
 UNFOLD = """
 const done = arguments[0];
 (async () => {
@@ -19,6 +31,60 @@ const done = arguments[0];
   done();
 })();
 """
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """The page of the committed records; nothing is written into the clone."""
+    project = load_project(ROOT, {"tier": "paper"})
+    path = tmp_path_factory.mktemp("page") / "report é.html"
+    path.write_text(page(project, every_tier(project)), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def browsers(tmp_path_factory):
+    """A function: a browser of a width and a colour scheme, started once."""
+    if not (BROWSER and DRIVER):
+        pytest.skip("no chromium and chromedriver on this machine")
+    started = []
+
+    @functools.cache
+    def start(width: int, dark: bool) -> webdriver.Chrome:
+        options = webdriver.ChromeOptions()
+        options.binary_location = BROWSER
+        profile = f"--user-data-dir={tmp_path_factory.mktemp('profile')}"
+        for flag in (*FLAGS.split(), f"--window-size={width},900", profile):
+            options.add_argument(flag)
+        if dark:
+            options.add_argument("--blink-settings=preferredColorScheme=0")
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        started.append(webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER)))
+        started[-1].set_script_timeout(150)  # the whole page is unfolded
+        return started[-1]
+
+    yield start
+    for browser in started:
+        browser.quit()
+
+
+@pytest.fixture
+def opened(browsers, report):
+    """A function that opens the page anew in a browser of a width and a colour scheme."""
+
+    def start(width: int = 1440, dark: bool = False, fragment: str = ""):
+        browser = browsers(width, dark)
+        browser.get("about:blank")  # or a fragment alone would load nothing
+        browser.get_log("browser")  # empties it
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        if width <= PHONE:
+            screen = {"width": width, "height": 844, "deviceScaleFactor": 2, "mobile": True}
+            browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+        browser.get(report.as_uri() + fragment)
+        return browser
+
+    return start
 
 
 def boxes(browser, selector: str) -> list[list[float]]:
@@ -38,13 +104,8 @@ def test_the_first_screen_holds_a_sentence_a_paper_the_plot_and_every_claim(open
     sentences = browser.execute_script("return [...document.querySelectorAll('.sentences li')].map(e => e.innerText)")
     assert {text[:3] for text in sentences} == {"000", "001", "002", "003", "004"}
     assert all(re.search(r"replicate|appear|open|void|budget", text) for text in sentences), sentences
-    for selector, least in (
-        (".sentences li", 6),
-        ("svg.forest.wide", 1),
-        ("svg.forest.wide a", 20),
-        (".squares a", 50),
-        (".trust", 1),
-    ):
+    shown = {".sentences li": 6, "svg.forest.wide": 1, "svg.forest.wide a": 20, ".squares a": 50, ".trust": 1}
+    for selector, least in shown.items():
         found = boxes(browser, selector)
         assert len(found) >= least, selector
         outside = [box for box in found if box[0] < 0 or box[1] < 0 or box[2] > 1440 or box[3] > 900]
@@ -93,15 +154,13 @@ def test_identifiers_are_unique_and_every_link_on_the_page_has_its_target(opened
 
 @pytest.mark.parametrize("address", ["rrntn/R1", "rrntn/paper/table-1", "rrntn/paper/experiments/s-rnn-100"])
 def test_an_address_unfolds_what_it_leads_to(opened, address):
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.support.ui import WebDriverWait
-
     browser = opened(fragment=f"#{address}")
-    found = WebDriverWait(browser, 10).until(lambda b: b.find_elements(By.ID, address))[0]
-    WebDriverWait(browser, 10).until(lambda _: found.is_displayed())
+    wait_until(lambda: browser.find_elements("id", address), 10)
+    found = browser.find_element("id", address)
+    wait_until(found.is_displayed, 10)
     if address.endswith("s-rnn-100"):
         command = r"python -m reprise train rrntn/s-rnn-100 --tier paper --replica 0 --engine \w+ --output again.json"
-        WebDriverWait(browser, 10).until(lambda _: re.search(command, found.text))
+        wait_until(lambda: re.search(command, found.text), 10)
         assert "h_t = sigma(W_h x_t" in found.text
 
 
@@ -110,11 +169,9 @@ def test_an_address_unfolds_what_it_leads_to(opened, address):
     [("rntn-100 paper", "#rrntn/paper/experiments/"), ("r1", "#rrntn/R1"), ("no such thing", "Nothing found.")],
 )
 def test_the_search_leads_to_claims_and_experiments_the_exact_name_first(opened, asked, first):
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.support.ui import WebDriverWait
-
     browser = opened()
-    browser.find_element(By.CSS_SELECTOR, ".search input").send_keys(asked)
-    found = WebDriverWait(browser, 10).until(lambda b: b.find_element(By.CSS_SELECTOR, ".search ul").text)
-    links = browser.find_elements(By.CSS_SELECTOR, ".search li a")
-    assert first in (links[0].get_attribute("href") if links else found)
+    browser.find_element("css selector", ".search input").send_keys(asked)
+    found = browser.find_element("css selector", ".search ul")
+    wait_until(lambda: found.text, 10)
+    links = browser.find_elements("css selector", ".search li a")
+    assert first in (links[0].get_attribute("href") if links else found.text)
