@@ -5,14 +5,13 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from project import ROOT
+from project import Project as Copy
 
 from reprise.config.project import Project, load_project
 from reprise.config.resolve import resolve_tier
 from reprise.errors import UserError
 from reprise.records.resolved import Resolved
-
-ROOT = Path(__file__).parents[2]
-TOY = Path(__file__).parents[1] / "workflow" / "toy"
 
 
 @cache
@@ -34,10 +33,7 @@ def copy_config(folder: Path, config: Path = ROOT / "config") -> Path:
 
 def edit(clone: Path, file: str, old: str, new: str) -> None:
     """Puts `new` where `old` first stands in a file of config/, which has to have it."""
-    path = clone / "config" / file
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    Copy(clone / "config", {}).edit(file, old, new)
 
 
 def mistake(clone: Path) -> str:

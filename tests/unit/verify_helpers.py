@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import config_helpers
+from project import TOY
 
 from reprise.cli import main
 from reprise.config.project import load_project
@@ -38,7 +39,7 @@ def resolved() -> dict[str, Resolved]:
 
 def new_clone(folder: Path) -> None:
     """The toy project in `folder`, the current one, with records: the LSTM far better than the RNN, one replica."""
-    config_helpers.copy_config(folder, config_helpers.TOY)
+    config_helpers.copy_config(folder, TOY)
     leave("rnn-t5", 0.30, 0.32)
     leave("lstm-t5", 0.9)
     leave("count", 0.0)

@@ -1,7 +1,8 @@
 """Every kind of mistake in config/ is one line with file and key, and exit code 2."""
 
 import pytest
-from config_helpers import TOY, copy_config, edit, mistake
+from config_helpers import copy_config, edit, mistake
+from project import TOY
 
 from reprise.cli import main
 from reprise.config.project import load_project

@@ -1,17 +1,20 @@
-"""The resolved configuration: variants, texts, and a hash over what decides the numbers."""
+"""The resolved configuration: variants, texts, what the docs have one write, and a hash of what decides the numbers."""
 
+import re
 from pathlib import Path
 
 import pytest
-from config_helpers import TOY, add_example, copy_config, edit, mistake
+from config_helpers import add_example, copy_config, edit, mistake
+from project import ROOT, TOY
 
+import reprise
 from reprise.config.project import load_project, merge
 from reprise.config.resolve import resolve_tier
+from reprise.config.strict_yaml import load_yaml
 from reprise.errors import UserError
 from reprise.records.resolved import Resolved, hash_of, read_resolved
 from reprise.report.render import find_function
 
-ROOT = Path(__file__).parents[3]
 DIGITS, SIZES = "papers/digits.yaml", "papers/sizes.yaml"
 UNITS_20 = "      hidden_size: {value: 20, from: paper §2}\n"
 WIDE = "          quick: {replicas: 3, max_epochs: 2}\n"
@@ -41,11 +44,39 @@ def test_the_example_of_the_docs_is_sound(tmp_path):
         assert all(find_function(kind, display.function) for display in getattr(paper, kind).values())
 
 
-def test_a_changed_hyperparameter_changes_that_experiment_alone(tmp_path):
-    before = hashes(copy_config(tmp_path))
+def test_the_experiment_the_alternative_and_the_dataset_of_the_docs_are_sound(tmp_path):
+    text = (ROOT / "docs/adding.md").read_text(encoding="utf-8")
+    experiment, alternative, dataset = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    clone, datasets = copy_config(tmp_path), dataset.replace("prepare: sums", "prepare: ptb")
+    edit(clone, "papers/rrntn.yaml", "\nexperiments:\n", f"\nexperiments:\n{experiment}")
+    paper = (clone / "config/papers/rrntn.yaml").read_text(encoding="utf-8")
+    (assumption,) = re.findall(r"\n  initial-state:\n.*?    alternatives:\n", paper, re.DOTALL)
+    edit(clone, "papers/rrntn.yaml", assumption, assumption + alternative)
+    edit(clone, "config.yaml", "\ndatasets:\n", f"\ndatasets:\n{datasets}")
+    project = load_project(clone)
+    found = {e.id: e.config for e in resolve_tier(project, "quick")}
+    assert found["rrntn/s-rnn-50"]["model"]["options"]["hidden_size"] == 50
+    assert found["rrntn/s-rnn-50@initial-state=half"]["model"]["options"]["h_0"] == 0.5
+    (file,) = project.spec("sums").files
+    assert (file.name, file.size) == ("sums.txt", None)
+
+
+def test_the_citation_names_this_version_and_every_document():
+    citation = load_yaml(ROOT / "CITATION.cff")
+    assert citation["version"] == reprise.__version__
+    cited = {(r["title"], r["year"]) for r in citation["references"]}
+    # The two parts of document 002 are two papers here; whoever adds a paper need not cite it.
+    assert cited <= {(re.sub(", part [12]:.*", "", p.title), p.year) for p in load_project(ROOT).papers.values()}
+
+
+def test_a_changed_hyperparameter_or_raw_file_changes_its_experiments_alone(tmp_path):
+    before = {e.id: e for e in resolve_tier(load_project(copy_config(tmp_path)), "paper")}
     edit(tmp_path, "papers/palindromes.yaml", "steps: {value: 226", "steps: {value: 227")
-    after = hashes(tmp_path)
-    assert {e.split("@")[0] for e in before if before[e] != after[e]} == {"palindromes/rnn-t10"}
+    edit(tmp_path, "config.yaml", "digest: fcea", "digest: aaaa")
+    changed = {name for name, found in hashes(tmp_path).items() if before[name].config_hash != found}
+    of_ptb = {name for name, e in before.items() if e.config.get("data", {}).get("dataset") == "ptb"}
+    assert of_ptb <= changed
+    assert {name.partition("@")[0] for name in changed - of_ptb} == {"palindromes/rnn-t10"}
 
 
 @pytest.mark.parametrize(
@@ -64,13 +95,6 @@ def test_what_does_not_decide_the_numbers_is_not_hashed(toy, file, old, new):
     before = hashes(toy)
     edit(toy, file, old, new)
     assert hashes(toy) == before
-
-
-def test_raw_checksums_decide(tmp_path):
-    before = {e.id: e for e in resolve_tier(load_project(copy_config(tmp_path)), "paper")}
-    edit(tmp_path, "config.yaml", "digest: fcea", "digest: aaaa")
-    changed = {e for e, h in hashes(tmp_path).items() if before[e].config_hash != h}
-    assert changed == {id for id, e in before.items() if e.config.get("data", {}).get("dataset") == "ptb"}
 
 
 def test_the_hash_is_over_canonical_json():
@@ -111,16 +135,13 @@ def test_an_alternative_changes_each_experiment_in_its_own_way_and_number(toy):
     resolve_tier(load_project(toy))
 
 
-def test_an_experiment_that_the_paper_did_not_run_needs_no_tier(toy):
-    edit(toy, DIGITS, "value: 0.5", "value: null")
-    edit(toy, DIGITS, "tiers: {quick: {replicas: 2}, paper: {replicas: 2}}", "tiers: {}")
-    assert all(e.experiment != "rnn-t5" for e in resolve_tier(load_project(toy)))
-
-
-def test_a_claim_needs_no_statistic(toy):
+def test_a_claim_needs_no_statistic_and_an_experiment_that_the_paper_did_not_run_no_tier(toy):
     statistic = "    kind: superiority\n    metric: last_ten_accuracy\n    split: train\n"
     edit(toy, DIGITS, statistic + "    compare: {lower: rnn-t5, higher: lstm-t5}\n", "")
     resolve_tier(load_project(toy))
+    edit(toy, DIGITS, "value: 0.5", "value: null")
+    edit(toy, DIGITS, "tiers: {quick: {replicas: 2}, paper: {replicas: 2}}", "tiers: {}")
+    assert all(e.experiment != "rnn-t5" for e in resolve_tier(load_project(toy)))
 
 
 SHORT = "    tiers: {{quick: {{replicas: 3, max_epochs: 2, {}}}}}\n"
@@ -150,8 +171,6 @@ def test_texts_may_differ_where_the_papers_file_says_so(tmp_path):
     edit(clone, SIZES, UNITS_20, f"{UNITS_20}    data:\n      training_sentences: {{value: 90, from: paper §3}}\n")
     edit(clone, SIZES, "settings: {weight_std: 0.1}", "settings: {seed: 2}")
     edit(clone, SIZES, WIDE, WIDE.replace("}", f", {known}}}"))
-    found = {
-        e.id: e.config["data"].get("options") for e in resolve_tier(load_project(clone), "quick") if not e.is_check
-    }
-    texts = [found[f"sizes/{name}"] for name in ("units-10", "units-20", "units-10@start=wide")]
+    found = {e.id: e.config for e in resolve_tier(load_project(clone), "quick")}
+    texts = [found[f"sizes/{e}"]["data"]["options"] for e in ("units-10", "units-20", "units-10@start=wide")]
     assert [(text["training_sentences"], text["seed"]) for text in texts] == [(2000, 1), (90, 1), (2000, 2)]
