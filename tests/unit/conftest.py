@@ -1,8 +1,5 @@
 """Fixtures that the unit tests share, and helpers whose assertions tell what they compared."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 import torch
 from verify_helpers import new_clone
@@ -20,14 +17,14 @@ torch.sparse.check_sparse_tensor_invariants.disable()
 
 
 @pytest.fixture(autouse=True)
-def torchs_usual_ways() -> Iterator[None]:
+def torchs_usual_ways():
     """A training leaves torch deterministic, which is a warning more on a GPU in later tests."""
     yield
     torch.use_deterministic_algorithms(False)
 
 
 @pytest.fixture
-def fresh_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+def fresh_build(monkeypatch, tmp_path):
     """A machine on which nothing is compiled yet; what is then, lies in its folder `built`."""
     monkeypatch.setenv("REPRISE_BUILD", str(tmp_path / "built"))
     caches = build.library, build.functions

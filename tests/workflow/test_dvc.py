@@ -2,15 +2,12 @@
 
 import hashlib
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from project import ROOT
+from project import PYTHON, ROOT, Project, flipped
 
 from reprise.files import atomic_path
 
@@ -23,9 +20,7 @@ STAGE = f"figure@{KEY}"
 
 def call(folder: Path, *command: str, status: int = 0) -> str:
     """What a command in a clone says; it must end with `status`."""
-    bin_folder = str(Path(sys.executable).parent)
-    variables = {**os.environ, "PATH": os.pathsep.join([bin_folder, os.environ.get("PATH", "")])}
-    run = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=300, check=False)
+    run = Project(folder, {"PYTHONPATH": "src"}).run(*command)
     assert run.returncode == status, f"{command}: {run.returncode}\n{run.stdout}{run.stderr}"
     return run.stdout + run.stderr
 
@@ -42,7 +37,7 @@ def name_store(clone: Path, store: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def committed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list]]:
+def committed(tmp_path_factory):
     """A clone of what is here, and what DVC says of it before it runs anything there."""
     if not (ROOT / ".git").exists():
         pytest.skip("this copy of the project is no git repository, and DVC needs one")
@@ -59,7 +54,7 @@ def committed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str,
 
 
 @pytest.fixture(scope="module")
-def stored(committed: tuple[Path, dict[str, list]]) -> tuple[Path, Path]:
+def stored(committed):
     """That clone, whose figure has been pushed, and the folder that it was pushed to."""
     clone, _ = committed
     store = clone.parent / "the store"
@@ -72,7 +67,7 @@ def stored(committed: tuple[Path, dict[str, list]]) -> tuple[Path, Path]:
 
 
 @pytest.fixture
-def fresh(stored: tuple[Path, Path], tmp_path: Path) -> Path:
+def fresh(stored, tmp_path):
     """A clone of that clone that knows the folder and has taken nothing from it yet."""
     clone = tmp_path / "fresh"
     git(tmp_path, "clone", "--quiet", str(stored[0]), str(clone))
@@ -80,7 +75,7 @@ def fresh(stored: tuple[Path, Path], tmp_path: Path) -> Path:
     return clone
 
 
-def test_the_committed_lock_is_that_of_what_is_committed(committed: tuple[Path, dict[str, list]]) -> None:
+def test_the_committed_lock_is_that_of_what_is_committed(committed):
     """PNG and PDF are nowhere yet in a fresh clone; all else is there, and is what the lock says."""
 
     def is_old(entry: dict) -> bool:
@@ -91,9 +86,7 @@ def test_the_committed_lock_is_that_of_what_is_committed(committed: tuple[Path, 
     assert not old, "outputs are older than what they are made from: run `dvc repro` (or `dvc commit`), commit dvc.lock"
 
 
-def test_a_pulled_figure_is_the_one_that_was_drawn_and_nothing_is_drawn_again(
-    stored: tuple[Path, Path], fresh: Path
-) -> None:
+def test_a_pulled_figure_is_the_one_that_was_drawn_and_nothing_is_drawn_again(stored, fresh):
     assert not (fresh / f"{FIGURE}.png").exists()
     call(fresh, "dvc", "pull", STAGE)
     for kind in ("png", "pdf"):
@@ -103,7 +96,7 @@ def test_a_pulled_figure_is_the_one_that_was_drawn_and_nothing_is_drawn_again(
     assert git(fresh, "status", "--porcelain") == ""
 
 
-def test_a_figure_is_drawn_again_from_records_alone(fresh: Path) -> None:
+def test_a_figure_is_drawn_again_from_records_alone(fresh):
     before = (fresh / f"{FIGURE}.svg").read_bytes()
     said = call(fresh, "dvc", "repro", "--force", "--single-item", STAGE)
     assert [line for line in said.splitlines() if line.startswith("Running stage")] == [f"Running stage '{STAGE}':"]
@@ -112,7 +105,7 @@ def test_a_figure_is_drawn_again_from_records_alone(fresh: Path) -> None:
     assert not (fresh / "checkpoints").exists()
 
 
-def test_what_kill_leaves_of_a_record_is_no_part_of_the_records(tmp_path: Path) -> None:
+def test_what_kill_leaves_of_a_record_is_no_part_of_the_records(tmp_path):
     """Git does not show it, so a lock that it entered would be committed."""
     call(tmp_path, "dvc", "init", "--quiet", "--no-scm")
     shutil.copyfile(ROOT / ".dvcignore", tmp_path / ".dvcignore")
@@ -122,7 +115,7 @@ def test_what_kill_leaves_of_a_record_is_no_part_of_the_records(tmp_path: Path) 
     call(tmp_path, "dvc", "check-ignore", str(record), status=1)
 
 
-def test_metrics_and_plots_by_dvc(fresh: Path) -> None:
+def test_metrics_and_plots_by_dvc(fresh):
     """Every figure once, though nothing was drawn or pulled here, and nothing for git to see."""
     assert "failed" not in call(fresh, "dvc", "plots", "show")
     page = (fresh / "dvc_plots/index.html").read_text()
@@ -143,23 +136,22 @@ def damaged_object(folder: Path, figure: Path) -> Path:
     """One byte is changed of a figure's stored file, which stays read-only as DVC left it."""
     name = hashlib.md5(figure.read_bytes()).hexdigest()
     victim = folder / "files/md5" / name[:2] / name[2:]
-    data = bytearray(victim.read_bytes())
-    data[len(data) // 2] ^= 1
+    data = victim.read_bytes()
     victim.chmod(0o644)
-    victim.write_bytes(data)
+    victim.write_bytes(flipped(data, 4 * len(data)))
     victim.chmod(0o444)
     return victim
 
 
 def check(fresh: Path, *folder: str, damaged: Path | None = None) -> None:
     """`python -m reprise cache` names the damaged object and the figure that it is, or finds nothing."""
-    said = call(fresh, sys.executable, "-m", "reprise", "cache", *folder, status=int(damaged is not None))
+    said = call(fresh, PYTHON, "-m", "reprise", "cache", *folder, status=int(damaged is not None))
     assert f" objects, {int(damaged is not None)} damaged" in said
     if damaged:
         assert f"{damaged.parent.name}/{damaged.name} ({FIGURE}.png)" in said
 
 
-def test_damage_in_the_cache_is_unsaid_until_asked_for_and_is_mended(stored: tuple[Path, Path], fresh: Path) -> None:
+def test_damage_in_the_cache_is_unsaid_until_asked_for_and_is_mended(stored, fresh):
     good, figure = stored[0] / f"{FIGURE}.png", fresh / f"{FIGURE}.png"
     call(fresh, "dvc", "pull", STAGE)
     check(fresh)
@@ -177,7 +169,7 @@ def test_damage_in_the_cache_is_unsaid_until_asked_for_and_is_mended(stored: tup
     assert git(fresh, "status", "--porcelain") == ""
 
 
-def test_damage_in_the_store_is_refused_and_mended(stored: tuple[Path, Path], fresh: Path, tmp_path: Path) -> None:
+def test_damage_in_the_store_is_refused_and_mended(stored, fresh, tmp_path):
     good, figure = stored[0] / f"{FIGURE}.png", fresh / f"{FIGURE}.png"
     sound, store = tmp_path / "sound", tmp_path / "its store"
     shutil.copytree(stored[0], sound)

@@ -3,10 +3,9 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from project import Project, new_project, read_record
+from project import new_project, read_record
 
 from reprise.training.devices import claim_gpu
 
@@ -16,7 +15,7 @@ WORDS, FOUND = "words/s-rnn-4", "build/together"
 
 
 @pytest.fixture(scope="module")
-def together(tmp_path_factory: pytest.TempPathFactory, pipeline_variables: dict[str, str]) -> Project:
+def together(tmp_path_factory, pipeline_variables):
     """The small project, its pipeline run once with the replicas of an experiment together wherever they can be."""
     project = new_project(tmp_path_factory.mktemp("together") / "clone", pipeline_variables)
     project.edit("config/config.yaml", "engine: auto", "engine: stacked")
@@ -27,7 +26,7 @@ def together(tmp_path_factory: pytest.TempPathFactory, pipeline_variables: dict[
     return project
 
 
-def test_a_job_leaves_a_record_a_replica(together: Project) -> None:
+def test_a_job_leaves_a_record_a_replica(together):
     records = [read_record(path) for path in together.records(f"{WORDS}/*.json")]
     assert [record["replica"] for record in records] == [0, 1]
     assert {(r["status"], r["run"]["engine"]) for r in records} == {("finished", "stacked")}
@@ -35,7 +34,7 @@ def test_a_job_leaves_a_record_a_replica(together: Project) -> None:
     assert left == []
 
 
-def test_what_is_missing_is_trained_and_what_a_killed_pipeline_left_is_taken(together: Project, tmp_path: Path) -> None:
+def test_what_is_missing_is_trained_and_what_a_killed_pipeline_left_is_taken(together, tmp_path):
     project = together.copy(tmp_path / "copy")
     assert project.plan().jobs == {}
     removed, left = (project.records(f"{name}/*.json")[-1] for name in (WORDS, "digits/rnn-t5"))
@@ -54,7 +53,7 @@ def test_what_is_missing_is_trained_and_what_a_killed_pipeline_left_is_taken(tog
     assert values[0] == pytest.approx(values[1], rel=1e-5)
 
 
-def test_each_process_claims_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_each_process_claims_a_gpu_of_its_own(monkeypatch, tmp_path):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,7")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     code = f"""

@@ -9,18 +9,23 @@ import zlib
 from pathlib import Path
 
 import pytest
-from project import ROOT, Project, Run
+from project import ROOT
 
 from reprise.errors import EXIT_USAGE
 
 pytestmark = pytest.mark.pipeline
 
+DIGITS, CONFIG = "config/papers/digits.yaml", "config/config.yaml"
 REPLICAS = {"digits/rnn-t5": 2, "digits/lstm-t5": 1, "digits/count": 1, "words/s-rnn-4": 2}
 DRAWN = {"displays_digits": 1, "displays_words": 1, "page": 1}
 JUDGED = {"claims": 1, **DRAWN}
 
 
-def test_from_nothing_to_the_page(first_run: tuple[Project, Run]) -> None:
+def table(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
+def test_from_nothing_to_the_page(first_run):
     project, run = first_run
     results = project.root / "results" / "quick"
     assert run.jobs == {"prepare": 1, "train": 6, "collect": 1, **JUDGED}
@@ -35,24 +40,19 @@ def test_from_nothing_to_the_page(first_run: tuple[Project, Run]) -> None:
     folded = re.findall(r'<script type="text/plain" data-name="[^"]+">([^<]+)</script>', page)
     page += "".join(zlib.decompress(base64.b64decode(part)).decode("utf-8") for part in folded)
     assert all(title in page for title in ("Palindromes of five digits", "A language model of four units"))
-    rows = list(csv.DictReader((results / "metrics.csv").read_text(encoding="utf-8").splitlines()))
-    assert {(f"{r['paper']}/{r['experiment']}", r["replica"]) for r in rows} == {
-        (name, str(replica)) for name, count in REPLICAS.items() for replica in range(count)
-    }
-    claims = json.loads((results / "claims.json").read_text(encoding="utf-8"))
-    assert {key: claim["verdict"] for key, claim in claims["digits"].items() if key != "D1"} == {
-        "D2": "agrees",
-        "D3": "not tested",
-    }
-    assert claims["digits"]["D1"]["n"] == {"rnn-t5": 2, "lstm-t5": 1}
+    rows = {f"{row['paper']}/{row['experiment']} {row['replica']}" for row in table(results / "metrics.csv")}
+    assert rows == {f"{name} {replica}" for name, count in REPLICAS.items() for replica in range(count)}
+    claims = json.loads((results / "claims.json").read_text(encoding="utf-8"))["digits"]
+    assert [claims[key]["verdict"] for key in ("D2", "D3")] == ["agrees", "not tested"]
+    assert claims["D1"]["n"] == {"rnn-t5": 2, "lstm-t5": 1}
     assert not list(project.root.rglob("*.part"))
 
 
-def test_a_configuration_that_changed_while_the_pipeline_ran_is_not_trained(clone: Project) -> None:
+def test_a_configuration_that_changed_while_the_pipeline_ran_is_not_trained(clone):
     """Looking at the plan meanwhile writes the resolved configurations anew, which waiting jobs name."""
     planned = clone.snakemake("--dry-run", "--printshellcmds")
     (command,) = re.findall(r"(PYTHONPATH=src .* train digits/lstm-t5 .*) > \S+ 2>&1$", planned.out, re.MULTILINE)
-    clone.edit("config/papers/digits.yaml", "value: 30,", "value: 31,")
+    clone.edit(DIGITS, "value: 30,", "value: 31,")
     clone.plan()
     # As in a job of a cluster: nothing is left behind that has imported torch.
     refused = clone.run("sh", "-c", command, SLURM_JOB_ID="7")
@@ -62,7 +62,6 @@ def test_a_configuration_that_changed_while_the_pipeline_ran_is_not_trained(clon
     assert clone.records() == []
 
 
-DIGITS, CONFIG = "config/papers/digits.yaml", "config/config.yaml"
 LSTM = "    model: {name: lstm}\n"
 
 
@@ -86,11 +85,7 @@ CHANGES: dict[str, tuple[list[tuple[str, str, str]], list[str], dict[str, int]]]
         ["digits/rnn-t5 2"],
         {"train": 1, "collect": 1, **JUDGED},
     ),
-    "one replica less": (
-        [(DIGITS, "quick: {replicas: 2}", "quick: {replicas: 1}")],
-        [],
-        {"collect": 1, **JUDGED},
-    ),
+    "one replica less": ([(DIGITS, "quick: {replicas: 2}", "quick: {replicas: 1}")], [], {"collect": 1, **JUDGED}),
     "what decides no number": (
         [
             (CONFIG, "engine: auto", "engine: reference"),
@@ -121,51 +116,46 @@ CHANGES: dict[str, tuple[list[tuple[str, str, str]], list[str], dict[str, int]]]
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_change_makes_what_follows_from_it_alone(finished: Project, change: str) -> None:
-    edits, trained, jobs = CHANGES[change]
+def test_a_change_makes_what_follows_from_it_alone(finished, change):
+    edits, *follows = CHANGES[change]
     for edit in edits:
         finished.edit(*edit)
     plan = finished.plan()
-    assert plan.trained == trained
-    assert plan.jobs == jobs
+    assert [plan.trained, plan.jobs] == follows
 
 
-def test_a_record_that_is_named_can_be_trained_again(finished: Project) -> None:
-    record = str(finished.records("digits/lstm-t5/0-*.json")[0].relative_to(finished.root))
-    command = ("snakemake", "--cores", "1", "--config", "tier=quick", "--dry-run")
-    assert "Nothing to be done" in finished.run(*command, "--", record).stdout
-    assert "training digits/lstm-t5, replica 0" in finished.run(*command, "--force", "--", record).stdout
+def test_a_record_that_is_named_can_be_trained_again(finished):
+    (record,) = (str(path.relative_to(finished.root)) for path in finished.records("digits/lstm-t5/0-*.json"))
+    assert finished.snakemake("--dry-run", to=[record]).jobs == {}
+    assert finished.snakemake("--dry-run", "--force", to=[record]).trained == ["digits/lstm-t5 0"]
 
 
-def test_a_diverged_replica_is_shown_and_stops_nothing(finished: Project) -> None:
+def test_a_diverged_replica_is_shown_and_stops_nothing(finished):
     """A learning rate that leaves float32 at once: a record without numbers, and tables that say so."""
-    finished.edit("config/papers/digits.yaml", "value: 0.01,", "value: 1.0e+37,")
-    finished.edit("config/papers/digits.yaml", "value: 30,", "value: 40,")
+    finished.edit(DIGITS, "value: 0.01,", "value: 1.0e+37,")
+    finished.edit(DIGITS, "value: 30,", "value: 40,")
     run = finished.snakemake()
     assert run.status == 0, run.log
     results = finished.root / "results/quick"
-    metrics = (results / "metrics.csv").read_text(encoding="utf-8").splitlines()
-    rows = [r for r in csv.DictReader(metrics) if r["experiment"] == "lstm-t5"]
+    rows = [row for row in table(results / "metrics.csv") if row["experiment"] == "lstm-t5"]
     assert [(r["status"], r["value"], r["metric"]) for r in rows] == [("diverged", "", "")]
     assert "lstm-t5" not in json.loads((results / "metrics.json").read_text(encoding="utf-8"))["digits"]
-    table = (results / "tables/digits-convergence.csv").read_text(encoding="utf-8")
-    shown = {row["experiment"]: row for row in csv.DictReader(table.splitlines())}
-    assert shown["lstm-t5"]["diverged"] == "1", table
-    assert "nan" not in table.lower()
+    shown = {row["experiment"]: row for row in table(results / "tables/digits-convergence.csv")}
+    assert shown["lstm-t5"]["diverged"] == "1", shown
+    assert "nan" not in str(shown).lower()
 
 
-def test_snakemakes_own_report_holds_figures_tables_and_the_page(finished: Project) -> None:
+def test_snakemakes_own_report_holds_figures_tables_and_the_page(finished):
     run = finished.snakemake("--report", "snakemake.html")
     assert run.status == 0, run.log
     text = (finished.root / "snakemake.html").read_text(encoding="utf-8")
-    for name in ("digits-curves.svg", "digits-convergence.html", "words-perplexity.html", "report.html"):
-        assert name in text
-    for said in ("002: Palindromes of five digits", "First step at 100 % accuracy", "Everything on one page"):
-        assert said in text
+    held = ("digits-curves.svg", "digits-convergence.html", "words-perplexity.html", "report.html")
+    held += ("002: Palindromes of five digits", "First step at 100 % accuracy", "Everything on one page")
+    assert [name for name in held if name not in text] == []
 
 
 @pytest.mark.parametrize("tier", ["quick", "reduced", "paper"])
-def test_of_every_tier_what_has_no_record_is_planned(clone: Project, tier: str) -> None:
+def test_of_every_tier_what_has_no_record_is_planned(clone, tier):
     """With the papers and records that are committed; raw files and corpora have rules that make them."""
     shutil.rmtree(clone.root / "config")
     shutil.copytree(ROOT / "config", clone.root / "config")

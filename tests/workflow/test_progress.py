@@ -26,9 +26,7 @@ def start(folder: Path, script: str, **pipes: int) -> subprocess.Popen[str]:
         (f"{FAILS} 'a disk is full'; exit 3", 3, "a disk is full", "a disk is full", "Job stats"),
     ],
 )
-def test_the_output_goes_to_the_file_and_a_failure_shows_its_error_and_where_the_rest_is(
-    script: str, status: int, kept: str, shown: str, hidden: str, tmp_path: Path
-) -> None:
+def test_the_output_goes_to_the_file_and_a_failure_shows_its_error(script, status, kept, shown, hidden, tmp_path):
     pipe = subprocess.PIPE
     out, err = (run := start(tmp_path, f"printf '%s' '{SAID}'; {script}", stdout=pipe, stderr=pipe)).communicate()
     assert (run.returncode, out) == (status, "")
@@ -39,7 +37,7 @@ def test_the_output_goes_to_the_file_and_a_failure_shows_its_error_and_where_the
     assert (str(log) in err) == bool(status)
 
 
-def test_a_signal_goes_to_the_command_and_its_status_comes_back(tmp_path: Path) -> None:
+def test_a_signal_goes_to_the_command_and_its_status_comes_back(tmp_path):
     log = tmp_path / "logs/quick.log"
     run = start(tmp_path, "trap 'exit 75' TERM; echo up; sleep 30 & wait", stderr=subprocess.DEVNULL)
     try:

@@ -8,7 +8,7 @@ import os
 import re
 
 import pytest
-from project import PYTHON, Project
+from project import PYTHON, Project, script
 
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
@@ -29,7 +29,7 @@ FREE = "PartitionName=batch Default=YES MaxTime=UNLIMITED MaxMemPerNode=UNLIMITE
 
 
 @pytest.fixture
-def known(clone: Project) -> Project:
+def known(clone):
     """An experiment has a record: 100 minutes and 2000 MiB. Of another one only the pace is known: 300 minutes."""
     experiments = {e.id: e for e in resolve_tier(load_project(clone.root, {"tier": "quick"}))}
     rnn, device = experiments["digits/rnn-t5"], f"cpu ({processor()})"
@@ -43,18 +43,11 @@ def known(clone: Project) -> Project:
 def requests(project: Project, states: str, *arguments: str) -> dict[str, list[tuple[int, int]]]:
     """Minutes and memory (MB) of each attempt, by rule and wildcards, of a cluster whose partitions are `states`."""
     folder = project.root.parent / "slurm"
-    folder.mkdir()
-    (folder / "states").write_text(states, encoding="utf-8")
-    commands = {
-        "sbatch": f"echo \"$@\" >> '{folder}/asked'; exit 1",
-        "scontrol": f"cat '{folder}/states'",
-        "sinfo": "echo PARTITION 'batch*' quick",
-        "squeue": "exit 0",
-        "sacct": "exit 0",
-    }
-    for name, line in commands.items():
-        (folder / name).write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
-        (folder / name).chmod(0o755)
+    script(folder / "sbatch", f"echo \"$@\" >> '{folder}/asked'; exit 1")
+    script(folder / "scontrol", f"echo '{states}'")
+    script(folder / "sinfo", "echo PARTITION 'batch*' quick")
+    for name in ("squeue", "sacct"):
+        script(folder / name, "exit 0")
     command = (PYTHON, "-m", "snakemake", "--profile", "profiles/slurm", "--config", "tier=quick", *arguments)
     # Else Snakemake ends no sooner than after the forty seconds that it waits before it looks at jobs.
     command += ("--slurm-init-seconds-before-status-checks", "1")
@@ -71,7 +64,7 @@ def requests(project: Project, states: str, *arguments: str) -> dict[str, list[t
 RNN, LSTM, COUNT = (f"train_wildcards_digits_{name}" for name in ("rnn-t5_1", "lstm-t5_0", "count_0"))
 
 
-def test_time_and_memory_come_from_the_estimate_and_are_doubled(known: Project) -> None:
+def test_time_and_memory_come_from_the_estimate_and_are_doubled(known):
     found = requests(known, FREE, "--retries", "1")
     assert found[RNN] == [(300, 3400), (600, 6800)]
     # Of the other one only the time is known; a check takes seconds.
@@ -80,27 +73,23 @@ def test_time_and_memory_come_from_the_estimate_and_are_doubled(known: Project) 
     assert found["prepare_wildcards"] == [(5, 500), (10, 1000)]
 
 
+CHOSEN = ("--default-resources", "slurm_partition=quick", "--retries", "1")
+
+
 @pytest.mark.parametrize(
     ("arguments", "rnn", "lstm"),
     [
-        ([], [(300, 3400), *[(480, 5000)] * 3], [(480, 500), (480, 1000), (480, 2000), (480, 4000)]),
-        (
-            ["--default-resources", "slurm_partition=quick", "--retries", "1"],
-            [(30, 3400), (30, 6800)],
-            [(30, 500), (30, 1000)],
-        ),
+        ((), [(300, 3400), *[(480, 5000)] * 3], [(480, 500), (480, 1000), (480, 2000), (480, 4000)]),
+        (CHOSEN, [(30, 3400), (30, 6800)], [(30, 500), (30, 1000)]),
     ],
-    ids=["default", "chosen"],
 )
-def test_without_named_partitions_slurm_is_asked_for_its_limits(
-    known: Project, arguments: list[str], rnn: list[tuple[int, int]], lstm: list[tuple[int, int]]
-) -> None:
+def test_without_named_partitions_slurm_is_asked_for_its_limits(known, arguments, rnn, lstm):
     """The profile as it is. SLURM would accept jobs that ask for more, and let them wait for ever."""
     found = requests(known, PARTITIONS, *arguments)
     assert (found[RNN], found[LSTM]) == (rnn, lstm)
 
 
-def test_replicas_that_train_together_have_memory_for_all(known: Project) -> None:
+def test_replicas_that_train_together_have_memory_for_all(known):
     known.edit("config/config.yaml", "engine: auto", "engine: stacked")
     known.edit("config/papers/digits.yaml", "quick: {replicas: 2}", "quick: {replicas: 4}")
     found = requests(known, FREE, "--retries", "0")

@@ -5,12 +5,13 @@ import math
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
+from experiment_helpers import DIGITS, experiment
 
 from reprise import cli
 from reprise.files import atomic_path, write_if_changed, write_json
-from reprise.records.resolved import Resolved
 from reprise.training.devices import gpu_ids, gpus_wanted, visible_gpus
 from reprise.units import bits, convert, perplexity
 
@@ -37,17 +38,14 @@ def test_write_if_changed_keeps_the_time(tmp_path):
     assert path.read_bytes() == "é".encode()
 
 
-def test_json_refuses_nan(tmp_path):
-    with pytest.raises(ValueError, match="JSON"):
-        write_json(tmp_path / "a.json", {"a": math.inf})
-
-
-def test_json_keeps_its_content_and_lists_of_numbers_on_a_line(tmp_path):
+def test_json_keeps_its_content_and_lists_of_numbers_on_a_line_and_refuses_nan(tmp_path):
     value = {"x": [1, -2.5, 1e-30], "s": "[\n1, 2\n]", "e": [], "n": [[1, 2], ["a", 1]], "d": {"y": [3]}}
     write_json(tmp_path / "a.json", value)
     text = (tmp_path / "a.json").read_text()
     assert json.loads(text) == value
     assert '"x": [1, -2.5, 1e-30]' in text
+    with pytest.raises(ValueError, match="JSON"):
+        write_json(tmp_path / "a.json", {"a": math.inf})
 
 
 @pytest.fixture
@@ -89,9 +87,9 @@ def test_gpus_told_by_nvidias_command_but_in_a_job_of_slurm_only_its_own(machine
     monkeypatch.setattr("reprise.training.devices.subprocess.run", lambda *_, **__: shown)
     assert visible_gpus() == 2
     monkeypatch.setenv("SLURM_JOB_ID", "7")
-    for value, count in ((None, 0), ("NoDevFiles", 0), ("0", 1)):
-        if value is not None:
-            monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
+    assert visible_gpus() == 0
+    for value, count in (("NoDevFiles", 0), ("0", 1)):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
         assert visible_gpus() == count
 
 
@@ -106,13 +104,10 @@ def test_gpus_told_by_nvidias_command_but_in_a_job_of_slurm_only_its_own(machine
     ],
 )
 def test_a_gpu_is_asked_for_only_where_it_is_of_use(protocol, device, visible, wanted):
-    config = {
-        "training": {"protocol": protocol, "options": {}},
-        "model": {"name": "m", "options": {}},
-        "precision": "float32",
-    }
-    assert gpus_wanted(Resolved("p", "e", "quick", "t", 1, config, {}, None, device=device), visible) == wanted
-    assert gpus_wanted(Resolved("p", "e", "quick", "t", 1, {"check": "c"}, {}, None), visible) == 0
+    training = {"training": {"protocol": protocol, "options": {}}}
+    one = replace(experiment("e", DIGITS, None), config=DIGITS | training, device=device)
+    assert gpus_wanted(one, visible) == wanted
+    assert gpus_wanted(replace(one, config={"check": "c"}), visible) == 0
 
 
 def test_gpus_are_found_without_torch():
