@@ -17,7 +17,7 @@ from reprise.training.checkpoint import MAGIC, CheckpointFile, DamagedCheckpoint
 pytestmark = pytest.mark.faults
 
 
-def test_no_bit_and_no_end_of_a_checkpoint_is_missing_or_changed_unseen(killed_digits):
+def test_no_bit_and_no_end_of_a_checkpoint_matters_unseen(killed_digits):
     data, draw = killed_digits.checkpoint.read_bytes(), random.Random(1)
     decode(data)
     bits = [*range(64), *(draw.randrange(8 * len(data)) for _ in range(200))]
