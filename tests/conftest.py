@@ -49,12 +49,10 @@ def server(monkeypatch):
 @pytest.fixture(scope="session")
 def mirror():
     """The folder of real raw files that REPRISE_MIRROR names; without it the test is skipped."""
-    folder = os.environ.get("REPRISE_MIRROR")
-    if not folder:
-        pytest.skip("REPRISE_MIRROR does not name a folder of raw files")
-    if not Path(folder).is_dir():
-        pytest.skip(f"REPRISE_MIRROR names {folder}, which is no folder")
-    return Path(folder)
+    folder = Path(os.environ.get("REPRISE_MIRROR") or "/nowhere")
+    if not folder.is_dir():
+        pytest.skip(f"REPRISE_MIRROR names no folder of raw files: {folder}")
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,7 @@ import pytest
 from experiment_helpers import DIGITS, SENTENCES, experiment
 from replica import Halt, Replica, end
 
-from reprise.config.datasets import NamedDataset
-from reprise.data import prepare_corpus
+from reprise.data.synthetic import synthetic
 from reprise.engines.rntn.subsequences import cut
 from reprise.training.protocols.rntn import SubsequenceSGD
 
@@ -33,8 +32,8 @@ def no_survivors():
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("corpus")
-    spec = NamedDataset(name="synthetic", title="", licence="", homepage="", prepare="synthetic")
-    text = prepare_corpus(spec, TEXT, folder / "raw", folder / "text.npz")
+    text = synthetic.prepare(folder / "raw", TEXT)
+    text.save(folder / "text.npz")
     cuts = cut(text.splits["train"], text.vocabulary.index("</s>"), 20)
     assert PIECE < len(cuts) < 2 * PIECE
     assert not cuts.reset[PIECE]

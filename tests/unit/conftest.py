@@ -36,7 +36,7 @@ def fresh_build(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def clone(tmp_path, monkeypatch):
     """The toy project with records, in the current folder."""
     monkeypatch.chdir(tmp_path)
     new_clone(tmp_path)

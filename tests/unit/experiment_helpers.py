@@ -4,9 +4,7 @@ import copy
 from pathlib import Path
 
 from reprise import cli
-from reprise.config.datasets import NamedDataset
-from reprise.data import prepare_corpus
-from reprise.data.corpus import Corpus, Split
+from reprise.data.synthetic import synthetic
 from reprise.files import write_atomically
 from reprise.records.resolved import Resolved
 from reprise.training.loop import Job
@@ -60,21 +58,13 @@ DIGITS = {
 
 
 def make_corpus(folder: Path) -> Path:
-    """A corpus of 40 words: 60 sentences to train on, 15 and 10 to evaluate on."""
-    spec = NamedDataset(name="synthetic", title="", licence="", homepage="", prepare="synthetic")
+    """A corpus of 40 words: 60 sentences to train on, 15 and 15 to evaluate on."""
     options = {"vocabulary_size": 40, "training_sentences": 60, "seed": 1}
-    prepare_corpus(spec, options, folder / "raw", folder / "all.npz")
-    whole = Corpus.load(folder / "all.npz")
-    for split, sentences in (("valid", 15), ("test", 10)):
-        offsets = whole.splits[split].offsets[: sentences + 1]
-        whole.splits[split] = Split(whole.splits[split].tokens[: offsets[-1]], offsets)
-    whole.save(folder / "c.npz")
+    synthetic.prepare(folder / "raw", options, held_out=15).save(folder / "c.npz")
     return folder / "c.npz"
 
 
-def experiment(
-    name: str, base: dict, corpus: Path | str | None, replicas: int = 1, tier: str = "quick", **changes
-) -> Resolved:
+def experiment(name, base, corpus, replicas=1, tier="quick", **changes) -> Resolved:
     """`base` with some options changed, each where it stands."""
     config = copy.deepcopy(base)
     for option, value in changes.items():
