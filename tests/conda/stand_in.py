@@ -13,10 +13,6 @@ import sys
 from pathlib import Path
 
 GATE = Path(__file__).resolve().parents[1] / "workflow" / "gate.py"
-ACTIVATE = """\
-[ -d "$1" ] || { echo "no environment $1" >&2; return 1; }
-export CONDA_PREFIX="$1" PATH="$1/bin:$PATH"
-"""
 
 
 def main(arguments: list[str]) -> int:
@@ -62,19 +58,6 @@ def create(file: Path, prefix: Path) -> None:
 def log(line: str) -> None:
     with Path(os.environ["CONDA_STAND_IN"], "log").open("a", encoding="utf-8") as file:
         file.write(f"{line}\n")
-
-
-def install(folder: Path, python: str) -> None:
-    """Makes the folder that CONDA_STAND_IN is to name; its bin/ goes to the front of PATH."""
-    programs = folder / "bin"
-    programs.mkdir(parents=True)
-    conda = programs / "conda"
-    conda.write_text(
-        f'#!/bin/sh\nexec {shlex.quote(python)} {shlex.quote(str(Path(__file__).resolve()))} "$@"\n', encoding="utf-8"
-    )
-    conda.chmod(0o755)
-    (programs / "activate").write_text(ACTIVATE, encoding="utf-8")
-    (folder / "log").touch()
 
 
 if __name__ == "__main__":

@@ -6,22 +6,27 @@ What a channel of packages would have to show (that the packages of a file can b
 from pathlib import Path
 
 import pytest
-from project import COMPILED, PYTHON, Project, new_project
-from stand_in import install
+from project import PYTHON, Project, new_project, script
 
 pytestmark = pytest.mark.conda
 
+ACTIVATE = """\
+[ -d "$1" ] || { echo "no environment $1" >&2; return 1; }
+export CONDA_PREFIX="$1" PATH="$1/bin:$PATH"
+"""
 ENVIRONMENTS = {"prepare": "data", "train": "train"}
 """Environment by command of Reprise; `report` is that of all others."""
 
 
 @pytest.fixture(scope="session")
-def first(tmp_path_factory):
+def first(tmp_path_factory, pipeline_variables):
     """A project whose pipeline has run with the stand-in, and that run. Not to be changed."""
     folder = tmp_path_factory.mktemp("c")
-    install(folder / "conda", PYTHON)
-    variables = {"TMPDIR": str(folder), "REPRISE_BUILD": str(COMPILED), "REPRISE_WARM_IDLE": "5"}
-    variables |= {"CONDA_STAND_IN": str(folder / "conda")}
+    stand_in = Path(__file__).resolve().with_name("stand_in.py")
+    script(folder / "conda/bin/conda", f'exec "{PYTHON}" "{stand_in}" "$@"')
+    (folder / "conda/bin/activate").write_text(ACTIVATE, encoding="utf-8")
+    (folder / "conda/log").touch()
+    variables = {**pipeline_variables, "CONDA_STAND_IN": str(folder / "conda")}
     project = new_project(folder / "clone", variables)
     project = Project(project.root, {**variables, "PATH": f"{folder}/conda/bin:{project.environment()['PATH']}"})
     for paper in ("digits", "words"):

@@ -170,9 +170,8 @@ def test_killed_as_a_corpus_was_put_there(tmp_path, separate):
     unlock(project)
     after = project.plan()
     assert [name for name in before.trained if name.startswith("words/")]
-    assert set(before.trained) - set(after.trained) <= {
-        f"{p.parent.parent.name}/{p.parent.name} {p.name[0]}" for p in project.records()
-    }
+    there = {f"{path.parent.parent.name}/{path.parent.name} {path.name[0]}" for path in project.records()}
+    assert set(before.trained) - set(after.trained) <= there
     assert "prepare" not in after.jobs
     assert after.jobs.keys() >= {"collect", "claims", "page"}
 

@@ -81,9 +81,8 @@ def test_resolved_configurations_that_cannot_be_written(finished):
     run = finished.snakemake(within=bound())
     results.chmod(0o755)
     assert run.status == 2
-    assert run.messages == [
-        f"reprise: error: {RESULTS}/config: Permission denied; make room or fix the access, then run it again"
-    ]
+    (line,) = run.messages
+    assert f"error: {RESULTS}/config: Permission denied; make room or fix the access, then run it again" in line
 
 
 def without_room(folder: Path) -> tuple[str, ...]:

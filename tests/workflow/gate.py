@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 
 def pinned(path: Path) -> dict[str, str]:
@@ -51,10 +52,22 @@ def foreign_modules(environment: Path) -> set[str]:
     }
 
 
+class Gate:
+    """A finder that does not see the hidden modules, as if they were not installed."""
+
+    def __init__(self, finder: Any, hidden: set[str]):
+        self.finder, self.hidden = finder, hidden
+
+    def find_spec(self, name: str, *more: Any) -> Any:
+        return None if name.partition(".")[0] in self.hidden else self.finder.find_spec(name, *more)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.finder, name)
+
+
 if "REPRISE_TEST_ENVIRONMENT" in os.environ:
-    hidden = foreign_modules(Path(os.environ["REPRISE_TEST_ENVIRONMENT"]))
+    hidden_here = foreign_modules(Path(os.environ["REPRISE_TEST_ENVIRONMENT"]))
+    sys.meta_path[:] = [Gate(finder, hidden_here) for finder in sys.meta_path]
     # What was imported on the way here, `packaging` for example, may have to be hidden too.
-    for module in [name for name in sys.modules if name.partition(".")[0] in hidden]:
-        del sys.modules[module]
-    # None stands for a module that is not installed.
-    sys.modules.update(dict.fromkeys(hidden))
+    for loaded in [m for m in sys.modules if m.partition(".")[0] in hidden_here]:
+        del sys.modules[loaded]
