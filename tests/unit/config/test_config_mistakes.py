@@ -15,6 +15,9 @@ MARGIN = "margin: {value: 0.1, is: relative, from: 'ours: a guess'}"
 TIERS = "tiers: {quick: {replicas: 2}, paper: {replicas: 2}}"
 SOURCE = "    source: ours\n  precision"
 OTHER = "    source: ours\n    alternatives:\n      other: {}\n  precision"
+SIZE = "hidden_size: {value: 8, from: assumption x}"
+TABLE = "title: a, place: b, caption: c, function: palindromes.convergence"
+OF_LSTM = "settings_of: {lstm-t5: {steps: 7}}"
 QUICK = "tiers: {quick: {replicas: 1}}"
 
 
@@ -55,20 +58,12 @@ DIGITS = [
     ("cited_by: [curves,", "cited_by: [curve,", "experiments.rnn-t5.cited_by"),
     ("assumption weight-law", "assumption law", "families.small.model.weight_law.from"),
     ("assumption precision", "deviation x", "families.small.precision.from"),
-    (
-        "{name: lstm}",
-        "{name: lstm, hidden_size: {value: 8, from: assumption x}}",
-        "experiments.lstm-t5.model.hidden_size.from",
-    ),
+    ("{name: lstm}", f"{{name: lstm, {SIZE}}}", "experiments.lstm-t5.model.hidden_size.from"),
     (TIERS, "tiers: {}", "experiments.rnn-t5.tiers"),
     (REPORTED, REPORTED * 2, "experiments.rnn-t5.reported.1"),
     (REPORTED, REPORTED.replace("value", "unit: bits/token, value"), "experiments.rnn-t5.reported.0.unit"),
     # figures and tables
-    (
-        "\nassumptions:\n",
-        "\n  none: {title: a, place: b, caption: c, function: palindromes.convergence}\nassumptions:\n",
-        "tables.none",
-    ),
+    ("\nassumptions:\n", f"\n  none: {{{TABLE}}}\nassumptions:\n", "tables.none"),
     ("function: palindromes.convergence", "function: checks.errors", "tables.convergence.function"),
     ("function: palindromes.training_curves", "function: lecture.error_surface", "figures.curves.function"),
     # claims
@@ -134,10 +129,7 @@ DIGITS = [
             (f"experiments: [rnn-t5], {QUICK}", "settings"),
             (f"settings: {{hidden_size: 8}}, experiments: [rnn-t5], {QUICK}", "settings"),
             (f"settings: {{hidden_sice: 8}}, experiments: [rnn-t5], {QUICK}", "settings.hidden_sice"),
-            (
-                f"settings: {{steps: 9}}, settings_of: {{lstm-t5: {{steps: 7}}}}, experiments: [rnn-t5], {QUICK}",
-                "settings_of",
-            ),
+            (f"settings: {{steps: 9}}, {OF_LSTM}, experiments: [rnn-t5], {QUICK}", "settings_of"),
         ]
     ),
     # printed numbers
