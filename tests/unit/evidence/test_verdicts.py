@@ -10,7 +10,7 @@ from scipy import stats
 
 from reprise.evidence import verdicts
 from reprise.evidence.verdicts import AGREES, DISAGREES, NOT_AVAILABLE, NOT_RUN, NOT_TESTED, OPEN, VOID, Part
-from reprise.evidence.words import sentence
+from reprise.evidence.words import sentence, size_words
 
 LOW, HIGH = [10.0, 10.2, 9.8], [12.0, 12.2, 11.8]
 A_BELOW_B = claim("superiority", compare=below("a", "b"))
@@ -229,6 +229,22 @@ def test_numbers_behind_the_verdicts_of_gains_sweeps_and_ranks():
     high = runs("c", [20.0, 1e9], diverged=1)
     part = decide(WORST, *pair([10.0, 11.0, 12.0], [13.0, 14.0, 15.0]), high).parts[0]
     assert (part["p"], part["replicas"]) == (pytest.approx(1 / math.comb(9, 3)), [3, 6])
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "size"),
+    [
+        (LOW, HIGH, "within the margin; ours even better"),
+        (HIGH, LOW, "beyond the margin"),
+        (LOW, [10.1, 9.7, 10.5], "margin undecided"),
+        ([10.0], [12.0], ""),
+    ],
+)
+def test_where_a_part_lies_to_the_margin_is_not_said_where_no_deviation_is_known(mine, theirs, size):
+    given = claim("non-inferiority", compare=below("a", "b"), margin=margin(0.01))
+    found = decide(given, runs("a", mine), runs("b", theirs))
+    entry = {"kind": given.kind, "verdict": found.verdict, "parts": found.parts}
+    assert size_words(entry, found.parts[0]) == size
 
 
 def test_a_model_that_did_not_learn_says_nothing():

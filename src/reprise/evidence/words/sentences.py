@@ -45,6 +45,8 @@ def size_words(claim: Mapping[str, Any], part: Mapping[str, Any] | None = None) 
         return (part or claim).get("size") or ""
     parts = [one for one in ([part] if part else claim["parts"]) if one["form"] == "means"]
     verdict, tail = claim["verdict"], tail_of(claim["kind"])
+    if part and part["interval"] is None:
+        return ""
     if part:
         verdict = AGREES if part["p"] <= tail else DISAGREES if part["p"] >= 1 - tail else OPEN
     if not parts or verdict not in _TO_MARGIN:
@@ -252,7 +254,9 @@ NOTES: dict[str, Callable[..., str]] = {
     "not-run": lambda which: f"Not run yet: {_all(which)}.",
     "diverged": lambda which: f"Diverged, without a number: {_all(which)}.",
     "lacking": lambda which: f"Finished without the metric: {_all(which)}.",
-    "unknown": lambda which: f"One replica shows no deviation: {_all(which)}.",
+    "unknown": lambda which: (
+        f"One replica shows no deviation: {_all(which) if len(which) < 4 else plural(len(which), 'experiment')}."
+    ),
     "unlearned": lambda which, why: f"Did not learn ({why}): {_all(which)}.",
     "corrected": lambda **row: f"Corrected ({row['label']}) it holds: {_error(row)}.",
     "rise": _rise,
