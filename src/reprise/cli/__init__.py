@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 from reprise import __version__
 from reprise.cli.commands import ARGUMENTS, COMMANDS, EXAMPLES
@@ -21,13 +21,20 @@ from reprise.files import told_of
 SHELLS = ("bash", "zsh", "tcsh")
 
 
+class Parser(argparse.ArgumentParser):
+    """One that tells a mistake in one line, as all else is told."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message}; `{self.prog} --help` says what it takes")
+
+
 def _function(command: str) -> Callable[[argparse.Namespace], Any]:
     return getattr(import_module(f"reprise.cli.{COMMANDS[command][0]}"), f"{command}_command")
 
 
 def command_parser(command: str, parser: argparse.ArgumentParser | None = None) -> argparse.ArgumentParser:
     """The parser of one command; its help ends with an example. Imports that command's module alone."""
-    parser = parser or argparse.ArgumentParser(prog=f"reprise {command}")
+    parser = parser or Parser(prog=f"reprise {command}")
     parser.description = inspect.getdoc(_function(command))
     parser.epilog = f"example: reprise {command} {EXAMPLES[command]}".rstrip()
     parser.add_argument("--quiet", action="store_true", help="print no result and no progress, only errors")
@@ -48,7 +55,7 @@ def _silence(quiet: bool) -> Iterator[None]:
 
 def _parser() -> argparse.ArgumentParser:
     lines = "\n".join(f"  {name:<10} {what}" for name, (_, what) in COMMANDS.items())
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="reprise",
         usage="reprise [--version] [--print-completion SHELL] <command> [<options>]",
         description=f"{__doc__.splitlines()[0]}\n\ncommands:\n{lines}",
@@ -87,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _print_completion(given.print_completion)
             return 0
         if command is None:
-            parser.error("name a command; `reprise --help` lists them")
+            parser.error("no command")
         options = command_parser(command).parse_args(given.rest)
         with _silence(options.quiet):
             return _function(command)(options) or 0

@@ -90,7 +90,8 @@ def _claim(project: Project, paper: str, key: str) -> None:
         out.print("\nexperiments (reprise show <experiment>)", style="bold cyan")
         counts = entry["n"] if isinstance(entry.get("n"), dict) else {}
         for name in names:
-            out.print(f"{paper}/{name}{f': {counts[name]} replicas' if name in counts else ''}")
+            n = counts.get(name)
+            out.print(f"{paper}/{name}" + ("" if n is None else f": {n} replica{'' if n == 1 else 's'}"))
     out.print("\njudge it again from the records", style="bold cyan")
     out.print(f"python -m reprise verify --tier {tier} --check")
 

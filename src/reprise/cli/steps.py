@@ -70,7 +70,7 @@ def resolve_command(given: argparse.Namespace) -> None:
         if file.stem not in project.papers:
             print(f"{file}: not read, since the key papers of {CONFIG} does not name it", file=sys.stderr)
     replicas = sum(e.replicas for e in experiments)
-    print(f"tier {project.config.tier}: {len(experiments)} experiments, {replicas} run records; configuration is sound")
+    print(f"tier {project.config.tier}: {len(experiments)} experiments, {replicas} replicas; configuration is sound")
 
 
 def collect_command(given: argparse.Namespace) -> None:

@@ -67,7 +67,12 @@ def test_a_paper_without_claims_or_results_has_a_page(tmp_path):
 
 
 def answer(**changed) -> Answer:
-    made = dict.fromkeys(Answer.__dataclass_fields__, "") | {"link": "p/R1", "text": "x < y", "kind": "agrees"}
+    made = dict.fromkeys(Answer.__dataclass_fields__, "") | {
+        "link": "p/R1",
+        "text": "x < y",
+        "kind": "agrees",
+        "decided_below": False,
+    }
     return Answer(**made | {"full": True, "ratio": 1.0, "low": 0.5, "high": 1.5} | changed)
 
 

@@ -16,6 +16,7 @@ METHODS = {
     "folds": "paired by fold, variance after Nadeau and Bengio",
     "fold": "one fold, variance borrowed from its family",
     "exact": "counted, without chance",
+    "unknown": "one replica each, of which no deviation is known",
 }
 LEVELS = {"equivalence": 0.9}
 """Levels of the intervals that are shown; 0.95 otherwise. Two one-sided tests at 5 % are a 90 % interval."""
@@ -38,6 +39,8 @@ def decide(claim: Claim, table: Table, tail: float | None = None) -> Decision:
     tail, method = tail or verdicts.tail_of(claim.kind), parts[0].plain.method
     if method == "folds" and all(max(part.plain.counts.values()) == 1 for part in parts):
         method = "fold"
+    if all(part.test.estimate.error is None for part in parts):
+        method = "unknown"
     if not_learned:
         notes.append(("unlearned", {"which": [runs[name].title for name in not_learned], "why": claim.learned.why}))
     if unknown := dict.fromkeys(name for part in parts for name in part.test.unknown):

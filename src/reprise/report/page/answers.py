@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reprise.config.claims import Bound, Claim
-from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, NOT_RUN, TRAINED
+from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, NOT_RUN, OPEN, TRAINED
 from reprise.evidence.words import (
     MARGIN_KINDS,
     effect,
@@ -37,7 +37,7 @@ class Answer:
     one with a margin, nor a rank test. Of several comparisons it is the weakest, as `ours` and `theirs`, the effects
     themselves in words. `n` says on how many seeds or folds it rests; `kind` is how it is coloured: its direction, or
     "not-run" whatever the reason. `afterwards`: its rule was set when its numbers were known; `contradicted`: the
-    reduced budget answers the opposite.
+    reduced budget answers the opposite; `decided_below`: it agrees or disagrees where the full protocol is open.
     """
 
     paper: str
@@ -58,6 +58,7 @@ class Answer:
     flips: bool
     afterwards: bool
     contradicted: bool
+    decided_below: bool
 
     @property
     def name(self) -> str:
@@ -79,11 +80,12 @@ def answers(tiers: Tiers) -> list[Answer]:
             ran = (one for one in there if one.claims.get(key, {}).get("verdict") in JUDGED)
             answered = next(ran, there[0])
             said = {one.claims.get(key, {}).get("verdict") for one in there}
-            found.append(_answer(answered, key, contradicted={AGREES, DISAGREES} <= said))
+            found.append(_answer(answered, key, said))
     return found
 
 
-def _answer(context: Context, key: str, contradicted: bool) -> Answer:
+def _answer(context: Context, key: str, said: set[str | None]) -> Answer:
+    """The answer that the context has; `said` are the directions at all tiers."""
     claim, found = context.paper.claims[key], context.claims.get(key, {})
     direction, size = found.get("verdict", NOT_RUN), size_words(found) if found else ""
     plainly = found and found["kind"] not in MARGIN_KINDS and not is_ranked(found)
@@ -110,7 +112,8 @@ def _answer(context: Context, key: str, contradicted: bool) -> Answer:
         n="; ".join(filter(None, (f"the weakest of {several} comparisons" if several > 1 else "", counted(found)))),
         flips=any(under["flips"] for under in found.get("alternatives", {}).values()),
         afterwards=bool(found.get("afterwards")),
-        contradicted=contradicted,
+        contradicted={AGREES, DISAGREES} <= said,
+        decided_below=direction == OPEN and bool({AGREES, DISAGREES} & said),
     )
 
 

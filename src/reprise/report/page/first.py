@@ -79,6 +79,8 @@ def _tallied(found: Sequence[Answer]) -> str:
     said = {direction: f"{words.get(direction, direction)} {count[direction]}" for direction in verdicts.VERDICTS}
     if late := sum(a.afterwards for a in found if a.direction == AGREES):
         said[AGREES] += f" ({late} with a criterion set afterwards)"
+    if below := sum(a.decided_below for a in found):
+        said[OPEN] += f" ({below} decided at a reduced budget)"
     return ", ".join(said[direction] for direction in verdicts.VERDICTS if count[direction])
 
 
