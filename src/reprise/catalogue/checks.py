@@ -40,4 +40,4 @@ CHECKS = {
 
 def run_check(name: str) -> list[Any]:
     """The findings (`reprise.checks.Finding`) of a check, which this runs."""
-    return load(CHECKS[name], f"src/reprise/catalogue/checks.py: check {name}")()
+    return list(load(CHECKS[name], f"src/reprise/catalogue/checks.py: check {name}")())

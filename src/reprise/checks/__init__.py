@@ -1,6 +1,6 @@
 """Checks: experiments without training, whose record holds a computed error.
 
-A check is a function without arguments that returns a list of `Finding`s; it passes where every error stays within
+A check is a function without arguments that yields `Finding`s; it passes where every error stays within
 the tolerance that the configuration states.
 """
 

@@ -1,5 +1,7 @@
 """Document 002, part 2: what dividing the logits by a temperature below one does to the diversity of samples."""
 
+from collections.abc import Iterator
+
 import torch
 
 from reprise.checks import Finding, relative
@@ -9,17 +11,17 @@ TEMPERATURE = 0.8
 _CASES, _SYMBOLS = 1000, 72
 
 
-def temperature_raises_entropy() -> list[Finding]:
+def temperature_raises_entropy() -> Iterator[Finding]:
     """Question 2.1 as it says: logits scaled "to encourage more diversity" (by 1 / 0.8 in the author's code).
 
     The error is the largest fall of the entropy, H(l) - H(l / 0.8), over random logits; 0 if it never falls.
     """
     logits = _logits()
     fall = (entropy(logits) - entropy(logits / TEMPERATURE)).clamp_(min=0)
-    return [Finding("H(l / 0.8) >= H(l)", fall.max().item(), _CASES, unit="nats")]
+    yield Finding("H(l / 0.8) >= H(l)", fall.max().item(), _CASES, unit="nats")
 
 
-def temperature_lowers_entropy() -> list[Finding]:
+def temperature_lowers_entropy() -> Iterator[Finding]:
     """Set right: dH(b l)/db = - b Var(l) under softmax(b l), never above 0, so that b = 1 / 0.8 lowers the entropy.
 
     The slope against automatic differentiation, and the largest rise of the entropy, H(l / 0.8) - H(l).
@@ -34,10 +36,8 @@ def temperature_lowers_entropy() -> list[Finding]:
         expected = -b * (p * (logits - mean) ** 2).sum(1)
         error = relative(slope, expected)
         rise = (entropy(scaled) - entropy(logits)).clamp_(min=0).max().item()
-    return [
-        Finding("dH(b l)/db = - b Var(l)", error, _CASES),
-        Finding("H(l / 0.8) <= H(l)", rise, _CASES, unit="nats"),
-    ]
+    yield Finding("dH(b l)/db = - b Var(l)", error, _CASES)
+    yield Finding("H(l / 0.8) <= H(l)", rise, _CASES, unit="nats")
 
 
 def _logits() -> torch.Tensor:

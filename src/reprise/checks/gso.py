@@ -18,21 +18,19 @@ _SYMBOLS, _HIDDEN, _RANK, _STEPS, _LINES = 5, 6, 7, 9, 4
 _ACTIVATIONS = ("tanh", "identity")
 
 
-def mrnn_is_the_case_without_e() -> list[Finding]:
+def mrnn_is_the_case_without_e() -> Iterator[Finding]:
     """Section 3: the mRNN (6) is the general model (9) with E null, and A = Z, B = V, C = W, D = U, f = b."""
 
     def general(mrnn: MultiplicativeRNN, recurrent_term: bool) -> GSO:
         model = GSO(_SYMBOLS, _HIDDEN, _RANK, True, recurrent_term, mrnn.activation).double()
         return _with(model, A=mrnn.Z, B=mrnn.V, C=mrnn.W, D=mrnn.U, f=mrnn.b)  # E, if there, stays 0
 
-    findings = []
     for name, recurrent_term in (("E left out", False), ("E = 0", True)):
         case = partial(general, recurrent_term=recurrent_term)
-        findings.append(_is_a_case(name, case, lambda phi: MultiplicativeRNN(_SYMBOLS, _HIDDEN, _RANK, phi), seed=1))
-    return findings
+        yield _is_a_case(name, case, lambda phi: MultiplicativeRNN(_SYMBOLS, _HIDDEN, _RANK, phi), seed=1)
 
 
-def integration_is_the_constrained_case() -> list[Finding]:
+def integration_is_the_constrained_case() -> Iterator[Finding]:
     """Equations 10 to 12: the general MI-RNN (8) is (9) with A = diag(alpha), D = diag(beta_1) U, E = diag(beta_2) W.
 
     Besides these the paper's identity needs B = U, C = W and f = b, which it does not print.
@@ -44,10 +42,10 @@ def integration_is_the_constrained_case() -> list[Finding]:
         return _with(model, A=A, B=mi.U, C=mi.W, D=D, E=E, f=mi.b)
 
     build = partial(MultiplicativeIntegration, _SYMBOLS, _HIDDEN, form="general")
-    return [_is_a_case("(8) as a case of (9)", general, lambda phi: build(activation=phi), seed=2)]
+    yield _is_a_case("(8) as a case of (9)", general, lambda phi: build(activation=phi), seed=2)
 
 
-def full_tensor_by_sufficient_rank() -> list[Finding]:
+def full_tensor_by_sufficient_rank() -> Iterator[Finding]:
     """The full tensor (5) is (9) without first-order terms, of second-order size h V.
 
     Component (j, k) of B x * C h is x_k h_j, and A holds the tensor: h^T A^(i) x = sum_jk A[i, j, k] h_j x_k.
@@ -60,7 +58,7 @@ def full_tensor_by_sufficient_rank() -> list[Finding]:
         C = torch.eye(_HIDDEN).repeat_interleave(_SYMBOLS, 0)  # (hV, h): row (j, k) takes h_j
         return _with(model, A=full.A.reshape(_HIDDEN, pairs), B=B, C=C, f=full.b)
 
-    return [_is_a_case("(5) as a case of (9)", general, partial(FullTensor, _SYMBOLS, _HIDDEN), seed=3)]
+    yield _is_a_case("(5) as a case of (9)", general, partial(FullTensor, _SYMBOLS, _HIDDEN), seed=3)
 
 
 def _is_a_case(name: str, general: Callable[..., GSO], build: Callable[[str], Recurrence], seed: int) -> Finding:
@@ -70,38 +68,36 @@ def _is_a_case(name: str, general: Callable[..., GSO], build: Callable[[str], Re
         return Finding.worst(name, (relative(general(model).states(x), model.states(x)) for model, x in models))
 
 
-def first_order_jacobian_printed() -> list[Finding]:
+def first_order_jacobian_printed() -> Iterator[Finding]:
     """Equation 4 as printed: dh_t / dh_{t-n+1} is the product over i = t-n .. t of diag(phi'_i) W, n + 1 factors."""
-    return [_first_order("i = t-n .. t", lambda t, n: range(t - n, t + 1))]
+    yield _first_order("i = t-n .. t", lambda t, n: range(t - n, t + 1))
 
 
-def first_order_jacobian_corrected() -> list[Finding]:
+def first_order_jacobian_corrected() -> Iterator[Finding]:
     """Equation 4 with the n - 1 factors that lie between the two states, the latest on the left: i = t .. t-n+2."""
-    return [_first_order("i = t .. t-n+2", lambda t, n: range(t, t - n + 1, -1))]
+    yield _first_order("i = t .. t-n+2", lambda t, n: range(t, t - n + 1, -1))
 
 
-def second_order_jacobian_printed() -> list[Finding]:
+def second_order_jacobian_printed() -> Iterator[Finding]:
     """Equation 13 as printed: dh_t / dh_{t-n} = prod over i = t-n+1 .. t of diag(phi'_i)(E + A diag(B x_i) C)."""
     return _second_order("i = t-n+1 .. t", lambda t, n: range(t - n + 1, t + 1))
 
 
-def second_order_jacobian_corrected() -> list[Finding]:
+def second_order_jacobian_corrected() -> Iterator[Finding]:
     """Equation 13 with the latest factor on the left: i = t .. t-n+1."""
     return _second_order("i = t .. t-n+1", lambda t, n: range(t, t - n, -1))
 
 
-def sizes_of_the_budget() -> list[Finding]:
+def sizes_of_the_budget() -> Iterator[Finding]:
     """Every size of Table 1 and Figure 1: parameters of the module against the formula, and what it has over 500,000.
 
     "a larger one": how many models with one more hidden unit would still be within the budget.
     """
     models = list(_sized_models())
     larger = sum(count <= sizes.BUDGET for _, _, count in models)
-    return [
-        Finding.worst("module against formula", (abs(count - formula) for count, formula, _ in models), "parameters"),
-        Finding.worst("over the budget", (max(0, count - sizes.BUDGET) for count, _, _ in models), "parameters"),
-        Finding("a larger one within the budget", float(larger), len(models), "models"),
-    ]
+    yield Finding.worst("module against formula", (abs(count - formula) for count, formula, _ in models), "parameters")
+    yield Finding.worst("over the budget", (max(0, count - sizes.BUDGET) for count, _, _ in models), "parameters")
+    yield Finding("a larger one within the budget", float(larger), len(models), "models")
 
 
 def _sized_models() -> Iterator[tuple[int, int, int]]:
@@ -135,16 +131,14 @@ def _first_order(name: str, indices: Callable[[int, int], range]) -> Finding:
     return Finding.worst(name, errors)
 
 
-def _second_order(name: str, indices: Callable[[int, int], range]) -> list[Finding]:
+def _second_order(name: str, indices: Callable[[int, int], range]) -> Iterator[Finding]:
     def factor(model: GSO, x: Tensor) -> Tensor:
         return model.E + model.A @ torch.diag(model.B[:, x]) @ model.C
 
-    findings = []
     for n in (1, 2, 4, 6):
         models = _random_models(partial(GSO, _SYMBOLS, _HIDDEN, _RANK, True, True), seed=5)
         errors = [_product_error(model, x, n, indices(_STEPS, n), factor) for model, x in models]
-        findings.append(Finding.worst(f"{name}, n = {n}", errors))
-    return findings
+        yield Finding.worst(f"{name}, n = {n}", errors)
 
 
 def _product_error(

@@ -4,7 +4,7 @@ A wrong formula has two checks, as printed and as corrected.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ _CASES = 20
 _V, _END = 12, 0
 
 
-def bigram_mass_printed() -> list[Finding]:
+def bigram_mass_printed() -> Iterator[Finding]:
     """Equation 2 as printed: p(w2 | w1) = count(w1, w2) / count(w1) should sum to one over w2 for every w1.
 
     The last word of the text is counted below the line once more than above it.
@@ -29,32 +29,30 @@ def bigram_mass_printed() -> list[Finding]:
     text = _text()
     followed, words = Counter(text[:-1]), Counter(text)  # sum over w2 of count(w1, w2), and count(w1)
     off = {w1: abs(1 - followed[w1] / count) for w1, count in words.items()}
-    return [
-        Finding("the text's last word", off.pop(text[-1]), 1, "1"),
-        Finding.worst("every other word", off.values(), "1"),
-    ]
+    yield Finding("the text's last word", off.pop(text[-1]), 1, "1")
+    yield Finding.worst("every other word", off.values(), "1")
 
 
-def bigram_mass_corrected() -> list[Finding]:
+def bigram_mass_corrected() -> Iterator[Finding]:
     """The same with the context counted by what follows it."""
     counts = NGramCounts(_positions(1), _V)
     table = counts.table(2)
     sums = table.sum_by_context(table.counts / table.totals[table.contexts])
-    return [Finding.worst("every word", np.abs(1 - sums), "1")]
+    yield Finding.worst("every word", np.abs(1 - sums), "1")
 
 
-def window_printed() -> list[Finding]:
+def window_printed() -> Iterator[Finding]:
     """Equation 1's window of n previous words, called an n-gram model: against relative frequencies of n-grams."""
     return _windows("n-gram", longer=0)
 
 
-def window_corrected() -> list[Finding]:
+def window_corrected() -> Iterator[Finding]:
     """A window of n previous words against relative frequencies of (n + 1)-grams; equation 2 is the case n = 1."""
     return _windows("(n + 1)-gram", longer=1)
 
 
-def _windows(name: str, longer: int) -> list[Finding]:
-    text, findings = _text(), []
+def _windows(name: str, longer: int) -> Iterator[Finding]:
+    text = _text()
     for n in (1, 2, 3):
         windows = [tuple(text[i - n : i + 1]) for i in range(n, len(text))]
         counts = Counter(windows) + Counter(window[:-1] for window in windows)
@@ -63,21 +61,18 @@ def _windows(name: str, longer: int) -> list[Finding]:
         positions = _positions(3)
         inside = Positions(positions.words[n:], positions.before[:, n:])
         found = Relative(_V, 4).estimate(NGramCounts(inside, _V), HeldOut(inside), n + longer)
-        findings.append(Finding.worst(f"window of {n} against the {name}", np.abs(found - p), "1"))
-    return findings
+        yield Finding.worst(f"window of {n} against the {name}", np.abs(found - p), "1")
 
 
-def perplexity_printed() -> list[Finding]:
+def perplexity_printed() -> Iterator[Finding]:
     """Equations 7 to 9: 2^J with the natural logarithm, against the inverse geometric mean of the probabilities."""
-    return [_perplexity("2^J, J in nats", lambda nats: 2.0**nats)]
+    yield _perplexity("2^J, J in nats", lambda nats: 2.0**nats)
 
 
-def perplexity_corrected() -> list[Finding]:
+def perplexity_corrected() -> Iterator[Finding]:
     """e^J with J in nats, and 2^J with J in bits."""
-    return [
-        _perplexity("e^J, J in nats", perplexity),
-        _perplexity("2^J, J in bits", lambda nats: 2.0 ** bits(nats)),
-    ]
+    yield _perplexity("e^J, J in nats", perplexity)
+    yield _perplexity("2^J, J in bits", lambda nats: 2.0 ** bits(nats))
 
 
 def _perplexity(name: str, of: Callable[[float], float]) -> Finding:
@@ -91,7 +86,7 @@ def _perplexity(name: str, of: Callable[[float], float]) -> Finding:
     return Finding.worst(name, errors)
 
 
-def norm_clipping() -> list[Finding]:
+def norm_clipping() -> Iterator[Finding]:
     """Algorithm 1: the norm is at most the threshold, the direction is kept, and a short gradient stays as it is."""
     generator, threshold, errors = torch.Generator().manual_seed(6), 1.0, []
     for case in range(_CASES):
@@ -106,7 +101,8 @@ def norm_clipping() -> list[Finding]:
         turned = abs(1 - torch.nn.functional.cosine_similarity(g, clipped, dim=0).item())
         errors.append((above, turned, (g - clipped).abs().max().item() if g.norm() < threshold else 0.0))
     names = "norm above the threshold", "1 - cosine of the angle", "change below the threshold"
-    return [Finding.worst(name, of, "1") for name, of in zip(names, zip(*errors, strict=True), strict=True)]
+    for name, of in zip(names, zip(*errors, strict=True), strict=True):
+        yield Finding.worst(name, of, "1")
 
 
 def _text() -> list[int]:

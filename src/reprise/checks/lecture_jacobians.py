@@ -13,18 +13,18 @@ _CASES, _HIDDEN, _STEPS = 20, 8, 9
 _ACTIVATIONS = {"sigmoid": torch.sigmoid, "tanh": torch.tanh}
 
 
-def notes_jacobian_printed() -> list[Finding]:
+def notes_jacobian_printed() -> Iterator[Finding]:
     """Equation 12: dh_t / dh_k of equation 5 as the product over j = k+1 .. t of W^T diag[f'(h_{j-1})].
 
     The equation prints f'(j_{j-1}), with the index of the product for a vector; equation 15 has h_{j-1}.
     """
-    return [
-        _product_error(name, lambda W, a, slopes, h: [W.T @ torch.diag(slopes(h[j - 1])) for j in range(1, len(h))])
-        for name in _ACTIVATIONS
-    ]
+    for name in _ACTIVATIONS:
+        yield _product_error(
+            name, lambda W, a, slopes, h: [W.T @ torch.diag(slopes(h[j - 1])) for j in range(1, len(h))]
+        )
 
 
-def notes_jacobian_corrected() -> list[Finding]:
+def notes_jacobian_corrected() -> Iterator[Finding]:
     """The product over j = t .. k+1 of diag[f'(a_j)] W, a_j = W h_{j-1} + W_x x_j, the latest on the left.
 
     And the form that equation 12 belongs to, h_j = W f(h_{j-1}) + W_x x_j, whose factors are W diag[f'(h_{j-1})].
@@ -36,8 +36,10 @@ def notes_jacobian_corrected() -> list[Finding]:
     def other(W: Tensor, a: list[Tensor], slopes: Callable, h: list[Tensor]) -> list[Tensor]:
         return [W @ torch.diag(slopes(h[j - 1])) for j in range(len(h) - 1, 0, -1)]
 
-    findings = [_product_error(name, latest_first) for name in _ACTIVATIONS]
-    return findings + [_product_error(f"h = W f(h) + W_x x, {name}", other, inside=True) for name in _ACTIVATIONS]
+    for name in _ACTIVATIONS:
+        yield _product_error(name, latest_first)
+    for name in _ACTIVATIONS:
+        yield _product_error(f"h = W f(h) + W_x x, {name}", other, inside=True)
 
 
 def _product_error(name: str, factors: Callable[..., list[Tensor]], inside: bool = False) -> Finding:
@@ -69,12 +71,11 @@ def _jacobian(last: Callable[..., Tensor], h: Tensor, *given: Tensor) -> Tensor:
     return torch.autograd.functional.jacobian(lambda h: last(h, *given), h)
 
 
-def jacobian_bound() -> list[Finding]:
+def jacobian_bound() -> Iterator[Finding]:
     """Equations 15 and 16: || dh_t / dh_k || <= (beta_W beta_h)^(t-k), by how much a norm is above it, as a share.
 
     beta_h is the largest slope of f; the notes let it be 1 for the sigmoid.
     """
-    findings = []
     for name, f, beta_h in (
         ("sigmoid, beta_h = 1", torch.sigmoid, 1.0),
         ("sigmoid, beta_h = 1/4", torch.sigmoid, SLOPES["sigmoid"]),
@@ -91,20 +92,17 @@ def jacobian_bound() -> list[Finding]:
             for steps in range(1, _STEPS + 1):
                 norm = torch.linalg.matrix_norm(_jacobian(last, start, W, Wx[:steps]), 2)
                 above.append(max(0.0, (norm / (beta_W * beta_h) ** steps).item() - 1))
-        findings.append(Finding.worst(name, above))
-    return findings
+        yield Finding.worst(name, above)
 
 
-def sigmoid_slope() -> list[Finding]:
+def sigmoid_slope() -> Iterator[Finding]:
     """Section 2.3: the slope of the sigmoid "can only be as large as 1"; its bound is 1/4, which it reaches at 0."""
     a = torch.linspace(-30, 30, 60_001, dtype=torch.float64)
     slope = torch.func.vmap(torch.func.grad(torch.sigmoid))(a)
     largest = slope.max().item()
-    return [
-        Finding("above 1", max(0.0, largest - 1), len(a), unit="1"),
-        Finding("above 1/4", max(0.0, largest - 0.25), len(a), unit="1"),
-        Finding("at 0 against 1/4", abs(slope[len(a) // 2].item() - 0.25), 1, unit="1"),
-    ]
+    yield Finding("above 1", max(0.0, largest - 1), len(a), unit="1")
+    yield Finding("above 1/4", max(0.0, largest - 0.25), len(a), unit="1")
+    yield Finding("at 0 against 1/4", abs(slope[len(a) // 2].item() - 0.25), 1, unit="1")
 
 
 def _random_steps(seed: int) -> Iterator[tuple[Tensor, Tensor]]:

@@ -1,6 +1,7 @@
 """Document 003: what equations 20, 21 and 27 leave open, and the size of a recurrence matrix."""
 
 from collections.abc import Iterator
+from itertools import product
 
 import torch
 from torch import Tensor
@@ -11,31 +12,29 @@ from reprise.models.bidirectional import DeepBidirectional, initialise
 _V, _d, _H, _T = 9, 5, 6, 7
 
 
-def lower_layer_own() -> list[Finding]:
+def lower_layer_own() -> Iterator[Finding]:
     """Equations 20 and 21 with h_t^(i-1) of the layer's own direction, against what the text and Figure 9 say."""
     return _neighbours("own")
 
 
-def lower_layer_both() -> list[Finding]:
+def lower_layer_both() -> Iterator[Finding]:
     """The same with h_t^(i-1) = [h->_t; h<-_t], as equation 22 reads the highest layer."""
     return _neighbours("both")
 
 
-def _neighbours(lower_layer: str) -> list[Finding]:
+def _neighbours(lower_layer: str) -> Iterator[Finding]:
     """A neuron above the first layer has one input from each direction below it: so every word is behind its state.
 
     The error is the share of the words that a state does not depend on, of those that it would learn of through the
     other direction alone: for "->" the words after it, for "<-" those before it.
     """
-    findings = []
     for layers in (2, 3):
         model = _model(layers=layers, lower_layer=lower_layer)
         later, earlier = _dependence(model, slice(None, _H)), _dependence(model, slice(_H, None)).T
         for name, depends in (("->", later), ("<-", earlier)):
             found = depends[torch.triu(torch.ones(_T, _T, dtype=torch.bool), 1)]
             missing = 1 - found.double().mean().item()
-            findings.append(Finding(f"{name}, layer {layers}: words not reached", missing, len(found), "share"))
-    return findings
+            yield Finding(f"{name}, layer {layers}: words not reached", missing, len(found), "share")
 
 
 def _dependence(model: DeepBidirectional, units: slice) -> Tensor:
@@ -48,15 +47,16 @@ def _dependence(model: DeepBidirectional, units: slice) -> Tensor:
     return torch.stack(rows)
 
 
-def matrix_by_layers() -> list[Finding]:
+def matrix_by_layers() -> Iterator[Finding]:
     """Section 2.2 as printed: "for a RNN with 1000 recurrent layers the matrix would be 1000 x 1000"."""
-    return [_rows_against(f"L = {L}, H = {_H}", L, _model(layers=L, lower_layer="both")) for L in (1, 2, 3)]
+    for L in (1, 2, 3):
+        yield _rows_against(f"L = {L}, H = {_H}", L, _model(layers=L, lower_layer="both"))
 
 
-def matrix_by_units() -> list[Finding]:
+def matrix_by_units() -> Iterator[Finding]:
     """The same with units in the place of layers, whatever the size of the vocabulary that the corpus has."""
-    sizes = [(H, V) for H in (1, 10, 1000) for V in (9, 90)]
-    return [_rows_against(f"H = {H}, {V} words", H, _model(hidden_size=H, vocabulary=V)) for H, V in sizes]
+    for H, V in product((1, 10, 1000), (9, 90)):
+        yield _rows_against(f"H = {H}, {V} words", H, _model(hidden_size=H, vocabulary=V))
 
 
 def _rows_against(name: str, expected: int, model: DeepBidirectional) -> Finding:
@@ -64,12 +64,12 @@ def _rows_against(name: str, expected: int, model: DeepBidirectional) -> Finding
     return Finding.worst(name, (abs(size - expected) for size in sizes), "rows")
 
 
-def decoder_inputs() -> list[Finding]:
+def decoder_inputs() -> Iterator[Finding]:
     """Equation 27, phi(h_{t-1}, c, y_{t-1}), does not say how its inputs meet: a matrix each, their products added,
     against one matrix over all three, one after the other. The two readings are one.
     """
     added, joined = (torch.cat(list(column)) for column in zip(*_readings(), strict=True))
-    return [Finding("three matrices against one", relative(added, joined), added.numel())]
+    yield Finding("three matrices against one", relative(added, joined), added.numel())
 
 
 def _readings() -> Iterator[tuple[Tensor, Tensor]]:

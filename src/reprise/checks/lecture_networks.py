@@ -1,7 +1,7 @@
 """Document 003's networks: limits of the gates, and what grows with the length of a text and what does not."""
 
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,7 @@ _SENTENCE = 25  # words
 _SATURATED = 1e4  # sigma(-1e4) is 0 and sigma(1e4) is 1 to the last bit of a float64
 
 
-def gate_limits() -> list[Finding]:
+def gate_limits() -> Iterator[Finding]:
     """Section 3 of the GRU: with r = 0 the new memory does not depend on the past; with z = 1 h_{t-1} is copied to h_t,
     with z = 0 the new memory is h_t. And its limits together: r = 0, z = 0 forget everything.
     """
@@ -37,29 +37,26 @@ def gate_limits() -> list[Finding]:
         "z = 1: h_t against h_{t-1}": (step(h, 1, None), h),
         "z = 0: h_t against the new memory": (step(h, 0, None), memory),
     }
-    return [
-        Finding.worst(name, (found - known).detach().abs().flatten(), "1") for name, (found, known) in cases.items()
-    ]
+    for name, (found, known) in cases.items():
+        yield Finding.worst(name, (found - known).detach().abs().flatten(), "1")
 
 
-def parameters_over_length() -> list[Finding]:
+def parameters_over_length() -> Iterator[Finding]:
     """Section 2: the number of parameters does not depend on the length of the input.
 
     Counted are the parameters that the loss of a text of T words leads back to, against those of a text of two.
     """
-    findings = []
     for name, model in _networks().items():
         counts = [sum(p.numel() for p in _reached(model(_words(T)).sum())) for T in (2, 10, 100)]
-        findings.append(Finding.worst(name, (abs(count - counts[0]) for count in counts), "parameters"))
-    return findings
+        yield Finding.worst(name, (abs(count - counts[0]) for count in counts), "parameters")
 
 
-def memory_over_length() -> list[Finding]:
+def memory_over_length() -> Iterator[Finding]:
     """Section 2.2: the memory that a layer takes is proportional to the number of words that it is unrolled over."""
     return _memory("a word", lambda T: [_words(T)])
 
 
-def memory_over_corpus() -> list[Finding]:
+def memory_over_corpus() -> Iterator[Finding]:
     """The same as printed, with "the number of words in the corpus"; "a sentence as a minibatch", here of 25 words.
 
     A sentence has a copy of its words, without which the whole corpus would count as waiting.
@@ -67,26 +64,26 @@ def memory_over_corpus() -> list[Finding]:
     return _memory("a word of the corpus", lambda T: (words.clone() for words in _words(T).split(_SENTENCE)))
 
 
-def _memory(unit: str, texts: Callable[[int], Iterable[Tensor]]) -> list[Finding]:
+def _memory(unit: str, texts: Callable[[int], Iterable[Tensor]]) -> Iterator[Finding]:
     """Counted are the bytes that wait for the backward pass, a word, over T = 50, 100, 200, 400 words in `texts`.
 
     The error is by how much the most exceeds the least.
     """
-    findings = []
     for name, model in _networks().items():
         per_word = [_waiting(model, texts(T)) / T for T in (50, 100, 200, 400)]
-        findings.append(Finding(f"{name}: bytes {unit}", max(per_word) / min(per_word) - 1, len(per_word)))
-    return findings
+        yield Finding(f"{name}: bytes {unit}", max(per_word) / min(per_word) - 1, len(per_word))
 
 
-def bidirectional_parameters() -> list[Finding]:
+def bidirectional_parameters() -> Iterator[Finding]:
     """Section 2.5: two directions take twice the weights and biases of one; the output layer's bias stays one."""
-    return [_doubled(f"recurrent layer, H = {hidden}", hidden) for hidden in (10, 100)]
+    for hidden in (10, 100):
+        yield _doubled(f"recurrent layer, H = {hidden}", hidden)
 
 
-def bidirectional_parameters_and_output() -> list[Finding]:
+def bidirectional_parameters_and_output() -> Iterator[Finding]:
     """The same with U and c of equation 19, of so many classes: c is shared by both directions."""
-    return [_doubled(f"with the output layer, {classes:,} classes", 100, classes) for classes in (17, 10_000)]
+    for classes in (17, 10_000):
+        yield _doubled(f"with the output layer, {classes:,} classes", 100, classes)
 
 
 def _doubled(name: str, hidden: int, classes: int = 0) -> Finding:
@@ -114,16 +111,13 @@ def _generator(seed: int) -> torch.Generator:
 
 def _reached(loss: Tensor) -> set[Tensor]:
     """The parameters that autograd's graph of the loss ends in."""
-    waiting, seen, found = [loss.grad_fn], set(), set()
+    waiting, seen = [loss.grad_fn], set()
     while waiting:
         node = waiting.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        if hasattr(node, "variable"):
-            found.add(node.variable)
-        waiting += [after for after, _ in node.next_functions]
-    return found
+        if node and node not in seen:
+            seen.add(node)
+            waiting += [after for after, _ in node.next_functions]
+    return {node.variable for node in seen if hasattr(node, "variable")}
 
 
 def _waiting(model: Recurrent, texts: Iterable[Tensor]) -> int:

@@ -3,6 +3,8 @@
 The example of section 3 has a module of its own (`numerals`).
 """
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 
@@ -15,7 +17,7 @@ V, TAGS, M = 37, 6, 5
 _CASES = 10
 
 
-def softmax_is_log_linear() -> list[Finding]:
+def softmax_is_log_linear() -> Iterator[Finding]:
     """Section 2.4: one-hot psi and phi with b = 1 give the RNN of (1)-(4), and (18) becomes (20) and (21)."""
     errors = []
     for seed in range(_CASES):
@@ -30,10 +32,11 @@ def softmax_is_log_linear() -> list[Finding]:
         minus_one = -torch.ones_like(p)
         errors.append((relative(model(words).exp(), p), relative(gradient, p.scatter_add(1, targets, minus_one))))
     names = "p of (13) against the softmax of (3)", "gradient (18) against (20) and (21)"
-    return [Finding.worst(name, of) for name, of in zip(names, zip(*errors, strict=True), strict=True)]
+    for name, of in zip(names, zip(*errors, strict=True), strict=True):
+        yield Finding.worst(name, of)
 
 
-def expected_minus_observed() -> list[Finding]:
+def expected_minus_observed() -> Iterator[Finding]:
     """(16): the loss's gradient by a is the expected minus the observed features, against autograd; and its signs.
 
     Section 3: the gradient of log L is positive where the observed type has a feature and negative elsewhere, for
@@ -50,13 +53,11 @@ def expected_minus_observed() -> list[Finding]:
         errors.append(relative(gradient, expected.detach()))
         wrong.append((-gradient > 0) != (phi[targets[:, 0]] > 0))
     wrong = torch.stack(wrong)
-    return [
-        Finding.worst("gradient (16) against autograd", errors),
-        Finding("signs of section 3 that differ", float(wrong.sum()), wrong.numel(), "signs"),
-    ]
+    yield Finding.worst("gradient (16) against autograd", errors)
+    yield Finding("signs of section 3 that differ", float(wrong.sum()), wrong.numel(), "signs")
 
 
-def background_alone() -> list[Finding]:
+def background_alone() -> Iterator[Finding]:
     """Sections 2.2 and 4: with a = 0 the model is its background, unconditional or the true process itself.
 
     Under the true process b(K; x), here a Markov chain, the expected gradient by a is 0 at a = 0: nothing to adapt.
@@ -66,19 +67,15 @@ def background_alone() -> list[Finding]:
         model.W_a.zero_()
         model.b_a.zero_()
     unigram = model.log_b.exp()[None].expand(words.shape[1], -1)
-    of_unigram = relative(model(words).exp().detach(), unigram)
+    yield Finding("p at a = 0 against the unigram b", relative(model(words).exp().detach(), unigram), words.shape[1])
     chain = make_chain(V, 1)
     process = torch.from_numpy(chain.transitions())  # (V, V)
     model.log_b = process.log()
     a = torch.zeros(V, model.phi_rows.columns, dtype=torch.float64, requires_grad=True)
     log_p = model.log_p(a)
-    of_process = relative(log_p.exp().detach(), process)
+    yield Finding("p at a = 0 against the true process b", relative(log_p.exp().detach(), process), V)
     (gradient,) = torch.autograd.grad(-(process * log_p.masked_fill(process == 0, 0)).sum(), [a])
-    return [
-        Finding("p at a = 0 against the unigram b", of_unigram, words.shape[1]),
-        Finding("p at a = 0 against the true process b", of_process, V),
-        Finding("expected gradient by a at a = 0", float(gradient.abs().max()), gradient.numel(), unit="1"),
-    ]
+    yield Finding("expected gradient by a at a = 0", float(gradient.abs().max()), gradient.numel(), unit="1")
 
 
 PARAMETERS = {
@@ -97,7 +94,7 @@ PAPER_TYPES, PAPER_TAGS = 42_894, 52
 """Tables 2 and 3. They go into the counts: what a corpus has is for the experiment `corpus` to say."""
 
 
-def log_linear_parameters() -> list[Finding]:
+def log_linear_parameters() -> Iterator[Finding]:
     """Section 5: parameters counted on real models for the paper's types and tags, and the M + 1 + tags features."""
     lexicon = Lexicon.bare(PAPER_TYPES, tags=PAPER_TAGS)
     off, features_off = [], []
@@ -107,8 +104,8 @@ def log_linear_parameters() -> list[Finding]:
         off.append(abs(parameters(model) - expected))
         if top:
             features_off.append(abs(model.phi_rows.columns - (top + 1 + PAPER_TAGS)))
-    features = Finding.worst(f"M + 1 + tags features, given {PAPER_TAGS} tags", features_off, "features")
-    return [Finding.worst("models of Table 4", off, "parameters"), features]
+    yield Finding.worst("models of Table 4", off, "parameters")
+    yield Finding.worst(f"M + 1 + tags features, given {PAPER_TAGS} tags", features_off, "features")
 
 
 def _small(seed: int, **kinds: str) -> tuple[LogLinearRNN, Tensor, Tensor]:

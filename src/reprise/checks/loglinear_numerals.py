@@ -6,6 +6,7 @@ their class alone: they have no feature of identity.
 """
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -26,26 +27,22 @@ SHRINK = 0.05
 """b of a numeral of n digits is SHRINK**n. There are 9 * 10**(n-1) of them, and 10 * SHRINK < 1: a finite mass."""
 
 
-def unseen_numerals() -> list[Finding]:
+def unseen_numerals() -> Iterator[Finding]:
     """Probabilities of 37 and Grenoble after "the cost was" and "euros . we visited"; and the mass of all numerals."""
     uniform = _learnt(np.zeros(len(TYPES)))
     background, others = _of_finite_mass()
     unbounded = _learnt(background)
     # The type 37 stands for the class of all numerals without an identity: its own share of that is b(37) / B.
     own = SHRINK ** len(NUMERAL) / others
-    found = []
     for name, model, share in (("uniform b", uniform, 1.0), ("b over all numerals", unbounded, own)):
         for words, unlikely, likely in (("the cost was", CITY, NUMERAL), (". we visited", NUMERAL, CITY)):
             p = {NUMERAL: _p(model, words, NUMERAL) * share, CITY: _p(model, words, CITY)}
             text = f"p({unlikely}) / p({likely}) after '{words}', {name}"
-            found.append(Finding(text, p[unlikely] / p[likely], 1, unit="1"))
+            yield Finding(text, p[unlikely] / p[likely], 1, unit="1")
     digits = 60
     counted = sum(9 * 10 ** (n - 1) * SHRINK**n for n in range(1, digits + 1))
     counted -= sum(SHRINK ** len(word) for word in SEEN if word.isdigit())
-    found.append(
-        Finding(f"mass of the class: closed form, and all numerals of {digits} digits", abs(others / counted - 1), 1)
-    )
-    return found
+    yield Finding(f"mass of the class: closed form, and all numerals of {digits} digits", abs(others / counted - 1), 1)
 
 
 def _of_finite_mass() -> tuple[np.ndarray, float]:

@@ -14,29 +14,29 @@ _SIZES = ((1, 128, 10), (10, 128, 10), (3, 5, 7), (7, 1, 2))
 _CASES = 20
 
 
-def lstm_parameter_count() -> list[Finding]:
+def lstm_parameter_count() -> Iterator[Finding]:
     """Question 1.5b: 4dn + 4n^2 + 4n + kn + k = 4n(d + n + 1) + k(n + 1), counted on real models."""
     errors = [abs(parameters(LSTM(d, n, k)) - (4 * n * (d + n + 1) + k * (n + 1))) for d, n, k in _SIZES]
-    return [Finding.worst("4n(d+n+1) + k(n+1)", errors, "parameters")]
+    yield Finding.worst("4n(d+n+1) + k(n+1)", errors, "parameters")
 
 
-def output_weight_gradient() -> list[Finding]:
+def output_weight_gradient() -> Iterator[Finding]:
     """Question 1.1: dL/dW_oh = (y_hat - y) h(T)^T, against autograd, for single sequences in float64."""
     errors = []
     for model, loss, states, y_error in _small_rnns(seed=1):
         (gradient,) = torch.autograd.grad(loss, [model.W_oh])
         errors.append(relative(torch.outer(y_error, states[-1]), gradient))
-    return [Finding.worst("(y_hat - y) h(T)^T", errors)]
+    yield Finding.worst("(y_hat - y) h(T)^T", errors)
 
 
-def omega_recursion_printed() -> list[Finding]:
+def omega_recursion_printed() -> Iterator[Finding]:
     """Question 1.1 as printed: Omega(t) = (1 - h(t-1)^2) [Theta(t) + Gamma(t)]."""
-    return [_omega_recursion("slope 1 - h(t-1)^2", lambda before, after: 1 - before**2)]
+    yield _omega_recursion("slope 1 - h(t-1)^2", lambda before, after: 1 - before**2)
 
 
-def omega_recursion_corrected() -> list[Finding]:
+def omega_recursion_corrected() -> Iterator[Finding]:
     """The same with the slope of tanh at step t: Omega(t) = (1 - h(t)^2) [Theta(t) + Gamma(t)]."""
-    return [_omega_recursion("slope 1 - h(t)^2", lambda before, after: 1 - after**2)]
+    yield _omega_recursion("slope 1 - h(t)^2", lambda before, after: 1 - after**2)
 
 
 def _omega_recursion(name: str, slope: Callable[[Tensor, Tensor], Tensor]) -> Finding:

@@ -1,6 +1,7 @@
 """Document 001: parameters of Table 1 and the cost of a word, counted on the models and measured on the engine."""
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -56,34 +57,31 @@ def parameters(row: str) -> int:
         return checks.parameters(_TABLE_1[row][0]())
 
 
-def table_1_printed_parameters() -> list[Finding]:
+def table_1_printed_parameters() -> Iterator[Finding]:
     """Table 1's parameters column: distance of the real count from the printed one, in units of its last digit.
 
     Up to 0.5 is rounding; more, up to 1, says that the number was cut.
     """
-    findings = []
     for row, (_, printed) in _TABLE_1.items():
         digit = 10.0 ** (6 - len(printed.partition(".")[2]))
         count = parameters(row)
         error = abs(count - float(printed) * 1e6) / digit
-        findings.append(Finding(f"{row}: {count:,}, printed as {printed}M", error, 1, unit="of the last digit"))
-    return findings
+        yield Finding(f"{row}: {count:,}, printed as {printed}M", error, 1, unit="of the last digit")
 
 
-def table_1_equal_parameters() -> list[Finding]:
+def table_1_equal_parameters() -> Iterator[Finding]:
     """Claim R19: models that the paper calls equal in parameters, and their relative difference."""
     counts = {row: parameters(row) for pair in _EQUAL for row in pair}
-    off = {(a, b): abs(counts[a] / counts[b] - 1) for a, b in _EQUAL}
-    return [Finding(f"{a}: {counts[a]:,} against {b}: {counts[b]:,}", error, 1) for (a, b), error in off.items()]
+    for a, b in _EQUAL:
+        yield Finding(f"{a}: {counts[a]:,} against {b}: {counts[b]:,}", abs(counts[a] / counts[b] - 1), 1)
 
 
-def operations_independent_of_matrices() -> list[Finding]:
+def operations_independent_of_matrices() -> Iterator[Finding]:
     """Claim R18: floating-point operations of matrix products for 20 words do not depend on K; H = 150 needs more."""
-    errors = {K: abs(_operations(100, K) / _operations(100, 1) - 1) for K in (10, 100, PTB)}
-    findings = [Finding(f"H = 100, K = {K} against K = 1", error, 1) for K, error in errors.items()]
+    for K in (10, 100, PTB):
+        yield Finding(f"H = 100, K = {K} against K = 1", abs(_operations(100, K) / _operations(100, 1) - 1), 1)
     ratio = _operations(100, 100) / _operations(150, 1)
-    findings.append(Finding("H = 100, K = 100, as far as it exceeds H = 150, K = 1", max(0.0, ratio - 1), 1))
-    return findings
+    yield Finding("H = 100, K = 100, as far as it exceeds H = 150, K = 1", max(0.0, ratio - 1), 1)
 
 
 def _operations(hidden: int, matrices: int) -> int:
@@ -96,7 +94,7 @@ def _operations(hidden: int, matrices: int) -> int:
     return counter.get_total_flops()
 
 
-def seconds_independent_of_matrices() -> list[Finding]:
+def seconds_independent_of_matrices() -> Iterator[Finding]:
     """Claim R18 by the clock: CPU time of training a word on text of Zipf's law, the fastest of interleaved rounds.
 
     The error is what a model takes more than the one it is set against, as a share.
@@ -111,11 +109,8 @@ def seconds_independent_of_matrices() -> list[Finding]:
     for _ in range(9):
         for sizes, engine in models.items():
             best[sizes] = min(best[sizes], _cpu_seconds(engine, data))
-    pairs = [((100, 100), (100, 1)), ((100, PTB), (100, 1)), ((100, 100), (150, 1))]
-    return [
-        Finding(f"H = {a[0]}, K = {a[1]} against H = {b[0]}, K = {b[1]}", max(0.0, best[a] / best[b] - 1), 9)
-        for a, b in pairs
-    ]
+    for a, b in (((100, 100), (100, 1)), ((100, PTB), (100, 1)), ((100, 100), (150, 1))):
+        yield Finding(f"H = {a[0]}, K = {a[1]} against H = {b[0]}, K = {b[1]}", max(0.0, best[a] / best[b] - 1), 9)
 
 
 def _zipf_text(words: int) -> Subsequences:
