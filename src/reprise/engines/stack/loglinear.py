@@ -4,7 +4,7 @@ Types with the same features form a class (`Classes`): psi(x) E is a product wit
 normaliser of equation 13 a sum over classes. Both are what the readable model computes with sparse matrices.
 """
 
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -62,8 +62,6 @@ class ByClasses(nn.Module):
 
 class LogLinearMember(WordsInWindows, Member):
     """Windows of words; `rho` and the epsilons are those which the member was made with."""
-
-    told: ClassVar[tuple[str, ...]] = ("nats", "log_p")
 
     def __init__(self, stack: Any, model: LogLinearRNN, optimiser: RMSProp) -> None:
         made = ByClasses(model)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from reprise.engines.stack.stack import Stack
 
 NAME = "stacked"
+_STATES = ("h_", "c_", "state_")
+"""How the names of outputs begin that a member hands back with its next batch."""
 
 
 class Member(ABC):
@@ -28,23 +30,21 @@ class Member(ABC):
     `rows` says which parameters are tables of which a batch reads a few rows, by the name of the input that lists them:
     rows that are not listed are not differentiated. Padding in such a list is -1, and no row is listed twice.
 
-    `export` and `load` speak of the readable model's state_dict, wherever the parameters are: the member's own before
-    the first step and after it has left, the stack's meanwhile.
+    `own` are the parameters, and `kept` what the optimiser carries from step to step: the member's own before the first
+    step and after it has left, meanwhile its parts of what the stack has.
     """
 
     name = NAME
     rows: Mapping[str, str] = {}
     fill: ClassVar[Mapping[str, int]] = {}  # what a member's input is filled up with, where its batch is smaller
-    round_up: ClassVar[tuple[str, ...]] = ()  # these inputs, where they have two axes, grow to a multiple of `multiple`
-    multiple = 8
-    told: ClassVar[tuple[str, ...]] = ("nats",)  # outputs that the member reads as numbers or on the CPU
+    multiple = 1  # inputs with two axes or more grow to a multiple of it along the first
 
     def __init__(
         self, stack: Stack, model: nn.Module, optimiser: Optimiser, clip: Clip | None = None, **options: Any
     ) -> None:
         self.stack, self.optimiser, self.clip, self.options = stack, optimiser, clip, options
         self.own: Tensors = {name: p.detach().clone() for name, p in model.named_parameters()}
-        self.own_optimiser: dict[str, Any] | None = None
+        self.kept: dict[str, Any] | None = None
         self.readable = Loss(copy.deepcopy(model), self).to("meta")
         self.constants: Tensors = {}  # buffers of the readable model that it reads
         stack.join(self)
@@ -77,7 +77,7 @@ class Member(ABC):
 
     def _beside(self, name: str, values: Sequence[Tensor]) -> Tensor:
         shape = np.max([tuple(value.shape) for value in values], axis=0, initial=0).astype(int).tolist()
-        if name in self.round_up and len(shape) > 1:
+        if len(shape) > 1:
             shape[0] = -(-shape[0] // self.multiple) * self.multiple
         if len({value.device for value in values}) > 1:  # a state of zeros that the member made beside one of the stack
             values = [value.cpu() for value in values]
@@ -89,14 +89,14 @@ class Member(ABC):
         return beside
 
     def answer(self, mode: str, batches: Mapping[int, Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
-        """What each slot's batch gives: `told` outputs on the CPU, all others where they were computed."""
+        """What each slot's batch gives: states where they were computed, all else on the CPU."""
         rates = {slot: batch.get("rate", 0.0) for slot, batch in batches.items()}
         tensors = {slot: {n: v for n, v in batch.items() if isinstance(v, Tensor)} for slot, batch in batches.items()}
         some = next(iter(tensors.values()))
         inputs = self.collate([tensors.get(slot, some) for slot in range(len(self.stack.members))])
         inputs = {name: value.to(self.stack.device, non_blocking=True) for name, value in inputs.items()}
-        found = self.stack.run(mode, inputs, list(batches), rates)
-        found = {name: value.cpu() if name in self.told else value for name, value in found.items()}
+        found = self.stack.run(mode, inputs, rates)
+        found = {name: value if name.startswith(_STATES) else value.cpu() for name, value in found.items()}
         return {slot: {name: value[slot] for name, value in found.items()} for slot in batches}
 
     def ask(self, mode: str, **batch: Any) -> Any:
@@ -105,38 +105,23 @@ class Member(ABC):
 
     def export(self) -> Tensors:
         """The state_dict of the readable model, as copies on the CPU."""
-        slot = self._slot()
-        return {name: value.clone() for name, value in self.own.items()} if slot is None else self.stack.take(slot)
+        return {name: value.cpu().clone() for name, value in self.own.items()}
 
     def load(self, state: Mapping[str, Tensor]) -> None:
         """Takes the values of a state_dict of the readable model."""
-        slot = self._slot()
-        if slot is not None:
-            self.stack.put(slot, state)
-        else:
-            for name, value in state.items():
-                self.own[name].copy_(value)
+        for name, value in state.items():
+            self.own[name].copy_(value)
 
     def state_dict(self) -> dict[str, Any] | None:
         """What the optimiser carries from step to step, as copies; None before the first step."""
-        slot = self._slot()
-        return self.own_optimiser if slot is None else self.stack.take_optimiser(slot)
+        if self.kept is None:
+            return None
+        kept = {name: [value.cpu().clone() for value in values] for name, values in self.kept["kept"].items()}
+        return {"step": int(self.kept["step"]), "kept": kept}
 
     def load_state_dict(self, state: dict[str, Any] | None) -> None:
-        """Takes what `state_dict` gave."""
-        slot = self._slot()
-        if slot is None:
-            self.own_optimiser = state
-        elif state is not None:
-            self.stack.put_optimiser(slot, state)
-
-    def detach(self) -> None:
-        """Takes the last parameters along out of the stack."""
-        self.own, self.own_optimiser = self.export(), self.state_dict()
-
-    def _slot(self) -> int | None:
-        """The place along the stack's first axis; None where the parameters are the member's own."""
-        return None if self.own or self not in self.stack.members else self.stack.members.index(self)
+        """Takes what `state_dict` gave, before the first step."""
+        self.kept = state
 
 
 class Loss(nn.Module):

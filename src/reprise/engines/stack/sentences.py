@@ -21,6 +21,7 @@ class Ragged(Member):
     """Batches of any sizes go together."""
 
     fill: ClassVar[dict[str, int]] = {"lengths": 1, "rows": -1, "rows_before": -1}
+    multiple = 8
 
     def signature(self, batch: Mapping[str, Any]) -> Hashable:
         """See `Member`."""
@@ -40,9 +41,6 @@ class Ragged(Member):
 
 class LineMember(Ragged):
     """GSO, first-order and multiplicative-integration networks of document 000 on lines."""
-
-    told: ClassVar[tuple[str, ...]] = ("nats", "each", "best")
-    round_up: ClassVar[tuple[str, ...]] = ("x", "y", "share", "there")
 
     def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
         """See `Member`: nats of each symbol (T, lines), the most probable symbols, and nats of all."""
@@ -76,8 +74,6 @@ class SentenceMember(Ragged):
     """
 
     rows: ClassVar[dict[str, str]] = {"network.x": "rows"}
-    told: ClassVar[tuple[str, ...]] = ("nats", "best")
-    round_up: ClassVar[tuple[str, ...]] = ("words", "present", "y", "item")
 
     def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
         """See `Member`: nats of all items, and the likeliest class of each."""
@@ -115,7 +111,6 @@ class TranslationMember(Ragged):
     """The translation model of document 003, section 2.6, on batches of pairs."""
 
     rows: ClassVar[dict[str, str]] = {"E_x": "rows", "E_y": "rows_before"}
-    round_up: ClassVar[tuple[str, ...]] = ("source", "before", "y", "there")
 
     def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
         """See `Member`: a pair counts as one (26)."""

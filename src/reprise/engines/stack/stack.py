@@ -70,20 +70,23 @@ class Stack:
     def leave(self, leaving: Sequence[Member]) -> None:
         """Takes members out, each with its last parameters; the others are moved together and not changed."""
         for member in leaving:
-            member.detach()
+            member.own, member.kept = member.export(), member.state_dict()
         stay = [i for i, member in enumerate(self.members) if member not in leaving]
         self.members = [self.members[i] for i in stay]
         if not self.parameters:
             return
+        for member in self.members:  # or it would hold on to what is replaced
+            member.own, member.kept = {}, None
         at = torch.tensor(stay, dtype=torch.int64, device=self.device)
         for name in list(self.parameters):
             self.parameters[name] = self.parameters[name].index_select(0, at)
             self.kept[name] = tuple(kept.index_select(0, at) for kept in self.kept[name])
         self.steps = self.steps.index_select(0, at)
         self.programs.forget()
+        self._share_out()
 
-    def run(self, mode: str, inputs: Tensors, slots: Sequence[int], rates: Mapping[int, float]) -> Tensors:
-        """One step ("train") or reading of these slots' batches, which lie side by side, (R, ...) each.
+    def run(self, mode: str, inputs: Tensors, rates: Mapping[int, float]) -> Tensors:
+        """One step ("train") or reading of the batches of the slots that have `rates`, side by side, (R, ...) each.
 
         What the loss gives beside itself, (R, ...) each. What stands at the other slots means nothing; their parameters
         stay as they are.
@@ -91,8 +94,8 @@ class Stack:
         every = range(len(self.members))
         if mode == "train":
             inputs["rate"] = self._constant("rate", tuple(float(rates.get(slot, 0.0)) for slot in every))
-        if len(slots) < len(self.members):
-            inputs["active"] = self._constant("active", tuple(slot in slots for slot in every))
+        if len(rates) < len(self.members):
+            inputs["active"] = self._constant("active", tuple(slot in rates for slot in every))
         return self.programs.call(mode, self._train if mode == "train" else self._read, inputs)
 
     def _constant(self, name: str, values: tuple[float, ...] | tuple[bool, ...]) -> Tensor:
@@ -135,10 +138,22 @@ class Stack:
             self.parameters[name] = torch.stack(values)
             self.kept[name] = first.optimiser.start(self.parameters[name], name in first.rows)
         self.steps = torch.zeros(len(self.members), dtype=torch.float64, device=self.device)
+        before = [member.kept for member in self.members]
+        self._share_out()
+        for member, state in zip(self.members, before, strict=True):
+            if state is not None:
+                member.kept["step"].fill_(state["step"])
+                for name, values in state["kept"].items():
+                    for mine, value in zip(member.kept["kept"][name], values, strict=True):
+                        mine.copy_(value)
+
+    def _share_out(self) -> None:
+        """Gives every member its parts."""
         for slot, member in enumerate(self.members):
-            if member.own_optimiser is not None:
-                self.put_optimiser(slot, member.own_optimiser)
-            member.own, member.own_optimiser = {}, None
+            parts = {name: p[slot] for name, p in self.parameters.items()}
+            member.own = {name: part[:-1] if name in member.rows else part for name, part in parts.items()}
+            kept = {name: [k[slot] for k in kept] for name, kept in self.kept.items()}
+            member.kept = {"step": self.steps[slot], "kept": kept}
 
     def _read(self, inputs: Tensors) -> Tensors:
         batch = {name: value for name, value in inputs.items() if name not in _CONTROL}
@@ -183,28 +198,6 @@ class Stack:
             return None
         rows = batch[self.members[0].rows[name]]
         return torch.where(rows < 0, self.parameters[name].shape[1] - 1, rows)
-
-    def take(self, slot: int) -> Tensors:
-        """The member's parameters as copies on the CPU."""
-        parameters = {name: value[slot] for name, value in self.parameters.items()}
-        return {name: (v[:-1] if name in self.members[0].rows else v).cpu().clone() for name, v in parameters.items()}
-
-    @torch.no_grad()
-    def put(self, slot: int, state: Mapping[str, Tensor]) -> None:
-        for name, value in state.items():
-            mine = self.parameters[name][slot]
-            (mine[:-1] if name in self.members[0].rows else mine).copy_(value)
-
-    def take_optimiser(self, slot: int) -> dict[str, Any]:
-        kept = {name: [k[slot].cpu().clone() for k in kept] for name, kept in self.kept.items()}
-        return {"step": int(self.steps[slot]), "kept": kept}
-
-    @torch.no_grad()
-    def put_optimiser(self, slot: int, state: Mapping[str, Any]) -> None:
-        self.steps[slot] = state["step"]
-        for name, values in state["kept"].items():
-            for mine, value in zip(self.kept[name], values, strict=True):
-                mine[slot].copy_(value)
 
 
 def take_rows(table: Tensor, rows: Tensor) -> Tensor:

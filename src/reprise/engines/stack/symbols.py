@@ -1,7 +1,7 @@
 """Stacks of the networks of document 002 and of document 003's recall: steps on batches of one size, clipped."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,8 +15,6 @@ from reprise.models.deep_lstm import State
 
 class PalindromeMember(Member):
     """One loss a sequence, on its last state: Elman and LSTM of document 002, part 1."""
-
-    told: ClassVar[tuple[str, ...]] = ("loss", "right")
 
     def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
         """See `Member`: the mean cross-entropy in nats, and how many are right."""
@@ -32,8 +30,6 @@ class PalindromeMember(Member):
 
 class BookMember(Member):
     """The stacked LSTM of document 002, part 2, on windows of characters, with or without a carried state."""
-
-    told: ClassVar[tuple[str, ...]] = ("loss",)
 
     def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
         """See `Member`: the mean cross-entropy in nats."""
@@ -53,8 +49,7 @@ class RecallMember(Member):
     A shorter text is filled up at its end, and its state taken after its own last word.
     """
 
-    round_up: ClassVar[tuple[str, ...]] = ("x",)
-    told: ClassVar[tuple[str, ...]] = ("loss",)
+    multiple = 8
 
     def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
         """See `Member`."""

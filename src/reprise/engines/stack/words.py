@@ -86,7 +86,7 @@ class SubsequenceMember(Member):
                 inputs["x"] = x[begin:end].expand(R, -1)
             if masks is not None:
                 inputs["mask"] = masks[:, begin:end]
-            found = stack.run(mode, inputs, list(batches), rates)
+            found = stack.run(mode, inputs, rates)
             h = found["h"]
             nats += found["nats"]
         told = nats.tolist()
