@@ -25,6 +25,7 @@ class Workload(tasks.Described):
     vocabulary: int = 42_598
     tags: int = 72
     size: int = SIZE
+    derived = ("flops_a_token", "features")
 
     @property
     def features(self) -> int:
@@ -44,10 +45,6 @@ class Workload(tasks.Described):
         found |= {"features_from": "corpus", "top_types": self.top, "word_identity": bool(self.top)}
         return found | {"embedding_size": self.size, "hidden_size": self.size, "layers": LAYERS}
 
-    def described(self) -> dict[str, Any]:
-        """The sizes, for people."""
-        return super().described() | {"features": self.features}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Task(tasks.Windows):
@@ -60,10 +57,6 @@ class Task(tasks.Windows):
     tag_indptr: np.ndarray
     tag_indices: np.ndarray
     learning_rate, rho, epsilon = 0.001, 0.9, 1e-8
-
-    @property
-    def rates(self) -> dict[str, float]:
-        return {"learning_rate": self.learning_rate, "rho": self.rho, "epsilon": self.epsilon}
 
 
 WORKLOADS = (
@@ -140,7 +133,8 @@ class Engine(tasks.Engine):
     """Says its log-perplexity besides."""
 
     def step(self, batch: int) -> float:
-        return self.kernel.train(self.x[batch], self.y[batch], **self.task.rates)
+        rates = {name: getattr(self.task, name) for name in ("learning_rate", "rho", "epsilon")}
+        return self.kernel.train(self.x[batch], self.y[batch], **rates)
 
     def log_perplexity(self) -> float:
         """Nats per word of the first batch, in the precision in which it is trained."""

@@ -30,13 +30,13 @@ RANDOM_WORDS = "random words of a Zipf-Mandelbrot law"
 
 
 class Described:
-    """A workload: a dataclass of a model's sizes."""
+    """A workload: a dataclass of a model's sizes, and what follows from these, by the names in `derived`."""
 
-    flops_a_token: int
+    derived = ("flops_a_token",)
 
     def described(self) -> dict[str, Any]:
         """The sizes, for people."""
-        return asdict(self) | {"flops_a_token": self.flops_a_token}
+        return asdict(self) | {name: getattr(self, name) for name in self.derived}
 
 
 class Shown(NamedTuple):
@@ -52,20 +52,13 @@ class Shown(NamedTuple):
 class Task:
     """What is trained on: pieces of a text, and the `weights` of the readable model as it starts, its state_dict.
 
-    `block`: implementations are checked on so many pieces.
+    `block`: implementations are checked on so many pieces. `len(task)` are there; `tokens(first, last)` are predicted
+    in pieces first .. last-1.
     """
 
     workload: Any
     weights: Mapping[str, np.ndarray] = field(default_factory=dict)
     block = 1
-
-    def __len__(self) -> int:
-        """Pieces."""
-        raise NotImplementedError
-
-    def tokens(self, first: int, last: int) -> int:
-        """Those that are predicted in pieces first .. last-1."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +77,12 @@ class Windows(Task):
 
 
 class Implementation:
-    """One way to train on a task. One with `log_perplexity()` says that of its first piece, before any training."""
+    """One way to train on a task.
+
+    It has `step(piece)`, which trains on a piece and returns its summed loss in nats, or a `train` of its own, and
+    `parameters()` in the readable model's shapes. One with `log_perplexity()` says that of its first piece, before any
+    training.
+    """
 
     block = 1
     """It trains on whole multiples of so many pieces (subsequences, windows, batches)."""
@@ -94,14 +92,6 @@ class Implementation:
     def train(self, first: int, last: int) -> float:
         """Trains on pieces first .. last-1; their summed loss in nats."""
         return sum(self.step(piece) for piece in range(first, last))
-
-    def step(self, piece: int) -> float:
-        """Trains on one piece; its summed loss in nats."""
-        raise NotImplementedError
-
-    def parameters(self) -> dict[str, np.ndarray]:
-        """In the readable model's shapes."""
-        raise NotImplementedError
 
 
 class Engine(Implementation):

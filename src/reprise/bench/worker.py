@@ -15,6 +15,7 @@ import select
 import subprocess
 import sys
 import time
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -38,31 +39,24 @@ class Stream:
 
     def __init__(self, task: Any, implementation: tasks.Implementation) -> None:
         self.task, self.implementation = task, implementation
-        self.position = 0
+        self.position, self.loss = 0, 0.0
 
-    def advance(self, count: int) -> tuple[int, float]:
-        """The next `count` pieces: their tokens and their summed loss in nats."""
-        tokens, total = 0, 0.0
+    def advance(self, count: int) -> int:
+        """Trains on the next `count` pieces: their tokens. `loss` has the nats of all so far."""
+        tokens = 0
         while count:
             first = self.position
             last = min(first + count, len(self.task))
-            total += self.implementation.train(first, last)
+            self.loss += self.implementation.train(first, last)
             tokens += self.implementation.replicas * self.task.tokens(first, last)
             count -= last - first
             self.position = last % len(self.task)
-        return tokens, total
+        return tokens
 
     def timed(self, count: int) -> dict[str, Any]:
         """A repetition, or why there is none."""
-        losses = []
-
-        def work() -> int:
-            tokens, loss = self.advance(count)
-            losses.append(loss)
-            return tokens
-
-        done = dataclasses.asdict(repetition(work))
-        return done if math.isfinite(losses[0]) else {"failed": "diverged: the loss is not finite"}
+        done = dataclasses.asdict(repetition(partial(self.advance, count)))
+        return done if math.isfinite(self.loss) else {"failed": "diverged: the loss is not finite"}
 
 
 def prepared(bench: str, name: str, folder: Path) -> tuple[Stream, dict[str, Any]]:

@@ -4,6 +4,8 @@
 `[:, t]`, the usual loop, whose backward pass makes a whole tensor of zeros at every step.
 """
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -54,12 +56,15 @@ class Eager(Implementation):
 
     def states(self, x: Tensor) -> Tensor:
         """Symbols (T, B) -> h_1 .. h_T (T, B, H)."""
-        rows = [functional.embedding(x, self.p[name]).unbind() for name in TABLES if name in self.p]
         h, states = self.p["c"].new_zeros(x.shape[1], self.hidden), []
-        for inputs in zip(*rows, strict=True):
+        for inputs in self.rows(x):
             h = self.state_after(self.p, h, *inputs)
             states.append(h)
         return torch.stack(states)
+
+    def rows(self, x: Tensor) -> Iterable[Sequence[Tensor]]:
+        """The symbols' rows of every step, (B, n) each."""
+        return zip(*(functional.embedding(x, self.p[name]).unbind() for name in TABLES if name in self.p), strict=True)
 
     def parameters(self) -> dict[str, np.ndarray]:
         return {n: v.T if n in TABLES else v for n, v in numpy_of(self.p).items()}
@@ -72,13 +77,9 @@ class EagerIndexing(Eager):
         super().__init__(task)
         self.block = 1
 
-    def states(self, x: Tensor) -> Tensor:
+    def rows(self, x: Tensor) -> Iterable[Sequence[Tensor]]:
         rows = [functional.embedding(x.T, self.p[name]) for name in TABLES if name in self.p]  # (B, T, n)
-        h, states = self.p["c"].new_zeros(x.shape[1], self.hidden), []
-        for t in range(len(x)):
-            h = self.state_after(self.p, h, *(row[:, t] for row in rows))
-            states.append(h)
-        return torch.stack(states)
+        return ([row[:, t] for row in rows] for t in range(len(x)))
 
 
 class Compiled(Eager):

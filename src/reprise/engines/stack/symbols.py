@@ -1,8 +1,5 @@
 """Stacks of the networks of document 002 and of document 003's recall: steps on batches of one size, clipped."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -10,6 +7,7 @@ from torch.nn import functional
 from reprise.engines.readable import by_name, pairs
 from reprise.engines.stack.member import Member
 from reprise.engines.stack.programs import Tensors
+from reprise.engines.stack.sentences import Ragged
 from reprise.models.deep_lstm import State
 
 
@@ -43,13 +41,11 @@ class BookMember(Member):
         return float(found["loss"]), pairs(found, len(state))
 
 
-class RecallMember(Member):
+class RecallMember(Ragged):
     """The networks of document 003 that recall a name at the end of a text; texts of different lengths go together.
 
     A shorter text is filled up at its end, and its state taken after its own last word.
     """
-
-    multiple = 8
 
     def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
         """See `Member`."""
@@ -57,10 +53,6 @@ class RecallMember(Member):
         logits = h.index_select(0, batch["length"].view(1))[0] @ model.W_S.T  # (6)
         loss = functional.cross_entropy(logits, batch["y"])
         return loss, {"loss": loss}
-
-    def signature(self, batch: Mapping[str, Any]) -> Any:
-        """See `Member`: lengths may differ."""
-        return tuple(batch["y"].shape)
 
     def update(self, x: Tensor, y: Tensor, learning_rate: float) -> float:
         """One update on words x (T, B) and the words after them y (B,): the mean loss in nats before it."""
