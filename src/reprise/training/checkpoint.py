@@ -78,17 +78,14 @@ class CheckpointFile:
             except (DamagedCheckpoint, FileNotFoundError) as error:
                 say(f"{path}: damaged checkpoint ({error}); trying the one before it")
                 continue
-            self._check_identity(path, content["identity"])
+            for key, expected in self.identity.items():
+                if (value := content["identity"].get(key)) != expected:
+                    remedy = "remove the file to train from the start, or restore what it was made with"
+                    raise UserError(f"{path}: key {key}: made with {value!r}, not {expected!r}; {remedy}")
             return content["state"]
         if there:
             raise UserError(f"{self.path}: damaged, and no older one is whole; remove it to train from the start")
         return None
-
-    def _check_identity(self, path: Path, found: dict[str, Any]) -> None:
-        remedy = "remove the file to train from the start, or restore what it was made with"
-        for key, expected in self.identity.items():
-            if (value := found.get(key)) != expected:
-                raise UserError(f"{path}: key {key}: made with {value!r}, not {expected!r}; {remedy}")
 
     def remove(self) -> None:
         self.path.unlink(missing_ok=True)

@@ -87,17 +87,13 @@ class Epochs(Learner):
         while self.part == part and self.next < last:
             nats = self.take()
             self.sums[self.part] = self.summed() + nats
-        self.check()
-        if self.next >= self.length():
-            self.close()
-        return self.note()
-
-    def check(self) -> None:
-        """Raises `Diverged` unless the loss is finite."""
         if not math.isfinite(self.summed()):
             # What is read at the end is of the last epoch.
             epoch, quantity = self.epoch + (self.part in self.PARTS), self.LOSS.get(self.part, f"{self.part} loss")
             raise Diverged(epoch=epoch, **{self.NEXT: self.next}, quantity=quantity)
+        if self.next >= self.length():
+            self.close()
+        return self.note()
 
     def close(self) -> None:
         """Goes on to the next part: after those of an epoch to the first again, or to what comes last."""

@@ -235,7 +235,10 @@ class _Trainer:
     def _advance(self) -> str:
         """A piece of work of all that go on; the first one's note."""
         trainings = [member.training for member in self.live]
-        notes = self.stack.advance(trainings) if self.stack else _alone(*trainings)
+        try:
+            notes = self.stack.advance(trainings) if self.stack else [trainings[0].advance()]
+        except Diverged as where:
+            notes = [where]
         for member, note in zip(self.live, notes, strict=True):
             if isinstance(note, Diverged):
                 member.diverged = note.where
@@ -299,14 +302,6 @@ class _Trainer:
         self.checkpoint.save({"training": training, "seconds": self.seconds(), "resumed": self.resumed})
         now = time.perf_counter()
         self.save_at = now + max(self.pause, _WORK_PER_SAVE * (now - start))
-
-
-def _alone(training: Training) -> list[str | Exception]:
-    """One piece of work, as of a stack."""
-    try:
-        return [training.advance()]
-    except Diverged as where:
-        return [where]
 
 
 def seconds_between_saves() -> float:

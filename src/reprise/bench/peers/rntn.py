@@ -33,7 +33,10 @@ def read(rows: Mapping[str, Tensor], shared: Mapping[str, Tensor], h: Tensor, ma
 
 
 class Peer(Implementation):
-    """The state, and parameters whose tables are (rows, columns), so that `embedding` takes them."""
+    """The state, and parameters whose tables are (rows, columns), so that `embedding` takes them.
+
+    `prepare()` makes of the task what the peer takes.
+    """
 
     def __init__(self, task: Task) -> None:
         self.task, self.tables, self.p = task, task.workload.tables, {}
@@ -43,9 +46,6 @@ class Peer(Implementation):
         self.h = torch.zeros(task.workload.hidden)
         self.optimiser = torch.optim.SGD(self.p.values(), lr=task.learning_rate)
         self.prepare()
-
-    def prepare(self) -> None:
-        """Makes of the task what the peer takes."""
 
     def numbers(self, x: Tensor) -> dict[str, Tensor]:
         """Which row of each table each word uses: min(rank, K) for recurrence matrices."""

@@ -18,9 +18,6 @@ from reprise.engines.stack.words import GatedMember, SubsequenceMember, WindowMe
 
 __all__ = ["NAME", "Member", "OutOfMemory", "Stack", "join"]
 
-_AS_TORCH_CLIPS = 1e-6
-"""What `torch.nn.utils.clip_grad_norm_` adds to a norm."""
-
 
 def join(stack: Stack, protocol: str, model: nn.Module, options: Mapping[str, Any]) -> Member:
     """The engine of a replica in this stack: `model` has its first weights, `options` are those of `protocol`."""
@@ -28,7 +25,7 @@ def join(stack: Stack, protocol: str, model: nn.Module, options: Mapping[str, An
     clip = Clip(clip_norm) if clip_norm else None
     match protocol:
         case "final-digit":
-            return PalindromeMember(stack, model, Adam(), Clip(clip_norm, _AS_TORCH_CLIPS))
+            return PalindromeMember(stack, model, Adam(), Clip(clip_norm, beside=1e-6))  # as torch clips
         case "character-windows":
             first = FIRST_MEAN_SQUARES[options["mean_square_start"]]
             rms = RMSProp(options["decay"], 0.0, inside=options["epsilon"], first=first)

@@ -99,6 +99,23 @@ class Member(ABC):
         found = {name: value if name.startswith(_STATES) else value.cpu() for name, value in found.items()}
         return {slot: {name: value[slot] for name, value in found.items()} for slot in batches}
 
+    def update(self, *batch: Any) -> Any:
+        """One update on a batch, of which the learning rate comes last: what is `told` of it, before the update."""
+        *given, rate = batch
+        return self.told(self.ask("train", **self.inputs(*given), rate=rate), *given)
+
+    def read(self, *batch: Any) -> Any:
+        """The same without an update, and without a rate."""
+        return self.told(self.ask("read", **self.inputs(*batch)), *batch)
+
+    def inputs(self, x: Tensor, y: Tensor) -> Tensors:
+        """A batch of the protocol's as tensors."""
+        return {"x": x, "y": y}
+
+    def told(self, found: Tensors, *batch: Any) -> Any:
+        """What the protocol is told of what was found: by default the loss in nats."""
+        return float(found["nats"])
+
     def ask(self, mode: str, **batch: Any) -> Any:
         """What `answer` makes of this member's batch; waits for the other members."""
         return self.stack.lockstep.ask((self, mode, batch))

@@ -49,18 +49,14 @@ class LineMember(Ragged):
         found = {"nats": each.sum(dtype=torch.float64), "each": each, "best": logits.argmax(2)}
         return (each * batch["share"]).sum(), found
 
-    def update(self, batch: PackedBatch, reduction: str, learning_rate: float) -> float:
-        """One update: the summed loss in nats before it."""
-        return float(self.ask("train", **self._padded(batch, reduction), rate=learning_rate)["nats"])
-
     def evaluate(self, batch: PackedBatch) -> tuple[np.ndarray, np.ndarray]:
         """As the reference engine."""
-        inputs = self._padded(batch, "mean-tokens")
+        inputs = self.inputs(batch, "mean-tokens")
         found, there = self.ask("read", **inputs), inputs["there"]
         each, best = (found[name][: there.shape[0], : there.shape[1]][there] for name in ("each", "best"))
         return each.numpy(), best.numpy().astype(np.int32)
 
-    def _padded(self, batch: PackedBatch, reduction: str) -> Tensors:
+    def inputs(self, batch: PackedBatch, reduction: str) -> Tensors:
         """Symbols, targets, what each counts and whether it is there, (T, lines) each: packed rows are row by row."""
         x, y, there = map(torch.from_numpy, (batch.padded(batch.inputs), batch.padded(batch.targets), batch.there))
         shares = torch.from_numpy(batch.shares(reduction)).to(self.readable.model.c.dtype)
@@ -87,24 +83,25 @@ class SentenceMember(Ragged):
         inputs["present"][:, 0] = True
         return inputs
 
-    def update(self, words: Tensor, present: Tensor, y: Tensor, learning_rate: float) -> tuple[float, Tensor]:
-        """One update on words (T, B), padded where `present` is false, and classes y (n,) of the sentences, or of the
-        words that are there, row by row: the mean loss in nats before it, and the likeliest classes (n,).
+    def inputs(self, words: Tensor, present: Tensor, y: Tensor) -> Tensors:
+        """See `Member`: words (T, B), padded where `present` is false, and classes y (n,) of the sentences, or of the
+        words that are there, row by row.
         """
-        return self._ask("train", words, present, y, rate=learning_rate)
-
-    def read(self, words: Tensor, present: Tensor, y: Tensor) -> tuple[float, Tensor]:
-        """The same without an update."""
-        return self._ask("read", words, present, y)
-
-    def _ask(self, mode: str, words: Tensor, present: Tensor, y: Tensor, **more: Any) -> tuple[float, Tensor]:
-        item = present if self.options["of_words"] else torch.ones_like(y, dtype=torch.bool)
+        item = self._item(present, y)
         classes = torch.zeros(item.shape, dtype=torch.int64)
         classes[item] = y
         rows, places = self.listed(words, "network.x")
         batch = {"words": places, "present": present, "y": classes, "item": item, "count": torch.tensor(len(y))}
-        found = self.ask(mode, rows=rows, **batch, **more)
+        return batch | {"rows": rows}
+
+    def told(self, found: Tensors, words: Tensor, present: Tensor, y: Tensor) -> tuple[float, Tensor]:
+        """See `Member`: the mean loss in nats, and the likeliest classes (n,)."""
+        item = self._item(present, y)
         return float(found["nats"]) / len(y), found["best"][tuple(slice(n) for n in item.shape)][item]
+
+    def _item(self, present: Tensor, y: Tensor) -> Tensor:
+        """Where there is something to classify."""
+        return present if self.options["of_words"] else torch.ones_like(y, dtype=torch.bool)
 
 
 class TranslationMember(Ragged):
@@ -118,15 +115,7 @@ class TranslationMember(Ragged):
         nats = self.nats(logits, batch["y"], batch["there"]).sum()
         return nats / batch["pairs"], {"nats": nats}
 
-    def update(self, batch: Any, learning_rate: float) -> float:
-        """One update on a batch of pairs: the summed loss in nats before it."""
-        return float(self.ask("train", **self._inputs(batch), rate=learning_rate)["nats"])
-
-    def read(self, batch: Any) -> float:
-        """The same without an update."""
-        return float(self.ask("read", **self._inputs(batch))["nats"])
-
-    def _inputs(self, batch: Any) -> Tensors:
+    def inputs(self, batch: Any) -> Tensors:
         """A `PairBatch`, its targets where they stand among the words, (U, B)."""
         y, there = torch.zeros_like(batch.before), torch.zeros_like(batch.before, dtype=torch.bool)
         y.view(-1)[batch.places], there.view(-1)[batch.places] = batch.targets, True

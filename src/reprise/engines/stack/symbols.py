@@ -15,30 +15,32 @@ class PalindromeMember(Member):
     """One loss a sequence, on its last state: Elman and LSTM of document 002, part 1."""
 
     def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
-        """See `Member`: the mean cross-entropy in nats, and how many are right."""
+        """See `Member`: of symbols x (T, B) and classes y (B,) the mean loss, and how many are right."""
         logits = model(batch["x"])
         loss = functional.cross_entropy(logits, batch["y"])
-        return loss, {"loss": loss, "right": (logits.argmax(1) == batch["y"]).sum()}
+        return loss, {"nats": loss, "right": (logits.argmax(1) == batch["y"]).sum()}
 
-    def update(self, x: Tensor, y: Tensor, learning_rate: float) -> tuple[float, int]:
-        """One update on symbols x (T, B), classes y (B,): the mean loss in nats before it, and how many are right."""
-        found = self.ask("train", x=x, y=y, rate=learning_rate)
-        return float(found["loss"]), int(found["right"])
+    def told(self, found: Tensors, *batch: Tensor) -> tuple[float, int]:
+        """See `Member`: the mean loss in nats, and how many are right."""
+        return float(found["nats"]), int(found["right"])
 
 
 class BookMember(Member):
     """The stacked LSTM of document 002, part 2, on windows of characters, with or without a carried state."""
 
     def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
-        """See `Member`: the mean cross-entropy in nats."""
+        """See `Member`: of symbols x and their next ones y, (T, B), the mean loss, and the last state."""
         logits, after = model(batch["x"], pairs(batch, model.layers))
         loss = functional.cross_entropy(logits.flatten(0, 1), batch["y"].flatten())
-        return loss, {"loss": loss} | by_name(after)
+        return loss, {"nats": loss} | by_name(after)
 
-    def update(self, x: Tensor, y: Tensor, state: State, learning_rate: float) -> tuple[float, State]:
-        """One update on symbols x and their next ones y, (T, B): the mean loss in nats before it, the last state."""
-        found = self.ask("train", x=x, y=y, rate=learning_rate, **by_name(state))
-        return float(found["loss"]), pairs(found, len(state))
+    def inputs(self, x: Tensor, y: Tensor, state: State) -> Tensors:
+        """See `Member`."""
+        return {"x": x, "y": y} | by_name(state)
+
+    def told(self, found: Tensors, x: Tensor, y: Tensor, state: State) -> tuple[float, State]:
+        """See `Member`: the mean loss in nats, and the last state."""
+        return float(found["nats"]), pairs(found, len(state))
 
 
 class RecallMember(Ragged):
@@ -48,12 +50,12 @@ class RecallMember(Ragged):
     """
 
     def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
-        """See `Member`."""
+        """See `Member`: of words x (T, B) and the words after them y (B,) the mean loss."""
         h = torch.stack([state[0] for state in model.states(batch["x"])])  # (T + 1, B, H), h_0 first
         logits = h.index_select(0, batch["length"].view(1))[0] @ model.W_S.T  # (6)
         loss = functional.cross_entropy(logits, batch["y"])
-        return loss, {"loss": loss}
+        return loss, {"nats": loss}
 
-    def update(self, x: Tensor, y: Tensor, learning_rate: float) -> float:
-        """One update on words x (T, B) and the words after them y (B,): the mean loss in nats before it."""
-        return float(self.ask("train", x=x, y=y, length=torch.tensor(len(x)), rate=learning_rate)["loss"])
+    def inputs(self, x: Tensor, y: Tensor) -> Tensors:
+        """See `Member`."""
+        return {"x": x, "y": y, "length": torch.tensor(len(x))}

@@ -105,15 +105,11 @@ class LineEpochs(BatchEpochs):
             self.found: list[tuple[Tensor, Tensor, Tensor]] = []  # places, nats, most probable symbols
 
     def batches_of(self, part: str) -> list[PackedBatch]:
-        if part == "train":
-            return pack(self.lines, self._order(), self.options["batch_size"])
-        return pack(self.lines, by_length(self.lines, self.parts[part]), _EVALUATED_TOGETHER)
-
-    def _order(self) -> np.ndarray:
-        """The training lines in the order of this epoch."""
-        lines = self.parts["train"]
+        lines = self.parts[part]
+        if part != "train":
+            return pack(self.lines, by_length(self.lines, lines), _EVALUATED_TOGETHER)
         numbers = counters.uniform32(counters.key(self.seed, _ORDER, self.epoch), 0, len(lines))
-        return lines[np.argsort(numbers, kind="stable")]
+        return pack(self.lines, lines[np.argsort(numbers, kind="stable")], self.options["batch_size"])
 
     def read_lines(self) -> LineLosses:
         """The losses of the part that has been read."""

@@ -75,7 +75,8 @@ class Windows(Epochs):
         tokens = {split: loaded.splits[split].tokens for split in self.PARTS}
         sizes = self.options["window"], self.options["batch_size"]
         self.text = SCHEMES[self.options["scheme"]](tokens, *sizes, self.seed)
-        self.counts = self.text.counts
+        counts = self.text.counts
+        self.counts = counts | {BOTH: sum(counts[split] for split in TESTS)}
         self.lexicon = Lexicon.of(loaded)
         self.source = loaded.facts.get("source_nats", {})
         self.pairs = None if self.text.carried else Pairs.of(loaded, self.options["window"])
@@ -100,13 +101,10 @@ class Windows(Epochs):
         number, self.next = self.next, self.next + 1
         if self.part == "agreement":
             self.margins += self._judge(slice(READING * number, READING * self.next))
-        elif self.part == "sample":
+            return 0.0
+        if self.part == "sample":
             self.samples = self._drawn()
-        else:
-            return self._nats(number)
-        return 0.0
-
-    def _nats(self, number: int) -> float:
+            return 0.0
         training = self.part == "train"
         x, y = self.text.piece(self._split(), number, self.epoch if training else None)
         if self.text.carried and number == 0:
@@ -157,7 +155,7 @@ class Windows(Epochs):
         if self.history:
             for name, epoch in (("cross_entropy", -1), ("cross_entropy_best", self.best_epoch - 1)):
                 losses = self.history[epoch]
-                both = sum(losses[s] * self.counts[s] for s in TESTS) / self._count(BOTH)
+                both = sum(losses[s] * self.counts[s] for s in TESTS) / self.counts[BOTH]
                 outcome.metrics += [self._entropy(s, name, value) for s, value in (losses | {BOTH: both}).items()]
             self.count_epochs(outcome)
         if not self.finished:
@@ -172,10 +170,7 @@ class Windows(Epochs):
         return outcome
 
     def _entropy(self, split: str, name: str, value: float) -> dict[str, Any]:
-        return metric(split, name, value, "nats/token", self._count(split))
-
-    def _count(self, split: str) -> int:
-        return sum(self.counts[s] for s in TESTS) if split == BOTH else self.counts[split]
+        return metric(split, name, value, "nats/token", self.counts[split])
 
 
 def rates_of(options: Mapping[str, Any]) -> dict[str, float]:

@@ -1,9 +1,8 @@
 """A tag for every word, and a label for every sentence: document 003, sections 2.5 and 2.2."""
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -70,16 +69,12 @@ def shuffled(size: int, pool: int, generator: torch.Generator, *lengths: np.ndar
     return [batches[i] for i in torch.randperm(len(batches), generator=generator).tolist()]
 
 
-@dataclass(frozen=True)
-class Items:
+class Items(NamedTuple):
     """What is classified in a split, words or sentences: classes, groups, and what guessing without context says."""
 
     classes: np.ndarray  # (n,) int
     groups: np.ndarray  # (n,) int, numbers of the protocol's `groups`
     guesses: np.ndarray  # (n,) int
-
-    def __len__(self) -> int:
-        return len(self.classes)
 
 
 class SentenceSGD(BatchEpochs):
@@ -88,7 +83,7 @@ class SentenceSGD(BatchEpochs):
     Every epoch reads all sentences once, in batches of its own. It ends after `patience` epochs in a row whose
     validation accuracy is not above the highest before them, or after `max_epochs`; what is reported is the first epoch
     with the highest. The training loss of an epoch is the mean over its batches, each under the weights before its
-    step.
+    step. A class says `items_of` a corpus's split, and how many classes there are, `classes_of` the corpus.
     """
 
     OPTIONS = {**ADAM, "patience": COUNT, "max_epochs": COUNT}
@@ -104,20 +99,12 @@ class SentenceSGD(BatchEpochs):
             raise UserError(f"{self.path}: its words bear no tags; give the experiment a dataset of tagged sentences")
         self.splits = loaded.splits
         self.items = {split: self.items_of(loaded, split) for split in SPLITS}
-        self.counts = {split: len(items) for split, items in self.items.items()}
+        self.counts = {split: len(items.classes) for split, items in self.items.items()}
         model = self.model_of(vocabulary=len(loaded.vocabulary), classes=self.classes_of(loaded))
         initialise(model, self.generator("weights"))
         self.compute(model, reference_alone)
         self.use_adam(fused=True)
         self.right: list[dict[str, list[int]]] = []  # answers by split and group, of every epoch
-
-    @abstractmethod
-    def items_of(self, corpus: Corpus, split: str) -> Items:
-        """What is classified in the split."""
-
-    @abstractmethod
-    def classes_of(self, corpus: Corpus) -> int:
-        """How many classes there are."""
 
     @property
     def best_epoch(self) -> int:
@@ -170,17 +157,18 @@ class SentenceSGD(BatchEpochs):
         """
         outcome, unit = Outcome(), "nats/tag" if self.of_words else "nats/sentence"
         for split, items in self.items.items():
+            n = self.counts[split]
             losses = [epoch[split] for epoch in self.history]
             accuracies = [self._accuracy(epoch, split) for epoch in range(self.epoch)]
             for name, unit_of, values in (("accuracy", "share", accuracies), ("log_loss", unit, losses)):
                 outcome.curves.append(curve(split, name, unit_of, "epoch", range(1, self.epoch + 1), values))
                 if self.epoch:
-                    outcome.metrics.append(metric(split, name, values[self.best_epoch - 1], unit_of, len(items)))
+                    outcome.metrics.append(metric(split, name, values[self.best_epoch - 1], unit_of, n))
             if self.epoch and split != "train":
                 guessed = items.groups[items.guesses == items.classes]
                 right = np.bincount(guessed, minlength=len(self.groups)).tolist()
                 outcome.metrics += self._by_group(split, "accuracy", self.right[self.best_epoch - 1][split])
-                outcome.metrics.append(metric(split, "guessing", sum(right) / len(items), "share", len(items)))
+                outcome.metrics.append(metric(split, "guessing", sum(right) / n, "share", n))
                 outcome.metrics += self._by_group(split, "guessing", right)
         if self.epoch:
             self.count_epochs(outcome)

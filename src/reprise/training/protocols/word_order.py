@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-from reprise.data.corpus import SENTENCE_END, UNKNOWN, Split
+from reprise.data.corpus import SENTENCE_END, UNKNOWN, Split, offsets_of
 from reprise.data.synthetic.phrases import CHANGES, PHRASES, metric_of
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
 from reprise.records.record import Outcome, metric
@@ -41,7 +41,8 @@ class WordOrder(Pieces):
         kept = [i for i, found in enumerate(changed) if found]
         self.texts = {"original": self._held([sentences[i] for i in kept])}
         self.texts |= {name: self._held([changed[i][k] for i in kept]) for k, name in enumerate(CHANGES)}
-        self.phrases = {phrase: self._spelled(phrase) for phrase in PHRASES}
+        spelled = ([self.ids.get(word, self.unknown) for word in phrase.split()] for phrase in PHRASES)
+        self.phrases = dict(zip(PHRASES, map(np.array, spelled), strict=True))
         self.texts["phrases"] = self._held(list(self.phrases.values()))
 
     @property
@@ -56,9 +57,6 @@ class WordOrder(Pieces):
         """The sentences, `</s>` put behind each, and their bounds."""
         split = joined([np.append(words, self.end) for words in sentences])
         return HeldOut(self._positions(split)), split.offsets
-
-    def _spelled(self, phrase: str) -> np.ndarray:
-        return np.array([self.ids.get(word, self.unknown) for word in phrase.split()])
 
     def advance(self) -> str:
         """Scores all sentences under the model of the next order."""
@@ -98,8 +96,7 @@ def sentences_of(split: Split) -> list[np.ndarray]:
 
 def joined(sentences: list[np.ndarray]) -> Split:
     """Sentences one after the other."""
-    ends = np.cumsum([len(words) for words in sentences])
-    return Split(np.concatenate(sentences).astype(np.int32), np.concatenate([[0], ends]).astype(np.int64))
+    return Split(np.concatenate(sentences).astype(np.int32), offsets_of(map(len, sentences)))
 
 
 def sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
