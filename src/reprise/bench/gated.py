@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from reprise.bench import tasks
-from reprise.bench.tasks import Shown
 
 STEPS, STREAMS, EMBEDDING = 35, 20, 650
 """Steps of a window, streams read in parallel, and embedding size (document 001, section 4)."""
@@ -73,8 +72,8 @@ GOALS = (
 )
 
 SHOWN = (
-    Shown("r-gru-244-k100", "001, r-GRU, H = 244, K = 100", "words", {"eager": "eager PyTorch"}),
-    Shown("r-lstm-254-k100", "001, r-LSTM, H = 254, K = 100", "words", {"eager": "eager PyTorch"}),
+    tasks.Shown("r-gru-244-k100", "001, r-GRU, H = 244, K = 100", "words", {"eager": "eager PyTorch"}),
+    tasks.Shown("r-lstm-254-k100", "001, r-LSTM, H = 254, K = 100", "words", {"eager": "eager PyTorch"}),
 )
 
 STACKED = "batched-sgd", {"loss_reduction": "sum-steps", "clip_norm": Task.clip_norm}

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from reprise.bench import tasks
-from reprise.bench.tasks import Shown
 from reprise.data.corpus import Corpus, Split, offsets_of
 
 BATCH = 64
@@ -121,8 +120,8 @@ GOALS = (
 _PEERS = {"eager": "padded PyTorch", "compile": "compiled"}
 
 SHOWN = (
-    Shown("full-394", "000, general model, lines as they are", "characters", _PEERS),
-    Shown("full-394-t110", "000, the same, lines of one length", "characters", _PEERS | {"jax": "JAX"}),
+    tasks.Shown("full-394", "000, general model, lines as they are", "characters", _PEERS),
+    tasks.Shown("full-394-t110", "000, the same, lines of one length", "characters", _PEERS | {"jax": "JAX"}),
 )
 
 STACKED = "line-epochs", {"epsilon": Task.epsilon}

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from reprise.bench import tasks
-from reprise.bench.tasks import Shown
 from reprise.data.corpus import sparse_rows
 
 WINDOW, SIZE, LAYERS = 8, 256, 2
@@ -75,7 +74,7 @@ GOALS = (
 )
 
 _PEERS = {"dense": "dense features", "sparse": "torch.sparse"}
-SHOWN = (Shown("m2500-b32", "004, LL-RNN, M = 2500, batches of 32", "words", _PEERS),)
+SHOWN = (tasks.Shown("m2500-b32", "004, LL-RNN, M = 2500, batches of 32", "words", _PEERS),)
 
 STACKED = "windows", {"optimiser": "rmsprop", "rho": Task.rho, "epsilon": Task.epsilon}
 BATCHES = 60

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from reprise.bench import tasks
-from reprise.bench.tasks import Shown
 
 LENGTH = 20
 """The longest subsequence, in words (document 001, section 4)."""
@@ -125,9 +124,9 @@ GOALS = (
 _PEERS = {"eager": "eager PyTorch", "jax": "JAX", "jax-rows": "JAX by rows"}
 
 SHOWN = (
-    Shown("ptb-h100-k100", "001, r-RNTN, H = K = 100", "words", _PEERS),
-    Shown("ptb-h100-k10000", "001, RNTN, H = 100, K = 10000", "words", _PEERS | {"eager-sparse": "sparse"}),
-    Shown("text8-h100-k376", "001, r-RNTN, H = 100, K = 376, 37,751 words", "words", _PEERS),
+    tasks.Shown("ptb-h100-k100", "001, r-RNTN, H = K = 100", "words", _PEERS),
+    tasks.Shown("ptb-h100-k10000", "001, RNTN, H = 100, K = 10000", "words", _PEERS | {"eager-sparse": "sparse"}),
+    tasks.Shown("text8-h100-k376", "001, r-RNTN, H = 100, K = 376, 37,751 words", "words", _PEERS),
 )
 
 STACKED = "subsequence-sgd", {"loss_reduction": "sum"}

@@ -58,9 +58,6 @@ class Epochs(Learner):
     def take(self) -> float:
         """Trains on, or evaluates, what comes next, and moves `next` on; the nats of it."""
 
-    @abstractmethod
-    def note(self) -> str: ...
-
     @property
     def total(self) -> int:
         return self.options["max_epochs"]
@@ -82,7 +79,7 @@ class Epochs(Learner):
         return self.sums.get(self.part, 0.0)
 
     def advance(self) -> str:
-        """Trains on, or evaluates, what comes next. Raises `Diverged`."""
+        """Trains on, or evaluates, what comes next; the protocol's `note` on it. Raises `Diverged`."""
         part, last = self.part, min(self.next + self.at_once, self.length())
         while self.part == part and self.next < last:
             nats = self.take()
@@ -159,7 +156,7 @@ def side_by_side(text: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 class BatchEpochs(Epochs):
-    """Epochs whose parts are lists of batches, which follow from seed and epoch alone.
+    """Epochs whose parts are lists of batches, the protocol's `batches_of` a part, by seed and epoch alone.
 
     What comes last is read with the parameters of the best epoch.
     """
@@ -171,9 +168,6 @@ class BatchEpochs(Epochs):
     def __init__(self, *arguments: Any) -> None:
         self.best: dict[str, Tensor] | None = None  # the best epoch's parameters, where anything comes last
         super().__init__(*arguments)
-
-    @abstractmethod
-    def batches_of(self, part: str) -> Sequence[Any]: ...
 
     def open(self, part: str) -> None:
         super().open(part)

@@ -211,7 +211,7 @@ class _Trainer:
     def run(self) -> list[dict[str, Any]]:
         """The records, in the order of the members. Raises `Interrupted` where a signal or the watch stopped it."""
         signals = nullcontext(self.job.stopped) if self.job.stopped else stop_signal()
-        with self.progress as progress, signals as stopped:
+        with self.progress.bar or nullcontext(), signals as stopped:
             self._resume()
             self.began = time.perf_counter()
             self.save_at = self.began + self.pause
@@ -220,7 +220,7 @@ class _Trainer:
             while self.live:
                 note = self._advance() or note
                 training = (self.live or self.members)[0].training
-                progress.update(training.done, note)
+                self.progress.update(training.done, note)
                 reason = stopped() or (self.job.watch() if self.job.watch else "")
                 if self.live and (reason or time.perf_counter() >= self.save_at):
                     self.save()
@@ -229,7 +229,7 @@ class _Trainer:
                         f"{self.title}: stopped by {reason} at {training.unit} {training.done:g}, "
                         f"saved to {self.checkpoint.path}; the same command goes on from there"
                     )
-            progress.line(self.members[0].training.done, note)
+            self.progress.line(self.members[0].training.done, note)
         return [member.record for member in self.members]
 
     def _advance(self) -> str:

@@ -2,7 +2,6 @@
 
 import sys
 import time
-from typing import Self
 
 from rich.console import Console
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
@@ -11,7 +10,10 @@ _SECONDS_BETWEEN_LINES = 15.0
 
 
 class TrainingProgress:
-    """Shows how far a replica is. `title` names it, `unit` is what `total` counts (steps, epochs)."""
+    """Shows how far a replica is, by its `bar` while that is entered, else in lines.
+
+    `title` names it, `unit` is what `total` counts (steps, epochs).
+    """
 
     def __init__(self, title: str, unit: str, total: int):
         self.title, self.unit, self.total = title, unit, total
@@ -22,15 +24,6 @@ class TrainingProgress:
             counted = TextColumn("{task.completed:g}/{task.total}"), TextColumn("{task.fields[note]}")
             self.bar = Progress(*Progress.get_default_columns(), *counted, TimeElapsedColumn(), console=console)
             self.task = self.bar.add_task(title, total=total, note="")
-
-    def __enter__(self) -> Self:
-        if self.bar:
-            self.bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar:
-            self.bar.stop()
 
     def update(self, done: float, note: str) -> None:
         """`done` units are finished; `note` says what they brought, e.g. the last loss."""

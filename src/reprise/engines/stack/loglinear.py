@@ -69,15 +69,15 @@ class LogLinearMember(WordsInWindows, Member):
         self.constants = {f"model.{name}": value.to(stack.device) for name, value in made.named_buffers()}
         self.of_type = made.of_type.numpy() if made.reads_features else None
         self.identities = made.identities if made.reads_features else 0
-        self.inputs, self.features = len(made.tags if made.reads_features else made.E), len(made.E)
+        self.sources, self.features = len(made.tags if made.reads_features else made.E), len(made.E)
         self.rows = {"E": "rows"} if self.identities or not made.reads_features else {}
         self.zeros = model.initial_state
 
     def lists(self, x: Tensor) -> Tensors:
         """Words x (T, B) as their places among the distinct types, or classes, and the rows of E that these read."""
         if self.of_type is None:
-            return dict(zip(("rows", "x"), distinct(x.numpy(), self.inputs), strict=True))
-        classes, places = distinct(self.of_type[x.numpy()], self.inputs)
+            return dict(zip(("rows", "x"), distinct(x.numpy(), self.sources), strict=True))
+        classes, places = distinct(self.of_type[x.numpy()], self.sources)
         lists = {"x": places, "classes": classes.clamp(min=0)}
         if self.identities:  # those of the classes, each its own or that of all others, and those of all tags
             own = classes.clamp(max=self.identities - 1).numpy()

@@ -4,7 +4,7 @@ Tests run the plain calls alone.
 """
 
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,12 +14,6 @@ Function = Callable[[Tensors], Tensors]
 
 _GRAPHS = 64
 """Graphs that are kept: each holds the memory of its step."""
-
-
-class _Captured(NamedTuple):
-    graph: Any
-    inputs: Tensors
-    outputs: Tensors
 
 
 class Programs:
@@ -34,7 +28,7 @@ class Programs:
         self.device, self.say = device, say
         self.captures = device.type == "cuda"
         self.pool = torch.cuda.graph_pool_handle() if self.captures else None
-        self.known: dict[Hashable, _Captured | None] = {}
+        self.known: dict[Hashable, tuple[Any, Tensors, Tensors] | None] = {}  # a graph, its inputs and outputs
 
     def forget(self) -> None:
         """Drops all graphs: the tensors that they write to are replaced."""
@@ -51,12 +45,12 @@ class Programs:
             return function(dict(inputs))
         if self.known[key] is None and not self._capture(key, function, inputs):
             return function(dict(inputs))
-        captured = self.known[key]
-        for name_, value in captured.inputs.items():
+        graph, static, outputs = self.known[key]
+        for name_, value in static.items():
             value.copy_(inputs[name_])
-        captured.graph.replay()
+        graph.replay()
         # Graphs share their memory: the next replay, of whichever, may write over these.
-        return {k: v.clone() for k, v in captured.outputs.items()}
+        return {k: v.clone() for k, v in outputs.items()}
 
     def _capture(self, key: Hashable, function: Function, inputs: Mapping[str, Tensor]) -> bool:
         static = {name: value.clone(memory_format=torch.contiguous_format) for name, value in inputs.items()}
@@ -72,5 +66,5 @@ class Programs:
             self.forget()
             self.say(f"a step could not be captured as a CUDA graph, plain calls from here on: {str(error)[:200]}")
             return False
-        self.known[key] = _Captured(graph, static, outputs)
+        self.known[key] = graph, static, outputs
         return True

@@ -70,7 +70,10 @@ class SubsequenceMember(Member):
         like, R = stack.parameters["W_h"], len(every)
         h = torch.stack([batch["h"].to(like) for batch in every])
         first = self.first.to(like).expand(R, -1)
-        masks = torch.stack([self._mask(batch, like) for batch in every]) if some["dropout"] else None
+        masks = None
+        if some["dropout"]:  # (R, tokens, H)
+            place = data.first_token, data.tokens, len(self.first), some["dropout"], like.device, like.dtype
+            masks = torch.stack([counters.dropout_mask_torch(batch["key"], *place) for batch in every])
         x, y = (torch.from_numpy(a.astype(np.int64)).to(stack.device) for a in (data.inputs, data.targets))
         bounds = list(zip(data.offsets.tolist(), data.offsets[1:].tolist(), strict=False))
         lists = [self._lists(data.inputs[begin:end]) for begin, end in bounds]
@@ -99,11 +102,6 @@ class SubsequenceMember(Member):
             k = self.matrix_index(torch.from_numpy(words.astype(np.int64))).numpy()
             lists |= dict(zip(("matrices", "matrix"), distinct(k, self.K), strict=True))
         return lists
-
-    def _mask(self, batch: Mapping[str, Any], like: Tensor) -> Tensor:
-        """The dropout mask of a member's stretch, (tokens, H)."""
-        place = batch["key"], batch["data"].first_token, batch["data"].tokens, len(self.first), batch["dropout"]
-        return counters.dropout_mask_torch(*place, like.device, like.dtype)
 
     def train(self, data: Subsequences, *, learning_rate: float, reduction: str, dropout: float, key: int) -> float:
         """As the reference engine; `reduction` is that which the member was made with."""

@@ -175,8 +175,5 @@ class Windows(Epochs):
 
 def rates_of(options: Mapping[str, Any]) -> dict[str, float]:
     """RMSprop's settings; "rmsprop-epsilon-inside" has its epsilon inside the root, as Keras up to 0.3."""
-    place = {
-        "rmsprop": {"epsilon": options["epsilon"]},
-        "rmsprop-epsilon-inside": {"epsilon": 0.0, "inside": options["epsilon"]},
-    }
-    return {"learning_rate": options["learning_rate"], "rho": options["rho"], **place[options["optimiser"]]}
+    rates = {name: options[name] for name in ("learning_rate", "rho", "epsilon")}
+    return rates if options["optimiser"] == "rmsprop" else rates | {"epsilon": 0.0, "inside": options["epsilon"]}

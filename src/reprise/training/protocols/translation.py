@@ -6,7 +6,6 @@ What is made as large as it can be is the likelihood of the targets, a pair coun
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -148,10 +147,6 @@ class Translation(BatchEpochs):
         for split, loss in losses.items():
             outcome.metrics.append(metric(split, "cross_entropy", loss, "nats/token", self.counts[split]))
         self.count_epochs(outcome)
-        outcome.samples = self._samples()
-        return outcome
-
-    def _samples(self) -> list[dict[str, Any]]:
         words, lines = self.corpus.vocabulary, lines_of_test(self.corpus)
         texts = [" ".join(words[i] for i in self.translations[n]) for n in range(len(lines))]
         counts = bleu_counts(texts, [target for _, target in lines], self.corpus.facts["lowercase"])
@@ -162,4 +157,5 @@ class Translation(BatchEpochs):
             {"kind": "example", "line": n + 1, "source": lines[n][0], "reference": lines[n][1], "text": texts[n]}
             for n in chosen
         ]
-        return [every | {"source_words": source_words}, *shown]
+        outcome.samples = [every | {"source_words": source_words}, *shown]
+        return outcome
