@@ -63,11 +63,9 @@ WORKLOADS = (
     Workload("lstm-650", "lstm", hidden=650),
 )
 
+_RESTRICTED = ("r-gru-244-k100", "r-lstm-254-k100")
 GOALS = (
-    "r-gru-244-k100: grouped >= 1.6 x eager",
-    "r-lstm-254-k100: grouped >= 1.6 x eager",
-    "r-gru-244-k100: grouped >= 4 x eager (stretch)",
-    "r-lstm-254-k100: grouped >= 4 x eager (stretch)",
+    *(f"{workload}: grouped >= {goal}" for goal in ("1.6 x eager", "4 x eager (stretch)") for workload in _RESTRICTED),
     "lstm-650: grouped >= 2 x library (stretch)",
 )
 

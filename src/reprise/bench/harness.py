@@ -252,7 +252,14 @@ def show(result: dict[str, Any], console: Any, ours: str) -> None:
         table.add_column(name, no_wrap=True, justify="right" if number > 1 else "left")
     for workload, rows in groupby(result["rows"], key=lambda row: row["workload"]):
         for row in rows:
-            table.add_row(workload, row["implementation"], *_speeds(row, ours))
+            cells = ["-"] * 6
+            if row["median"] is not None:
+                share, ratio = row["share_of_peak"], row["ratio_to"].get(ours)
+                cells = [f"{row[key]:,.0f}" for key in ("median", "low", "high")]
+                cells.append(f"{row['reps']} ({row['quiet_reps']})")
+                cells.append("-" if share is None else f"{100 * share:.3g} %")
+                cells.append("-" if ratio is None else f"{1 / ratio:.2f} x")
+            table.add_row(workload, row["implementation"], *cells)
             workload = ""
         table.add_section()
     console.print(table)
@@ -264,18 +271,6 @@ def show(result: dict[str, Any], console: Any, ours: str) -> None:
         if goal["found"] is not None:
             verdict = f"{goal['found']:.3g}, {'reached' if goal['reached'] else 'not reached'}"
         console.print(f"goal  {goal['goal']}: {verdict}", markup=False, highlight=False)
-
-
-def _speeds(row: dict[str, Any], ours: str) -> list[str]:
-    if row["median"] is None:
-        return ["-"] * 6
-    share, ratio = row["share_of_peak"], row["ratio_to"].get(ours)
-    return [
-        *(f"{row[key]:,.0f}" for key in ("median", "low", "high")),
-        f"{row['reps']} ({row['quiet_reps']})",
-        "-" if share is None else f"{100 * share:.3g} %",
-        "-" if ratio is None else f"{1 / ratio:.2f} x",
-    ]
 
 
 def markdown(results: Iterable[tuple[str, dict[str, Any], Sequence[tasks.Shown], str]]) -> str:

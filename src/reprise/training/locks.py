@@ -4,7 +4,6 @@ import contextlib
 import fcntl
 import os
 import platform
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,16 +26,11 @@ def replica_lock(path: Path, what: str, wait: bool = False) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if not wait:
-                    raise Held(
-                        f"{what} is being trained by process {_holder(handle)}; wait for it, stop it, or pass --wait"
-                    ) from None
-                time.sleep(0.5)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = _holder(handle)
+            raise Held(f"{what} is being trained by process {holder}; wait for it, stop it, or pass --wait") from None
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()} {platform.node()}".encode(), 0)
         yield

@@ -103,14 +103,12 @@ class Runner:
                     self._train(jobs, stopped)
 
     def _train(self, jobs: list[Job], stopped: Callable[[], str]) -> None:
-        def watch() -> str:
-            return "the end of its time" if self.box.over else ""
-
         title = jobs[0].title + (f" and {len(jobs) - 1} more" if len(jobs) > 1 else "")
         self.say(f"{title}: begins")
         records, without = [], self.held
         try:
-            records = run_jobs([replace(job, watch=watch, stopped=stopped) for job in jobs])
+            how = {"watch": lambda: "the end of its time" if self.box.over else "", "stopped": stopped}
+            records = run_jobs([replace(job, **how) for job in jobs])
         except Held as busy:
             self.say(str(busy))
         except Interrupted as stop:

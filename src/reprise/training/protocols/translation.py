@@ -56,11 +56,6 @@ class Pairs:
         return self.target.sentences
 
     @property
-    def tokens(self) -> int:
-        """Target words that are predicted."""
-        return len(self.target.tokens)
-
-    @property
     def lengths(self) -> tuple[np.ndarray, np.ndarray]:
         """Words of the targets and of the sources, (n,) each."""
         return np.diff(self.target.offsets), np.diff(self.source.offsets)
@@ -97,7 +92,7 @@ class Translation(BatchEpochs):
             raise UserError(f"{self.path}: no parallel text; the protocol translation needs one, such as multi30k")
         source, self.end = source_of(self.corpus), self.corpus.vocabulary.index(SENTENCE_END)
         self.pairs = {s: Pairs(source.splits[s], self.corpus.splits[s], self.end) for s in SPLITS}
-        self.counts = {split: pairs.tokens for split, pairs in self.pairs.items()}
+        self.counts = {split: len(pairs.target.tokens) for split, pairs in self.pairs.items()}
         self.pairs["translate"] = self.pairs["test"]
         vocabularies = len(source.vocabulary), len(self.corpus.vocabulary)
         made = translator_of("reference" if isinstance(self.asked, Stack) else self.asked)
