@@ -20,12 +20,9 @@ class Library(Implementation):
         self.task, (self.x, self.y), w = task, words_of(task), weights_of(task)
         self.lstm = nn.LSTM(task.workload.embedding, task.workload.hidden)
         self.p = {name: w[name].clone().requires_grad_() for name in ("E", "W_o", "b_o")}
-        with torch.no_grad():
-            H = self.lstm.hidden_size
-            self.lstm.weight_ih_l0.copy_(torch.cat([w[f"W_h{gate}"] for gate in "ifco"]))
-            self.lstm.weight_hh_l0.copy_(torch.cat([w[f"U_h{gate}"].view(-1, H) for gate in "ifco"]))
-            self.lstm.bias_ih_l0.copy_(torch.cat([w[f"b_h{gate}"].view(-1) for gate in "ifco"]))
-            self.lstm.bias_hh_l0.zero_()
+        names = {"W": "weight_ih_l0", "U": "weight_hh_l0", "b": "bias_ih_l0"}
+        found = {name: torch.cat([w[f"{part}_h{gate}"].squeeze(0) for gate in "ifco"]) for part, name in names.items()}
+        self.lstm.load_state_dict(found | {"bias_hh_l0": torch.zeros_like(found["bias_ih_l0"])})
         # the models have one bias vector a gate
         self.lstm.bias_hh_l0.requires_grad_(False)
         self.trained = [*self.p.values(), *(p for p in self.lstm.parameters() if p.requires_grad)]

@@ -49,11 +49,6 @@ class Member(ABC):
         self.constants: Tensors = {}  # buffers of the readable model that it reads
         stack.join(self)
 
-    @property
-    def settings(self) -> tuple[Any, ...]:
-        """What has to be equal in all members of a stack."""
-        return type(self), self.optimiser, self.clip, self.options
-
     @abstractmethod
     def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
         """The loss that one member's step descends, and what else is found; the model has the member's parameters."""

@@ -63,7 +63,8 @@ class Stack:
     def join(self, member: Member) -> None:
         if self.parameters:
             raise ValueError("a stack that has begun takes no further member")
-        if self.members and member.settings != self.members[0].settings:
+        settings = [(type(one), one.optimiser, one.clip, one.options) for one in (member, *self.members[:1])]
+        if settings[0] != settings[-1]:
             raise ValueError("members of one stack are of one experiment")
         self.members.append(member)
 
