@@ -80,7 +80,7 @@ def _tallied(found: Sequence[Answer]) -> str:
     if late := sum(a.afterwards for a in found if a.direction == AGREES):
         said[AGREES] += f" ({late} with a criterion set afterwards)"
     if below := sum(a.decided_below for a in found):
-        said[OPEN] += f" ({below} decided at a reduced budget)"
+        said[OPEN] += f" ({below} decided in reduced runs)"
     return ", ".join(said[direction] for direction in verdicts.VERDICTS if count[direction])
 
 
