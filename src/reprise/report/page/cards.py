@@ -86,7 +86,7 @@ def training_curve(context: Context, experiment: str) -> str:
     labels = "".join(f'<text x="{x}" y="{y}" text-anchor="{anchor}">{text}</text>' for x, y, anchor, text in texts)
     return (
         f'<svg class="curve" viewBox="0 0 {_WIDTH + 60} {_HEIGHT + 24}" role="img" '
-        f'aria-label="Training curve of {escape(context.entry(experiment).title)}">'
+        f'aria-label="Training curve of {escape(context.title(experiment))}">'
         f'<rect x="46" y="4" width="{_WIDTH}" height="{_HEIGHT}"/>{"".join(lines)}{labels}</svg>'
     )
 
@@ -116,21 +116,17 @@ def replicas_of(context: Context, display_id: str) -> str:
     if not context.of_experiments(display_id):
         return ""
     names = context.cited_by(display_id)
-    states = [context.status(name) for name in names]
-    run = [state for state in states if state.run]
+    run = {name: status for name in names if (status := context.status(name)).run}
     if not run:
         return f"{context.total(names).absence.capitalize()}."
-    counts = [state.run for state in run]
-    replaced = sum(
-        bool(state.run and context.replaced_dataset(name)) for name, state in zip(names, states, strict=True)
-    )
+    counts = [status.run for status in run.values()]
     counted = {
         "experiments": len(run),
         "replicas of each": interval(min(counts), max(counts)),
-        "replicas diverged": sum(state.diverged for state in states),
-        "replicas still missing": sum(state.missing for state in run),
-        "experiments not run": len(states) - len(run),
-        "experiments on another corpus": replaced,
+        "replicas diverged": sum(status.diverged for status in run.values()),
+        "replicas still missing": sum(status.missing for status in run.values()),
+        "experiments not run": len(names) - len(run),
+        "experiments on another corpus": sum(context.replaced_dataset(name) is not None for name in run),
     }
     return f"{'; '.join(f'{what}: {count}' for what, count in counted.items() if count)}.".capitalize()
 

@@ -37,14 +37,11 @@ def reading(context: Context, found: Sequence[Answer]) -> str:
     """How near the nearest reading is to the paper's numbers, where it is not the chosen one, at the full protocol."""
     if not any(a.full and a.evidence == TRAINED and a.ratio is not None for a in of_paper(found, context.paper_id)):
         return ""
-    distances = readings.distances(context.paper, context.runs)
-    if not distances or distances[0].reading == readings.CHOSEN:
-        return ""
-    best = distances[0]
-    if best.rows < readings.LEAST:
-        return ""
-    rows = plural(best.rows, "row")
-    return f"Under {best.reading} (found afterwards) {rows} are within {best.most:.1f} % of the paper's."
+    for best in readings.distances(context.paper, context.runs)[:1]:
+        if best.reading != readings.CHOSEN and best.rows >= readings.LEAST:
+            rows = plural(best.rows, "row")
+            return f"Under {best.reading} (found afterwards) {rows} are within {best.most:.1f} % of the paper's."
+    return ""
 
 
 def sentence(found: Sequence[Answer], context: Context) -> str:

@@ -5,6 +5,7 @@ from html import escape
 from pathlib import Path
 
 from reprise.report.page.answers import Answer
+from reprise.report.parts.rounding import fixed
 from reprise.report.parts.words import cut
 
 _LABEL = 57
@@ -39,7 +40,7 @@ def forest(groups: Mapping[str, Sequence[Answer]], narrow: bool = False, alone: 
     for tick in range(int(LOW), int(HIGH) + 1):
         kind = {0: "zero", 1: "one"}.get(tick, "rule")
         out.append(f'<line class="{kind}" x1="{x(tick)}" x2="{x(tick)}" y1="{top - 6}" y2="{height - 6}"/>')
-        out.append(f'<text class="soft" text-anchor="middle" x="{x(tick)}" y="{top - 10}">{_number(tick, 0)}</text>')
+        out.append(f'<text class="soft" text-anchor="middle" x="{x(tick)}" y="{top - 10}">{fixed(tick, 0)}</text>')
     out.append(f'<text class="soft" text-anchor="end" x="{x(-0.4)}" y="10">opposite</text>')
     out.append(f'<text class="soft" x="{x(0.06)}" y="10">none</text>')
     out.append(f'<text class="soft" x="{x(0.97)}" y="10">as in the paper</text>')
@@ -85,8 +86,6 @@ def _marks(answer: Answer, at: float, x: Callable[[float], float], aside: float)
         yield f'<text class="{kind} end" text-anchor="{anchor}" x="{side}" y="{baseline}">{number}</text>'
 
 
-def _number(value: float, places: int | None = None) -> str:
-    if places is None:
-        places = 2 if abs(value) < 9.995 else 0
-    text = f"{value:.{places}f}".replace("-", "−")
+def _number(value: float) -> str:
+    text = f"{value:.{2 if abs(value) < 9.995 else 0}f}".replace("-", "−")
     return text.removeprefix("−") if not text.strip("−0.") else text

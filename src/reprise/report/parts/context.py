@@ -114,6 +114,9 @@ class Context:
         """The experiment's entry in the paper's file; a variant's is that of its experiment."""
         return self.paper.experiments[experiment.partition("@")[0]]
 
+    def title(self, experiment: str) -> str:
+        return self.entry(experiment).title
+
     def setting(self, experiment: str, name: str) -> Any:
         """A setting by its dotted name ("data.length"): the tier's value, else that of the paper's file."""
         section, option = name.split(".")

@@ -88,18 +88,34 @@ def difference_reach(context: Context, name: str, other: str, metric: str, split
     return _reach(found) if found else None
 
 
-def meaning(
-    context: Context, names: Iterable[str], gaps: bool = False, shares: bool = False, least: bool = False
-) -> str:
+def noted(
+    context: Context,
+    names: Iterable[str],
+    rows: pd.DataFrame,
+    gaps: bool = False,
+    shares: bool = False,
+    cut: Iterable[str] = (),
+    least: float | pd.Series = 1.0,
+) -> list[str]:
     """The sentences under a table that say what ± is, what stands in its place where `shares` are shown, and gaps.
 
-    `least`: an interval is cut at the least perplexity, or rank, that there is.
+    None where no row has an interval. `cut`: the columns of means whose interval is cut where it would pass the `least`
+    that there is; that may be one for each row, NaN where there is none.
     """
+    if not rows.filter(regex="reach$").notna().any(axis=None):
+        return []
+    reaches = {key: rows[beside(key, "reach")].astype(float) for key in cut}
+    passes = any((rows[key].astype(float) - reach < least).any() for key, reach in reaches.items())
     law = f"±: half of the {INTERVAL} of the mean, by Student's law from the standard deviation that verdicts take for"
     said = [f"{law} {_FOLD if any(one in context.runs and context.runs[one].by_fold for one in names) else _REPLICA}."]
     said += ["Where the interval of a share would pass 0 or 1, it is given in brackets, cut there."] if shares else []
-    said += ["Where that of a perplexity or a rank would pass 1, it is given in brackets, cut there."] if least else []
-    return " ".join([*said, "Gaps in deviations are in that deviation."] if gaps else said)
+    said += ["Where that of a perplexity or a rank would pass 1, it is given in brackets, cut there."] if passes else []
+    return [" ".join([*said, "Gaps in deviations are in that deviation."] if gaps else said)]
+
+
+def beside(key: str, what: str) -> str:
+    """The column beside that of a mean: "nats_reach" of "nats", but "valid_reach" of "valid_mean"."""
+    return key.removesuffix("mean") + what if key.endswith("mean") else f"{key}_{what}"
 
 
 _FOLD = (
@@ -110,22 +126,6 @@ _REPLICA = (
     "one replica: its own, moderated by that of its family (all that was trained of a model on one text or task, under "
     "one choice of every assumption) after Smyth"
 )
-
-
-def noted(
-    context: Context, names: Iterable[str], rows: pd.DataFrame, shares: bool = False, least: bool = False
-) -> list[str]:
-    """These sentences, where a row of the table has an interval: its columns are called "…reach"."""
-    known = any(rows[column].notna().any() for column in rows if column.endswith("reach"))
-    return [meaning(context, names, shares=shares, least=least)] if known else []
-
-
-def passes(rows: pd.DataFrame, *pairs: tuple[str, str], least: float | pd.Series = 1.0) -> bool:
-    """Whether an interval of the table would pass the `least` that there is: see `meaning`.
-
-    `pairs`: the columns of means and those of their reaches; `least` may be one for each row, NaN where there is none.
-    """
-    return any((rows[mean].astype(float) - rows[reach].astype(float) < least).any() for mean, reach in pairs)
 
 
 def deviations(titles: Iterable[str], lenders: Iterable[str | None]) -> list[str]:

@@ -54,7 +54,6 @@ LOOKS: list[dict[str, Any]] = [
 WIDTH = 7.2
 """Inches: the width of a page's text."""
 
-FORMATS = ("svg", "png", "pdf")
 # Only what the drawing itself decides may be in a file: no date, no version, no random identifiers.
 _METADATA: dict[str, dict[str, None]] = {
     "svg": {"Date": None, "Creator": None},
@@ -73,13 +72,19 @@ def applied() -> Iterator[None]:
 
 def save(figure: Figure, stem: Path) -> list[Path]:
     """Writes `stem`.svg, .png and .pdf, each whole or not at all; returns their paths."""
-    paths = [stem.parent / f"{stem.name}.{kind}" for kind in FORMATS]
-    for kind, path in zip(FORMATS, paths, strict=True):
+    files = {stem.parent / f"{stem.name}.{kind}": kind for kind in _METADATA}
+    for path, kind in files.items():
         content = io.BytesIO()
         with applied():
             figure.savefig(content, format=kind, metadata=_METADATA[kind])
         write_atomically(path, content.getvalue())
-    return paths
+    return list(files)
+
+
+def panels(height: float, rows: int = 1, columns: int = 1, width: float = WIDTH, **how: Any) -> tuple[Figure, Any]:
+    """A figure, as wide as the text of a page, and its panels, as pyplot's `subplots` has them."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(rows, columns, **how)
 
 
 OTHER_CORPUS = "trained on another corpus"
@@ -94,11 +99,8 @@ def absent(context: Context, figure_id: str, names: Iterable[str]) -> Figure:
 
 def empty(title: str, words: str) -> Figure:
     """A frame that says why there is nothing to draw, so that the pipeline always has its outputs."""
-    figure = Figure(figsize=(WIDTH, 1.6), layout="constrained")
-    axes = figure.add_subplot()
-    axes.set_title(title)
-    axes.set_xticks([])
-    axes.set_yticks([])
+    figure, axes = panels(1.6)
+    axes.set(title=title, xticks=[], yticks=[])
     axes.spines[["top", "right"]].set_visible(True)
     axes.text(0.5, 0.5, words, ha="center", va="center", transform=axes.transAxes, color=GREY, fontsize=11)
     return figure
@@ -109,13 +111,10 @@ def estimate(axes: Axes, x: float, found: Measured, look: Mapping[str, Any], acr
     if found.mean is None:
         return
     face = "white" if found.n == 1 else look["color"]
-    drawn = {"capsize": 2, "elinewidth": 0.9, "markersize": 4.5, "linestyle": "none", "zorder": 4}
+    drawn = {"capsize": 2, "elinewidth": 0.9, "markersize": 4.5, "zorder": 4}
     drawn |= {**look, "linestyle": "none", "markerfacecolor": face}
-    bar = found.reach or None
-    if across:
-        axes.errorbar([found.mean], [x], xerr=bar, **drawn)
-    else:
-        axes.errorbar([x], [found.mean], yerr=bar, **drawn)
+    bar = {"xerr" if across else "yerr": found.reach or None}
+    axes.errorbar(*([found.mean], [x]) if across else ([x], [found.mean]), **bar, **drawn)
 
 
 def course(
@@ -129,9 +128,8 @@ def course(
         return
     middle, lower, upper = mean_and_interval(points)
     if points.shape[1] > 1:
-        axes.fill_between(
-            points.index, lower.clip(low, high), upper.clip(low, high), **{**BAND, "color": look["color"]}
-        )
+        ends = lower.clip(low, high), upper.clip(low, high)
+        axes.fill_between(points.index, *ends, **BAND | {"color": look["color"]})
     axes.plot(middle, **look)
 
 

@@ -60,17 +60,15 @@ class Table:
 
     def reading(self) -> pd.DataFrame:
         """The table as it is read: texts, rounded."""
-        return self._read(self.rows)
-
-    def _read(self, rows: pd.DataFrame) -> pd.DataFrame:
-        records = rows.to_dict("records")
+        records = self.rows.to_dict("records")
         return pd.DataFrame({c.title: [c.show(row) for row in records] for c in self.columns}, dtype="str")
 
     def _parts(self) -> list[tuple[str, pd.DataFrame]]:
         """What is read, in one part or one for each value of `by`, with its heading."""
         if not self.by:
-            return [("", self._read(self.rows))]
-        return [(str(value), self._read(rows)) for value, rows in self.rows.groupby(self.by, sort=False)]
+            return [("", self.reading())]
+        parts = self.reading().groupby(self.rows[self.by].to_numpy(), sort=False)
+        return [(str(value), part) for value, part in parts]
 
     def csv(self) -> str:
         """Every raw value, floats with all the digits that tell them apart; empty where there is none."""
@@ -144,9 +142,7 @@ def write(table: Table, stem: Path, title: str, caption: str) -> list[Path]:
     """
     head = f"# {as_written(title)}\n\n{as_written(caption)}\n\n"
     texts = {"csv": table.csv(), "md": head + table.markdown(), "html": table.html()}
-    paths = []
-    for kind, text in texts.items():
-        path = stem.parent / f"{stem.name}.{kind}"
+    files = {stem.parent / f"{stem.name}.{kind}": text for kind, text in texts.items()}
+    for path, text in files.items():
         write_atomically(path, text)
-        paths.append(path)
-    return paths
+    return list(files)

@@ -102,18 +102,18 @@ def turns(entries: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
     but were not to be trained under the alternative ("not looked at"). Claims that the alternative cannot touch, since
     nothing they compare depends on it, have "the same numbers".
     """
-    found: list[dict[str, list[str]]] = [{}, {}, {}, {}]
+    found: dict[tuple[int, str], list[str]] = {}
     for key, entry in entries:
         if not is_looked_at(entry):
-            rank, said = 3, "not looked at"
+            said = 3, "not looked at"
         elif not was_judged(entry):
-            rank, said = 2, entry["verdict"]
+            said = 2, entry["verdict"]
         elif entry["flips"]:
-            rank, said = 0, f"{'holds' if entry['holds'] else 'no longer holds'}{part_of(entry)}"
+            said = 0, f"{'holds' if entry['holds'] else 'no longer holds'}{part_of(entry)}"
         else:
-            rank, said = 1, f"as before{part_of(entry)}" + (" (the same numbers)" if entry["same"] else "")
-        found[rank].setdefault(said, []).append(key)
-    return "; ".join(f"{', '.join(keys)}: {said}" for group in found for said, keys in group.items())
+            said = 1, f"as before{part_of(entry)}" + (" (the same numbers)" if entry["same"] else "")
+        found.setdefault(said, []).append(key)
+    return "; ".join(f"{', '.join(found[said])}: {said[1]}" for said in sorted(found, key=lambda said: said[0]))
 
 
 @dataclass(frozen=True)
@@ -197,10 +197,9 @@ def comparisons(found: Mapping[str, Any]) -> list[dict[str, str]]:
     rows = [compared(part) for part in found["parts"]]
     same = Counter(row["what"] for row in rows)
     for row, part in zip(rows, found["parts"], strict=True):
-        if same[row["what"]] > 1 and part.get("terms"):
-            titles = {term["title"] for term in part["terms"]}
-            first = part["terms"][0]
-            own = first["title"] if len(titles) == 1 < len(part["terms"]) else name_of(first["metric"], first["split"])
+        if same[row["what"]] > 1 and (terms := part.get("terms")):
+            alike = len({term["title"] for term in terms}) == 1 < len(terms)
+            own = terms[0]["title"] if alike else name_of(terms[0]["metric"], terms[0]["split"])
             row["what"] = f"{own}: {row['what']}"
     return rows
 
@@ -210,7 +209,7 @@ def compared(part: Mapping[str, Any]) -> dict[str, str]:
 
     Differences are above 0 on the claim's side; those of perplexities are in per cent of what it calls the higher.
     """
-    counts = sorted(set(part["n"].values())) if isinstance(part["n"], Mapping) else [part["n"]]
+    counts = sorted(part["n"].values()) if isinstance(part["n"], Mapping) else [part["n"]]
     n = interval(counts[0], counts[-1]) if counts else ""
     found = {"n": f"{n}†" if is_borrowed(part) else n, "paper": NONE, "what": part.get("label", "")}
     match part["form"]:

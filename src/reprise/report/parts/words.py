@@ -52,9 +52,8 @@ def cut(text: str, width: int) -> str:
 
 def setting(name: str, value: Any) -> str:
     """A setting in words ("one-hot input"); its name, without underscores, and value where there are none for it."""
-    if name in _NUMBERS:
-        return _NUMBERS[name].format(value)
-    return _SETTINGS.get((name, value), f"{name.replace('_', ' ')}: {value}")
+    said = _SETTINGS.get((name, value), f"{name.replace('_', ' ')}: {value}")
+    return _NUMBERS[name].format(value) if name in _NUMBERS else said
 
 
 def instead(name: str, value: Any, other: Any) -> str:
@@ -94,7 +93,7 @@ def by_reduction(models: Iterable[tuple[Context, str]]) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
     for context, name in models:
         changed = changes(context.entry(name), context.resolved(name)).values()
-        groups.setdefault(listed(list(changed)), []).append(context.entry(name).title)
+        groups.setdefault(listed(list(changed)), []).append(context.title(name))
     return groups
 
 
@@ -110,13 +109,11 @@ def corpora(context: Context, names: Iterable[str]) -> list[str]:
     names, groups = list(names), {}
     for name in names:
         if used := context.replaced_dataset(name):
-            groups.setdefault((used, context.entry(name).data.dataset), []).append(context.entry(name).title)
-    said = []
-    for (used, stated), titles in groups.items():
-        who = "All models" if len(titles) == len(names) > 1 else "; ".join(titles)
-        texts = (context.datasets[text].title for text in (used, stated))
-        said.append("{}: trained on “{}”; the paper used “{}”.".format(who, *texts))
-    return said
+            texts = context.datasets[used].title, context.datasets[context.entry(name).data.dataset].title
+            groups.setdefault(texts, []).append(context.title(name))
+    who = ["All models" if len(titles) == len(names) > 1 else "; ".join(titles) for titles in groups.values()]
+    said = zip(who, groups, strict=True)
+    return [f"{titles}: trained on “{used}”; the paper used “{stated}”." for titles, (used, stated) in said]
 
 
 def corpus(context: Context, name: str) -> str:

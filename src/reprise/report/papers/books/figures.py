@@ -35,21 +35,18 @@ def loss_curves(context: Context, figure_id: str, options: Mapping[str, Any]) ->
     dots are the means at the document's steps.
     """
     names = context.cited_by(figure_id)
-    figure = Figure(figsize=(style.WIDTH, 4.2), layout="constrained")
-    grid = figure.subplots(2, len(names), sharex="col", sharey="row", squeeze=False, height_ratios=(2, 1))
+    figure, grid = style.panels(4.2, 2, len(names), sharex="col", sharey="row", squeeze=False, height_ratios=(2, 1))
     for (above, below), name in zip(grid.T, names, strict=True):
         _losses(above, below, context, name)
-        above.set_title(context.entry(name).title)
+        above.set_title(context.title(name))
         missing = "".join(not_all(context.status(name))[:1])
         note(above, style.OTHER_CORPUS if context.replaced_dataset(name) else missing)
         below.set_xlabel("step", labelpad=1)
         below.axhline(0, **_THEIRS)
     first = figure.axes[0]
-    first.set_yscale("log")
-    first.set_ylabel("loss (nats per character)")
+    first.set(yscale="log", ylabel="loss (nats per character)")
     ticks(first.yaxis, [0.5, 0.75, 1, 1.25, 1.5, 2, 3, 4], lambda value: f"{value:g}")
-    grid[1, 0].set_ylabel("ours − original")
-    grid[1, 0].set_ylim(-0.25, 0.25)
+    grid[1, 0].set(ylabel="ours − original", ylim=(-0.25, 0.25))
     _legend(figure)
     return figure
 
@@ -108,21 +105,17 @@ def _legend(figure: Figure) -> None:
 def measures_over_steps(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """A row a book, a column a measure of the texts, over the step: sampled, by argmax, and the book's own value."""
     names = context.cited_by(figure_id)
-    figure = Figure(figsize=(style.WIDTH, 1.7 * len(names) + 0.4), layout="constrained")
-    grid = figure.subplots(len(names), len(_MEASURES), sharex=True, sharey=True, squeeze=False)
+    rows, columns = len(names), len(_MEASURES)
+    figure, grid = style.panels(1.7 * rows + 0.4, rows, columns, sharex=True, sharey=True, squeeze=False)
     for number, (row, name) in enumerate(zip(grid, names, strict=True)):
         for axes, (measure, label) in zip(row, _MEASURES.items(), strict=True):
             for decoder, look in _DECODERS.items():
-                points = context.points(name, measure, decoder)
-                style.course(axes, points, look, 0, 1)
-            own = context.values(name, measure, "book-short")
-            if len(own):
+                style.course(axes, context.points(name, measure, decoder), look, 0, 1)
+            if len(own := context.values(name, measure, "book-short")):
                 axes.axhline(own.mean(), **_BOOK)
-            if number == 0:
-                axes.set_title(label)
-            axes.set_ylim(0, 1.03)
+            axes.set(title="" if number else label, ylim=(0, 1.03))
             axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-        row[0].set_ylabel(context.entry(name).title, fontsize=7)
+        row[0].set_ylabel(context.title(name), fontsize=7)
     for axes in grid[-1]:
         axes.set_xlabel("step", labelpad=1)
     handles = [handle(_DECODERS["sample"], "sampled"), handle(_DECODERS["argmax"], "argmax")]

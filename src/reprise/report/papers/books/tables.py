@@ -15,7 +15,7 @@ from reprise.report.papers.shared.cells import Row, all_values, count, text
 from reprise.report.parts import verdicts, words
 from reprise.report.parts.context import Context, of_experiment
 from reprise.report.parts.rounding import fixed, integer, least_of, significant, spread
-from reprise.report.parts.spreads import INTERVAL, Measured, measured_by, noted, passes
+from reprise.report.parts.spreads import INTERVAL, Measured, measured_by, noted
 from reprise.report.parts.tables import Column, Table
 
 ORIGINAL_CURVES = "uva_text_loss_curves.csv"
@@ -64,11 +64,14 @@ _MEASURES = {
 
 def original_of(context: Context, name: str) -> pd.Series | None:
     """The original's losses by step; None where this tier trains on another text, or there is no original."""
-    rows = context.original(ORIGINAL_CURVES)
-    rows = rows[rows.book == name.partition("@")[0]]
-    if context.replaced_dataset(name) or rows.empty:
-        return None
-    return rows.set_index("step").train_loss_nats
+    rows = _of_book(context, ORIGINAL_CURVES, name)
+    return None if rows.empty else rows.set_index("step").train_loss_nats
+
+
+def _of_book(context: Context, file: str, name: str) -> pd.DataFrame:
+    """The original's rows of a book; none where this tier trains on another text."""
+    rows = context.original(file)
+    return rows[(rows.book == name.partition("@")[0]) & (context.replaced_dataset(name) is None)]
 
 
 def table_steps(context: Context, name: str) -> list[int]:
@@ -125,10 +128,9 @@ def _losses(context: Context, name: str) -> list[dict[str, Any]]:
     status, rows = context.status(name), []
     for mark, step in enumerate(table_steps(context, name), 1):
         ours = measured_by(context, name, lambda run, step=step: near(curves(run), step).mean().dropna().to_numpy())
-        theirs = None if original is None else near(original, step)
-        centre, std = (None, None) if theirs is None else (float(theirs.mean()), float(theirs.std()))
+        centre, std = (None, None) if original is None else near(original, step).agg(["mean", "std"])
         gap = ours.gap(centre)
-        row = {"experiment": name, "title": context.entry(name).title, "step": step, "mark": mark}
+        row = {"experiment": name, "title": context.title(name), "step": step, "mark": mark}
         row |= {"original_mean": centre, "original_std": std, **cells.values(ours), "n": ours.n, "gap": gap}
         row["gap_in_std"] = None if gap is None else gap / std
         row["within"] = None if gap is None else abs(gap) <= _BOUND * std
@@ -162,7 +164,7 @@ def measures(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
         rows.append(_at_the_end(context, name, "book", None, final))
         texts = f"{context.setting(name, 'training.samples')} texts of each replica"
         beside = f", the original of {integer(originals[0]['of'])} of its author's log" if originals else ""
-        notes.append(f"{context.entry(name).title}: a row of ours is of {texts}{beside}.")
+        notes.append(f"{context.title(name)}: a row of ours is of {texts}{beside}.")
     frame = pd.DataFrame(rows)
     columns = [
         _BOOK,
@@ -183,9 +185,7 @@ def _at(curves: Callable[[str, str], pd.DataFrame], measure: str, step: int, run
 
 def _originals(context: Context, name: str, length: int) -> list[dict[str, Any]]:
     """A row a step of the author's log; none where this tier trains on another text."""
-    logged = context.original(_LOGGED)
-    logged = logged[(logged.book == name) & (context.replaced_dataset(name) is None)]
-    rows = []
+    rows, logged = [], _of_book(context, _LOGGED, name)
     for step, found in logged.groupby("step"):
         texts = (found.prompt + found.text).tolist()
         counted = {m: (value, n) for m, value, n in text_measures.measure(texts, text_measures.Words(""))}
@@ -207,7 +207,7 @@ def _at_the_end(context: Context, name: str, split: str, step: int | None, lengt
 def _measured(
     context: Context, name: str, texts: str, step: int | None, length: int, found: Mapping[str, Measured]
 ) -> dict[str, Any]:
-    row = {"experiment": name, "title": context.entry(name).title, "texts": texts, "step": step, "length": length}
+    row = {"experiment": name, "title": context.title(name), "texts": texts, "step": step, "length": length}
     for measure in _MEASURES:
         row |= cells.values(found.get(measure, Measured(None, 0)), measure)
     return row | {"split": "", "point": ""}
@@ -226,11 +226,10 @@ def expectations(context: Context, table_id: str, options: Mapping[str, Any]) ->
         for name in names:
             row |= cells.values(measured_by(context, name, numbers), name)
         rows.append(row | {"experiment": tuple(names)})
-    columns = [text("Quantity", "quantity"), *(Column(context.entry(name).title, _show(name)) for name in names)]
+    columns = [text("Quantity", "quantity"), *(Column(context.title(name), _show(name)) for name in names)]
     frame = pd.DataFrame(rows)
     least = frame.metric.map(least_of).astype(float)
-    cut = passes(frame, *((name, f"{name}_reach") for name in names), least=least)
-    table = Table(columns, frame, noted(context, names, frame, shares=True, least=cut))
+    table = Table(columns, frame, noted(context, names, frame, shares=True, cut=names, least=least))
     beside = verdicts.beside(context, table, lambda row: (f"{row['metric']} {row['split']}",))
     return replace(beside, rows=beside.rows.drop(columns="experiment"))
 
@@ -262,13 +261,17 @@ BAR = "|"
 _MISREAD = ("", "l", "I", "/", " l ", " l")
 """What our copy of the document has where it sets a bar."""
 _DRAWN = {"sample": "sampled", "argmax": "argmax"}
+_ON_T = (
+    "The prompt on T stands twice: the author's code ends it with the full stop, and the document's print leaves open "
+    "whether a blank follows; ours completes both."
+)
 
 
 @display(protocols=("character-windows",), alone=True)
 def samples(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a step: what the original wrote after a random character, and what ours wrote, drawn in both ways."""
     (name,) = context.cited_by(table_id)
-    original = _original(context, name, completions=False).set_index("step", drop=False)
+    original = _of_book(context, ORIGINAL, name).query("kind == 'start'").set_index("step", drop=False)
     ours = {(s["step"], s["decoder"]): s for s in context.samples(name) if s["kind"] == "start"}
     rows = []
     for step in sorted({0, *table_steps(context, name), *original.index}):
@@ -293,7 +296,7 @@ def samples(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
 def completions(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """Rows of each prompt: the original's completion, those that ours sampled, and its likeliest."""
     (name,) = context.cited_by(table_id)
-    original = _original(context, name, completions=True)
+    original = _of_book(context, ORIGINAL, name).query("kind != 'start'")
     ours = [s for s in context.samples(name) if s["kind"] != "start"]
     rows = []
     for kind in dict.fromkeys([*original.kind, *(s["kind"] for s in ours)]):
@@ -311,24 +314,13 @@ def completions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     frame["first"] = ~frame.kind.duplicated()
     notes = [_drawing(context, name), *_notes(context, name, original)]
     if (frame.kind == "operator-blank").any():
-        notes.insert(
-            1,
-            "The prompt on T stands twice: the author's code ends it with the full stop, and the document's print "
-            "leaves open whether a blank follows; ours completes both.",
-        )
+        notes.insert(1, _ON_T)
     return Table(columns, frame, notes)
 
 
 def _drawing(context: Context, name: str) -> str:
     temperature = context.setting(name, "training.temperature")
     return f"Sampled: drawn at temperature {significant(temperature)}; argmax: the likeliest character at each place."
-
-
-def _original(context: Context, name: str, completions: bool) -> pd.DataFrame:
-    """The original's rows of a book; none where this tier trains on another text."""
-    rows = context.original(ORIGINAL)
-    kept = (rows.book == name) & ((rows.kind != "start") == completions)
-    return rows[kept & (context.replaced_dataset(name) is None)]
 
 
 def _notes(context: Context, name: str, original: pd.DataFrame) -> list[str]:

@@ -46,8 +46,7 @@ def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, A
     points["diverged"] = [bool(diverged(context, name)) for name in names]
     if not points.n.sum():
         return style.absent(context, figure_id, names)
-    figure = Figure(figsize=(style.WIDTH, 3.2), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    figure, (left, right) = style.panels(3.2, 1, 2)
     handles = []
     for kind, look in _KINDS.items():
         cited = points[points.tokens == kind].sort_values("ratio")
@@ -89,8 +88,7 @@ def loss_by_position(context: Context, figure_id: str, options: Mapping[str, Any
     if all(counts.empty for _, counts in found.values()):
         status = context.status(name)
         return style.empty(context.display(figure_id).title, "diverged" if status.run else status.absence)
-    figure = Figure(figsize=(style.WIDTH, 4.2), layout="constrained")
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
+    figure, (above, below) = style.panels(4.2, 2, 1, sharex=True, height_ratios=[2, 1])
     handles = []
     for kind, (_, look) in _SUFFIXES.items():
         losses, counts = found[kind]
@@ -102,8 +100,7 @@ def loss_by_position(context: Context, figure_id: str, options: Mapping[str, Any
         below.plot(total, **look, **_DRAWN)
         handles.append(handle({**look, **_DRAWN}, kind))
     letters = found["letters"][1].sum(axis=1)
-    share = letters[letters.index > LONG].sum() / letters.sum()
-    if share:
+    if share := letters[letters.index > LONG].sum() / letters.sum():
         for axes in (above, below):
             axes.axvline(LONG + 0.5, **style.DOTTED)
         words, at = f"letters beyond the {LONG}th:\n{significant(100 * share, 2)} % of all", (LONG + 0.5, 0.97)
@@ -111,15 +108,13 @@ def loss_by_position(context: Context, figure_id: str, options: Mapping[str, Any
     below.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=30))
     above.set_ylim(bottom=0)
     above.set_ylabel("test loss (nats per character)")
-    below.set_yscale("log")
+    below.set(yscale="log", ylabel="characters")
     # Every power of ten from 1 on, and room above the highest.
     below.set_ylim(0.7, 2.5 * max(counts.sum(axis=1).max() for _, counts in found.values() if len(counts)))
     below.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     below.yaxis.set_minor_locator(NullLocator())
-    below.set_ylabel("characters")
     below.set_xlabel("position in the word, 1 for its first letter; a space is one after the last")
-    folds = found["letters"][0].shape[1]
-    if folds > 1:
+    if (folds := found["letters"][0].shape[1]) > 1:
         handles.append(handle(style.ONE_OF_OURS | {"color": style.GREY}, f"one of {folds} folds"))
     _legend(figure, handles, context, [name])
     return figure

@@ -1,6 +1,7 @@
 """Document 000, Table 1, and the unit that its numbers are in."""
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from reprise.report.papers.shared.cells import Row, picked, signed, text, values
 from reprise.report.parts import verdicts, words
 from reprise.report.parts.context import Context, of_experiment
 from reprise.report.parts.rounding import NONE, deviation, fixed, integer, mean, plural, significant
-from reprise.report.parts.spreads import INTERVAL, deviations, difference_reach, meaning, measured, noted
+from reprise.report.parts.spreads import INTERVAL, deviations, difference_reach, measured, noted
 from reprise.report.parts.tables import Column, Table
 from reprise.report.parts.words import replicas
 from reprise.units import bits
@@ -78,11 +79,10 @@ def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
             "Above the model without D and E: the general one of the same activation; mean of the differences of equal "
             f"folds, in nats per character, ± half of its {INTERVAL}."
         )
-    if len(lent := rows[rows.nats_reach.notna()]):
-        notes.append(meaning(context, names, gaps=rows.gap_as_nats.notna().any()))
-        notes += deviations(lent.title, lent.lender)
+    notes += noted(context, names, rows, gaps=rows.gap_as_nats.notna().any())
+    notes += deviations(rows.title, rows.lender)
     where = {name: diverged(context, name) for name in names}
-    notes += [f"Diverged: {context.entry(name).title}, {'; '.join(folds)}." for name, folds in where.items() if folds]
+    notes += [f"Diverged: {context.title(name)}, {'; '.join(folds)}." for name, folds in where.items() if folds]
     columns = [
         Column("Model", _model, words=True),
         Column("φ", lambda row: row["activation"] or NONE, words=True),
@@ -148,21 +148,18 @@ def unit_sentences(rows: pd.DataFrame, yardstick: float, title: str, published: 
     if printed.empty:
         return []
     low, high = printed.iloc[0], printed.iloc[-1]
-
-    def beside(row: pd.Series, key: str) -> str:
-        return _by(math.log(row[key] / yardstick))
-
+    beside = (printed[["paper", "paper_as_nats"]] / yardstick).map(math.log).map(_by).iloc[[0, -1]]
+    (bits_low, nats_low), (bits_high, nats_high) = beside.itertuples(index=False)
     others = ""
     if published:
         off = _by(math.log(low.paper / published.value))
         others = f", and {off} {fixed(published.value, 2)}, {published.what} ({published.source})"
     return [
-        f"Read as bits per character, the paper's {fixed(low.paper, 2)} ({low.title}) would be "
-        f"{beside(low, 'paper')} the {fixed(yardstick, 2)} of our {title}{others}; its highest, "
-        f"{fixed(high.paper, 2)} ({high.title}), {beside(high, 'paper')} the n-gram.",
-        f"Read as nats per character, {fixed(low.paper, 2)} would be {fixed(low.paper_as_nats, 2)} bits, "
-        f"{beside(low, 'paper_as_nats')} the n-gram; {fixed(high.paper, 2)} would be "
-        f"{fixed(high.paper_as_nats, 2)} bits, {beside(high, 'paper_as_nats')} it.",
+        f"Read as bits per character, the paper's {fixed(low.paper, 2)} ({low.title}) would be {bits_low} the "
+        f"{fixed(yardstick, 2)} of our {title}{others}; its highest, {fixed(high.paper, 2)} ({high.title}), "
+        f"{bits_high} the n-gram.",
+        f"Read as nats per character, {fixed(low.paper, 2)} would be {fixed(low.paper_as_nats, 2)} bits, {nats_low} "
+        f"the n-gram; {fixed(high.paper, 2)} would be {fixed(high.paper_as_nats, 2)} bits, {nats_high} it.",
         _verdict(printed, yardstick),
     ]
 
@@ -195,7 +192,7 @@ def _row(context: Context, name: str, names: Sequence[str]) -> dict[str, Any]:
     differences = (context.by_fold(name, CHARACTER) - context.by_fold(plain, CHARACTER)).dropna() if plain else []
     return {
         "experiment": name,
-        "title": context.entry(name).title,
+        "title": context.title(name),
         "model": context.entry(name).model.name,
         **{key: context.setting(name, f"model.{key}") for key in ("activation", "input_term", "recurrent_term")},
         "parameters": cells.parameters(context, name),
@@ -232,12 +229,10 @@ def _beside_on_equal_folds(context: Context, name: str, reference: str) -> float
 
 def _without_first_order_terms(context: Context, name: str, names: Sequence[str]) -> str | None:
     """The general model without D and E that has the activation of `name`; None for itself."""
-    for other in names:
-        terms = [context.setting(other, f"model.{term}") for term in ("input_term", "recurrent_term")]
-        alike = context.setting(other, "model.activation") == context.setting(name, "model.activation")
-        if terms == [False, False] and alike:
-            return other if other != name else None
-    return None
+    terms = ("activation", "input_term", "recurrent_term")
+    wanted = [context.setting(name, "model.activation"), False, False]
+    plain = (other for other in names if [context.setting(other, f"model.{term}") for term in terms] == wanted)
+    return None if (found := next(plain, None)) == name else found
 
 
 def _difference(row: Row) -> str:
@@ -287,8 +282,8 @@ _FACTS = [
 
 _SHOWN = 6
 """Lines of ours."""
-_WIDTH = 80
-"""Characters after which a line is broken, at a space."""
+_PIECE = re.compile(r".{1,80}$|.{0,79} |.{80}", re.DOTALL)
+"""A line is broken after the last space within 80 characters, or there if there is none."""
 
 
 @display(options={"printed": []}, protocols=("line-epochs",), alone=True)
@@ -333,17 +328,17 @@ def facts(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     rows = []
     for metric, split, title, kind in _FACTS:
         ours, (paper, says) = mean(context.values(name, metric, split)), reported.get((metric, split), (None, ""))
-        row = {"metric": metric, "split": split, "title": title, "kind": kind}
-        row |= {"paper": paper, "paper_says": says, "ours": ours}
-        row["difference"] = None if says or None in (ours, paper) else ours - paper
-        rows.append(row | {"absence": context.status(name).absence_of(ours)})
+        difference = None if says or None in (ours, paper) else ours - paper
+        absence = context.status(name).absence_of(ours)
+        rows.append((metric, split, title, kind, paper, says, ours, difference, absence))
     columns = [
         text("Fact", "title"),
         Column("Paper", lambda row: f"{row['paper_says']} {_amount(row['paper'], row['kind'])}".strip()),
         Column("Ours", lambda row: row["absence"] if pd.isna(row["ours"]) else _amount(row["ours"], row["kind"])),
         Column("Ours − paper", lambda row: _amount(row["difference"], "count")),
     ]
-    return Table(columns, pd.DataFrame(rows), corpora(context, [name]))
+    keys = ["metric", "split", "title", "kind", "paper", "paper_says", "ours", "difference", "absence"]
+    return Table(columns, pd.DataFrame(rows, columns=keys), corpora(context, [name]))
 
 
 def _check_pair(pair: Any, where: str) -> None:
@@ -357,20 +352,10 @@ def _check_pair(pair: Any, where: str) -> None:
 def _rows(whose: str, line: str, prediction: str) -> Iterator[dict[str, Any]]:
     """Two rows for every piece of the line: what stands there, and what was predicted."""
     right = sum(a == b for a, b in zip(line[1:], prediction[1:], strict=True)) / (len(line) - 1)
-    for start, stop in _pieces(line):
+    for piece in _PIECE.finditer(line):
         row = {"whose": whose, "right": right}
-        yield row | {"kind": "true", "text": line[start:stop], "begins": start == 0}
-        yield row | {"kind": "predicted", "text": prediction[start:stop], "begins": False}
-
-
-def _pieces(line: str) -> Iterator[tuple[int, int]]:
-    """Where to break the line: after the last space within `_WIDTH` characters, or there if there is none."""
-    start = 0
-    while len(line) - start > _WIDTH:
-        stop = line.rfind(" ", start, start + _WIDTH) + 1 or start + _WIDTH
-        yield start, stop
-        start = stop
-    yield start, len(line)
+        yield row | {"kind": "true", "text": piece[0], "begins": piece.start() == 0}
+        yield row | {"kind": "predicted", "text": prediction[slice(*piece.span())], "begins": False}
 
 
 def _amount(value: float | None, kind: str) -> str:

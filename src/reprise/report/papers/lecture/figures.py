@@ -31,15 +31,14 @@ _SENTENCES = {FIXED: "1", FIXED + SENTENCE_2: "2"}
 def ngrams(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """Perplexity over n, share of words without a probability over n, and different n-grams over the text's size."""
     names = context.cited_by(figure_id)
-    figure = Figure(figsize=(style.WIDTH, 3.2), layout="constrained")
-    left, middle, right = figure.subplots(1, 3)
+    figure, (left, middle, right) = style.panels(3.2, 1, 3)
     handles = []
     for name in names:
         points = context.points(name, "cross_entropy", "test").mean(axis=1)
         if len(points) > 1:
             look = {**LOOKS[len(handles) % len(LOOKS)], **_DRAWN}
             left.plot(points.index, points.map(perplexity), **look)
-            handles.append(handle(look, context.entry(name).title))
+            handles.append(handle(look, context.title(name)))
     left.set(title="test perplexity", yscale="log", xlabel="n")
     ticks(left.yaxis, [100, 200, 500, 1000, 2000, 5000, 10000], lambda value: f"{value:,.0f}")
     _shares(middle, context, names)
@@ -86,13 +85,12 @@ def recall(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figu
     distances = {distance for points in recalled.values() for distance in points.index}
     if not distances:
         return style.absent(context, figure_id, names)
-    figure = Figure(figsize=(style.WIDTH, 3.4), layout="constrained")
-    axes = figure.add_subplot()
+    figure, axes = style.panels(3.4)
     ends: list[tuple[float, str, Any]] = []
     for look, (name, points) in zip(cycle(LOOKS), recalled.items(), strict=False):
         if len(points):
             style.course(axes, points, {**look, **_DRAWN}, 0, 1)
-            label = ", ".join([context.entry(name).title, *not_all(context.status(name))])
+            label = ", ".join([context.title(name), *not_all(context.status(name))])
             ends.append((float(points.iloc[-1].mean()), label, look["color"]))
     chance, last = 1 / context.setting(names[0], "data.names"), max(distances)
     axes.axhline(chance, **style.HAIRLINE)
@@ -127,8 +125,7 @@ def error_surface(context: Context, figure_id: str, options: Mapping[str, Any]) 
     looks = {"plain": {**LOOKS[1], "markersize": 4.5}, "clipped": {**LOOKS[0], "markersize": 2}}
     if not error.size or any(context.points(name, "error", path).empty for path in looks):
         return style.absent(context, figure_id, [name])
-    figure = Figure(figsize=(style.WIDTH, 3.3), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=(1.35, 1))
+    figure, (left, right) = style.panels(3.3, 1, 2, width_ratios=(1.35, 1))
     shades = left.pcolormesh(w, b, error.T, cmap="Greys", shading="gouraud", rasterized=True, vmin=0)
     figure.colorbar(shades, ax=left, label="error", pad=0.02)
     labels = {"plain": "gradient descent", "clipped": "with Algorithm 1"}
@@ -152,9 +149,8 @@ def error_surface(context: Context, figure_id: str, options: Mapping[str, Any]) 
 def _surface(context: Context, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Weights (n,), biases (m,) and errors (n, m) of the grid."""
     rows = context.curves[(context.curves.experiment == name) & (context.curves.axis == "bias")]
-    table = rows.assign(w=rows.split.str.removeprefix("w = ").astype(float)).pivot(
-        index="w", columns="x", values="value"
-    )
+    rows = rows.assign(w=rows.split.str.removeprefix("w = ").astype(float))
+    table = rows.pivot(index="w", columns="x", values="value")
     return table.index.to_numpy(), table.columns.to_numpy(dtype=float), table.to_numpy()
 
 
@@ -187,10 +183,8 @@ def _panels(
     context: Context, figure_id: str, splits: Sequence[str], bounds: Sequence[tuple[str, Mapping[str, Any], str]]
 ) -> Figure:
     names = context.cited_by(figure_id)
-    columns = 3
-    rows = -(-len(names) // columns)
-    figure = Figure(figsize=(style.WIDTH, 1.7 * rows + 0.5), layout="constrained")
-    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    rows = math.ceil(len(names) / 3)
+    figure, grid = style.panels(1.7 * rows + 0.5, rows, 3, sharex=True, sharey=True, squeeze=False)
     for axes, name in zip(grid.flat, names, strict=False):
         for metric, look, _ in bounds:
             points = context.points(name, metric, "start")
@@ -201,7 +195,7 @@ def _panels(
         for split in splits:
             if len(points := context.points(name, "jacobian_norm", split)):
                 _norms(axes, points, _SPLITS[split][0])
-        axes.set_title(context.entry(name).title)
+        axes.set_title(context.title(name))
         note(axes, ", ".join(not_all(context.status(name))))
     for axes in grid.flat[len(names) :]:
         axes.set_visible(False)
@@ -254,12 +248,11 @@ _DULL = {**_ESTIMATE, "color": style.GREY, "marker": "X"}
 def taggers(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """A panel a group of words, a row a network: a faint dot a seed, their mean with its interval, and the baseline."""
     names = context.cited_by(figure_id)
-    labels = []
-    for name, status in ((name, context.status(name)) for name in names):
-        note = f" ({status.finished} of {status.wanted} run)" if status.missing or status.diverged else ""
-        labels.append(f"{context.entry(name).title}{note}")
-    figure = Figure(figsize=(style.WIDTH, 0.32 * len(names) + 0.9), layout="constrained")
-    for axes, (group, title) in zip(figure.subplots(1, len(_PANELS), sharey=True), _PANELS.items(), strict=True):
+    states = [context.status(name) for name in names]
+    run = [f" ({s.finished} of {s.wanted} run)" if s.missing or s.diverged else "" for s in states]
+    labels = [f"{context.title(name)}{note}" for name, note in zip(names, run, strict=True)]
+    figure, panels = style.panels(0.32 * len(names) + 0.9, 1, len(_PANELS), sharey=True)
+    for axes, (group, title) in zip(panels, _PANELS.items(), strict=True):
         for place, name in enumerate(names):
             _dots(axes, place, context, name, f"accuracy{group}", _ESTIMATE)
             guessed = context.values(name, f"guessing{group}", "test")
@@ -268,12 +261,9 @@ def taggers(context: Context, figure_id: str, options: Mapping[str, Any]) -> Fig
         axes.set(title=title, xlabel="accuracy")
         axes.set_yticks(range(len(names)), labels)
         axes.set_ylim(len(names) - 0.5, -0.5)
-    handles = [
-        handle({**_ESTIMATE, "linestyle": "none"}, "mean, 95 % interval"),
-        handle(_REPLICA, "one seed"),
-        handle(style.DOTTED, "baseline: the word's most frequent tag"),
-    ]
-    legend(figure, handles, 3)
+    mean = handle({**_ESTIMATE, "linestyle": "none"}, "mean, 95 % interval")
+    baseline = handle(style.DOTTED, "baseline: the word's most frequent tag")
+    legend(figure, [mean, handle(_REPLICA, "one seed"), baseline], 3)
     return figure
 
 
@@ -309,8 +299,7 @@ def translation_ladder(context: Context, figure_id: str, options: Mapping[str, A
         require_known(name, names, where, "experiment of this figure")
     if len(lines) > len(_TRANSLATION_LOOKS):
         raise UserError(f"{where}: {len(lines)} lines are more than {len(_TRANSLATION_LOOKS)}; leave some out")
-    figure = Figure(figsize=(style.WIDTH, 3.6), layout="constrained")
-    left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1, 1.3))
+    figure, (left, middle, right) = style.panels(3.6, 1, 3, width_ratios=(1, 1, 1.3))
     labels = _labels(context, names)
     for axes, metric in ((left, "perplexity"), (middle, "bleu")):
         for row, name in enumerate(names):
@@ -331,8 +320,8 @@ def translation_ladder(context: Context, figure_id: str, options: Mapping[str, A
         handle(_REPLICA, "one seed"),
     ]
     if not all(learned(context, name) for name in names):
-        dull = {**_DULL, "linestyle": "none"}
-        handles.append(handle(dull, "did not learn: the same few translations for everything"))
+        dull = "did not learn: the same few translations for everything"
+        handles.append(handle({**_DULL, "linestyle": "none"}, dull))
     legend(figure, [*handles, *right.lines], 2)
     return figure
 
@@ -345,7 +334,7 @@ def learned(context: Context, name: str) -> bool:
 
 def _labels(context: Context, names: list[str]) -> dict[str, str]:
     """ "Translation, I to III, two layers" -> "+ two layers"; with its steps where two would be called alike."""
-    parts = {name: context.entry(name).title.partition(", ")[2] or context.entry(name).title for name in names}
+    parts = {name: context.title(name).partition(", ")[2] or context.title(name) for name in names}
     steps = {name: text.partition(", ") if text.startswith("I") else ("", "", text) for name, text in parts.items()}
     found, last = {}, [rest for *_, rest in steps.values()]
     for name, (step, _, rest) in steps.items():

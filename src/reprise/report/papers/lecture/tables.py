@@ -15,7 +15,7 @@ from reprise.report.papers.shared.cells import Row, all_values, text, with_varia
 from reprise.report.parts import verdicts, words
 from reprise.report.parts.context import Context, of_experiment
 from reprise.report.parts.rounding import NONE, fixed, integer, mean, significant
-from reprise.report.parts.spreads import INTERVAL, noted, passes
+from reprise.report.parts.spreads import INTERVAL, noted
 from reprise.report.parts.tables import Column, Table
 from reprise.report.parts.words import counted, replicas_or_absence
 from reprise.units import perplexity
@@ -53,8 +53,7 @@ def ngrams(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
         for metric, (quantity, shown) in _QUANTITIES.items():
             values = {int(n): shown(mean(v.dropna().to_numpy())) for n, v in found[metric].iterrows()}
             if metric == entropy and len(found["zero_share"]):
-                own = range(1, context.setting(name, "model.order") + 1)
-                values = {n: values.get(n, math.inf) for n in own}
+                values = {n: values.get(n, math.inf) for n in range(1, context.setting(name, "model.order") + 1)}
             if values and not (metric.endswith("_share") and not any(values.values())):
                 row = {"experiment": name, "title": title, "quantity": quantity}
                 rows.append(row | {f"order_{n}": value for n, value in values.items()})
@@ -66,13 +65,8 @@ def ngrams(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
 
 def _order(n: int) -> Any:
     def show(row: Row) -> str:
-        value = row[f"order_{n}"]
-        if pd.isna(value):
-            return NONE
-        if math.isinf(value):
-            return "∞"
-        perplexities = (_QUANTITIES[metric][0] for metric in ("cross_entropy", "score_cross_entropy"))
-        return fixed(value, 1 if row["quantity"] in perplexities else 4)
+        shown = fixed(row[f"order_{n}"], 1 if "perplexity" in row["quantity"] else 4)
+        return shown.replace("inf", "∞")
 
     return show
 
@@ -90,7 +84,7 @@ def storage(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
     sizes = [column for column in frame if column.startswith("words_")]
     columns = [cells.count("n", "order"), *(cells.count(f"{int(size[6:]):,} words", size) for size in sizes)]
     notes = words.corpora(context, [name])
-    notes = notes if sizes else [*notes, f"{context.status(name).absence.capitalize()}."]
+    notes += [] if sizes else [f"{context.status(name).absence.capitalize()}."]
     return verdicts.beside(context, Table(columns, frame, notes), lambda row: (f"stored_order_{row['order']}* train",))
 
 
@@ -115,12 +109,11 @@ def language_models(context: Context, table_id: str, options: Mapping[str, Any])
         notes += words.corpora(other, [name])
     changes = words.by_reduction(models).items()
     notes += [f"Reduced run of {'; '.join(titles)}: {changed}." for changed, titles in changes if changed]
-    stored = [context.entry(name).title for name in own if context.entry(name).training.protocol == "word-ngram"]
+    stored = [context.title(name) for name in own if context.entry(name).training.protocol == "word-ngram"]
     if stored:
         notes.append(f"Parameters of {'; '.join(stored)}: the n-grams that they store.")
     rows = [_language_model(there, name, here=there is context) for there, name in models]
     frame = pd.DataFrame(rows).astype({"parameters": "Int64"})
-    cut = passes(frame, ("mean", "reach"), ("valid_mean", "valid_reach"))
     columns = [
         cells.MODEL,
         Column("From", lambda row: row["source"] or "here", words=True),
@@ -129,7 +122,7 @@ def language_models(context: Context, table_id: str, options: Mapping[str, Any])
         cells.interval(f"Validation ± {INTERVAL}", "valid_mean", 2, least=1.0),
         cells.REPLICAS,
     ]
-    table = Table(columns, frame, [*notes, *noted(context, own, frame, least=cut)])
+    table = Table(columns, frame, [*notes, *noted(context, own, frame, cut=("mean", "valid_mean"))])
     return verdicts.beside(context, table, lambda row: ("perplexity *", "cross_entropy *"))
 
 
@@ -138,7 +131,7 @@ def _language_model(context: Context, name: str, here: bool) -> dict[str, Any]:
     return {
         "source": "" if here else f"document {context.paper.document}",
         "experiment": f"{context.paper_id}/{name}",
-        "title": context.entry(name).title,
+        "title": context.title(name),
         "parameters": cells.parameters(context, name),
         **all_values(context, name, {"mean": ("perplexity", "test"), "valid_mean": ("perplexity", "valid")}),
         **counted(status),
@@ -161,7 +154,7 @@ def recall(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
             "end": (f"log10_jacobian_at_{longest[name]}", "end"),
         }
         about[name] = [" ".join(quantity) for quantity in quantities.values()]
-        row = {"experiment": name, "title": context.entry(name).title, "longest": longest[name]}
+        row = {"experiment": name, "title": context.title(name), "longest": longest[name]}
         rows.append(row | all_values(context, name, quantities) | counted(context.status(name)))
     far = " or ".join(str(distance) for distance in sorted(set(longest.values())))
     columns = [
@@ -185,7 +178,7 @@ def _norm(key: str) -> Any:
 
 
 _MOVED = {"shuffled": "share above a random order", "swapped": "share above two neighbours exchanged"}
-_PARTS = {"": "all words", "_ambiguous": "words with several tags", "_unseen": "words unseen in training"}
+_PARTS = {"": "All words", "_ambiguous": "Words with several tags", "_unseen": "Words unseen in training"}
 
 
 @display(protocols=("tagging",))
@@ -193,39 +186,28 @@ def taggers(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
     """A row a network, and last the words' most frequent tags: test accuracy of all words and of two groups of them."""
     names = context.cited_by(table_id)
     rows = _rows(context, names, _PARTS)
-    finished = next((name for name in names if context.status(name).finished), None)
-    if finished:
+    if guessed := _guessed(context, names, _PARTS):
         row = {"experiment": "guessing", "title": "The word's most frequent tag", "n": 0, "wanted": 0, "diverged": 0}
-        row |= {f"accuracy{g}": mean(context.values(finished, f"guessing{g}", "test")) for g in _PARTS}
+        row |= {f"accuracy{group}": share for group, share in zip(_PARTS, guessed, strict=True)}
         rows.append(row | {"absence": NONE})
-    columns = [
-        text("Network", "title"),
-        cells.PARAMETERS,
-        *(cells.interval(head.capitalize(), f"accuracy{group}", 4, share=True) for group, head in _PARTS.items()),
-        cells.interval("Nats a tag", "log_loss", 3),
-        _BEST_EPOCH,
-        _COUNTED,
-    ]
-    return _labelled(context, names, columns, rows)
+    return _labelled(context, names, [text("Network", "title"), cells.PARAMETERS], _PARTS, "Nats a tag", rows)
 
 
 @display(protocols=("sentence-labels",))
 def pooling(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a way to make one vector of all states: test accuracy of the sentences' labels, by length of sentence."""
     names, groups = context.cited_by(table_id), {"": "Accuracy", "_short": "Short sentences", "_long": "Long"}
-    columns = [
-        text("Representation", "title"),
-        *(cells.interval(head, f"accuracy{group}", 4, share=True) for group, head in groups.items()),
-        cells.interval("Nats a sentence", "log_loss", 3),
-        _BEST_EPOCH,
-        _COUNTED,
-    ]
-    finished = next((name for name in names if context.status(name).finished), None)
-    notes = []
-    if finished:
-        shares = [fixed(mean(context.values(finished, f"guessing{group}", "test")), 4) for group in groups]
-        notes.append("By guessing the more frequent label {}; of short sentences {}, of long ones {}.".format(*shares))
-    return _labelled(context, names, columns, _rows(context, names, groups), notes)
+    shares = [fixed(share, 4) for share in _guessed(context, names, groups)]
+    said = "By guessing the more frequent label {}; of short sentences {}, of long ones {}."
+    notes = [said.format(*shares)] if shares else []
+    first, rows = [text("Representation", "title")], _rows(context, names, groups)
+    return _labelled(context, names, first, groups, "Nats a sentence", rows, notes)
+
+
+def _guessed(context: Context, names: list[str], groups: Iterable[str]) -> list[float | None]:
+    """The shares that guessing gets right, as the first finished network counted them; none without one."""
+    finished = [name for name in names if context.status(name).finished]
+    return [mean(context.values(finished[0], f"guessing{group}", "test")) for group in groups if finished]
 
 
 def _rows(context: Context, names: list[str], groups: Iterable[str]) -> list[dict[str, Any]]:
@@ -244,9 +226,17 @@ def _rows(context: Context, names: list[str], groups: Iterable[str]) -> list[dic
 
 
 def _labelled(
-    context: Context, names: list[str], columns: list[Column], rows: list[dict[str, Any]], notes: Iterable[str] = ()
+    context: Context,
+    names: list[str],
+    first: list[Column],
+    groups: Mapping[str, str],
+    loss: str,
+    rows: list[dict[str, Any]],
+    notes: Iterable[str] = (),
 ) -> Table:
     """The table of networks that give words or sentences their labels."""
+    shares = [cells.interval(head, f"accuracy{group}", 4, share=True) for group, head in groups.items()]
+    columns = [*first, *shares, cells.interval(loss, "log_loss", 3), _BEST_EPOCH, _COUNTED]
     frame = pd.DataFrame(rows)
     notes = [*notes, *words.corpora(context, names), *words.reductions(context, names)]
     notes += noted(context, names, frame, shares=True)
@@ -260,7 +250,7 @@ def word_order(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     orders = range(1, max(context.setting(name, "model.order") for name in names) + 1)
     rows = []
     for name in names:
-        common = {"experiment": name, "title": context.entry(name).title}
+        common = {"experiment": name, "title": context.title(name)}
         if not context.status(name).finished:
             rows.append({**common, "quantity": context.status(name).absence, "kind": "", "about": "*"})
             continue
@@ -317,14 +307,10 @@ def translation_ladder(context: Context, table_id: str, options: Mapping[str, An
     said = "One and the same translation of all sentences, so that nothing of a source is in it"
     notes += _of_which(said, rows, rows.alike)
     last = {name: context.setting(name, "training.max_epochs") for name in names}
-    cut_short = [int((context.values(name, "best_epoch", "valid") == last[name]).sum()) for name in names]
+    cut_short = [(context.by_fold(name, "best_epoch", "valid") == last[name]).sum() for name in names]
     notes += _of_which("Best at the last epoch, so more might be better", rows, cut_short)
-    cut = passes(rows, *((key, f"{key}_reach") for key in ("perplexity", "valid_perplexity")))
-    notes += [
-        *words.corpora(context, names),
-        *words.reductions(context, names),
-        *noted(context, names, rows, least=cut),
-    ]
+    notes += words.corpora(context, names) + words.reductions(context, names)
+    notes += noted(context, names, rows, cut=("perplexity", "valid_perplexity"))
     columns = [
         cells.MODEL,
         cells.PARAMETERS,
@@ -352,7 +338,7 @@ def _translation_row(context: Context, name: str) -> dict[str, Any]:
     texts = [sample["texts"] for sample in translations(context, name)]
     return {
         "experiment": name,
-        "title": context.entry(name).title,
+        "title": context.title(name),
         "parameters": cells.parameters(context, name),
         "different": mean([len(set(found)) for found in texts]),
         "translated": len(texts[0]) if texts else None,
@@ -370,26 +356,22 @@ def _of(part: float, whole: float) -> str:
 def translation_examples(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """Rows of each sentence: its source and reference, and what the first replica of each model makes of it."""
     names = context.cited_by(table_id)
+    # Models of one tier may read different texts: a text is told by its line and its source.
     shown = {
-        name: {sample["line"]: sample for sample in context.samples(name) if sample["kind"] == "example"}
+        name: {(s["line"], s["source"], s["reference"]): s for s in context.samples(name) if s["kind"] == "example"}
         for name in names
     }
-    rows: list[dict[str, Any]] = []
-    # Models of one tier may read different texts: a text is told by its line and its source.
-    texts = dict.fromkeys((line, s["source"], s["reference"]) for found in shown.values() for line, s in found.items())
-    for line, source, reference in sorted(texts):
-        said = [("source", source), ("reference", reference)]
-        for name in names:
-            sample = shown[name].get(line)
-            if sample and sample["source"] == source:
-                said.append((context.entry(name).title, sample["text"]))
-        rows += [{"line": line, "whose": whose, "text": text_} for whose, text_ in said]
+    rows: list[tuple[int, str, str]] = []
+    for place in sorted({place for found in shown.values() for place in found}):
+        line, source, reference = place
+        rows += [(line, "source", source), (line, "reference", reference)]
+        rows += [(line, context.title(name), shown[name][place]["text"]) for name in names if place in shown[name]]
     columns = [
         Column("Line", lambda row: integer(row["line"]) if row["whose"] == "source" else ""),
         text("Whose", "whose"),
         text("Text", "text"),
     ]
-    absent = [f"{context.entry(name).title}: {context.status(name).absence}." for name in names if not shown[name]]
+    absent = [f"{context.title(name)}: {context.status(name).absence}." for name in names if not shown[name]]
     used = dict.fromkeys(context.replaced_dataset(n) or context.entry(n).data.dataset for n in names if shown[n])
     cited = [f"Sources and references: {(d := context.datasets[name]).title} ({d.licence})." for name in used]
     return Table(columns, pd.DataFrame(rows, columns=["line", "whose", "text"]), [*cited, *absent])

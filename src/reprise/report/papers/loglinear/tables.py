@@ -13,7 +13,7 @@ from reprise.report.papers.shared.cells import Row, picked, signed, text, values
 from reprise.report.parts import verdicts, words
 from reprise.report.parts.context import Context, of_experiment
 from reprise.report.parts.rounding import NONE, fixed, integer, mean
-from reprise.report.parts.spreads import INTERVAL, deviations, meaning, measured
+from reprise.report.parts.spreads import INTERVAL, deviations, measured, noted
 from reprise.report.parts.tables import Column, Table
 from reprise.report.parts.words import instead, replicas
 from reprise.units import perplexity
@@ -73,9 +73,9 @@ def tags(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
         rows.append(row)
     columns = [text("Tag", "tag"), Column("In the paper", lambda row: cells.yes_or_no(row["paper"]), words=True)]
     for name in names:
-        title = context.paper.experiments[name].title
         absence = context.status(name).absence_of(counts[name]["tokens"] or None)
-        columns += [_count_column(f"{title}: {kind}", f"{name}.{kind}", absence) for kind in ("tokens", "types")]
+        for kind in counts[name]:
+            columns.append(_count_column(f"{context.title(name)}: {kind}", f"{name}.{kind}", absence))
     return Table(columns, pd.DataFrame(rows), [_tag_note(context, name, counts[name]["tokens"]) for name in names])
 
 
@@ -84,8 +84,7 @@ def _compared(context: Context, table_id: str, quantities: list[tuple[str, str, 
     rows = []
     for name, title in with_variants(context, context.cited_by(table_id), waiting=True):
         for split, metric, quantity, places in quantities:
-            found, paper = context.values(name, metric, split), context.printed(name, metric, split)
-            own = float(found[0]) if len(found) else None
+            own, paper = next(iter(context.values(name, metric, split)), None), context.printed(name, metric, split)
             row = {"experiment": name, "title": title, "corpus": words.corpus(context, name), "quantity": quantity}
             row |= {"decimals": places, "paper": paper, "ours": own}
             row["difference"] = None if None in (own, paper) else own - paper
@@ -103,10 +102,14 @@ def _compared(context: Context, table_id: str, quantities: list[tuple[str, str, 
 
 def _by_tag(context: Context, name: str, kind: str) -> dict[str, float]:
     """Tokens or types by tag, from the first finished replica; empty where there is none."""
-    start = f"tag_{kind}."
+    rows = _first_of(context, name, f"tag_{kind}.")
+    return dict(zip(rows.metric.str.removeprefix(f"tag_{kind}."), rows.value, strict=True))
+
+
+def _first_of(context: Context, name: str, start: str) -> pd.DataFrame:
+    """The rows of all metrics that begin so, from the first finished replica that has each."""
     rows = of_experiment(context.metrics, name)
-    rows = rows[(rows.status == "finished") & rows.metric.str.startswith(start)]
-    return {row.metric.removeprefix(start): row.value for row in rows.drop_duplicates("metric").itertuples()}
+    return rows[(rows.status == "finished") & rows.metric.str.startswith(start)].drop_duplicates("metric")
 
 
 def _count_column(title: str, key: str, absence: str) -> Column:
@@ -114,7 +117,7 @@ def _count_column(title: str, key: str, absence: str) -> Column:
 
 
 def _tag_note(context: Context, name: str, counts: Mapping[str, float]) -> str:
-    title = f"{context.paper.experiments[name].title} ({words.corpus(context, name)})"
+    title = f"{context.title(name)} ({words.corpus(context, name)})"
     if not counts:
         return f"{title}: {context.status(name).absence_of(None)}."
     missing = [tag for tag in PAPER_TAGS if tag not in counts]
@@ -150,7 +153,9 @@ def perplexities(context: Context, table_id: str, options: Mapping[str, Any]) ->
     notes = [*words.corpora(context, names), *_factor(context, names)]
     if rows[rows.split == SHOWN["train"]].other.notna().any():
         notes.append("Reread: of Train, the loss of the last weights over the training part.")
-    notes += _precision(context, names, pd.DataFrame(wide), bool(given))
+    notes += noted(context, names, rows, gaps=bool(given))
+    lent = rows[rows.split == SHOWN["test1"]]
+    notes += [f"On Test1: {said}" for said in deviations(lent.title, lent.lender) if given]
     return verdicts.beside(context, Table(columns, rows, notes, by="split"), _about)
 
 
@@ -176,13 +181,12 @@ def controls(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     rows, notes = [], words.corpora(context, names)
     gain, best_gain = (_above(context, *ends, metric) for metric in (METRIC, BEST))
     if gain is not None:
-        titles = [context.entry(name).title for name in ends]
-        than = f"{'better' if gain > 0 else 'worse'} than {titles[0]}"
-        text = f"{titles[1]} is {fixed(abs(gain), 3)} nats per token {than} on both tests together at the last epochs"
+        base, full = map(context.title, ends)
+        text = f"{full} is {_better(-gain, ' nats per token')} than {base} on both tests together at the last epochs"
         notes.append(f"{text}." if best_gain is None else f"{text}, and {_better(-best_gain)} at the best ones.")
     for name in names:
         beside = None if name in ends else min(ends, key=lambda end: len(_differences(context, name, end)))
-        row = _row(context, name) | {"beside": context.entry(beside).title if beside else ""}
+        row = _row(context, name) | {"beside": context.title(beside) if beside else ""}
         row["difference"] = "; ".join(_differences(context, name, beside)) if beside else ""
         for key, metric in (("change", METRIC), ("change_best", BEST)):
             row[key] = _above(context, name, beside, metric) if beside else None
@@ -190,8 +194,8 @@ def controls(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
         if row["change"] is not None:
             notes.append(_sentence(row, gain, best_gain))
     frame = pd.DataFrame(rows).astype({"parameters": "Int64"})
-    notes += _precision(context, names, frame)
-    notes += [f"{context.entry(name).title}: {note}" for name in names if (note := context.entry(name).note)]
+    notes += noted(context, names, frame)
+    notes += [f"{context.title(name)}: {note}" for name in names if (note := context.entry(name).note)]
     columns = [
         cells.MODEL,
         cells.PARAMETERS,
@@ -209,19 +213,10 @@ def _about(row: Row) -> list[str]:
     return [f"{METRIC}* {split}" for split in (*SHOWN, BOTH)]
 
 
-def _precision(context: Context, names: list[str], rows: pd.DataFrame, gaps: bool = False) -> list[str]:
-    """What ± and the gaps in brackets are; nothing where no deviation is known."""
-    known = rows[rows.test1_reach.notna()]
-    if known.empty:
-        return []
-    found = deviations(known.title, known.test1_lender)
-    return [meaning(context, names, gaps), *(f"On Test1: {said}" for said in found if gaps)]
-
-
 def _row(context: Context, name: str) -> dict[str, Any]:
     row = {
         "experiment": name,
-        "title": context.entry(name).title,
+        "title": context.title(name),
         "parameters": cells.parameters(context, name),
         "train_read": mean(context.values(name, "cross_entropy_evaluated", "train")),
         "epochs": mean(context.values(name, "epochs", "train")),
@@ -246,41 +241,35 @@ def _paper(context: Context, name: str, split: str) -> float | None:
 
 def _factor(context: Context, names: list[str]) -> list[str]:
     """The sentence on the factor between the softmax RNN and the best log-linear model, on Test1."""
-    found = {
-        "title": [context.entry(name).title for name in names],
-        "output": [context.setting(name, "model.output") for name in names],
-        "ours": [mean(context.values(name, METRIC, "test1")) for name in names],
-        "paper": [_paper(context, name, "test1") for name in names],
-    }
-    frame = pd.DataFrame(found).astype({"ours": float, "paper": float})
-    run = frame[frame.ours.notna()]
+    frame = pd.DataFrame({"title": map(context.title, names)})
+    frame["output"] = [context.setting(name, "model.output") for name in names]
+    frame["ours"] = [mean(context.values(name, METRIC, "test1")) for name in names]
+    frame["paper"] = [_paper(context, name, "test1") for name in names]
+    run = frame.dropna(subset="ours")
     best = run.loc[run.groupby("output").ours.idxmin()].set_index("output")
     if len(best) < 2:
         return []
     rnn, linear = best.loc["softmax"], best.loc["log-linear"]
-    values = [perplexity(model.ours) for model in (rnn, linear)]
+    ours, theirs = perplexity(rnn.ours), perplexity(linear.ours)
     count = (run.output == "log-linear").sum()
     best_of = f", the best of {count}" if count > 1 else ""
-    said = (
-        f"Test1: perplexity {fixed(values[0], 0)} of {rnn.title} and {fixed(values[1], 0)} of {linear.title}{best_of}: "
-    )
-    said += f"a factor of {fixed(values[0] / values[1], 2)}"
-    printed = frame.groupby("output").paper.min()
-    if printed.notna().all():
-        said += f" (paper: {fixed(perplexity(printed['softmax'] - printed['log-linear']), 2)})"
-    return [f"{said}."]
+    printed = frame.astype({"paper": float}).groupby("output").paper.min()
+    paper = f" (paper: {fixed(perplexity(printed['softmax'] - printed['log-linear']), 2)})"
+    return [
+        f"Test1: perplexity {fixed(ours, 0)} of {rnn.title} and {fixed(theirs, 0)} of {linear.title}{best_of}: "
+        f"a factor of {fixed(ours / theirs, 2)}{paper if printed.notna().all() else ''}."
+    ]
 
 
 def _differences(context: Context, name: str, other: str) -> list[str]:
     """The model settings in which an experiment differs from another, where both have them."""
-    found = []
-    for run in (name, other):
-        settings = {key: context.setting(run, f"model.{key}") for key in context.entry(run).model.settings}
-        if (settings["input"], settings["output"]) == ("one-hot", "softmax"):  # without features
-            settings = {key: value for key, value in settings.items() if key not in _OF_FEATURES}
-        found.append(settings)
-    mine, theirs = found
-    return [instead(key, mine[key], theirs[key]) for key in mine if key in theirs and mine[key] != theirs[key]]
+    mine, theirs = (
+        {key: context.setting(run, f"model.{key}") for key in context.entry(run).model.settings}
+        for run in (name, other)
+    )
+    plain = any((of["input"], of["output"]) == ("one-hot", "softmax") for of in (mine, theirs))
+    both = [key for key in mine if key in theirs and not (plain and key in _OF_FEATURES)]
+    return [instead(key, mine[key], theirs[key]) for key in both if mine[key] != theirs[key]]
 
 
 def _above(context: Context, name: str, other: str, metric: str) -> float | None:
@@ -291,13 +280,13 @@ def _above(context: Context, name: str, other: str, metric: str) -> float | None
 
 def _sentence(row: Row, gain: float | None, best_gain: float | None) -> str:
     change, best = row["change"], row["change_best"]
-    text = f"{row['title']}: {fixed(abs(change), 3)} nats per token {'worse' if change > 0 else 'better'}"
-    text += f" than {row['beside']}{_share(change, gain, 'that gain')}"
+    text = f"{row['title']}: {_better(change, ' nats per token')} than {row['beside']}"
+    text += _share(change, gain, "that gain")
     return f"{text}." if best is None else f"{text}; at the best epochs {_better(best)}{_share(best, best_gain)}."
 
 
-def _better(change: float) -> str:
-    return f"{fixed(abs(change), 3)} {'worse' if change > 0 else 'better'}"
+def _better(change: float, unit: str = "") -> str:
+    return f"{fixed(abs(change), 3)}{unit} {'worse' if change > 0 else 'better'}"
 
 
 def _share(change: float, gain: float | None, of: str = "the gain there") -> str:
@@ -319,7 +308,7 @@ NIL, NOT_TOP = "@nil", "TOPFORM:@notTop"
 LEAST, MOST = 6, 30
 """Words of a sentence that is shown; of a longer one, or of a text without ends of sentences, the first ones."""
 
-WORDS_METRIC, BY_FREQUENCY, SPLIT, ALL = "agreement", "agreement_by_frequency", "tests", "all"
+WORDS_METRIC, BY_FREQUENCY, ALL = "agreement", "agreement_by_frequency", "all"
 
 
 @display(protocols=("windows",))
@@ -328,19 +317,14 @@ def generated(context: Context, table_id: str, options: Mapping[str, Any]) -> Ta
     (name, *_) = context.cited_by(table_id)
     written = [sample for sample in context.samples(name, None) if "features" in sample]
     sample, found = next(((sample, part) for sample in written for part in _sentences(sample)), ({}, []))
-    rows = [{"word": word, "features": features} for word, features in found]
-    title = context.entry(name).title
-    if not rows:
-        notes = [f"{title}: {'no sentence of this length' if written else context.status(name).absence}."]
-    else:
-        rare = sum(NOT_TOP in features for _, features in found)
-        notes = [
-            f"{title}, replica {sample['replica']}, epoch {sample['epoch']}: {len(rows)} words, "
-            f"{rare} of them outside the most frequent ones (@notTop)."
-        ]
-    return Table(
-        [text("Word", "word"), text("Features", "features")], pd.DataFrame(rows, columns=["word", "features"]), notes
-    )
+    note = f": {'no sentence of this length' if written else context.status(name).absence}."
+    if found:
+        note = (
+            f", replica {sample['replica']}, epoch {sample['epoch']}: {len(found)} words, "
+            f"{sum(NOT_TOP in features for _, features in found)} of them outside the most frequent ones (@notTop)."
+        )
+    rows = pd.DataFrame(found, columns=["word", "features"])
+    return Table([text("Word", "word"), text("Features", "features")], rows, [f"{context.title(name)}{note}"])
 
 
 @display(protocols=("windows",))
@@ -352,7 +336,7 @@ def agreement(context: Context, table_id: str, options: Mapping[str, Any]) -> Ta
     names = context.cited_by(table_id)
     groups = {name: _groups(context, name) for name in names}
     spans = list(dict.fromkeys(span for found in groups.values() for _, span in found)) or [ALL]
-    judged = [(name, WORDS_METRIC, context.entry(name).title) for name in names]
+    judged = [(name, WORDS_METRIC, context.title(name)) for name in names]
     first: dict[str, str] = {}
     for name in filter(groups.get, names):
         first.setdefault(words.corpus(context, name), name)
@@ -363,13 +347,13 @@ def agreement(context: Context, table_id: str, options: Mapping[str, Any]) -> Ta
             row = {"experiment": name, "model": title, "feature": feature, "metric": metric}
             row["absence"] = context.status(name).absence
             for span in spans:
-                row[span] = mean(context.values(name, f"{metric}/{feature}/{ALL}/{span}", SPLIT))
+                row[span] = mean(context.values(name, f"{metric}/{feature}/{ALL}/{span}", BOTH))
                 row[f"{span}: pairs"] = groups[name].get((feature, span))
             rows.append(row)
 
     def about(row: Row) -> list[str]:
         """Claims are about models, not about what counting gives."""
-        return [f"{WORDS_METRIC}/{row['feature']}/{ALL}/* {SPLIT}"] if row["metric"] == WORDS_METRIC else []
+        return [f"{WORDS_METRIC}/{row['feature']}/{ALL}/* {BOTH}"] if row["metric"] == WORDS_METRIC else []
 
     columns = [text("Model", "model"), text("Feature", "feature"), *map(_words_share, spans)]
     notes = [
@@ -382,11 +366,9 @@ def agreement(context: Context, table_id: str, options: Mapping[str, Any]) -> Ta
 
 def _groups(context: Context, name: str) -> dict[tuple[str, str], int]:
     """(feature, distance) -> number of pairs, of the groups over all kinds that the records hold."""
-    rows = of_experiment(context.metrics, name)
-    rows = rows[(rows.status == "finished") & rows.metric.str.startswith(f"{WORDS_METRIC}/")]
-    parts = {row.metric: int(row.n) for row in rows.drop_duplicates("metric").itertuples()}
-    named = {tuple(metric.split("/")[1:]): n for metric, n in parts.items()}
-    return {(feature, span): n for (feature, kind, span), n in named.items() if kind == ALL}
+    rows = _first_of(context, name, f"{WORDS_METRIC}/")
+    parts = ((*metric.split("/")[1:], int(n)) for metric, n in zip(rows.metric, rows.n, strict=True))
+    return {(feature, span): n for feature, kind, span, n in parts if kind == ALL}
 
 
 def _words_share(span: str) -> Column:
@@ -402,13 +384,11 @@ def _against(context: Context, name: str, other: str, spans: list[str]) -> str:
     """What a model has gained on the first one of its corpus at every distance."""
     parts = []
     for span in spans:
-        metric = f"{WORDS_METRIC}/{ALL}/{ALL}/{span}"
-        ours, theirs = (mean(context.values(run, metric, SPLIT)) for run in (name, other))
-        if None not in (ours, theirs):
+        gain = _above(context, name, other, f"{WORDS_METRIC}/{ALL}/{ALL}/{span}")
+        if gain is not None:
             where = "of all pairs" if span == ALL else f"at distance {span}"
-            parts.append(f"{fixed(100 * (ours - theirs), 1)} {where}")
-    title, beside = (context.entry(run).title for run in (name, other))
-    return f"{title} against {beside}, percentage points: {', '.join(parts)}."
+            parts.append(f"{fixed(100 * gain, 1)} {where}")
+    return f"{context.title(name)} against {context.title(other)}, percentage points: {', '.join(parts)}."
 
 
 def _sentences(sample: Mapping[str, Any]) -> list[list[tuple[str, str]]]:

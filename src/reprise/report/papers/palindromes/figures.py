@@ -37,16 +37,14 @@ def training_curves(context: Context, figure_id: str, options: Mapping[str, Any]
     The band is the share's 95 % interval after Clopper and Pearson. The original's first such step is a dashed line;
     its loss stands out from ours, a faint line a seed. Option `smooth`: losses are means of so many logged points.
     """
-    smooth = options["smooth"]
-    if smooth < 1:
+    if (smooth := options["smooth"]) < 1:
         where = context.option_key(figure_id, "smooth")
         raise UserError(f"{where}: {smooth} is not a number of points; write 1 or more")
     names = context.cited_by(figure_id)
     original = context.original(ORIGINAL)
     blocks = math.ceil(len(names) / _COLUMNS)
     columns = math.ceil(len(names) / blocks)
-    figure = Figure(figsize=(style.WIDTH, 2.75 * blocks + 0.35), layout="constrained")
-    grid = figure.subplots(2 * blocks, columns, sharey="row", squeeze=False)
+    figure, grid = style.panels(2.75 * blocks + 0.35, 2 * blocks, columns, sharey="row", squeeze=False)
     for number, name in enumerate(names):
         block, column = divmod(number, columns)
         above, below = grid[2 * block : 2 * block + 2, column]
@@ -65,9 +63,9 @@ def training_curves(context: Context, figure_id: str, options: Mapping[str, Any]
             axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1000:g}k" if x >= 1000 else f"{x:g}"))
         above.tick_params(labelbottom=False)
         below.set_xlabel("step", labelpad=1)
-        if column == 0:
-            above.set_ylabel("seeds at 100 %")
-            below.set_ylabel("loss (nats)")
+    for above, below in grid[:, 0].reshape(-1, 2):
+        above.set_ylabel("seeds at 100 %")
+        below.set_ylabel("loss (nats)")
     for axes in grid[-2:, columns - (columns * blocks - len(names)) :].flat:
         axes.set_visible(False)
     # The losses of every block have the same limits, and ticks at whole powers of ten.
@@ -84,8 +82,8 @@ def training_curves(context: Context, figure_id: str, options: Mapping[str, Any]
 def _reached(axes: Axes, context: Context, name: str, original: pd.Series) -> float:
     """Draws the share over the step; returns the last step of ours."""
     steps = first_steps(context, name)
-    end = max((context.points(name, "accuracy", SPLIT, s).index.max() for s in ("finished", "diverged")), default=0)
-    end = 0.0 if pd.isna(end) else float(end)
+    ends = [context.points(name, "accuracy", SPLIT, s).index.max() for s in ("finished", "diverged")]
+    end = max((float(step) for step in ends if pd.notna(step)), default=0.0)
     if steps:
         x = [0.0, *(step for step in steps if math.isfinite(step)), end]
         counts = [0, *range(1, len(x) - 1), len(x) - 2]
@@ -117,7 +115,7 @@ def _losses(axes: Axes, context: Context, name: str, original: pd.Series, smooth
     axes.axhline(_CHANCE, **style.HAIRLINE)
     axes.set_yscale("log")
     axes.yaxis.set_minor_locator(NullLocator())
-    return float(max(original.index.max() if len(original) else 0, 0))
+    return float(original.index.max()) if len(original) else 0.0
 
 
 def _legend(figure: Figure, smooth: int) -> None:

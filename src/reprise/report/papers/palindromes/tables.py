@@ -16,7 +16,7 @@ from reprise.report.papers.shared.cells import Row, picked
 from reprise.report.parts import verdicts
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import NONE, fixed, integer, interval
-from reprise.report.parts.spreads import INTERVAL, meaning, measured
+from reprise.report.parts.spreads import INTERVAL, measured, noted
 from reprise.report.parts.tables import Column, Table
 from reprise.report.parts.words import replicas
 
@@ -43,8 +43,7 @@ def convergence(context: Context, table_id: str, options: Mapping[str, Any]) -> 
         notes.append("Paper: the run whose event files the author published; one run, so without a deviation.")
     elif rows.run.any():
         notes.append("The paper's runs stop earlier, so that there is no gap to them.")
-    if rows.last_reach.notna().any():
-        notes.append(meaning(context, rows.experiment, gaps=rows.last_gap.notna().any(), shares=True))
+    notes += noted(context, rows.experiment, rows, gaps=rows.last_gap.notna().any(), shares=True)
     if rows.diverged.any():
         notes.append(
             "A diverged replica has no last ten; it counts among those that reached 100 % "

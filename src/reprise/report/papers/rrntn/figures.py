@@ -66,15 +66,14 @@ def perplexity_against_matrices(context: Context, figure_id: str, options: Mappi
         panels["the toolkit's schedule"] = under
     if change := context.tier != FULL:
         panels = {title: _changed(some) for title, some in panels.items()}
-    figure = Figure(figsize=(style.WIDTH, 3.2), layout="constrained")
-    every = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    for axes, (title, some) in zip(every, panels.items(), strict=True):
+    figure, every = style.panels(3.2, 1, len(panels), sharey=True, squeeze=False)
+    for axes, (title, some) in zip(every[0], panels.items(), strict=True):
         _sweep(axes, some, paper=not change)
         axes.set(title=title, xscale="log", xlabel="K, the number of recurrence matrices")
         ticks(axes.xaxis, sorted({point.K for point in some if point.found.n}), lambda k: f"{k:.0f}")
         axes.tick_params(axis="x", labelsize=6 if len(panels) > 1 else 7)
         axes.margins(x=0.05, y=0.08)
-    every[0].set_ylabel("change of the test perplexity from K = 1 (%)" if change else "test perplexity")
+    figure.axes[0].set_ylabel("change of the test perplexity from K = 1 (%)" if change else "test perplexity")
     _legend(figure, context, shown, [line for line in _LABELS if any(p.line == line for p in points)], not change)
     return figure
 
@@ -99,15 +98,12 @@ def _points(context: Context, names: list[str], figure_id: str, reading: str = "
 def _changed(points: list[_Point]) -> list[_Point]:
     """The points as changes from K = 1 in per cent, where that was run."""
     base = next((point.found.mean for point in points if point.K == 1 and point.found.mean), None)
-    return points if base is None else [_change(point, base) for point in points]
-
-
-def _change(point: _Point, base: float) -> _Point:
-    mean, reach = point.found.mean, point.found.reach
-    if mean is None:
-        return point
-    found = Measured(100 * (mean / base - 1), point.found.n, reach=None if reach is None else 100 * reach / base)
-    return replace(point, found=found, seeds=100 * (point.seeds / base - 1))
+    changed = []
+    for point in points if base else []:
+        mean, reach = point.found.mean, point.found.reach
+        found = Measured(mean and 100 * (mean / base - 1), point.found.n, reach=reach and 100 * reach / base)
+        changed.append(replace(point, found=found, seeds=100 * (point.seeds / base - 1)))
+    return changed or points
 
 
 def _sweep(axes: Axes, points: list[_Point], paper: bool) -> None:
@@ -138,8 +134,8 @@ def _seeds(axes: Axes, x: float, point: _Point, look: Mapping[str, Any]) -> None
 def _gated(context: Context, points: list[_Point], shown: list[str]) -> Figure:
     """A panel a model: its slope from one matrix to many, and the paper's, as changes from K = 1."""
     models = [model for model in _GATED if any(point.line[0] == model for point in points)]
-    figure = Figure(figsize=(style.WIDTH * 0.75, 2.9), layout="constrained")
-    for axes, model in zip(figure.subplots(1, len(models), sharey=True, squeeze=False)[0], models, strict=True):
+    figure, panels = style.panels(2.9, 1, len(models), width=style.WIDTH * 0.75, sharey=True, squeeze=False)
+    for axes, model in zip(panels[0], models, strict=True):
         own = [p for p in points if p.line[0] == model]
         drawn, look = _changed(own), _SERIES[own[0].line]
         x = range(len(own))

@@ -11,16 +11,16 @@ import pandas as pd
 
 from reprise.report.parts.context import Context, of_experiment
 from reprise.report.parts.rounding import NONE, fixed, integer, spread
-from reprise.report.parts.spreads import Measured, measured
+from reprise.report.parts.spreads import Measured, beside, measured
 from reprise.report.parts.tables import Column
 from reprise.report.parts.words import replicas, settings
 
 Row = Mapping[str, Any]
 
 
-def text(title: str, key: str) -> Column:
+def text(title: str, key: str, words: bool = True) -> Column:
     """Words as they stand; a dash where there are none."""
-    return Column(title, lambda row: NONE if pd.isna(row[key]) else row[key], words=True)
+    return Column(title, lambda row: NONE if pd.isna(row[key]) else row[key], words)
 
 
 def count(title: str, key: str) -> Column:
@@ -35,7 +35,7 @@ def interval(
     title: str, key: str, places: int, share: bool = False, least: float | None = None, reach: str = "reach"
 ) -> Column:
     """A mean ± half of its interval, or what else is its `reach`; a dash where there is none."""
-    return Column(title, lambda row: spread(row[key], row[_beside(key, reach)], places, share, least))
+    return Column(title, lambda row: spread(row[key], row[beside(key, reach)], places, share, least))
 
 
 def ours(title: str, key: str, places: int, least: float | None = None) -> Column:
@@ -64,13 +64,9 @@ PARAMETERS = count("Parameters", "parameters")
 REPLICAS = Column("Replicas", lambda row: replicas(row["n"], row["wanted"], row["diverged"]))
 
 
-def _beside(key: str, what: str) -> str:
-    return key.removesuffix("mean") + what if key.endswith("mean") else f"{key}_{what}"
-
-
 def values(found: Measured, key: str = "mean") -> dict[str, Any]:
     """The raw values of a mean: itself, the deviation of its replicas, and half of its interval."""
-    return {key: found.mean, _beside(key, "std"): found.own, _beside(key, "reach"): found.reach}
+    return {key: found.mean, beside(key, "std"): found.own, beside(key, "reach"): found.reach}
 
 
 def all_values(context: Context, name: str, quantities: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
@@ -95,7 +91,7 @@ def parameters(context: Context, name: str) -> int | None:
 def with_variants(context: Context, names: list[str], waiting: bool = False) -> Iterator[tuple[str, str]]:
     """Every experiment and its title, each with its variants that were run; with all that the tier has if `waiting`."""
     for name in names:
-        title = context.entry(name).title
+        title = context.title(name)
         yield name, title
         for e in context.experiments:
             if e.assumption and e.base == name and (waiting or context.status(e.experiment).run):

@@ -35,8 +35,7 @@ def curves(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figu
     metric, split = options["metric"], options["split"]
     names = context.cited_by(figure_id)
     unit, x = _unit_and_axis(context, figure_id, names, metric, split)
-    figure = Figure(figsize=(style.WIDTH, 3.4), layout="constrained")
-    axes = figure.add_subplot()
+    figure, axes = style.panels(3.4)
     for look, name in zip(cycle(LOOKS), names, strict=False):
         _draw(axes, context, name, metric, split, {**look, **_DRAWN})
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -47,13 +46,13 @@ def curves(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figu
 
 def _draw(axes: Axes, context: Context, name: str, metric: str, split: str, look: Mapping[str, Any]) -> None:
     points = _points(context, name, metric, split).dropna()
-    style.course(axes, points, {**look, "label": f"{context.entry(name).title}{_note(context, name)}"})
+    style.course(axes, points, {**look, "label": f"{context.title(name)}{_note(context, name)}"})
     for _, diverged in _points(context, name, metric, split, "diverged").items():
         axes.plot(diverged.dropna(), **{**style.DIVERGED, "color": look["color"]})
     paper = context.reported(name, metric, split)
     # A number in another unit, or of another text, would be a line at a wrong height.
     if paper and paper.value is not None and not paper.unit and not context.replaced_dataset(name):
-        axes.axhline(paper.value, **_PAPER, color=look["color"], label=f"{context.entry(name).title}, paper")
+        axes.axhline(paper.value, **_PAPER, color=look["color"], label=f"{context.title(name)}, paper")
 
 
 def _points(context: Context, name: str, metric: str, split: str, status: str = "finished") -> pd.DataFrame:

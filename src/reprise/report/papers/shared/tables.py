@@ -16,10 +16,10 @@ from reprise.evidence.verdicts import EVIDENCE, JUDGED
 from reprise.evidence.words import name_of, plain, size_words
 from reprise.report.papers.shared import cells
 from reprise.report.papers.shared.cells import Row, picked, text, values
-from reprise.report.parts import rounding, spreads, verdicts, words
+from reprise.report.parts import rounding, verdicts, words
 from reprise.report.parts.context import Context, of_experiment
 from reprise.report.parts.rounding import NONE, even, fixed, integer, mean, plural, significant
-from reprise.report.parts.spreads import INTERVAL, measured, noted, passes
+from reprise.report.parts.spreads import INTERVAL, deviations, measured, noted
 from reprise.report.parts.tables import Column, Table
 from reprise.report.parts.verdicts import Outcome, consequences, outcomes
 from reprise.report.parts.words import cut, sentence, settings
@@ -27,6 +27,10 @@ from reprise.units import perplexity as to_perplexity
 
 _WIDTH = 60
 """Characters of a claim's cell: GitHub shows no wider ones whole."""
+_OF_DIFFERENCES = [
+    "Ours and the paper's are differences, above 0 on the claim's side; [95 % interval].",
+    "Differences of perplexities are in per cent of what the claim calls the higher.",
+]
 
 
 @display(of_experiments=False)
@@ -65,16 +69,14 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
         notes.append("*: the bound, margin or test was set when its numbers were known.")
     if any("†" in row.get("n", "") for row in rows):
         notes.append("†: one seed or fold of a model; its variance is borrowed from its family.")
-    if rows:
-        notes.append("Ours and the paper's are differences, above 0 on the claim's side; [95 % interval].")
-        notes.append("Differences of perplexities are in per cent of what the claim calls the higher.")
+    notes += _OF_DIFFERENCES if rows else []
     if found := verdicts.reading_table(context):
         lines = [HEAD, ["--"] * len(HEAD), *found[1]]
         folded.append((f"Readings: {found[0]}", ["\n".join(f"| {' | '.join(line)} |" for line in lines)]))
     columns = [
         Column("Claim", _what, words=True),
-        Column("Paper", lambda row: NONE if pd.isna(row["paper"]) else row["paper"]),
-        Column("Ours [95 % CI]", lambda row: NONE if pd.isna(row["ours"]) else row["ours"]),
+        text("Paper", "paper", words=False),
+        text("Ours [95 % CI]", "ours", words=False),
         Column("n", lambda row: "" if pd.isna(row["n"]) else row["n"]),
         Column("Direction", lambda row: row["direction"] if row["number"] == 0 else "", words=True),
         Column("Size", lambda row: "" if pd.isna(row["size"]) else row["size"], words=True),
@@ -101,9 +103,8 @@ def _in_full(context: Context, key: str, claim: Claim, found: Mapping[str, Any])
 
 def _what(row: Row) -> str:
     """The claim before its first comparison, and what is compared where there are several."""
-    if row["number"] == 0:
-        return f"{row['claim']} {cut(row['text'], _WIDTH)}"
-    return f"· {cut(row['what'], _WIDTH)}"
+    begins, said = ("·", row["what"]) if row["number"] else (row["claim"], row["text"])
+    return f"{begins} {cut(said, _WIDTH)}"
 
 
 @display(checks=True)
@@ -111,7 +112,7 @@ def checks(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     """A row a comparison: its largest error, the tolerance, whether it holds, and the claims that name it."""
     rows, notes = [], []
     for name in context.cited_by(table_id):
-        experiment, tolerance = context.paper.experiments[name], context.paper.experiments[name].check.tolerance
+        experiment, tolerance = context.entry(name), context.entry(name).check.tolerance
         cited = [key for key, claim in context.paper.claims.items() if name in (*claim.checks, *claim.corrections)]
         common = {"check": name, "title": experiment.title, "tolerance": tolerance, "claims": ", ".join(cited)}
         found = of_experiment(context.metrics, name)
@@ -210,12 +211,10 @@ def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
 
     Option `numbers`: "<metric> <split>", separated by commas; of an experiment the first that it has.
     """
-    numbers = [tuple(pair.split()) for pair in options["numbers"].split(",")]
-    where = context.option_key(table_id, "numbers")
+    given, where = options["numbers"], context.option_key(table_id, "numbers")
+    numbers = [tuple(pair.split()) for pair in given.split(",")]
     if any(len(pair) != 2 for pair in numbers):
-        raise UserError(
-            f"{where}: '{options['numbers']}' is no list of a metric and its split; write 'perplexity test'"
-        )
+        raise UserError(f"{where}: '{given}' is no list of a metric and its split; write 'perplexity test'")
     _refuse_unknown(context, where, numbers)
     found = {(o.assumption, o.alternative): o for o in outcomes(context)}
     rows = [row for key in context.paper.assumptions for row in _rows(context, key, found, numbers)]
@@ -223,15 +222,15 @@ def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     frame["first"] = ~frame.assumption.duplicated()
     frame["claims"] = frame.claims.mask(frame.duplicated(["assumption", "alternative"]), "")
     several = frame.loc[frame.metric.notna(), ["metric", "split"]].drop_duplicates()
-    columns = [c for c in _ASSUMPTIONS_COLUMNS if (c is not _MEASURED or len(several) > 1)]
+    columns = [column for column in _ASSUMPTIONS_COLUMNS if column is not _MEASURED or len(several) > 1]
     notes = [consequences(context)] if found else []
     if frame.difference_in_deviations.notna().any():
         runs = context.runs
         one = "fold" if any(runs[name].by_fold for name in frame.experiment.dropna() if name in runs) else "replica"
         notes.append(f"Differences in brackets are in deviations of one {one}.")
     least = frame.metric.map(rounding.least_of).astype(float)
-    cut = passes(frame, ("chosen_mean", "chosen_reach"), ("mean", "reach"), least=least)
-    notes += noted(context, frame.experiment.dropna(), frame, shares=(frame.unit == "share").any(), least=cut)
+    shares, cut = (frame.unit == "share").any(), ("chosen_mean", "mean")
+    notes += noted(context, frame.experiment.dropna(), frame, shares=shares, cut=cut, least=least)
     entries = [entry for outcome in found.values() for entry in outcome.claims.values()]
     judged = filter(verdicts.was_judged, entries)
     if any(verdicts.is_looked_at(entry) and verdicts.part_of(entry) for entry in judged):
@@ -289,7 +288,7 @@ def _compared(context: Context, name: str, suffix: str, numbers: list[tuple[str,
     metric, split = found or (numbers[0] if len(numbers) == 1 else (None, None))
     chosen, other = (measured(context, run, *(found or numbers[0])) for run in (name, variant))
     difference = _above(context, variant, name, found or numbers[0])
-    row = {"experiment": name, "experiment_title": context.entry(name).title, "metric": metric, "split": split}
+    row = {"experiment": name, "experiment_title": context.title(name), "metric": metric, "split": split}
     row |= {**values(chosen, "chosen_mean"), "chosen_n": chosen.n, **values(other), "n": other.n}
     row |= picked(context.status(variant), "diverged", "run", "absence")
     in_deviations = difference / chosen.deviation if difference is not None and chosen.deviation else None
@@ -398,10 +397,8 @@ def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     ]
     notes = words.reductions(context, [name for name in names if not context.replaced_dataset(name)])
     notes += words.corpora(context, names)
-    if len(lent := rows[rows.reach.notna()]):
-        cut = passes(lent, ("mean", "reach"), ("valid_mean", "valid_reach"))
-        notes.append(spreads.meaning(context, names, gaps=rows.gap.notna().any(), least=cut))
-        notes += spreads.deviations(lent.title, lent.lender)
+    notes += noted(context, names, rows, gaps=rows.gap.notna().any(), cut=("mean", "valid_mean"))
+    notes += deviations(rows.title, rows.lender)
     notes += [note for name in names for note in _setbacks(context, name)]
     return verdicts.beside(context, Table(columns, rows, notes), lambda row: ("perplexity *", "cross_entropy *"))
 
@@ -416,7 +413,7 @@ def _model_row(context: Context, name: str) -> dict[str, Any]:
     entropy_rate = mean(context.values(name, "source_entropy", "test")) if replaced else None
     return {
         "experiment": name,
-        "title": context.entry(name).title,
+        "title": context.title(name),
         "corpus": context.datasets[replaced or context.entry(name).data.dataset].title,
         "replaced": replaced is not None,
         "parameters": context.printed(name, "parameters", "model") if size is None else size,
@@ -457,4 +454,4 @@ def _setbacks(context: Context, name: str) -> list[str]:
                 f"replica {replica} rose to a validation perplexity of {fixed(risen.max(), 0)} in epoch "
                 f"{integer(risen.idxmax())}; its best, {least}, is that of epoch {best} of {last}"
             )
-    return [f"{context.entry(name).title} diverged for a while: {'; '.join(said)}."] if said else []
+    return [f"{context.title(name)} diverged for a while: {'; '.join(said)}."] if said else []
