@@ -8,6 +8,7 @@ import torch
 from reprise.engines.lecture.translation import HandTranslator, ReferenceTranslator, translator_of
 from reprise.errors import UserError
 from reprise.evaluation.sampling import translations
+from reprise.models.recurrences import GRU, LSTM
 from reprise.models.translation import Translator, initialise
 
 V_X, V_Y, D, H = 11, 7, 3, 4
@@ -116,6 +117,22 @@ def test_each_extension_adds_its_parameters_and_no_others():
     ]
     recurrent = sizes[5] - V_X * D - V_Y * D - V_Y * H - V_Y
     assert [after - sizes[5] for after in sizes[6:]] == [2 * recurrent, 3 * recurrent]
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(GRU, torch.nn.GRU), (LSTM, torch.nn.LSTM)])
+def test_gated_units_are_those_of_torch(ours, theirs):
+    """torch has the gates in another order, the update gate the other way about, and a second bias."""
+    layer, other = ours(D, H).double(), theirs(D, H).double()
+    generator = torch.Generator().manual_seed(2)
+    order = [0, 1, 2] if ours is GRU else [0, 1, 3, 2]  # of torch's rows: r z n, and i f c o
+    with torch.no_grad():
+        for mine, name in ((layer.W, "weight_ih_l0"), (layer.V, "weight_hh_l0"), (layer.b, "bias_ih_l0")):
+            mine.normal_(generator=generator)
+            rows = torch.cat([mine.chunk(layer.gates)[order.index(i)] for i in range(layer.gates)])
+            getattr(other, name).copy_(rows)
+        other.bias_hh_l0.zero_()
+    x = torch.randn(6, 2, D, generator=generator, dtype=torch.float64)
+    torch.testing.assert_close(layer(layer.read(x), layer.initial_state(2))[0], other(x)[0], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("options", LADDER.values(), ids=LADDER)

@@ -106,11 +106,11 @@ def test_it_goes_on_from_its_state_to_the_same_bits(make, case, engine):
         assert (again.done, again.parameters) == (whole.done, whole.parameters)
 
 
-STOPPED = [*((case, "auto") for case in (*LEARN, *COUNT)), ("final-digit", "stacked")]
+STOPPED = [(case, "auto", 2) for case in (*LEARN, *COUNT)] + [("final-digit", "stacked", rounds) for rounds in (1, 5)]
 
 
-@pytest.mark.parametrize(("case", "engine"), STOPPED)
-def test_a_stopped_job_leaves_the_records_of_one_that_was_not(small, make, case, engine, tmp_path):
+@pytest.mark.parametrize(("case", "engine", "rounds"), STOPPED)
+def test_a_stopped_job_leaves_the_records_of_one_that_was_not(small, make, case, engine, rounds, tmp_path):
     make(case)  # shortens the calls
     replicas = REPLICAS if engine == "stacked" else 1
     resolved = replace(small.resolved(case.partition(",")[0], **changes_of(case)), replicas=replicas)
@@ -120,7 +120,7 @@ def test_a_stopped_job_leaves_the_records_of_one_that_was_not(small, make, case,
     asked = count(1)
 
     def watch():
-        return "the test" if next(asked) == 2 else ""
+        return "the test" if next(asked) == rounds else ""
 
     stopped = case not in COUNT[-3:]  # these have no more than two pieces
     with pytest.raises(Interrupted, match="stopped by the test") if stopped else nullcontext():

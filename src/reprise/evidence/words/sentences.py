@@ -45,9 +45,9 @@ def size_words(claim: Mapping[str, Any], part: Mapping[str, Any] | None = None) 
         return (part or claim).get("size") or ""
     parts = [one for one in ([part] if part else claim["parts"]) if one["form"] == "means"]
     verdict, tail = claim["verdict"], tail_of(claim["kind"])
-    if part and part["interval"] is None:
-        return ""
     if part:
+        if part["interval"] is None:
+            return ""
         verdict = AGREES if part["p"] <= tail else DISAGREES if part["p"] >= 1 - tail else OPEN
     if not parts or verdict not in _TO_MARGIN:
         return ""

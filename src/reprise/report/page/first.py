@@ -37,11 +37,11 @@ def reading(context: Context, found: Sequence[Answer]) -> str:
     """How near the nearest reading is to the paper's numbers, where it is not the chosen one, at the full protocol."""
     if not any(a.full and a.evidence == TRAINED and a.ratio is not None for a in of_paper(found, context.paper_id)):
         return ""
-    for best in readings.distances(context.paper, context.runs)[:1]:
-        if best.reading != readings.CHOSEN and best.rows >= readings.LEAST:
-            rows = plural(best.rows, "row")
-            return f"Under {best.reading} (found afterwards) {rows} are within {best.most:.1f} % of the paper's."
-    return ""
+    best = next(iter(readings.distances(context.paper, context.runs)), None)
+    if best is None or best.reading == readings.CHOSEN or best.rows < readings.LEAST:
+        return ""
+    rows = plural(best.rows, "row")
+    return f"Under {best.reading} (found afterwards) {rows} are within {best.most:.1f} % of the paper's."
 
 
 def sentence(found: Sequence[Answer], context: Context) -> str:

@@ -148,18 +148,21 @@ def unit_sentences(rows: pd.DataFrame, yardstick: float, title: str, published: 
     if printed.empty:
         return []
     low, high = printed.iloc[0], printed.iloc[-1]
-    beside = (printed[["paper", "paper_as_nats"]] / yardstick).map(math.log).map(_by).iloc[[0, -1]]
-    (bits_low, nats_low), (bits_high, nats_high) = beside.itertuples(index=False)
+
+    def beside(value: float) -> str:
+        return _by(math.log(value / yardstick))
+
     others = ""
     if published:
         off = _by(math.log(low.paper / published.value))
         others = f", and {off} {fixed(published.value, 2)}, {published.what} ({published.source})"
     return [
-        f"Read as bits per character, the paper's {fixed(low.paper, 2)} ({low.title}) would be {bits_low} the "
+        f"Read as bits per character, the paper's {fixed(low.paper, 2)} ({low.title}) would be {beside(low.paper)} the "
         f"{fixed(yardstick, 2)} of our {title}{others}; its highest, {fixed(high.paper, 2)} ({high.title}), "
-        f"{bits_high} the n-gram.",
-        f"Read as nats per character, {fixed(low.paper, 2)} would be {fixed(low.paper_as_nats, 2)} bits, {nats_low} "
-        f"the n-gram; {fixed(high.paper, 2)} would be {fixed(high.paper_as_nats, 2)} bits, {nats_high} it.",
+        f"{beside(high.paper)} the n-gram.",
+        f"Read as nats per character, {fixed(low.paper, 2)} would be {fixed(low.paper_as_nats, 2)} bits, "
+        f"{beside(low.paper_as_nats)} the n-gram; {fixed(high.paper, 2)} would be {fixed(high.paper_as_nats, 2)} bits, "
+        f"{beside(high.paper_as_nats)} it.",
         _verdict(printed, yardstick),
     ]
 

@@ -64,9 +64,13 @@ def ngrams(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
 
 
 def _order(n: int) -> Any:
+    perplexities = [_QUANTITIES[metric][0] for metric in ("cross_entropy", "score_cross_entropy")]
+
     def show(row: Row) -> str:
-        shown = fixed(row[f"order_{n}"], 1 if "perplexity" in row["quantity"] else 4)
-        return shown.replace("inf", "∞")
+        value = row[f"order_{n}"]
+        if math.isinf(value):
+            return "∞"
+        return fixed(value, 1 if row["quantity"] in perplexities else 4)
 
     return show
 
