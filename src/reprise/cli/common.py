@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from reprise.config.project import Project, load_project
 from reprise.config.resolve import resolve_tier
 from reprise.errors import UserError, known
+from reprise.evidence.numbers import numbers_of
 from reprise.files import is_there
 from reprise.records.record import read_record
 from reprise.records.resolved import TIERS, Resolved
-from reprise.units import derived
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -113,9 +113,8 @@ def records(experiment: Resolved, root: Path) -> list[dict[str, Any]]:
 
 
 def numbers(record: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, str]]:
-    """(value, unit) by metric and split of a record, perplexities and bits per character included."""
-    rows = [row for stated in record["metrics"] for row in (stated, *derived(stated, record["metrics"]))]
-    return {(row["metric"], row["split"]): (row["value"], row["unit"]) for row in rows}
+    """(value, unit) by metric and split of a record, with those that follow from it: perplexities, BLEU."""
+    return {(row["metric"], row["split"]): (row["value"], row["unit"]) for row in numbers_of(record)}
 
 
 def spread(values: Sequence[float]) -> tuple[float, float | None]:

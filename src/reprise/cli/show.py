@@ -39,7 +39,7 @@ def show_command(given: argparse.Namespace) -> None:
 
 def _experiment(project: Project, experiment: Resolved) -> None:
     with report_packages("show"):
-        from reprise.report.page.cards import equation
+        from reprise.report.page.cards import command, equations, settings
 
     out = console()
     line, heading = partial(out.print, soft_wrap=True), partial(out.print, style="bold cyan")
@@ -49,11 +49,13 @@ def _experiment(project: Project, experiment: Resolved) -> None:
         out.print(f"variant: {experiment.assumption} = {experiment.alternative}")
     if entry.note:
         out.print(" ".join(entry.note.split()))
-    if entry.model and (lines := equation(entry.model.name)):
+    if entry.model and (lines := equations(entry.model)):
         heading("\nequation")
         out.print(lines)
     heading(f"\nsettings (configuration {experiment.config_hash})")
-    out.print(table(("setting", "value", "from"), _settings(experiment)))
+    out.print(
+        table(("setting", "value", "from"), ((n, str(value), origin) for n, value, origin in settings(experiment)))
+    )
     found = records(experiment, project.root)
     heading(f"\nnumbers ({len(found)} of {experiment.replicas} replicas trained)")
     if rows := list(_numbers(project, experiment, found)):
@@ -65,13 +67,7 @@ def _experiment(project: Project, experiment: Resolved) -> None:
         line(hint)
     # With the engine that made the first record, which alone gives its bits again.
     heading("\ntrain it again" if found else "\ntrain it")
-    train = f"python -m reprise train {experiment.id} --tier {experiment.tier} --replica"
-    if found:
-        replica = found[0]["replica"]
-        line(f"{train} {replica} --engine {found[0]['run']['engine']} --output again.json")
-        line(f"python -m reprise diff again.json {experiment.record_path(replica)}")
-    else:
-        line(f"{train} 0")
+    line(command(experiment, [(record["replica"], record["run"]["engine"]) for record in found]))
 
 
 def _claim(project: Project, paper: str, key: str) -> None:
@@ -94,19 +90,6 @@ def _claim(project: Project, paper: str, key: str) -> None:
             out.print(f"{paper}/{name}" + ("" if n is None else f": {n} replica{'' if n == 1 else 's'}"))
     out.print("\njudge it again from the records", style="bold cyan")
     out.print(f"python -m reprise verify --tier {tier} --check")
-
-
-def _settings(experiment: Resolved) -> Iterator[tuple[str, str, str]]:
-    config = experiment.config
-    if experiment.is_check:
-        yield "check", config["check"], ""
-        yield "tolerance", f"{config['tolerance']:g}", ""
-        return
-    for section, key in (("model", "name"), ("data", "dataset"), ("training", "protocol")):
-        yield section, config[section][key], ""
-        for option, value in sorted(config[section]["options"].items()):
-            yield f"{section}.{option}", str(value), experiment.origins.get(f"{section}.{option}", "")
-    yield "precision", config["precision"], experiment.origins.get("precision", "")
 
 
 def _numbers(project: Project, experiment: Resolved, found: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:

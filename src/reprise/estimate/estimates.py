@@ -98,7 +98,7 @@ def estimates(
             cache[key] = dict(zip(("seconds_a_unit", "units"), calibrate(like, root), strict=True))
             write_cache(root, cache)
         if key not in cache:
-            return None, "not measured: reprise estimate"
+            return None, "not measured"
         source = CALIBRATION if like is experiment else f"{CALIBRATION} {OF_ITS_EXPERIMENT}"
         return cache[key]["seconds_a_unit"] * cache[key]["units"], source
 
@@ -140,7 +140,7 @@ def summary(found: Iterable[Estimate], cores: int) -> str:
         if foreign := [e.total for e in known if e.elsewhere]:
             parts[0] += f" ({hours(sum(foreign))} of it as measured {ELSEWHERE})"
     if unknown:
-        parts.append(f"experiments that have not been measured: {unknown} (reprise estimate)")
+        parts.append(f"experiments whose time is not known: {unknown}")
     return f"replicas missing: {jobs}; {'; '.join(parts)}"
 
 

@@ -18,7 +18,7 @@ from reprise.records.resolved import Resolved, hash_of
 from reprise.records.shape import RESULT_KEYS, SCHEMA, mistake_in
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_REMEDY = "remove the file and run the pipeline again"
+_REMEDY = "`git checkout` it if it is committed, else remove it, and run the pipeline again"
 
 
 @dataclass

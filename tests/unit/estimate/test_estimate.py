@@ -92,12 +92,12 @@ def test_another_processor_speaks_last_and_is_named(tmp_path):
     leave(tmp_path, one, 1, 3.0, diverged={"epoch": 1})
     leave(tmp_path, one, 2, 5.0, device="cuda (a GPU)", engine="stacked")
     found = estimates([one, variant, unknown], tmp_path)
-    source = "finished replicas on another processor; not measured: reprise estimate"
+    source = "finished replicas on another processor; not measured"
     assert told(found[0]) == (1, 100.0, source, True)
     assert [(e.seconds, e.elsewhere) for e in found[1:]] == [(100.0, True), (None, False)]
     assert summary(found, cores=2) == (
         "replicas missing: 5; at least 5.0 min of one core, at least 2.5 min with 2 (5.0 min of it as measured on "
-        "another processor); experiments that have not been measured: 1 (reprise estimate)"
+        "another processor); experiments whose time is not known: 1"
     )
     # No ground for ending a job here.
     assert time_limit(one, 1440, tmp_path) == 1440

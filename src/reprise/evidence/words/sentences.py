@@ -45,11 +45,11 @@ def size_words(claim: Mapping[str, Any], part: Mapping[str, Any] | None = None) 
         return (part or claim).get("size") or ""
     parts = [one for one in ([part] if part else claim["parts"]) if one["form"] == "means"]
     verdict, tail = claim["verdict"], tail_of(claim["kind"])
+    if all(one["interval"] is None for one in parts):
+        return ""
     if part:
-        if part["interval"] is None:
-            return ""
         verdict = AGREES if part["p"] <= tail else DISAGREES if part["p"] >= 1 - tail else OPEN
-    if not parts or verdict not in _TO_MARGIN:
+    if verdict not in _TO_MARGIN:
         return ""
     one_sided = verdict == AGREES and claim["kind"] == "non-inferiority"
     better = one_sided and all(min(one["interval"] or [0]) > 0 for one in parts)

@@ -3,7 +3,7 @@
 import ast
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -13,6 +13,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from reprise.catalogue.models import MODELS
+from reprise.config.schema import ModelSection
 from reprise.evidence.statistics import clopper_pearson
 from reprise.evidence.words import name_of
 from reprise.records.resolved import Resolved
@@ -96,10 +97,18 @@ _FORMULA = re.compile(r" {4}| *(\S+|\w+\(.* \| .*\)) += ")
 """A line of prose has words before its equals sign; a formula has one name, or a probability as P(x | y)."""
 
 
+def equations(model: ModelSection) -> str:
+    """The model's equation, and that of the gated unit that takes the place of its f; "" without any."""
+    unit = model.settings.get("unit")
+    gates = (
+        _equation("reprise.models.recurrences", unit.value.upper()) if unit and unit.value in {"gru", "lstm"} else ""
+    )
+    return "\n".join(filter(None, (_equation(*MODELS[model.name].target.split(":")), gates)))
+
+
 @cache
-def equation(model: str) -> str:
-    """The indented lines of the docstrings of the model's class, else of its file, that hold a `=`; "" without any."""
-    module, _, name = MODELS[model].target.partition(":")
+def _equation(module: str, name: str = "") -> str:
+    """The indented lines of the docstrings of the class, else of its file, that hold a `=`."""
     if not module:
         return ""
     path = _PACKAGE.joinpath(*module.split(".")[1:]).with_suffix(".py")
@@ -142,29 +151,29 @@ def card(context: Context, experiment: Resolved) -> dict[str, Any]:
         "entry": entry,
         "variant": f"{experiment.assumption}: {experiment.alternative}" if experiment.assumption else "",
         "status": context.status(experiment.experiment),
-        "equation": equation(entry.model.name) if entry.model else "",
+        "equation": equations(entry.model) if entry.model else "",
         "curve": Markup(training_curve(context, experiment.experiment)),
         "parameters": next((integer(p) for p in replicas.parameters.dropna()), None),
-        "settings": list(_settings(experiment)),
+        "settings": list(settings(experiment)),
         "metrics": metrics(context, experiment, rows),
         "counted": next((text for text in rows.counted if text), None),
         "replicas": records,
-        "command": _command(experiment, records),
+        "command": command(experiment, [(r["replica"], r["engine"]) for r in records]),
     }
 
 
-def _command(experiment: Resolved, replicas: list[dict[str, Any]]) -> str:
-    """What trains the first replica: one that has a record again, on the engine that made it, to be compared."""
+def command(experiment: Resolved, replicas: Sequence[tuple[int, str]]) -> str:
+    """What trains the first of the replicas, each with its engine, again, to be compared; the first at all of none."""
     train = f"python -m reprise train {experiment.id} --tier {experiment.tier} --replica"
     if not replicas:
         return f"{train} 0"
     # Without --output nothing would be trained: the record is where the pipeline puts it.
-    first, engine = replicas[0]["replica"], replicas[0]["engine"]
+    first, engine = replicas[0]
     diff = f"python -m reprise diff again.json {experiment.record_path(first)}"
     return f"{train} {first} --engine {engine} --output again.json\n{diff}"
 
 
-def _settings(experiment: Resolved) -> Iterator[tuple[str, Any, str]]:
+def settings(experiment: Resolved) -> Iterator[tuple[str, Any, str]]:
     """(name, value, origin) of everything that decides the numbers."""
     config, origins = experiment.config, experiment.origins
     if experiment.is_check:

@@ -119,10 +119,11 @@ def trust(tiers: Tiers, found: Sequence[Answer]) -> list[str]:
     contexts = [context for papers in tiers.values() for context in papers.values()]
     runs = [c.metrics.drop_duplicates(["experiment", "variant", "replica"]).status for c in contexts]
     records, diverged = sum(map(len, runs)), sum(int((status == "diverged").sum()) for status in runs)
+    answered = sum(a.direction in JUDGED for a in found)
     replaced = sorted({c.paper.document for c in contexts if any(d.data for d in c.paper.deviations.values())})
     said = [
         f"{fixed(records, 0)} run records, {diverged} of them diverged",
-        f"{sum(a.flips for a in found)} of {len(found)} answers depend on a choice that the paper leaves open",
+        f"{sum(a.flips for a in found)} of {answered} answers depend on a choice that the paper leaves open",
         f"{tally(found)[VOID]} void, since a model did not learn",
     ]
     rows = Counter(c.paper.document for c in next(iter(tiers.values())).values())

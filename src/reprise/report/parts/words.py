@@ -104,6 +104,26 @@ def reductions(context: Context, names: Sequence[str]) -> list[str]:
     return [f"Reduced run{f' of {titles}' if len(groups) > 1 else ''}: {said}." for said, titles in named.items()]
 
 
+AT_THE_END = "Best at the last epoch, so more might be better"
+
+
+def best_at_the_end(context: Context, names: Iterable[str]) -> dict[str, int]:
+    """How many replicas of each experiment are best at the last epoch that they may have."""
+    last = {name: context.setting(name, "training.max_epochs") for name in names}
+    return {name: int((context.by_fold(name, "best_epoch", "valid") == last[name]).sum()) for name in last}
+
+
+def of_which(said: str, context: Context, concerned: Mapping[str, int]) -> list[str]:
+    """The sentence on the models of which so many replicas are concerned; the count stands where there are several."""
+    n = {name: context.status(name).finished for name in concerned}
+    titles = [
+        f"{context.title(name)} ({count} of {n[name]} replicas)" if n[name] > 1 else context.title(name)
+        for name, count in concerned.items()
+        if count
+    ]
+    return [f"{said}: {'; '.join(titles)}."] if titles else []
+
+
 def corpora(context: Context, names: Iterable[str]) -> list[str]:
     """A sentence for each corpus that stands in for one of the paper's, with the models trained on it."""
     names, groups = list(names), {}

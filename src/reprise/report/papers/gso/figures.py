@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 from reprise.catalogue.displays import display
 from reprise.data.text.character_lines import LONG
 from reprise.report.papers.gso.tables import CHARACTER, TOKEN, diverged, on_equal_folds
-from reprise.report.parts import style
+from reprise.report.parts import style, words
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import plural, significant
 from reprise.report.parts.spreads import Measured, difference_reach, measured
@@ -103,8 +103,8 @@ def loss_by_position(context: Context, figure_id: str, options: Mapping[str, Any
     if share := letters[letters.index > LONG].sum() / letters.sum():
         for axes in (above, below):
             axes.axvline(LONG + 0.5, **style.DOTTED)
-        words, at = f"letters beyond the {LONG}th:\n{significant(100 * share, 2)} % of all", (LONG + 0.5, 0.97)
-        below.annotate(words, at, (4, 0), ("data", "axes fraction"), "offset points", fontsize=7, va="top")
+        beyond, at = f"letters beyond the {LONG}th:\n{significant(100 * share, 2)} % of all", (LONG + 0.5, 0.97)
+        below.annotate(beyond, at, (4, 0), ("data", "axes fraction"), "offset points", fontsize=7, va="top")
     below.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=30))
     above.set_ylim(bottom=0)
     above.set_ylabel("test loss (nats per character)")
@@ -142,5 +142,7 @@ def _ratios(axes: Axes, points: pd.DataFrame) -> None:
 
 
 def _legend(figure: Figure, handles: list[Line2D], context: Context, names: list[str]) -> None:
-    other = any(context.replaced_dataset(name) for name in names)
-    legend(figure, handles, len(handles), title=style.OTHER_CORPUS if other else None)
+    said = [style.OTHER_CORPUS] if any(context.replaced_dataset(name) for name in names) else []
+    if still := sum(map(bool, words.best_at_the_end(context, names).values())):
+        said.append(f"best at the last epoch, so more might be better: {still} of {plural(len(names), 'model')}")
+    legend(figure, handles, len(handles), title="; ".join(said) or None)

@@ -83,6 +83,7 @@ def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     notes += deviations(rows.title, rows.lender)
     where = {name: diverged(context, name) for name in names}
     notes += [f"Diverged: {context.title(name)}, {'; '.join(folds)}." for name, folds in where.items() if folds]
+    notes += words.of_which(words.AT_THE_END, context, words.best_at_the_end(context, names))
     columns = [
         Column("Model", _model, words=True),
         Column("φ", lambda row: row["activation"] or NONE, words=True),

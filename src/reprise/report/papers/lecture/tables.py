@@ -309,10 +309,8 @@ def translation_ladder(context: Context, table_id: str, options: Mapping[str, An
     counted_by = pd.concat([of_experiment(context.metrics, name) for name in names]).query("metric == 'bleu'").unit
     notes = [f"BLEU by sacrebleu, {found.removeprefix('BLEU|')}." for found in counted_by.unique()]
     said = "One and the same translation of all sentences, so that nothing of a source is in it"
-    notes += _of_which(said, rows, rows.alike)
-    last = {name: context.setting(name, "training.max_epochs") for name in names}
-    cut_short = [(context.by_fold(name, "best_epoch", "valid") == last[name]).sum() for name in names]
-    notes += _of_which("Best at the last epoch, so more might be better", rows, cut_short)
+    notes += words.of_which(said, context, dict(zip(names, rows.alike, strict=True)))
+    notes += words.of_which(words.AT_THE_END, context, words.best_at_the_end(context, names))
     notes += words.corpora(context, names) + words.reductions(context, names)
     notes += noted(context, names, rows, cut=("perplexity", "valid_perplexity"))
     columns = [
@@ -326,16 +324,6 @@ def translation_ladder(context: Context, table_id: str, options: Mapping[str, An
         _COUNTED,
     ]
     return verdicts.beside(context, Table(columns, rows, notes), lambda row: ("perplexity *", "bleu *"))
-
-
-def _of_which(said: str, rows: pd.DataFrame, concerned: Iterable[int]) -> list[str]:
-    """The sentence on the models of which so many replicas are concerned; the count stands where there are several."""
-    titles = [
-        f"{row.title} ({count} of {row.n} replicas)" if row.n > 1 else row.title
-        for row, count in zip(rows.itertuples(), concerned, strict=True)
-        if count
-    ]
-    return [f"{said}: {'; '.join(titles)}."] if titles else []
 
 
 def _translation_row(context: Context, name: str) -> dict[str, Any]:

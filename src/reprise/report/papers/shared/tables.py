@@ -35,7 +35,7 @@ _OF_DIFFERENCES = [
 
 @display(of_experiments=False)
 def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row a comparison, from claims.json: the paper's effect and ours, and of its claim direction and size.
+    """A row a claim and, where there are several, below it a row a comparison: the paper's effect and ours.
 
     Below, folded, stand each claim's words in the paper, what was found, its method, readings and criterion.
     Errors: `UserError` where claims.json is missing or does not know a claim.
@@ -56,8 +56,10 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
         common = {"claim": key, "evidence": found["evidence"], "direction": direction, "text": found["short"]}
         parts = verdicts.comparisons(found)
         parts = [row | {"size": size_words(found, part)} for row, part in zip(parts, found["parts"], strict=True)]
-        parts = parts or [{}]
-        rows += [common | {"number": i, "of": len(parts)} | part for i, part in enumerate(parts)]
+        if len(parts) != 1:  # what is compared stands below the claim, else in its place
+            rows.append(common | {"number": 0, "of": len(parts), "size": size_words(found), "paper": "", "ours": ""})
+        first = int(len(parts) > 1)
+        rows += [common | {"number": i, "of": len(parts)} | part for i, part in enumerate(parts, first)]
     notes = []
     for kind in EVIDENCE:
         answers = [found["answer"] for found in context.claims.values() if found["evidence"] == kind]
@@ -102,7 +104,7 @@ def _in_full(context: Context, key: str, claim: Claim, found: Mapping[str, Any])
 
 
 def _what(row: Row) -> str:
-    """The claim before its first comparison, and what is compared where there are several."""
+    """The claim, or which comparison of it."""
     begins, said = ("·", row["what"]) if row["number"] else (row["claim"], row["text"])
     return f"{begins} {cut(said, _WIDTH)}"
 
