@@ -43,13 +43,13 @@ HAIRLINE: dict[str, Any] = {"color": GREY, "linewidth": 0.6, "linestyle": "-", "
 DOTTED: dict[str, Any] = {"color": BLACK, "linewidth": 0.9, "linestyle": (0, (1, 2)), "zorder": 2}
 LOOKS: list[dict[str, Any]] = [
     {"color": BLUE, "marker": "o", "linestyle": "-"},
-    {"color": VERMILION, "marker": "s", "linestyle": (0, (4, 1.5)), "markerfacecolor": "white"},
+    {"color": VERMILION, "marker": "s", "linestyle": (0, (4, 1.5))},
     {"color": BLACK, "marker": "^", "linestyle": (0, (1, 1))},
-    {"color": GREY, "marker": "v", "linestyle": (0, (6, 1.5, 1, 1.5)), "markerfacecolor": "white"},
-    {"color": BLUE, "marker": "D", "linestyle": (0, (2, 1)), "markerfacecolor": "white"},
+    {"color": GREY, "marker": "v", "linestyle": (0, (6, 1.5, 1, 1.5))},
+    {"color": BLUE, "marker": "D", "linestyle": (0, (2, 1))},
     {"color": VERMILION, "marker": "P", "linestyle": "-"},
 ]
-"""What tells the lines of a figure apart."""
+"""What tells the lines of a figure apart. Markers are filled: a hollow one is of a single replica."""
 
 WIDTH = 7.2
 """Inches: the width of a page's text."""

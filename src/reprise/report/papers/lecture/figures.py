@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from reprise.catalogue.displays import display
 from reprise.data.synthetic.phrases import FIXED, SENTENCE_2
@@ -307,8 +307,7 @@ def translation_ladder(context: Context, figure_id: str, options: Mapping[str, A
         axes.set(ylim=(len(names) - 0.5, -0.5), xscale="log" if metric == "perplexity" else "linear")
         axes.set_yticks(range(len(names)), labels.values())
     left.set_title("test perplexity")
-    left.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    left.xaxis.set_minor_formatter(NullFormatter())
+    ticks(left.xaxis, [5, 10, 20, 50, 100, 200, 500], lambda value: f"{value:g}")
     middle.set_title("BLEU")
     middle.set_xlim(left=0)
     middle.tick_params(labelleft=False)
