@@ -37,7 +37,7 @@ def in_full_sentence(context: Context, key: str) -> str:
 
 
 def of_experiments(context: Context, names: Iterable[str], about: Collection[str], only: Collection[str] = ()) -> str:
-    """ "R1 agrees; R4, R20 not run": the claims that rest on experiments or variants; "" without any.
+    """ "agrees: R1; not run: R4, R20": the claims that rest on experiments or variants; "" without any.
 
     `about`: patterns of "<metric> <split>" (a point of a curve is "<metric>@<x> <split>"); claims about other metrics
     of the experiments are left out. `only`: these claims alone.
@@ -50,7 +50,7 @@ def of_experiments(context: Context, names: Iterable[str], about: Collection[str
             wanted = judged and base in judged["experiments"] and (key in only or not only)
             if wanted and _is_about(context.paper.claims[key], base, about):
                 found.setdefault(judged["verdict"], {})[key] = None
-    return "; ".join(f"{', '.join(found[verdict])} {verdict}" for verdict in VERDICTS if verdict in found)
+    return "; ".join(f"{verdict}: {', '.join(found[verdict])}" for verdict in VERDICTS if verdict in found)
 
 
 def _is_about(claim: Claim, experiment: str, about: Collection[str]) -> bool:
