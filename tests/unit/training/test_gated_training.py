@@ -130,3 +130,4 @@ def test_masks_are_numbers_of_the_word_and_the_epoch(recorded):
         words, width = mask.shape[0] * 4, mask.shape[2]
         numbers = counters.dropout_mask(counters.key(0, stream, 0), 0, words, width, 0.3)
         np.testing.assert_array_equal(mask.reshape(words, width).numpy(), numbers)
+    assert all(window[2] is None for window in given_in_an_epoch(recorded(dropout=0.0)))
