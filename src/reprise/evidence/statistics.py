@@ -114,7 +114,8 @@ def bartlett(members: Sequence[Spread]) -> float | None:
     whole = sum(one.freedom * one.variance for one in members) / freedom
     distance = sum(one.freedom * math.log(whole / one.variance) for one in members)
     correction = 1 + (sum(1 / one.freedom for one in members) - 1 / freedom) / (3 * (len(members) - 1))
-    return float(special.chdtrc(len(members) - 1, distance / correction))
+    # Of equal variances it is 0, which rounding may pass.
+    return float(special.chdtrc(len(members) - 1, max(0.0, distance) / correction))
 
 
 def over_folds(mean: float, folds: int, ratio: float, spread: Spread) -> Estimate:

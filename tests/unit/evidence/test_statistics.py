@@ -63,6 +63,8 @@ def test_equal_variances_are_tested_as_by_scipy():
     assert bartlett([Spread(1.0, 2)]) is None
     assert bartlett([Spread(0.0, 2), Spread(0.0, 2)]) is None
     assert bartlett([Spread(0.0, 2), Spread(1.0, 2)]) == 0.0
+    # Equal ones whose distance is rounded to below 0: two models on two folds have the same residuals.
+    assert bartlett([Spread(0.8444218515250481, 1 / 3)] * 3) == 1.0
 
 
 def test_no_deviation_decides_nothing_and_none_at_all_decides_everything():

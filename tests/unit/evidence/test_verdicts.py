@@ -255,7 +255,7 @@ def test_a_model_that_did_not_learn_says_nothing():
     assert decide(given, a, b, c).verdict == AGREES
     found = decide(given, a, b, chance)
     assert (found.verdict, [part["void"] for part in found.parts]) == (VOID, [False, True])
-    assert "Did not learn (chance): C." in sentence(found)
+    assert "Did not learn (chance), so that nothing counts beside it: C." in sentence(found)
     # What did learn can still refute it; a number that is missing shows no learning.
     assert decide(given, a, learning(runs("b", [1.0] * 3), *[0.9] * 3), chance).verdict == DISAGREES
     assert decide(given, a, b, runs("c", HIGH)).verdict == VOID

@@ -23,7 +23,8 @@ def of_checks(claim: Claim, table: Table) -> Decision:
     if corrected and not held and all(row["held"] for row in corrected):
         notes = (("corrected", max(corrected, key=lambda row: row["estimate"])),)
     verdict = AGREES if held else DISAGREES
-    return Decision(verdict, rows + corrected, "computed error", held, notes=notes)
+    rows += [row | {"corrected": True} for row in corrected]
+    return Decision(verdict, rows, "computed error", held, notes=notes)
 
 
 def _errors(runs: Runs) -> list[dict[str, Any]]:

@@ -116,7 +116,7 @@ def _forecast(parts: Sequence[Compared], tail: float) -> int | None:
 
 
 def _rise(claim: Claim, table: Table) -> dict[str, Any] | None:
-    """What a sweep shows against falling to its end: by how much its end lies above its lowest place, if it does."""
+    """What a sweep shows against falling to its end: by how much that is surely above its lowest place."""
     terms = [Term(name, (claim.metric, claim.split)) for name in claim.trend.experiments]
     means = [table.runs[t.experiment].mean(t.quantity) for t in terms]
     lowest = min(range(len(means)), key=means.__getitem__)
@@ -124,11 +124,13 @@ def _rise(claim: Claim, table: Table) -> dict[str, Any] | None:
         return None
     contrast = Contrast(((1.0, terms[-1]), (-1.0, terms[lowest])), log=claim.metric == "perplexity")
     found = measure(contrast, table).estimate
+    if (interval := found.interval(verdicts.LEVEL)) is None or interval[0] <= 0:
+        return None
     return {
         "end": table.runs[terms[-1].experiment].title,
         "lowest": table.runs[terms[lowest].experiment].title,
         "by": found.value,
-        "interval": found.interval(verdicts.LEVEL),
+        "interval": interval,
         "scale": "log" if contrast.log else "difference",
     }
 

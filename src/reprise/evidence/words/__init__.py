@@ -10,6 +10,8 @@ from reprise.evidence.words.sentences import (
     effect,
     is_borrowed,
     is_ranked,
+    level,
+    level_paper,
     reading_line,
     sentence,
     size_words,

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, OPEN, TAIL, VOID, Decision, tail_of
+from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, LEVEL, OPEN, TAIL, VOID, Decision, tail_of
 from reprise.evidence.verdicts.kinds import share_of_tolerance
 from reprise.evidence.words.forms import digits, listed, number, per_cent_lower, percent, plural, unit_words
 from reprise.evidence.words.names import name_of
@@ -142,7 +142,8 @@ def _subject(row: Mapping[str, Any]) -> str:
     shown = [f"{item} {number(t['mean'], decimals)}{unit}" for item, t in zip(items, terms, strict=True)]
     if row["form"] == "gap":
         half = len(terms) // 2
-        return f"{head}{_against(shown[:half], terms[:half])}, more than {_against(shown[half:], terms[:half])}"
+        than = "less than" if row["estimate"] < 0 else "more than"
+        return f"{head}{_against(shown[:half], terms[:half])}, {than} {_against(shown[half:], terms[:half])}"
     return f"{head}{_against(shown, terms)}"
 
 
@@ -159,13 +160,34 @@ def _against(shown: Sequence[str], terms: Sequence[Mapping[str, Any]]) -> str:
 def _difference(row: Mapping[str, Any]) -> str:
     terms = row["terms"]
     if len(terms) > 1:
-        return effect(row["estimate"], row["interval"], row, turned=row["form"] == "means" and row["estimate"] < 0)
-    sign, bound = terms[0]["weight"], row["bound"]
-    asked = f"{'at least' if sign > 0 else 'at most'} {number(bound)} asked"
+        return effect(
+            row["estimate"], row["interval"], row, turned=row["form"] in ("means", "gap") and row["estimate"] < 0
+        )
+    asked = f"{'at least' if terms[0]['weight'] > 0 else 'at most'} {number(row['bound'])} asked"
+    ends = _ends(row)
+    return f"{percent(row['level'])} interval {ends[0]} to {ends[1]}; {asked}" if ends else asked
+
+
+def _ends(row: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The interval of a mean that is held to a bound, a share's cut at 0 and 1; None of what is counted."""
     if row["interval"] is None or row["method"] == "exact":
-        return asked
-    low, high = (number(end, _decimals(row)) for end in sorted(sign * end + bound for end in row["interval"]))
-    return f"{percent(row['level'])} interval {low} to {high}; {asked}"
+        return None
+    low, high = sorted(row["terms"][0]["weight"] * end + row["bound"] for end in row["interval"])
+    if row["unit"] == "share":
+        low, high = max(low, 0.0), min(high, 1.0)
+    return number(low, _decimals(row)), number(high, _decimals(row))
+
+
+def level(row: Mapping[str, Any]) -> str:
+    """ "0.962 [0.943, 0.981]": a mean that is held to a bound, with its interval."""
+    ends = _ends(row)
+    shown = f"{number(row['terms'][0]['mean'], _decimals(row))}{unit_words(row['unit'])}"
+    return f"{shown} [{', '.join(ends)}]" if ends else shown
+
+
+def level_paper(row: Mapping[str, Any]) -> str:
+    """The paper's number for it."""
+    return number((row["paper"] + row["bound"] * row["terms"][0]["weight"]) * row["terms"][0]["weight"])
 
 
 def _paper(row: Mapping[str, Any]) -> str:
@@ -174,10 +196,9 @@ def _paper(row: Mapping[str, Any]) -> str:
     if len(row["terms"]) > 1:
         paper, plainly = row["paper_here"], row["form"] == "means"
         other = plainly and (paper < 0) != (row["estimate"] < 0)
-        shown = effect(paper, None, row, turned=plainly and paper < 0)
+        shown = effect(paper, None, row, turned=paper < 0 if plainly else row["form"] == "gap" and row["estimate"] < 0)
         return f"paper {f'{_side(paper)} by ' if other else ''}{shown}"
-    sign = row["terms"][0]["weight"]
-    return f"paper {number((row['paper'] + row['bound'] * sign) * sign)}"
+    return f"paper {level_paper(row)}"
 
 
 def _replicas(row: Mapping[str, Any]) -> str:
@@ -212,7 +233,10 @@ def effect(value: float, interval: Sequence[float] | None, row: Mapping[str, Any
     if turned:
         value, interval = -value, interval and [-end for end in reversed(interval)]
     text = f"{number(value, decimals)}{unit}"
-    return f"{text} [{', '.join(number(b, decimals) for b in interval)}]" if interval and row["error"] else text
+    if not interval or not row["error"]:
+        return text
+    other = f" ({percent(row['level'])} CI)" if row.get("level", LEVEL) != LEVEL else ""
+    return f"{text} [{', '.join(number(b, decimals) for b in interval)}]{other}"
 
 
 def _decimals(row: Mapping[str, Any], level: bool = False) -> int | None:
@@ -257,7 +281,7 @@ NOTES: dict[str, Callable[..., str]] = {
     "unknown": lambda which: (
         f"One replica shows no deviation: {_all(which) if len(which) < 4 else plural(len(which), 'experiment')}."
     ),
-    "unlearned": lambda which, why: f"Did not learn ({why}): {_all(which)}.",
+    "unlearned": lambda which, why: f"Did not learn ({why}), so that nothing counts beside it: {_all(which)}.",
     "corrected": lambda **row: f"Corrected ({row['label']}) it holds: {_error(row)}.",
     "rise": _rise,
     "lowest": lambda which: f"Lowest in every sweep: {_all(which)}.",

@@ -1,29 +1,21 @@
-"""What became of every claim, in one shape for page, README and forest plot: read from claims.json of both tiers.
-
-And what a claim asks, in words.
-"""
+"""What became of every claim, in one shape for page, README and forest plot: read from claims.json of both tiers."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reprise.config.claims import Bound, Claim
 from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, NOT_RUN, OPEN, TRAINED
 from reprise.evidence.words import (
     MARGIN_KINDS,
     effect,
     is_ranked,
-    margin_words,
-    number,
-    percent,
     size_words,
     unit_words,
 )
 from reprise.records.resolved import FULL
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import interval
-from reprise.report.parts.words import sentence
 
 Tiers = Mapping[str, Mapping[str, Context]]
 """Contexts by tier and paper."""
@@ -133,32 +125,3 @@ def tally(found: Iterable[Answer]) -> Counter[str]:
 
 def of_paper(found: Sequence[Answer], paper: str) -> list[Answer]:
     return [answer for answer in found if answer.paper == paper]
-
-
-def decided_by(claim: Claim, found: Mapping[str, Any]) -> str:
-    """ "Superiority: at least 0.1 lower asked (ours: a tenth). Paired by fold, …. Criterion: …" of one claim.
-
-    `found`: its entry in claims.json; empty where it was not judged.
-    """
-    kind, asked = claim.kind or ("identity" if claim.checks else ""), []
-    if claim.share:
-        what = f"of replicas that reach {number(claim.share.reaches)}"
-        asked.append(f"one {what}" if claim.share.any else _bound(claim.share, f"share {what}"))
-    if claim.level:
-        asked.append(_bound(claim.level, "mean"))
-    if claim.margin:
-        asked.append(f"{margin_words(kind, claim.margin)} ({claim.margin.origin})")
-    criterion = f"criterion: {claim.criterion}" if claim.criterion else ""
-    late = f"set when its numbers were known: {claim.afterwards}" if claim.afterwards else ""
-    said = (f"{kind}: {', '.join(asked)}" if asked else kind, found.get("method"), criterion, late)
-    return " ".join(sentence(text[0].upper() + text[1:]) for text in said if text)
-
-
-def _bound(bound: Bound, what: str) -> str:
-    shown = percent if "share" in what else number
-    if (exact := getattr(bound, "equals", None)) is not None:
-        return f"{what} exactly {shown(exact)}"
-    if None not in (bound.at_least, bound.at_most):
-        return f"{what} from {shown(bound.at_least)} to {shown(bound.at_most)}"
-    floor = bound.at_least is not None
-    return f"{what} {'above' if floor else 'below'} {shown(bound.at_least if floor else bound.at_most)}"

@@ -26,10 +26,10 @@ from reprise.evidence.words import number, percent, size_words
 from reprise.files import write_atomically
 from reprise.records.resolved import FULL
 from reprise.report.page import cards, first
-from reprise.report.page.answers import Answer, Tiers, answers, decided_by, judging, of_paper
+from reprise.report.page.answers import Answer, Tiers, answers, judging, of_paper
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import fixed, integer
-from reprise.report.parts.verdicts import comparisons, outcomes, reading_table, under
+from reprise.report.parts.verdicts import comparisons, decided_by, outcomes, reading_table, under
 from reprise.report.parts.words import PROTOCOLS, cut, sentence
 
 TIERS = {

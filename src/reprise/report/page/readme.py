@@ -8,6 +8,7 @@ from reprise.files import write_atomically
 from reprise.records.resolved import FULL
 from reprise.report.page import first
 from reprise.report.page.answers import Answer, Tiers, answers, judging
+from reprise.report.parts.context import Context
 
 BEGIN, END = "<!-- results: begin (reprise render --readme) -->", "<!-- results: end -->"
 PLOT = Path("results/forest.svg")
@@ -23,7 +24,8 @@ def write_results(project: Project, tiers: Tiers) -> list[Path]:
     found, contexts = answers(judged), list(next(iter(judged.values())).values())
     lines = ["| document | what was found | claims |", "|---|---|---|"]
     for row in first.sentences(found, contexts):
-        claims = f"results/{_tier(found, row['paper'], judged)}/tables/{row['paper']}-claims.md"
+        tier = _tier(found, next(c for c in contexts if c.paper_id == row["paper"]), judged)
+        claims = f"results/{tier}/tables/{row['paper']}-claims.md"
         lines.append(f"| **{row['document']}** {row['name']} | {row['sentence']} | [claims]({claims}) |")
     shown = "\n".join([*lines, "", f"{' · '.join(first.trust(judged, found))}."])
     write_atomically(project.root / PLOT, first.plot(found, contexts, alone=True))
@@ -31,7 +33,9 @@ def write_results(project: Project, tiers: Tiers) -> list[Path]:
     return [path, project.root / PLOT]
 
 
-def _tier(found: list[Answer], paper: str, tiers: Tiers) -> str:
-    """The tier whose table of claims is shown: the full protocol's, where a trained claim was judged there."""
-    trained = (a for a in first.of_paper(found, paper) if a.evidence == first.TRAINED and a.direction in first.JUDGED)
-    return FULL if FULL in tiers and any(answer.full for answer in trained) else list(tiers)[-1]
+def _tier(found: list[Answer], context: Context, tiers: Tiers) -> str:
+    """The tier whose table of claims has the sentence's numbers: the headline's, else that of a trained claim."""
+    own = [a for a in first.of_paper(found, context.paper_id) if a.direction in first.JUDGED]
+    headline = [a for a in own if context.paper.headline and a.claim == context.paper.headline.claim]
+    full = any(a.full for a in headline or own if a.evidence == first.TRAINED)
+    return FULL if FULL in tiers and full else list(tiers)[-1]

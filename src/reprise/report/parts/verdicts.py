@@ -6,16 +6,16 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from reprise.config.claims import Claim
+from reprise.config.claims import Bound, Claim
 from reprise.evidence import readings
 from reprise.evidence.contrasts import terms_of
-from reprise.evidence.verdicts import JUDGED, LEVEL, NOT_RUN, VERDICTS
-from reprise.evidence.words import effect, is_borrowed, name_of, percent
+from reprise.evidence.verdicts import JUDGED, NOT_RUN, VERDICTS
+from reprise.evidence.words import effect, is_borrowed, level, level_paper, margin_words, name_of, number, percent
 from reprise.records.resolved import FULL
 from reprise.report.parts.context import Context, Status
 from reprise.report.parts.rounding import NONE, fixed, interval, significant, unit_words
 from reprise.report.parts.tables import Column, Table
-from reprise.report.parts.words import PROTOCOLS
+from reprise.report.parts.words import PROTOCOLS, sentence
 
 _UNDER = (
     "Claims of a row under another choice have the verdicts that they come to under it; those as chosen stand in the "
@@ -167,10 +167,10 @@ def outcomes(context: Context) -> list[Outcome]:
 def consequences(context: Context) -> str:
     """For the reader: how many alternatives were run, and which claims hang on a choice."""
     found = outcomes(context)
-    run = sum(bool(o.status.run and not o.status.missing) if o.trains else bool(o.judged) for o in found)
+    run = sum(bool(o.status.run) if o.trains else bool(o.judged) for o in found)
     judged = {key for outcome in found for key in outcome.judged}
     said = [f"{outcome.suffix} ({turns(outcome.turned.items())})" for outcome in found if outcome.turned]
-    text = f"Alternatives of our choices that are run: {run} of {len(found)}; claims judged under them: {len(judged)}"
+    text = f"Alternatives of our choices with runs: {run} of {len(found)}; claims judged under them: {len(judged)}"
     return f"{text}; claims turn under {'; '.join(said)}." if said else f"{text}; no claim turns."
 
 
@@ -193,11 +193,13 @@ def under(reading: str, found: Mapping[str, Any]) -> str:
 
 
 def comparisons(found: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Every comparison of a claim as `compared`; those that read the same begin with the metric, or model, of each."""
+    """Every comparison of a claim as `compared`; where metrics differ, or all else is the same, that stands first."""
     rows = [compared(part) for part in found["parts"]]
     same = Counter(row["what"] for row in rows)
+    measured = {part["terms"][0]["metric"] for part in found["parts"] if part.get("terms")}
     for row, part in zip(rows, found["parts"], strict=True):
-        if same[row["what"]] > 1 and (terms := part.get("terms")):
+        terms = part.get("terms")
+        if terms and (same[row["what"]] > 1 or len(measured) > 1) and part["bound"] is None:
             alike = len({term["title"] for term in terms}) == 1 < len(terms)
             own = terms[0]["title"] if alike else name_of(terms[0]["metric"], terms[0]["split"])
             row["what"] = f"{own}: {row['what']}"
@@ -212,14 +214,20 @@ def compared(part: Mapping[str, Any]) -> dict[str, str]:
     counts = sorted(part["n"].values()) if isinstance(part["n"], Mapping) else [part["n"]]
     n = interval(counts[0], counts[-1]) if counts else ""
     found = {"n": f"{n}†" if is_borrowed(part) else n, "paper": NONE, "what": part.get("label", "")}
+    if part.get("corrected"):
+        found["what"] = f"corrected: {found['what']}"
     match part["form"]:
+        case "means" if part["bound"] is not None:
+            (term,) = part["terms"]
+            found |= {"ours": level(part), "paper": NONE if part["paper_here"] is None else level_paper(part)}
+            asked = f"at {'least' if term['weight'] > 0 else 'most'} {significant(part['bound'], 4)}"
+            found["what"] = f"{asked}: {name_of(term['metric'], term['split'])}, {term['title']}"
         case "means" | "gap" | "trend":
             unit = "" if part["scale"] == "log" else unit_words(part["unit"] or "")
-            bounds, level = part["interval"], part["level"]
+            bounds = part["interval"]
             bounds = None if bounds is None or bounds[0] == bounds[1] else bounds
             value, between, end = effect(part["estimate"], bounds, part).partition(" [")
-            other = f" ({percent(level)} CI)" if end and level != LEVEL else ""
-            found["ours"] = f"{value}{unit}{between}{end}{other}"
+            found["ours"] = f"{value}{unit}{between}{end}"
             if part["paper_here"] is not None:
                 found["paper"] = f"{effect(part['paper_here'], None, part)}{unit}"
             found["what"] = _titles(part)
@@ -231,6 +239,8 @@ def compared(part: Mapping[str, Any]) -> dict[str, str]:
         case "ranks":
             found["what"] = f"{part['label']} above all others, by rank"
             found["ours"] = f"rank test, p = {significant(part['p'], 2)}"
+        case "unit":
+            found |= {"paper": significant(part["paper"], 4), "ours": significant(part["estimate"], 4)}
         case _:
             found["ours"] = f"p = {significant(part['p'], 2)}" if part.get("p") is not None else NONE
     return found
@@ -247,8 +257,7 @@ def _titles(part: Mapping[str, Any]) -> str:
     if part["form"] == "gap":
         half = len(titles) // 2
         return " − ".join(f"({_less(some)})" for some in (titles[:half], [(t, not up) for t, up in titles[half:]]))
-    bound = part.get("bound")
-    return _less(titles if bound is None else [*titles, (significant(bound), not titles[0][1])])
+    return _less(titles)
 
 
 def _less(titles: Sequence[tuple[str, bool]]) -> str:
@@ -268,3 +277,32 @@ def _together(titles: Sequence[str]) -> tuple[str, str]:
     shared = [fields[0] for fields in zip(*split, strict=False) if len(set(fields)) == 1]
     first, last = (", ".join(field for field in split[i] if field not in shared) for i in (0, -1))
     return f"mean of {', '.join(shared)}", f", {first} to {last}"
+
+
+def decided_by(claim: Claim, found: Mapping[str, Any]) -> str:
+    """ "Superiority: at least 0.1 lower asked (ours: a tenth). Paired by fold, …. Criterion: …" of one claim.
+
+    `found`: its entry in claims.json; empty where it was not judged.
+    """
+    kind, asked = claim.kind or ("identity" if claim.checks else ""), []
+    if claim.share:
+        what = f"of replicas that reach {number(claim.share.reaches)}"
+        asked.append(f"one {what}" if claim.share.any else _bound(claim.share, f"share {what}"))
+    if claim.level:
+        asked.append(_bound(claim.level, "mean"))
+    if claim.margin:
+        asked.append(f"{margin_words(kind, claim.margin)} ({claim.margin.origin})")
+    criterion = f"criterion: {claim.criterion}" if claim.criterion else ""
+    late = f"set when its numbers were known: {claim.afterwards}" if claim.afterwards else ""
+    said = (f"{kind}: {', '.join(asked)}" if asked else kind, found.get("method"), criterion, late)
+    return " ".join(sentence(text[0].upper() + text[1:]) for text in said if text)
+
+
+def _bound(bound: Bound, what: str) -> str:
+    shown = percent if "share" in what else number
+    if (exact := getattr(bound, "equals", None)) is not None:
+        return f"{what} exactly {shown(exact)}"
+    if None not in (bound.at_least, bound.at_most):
+        return f"{what} from {shown(bound.at_least)} to {shown(bound.at_most)}"
+    floor = bound.at_least is not None
+    return f"{what} {'above' if floor else 'below'} {shown(bound.at_least if floor else bound.at_most)}"

@@ -27,10 +27,8 @@ from reprise.units import perplexity as to_perplexity
 
 _WIDTH = 60
 """Characters of a claim's cell: GitHub shows no wider ones whole."""
-_OF_DIFFERENCES = [
-    "Ours and the paper's are differences, above 0 on the claim's side; [95 % interval].",
-    "Differences of perplexities are in per cent of what the claim calls the higher.",
-]
+_OF_DIFFERENCES = "A − B is above 0 on the claim's side; [95 % interval]."
+_OF_PERPLEXITIES = "Differences of perplexities are in per cent of what the claim calls the higher."
 
 
 @display(of_experiments=False)
@@ -71,7 +69,9 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
         notes.append("*: the bound, margin or test was set when its numbers were known.")
     if any("†" in row.get("n", "") for row in rows):
         notes.append("†: one seed or fold of a model; its variance is borrowed from its family.")
-    notes += _OF_DIFFERENCES if rows else []
+    notes += [_OF_DIFFERENCES] if rows else []
+    parts = (part for found in context.claims.values() for part in found["parts"])
+    notes += [_OF_PERPLEXITIES] if any(part.get("scale") == "log" for part in parts) else []
     if found := verdicts.reading_table(context):
         lines = [HEAD, ["--"] * len(HEAD), *found[1]]
         folded.append((f"Readings: {found[0]}", ["\n".join(f"| {' | '.join(line)} |" for line in lines)]))
@@ -96,9 +96,7 @@ def _in_full(context: Context, key: str, claim: Claim, found: Mapping[str, Any])
         f"The paper contradicts itself: {sentence(against)}" if against else "",
         *(verdicts.under(name, other) for name, other in found["co_primary"].items()),
         f"Readings: {readings}." if readings else "",
-        f"Method: {sentence(found['method'])}" if found["method"] else "",
-        f"Criterion: {sentence(claim.criterion)}" if claim.criterion else "",
-        f"Set when its numbers were known: {sentence(found['afterwards'])}" if found["afterwards"] else "",
+        verdicts.decided_by(claim, found),
     ]
     return [text for text in said if text]
 
@@ -106,7 +104,7 @@ def _in_full(context: Context, key: str, claim: Claim, found: Mapping[str, Any])
 def _what(row: Row) -> str:
     """The claim, or which comparison of it."""
     begins, said = ("·", row["what"]) if row["number"] else (row["claim"], row["text"])
-    return f"{begins} {cut(said, _WIDTH)}"
+    return f"{begins} {said if row['number'] else cut(said, _WIDTH)}"
 
 
 @display(checks=True)
@@ -327,7 +325,9 @@ def _difference(row: Row) -> str:
         return NONE
     whole = float(value).is_integer() and abs(value) >= 10
     said = f"{'+' if value > 0 else ''}{integer(value) if whole else significant(value, 3)}"
-    return said if pd.isna(in_deviations) else f"{said} ({fixed(in_deviations, 1)})"
+    if pd.isna(in_deviations):
+        return said
+    return f"{said} ({fixed(in_deviations, 1) if abs(in_deviations) < 1000 else significant(in_deviations)})"
 
 
 def _choice(row: Row) -> str:
