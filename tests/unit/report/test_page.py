@@ -116,8 +116,9 @@ def test_the_first_word_counts_the_other_trained_claims(directions, said):
 
 def test_a_claim_is_answered_by_the_fullest_tier_that_ran_it():
     found = {(a.paper, a.claim): a for a in answers({t: contexts()[t] for t in ("paper", "reduced")})}
-    r1, r3, r9, g1 = (found[key] for key in (("rrntn", "R1"), ("rrntn", "R3"), ("rrntn", "R9"), ("gso", "G1")))
-    assert (r1.full, r1.n, g1.full, g1.ratio < 0) == (True, "3 seeds", False, True)
+    asked = ("rrntn", "R1"), ("rrntn", "R3"), ("rrntn", "R9"), ("gso", "G1"), ("llrnn", "L1")
+    r1, r3, r9, g1, l1 = (found[key] for key in asked)
+    assert (r1.full, r1.n, l1.full, g1.ratio < 0) == (True, "3 seeds", False, True)
     assert (r3.ratio, r9.ratio, r9.size) == (None, None, "")
     assert r3.size.startswith("within the margin")
     assert (bool(r3.contradicted), r3.name) == (True, "R3*")
