@@ -19,7 +19,7 @@ def test_cells_are_narrow_and_every_claim_is_told(tier, paper):
     text = table.markdown()
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert len(table.columns) <= 7
-    assert max(len(cell.strip()) for row in rows for cell in re.split(r"(?<!\\)\|", row)) <= 85
+    assert max(len(cell.strip()) for row in rows for cell in re.split(r"(?<!\\)\|", row)) <= 80
     for key, claim in context.paper.claims.items():
         found = context.claims[key]
         assert text.count(f"<summary>{key}: ") == 1

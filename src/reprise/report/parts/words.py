@@ -47,7 +47,7 @@ def cut(text: str, width: int) -> str:
     text = text.removesuffix(".")
     if len(text) <= width:
         return text
-    return f"{text[:width].rpartition(' ')[0].rstrip(',;: ')} …"
+    return f"{text[: width - 1].rpartition(' ')[0].rstrip(',;: ')} …"
 
 
 def setting(name: str, value: Any) -> str:
