@@ -11,8 +11,8 @@ Folds differ in difficulty, and a fold that is hard is so for every model: a dif
 On all folds of all members of a family log L_ik = a_i + b_k + e_ik, of model i on fold k, is fitted by least squares;
 the variance of e is half the mean variance of the logarithmic differences of two members. The logarithm makes
 deviations shares of the loss. What a fold adds to all losses alike, b_k, drops out of a contrast sum w_i L_i that is
-zero, which is where a test errs, also with a relative margin, which is part of the weights. With an absolute margin it
-does not, and nothing is lent.
+zero, which is where a test errs, also with a relative margin, which is part of the weights. With an absolute margin m
+what stays is m b_k, which is neglected: folds differ by some per cent of a loss, and m is small beside it.
 
 Folds are not moderated as seeds are: models that share their folds have no independent variances, which a prior needs;
 so the pooled residual stands for all of them, and Bartlett's test says where they differ too much for one.
@@ -194,13 +194,12 @@ def _of_folds(contrast: Contrast, folds: Collection[int | str], table: Table) ->
     that have at least two folds; every family of the contrast has to have one. Of several
     experiments and one metric it is the variance of residuals. Of one experiment and any metrics, whose fold effects do
     not drop out, it is that around each member's own mean, with the freedom of a single member: all share their folds.
-    None for other contrasts, of several experiments with an offset, where no member is found, and where a number is
-    not positive.
+    None for other contrasts, where no member is found, and where a number is not positive.
     """
     weights = {term: weight for term, weight in contrast.merged().items() if weight}
     names = dict.fromkeys(term.experiment for term in weights)
     quantities = list(dict.fromkeys(term.quantity for term in weights))
-    if not names or contrast.log or (len(names) > 1 and (len(quantities) > 1 or contrast.offset)):
+    if not names or contrast.log or len(names) > 1 < len(quantities):
         return None
     families = {table.runs[name].family for name in names}
     losses = [(1.0, quantity) for quantity in quantities]

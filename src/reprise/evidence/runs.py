@@ -21,8 +21,12 @@ Quantity = tuple[str, str]
 """A metric and its split."""
 
 
-_TASK = (("data", "length"), ("training", "steps"))
-"""Settings whose other values are other tasks, or a training of another length."""
+_TASK = (("data", "length"), ("data", "tokens"), ("training", "steps"))
+"""Settings whose other values are other tasks, or a training of another length.
+
+`tokens`: document 000 calls its characters and bigrams two tasks (sections 4.2, 5). How far a model's folds differ was
+seen to differ between them.
+"""
 
 
 def trains(resolved: Resolved) -> bool:

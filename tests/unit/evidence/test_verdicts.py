@@ -234,7 +234,7 @@ def test_numbers_behind_the_verdicts_of_gains_sweeps_and_ranks():
 @pytest.mark.parametrize(
     ("mine", "theirs", "size"),
     [
-        (LOW, HIGH, "within the margin; ours even better"),
+        (LOW, HIGH, "within the margin; even better"),
         (HIGH, LOW, "beyond the margin"),
         (LOW, [10.1, 9.7, 10.5], "margin undecided"),
         ([10.0], [12.0], ""),

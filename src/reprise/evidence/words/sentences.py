@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, LEVEL, OPEN, TAIL, VOID, Decision, tail_of
+from reprise.evidence.verdicts import AGREES, DISAGREES, EQUIVALENCE_TAIL, JUDGED, LEVEL, OPEN, TAIL, VOID, Decision
 from reprise.evidence.verdicts.kinds import share_of_tolerance
 from reprise.evidence.words.forms import digits, listed, number, per_cent_lower, percent, plural, unit_words
 from reprise.evidence.words.names import name_of
@@ -36,24 +36,29 @@ _TO_MARGIN = {AGREES: "within the margin", DISAGREES: "beyond the margin", OPEN:
 def size_words(claim: Mapping[str, Any], part: Mapping[str, Any] | None = None) -> str:
     """The size of a claim of claims.json, or of one of its parts: "smaller"; of one with a margin where it lies to it.
 
-    "within the margin; ours even better": the interval of each comparison lies on the claim's side of no difference.
-    None of a claim that ranks decide.
+    "within the margin; even better": of one-sided comparisons, whose intervals all lie on the claim's side of no
+    difference. "" of a claim that ranks decide.
     """
     if is_ranked(claim):
         return ""
     if claim["kind"] not in MARGIN_KINDS:
         return (part or claim).get("size") or ""
     parts = [one for one in ([part] if part else claim["parts"]) if one["form"] == "means"]
-    verdict, tail = claim["verdict"], tail_of(claim["kind"])
+    verdict = claim["verdict"]
     if all(one["interval"] is None for one in parts):
         return ""
     if part:
+        tail = _tail(part)
         verdict = AGREES if part["p"] <= tail else DISAGREES if part["p"] >= 1 - tail else OPEN
     if verdict not in _TO_MARGIN:
         return ""
-    one_sided = verdict == AGREES and claim["kind"] == "non-inferiority"
-    better = one_sided and all(min(one["interval"] or [0]) > 0 for one in parts)
-    return _TO_MARGIN[verdict] + ("; ours even better" if better else "")
+    better = verdict == AGREES and all(_tail(one) == TAIL and min(one["interval"] or [0]) > 0 for one in parts)
+    return _TO_MARGIN[verdict] + ("; even better" if better else "")
+
+
+def _tail(part: Mapping[str, Any]) -> float:
+    """What a comparison is established by: two one-sided tests, which show a 90 % interval, at 5 % each."""
+    return TAIL if part.get("level", LEVEL) == LEVEL else EQUIVALENCE_TAIL
 
 
 def is_ranked(claim: Mapping[str, Any]) -> bool:
@@ -85,7 +90,7 @@ def _parts(decision: Decision) -> str:
     said = _ranks(least) if least["form"] == "ranks" else _means(least)
     if len(parts) == 1:
         return f"{said}."
-    held = sum(part["p"] <= TAIL and not part["void"] for part in parts)
+    held = sum(part["p"] <= _tail(part) and not part["void"] for part in parts)
     return f"{held} of {len(parts)} comparisons established; least sure: {said}."
 
 
