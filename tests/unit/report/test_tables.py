@@ -8,9 +8,10 @@ from html import unescape
 import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
-from report_case import LAST, make_context, metric, project
+from report_case import LAST, make_context, metric, project, row
 
 from reprise.errors import UserError
+from reprise.report.papers.gso.tables import diverged
 from reprise.report.papers.palindromes import tables as palindromes
 from reprise.report.papers.shared.tables import checks
 from reprise.report.parts import rounding, tables
@@ -134,3 +135,15 @@ def test_each_committed_assumption_has_an_alternative_or_tells_why_none_is_run()
     for name, paper in project().papers.items():
         for key, entry in paper.assumptions.items():
             assert bool(entry.alternatives) != bool(entry.unrun), f"{name}: {key}"
+
+
+def test_a_fold_whose_loss_rises_far_after_its_best_epoch_has_diverged(tmp_path):
+    def course(replica, losses):
+        common = {"metric": "cross_entropy", "split": "valid", "axis": "epoch", "unit": "nats/token"}
+        return [row("gso/t1-tanh-de", replica, x=i, value=y, **common) for i, y in enumerate(losses, 1)]
+
+    tested = [metric("gso/t1-tanh-de", i, "cross_entropy", 1.0, "test", "nats/token") for i in range(2)]
+    curves = [*course(0, [3.0, 1.0, 1.1, 2.7, 1.6]), *course(1, [3.0, 1.0, 0.9, 1.0])]
+    (only,) = diverged(make_context(tmp_path, "gso", metrics=tested, curves=curves), "t1-tanh-de")
+    assert only.startswith("fold 0 in epoch 4,")
+    assert only.endswith("epoch 2")

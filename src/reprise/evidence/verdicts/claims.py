@@ -26,8 +26,9 @@
                       decides it; null where none but one is there
         co_primary    {"<assumption>=<alternative>": the same keys from verdict to n}: readings of equal rank
         alternatives  {"<assumption>=<alternative>": {verdict, sentence, holds, flips: holds and the choice does not, or
-                      the other way round; before: the verdict as chosen on the same comparisons; parts: [looked at,
-                      of all]; experiments: those run under it; same: whether both compare the same numbers}}
+                      the other way round, or decides what the choice does not; before: the verdict as chosen on the
+                      same comparisons; parts: [looked at, of all]; experiments: those run under it; same: whether
+                      both compare the same numbers}}
     }}}
 
 Floats are rounded to six significant digits, so that machines agree on every byte.

@@ -8,6 +8,7 @@ from reprise.evidence.words.sentences import (
     MARGIN_KINDS,
     answer,
     effect,
+    established,
     is_borrowed,
     is_ranked,
     level,

@@ -1,7 +1,7 @@
 """A decision as a short sentence: the one place where numbers become words. Phrases are data."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from reprise.evidence.verdicts import AGREES, DISAGREES, EQUIVALENCE_TAIL, JUDGED, LEVEL, OPEN, TAIL, VOID, Decision
@@ -90,8 +90,12 @@ def _parts(decision: Decision) -> str:
     said = _ranks(least) if least["form"] == "ranks" else _means(least)
     if len(parts) == 1:
         return f"{said}."
-    held = sum(part["p"] <= _tail(part) and not part["void"] for part in parts)
-    return f"{held} of {len(parts)} comparisons established; least sure: {said}."
+    return f"{established(parts)} of {len(parts)} comparisons established; least sure: {said}."
+
+
+def established(parts: Iterable[Mapping[str, Any]]) -> int:
+    """How many of a claim's comparisons are established, each by itself."""
+    return sum(part["p"] <= _tail(part) and not part["void"] for part in parts)
 
 
 def _error(row: Mapping[str, Any]) -> str:

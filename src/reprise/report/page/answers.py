@@ -9,6 +9,7 @@ from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, NOT_RUN, OPEN, 
 from reprise.evidence.words import (
     MARGIN_KINDS,
     effect,
+    established,
     is_ranked,
     size_words,
     unit_words,
@@ -85,7 +86,9 @@ def _answer(context: Context, key: str, said: set[str | None]) -> Answer:
     part = found["parts"][ratio["part"]] if ratio else {}
     unit = unit_words(part["unit"]) if part and part["scale"] != "log" else ""
     ours, theirs = (f"{effect(part[which], None, part)}{unit}" if part else "" for which in ("estimate", "paper_here"))
-    several = sum(bool(one.get("ratio")) for one in found["parts"]) if ratio else 0
+    several = [one for one in found["parts"] if one.get("ratio")] if ratio else []
+    hold = f", {established(several)} of which hold" if direction != AGREES else ""
+    weakest = f"the weakest of {len(several)} comparisons{hold}" if len(several) > 1 else ""
     return Answer(
         paper=context.paper_id,
         claim=key,
@@ -101,7 +104,7 @@ def _answer(context: Context, key: str, said: set[str | None]) -> Answer:
         high=ratio.get("high"),
         ours=ours,
         theirs=theirs,
-        n="; ".join(filter(None, (f"the weakest of {several} comparisons" if several > 1 else "", counted(found)))),
+        n="; ".join(filter(None, (weakest, counted(found)))),
         flips=any(under["flips"] for under in found.get("alternatives", {}).values()),
         afterwards=bool(found.get("afterwards")),
         contradicted={AGREES, DISAGREES} <= said,

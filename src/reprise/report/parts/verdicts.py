@@ -9,7 +9,7 @@ from typing import Any
 from reprise.config.claims import Bound, Claim
 from reprise.evidence import readings
 from reprise.evidence.contrasts import terms_of
-from reprise.evidence.verdicts import JUDGED, NOT_RUN, VERDICTS
+from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, NOT_RUN, VERDICTS
 from reprise.evidence.words import effect, is_borrowed, level, level_paper, margin_words, name_of, number, percent
 from reprise.records.resolved import FULL
 from reprise.report.parts.context import Context, Status
@@ -96,7 +96,7 @@ def part_of(alternative: Mapping[str, Any]) -> str:
 
 
 def turns(entries: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
-    """What claims are as chosen and under a choice: "U3: no longer holds; U1, U2: as before".
+    """What claims are as chosen and under a choice: "L1: open → agrees; U3: points the other way; U2: same side".
 
     First stand those that it turns, last those that were not run under it yet and those that rest on the assumption,
     but were not to be trained under the alternative ("not looked at"). Claims that the alternative cannot touch, since
@@ -109,9 +109,10 @@ def turns(entries: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
         elif not was_judged(entry):
             said = 2, entry["verdict"]
         elif entry["flips"]:
-            said = 0, f"{'holds' if entry['holds'] else 'no longer holds'}{part_of(entry)}"
+            decided = f"{entry['before']} → {entry['verdict']}" if entry["verdict"] in {AGREES, DISAGREES} else ""
+            said = 0, (decided or f"points {'its' if entry['holds'] else 'the other'} way") + part_of(entry)
         else:
-            said = 1, f"as before{part_of(entry)}" + (" (the same numbers)" if entry["same"] else "")
+            said = 1, f"same side{part_of(entry)}" + (" (the same numbers)" if entry["same"] else "")
         found.setdefault(said, []).append(key)
     return "; ".join(f"{', '.join(found[said])}: {said[1]}" for said in sorted(found, key=lambda said: said[0]))
 
@@ -144,7 +145,7 @@ class Outcome:
 
     @property
     def state(self) -> str:
-        """ "not trained yet", "trained: no claim turns", "trained: U1: no longer holds"."""
+        """ "not trained yet", "trained: no claim turns", "trained: U1: points the other way"."""
         if self.trains and not self.status.run:
             return self.status.absence
         trained = f"{self.status.run} of {self.status.wanted} replicas trained" if self.status.missing else "trained"

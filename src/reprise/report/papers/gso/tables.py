@@ -40,10 +40,20 @@ def on_equal_folds(context: Context, names: Iterable[str], metric: str) -> pd.Da
     return losses if shared.empty else shared
 
 
+_ASTRAY = 1.2
+"""A validation loss that rises after the best epoch to so many times its lowest is that of a model that went astray."""
+
+
 def diverged(context: Context, name: str) -> list[str]:
-    """Of each fold whose loss stopped being finite, in which epoch, and which epoch's parameters count instead."""
+    """Of each fold whose loss rose far or stopped being finite: in which epoch, and which epoch's parameters count."""
     epochs, best = context.by_fold(name, "diverged_epoch", "train"), context.by_fold(name, "best_epoch", "valid")
     found = {fold: (epoch, f"tested as of epoch {integer(best[fold])}") for fold, epoch in epochs.items()}
+    for fold, losses in context.points(name, TOKEN, "valid").items():
+        course = losses.dropna()
+        risen = course[(course.index > course.idxmin()) & (course > _ASTRAY * course.min())]
+        if len(risen) and fold not in found:
+            rise = f"from {fixed(course.min(), 2)} to {fixed(risen.max(), 2)}"
+            found[fold] = risen.index[0], f"validation loss {rise}, tested as of epoch {integer(course.idxmin())}"
     rows = of_experiment(context.metrics, name)
     courses = context.points(name, TOKEN, "valid", status="diverged")
     for fold in rows[rows.status == "diverged"].replica:

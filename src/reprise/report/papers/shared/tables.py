@@ -237,6 +237,11 @@ def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
         notes.append(
             "Where only a part of a claim's comparisons could be looked at (2 of 4), a claim turns where these do."
         )
+    if any(map(verdicts.was_judged, entries)):
+        notes.append(
+            "A claim turns where the alternative puts it on the other side, or decides it where our choice does not; "
+            "with few replicas it may leave open what our choice decides."
+        )
     if not all(map(verdicts.is_looked_at, entries)):
         notes.append(
             "Not looked at: the claim rests on the assumption, but what it compares was not to be trained under the "
