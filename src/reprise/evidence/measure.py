@@ -15,7 +15,8 @@ zero, which is where a test errs, also with a relative margin, which is part of 
 what stays is m b_k, which is neglected: folds differ by some per cent of a loss, and m is small beside it.
 
 Folds are not moderated as seeds are: models that share their folds have no independent variances, which a prior needs;
-so the pooled residual stands for all of them, and Bartlett's test says where they differ too much for one.
+so the pooled residual stands for all of them, and Bartlett's test says where they differ too much for one. Models of
+one task pool theirs; in a contrast of two tasks each has its own, and b_k is that of all.
 """
 
 import math
@@ -140,7 +141,9 @@ def _over_folds(contrast: Contrast, table: Table, samples: dict[str, dict]) -> M
     own = spread(values)
     if own is None and family is None:
         return replace(given, unknown=tuple(samples))
-    lent = own is None or (family is not None and family.freedom > own.freedom)
+    # The freedom of one experiment's family is that of a member, though it pools the folds of all.
+    least = family.freedom + (len(samples) == 1) if family else 0.0
+    lent = own is None or least > own.freedom
     found = family if lent else own
     estimate = over_folds(mean(values), len(common), ratio, found)
     given = replace(given, estimate=estimate, variances=(found.variance,))
@@ -215,11 +218,25 @@ def _of_folds(contrast: Contrast, folds: Collection[int | str], table: Table) ->
         series = [list(_logs(member, part).values()) for member in members]
         freedom = max(map(len, series)) - 1
         return Spread(pooled(series).variance, freedom), bartlett([spread(values) for values in series])
-    fitted = residuals([_logs(member, losses) for member in members])
-    if fitted is None:
-        return None
-    found, own = fitted
-    return Spread(found.variance * sum(share**2 for share in shares.values()), found.freedom), bartlett(own)
+    fitted = list(zip(members, residuals([_logs(member, losses) for member in members]), strict=True))
+    parts, doubts = [], []
+    for task in dict.fromkeys(_task(table.runs[name]) for name in names):
+        own = [found for member, found in fitted if found and _task(member) == task]
+        if not own:
+            return None
+        freedom = sum(found.freedom for found in own)
+        variance = sum(found.freedom * found.variance for found in own) / freedom
+        square = sum(share**2 for term, share in shares.items() if _task(table.runs[term.experiment]) == task)
+        parts.append((square, Spread(variance, freedom)))
+        doubts.append(bartlett(own))
+    together = combine(0.0, parts)
+    doubt = min((p for p in doubts if p is not None), default=None)
+    return Spread(together.error**2, together.freedom), doubt
+
+
+def _task(runs: Runs) -> tuple[str, ...]:
+    """Text, task and reading, whatever the model."""
+    return runs.family[1:]
 
 
 def _logs(runs: Runs, terms: _Terms) -> dict[int | str, float]:

@@ -127,10 +127,10 @@ def over_folds(mean: float, folds: int, ratio: float, spread: Spread) -> Estimat
     return combine(mean, [(1 / folds + ratio, spread)])
 
 
-def residuals(series: Collection[Mapping[Hashable, float]]) -> tuple[Spread, list[Spread]] | None:
-    """The variance of e in y_ik = a_i + b_k + e_ik, model i's number on fold k: of all models, and of each by itself.
+def residuals(series: Collection[Mapping[Hashable, float]]) -> list[Spread | None]:
+    """The variance of e in y_ik = a_i + b_k + e_ik, model i's number on fold k, of each model by itself.
 
-    A model's own has as many degrees of freedom as its share of all of them. None where nothing is left to err.
+    A model has as many degrees of freedom as its share of all of them; None of one that has nothing left to err.
     """
     cells = [(i, k, value) for i, one in enumerate(series) for k, value in one.items()]
     folds = list(dict.fromkeys(k for _, k, _ in cells))
@@ -140,16 +140,13 @@ def residuals(series: Collection[Mapping[Hashable, float]]) -> tuple[Spread, lis
     y = np.array([value for *_, value in cells])
     # The freedom that the fit leaves each row: 1 - its leverage.
     left = 1 - np.einsum("ij,ji->i", design, np.linalg.pinv(design))
-    freedom = len(cells) - int(np.linalg.matrix_rank(design))
-    if not freedom:
-        return None
     squares = (y - design @ np.linalg.lstsq(design, y, rcond=None)[0]) ** 2
     own = []
     for i in range(len(series)):
         of = [row for row, cell in enumerate(cells) if cell[0] == i]
-        if (its := float(left[of].sum())) > 1e-9:
-            own.append(Spread(float(squares[of].sum()) / its, its))
-    return Spread(float(squares.sum()) / freedom, freedom), own
+        its = float(left[of].sum())
+        own.append(Spread(float(squares[of].sum()) / its, its) if its > 1e-9 else None)
+    return own
 
 
 def replicas_needed(effect: float, variances: Sequence[float], ratio: float = 0.0, tail: float = 0.025) -> int | None:

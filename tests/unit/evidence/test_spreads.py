@@ -102,6 +102,11 @@ def test_few_folds_have_the_residual_of_their_family():
     assert measured(DIFFERENCE, *lone, *others).unknown == ("b", "a")
 
 
+def test_two_folds_that_happen_to_be_alike_do_not_make_a_model_certain():
+    family = runs("c", [2.0, 2.2], folds=True), runs("d", [3.0, 3.3], folds=True)
+    assert measured([(1.0, "a")], runs("a", [2.0, 2.0001], folds=True), *family).estimate.error > 0.05
+
+
 def test_bartletts_test_looks_at_folds():
     draw = np.random.default_rng(0)
     common = draw.normal(0, 1, 9)
@@ -154,4 +159,11 @@ def test_another_tokenisation_is_another_task_and_lends_nothing():
     # A difference of both tasks asks each for a member.
     across = measured([(1.0, "b"), (-1.0, "c")], *lone, *others)
     assert across.unknown == ("b", "c")
-    assert measured([(1.0, "b"), (-1.0, "c")], *lone, *others, of("e", [2.0, 2.2], "characters")).estimate.error
+    member = of("e", [2.0, 2.2], "characters")
+    found = measured([(1.0, "b"), (-1.0, "c")], *lone, *others, member).estimate
+    # Two folds of three models: a residual is half of a rise less the mean rise, and each has two thirds of a degree.
+    rises = np.log([2.2 / 2.0, 2.3 / 2.0, 4.1 / 4.0])
+    own = (rises - rises.mean()) ** 2 / 2 / (2 / 3)
+    variances = np.array([3.0**2 * own[0], 2.0**2 * own[1:].mean()])
+    assert found.error == pytest.approx(math.sqrt((1 + RATIO) * variances.sum()))
+    assert found.freedom == pytest.approx(variances.sum() ** 2 / (variances**2 / [2 / 3, 4 / 3]).sum())

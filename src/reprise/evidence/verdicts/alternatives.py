@@ -16,7 +16,7 @@ from reprise.config.claims import Claim
 from reprise.config.schema import Alternative, Paper
 from reprise.evidence.contrasts import terms_of
 from reprise.evidence.runs import Runs, Table
-from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, NOT_RUN, Decision
+from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, NOT_RUN, VOID, Decision
 from reprise.evidence.verdicts.decide import decide, experiments_of, parts_of
 
 
@@ -47,8 +47,9 @@ class Reading:
 
         That it leaves open what the choice decides may be for want of replicas.
         """
-        decides = self.under.verdict in {AGREES, DISAGREES} and self.under.verdict != self.chosen.verdict
-        return self.judged and (decides or self.under.holds != self.chosen.holds)
+        said = {self.under.verdict, self.chosen.verdict}
+        decides = self.under.verdict in {AGREES, DISAGREES} and len(said) > 1
+        return self.judged and said != {VOID} and (decides or self.under.holds != self.chosen.holds)
 
 
 def readings(claim: Claim, paper: Paper, table: Table, chosen: Decision) -> Iterator[Reading]:

@@ -13,7 +13,7 @@ from reprise.evidence.verdicts import Decision, Part
 
 METHODS = {
     "seeds": "independent seeds, variances moderated after Smyth, degrees of freedom after Satterthwaite",
-    "folds": "paired by fold, variance after Nadeau and Bengio",
+    "folds": "paired by fold, variance of all folds of the family unless their own know more, after Nadeau and Bengio",
     "fold": "one fold, variance borrowed from its family",
     "exact": "counted, without chance",
     "unknown": "one replica each, of which no deviation is known",
@@ -49,7 +49,7 @@ def decide(claim: Claim, table: Table, tail: float | None = None) -> Decision:
         notes.append(("rise", rise))
     return Decision(
         verdicts.direction(judged, tail, lost=any(name in {"diverged", "lacking"} for name, _ in notes)),
-        [_row(part, found, claim, table) for part, found in zip(parts, judged, strict=True)],
+        [_row(part, found, claim, table) | {"tail": tail} for part, found in zip(parts, judged, strict=True)],
         METHODS[method],
         all(found.toward > 0 for found in judged),
         _forecast(parts, tail),

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from reprise.evidence.verdicts import AGREES, DISAGREES, EQUIVALENCE_TAIL, JUDGED, LEVEL, OPEN, TAIL, VOID, Decision
+from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, LEVEL, OPEN, TAIL, VOID, Decision
 from reprise.evidence.verdicts.kinds import share_of_tolerance
 from reprise.evidence.words.forms import digits, listed, number, per_cent_lower, percent, plural, unit_words
 from reprise.evidence.words.names import name_of
@@ -48,17 +48,13 @@ def size_words(claim: Mapping[str, Any], part: Mapping[str, Any] | None = None) 
     if all(one["interval"] is None for one in parts):
         return ""
     if part:
-        tail = _tail(part)
+        tail = part["tail"]
         verdict = AGREES if part["p"] <= tail else DISAGREES if part["p"] >= 1 - tail else OPEN
     if verdict not in _TO_MARGIN:
         return ""
-    better = verdict == AGREES and all(_tail(one) == TAIL and min(one["interval"] or [0]) > 0 for one in parts)
+    one_sided = all(one["level"] == LEVEL for one in parts)
+    better = verdict == AGREES and one_sided and all(min(one["interval"] or [0]) > 0 for one in parts)
     return _TO_MARGIN[verdict] + ("; even better" if better else "")
-
-
-def _tail(part: Mapping[str, Any]) -> float:
-    """What a comparison is established by: two one-sided tests, which show a 90 % interval, at 5 % each."""
-    return TAIL if part.get("level", LEVEL) == LEVEL else EQUIVALENCE_TAIL
 
 
 def is_ranked(claim: Mapping[str, Any]) -> bool:
@@ -74,7 +70,7 @@ def sentence(decision: Decision) -> str:
 
 def _parts(decision: Decision) -> str:
     """Of several comparisons how many are established, and the least sure one, or the one that refutes."""
-    parts = [part for part in decision.parts if part["form"] != "unit"]
+    parts = [part for part in decision.parts if part["form"] != "unit" and not part.get("corrected")]
     if not parts:
         return ""
     if parts[0]["form"] == "error":
@@ -95,7 +91,7 @@ def _parts(decision: Decision) -> str:
 
 def established(parts: Iterable[Mapping[str, Any]]) -> int:
     """How many of a claim's comparisons are established, each by itself."""
-    return sum(part["p"] <= _tail(part) and not part["void"] for part in parts)
+    return sum(part["p"] <= part.get("tail", TAIL) and not part["void"] for part in parts)
 
 
 def _error(row: Mapping[str, Any]) -> str:

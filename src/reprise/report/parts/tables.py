@@ -26,6 +26,7 @@ _MARKUP = re.compile(r"<(?=[A-Za-z/!?])|`|\*+(?=[^\s*])|(?<!\w)_+(?=[^\s_])")
 NO_BREAK = "\N{NO-BREAK SPACE}"
 _WIDEST = 80
 """Characters of a cell that Markdown shows; a longer text stands folded below."""
+_HALF = (_WIDEST - 3) // 2
 _LONG = 32
 """Words of so many characters are a text that a page may break into lines."""
 
@@ -79,7 +80,7 @@ class Table:
 
         What a viewer would take for markup or for a tag is escaped.
         """
-        lines, long = [], []
+        lines, long, shown = [], [], {}
         for heading, reading in self._parts():
             lines += [f"### {as_written(heading)}", ""] if heading else []
             lines.append(f"| {' | '.join(_cell(column.title) for column in self.columns)} |")
@@ -90,7 +91,9 @@ class Table:
                 for column, text in zip(self.columns, row, strict=True):
                     if column.words and not column.code and len(text) > _WIDEST:
                         long.append(f"{cut(named, _WIDEST)}, {column.title}: {text}")
-                        text = cut(text, _WIDEST)
+                        text, whole = cut(text, _WIDEST), text
+                        if shown.setdefault((column.title, text), whole) != whole:  # they differ at their ends
+                            text = f"{whole[:_HALF]} … {whole[-_HALF:]}"
                     cells.append(_cell(text, column.code))
                 lines.append(f"| {' | '.join(cells)} |")
             lines.append("")

@@ -96,7 +96,7 @@ def part_of(alternative: Mapping[str, Any]) -> str:
 
 
 def turns(entries: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
-    """What claims are as chosen and under a choice: "L1: open → agrees; U3: points the other way; U2: same side".
+    """What claims are as chosen and under a choice: "L1: open → agrees; U3: no longer points its way; U2: same side".
 
     First stand those that it turns, last those that were not run under it yet and those that rest on the assumption,
     but were not to be trained under the alternative ("not looked at"). Claims that the alternative cannot touch, since
@@ -110,7 +110,7 @@ def turns(entries: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
             said = 2, entry["verdict"]
         elif entry["flips"]:
             decided = f"{entry['before']} → {entry['verdict']}" if entry["verdict"] in {AGREES, DISAGREES} else ""
-            said = 0, (decided or f"points {'its' if entry['holds'] else 'the other'} way") + part_of(entry)
+            said = 0, (decided or f"{'points' if entry['holds'] else 'no longer points'} its way") + part_of(entry)
         else:
             said = 1, f"same side{part_of(entry)}" + (" (the same numbers)" if entry["same"] else "")
         found.setdefault(said, []).append(key)
@@ -145,7 +145,7 @@ class Outcome:
 
     @property
     def state(self) -> str:
-        """ "not trained yet", "trained: no claim turns", "trained: U1: points the other way"."""
+        """ "not trained yet", "trained: no claim turns", "trained: U1: no longer points its way"."""
         if self.trains and not self.status.run:
             return self.status.absence
         trained = f"{self.status.run} of {self.status.wanted} replicas trained" if self.status.missing else "trained"
@@ -292,7 +292,8 @@ def decided_by(claim: Claim, found: Mapping[str, Any]) -> str:
     if claim.level:
         asked.append(_bound(claim.level, "mean"))
     if claim.margin:
-        asked.append(f"{margin_words(kind, claim.margin)} ({claim.margin.origin})")
+        allowed = margin_words("non-inferiority" if claim.optimum else kind, claim.margin)
+        asked.append(f"{allowed} ({claim.margin.origin})")
     criterion = f"criterion: {claim.criterion}" if claim.criterion else ""
     late = f"set when its numbers were known: {claim.afterwards}" if claim.afterwards else ""
     said = (f"{kind}: {', '.join(asked)}" if asked else kind, found.get("method"), criterion, late)
