@@ -26,7 +26,18 @@ from dataclasses import dataclass, replace
 from reprise.evidence.contrasts import Contrast, Statement
 from reprise.evidence.moderated import Prior, prior
 from reprise.evidence.runs import Quantity, Runs, Table
-from reprise.evidence.statistics import Estimate, Spread, bartlett, combine, mean, over_folds, pooled, residuals, spread
+from reprise.evidence.statistics import (
+    Estimate,
+    Spread,
+    bartlett,
+    combine,
+    mean,
+    over_folds,
+    pool,
+    pooled,
+    residuals,
+    spread,
+)
 
 _Terms = Sequence[tuple[float, Quantity]]
 """An experiment's part of a contrast: the weighted sum of some of its metrics."""
@@ -141,9 +152,8 @@ def _over_folds(contrast: Contrast, table: Table, samples: dict[str, dict]) -> M
     own = spread(values)
     if own is None and family is None:
         return replace(given, unknown=tuple(samples))
-    # The freedom of one experiment's family is that of a member, though it pools the folds of all.
-    least = family.freedom + (len(samples) == 1) if family else 0.0
-    lent = own is None or least > own.freedom
+    # One experiment's family has a member's freedom, though it pools the folds of all: of equal ones it knows more.
+    lent = own is None or (family is not None and (family.freedom, len(samples) == 1) > (own.freedom, False))
     found = family if lent else own
     estimate = over_folds(mean(values), len(common), ratio, found)
     given = replace(given, estimate=estimate, variances=(found.variance,))
@@ -194,9 +204,9 @@ def _of_folds(contrast: Contrast, folds: Collection[int | str], table: Table) ->
     """The variance of the contrast from fold to fold by its families, and Bartlett's p that their members' are one.
 
     Its experiments have `folds` in common; shares are of their mean. Members are all experiments of their families
-    that have at least two folds; every family of the contrast has to have one. Of several
-    experiments and one metric it is the variance of residuals. Of one experiment and any metrics, whose fold effects do
-    not drop out, it is that around each member's own mean, with the freedom of a single member: all share their folds.
+    that have at least two folds; every family of the contrast has to have one. Of several experiments and one metric
+    it is the variance of residuals, of each task its own. Of one experiment and any metrics, whose fold effects do not
+    drop out, it is that around each member's own mean, with the freedom of a single member: all share their folds.
     None for other contrasts, where no member is found, and where a number is not positive.
     """
     weights = {term: weight for term, weight in contrast.merged().items() if weight}
@@ -224,14 +234,11 @@ def _of_folds(contrast: Contrast, folds: Collection[int | str], table: Table) ->
         own = [found for member, found in fitted if found and _task(member) == task]
         if not own:
             return None
-        freedom = sum(found.freedom for found in own)
-        variance = sum(found.freedom * found.variance for found in own) / freedom
         square = sum(share**2 for term, share in shares.items() if _task(table.runs[term.experiment]) == task)
-        parts.append((square, Spread(variance, freedom)))
+        parts.append((square, pool(own)))
         doubts.append(bartlett(own))
-    together = combine(0.0, parts)
-    doubt = min((p for p in doubts if p is not None), default=None)
-    return Spread(together.error**2, together.freedom), doubt
+    found = combine(0.0, parts)
+    return Spread(found.error**2, found.freedom), min((p for p in doubts if p is not None), default=None)
 
 
 def _task(runs: Runs) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 from scipy import optimize, special
 
-from reprise.evidence.statistics import Spread
+from reprise.evidence.statistics import Spread, pool
 
 _FLOOR = 1e-5
 """Sample variances are at least this share of their median, as in limma: 0 has no likelihood."""
@@ -54,10 +54,10 @@ def prior(members: Iterable[Spread]) -> Prior | None:
 
 @lru_cache(maxsize=4096)
 def _prior(members: tuple[Spread, ...]) -> Prior | None:
-    pooled = sum(one.freedom for one in members)
-    if not pooled:
+    if not members:
         return None
-    together = sum(one.freedom * one.variance for one in members) / pooled
+    whole = pool(members)
+    pooled, together = whole.freedom, whole.variance
     middle = float(np.median([one.variance for one in members]))
     if len(members) < 2:
         return Prior(together, math.inf, pooled)

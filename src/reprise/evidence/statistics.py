@@ -83,8 +83,13 @@ def spread(values: Sequence[float]) -> Spread | None:
 def pooled(samples: Sequence[Sequence[float]]) -> Spread | None:
     """The pooled variance of samples around their own means; None where none has two values."""
     found = [s for s in map(spread, samples) if s]
-    freedom = sum(s.freedom for s in found)
-    return Spread(sum(s.variance * s.freedom for s in found) / freedom, freedom) if found else None
+    return pool(found) if found else None
+
+
+def pool(members: Sequence[Spread]) -> Spread:
+    """The variance that one member or more have together, each counted by its degrees of freedom."""
+    freedom = sum(one.freedom for one in members)
+    return Spread(sum(one.variance * one.freedom for one in members) / freedom, freedom)
 
 
 def combine(value: float, parts: Sequence[tuple[float, Spread]]) -> Estimate:
@@ -110,10 +115,9 @@ def bartlett(members: Sequence[Spread]) -> float | None:
         return None
     if not all(one.variance for one in members):
         return 0.0
-    freedom = sum(one.freedom for one in members)
-    whole = sum(one.freedom * one.variance for one in members) / freedom
-    distance = sum(one.freedom * math.log(whole / one.variance) for one in members)
-    correction = 1 + (sum(1 / one.freedom for one in members) - 1 / freedom) / (3 * (len(members) - 1))
+    whole = pool(members)
+    distance = sum(one.freedom * math.log(whole.variance / one.variance) for one in members)
+    correction = 1 + (sum(1 / one.freedom for one in members) - 1 / whole.freedom) / (3 * (len(members) - 1))
     # Of equal variances it is 0, which rounding may pass.
     return float(special.chdtrc(len(members) - 1, max(0.0, distance) / correction))
 

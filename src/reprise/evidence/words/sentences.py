@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, LEVEL, OPEN, TAIL, VOID, Decision
+from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, LEVEL, OPEN, VOID, Decision
 from reprise.evidence.verdicts.kinds import share_of_tolerance
 from reprise.evidence.words.forms import digits, listed, number, per_cent_lower, percent, plural, unit_words
 from reprise.evidence.words.names import name_of
@@ -91,7 +91,7 @@ def _parts(decision: Decision) -> str:
 
 def established(parts: Iterable[Mapping[str, Any]]) -> int:
     """How many of a claim's comparisons are established, each by itself."""
-    return sum(part["p"] <= part.get("tail", TAIL) and not part["void"] for part in parts)
+    return sum(part["p"] <= part["tail"] and not part["void"] for part in parts)
 
 
 def _error(row: Mapping[str, Any]) -> str:
