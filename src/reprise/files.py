@@ -132,11 +132,11 @@ def told_of(error: OSError) -> str | None:
     return None
 
 
-def left_out(error: UserError | OSError, remedy: str) -> str:
-    """Why one replica of several is left out; the `remedy` is of what the system refuses in other ways."""
+def left_out(error: UserError | OSError) -> str:
+    """Why one replica of several is left out."""
     if not isinstance(error, OSError):
         return str(error)
-    return told_of(error) or f"{error}; {remedy}, then run it again"
+    return told_of(error) or f"{error}; fix the access, then run it again"
 
 
 def named_file(option: str, text: str, example: str) -> Path:

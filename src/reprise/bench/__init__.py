@@ -41,6 +41,3 @@ The module of a benchmark's name has WORKLOADS, GOALS, SHOWN and `make_task(work
 and facts about it; that of a family besides what `reprise.bench.tasks` says. None imports torch when it is imported:
 the peers in JAX run in a process without it.
 """
-
-RENAMED = {"rrntn": "rntn", "rrntn-gated": "gated", "llrnn": "loglinear"}
-"""Earlier names, which files in results/bench/ may carry."""

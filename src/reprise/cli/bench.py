@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from reprise.bench import BENCHES, RENAMED
+from reprise.bench import BENCHES
 from reprise.errors import Failed, UserError, known
 
 COMMITTED = Path("results/bench")
@@ -26,8 +26,6 @@ def bench_command(given: argparse.Namespace) -> None:
     if given.table:
         print(committed_table(), end="")
         return
-    if given.name in RENAMED:
-        raise UserError(f"no benchmark '{given.name}' any more; it is called {RENAMED[given.name]}")
     if given.name not in BENCHES:
         raise UserError(f"no benchmark '{given.name or ''}'; {known(given.name or '', BENCHES)}")
     if not given.budget > 0:

@@ -9,10 +9,11 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
-from reprise.config.project import Project, load_project
+from reprise.config.project import CONFIG, Project, load_project
 from reprise.config.resolve import resolve_tier
 from reprise.errors import UserError, known
 from reprise.evidence.numbers import numbers_of
+from reprise.evidence.verdicts import NOT_RUN
 from reprise.files import is_there
 from reprise.records.record import read_record
 from reprise.records.resolved import TIERS, Resolved
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-CONFIG = Path("config/config.yaml")
-NOT_RUN = "not run"
 _WIDTH = 200
 """Characters of a line where no terminal says how many it has."""
 

@@ -20,6 +20,7 @@ from reprise.cli.common import (
 )
 from reprise.config.project import Project
 from reprise.errors import report_packages
+from reprise.evidence.runs import load_runs
 from reprise.records.resolved import Resolved
 
 
@@ -67,7 +68,7 @@ def _experiment(project: Project, experiment: Resolved) -> None:
         line(hint)
     # With the engine that made the first record, which alone gives its bits again.
     heading("\ntrain it again" if found else "\ntrain it")
-    line(command(experiment, [(record["replica"], record["run"]["engine"]) for record in found]))
+    line(command(experiment, next(((record["replica"], record["run"]["engine"]) for record in found), None)))
 
 
 def _claim(project: Project, paper: str, key: str) -> None:
@@ -84,7 +85,7 @@ def _claim(project: Project, paper: str, key: str) -> None:
     names = entry.get("experiments") or list(dict.fromkeys(side.experiment for _, side in claim.sides()))
     if names:
         out.print("\nexperiments (reprise show <experiment>)", style="bold cyan")
-        counts = entry["n"] if isinstance(entry.get("n"), dict) else {}
+        counts = entry.get("n", {})
         for name in names:
             n = counts.get(name)
             out.print(f"{paper}/{name}" + ("" if n is None else f": {n} replica{'' if n == 1 else 's'}"))
@@ -98,6 +99,7 @@ def _numbers(project: Project, experiment: Resolved, found: list[dict[str, Any]]
     # Nobody compares perplexities of two texts.
     other = entry.data is not None and entry.data.dataset != experiment.config.get("data", {}).get("dataset")
     stated = {(r.metric, r.split): r for r in entry.reported}
+    runs = load_runs(project, [experiment])[experiment.paper][experiment.experiment]
     measured: dict[tuple[str, str], list[tuple[float, str]]] = {}
     for record in found:
         for key, number in numbers(record).items():
@@ -106,6 +108,9 @@ def _numbers(project: Project, experiment: Resolved, found: list[dict[str, Any]]
         paper, ours = stated.get(key), measured.get(key, [])
         center, deviation = spread([value for value, _ in ours]) if ours else (None, None)
         printed = "" if paper is None or paper.value is None else f"{shown(paper.value)} {paper.unit or ''}".strip()
+        if printed and ours and paper.unit not in (None, ours[0][1]):
+            turned = runs.reported_in_our_unit(key)
+            printed += "" if turned is None else f" = {shown(turned)}"
         if printed and other:
             printed += " (another text)"
         mean, sd = ("" if value is None else shown(value) for value in (center, deviation))

@@ -7,8 +7,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from reprise.cli.common import CONFIG, find_experiment, project_and_experiments
-from reprise.config.project import PAPERS, load_project
+from reprise.cli.common import find_experiment, project_and_experiments
+from reprise.config.project import CONFIG, PAPERS, load_project
 from reprise.errors import UserError, known, report_memory, report_packages
 from reprise.files import require_place, write_if_changed
 
@@ -85,12 +85,13 @@ def collect_command(given: argparse.Namespace) -> None:
 
 
 def render_command(given: argparse.Namespace) -> None:
-    """Draw the figures and write the tables of a tier, and the page and README's results of all tiers.
+    """Draw the figures and write the tables of a tier, and the page of all tiers.
 
-    Without names and without --report everything is written. Names are those of the files: <paper>-<figure or table>.
+    Without names and options all of these are written; --readme writes README's results and the forest plot alone.
+    Names are those of the files: <paper>-<figure or table>.
     """
-    if given.readme and (given.name or given.report):
-        raise UserError("--readme: writes README's results alone; put the names and --report into another call")
+    if given.readme and (given.name or given.report or given.tier):
+        raise UserError("--readme: writes README's results alone; put names, --report and --tier into another call")
     project, experiments = project_and_experiments(given.tier)
     with report_packages("render"):
         from reprise.report.page.page import write_page
@@ -98,7 +99,7 @@ def render_command(given: argparse.Namespace) -> None:
         from reprise.report.parts.context import every_tier, load_contexts
         from reprise.report.render import render
     if given.readme:
-        write_results(project, every_tier(project))
+        print(*write_results(project, every_tier(project)), sep="\n")
         return
     written = []
     if given.name or not given.report:

@@ -98,8 +98,6 @@ def _check_names(claim: Claim, paper: Paper, where: str) -> None:
             require_known(name, paper.experiments, f"{where}.{key}", "experiment")
             if not paper.experiments[name].check:
                 raise UserError(f"{where}.{key}: '{name}' is no check; name an experiment that has one")
-    for name in claim.learned.experiments if claim.learned else []:
-        require_known(name, paper.experiments, f"{where}.learned.experiments", "experiment")
     if claim.margin:
         kind, _, name = claim.margin.origin.partition(" ")
         if kind in {"assumption", "deviation"}:

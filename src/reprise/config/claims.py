@@ -103,13 +103,12 @@ class Ranks(Strict):
 class Learned(Strict):
     """What shows that a model learnt its task at all: the mean of this metric is above `above`, the chance level.
 
-    Comparisons with one of `experiments` (all, where none is named) that did not are void.
+    Comparisons with a model that did not are void.
     """
 
     metric: str
     split: str
     above: float
-    experiments: list[Name] = []
     why: str = Field(description="where the level comes from")
 
 
@@ -147,8 +146,7 @@ class Claim(Strict):
     """A proposition of a paper.
 
     compare   each `lower` is below its `higher`
-    order     ascending; the members of a list in it are not compared with each other. With a margin a neighbour may
-              be lower by less than that, but the first has to be below the last
+    order     ascending; the members of a list in it are not compared with each other
     gaps      each difference higher - lower is larger than the next
     equal     the two of each pair differ by less than the margin
     trend     the metric falls along a sweep
@@ -193,12 +191,6 @@ class Claim(Strict):
     def label(self) -> str:
         """The claim in at most 60 characters."""
         return self.short or self.text.strip().rstrip(".")
-
-    @property
-    def comparisons(self) -> list[Comparison]:
-        """`compare`, or `gaps`, as a list."""
-        found = self.compare or self.gaps or []
-        return found if isinstance(found, list) else [found]
 
     def sides(self) -> Iterator[tuple[str, Term]]:
         """Every experiment that the statistic names, with its key: in a list, with its place, from 0.

@@ -71,7 +71,8 @@ def statements(claim: Claim) -> list[Statement]:
     if claim.gaps:
         return [_plain(_minus(_difference(a, claim), _difference(b, claim))) for a, b in pairwise(claim.gaps)]
     if claim.compare:
-        return [_compared(comparison, claim) for comparison in claim.comparisons]
+        stated = claim.compare if isinstance(claim.compare, list) else [claim.compare]
+        return [_compared(comparison, claim) for comparison in stated]
     if claim.order:
         steps = [entry if isinstance(entry, list) else [entry] for entry in claim.order]
         pairs = [(a, b) for low, high in pairwise(steps) for a, b in product(low, high)]

@@ -34,7 +34,6 @@ from reprise.evidence.statistics import (
     mean,
     over_folds,
     pool,
-    pooled,
     residuals,
     spread,
 )
@@ -227,7 +226,8 @@ def _of_folds(contrast: Contrast, folds: Collection[int | str], table: Table) ->
         part = [(share, term.quantity) for term, share in shares.items()]
         series = [list(_logs(member, part).values()) for member in members]
         freedom = max(map(len, series)) - 1
-        return Spread(pooled(series).variance, freedom), bartlett([spread(values) for values in series])
+        own = [spread(values) for values in series]
+        return Spread(pool(own).variance, freedom), bartlett(own)
     fitted = list(zip(members, residuals([_logs(member, losses) for member in members]), strict=True))
     parts, doubts = [], []
     for task in dict.fromkeys(_task(table.runs[name]) for name in names):

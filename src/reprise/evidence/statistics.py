@@ -45,13 +45,13 @@ class Estimate:
         reach = float(special.stdtrit(self.freedom, 0.5 + level / 2)) * self.error
         return self.value - reach, self.value + reach
 
-    def p_above(self, bound: float = 0.0) -> float:
-        """One-sided p value of the hypothesis that the true value is `bound` or less; 1 where no deviation is known."""
-        return self._tail(self.value - bound)
+    def p_above(self) -> float:
+        """One-sided p value of the hypothesis that the true value is 0 or less; 1 where no deviation is known."""
+        return self._tail(self.value)
 
-    def p_below(self, bound: float = 0.0) -> float:
-        """One-sided p value of the hypothesis that the true value is `bound` or more; 1 where no deviation is known."""
-        return self._tail(bound - self.value)
+    def p_below(self) -> float:
+        """One-sided p value of the hypothesis that the true value is 0 or more; 1 where no deviation is known."""
+        return self._tail(-self.value)
 
     def _tail(self, distance: float) -> float:
         if self.error is None:
@@ -78,12 +78,6 @@ def spread(values: Sequence[float]) -> Spread | None:
     if len(values) < 2:
         return None
     return Spread(0.0 if alike(values) else float(np.var(values, ddof=1)), len(values) - 1)
-
-
-def pooled(samples: Sequence[Sequence[float]]) -> Spread | None:
-    """The pooled variance of samples around their own means; None where none has two values."""
-    found = [s for s in map(spread, samples) if s]
-    return pool(found) if found else None
 
 
 def pool(members: Sequence[Spread]) -> Spread:

@@ -119,16 +119,12 @@ def records_of(experiment: Resolved, root: Path) -> list[dict[str, Any]]:
 
 
 def parse_record(
-    content: bytes,
-    name: Path | str,
-    expected: Resolved | None = None,
-    replica: int | None = None,
-    remedy: str = _REMEDY,
+    content: bytes, name: Path | str, expected: Resolved | None = None, replica: int | None = None
 ) -> dict[str, Any]:
     """A whole, unaltered record; with `expected`, one of that experiment and configuration, with `replica` its number.
 
     Errors: `UserError` for a truncated or altered record, one of another shape, config or replica; it begins with
-    `name`, which says where the content comes from, and ends with the `remedy`.
+    `name`, which says where the content comes from, and ends with the remedy.
     """
     try:
         # The digest refuses what is no number, but `run` lies outside it.
@@ -139,17 +135,17 @@ def parse_record(
         stated, found = record["result_sha256"], result_digest(record)
         config_hash = hash_of(record["config"])
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise UserError(f"{name}: not a whole run record; {remedy}") from None
+        raise UserError(f"{name}: not a whole run record; {_REMEDY}") from None
     if stated != found:
-        raise UserError(f"{name}: key result_sha256 does not fit the content, which was altered; {remedy}")
+        raise UserError(f"{name}: key result_sha256 does not fit the content, which was altered; {_REMEDY}")
     if mistake := mistake_in(record):
-        raise UserError(f"{name}: {mistake}; {remedy}")
+        raise UserError(f"{name}: {mistake}; {_REMEDY}")
     if config_hash != record["config_hash"]:
-        raise UserError(f"{name}: key config_hash is not the hash of the key config; {remedy}")
+        raise UserError(f"{name}: key config_hash is not the hash of the key config; {_REMEDY}")
     of = f"{record['paper']}/{record['experiment']} with {config_hash}"
     if expected and of != (wanted := f"{expected.id} with {expected.config_hash}"):
-        raise UserError(f"{name}: key config_hash: the record is of {of}, not of {wanted}; {remedy}")
+        raise UserError(f"{name}: key config_hash: the record is of {of}, not of {wanted}; {_REMEDY}")
     # A copy under another replica's name would count as one more replica.
     if replica not in (None, found := record["replica"]):
-        raise UserError(f"{name}: key replica: the record is of replica {found}, not of {replica}; {remedy}")
+        raise UserError(f"{name}: key replica: the record is of replica {found}, not of {replica}; {_REMEDY}")
     return record

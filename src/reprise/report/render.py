@@ -37,8 +37,6 @@ def render(project: Project, contexts: Mapping[str, Context], names: Collection[
     if unknown := [name for name in names if name not in there]:
         raise UserError(f"no figure or table '{unknown[0]}'; {known(unknown[0], there)}")
     chosen = [there[name] for name in names or there]
-    for entry in chosen:
-        entry.options()
     folder = project.root / "results" / project.config.tier
     return [path for entry in chosen for path in write_display(contexts[entry.paper], entry, folder)]
 

@@ -46,9 +46,9 @@ def decode(data: bytes) -> dict[str, Any]:
 
 
 class CheckpointFile:
-    """The checkpoint of one replica, or of a stack (None): `<path>` and, one save older, `<path>.previous`."""
+    """The checkpoint of one replica, or of a stack (-1): `<path>` and, one save older, `<path>.previous`."""
 
-    def __init__(self, path: Path, config_hash: str, engine: str, replica: int | None):
+    def __init__(self, path: Path, config_hash: str, engine: str, replica: int):
         self.path = path
         self.previous = path.with_name(path.name + ".previous")
         self.identity = {"config_hash": config_hash, "engine": engine, "replica": replica}

@@ -39,6 +39,5 @@ def replica_lock(path: Path, what: str, wait: bool = False) -> Iterator[None]:
 
 
 def _holder(handle: int) -> str:
-    """Whom the lock file names: "<pid> on <host>", or the pid alone where an earlier version wrote it."""
-    pid, _, host = os.pread(handle, _LONGEST, 0).decode(errors="replace").strip().partition(" ")
-    return f"{pid} on {host}" if host else pid or "unknown"
+    """Whom the lock file names: "<pid> on <host>"; "unknown" of one that has only just been locked."""
+    return os.pread(handle, _LONGEST, 0).decode(errors="replace").replace(" ", " on ", 1) or "unknown"

@@ -30,7 +30,7 @@ from reprise.files import is_there
 from reprise.records.record import Outcome, make_record, metric, read_record, write_record
 from reprise.records.resolved import Resolved
 from reprise.training.checkpoint import CheckpointFile
-from reprise.training.devices import learns, prepare_environment, processor
+from reprise.training.devices import learns, processor
 from reprise.training.locks import Held, replica_lock
 from reprise.training.progress import TrainingProgress
 from reprise.training.protocol import Diverged, Training, build_training, report_model
@@ -100,7 +100,6 @@ def run_jobs(jobs: Sequence[Job]) -> list[dict[str, Any]]:
         if busy and not mine:
             raise busy
         torch.set_num_threads(first.threads)
-        prepare_environment()
         torch.use_deterministic_algorithms(True, warn_only=True)
         # Another process may have finished some while this one waited for the lock.
         records = {j.replica: read_record(j.output, j.resolved, j.replica) for j in mine if is_there(j.output)}

@@ -119,7 +119,7 @@ class Runner:
         except (UserError, OSError) as error:
             if isinstance(error, OSError) and error.errno in _FULL:
                 raise  # nothing could be saved of the others either
-            self.say(f"{title}: left out: {left_out(error, 'fix the access')}")
+            self.say(f"{title}: left out: {left_out(error)}")
             without = self.failed
         without += [job for job in jobs if not job.output.exists()]
         for record in records:

@@ -13,7 +13,7 @@ from experiment_helpers import DIGITS, experiment
 from reprise import cli
 from reprise.files import atomic_path, write_if_changed, write_json
 from reprise.training.devices import gpu_ids, gpus_wanted, visible_gpus
-from reprise.units import bits, convert, perplexity
+from reprise.units import bits, perplexity
 
 
 def test_a_failed_write_leaves_what_was_there(tmp_path):
@@ -119,7 +119,6 @@ def test_units():
     assert bits(math.log(2)) == pytest.approx(1)
     assert perplexity(math.log(50)) == pytest.approx(50)
     assert perplexity(1e9) == math.inf
-    assert convert(2.0, "nats/token", "nats/character", tokens=10, characters=40) == 0.5
 
 
 def test_schemas_are_written_in_a_clone_alone_or_into_the_folder_that_is_named(tmp_path, monkeypatch, capsys):

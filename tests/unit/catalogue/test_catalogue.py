@@ -50,7 +50,6 @@ def test_checks_are_there():
 
 @pytest.mark.parametrize(("kind", "function"), [(kind, name) for kind in KINDS for name in functions()[kind]])
 def test_what_a_function_draws_is_there(kind, function):
-    assert callable(find_function(kind, function))
     draws = functions()[kind][function]
     assert set(draws.protocols) <= PROTOCOLS.keys()
     options = {"model": MODELS, "data": PREPARATIONS}

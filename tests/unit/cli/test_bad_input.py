@@ -88,7 +88,6 @@ KINDS = {
     "a report beside README": ("render --tier quick --readme --report", "--readme", "alone", "collect --tier quick"),
     "an unknown benchmark": ("bench rnt", "no benchmark 'rnt'", "did you mean 'rntn'?"),
     "no benchmark": ("bench", "no benchmark ''", "known are"),
-    "a benchmark by its earlier name": ("bench rrntn-gated", "rrntn-gated", "it is called gated"),
     "a benchmark of nothing": ("bench rntn --only k7", "--only k7", "ptb-h100-k1/fused is one"),
     "no time for a benchmark": ("bench rntn --budget 0", "--budget", "0"),
     "no results of a benchmark": ("bench --table", "results/bench/rntn.json", "is missing; run"),

@@ -201,6 +201,6 @@ def test_the_command_lists_what_is_missing(capsys):
     assert shown.splitlines()[-1].startswith("all: ")
     lines = {line.partition(":")[0]: line for line in shown.splitlines()}
     assert {"palindromes", "books", "gso"} <= lines.keys()
-    assert "not been measured" not in lines["gso"]
+    assert "not known" not in lines["gso"]
     assert cli.main(["estimate", "--tier", "paper", "--no-calibration", "palindromes/rnn-t10"]) == 0
     assert "palindromes: nothing is missing" in capsys.readouterr().out

@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from report_case import LAST, make_context, metric, project, row
 
 from reprise.errors import UserError
-from reprise.report.papers.gso.tables import diverged
+from reprise.report.papers.gso.tables import astray
 from reprise.report.papers.palindromes import tables as palindromes
 from reprise.report.papers.shared.tables import checks
 from reprise.report.parts import rounding, tables
@@ -61,7 +61,7 @@ def test_convergence_counts_a_replica_that_reached_100_percent_before_it_diverge
         "Last ten: paper": "1.000",
         LAST_OURS: "0.650 (0.000–1.000)",
         "Gap": "−0.350",
-        "Gap in deviations": "−0.7",
+        "Gap in SDs": "−0.7",
         "Diverged": "1",
         "Replicas": "3 of 20",
     }
@@ -144,6 +144,6 @@ def test_a_fold_whose_loss_rises_far_after_its_best_epoch_has_diverged(tmp_path)
 
     tested = [metric("gso/t1-tanh-de", i, "cross_entropy", 1.0, "test", "nats/token") for i in range(2)]
     curves = [*course(0, [3.0, 1.0, 1.1, 2.7, 1.6]), *course(1, [3.0, 1.0, 0.9, 1.0])]
-    (only,) = diverged(make_context(tmp_path, "gso", metrics=tested, curves=curves), "t1-tanh-de")
+    (only,) = astray(make_context(tmp_path, "gso", metrics=tested, curves=curves), "t1-tanh-de")
     assert only.startswith("fold 0 in epoch 4,")
     assert only.endswith("epoch 2")

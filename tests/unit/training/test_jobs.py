@@ -172,11 +172,9 @@ def test_a_mistake_in_a_file_is_one_line(monkeypatch, tmp_path):
         stated.stated("reprise.models.broken:Broken", "OPTIONS")
 
 
-@pytest.mark.parametrize(
-    ("content", "holder"), [("4711", "4711"), ("", "unknown"), ("12 node-07.cluster", "12 on node-07.cluster")]
-)
+@pytest.mark.parametrize(("content", "holder"), [("", "unknown"), ("12 node-07.cluster", "12 on node-07.cluster")])
 def test_what_others_have_written_is_read(tmp_path, content, holder):
-    """An earlier version wrote the process alone; one that has only just locked the file has written nothing yet."""
+    """One that has only just locked the file has written nothing yet."""
     lock = tmp_path / "0.lock"
     lock.write_text(content)
     with lock.open("r+") as held:

@@ -17,6 +17,8 @@ from reprise.options import Options, Values
 TOKENS = "characters, blanks among them"
 OPTIONS: Options = {}
 PATTERN = "book_*.txt"
+NEIGHBOURS = 100
+"""Losses of so many steps before and after one are averaged with its own: a single batch's is noisy."""
 _OTHERS = re.compile(r"[^A-Za-z0-9(),.!¿?:;ÁÉÍÓÚáéíóúñÑü\-'`]+")
 _WORD = re.compile(r"[^\W\d_]+")
 _HEADER_ENDS = re.compile(r"START OF TH(?:IS|E) PROJECT GUTENBERG EBOOK")

@@ -86,11 +86,7 @@ def direction(parts: Sequence[Part], tail: float = TAIL, lost: bool = False) -> 
 
 
 def size(interval: Sequence[float] | None, paper: float | None) -> str | None:
-    """The size of our effect, by its 95 % interval, beside the paper's; None where either is missing, or the paper's 0.
-
-    >>> size((0.5, 1.5), 2.0), size((-3.0, -1.0), 2.0), size((-1.0, 1.0), -0.5)
-    ('smaller', 'opposite', 'consistent')
-    """
+    """Our effect's size, by its 95 % interval, beside the paper's; None where either is missing, or the paper's 0."""
     if interval is None or not paper:
         return None
     low, high = interval if paper > 0 else (-interval[1], -interval[0])

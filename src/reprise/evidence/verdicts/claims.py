@@ -50,7 +50,7 @@ from reprise.evidence.runs import Quantity, Runs, Table, load_runs
 from reprise.evidence.verdicts import JUDGED, TRAINED, Decision, size_of, sizes
 from reprise.evidence.verdicts.alternatives import Reading, readings, renamed, same_numbers, summary
 from reprise.evidence.verdicts.decide import decide, evidence_of, experiments_of
-from reprise.evidence.words import answer, name_of, reading_line, reduced, sentence
+from reprise.evidence.words import answer, reading_line, reduced, sentence
 from reprise.records.resolved import FULL, Resolved
 
 _DIGITS = 6
@@ -123,16 +123,10 @@ def _judged(claim: Claim, decision: Decision, table: Table, budget: str, dataset
         "sentence": " ".join(filter(None, said)),
         "method": decision.method,
         "replicas": decision.replicas,
-        "parts": [_labelled(part) for part in decision.parts],
+        "parts": decision.parts,
         "experiments": names,
         "n": {name: len(of.finished) for name, of in zip(names, there, strict=True)},
     }
-
-
-def _labelled(part: Mapping[str, Any]) -> dict[str, Any]:
-    """A part whose terms, if it has any, are named in words."""
-    terms = [t | {"label": f"{t['title']} ({name_of(t['metric'], t['split'])})"} for t in part.get("terms", [])]
-    return {**part, "terms": terms} if terms else {**part}
 
 
 def _alternative(reading: Reading) -> dict[str, Any]:

@@ -20,6 +20,8 @@ METHODS = {
 }
 LEVELS = {"equivalence": 0.9}
 """Levels of the intervals that are shown; 0.95 otherwise. Two one-sided tests at 5 % are a 90 % interval."""
+_UNEQUAL = 0.05
+"""Below this p of Bartlett's test a family's variances are said to differ."""
 
 
 def decide(claim: Claim, table: Table, tail: float | None = None) -> Decision:
@@ -45,6 +47,8 @@ def decide(claim: Claim, table: Table, tail: float | None = None) -> Decision:
         notes.append(("unlearned", {"which": [runs[name].title for name in not_learned], "why": claim.learned.why}))
     if unknown := dict.fromkeys(name for part in parts for name in part.test.unknown):
         notes.append(("unknown", {"which": [runs[name].title for name in unknown]}))
+    if (doubt := min((p for part in parts if (p := part.plain.doubt) is not None), default=1.0)) < _UNEQUAL:
+        notes.append(("unequal", {"p": doubt}))
     if claim.trend and len(parts) == len(statements(claim)) and (rise := _rise(claim, table)):
         notes.append(("rise", rise))
     return Decision(
@@ -76,8 +80,7 @@ def unlearned(claim: Claim, runs: Mapping[str, Runs], names: Iterable[str]) -> l
     to have learned.
     """
     rule = claim.learned
-    asked = [name for name in names if not rule.experiments or name in rule.experiments] if rule else []
-    levels = {name: runs[name].mean((rule.metric, rule.split)) for name in asked}
+    levels = {name: runs[name].mean((rule.metric, rule.split)) for name in names} if rule else {}
     return [name for name, level in levels.items() if level is None or level <= rule.above]
 
 

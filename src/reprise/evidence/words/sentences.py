@@ -284,8 +284,9 @@ NOTES: dict[str, Callable[..., str]] = {
     "diverged": lambda which: f"Diverged, without a number: {_all(which)}.",
     "lacking": lambda which: f"Finished without the metric: {_all(which)}.",
     "unknown": lambda which: (
-        f"One replica shows no deviation: {_all(which) if len(which) < 4 else plural(len(which), 'experiment')}."
+        f"One replica shows no SD: {_all(which) if len(which) < 4 else plural(len(which), 'experiment')}."
     ),
+    "unequal": lambda p: f"Models of the family vary unequally from fold to fold (Bartlett's p = {p:.2g}).",
     "unlearned": lambda which, why: f"Did not learn ({why}), so that nothing counts beside it: {_all(which)}.",
     "corrected": lambda **row: f"Corrected ({row['label']}) it holds: {_error(row)}.",
     "rise": _rise,

@@ -27,10 +27,11 @@ class Answer:
     """A claim's answer at the best tier that has one: the full protocol, else the reduced one.
 
     `ratio` is our effect over the paper's, with its 95 % interval, of a claim that the difference itself decides: not
-    one with a margin, nor a rank test. Of several comparisons it is the weakest, as `ours` and `theirs`, the effects
+    one with a margin, nor a rank test. Of several comparisons it is the least, as `ours` and `theirs`, the effects
     themselves in words. `n` says on how many seeds or folds it rests; `kind` is how it is coloured: its direction, or
     "not-run" whatever the reason. `afterwards`: its rule was set when its numbers were known; `contradicted`: the
     reduced budget answers the opposite; `decided_below`: it agrees or disagrees where the full protocol is open.
+    `tried`: whether an alternative to a choice answers it too; `turned`: those that change the answer.
     """
 
     paper: str
@@ -48,7 +49,8 @@ class Answer:
     ours: str
     theirs: str
     n: str
-    flips: bool
+    tried: bool
+    turned: tuple[str, ...]
     afterwards: bool
     contradicted: bool
     decided_below: bool
@@ -87,8 +89,9 @@ def _answer(context: Context, key: str, said: set[str | None]) -> Answer:
     unit = unit_words(part["unit"]) if part and part["scale"] != "log" else ""
     ours, theirs = (f"{effect(part[which], None, part)}{unit}" if part else "" for which in ("estimate", "paper_here"))
     several = [one for one in found["parts"] if one.get("ratio")] if ratio else []
-    hold = f", {established(several)} of which hold" if direction != AGREES else ""
-    weakest = f"the weakest of {len(several)} comparisons{hold}" if len(several) > 1 else ""
+    hold = f", {established(several)} of which hold," if direction != AGREES else ""
+    least = f"of {len(several)} comparisons{hold} the one that falls shortest" if len(several) > 1 else ""
+    under = found.get("alternatives", {})
     return Answer(
         paper=context.paper_id,
         claim=key,
@@ -104,8 +107,9 @@ def _answer(context: Context, key: str, said: set[str | None]) -> Answer:
         high=ratio.get("high"),
         ours=ours,
         theirs=theirs,
-        n="; ".join(filter(None, (weakest, counted(found)))),
-        flips=any(under["flips"] for under in found.get("alternatives", {}).values()),
+        n="; ".join(filter(None, (least, counted(found)))),
+        tried=any(one["verdict"] in JUDGED for one in under.values()),
+        turned=tuple(f"{one['verdict']} under {name}" for name, one in under.items() if one["flips"]),
         afterwards=bool(found.get("afterwards")),
         contradicted={AGREES, DISAGREES} <= said,
         decided_below=direction == OPEN and bool({AGREES, DISAGREES} & said),

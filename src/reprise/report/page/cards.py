@@ -3,7 +3,7 @@
 import ast
 import inspect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -19,7 +19,7 @@ from reprise.evidence.words import name_of
 from reprise.records.resolved import Resolved
 from reprise.report.parts import rounding
 from reprise.report.parts.context import Context, of_experiment
-from reprise.report.parts.rounding import fixed, integer, interval, significant, unit_words
+from reprise.report.parts.rounding import fixed, integer, interval, significant, unit_symbol
 from reprise.report.parts.spreads import measured
 
 _OF_REPLICAS = {"reached_full_accuracy"}
@@ -76,7 +76,7 @@ def training_curve(context: Context, experiment: str) -> str:
         for _, line in [*of_split.groupby("replica")][:_REPLICAS]:
             points = " ".join(line.point.iloc[:: max(1, len(line) // _POINTS)])
             lines.append(f'<polyline class="{escape(split)}" points="{points}"/>')
-    axis, unit = rows.axis.iloc[0], unit_words(rows.unit.iloc[0])
+    axis, unit = rows.axis.iloc[0], unit_symbol(rows.unit.iloc[0])
     texts = [
         (42, 12, "end", significant(high, 3)),
         (42, _HEIGHT + 4, "end", significant(low, 3)),
@@ -158,19 +158,19 @@ def card(context: Context, experiment: Resolved) -> dict[str, Any]:
         "metrics": metrics(context, experiment, rows),
         "counted": next((text for text in rows.counted if text), None),
         "replicas": records,
-        "command": command(experiment, [(r["replica"], r["engine"]) for r in records]),
+        "command": command(experiment, next(((r["replica"], r["engine"]) for r in records), None)),
     }
 
 
-def command(experiment: Resolved, replicas: Sequence[tuple[int, str]]) -> str:
-    """What trains the first of the replicas, each with its engine, again, to be compared; the first at all of none."""
+def command(experiment: Resolved, first: tuple[int, str] | None) -> str:
+    """What trains the `first` replica with a record again, with its engine, and compares; replica 0 where none has."""
     train = f"python -m reprise train {experiment.id} --tier {experiment.tier} --replica"
-    if not replicas:
+    if first is None:
         return f"{train} 0"
+    replica, engine = first
     # Without --output nothing would be trained: the record is where the pipeline puts it.
-    first, engine = replicas[0]
-    diff = f"python -m reprise diff again.json {experiment.record_path(first)}"
-    return f"{train} {first} --engine {engine} --output again.json\n{diff}"
+    diff = f"python -m reprise diff again.json {experiment.record_path(replica)}"
+    return f"{train} {replica} --engine {engine} --output again.json\n{diff}"
 
 
 def settings(experiment: Resolved) -> Iterator[tuple[str, Any, str]]:

@@ -18,15 +18,33 @@ STRIPS = {
     "equations and arithmetic": (EQUATION, ARITHMETIC),
 }
 _BECAME = {AGREES: "Replicates", DISAGREES: "Does not replicate", OPEN: "Undecided", VOID: "No answer"}
+_ARE = {
+    AGREES: ("replicates", "replicate"),
+    DISAGREES: ("does not replicate", "do not replicate"),
+    OPEN: ("is undecided", "are undecided"),
+    VOID: ("has no answer", "have no answer"),
+}
+
+
+def overall(found: Sequence[Answer], contexts: Iterable[Context]) -> str:
+    """ "Of 6 main claims 4 replicate, 1 does not replicate, 1 is undecided.": of the papers that name a main claim."""
+    main = {(c.paper_id, c.paper.headline.claim) for c in contexts if c.paper.headline}
+    count = tally(a for a in found if (a.paper, a.claim) in main)
+    said = [
+        f"{count[direction]} {words[count[direction] > 1]}" for direction, words in _ARE.items() if count[direction]
+    ]
+    return f"Of {plural(len(main), 'main claim')} {', '.join(said)}." if said else ""
 
 
 def sentences(found: Sequence[Answer], contexts: Iterable[Context]) -> list[dict[str, Any]]:
-    """A row a paper: document, name, and what was found, computed."""
+    """A row a paper: document, name, authors and year, and what was found, computed."""
     return [
         {
             "paper": context.paper_id,
             "document": context.paper.document,
             "name": context.paper.name or context.paper.title,
+            "by": f"{context.paper.authors}, {context.paper.year}",
+            "link": context.paper.link,
             "sentence": f"{sentence(of_paper(found, context.paper_id), context)} {reading(context, found)}".strip(),
         }
         for context in contexts
@@ -40,8 +58,7 @@ def reading(context: Context, found: Sequence[Answer]) -> str:
     best = next(iter(readings.distances(context.paper, context.runs)), None)
     if best is None or best.reading == readings.CHOSEN or best.rows < readings.LEAST:
         return ""
-    rows = plural(best.rows, "row")
-    return f"Under {best.reading} (found afterwards) {rows} are within {best.most:.1f} % of the paper's."
+    return f"With {best.reading} (found afterwards) {best.rows} means are within {best.most:.1f} % of the paper's."
 
 
 def sentence(found: Sequence[Answer], context: Context) -> str:
@@ -51,7 +68,7 @@ def sentence(found: Sequence[Answer], context: Context) -> str:
     if answer is None:
         return counts(found)
     effects = f"ours {answer.ours}, the paper {answer.theirs}" if answer.ours else ""
-    beside = "; ".join(filter(None, (effects, answer.n)))
+    beside = "; ".join(filter(None, (effects, answer.n, *answer.turned)))
     said = f"{became(answer, found)}: {headline.words}{f' ({beside})' if beside else ''}."
     return f"{said} {counts(found)}".strip()
 
@@ -94,8 +111,7 @@ def became(answer: Answer, found: Sequence[Answer]) -> str:
         return said
     if 2 * count[AGREES] > len(trained):
         return said.replace("Replicates", "Partly replicates") if count[DISAGREES] else said
-    others = "".join(f", {count[d]} {d}" for d in (DISAGREES, OPEN, VOID) if count[d])
-    return f"{said.replace('Replicates', 'Main claim replicates')} ({count[AGREES]} of {len(trained)} agree{others})"
+    return said.replace("Replicates", "Main claim replicates")
 
 
 def plot(found: Sequence[Answer], contexts: Iterable[Context], **how: bool) -> str:
@@ -119,14 +135,19 @@ def trust(tiers: Tiers, found: Sequence[Answer]) -> list[str]:
     contexts = [context for papers in tiers.values() for context in papers.values()]
     runs = [c.metrics.drop_duplicates(["experiment", "variant", "replica"]).status for c in contexts]
     records, diverged = sum(map(len, runs)), sum(int((status == "diverged").sum()) for status in runs)
-    answered = sum(a.direction in JUDGED for a in found)
+    tried = [a for a in found if a.tried]
     replaced = sorted({c.paper.document for c in contexts if any(d.data for d in c.paper.deviations.values())})
     said = [
         f"{fixed(records, 0)} run records, {diverged} of them diverged",
-        f"{sum(a.flips for a in found)} of {answered} answers depend on a choice that the paper leaves open",
-        f"{tally(found)[VOID]} void, since a model did not learn",
+        f"{sum(map(bool, (a.turned for a in tried)))} of the {len(tried)} answers that were tried under another choice "
+        "than ours change",
+        f"{tally(found)[VOID]} claims are void, since a model did not learn",
     ]
     rows = Counter(c.paper.document for c in next(iter(tiers.values())).values())
     twice = [document for document, n in rows.items() if n > 1]
     said += [f"document {listed(twice)} has two parts, a row each"] if twice else []
-    return [*said, f"other data stand in for documents {listed(replaced)}"] if replaced else said
+    return (
+        [*said, f"other data stand in for some of documents {listed(replaced)}; each claim names them"]
+        if replaced
+        else said
+    )

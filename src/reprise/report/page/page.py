@@ -72,6 +72,7 @@ def page(project: Project, tiers: Tiers) -> str:
         blocks |= _blocks(environment, project, context, here, of_paper(found, context.paper_id), index)
     blocks["index"] = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
     return environment.get_template("page.html.j2").render(
+        overall=first.overall(found, contexts),
         sentences=first.sentences(found, contexts),
         plots=[Markup(first.plot(found, contexts, narrow=narrow)) for narrow in (False, True)],
         strips=first.strips(found),

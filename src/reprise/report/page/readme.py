@@ -22,12 +22,14 @@ def write_results(project: Project, tiers: Tiers) -> list[Path]:
     if not 0 <= begin < end:
         raise UserError(f"{path}: no lines '{BEGIN}' and '{END}'; put them where the results shall stand")
     found, contexts = answers(judged), list(next(iter(judged.values())).values())
-    lines = ["| document | what was found | claims |", "|---|---|---|"]
+    whole = first.overall(found, contexts)
+    lines = [*([whole, ""] if whole else []), "| document | what was found | claims |", "|---|---|---|"]
     for row in first.sentences(found, contexts):
         tier = _tier(found, next(c for c in contexts if c.paper_id == row["paper"]), judged)
         claims = f"results/{tier}/tables/{row['paper']}-claims.md"
-        lines.append(f"| **{row['document']}** {row['name']} | {row['sentence']} | [claims]({claims}) |")
-    shown = "\n".join([*lines, "", f"{' · '.join(first.trust(judged, found))}."])
+        name = f"[{row['name']}]({row['link']})" if row["link"] else row["name"]
+        lines.append(f"| **{row['document']}** {name} ({row['by']}) | {row['sentence']} | [claims]({claims}) |")
+    shown = "\n".join([*lines, "", *(f"- {said[0].upper()}{said[1:]}." for said in first.trust(judged, found))])
     write_atomically(project.root / PLOT, first.plot(found, contexts, alone=True))
     write_atomically(path, f"{text[: begin + len(BEGIN)]}\n{shown}\n{text[end:]}")
     return [path, project.root / PLOT]

@@ -21,9 +21,9 @@ from reprise.evidence.runs import Replica, Runs, trains
 from reprise.records.resolved import FULL, TIERS, Resolved
 from reprise.report.parts.collected import CURVE_COLUMNS, METRIC_COLUMNS, read_claims, read_collected, read_samples
 
-NOT_RUN = "not in this tier"
-NOT_TRAINED = "not trained yet"
-NOT_RUN_YET = "not run yet"
+_NOT_IN_TIER = "not in this tier"
+_NOT_TRAINED = "not trained yet"
+_NOT_RUN_YET = "not run yet"
 """Of what trains nothing: checks, and facts of a corpus."""
 NOT_MEASURED = "not measured"
 """Of a replica that has finished, but whose record does not have the metric."""
@@ -51,7 +51,7 @@ class Status:
     @property
     def absence(self) -> str:
         """What stands where a result would, when no replica has run."""
-        return NOT_RUN if not self.wanted else NOT_TRAINED if self.trains else NOT_RUN_YET
+        return _NOT_IN_TIER if not self.wanted else _NOT_TRAINED if self.trains else _NOT_RUN_YET
 
     def absence_of(self, value: object | None) -> str:
         """The same where it may be the metric that is missing: `value` is None, though replicas have finished."""
@@ -252,7 +252,7 @@ def every_tier(project: Project) -> dict[str, dict[str, Context]]:
     Errors: `UserError` as of `load_contexts`.
     """
     found = {}
-    for tier in sorted(TIERS, key=(FULL, "reduced", "quick").index):
+    for tier in reversed(TIERS):
         if tier == project.config.tier or (project.root / "results" / tier / "metrics.csv").is_file():
             there = replace(project, config=project.config.model_copy(update={"tier": tier}))
             found[tier] = load_contexts(there, resolve_tier(there))

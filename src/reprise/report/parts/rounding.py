@@ -62,17 +62,15 @@ def spread(
     return _beside(centre, reach, lambda value: fixed(value, places), share, least)
 
 
-def even(
-    centre: float | None, reach: float | None, digits: int = 5, share: bool = False, least: float | None = None
-) -> str:
-    """A number of unknown size to so many significant digits, a count in full; with ± both to the same decimals.
+def even(centre: float | None, reach: float | None, share: bool = False, least: float | None = None) -> str:
+    """A number of unknown size to five significant digits, a count in full; with ± both to the same decimals.
 
     There are as many decimals as two digits of what stands after ± need, as in the sentences of claims: what varies by
     0.14 is not known to a hundred-thousandth. `share`, `least`: as `spread`.
     """
     if pd.isna(centre):
         return NONE
-    text = integer(centre) if float(centre).is_integer() and abs(centre) >= 10 else significant(centre, digits)
+    text = integer(centre) if float(centre).is_integer() and abs(centre) >= 10 else significant(centre, 5)
     if pd.isna(reach):
         return text
     reach = 0.0 if reach < _NOISE * abs(centre) else reach
@@ -101,6 +99,6 @@ def interval(low: float | None, high: float | None) -> str:
     return integer(low) if low == high else f"{integer(low)}–{integer(high)}"
 
 
-def unit_words(unit: str) -> str:
+def unit_symbol(unit: str) -> str:
     """ " nats/character", to stand behind a number; "" where the metric's name says it, or BLEU's signature is it."""
     return "" if unit in _NAMED or "|" in unit else f" {unit}"

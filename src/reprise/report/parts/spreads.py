@@ -17,10 +17,10 @@ from reprise.evidence.contrasts import Contrast, Term
 from reprise.evidence.measure import Measured as Found
 from reprise.evidence.measure import measure
 from reprise.evidence.runs import Quantity, Replica, Runs, Table
+from reprise.evidence.verdicts import LEVEL
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import deviation, mean
 
-LEVEL = 0.95
 INTERVAL = "95 % interval"
 """What ± means in every table that does not say otherwise."""
 
@@ -106,11 +106,12 @@ def noted(
         return []
     reaches = {key: rows[beside(key, "reach")].astype(float) for key in cut}
     passes = any((rows[key].astype(float) - reach < least).any() for key, reach in reaches.items())
-    law = f"±: half of the {INTERVAL} of the mean, by Student's law from the standard deviation that verdicts take for"
-    said = [f"{law} {_FOLD if any(one in context.runs and context.runs[one].by_fold for one in names) else _REPLICA}."]
+    one = _FOLD if any(name in context.runs and context.runs[name].by_fold for name in names) else _REPLICA
+    law = f"±: half of the {INTERVAL} of the mean, by Student's law from the standard deviation (SD) that verdicts take"
+    said = [f"{law} for {one}."]
     said += ["Where the interval of a share would pass 0 or 1, it is given in brackets, cut there."] if shares else []
     said += ["Where that of a perplexity or a rank would pass 1, it is given in brackets, cut there."] if passes else []
-    return [" ".join([*said, "Gaps in deviations are in that deviation."] if gaps else said)]
+    return [" ".join([*said, "Gaps in SDs are in that one."] if gaps else said)]
 
 
 def beside(key: str, what: str) -> str:
@@ -130,12 +131,9 @@ _REPLICA = (
 
 def deviations(titles: Iterable[str], lenders: Iterable[str | None]) -> list[str]:
     """The sentence on models whose deviation is another's, with whose; `lenders` may be a column of a frame."""
-    groups: dict[str, dict[str, None]] = {}
-    for title, lender in zip(titles, lenders, strict=True):
-        if isinstance(lender, str):  # a column has NaN where there is none
-            groups.setdefault(lender, {})[title] = None
-    said = [f"{lender} ({'; '.join(of)})" for lender, of in groups.items()]
-    return [f"Borrowed deviation: {', '.join(said)}."] if said else []
+    # A column has NaN where there is none.
+    said = dict.fromkeys(title for title, lender in zip(titles, lenders, strict=True) if isinstance(lender, str))
+    return [f"Borrowed SD: {_FAMILY} ({'; '.join(said)})."] if said else []
 
 
 def _measured(name: str, quantity: Quantity, runs: Mapping[str, Runs]) -> Measured:

@@ -13,7 +13,7 @@ from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, NOT_RUN, VERDIC
 from reprise.evidence.words import effect, is_borrowed, level, level_paper, margin_words, name_of, number, percent
 from reprise.records.resolved import FULL
 from reprise.report.parts.context import Context, Status
-from reprise.report.parts.rounding import NONE, fixed, interval, significant, unit_words
+from reprise.report.parts.rounding import NONE, fixed, interval, significant, unit_symbol
 from reprise.report.parts.tables import Column, Table
 from reprise.report.parts.words import PROTOCOLS, sentence
 
@@ -212,8 +212,8 @@ def compared(part: Mapping[str, Any]) -> dict[str, str]:
 
     Differences are above 0 on the claim's side; those of perplexities are in per cent of what it calls the higher.
     """
-    counts = sorted(part["n"].values()) if isinstance(part["n"], Mapping) else [part["n"]]
-    n = interval(counts[0], counts[-1]) if counts else ""
+    counts = sorted(part["n"].values())
+    n = interval(counts[0], counts[-1])
     found = {"n": f"{n}†" if is_borrowed(part) else n, "paper": NONE, "what": part.get("label", "")}
     if part.get("corrected"):
         found["what"] = f"corrected: {found['what']}"
@@ -224,7 +224,7 @@ def compared(part: Mapping[str, Any]) -> dict[str, str]:
             asked = f"at {'least' if term['weight'] > 0 else 'most'} {significant(part['bound'], 4)}"
             found["what"] = f"{asked}: {name_of(term['metric'], term['split'])}, {term['title']}"
         case "means" | "gap" | "trend":
-            unit = "" if part["scale"] == "log" else unit_words(part["unit"] or "")
+            unit = "" if part["scale"] == "log" else unit_symbol(part["unit"] or "")
             bounds = part["interval"]
             bounds = None if bounds is None or bounds[0] == bounds[1] else bounds
             value, between, end = effect(part["estimate"], bounds, part).partition(" [")
@@ -242,8 +242,6 @@ def compared(part: Mapping[str, Any]) -> dict[str, str]:
             found["ours"] = f"rank test, p = {significant(part['p'], 2)}"
         case "unit":
             found |= {"paper": significant(part["paper"], 4), "ours": significant(part["estimate"], 4)}
-        case _:
-            found["ours"] = f"p = {significant(part['p'], 2)}" if part.get("p") is not None else NONE
     return found
 
 

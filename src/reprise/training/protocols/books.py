@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from reprise import counters
+from reprise.data.text.books import NEIGHBOURS
 from reprise.engines.books import choose
 from reprise.engines.optimisers import FIRST_MEAN_SQUARES, RMSProp
 from reprise.errors import UserError
@@ -21,8 +22,6 @@ from reprise.training.protocol import Steps
 from reprise.training.protocols.books_texts import BookTexts
 
 _OFFSETS, _STARTS = 1, 2  # streams of random numbers
-NEIGHBOURS = 100
-"""Losses of so many steps before and after one are averaged with its own: a single batch's is noisy."""
 
 
 class CharacterWindows(Steps):

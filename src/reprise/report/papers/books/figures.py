@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from reprise.catalogue.displays import display
-from reprise.report.papers.books.tables import NEIGHBOURS, near, original_of, table_steps
+from reprise.data.text.books import NEIGHBOURS
+from reprise.report.papers.books.tables import near, original_of, table_steps
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
 from reprise.report.parts.spreads import mean_and_interval

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from reprise.catalogue.displays import display
+from reprise.data.text.books import NEIGHBOURS
 from reprise.evaluation import text_measures
 from reprise.report.papers.shared import cells
 from reprise.report.papers.shared.cells import Row, all_values, count, text
@@ -19,8 +20,6 @@ from reprise.report.parts.spreads import INTERVAL, Measured, measured_by, noted
 from reprise.report.parts.tables import Column, Table
 
 ORIGINAL_CURVES = "uva_text_loss_curves.csv"
-NEIGHBOURS = 100
-"""Losses of so many steps before and after one are averaged with its own: a single batch's is noisy."""
 _PROMPTS = {
     "book": "in excerpts of the file",
     "sample": "after a random character",
@@ -99,11 +98,11 @@ def loss_at_steps(context: Context, table_id: str, options: Mapping[str, Any]) -
     columns = [
         _BOOK,
         count("Step", "step"),
-        cells.interval("Loss: original ± deviation of its single batches", "original_mean", 3, reach="std"),
+        cells.interval("Loss: original ± SD of its single batches", "original_mean", 3, reach="std"),
         cells.ours(f"Loss: ours ± {INTERVAL}", "mean", 3),
         cells.number("Gap", "gap", 3),
-        cells.number("Gap in deviations of the original's single batches", "gap_in_std", 1),
-        Column("Within two deviations", lambda row: cells.yes_or_no(row["within"])),
+        cells.number("Gap in SDs of the original's single batches", "gap_in_std", 1),
+        Column("Within two SDs", lambda row: cells.yes_or_no(row["within"])),
         cells.REPLICAS,
     ]
     return verdicts.beside(context, Table(columns, rows, notes), lambda row: (f"cross_entropy_mark_{row['mark']} *",))
@@ -117,9 +116,9 @@ def _within(rows: pd.DataFrame) -> list[str]:
     books = [f"{sum(found)} of {len(found)} of {title}" for title, found in judged.groupby("title", sort=False).within]
     far = judged.loc[judged.gap_in_std.abs().astype(float).idxmax()]
     return [
-        f"{sum(judged.within)} of {len(judged)} mean losses are within two standard deviations of the original's "
+        f"{sum(judged.within)} of {len(judged)} mean losses are within two SDs of the original's "
         f"batches ({'; '.join(books)}); the largest gap is at step {integer(far.step)} of {far.title}, "
-        f"{fixed(abs(far.gap_in_std), 1)} deviations {'above' if far.gap > 0 else 'below'} its mean."
+        f"{fixed(abs(far.gap_in_std), 1)} SDs {'above' if far.gap > 0 else 'below'} its mean."
     ]
 
 
@@ -260,7 +259,6 @@ ORIGINAL = "books_samples.csv"
 BAR = "|"
 _MISREAD = ("", "l", "I", "/", " l ", " l")
 """What our copy of the document has where it sets a bar."""
-_DRAWN = {"sample": "sampled", "argmax": "argmax"}
 _ON_T = (
     "The prompt on T stands twice: the author's code ends it with the full stop, and the document's print leaves open "
     "whether a blank follows; ours completes both."
@@ -279,7 +277,7 @@ def samples(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
         if step in original.index:
             found = original.loc[step]
             row |= {"original": f"{found.prompt}{BAR}{found.logged}", "printed": found.printed}
-        for decoder in _DRAWN:
+        for decoder in ("sample", "argmax"):
             sample = ours.get((step, decoder))
             row[decoder] = f"{sample['prompt']}{BAR}{sample['text']}" if sample else ""
         rows.append(row)
@@ -304,7 +302,7 @@ def completions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
             whose = f"original, sampled (log, step {integer(found.logged_step)})"
             rows.append((kind, found.prompt, whose, found.logged, found.printed))
         for sample in (s for s in ours if s["kind"] == kind):
-            rows.append((kind, sample["prompt"], f"ours, {_DRAWN[sample['decoder']]}", sample["text"], ""))
+            rows.append((kind, sample["prompt"], f"ours, {_TEXTS[sample['decoder']]}", sample["text"], ""))
     columns = [
         Column("Prompt", lambda row: f"{row['prompt']}{BAR}" if row["first"] else "", words=True),
         text("Whose", "whose"),

@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from reprise.catalogue.displays import display
 from reprise.data.text.character_lines import LONG
-from reprise.report.papers.gso.tables import CHARACTER, TOKEN, diverged, on_equal_folds
+from reprise.report.papers.gso.tables import CHARACTER, TOKEN, astray, on_equal_folds
 from reprise.report.parts import style, words
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import plural, significant
@@ -22,7 +22,7 @@ _FIRST, _SECOND = LOOKS[:2]
 _KINDS = {"characters": _FIRST, "bigrams": _SECOND}
 _DRAWN = {"markersize": 4, "linewidth": 1.3}
 _BEST = {"color": style.BLACK, "marker": "o", "markersize": 9, "fillstyle": "none", "linestyle": "none", "zorder": 5}
-_DIVERGED = {**style.DIVERGED_END, "color": style.BLACK, "linestyle": "none", "zorder": 6}
+_ASTRAY = {**style.DIVERGED_END, "color": style.BLACK, "linestyle": "none", "zorder": 6}
 _OPTIMUM = 2
 """The paper's best |m|/|h| for both kinds of token (section 4.2)."""
 _LEAST = 30
@@ -43,7 +43,7 @@ def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, A
     points = pd.DataFrame({key: [context.setting(n, of) for n in names] for key, of in found.items()}, index=names)
     points["ratio"] = points.second / points.hidden
     points["n"] = [len(context.by_fold(name, TOKEN)) for name in names]
-    points["diverged"] = [bool(diverged(context, name)) for name in names]
+    points["astray"] = [bool(astray(context, name)) for name in names]
     if not points.n.sum():
         return style.absent(context, figure_id, names)
     figure, (left, right) = style.panels(3.2, 1, 2)
@@ -68,7 +68,7 @@ def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, A
         _ratios(axes, points[points.n > 0])
     left.set_ylabel("test loss")
     handles += [handle(style.DOTTED, f"best in the paper, about {_OPTIMUM}"), handle(_BEST, "best of ours")]
-    handles += [handle(_DIVERGED, "a fold diverged")] if points.diverged.any() else []
+    handles += [handle(_ASTRAY, "a fold went astray")] if points.astray.any() else []
     _legend(figure, handles, context, names)
     return figure
 
@@ -130,7 +130,7 @@ def _line(
         style.estimate(axes, ratio, found, {"color": look["color"], "marker": look["marker"]})
     best = heights.idxmin()
     axes.plot(points.ratio[best], heights[best], **_BEST)
-    axes.plot(points.ratio[points.diverged], heights[points.diverged], **_DIVERGED)
+    axes.plot(points.ratio[points.astray], heights[points.astray], **_ASTRAY)
 
 
 def _ratios(axes: Axes, points: pd.DataFrame) -> None:

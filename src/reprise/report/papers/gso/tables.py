@@ -44,10 +44,12 @@ _ASTRAY = 1.2
 """A validation loss that rises after the best epoch to so many times its lowest is that of a model that went astray."""
 
 
-def diverged(context: Context, name: str) -> list[str]:
+def astray(context: Context, name: str) -> list[str]:
     """Of each fold whose loss rose far or stopped being finite: in which epoch, and which epoch's parameters count."""
     epochs, best = context.by_fold(name, "diverged_epoch", "train"), context.by_fold(name, "best_epoch", "valid")
-    found = {fold: (epoch, f"tested as of epoch {integer(best[fold])}") for fold, epoch in epochs.items()}
+    found = {
+        fold: (epoch, f"no finite loss, tested as of epoch {integer(best[fold])}") for fold, epoch in epochs.items()
+    }
     for fold, losses in context.points(name, TOKEN, "valid").items():
         course = losses.dropna()
         risen = course[(course.index > course.idxmin()) & (course > _ASTRAY * course.min())]
@@ -91,8 +93,8 @@ def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
         )
     notes += noted(context, names, rows, gaps=rows.gap_as_nats.notna().any())
     notes += deviations(rows.title, rows.lender)
-    where = {name: diverged(context, name) for name in names}
-    notes += [f"Diverged: {context.title(name)}, {'; '.join(folds)}." for name, folds in where.items() if folds]
+    where = {name: astray(context, name) for name in names}
+    notes += [f"Went astray: {context.title(name)}, {'; '.join(folds)}." for name, folds in where.items() if folds]
     notes += words.of_which(words.AT_THE_END, context, words.best_at_the_end(context, names))
     columns = [
         Column("Model", _model, words=True),
@@ -101,8 +103,8 @@ def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
         Column("Paper, as printed", _paper),
         cells.ours(f"Ours, nats per character ± {INTERVAL}", "nats", 3),
         cells.interval(f"Ours, bits per character ± {INTERVAL}", "bits", 3),
-        _gap("Gap, if printed in nats (in deviations)", "gap_as_nats"),
-        _gap("Gap, if printed in bits (in deviations)", "gap_as_bits"),
+        _gap("Gap, if printed in nats (in SDs)", "gap_as_nats"),
+        _gap("Gap, if printed in bits (in SDs)", "gap_as_bits"),
         Column(f"Above the model without D and E ± {INTERVAL}", _difference),
         cells.number("Mean of lines, nats", "nats_by_line", 3),
         _FOLDS,
@@ -227,7 +229,7 @@ def _row(context: Context, name: str, names: Sequence[str]) -> dict[str, Any]:
         "difference_reach": difference_reach(context, name, plain, CHARACTER, "test") if plain else None,
         "best_epoch": mean(context.values(name, "best_epoch", "valid")),
         "n": nats.n,
-        "diverged": len(diverged(context, name)),
+        "diverged": len(astray(context, name)),
         **picked(status, "run", "wanted", "absence"),
     }
 

@@ -226,7 +226,8 @@ def _row(context: Context, name: str) -> dict[str, Any]:
     for split in SHOWN:
         found, paper = measured(context, name, METRIC, split), _paper(context, name, split)
         row |= {f"{split}_paper": paper, **values(found, f"{split}_mean")}
-        row |= {f"{split}_deviation": found.deviation, "freedom": found.freedom, f"{split}_lender": found.lender}
+        row |= {f"{split}_deviation": found.deviation, f"{split}_freedom": found.freedom}
+        row[f"{split}_lender"] = found.lender
         row |= {f"{split}_gap": found.gap(paper), f"{split}_gap_in_std": found.gap_in_deviations(paper)}
         row[f"{split}_best"] = mean(context.values(name, BEST, split))
     return row

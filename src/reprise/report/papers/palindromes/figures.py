@@ -15,7 +15,7 @@ from reprise.errors import UserError
 from reprise.evidence.statistics import clopper_pearson
 from reprise.report.papers.palindromes.tables import SPLIT, first_steps
 from reprise.report.parts import style
-from reprise.report.parts.context import NOT_RUN, Context
+from reprise.report.parts.context import Context
 from reprise.report.parts.style import band, handle, legend, not_all, note
 
 ORIGINAL = "uva_palindrome_curves.csv"
@@ -56,7 +56,7 @@ def training_curves(context: Context, figure_id: str, options: Mapping[str, Any]
         above.set_title(f"T = {length}")
         status = context.status(name)
         said = [*([] if status.missing else [f"n = {status.run}"]), *not_all(status)]
-        note(above, ", ".join(said) if status.wanted else NOT_RUN)
+        note(above, ", ".join(said) if status.wanted else status.absence)
         for axes in (above, below):
             axes.set_xlim(0, last or 1)
             axes.xaxis.set_major_locator(MaxNLocator(3, integer=True))

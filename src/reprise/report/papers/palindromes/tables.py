@@ -40,7 +40,7 @@ def convergence(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     rows = pd.DataFrame([_row(context, name, variant) for name in context.cited_by(table_id)])
     notes = []
     if rows.paper_gives_first.any() or rows.paper_gives_last.any():
-        notes.append("Paper: the run whose event files the author published; one run, so without a deviation.")
+        notes.append("Paper: the run whose event files the author published; one run, so without an SD.")
     elif rows.run.any():
         notes.append("The paper's runs stop earlier, so that there is no gap to them.")
     notes += noted(context, rows.experiment, rows, gaps=rows.last_gap.notna().any(), shares=True)
@@ -126,7 +126,7 @@ _COLUMNS = [
     cells.number("Last ten: paper", "paper_last", 3),
     cells.interval(f"Last ten: ours ± {INTERVAL}", "last_mean", 3, share=True),
     cells.number("Gap", "last_gap", 3),
-    cells.number("Gap in deviations", "last_gap_in_std", 1),
+    cells.number("Gap in SDs", "last_gap_in_std", 1),
     Column("Diverged", lambda row: integer(row["diverged"]) if row["run"] else NONE),
     Column("Replicas", lambda row: replicas(row["run"], row["wanted"])),
 ]

@@ -14,7 +14,7 @@ from reprise.errors import require_known
 from reprise.evidence.words import name_of
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
-from reprise.report.parts.rounding import unit_words
+from reprise.report.parts.rounding import unit_symbol
 from reprise.report.parts.style import LOOKS, not_all
 from reprise.units import perplexity
 
@@ -79,4 +79,4 @@ def _unit_and_axis(context: Context, figure_id: str, names: list[str], metric: s
             there.add("perplexity")
         require_known(given, there, context.option_key(figure_id, option), f"{option} of these experiments' curves")
         rows = rows[rows[option] == _LOGGED.get(given, given)]
-    return ("" if metric in _LOGGED else unit_words(rows.unit.iloc[0]).strip()), rows["axis"].iloc[0]
+    return ("" if metric in _LOGGED else unit_symbol(rows.unit.iloc[0]).strip()), rows["axis"].iloc[0]

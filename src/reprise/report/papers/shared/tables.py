@@ -227,7 +227,7 @@ def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     if frame.difference_in_deviations.notna().any():
         runs = context.runs
         one = "fold" if any(runs[name].by_fold for name in frame.experiment.dropna() if name in runs) else "replica"
-        notes.append(f"Differences in brackets are in deviations of one {one}.")
+        notes.append(f"Differences in brackets are in SDs of one {one}.")
     least = frame.metric.map(rounding.least_of).astype(float)
     shares, cut = (frame.unit == "share").any(), ("chosen_mean", "mean")
     notes += noted(context, frame.experiment.dropna(), frame, shares=shares, cut=cut, least=least)
@@ -366,7 +366,7 @@ _ASSUMPTIONS_COLUMNS = [
     _MEASURED,
     Column(f"As chosen ± {INTERVAL}", lambda row: _spread(row, "chosen_")),
     Column(f"Under the alternative ± {INTERVAL}", _instead),
-    Column("Difference (in deviations)", _difference),
+    Column("Difference (in SDs)", _difference),
 ]
 
 
@@ -398,7 +398,7 @@ def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> T
         cells.ours(f"Test perplexity: ours ± {INTERVAL}", "mean", 2, least=1.0),
         cells.REPLICAS,
         cells.number("Gap", "gap", 2),
-        cells.number("Gap in deviations", "gap_in_std", 1),
+        cells.number("Gap in SDs", "gap_in_std", 1),
         cells.interval(f"Validation ± {INTERVAL}", "valid_mean", 2, least=1.0),
         *([cells.number("Least possible", "floor", 2)] if rows.floor.notna().any() else []),
     ]
@@ -461,4 +461,4 @@ def _setbacks(context: Context, name: str) -> list[str]:
                 f"replica {replica} rose to a validation perplexity of {fixed(risen.max(), 0)} in epoch "
                 f"{integer(risen.idxmax())}; its best, {least}, is that of epoch {best} of {last}"
             )
-    return [f"{context.title(name)} diverged for a while: {'; '.join(said)}."] if said else []
+    return [f"{context.title(name)} went astray for a while: {'; '.join(said)}."] if said else []
