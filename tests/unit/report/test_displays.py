@@ -44,20 +44,25 @@ def clone(tmp_path, monkeypatch):
 CLAIMS = "function: shared.claims\n"
 
 
+SMOOTH, CURVES = "options: {smooth: 20}", "palindromes.training_curves"
+MISSPELT = (SMOOTH, "options: {smoth: 20}", "options.smoth: palindromes.training_curves has no such")
+
+
 @pytest.mark.parametrize(
-    ("old", "new", "says"),
+    ("command", "old", "new", "says"),
     [
-        ("options: {smooth: 20}", "options: {smoth: 20}", "options.smoth: palindromes.training_curves has no such"),
-        ("options: {smooth: 20}", "options: {smooth: many}", "options.smooth: 'many' is not an int; write one"),
-        ("palindromes.training_curves", "palindromes.training_curve", "did you mean 'palindromes.training_curves'?"),
-        ("palindromes.training_curves", "palindromes._ours", "function: no function 'palindromes._ours'"),
-        (CLAIMS, f"{CLAIMS}    options: {{a: 1}}\n", "options.a: shared.claims has no such option; known are none"),
+        ("train rrntn/s-rnn-100 --replica 0", *MISSPELT),
+        ("collect", *MISSPELT),
+        ("resolve", *MISSPELT),
+        ("resolve", SMOOTH, "options: {smooth: many}", "options.smooth: 'many' is not an int; write one"),
+        ("resolve", CURVES, "palindromes.training_curve", "did you mean 'palindromes.training_curves'?"),
+        ("resolve", CURVES, "palindromes._ours", "function: no function 'palindromes._ours'"),
+        ("resolve", CLAIMS, f"{CLAIMS}    options: {{a: 1}}\n", "shared.claims has no such option; known are none"),
     ],
 )
-@pytest.mark.parametrize("command", [["resolve"], ["train", "rrntn/s-rnn-100", "--replica", "0"], ["collect"]])
 def test_a_mistake_in_a_display_is_told_by_every_command(clone, command, old, new, says, capsys):
     edit(clone, "papers/palindromes.yaml", old, new)
-    assert main([*command, "--tier", "quick"]) == EXIT_USAGE
+    assert main([*command.split(), "--tier", "quick"]) == EXIT_USAGE
     (error,) = capsys.readouterr().err.splitlines()
     assert error.startswith("reprise: error: config/papers/palindromes.yaml: key ")
     assert says in error
