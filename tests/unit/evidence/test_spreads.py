@@ -107,17 +107,18 @@ def test_two_folds_that_happen_to_be_alike_do_not_make_a_model_certain():
     assert measured([(1.0, "a")], runs("a", [2.0, 2.0001], folds=True), *family).estimate.error > 0.05
 
 
-def test_bartletts_test_looks_at_folds():
-    draw = np.random.default_rng(0)
-    common = draw.normal(0, 1, 9)
+def test_bartletts_test_looks_at_folds_and_a_claim_says_where_they_vary_unequally():
+    draw, loss = np.random.default_rng(0), ("cross_entropy", "test")
+    common, lower = draw.normal(0, 1, 9), claim("superiority", metric=loss[0], compare=below("a", "b"))
 
     def doubt(*deviations):
-        made = [np.exp(common + draw.normal(0, d, 9)) for d in deviations]
-        lone = runs("a", [2.0], folds=True), runs("b", [3.0], folds=True)
-        family = [runs(n, v, folds=True) for n, v in zip("cdefgh", made, strict=False)]
-        return measured(DIFFERENCE, *lone, *family).doubt
+        made = {"a": [2.0], "b": [3.0]}
+        made |= {name: np.exp(common + draw.normal(0, d, 9)) for name, d in zip("cdefgh", deviations, strict=False)}
+        found = decide(lower, *(runs(name, values, folds=True, quantity=loss) for name, values in made.items()))
+        return found.parts[0]["doubt"], "unequal" in dict(found.notes)
 
-    assert doubt(0.01, 0.01, 0.01, 0.01, 0.01, 2.0) < 0.05 < doubt(0.1, 0.1, 0.1, 0.1, 0.1)
+    assert doubt(0.01, 0.01, 0.01, 0.01, 0.01, 2.0) == (pytest.approx(0, abs=0.05), True)
+    assert doubt(0.1, 0.1, 0.1, 0.1, 0.1) == (pytest.approx(0.5, abs=0.45), False)
 
 
 def test_two_metrics_of_one_experiment_keep_what_their_folds_do():
