@@ -99,7 +99,6 @@ def _numbers(project: Project, experiment: Resolved, found: list[dict[str, Any]]
     # Nobody compares perplexities of two texts.
     other = entry.data is not None and entry.data.dataset != experiment.config.get("data", {}).get("dataset")
     stated = {(r.metric, r.split): r for r in entry.reported}
-    runs = load_runs(project, [experiment])[experiment.paper][experiment.experiment]
     measured: dict[tuple[str, str], list[tuple[float, str]]] = {}
     for record in found:
         for key, number in numbers(record).items():
@@ -109,6 +108,7 @@ def _numbers(project: Project, experiment: Resolved, found: list[dict[str, Any]]
         center, deviation = spread([value for value, _ in ours]) if ours else (None, None)
         printed = "" if paper is None or paper.value is None else f"{shown(paper.value)} {paper.unit or ''}".strip()
         if printed and ours and paper.unit not in (None, ours[0][1]):
+            runs = load_runs(project, [experiment])[experiment.paper][experiment.experiment]
             turned = runs.reported_in_our_unit(key)
             printed += "" if turned is None else f" = {shown(turned)}"
         if printed and other:

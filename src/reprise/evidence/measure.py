@@ -26,17 +26,7 @@ from dataclasses import dataclass, replace
 from reprise.evidence.contrasts import Contrast, Statement
 from reprise.evidence.moderated import Prior, prior
 from reprise.evidence.runs import Quantity, Runs, Table
-from reprise.evidence.statistics import (
-    Estimate,
-    Spread,
-    bartlett,
-    combine,
-    mean,
-    over_folds,
-    pool,
-    residuals,
-    spread,
-)
+from reprise.evidence.statistics import Estimate, Spread, bartlett, combine, mean, over_folds, pool, residuals, spread
 
 _Terms = Sequence[tuple[float, Quantity]]
 """An experiment's part of a contrast: the weighted sum of some of its metrics."""

@@ -55,6 +55,13 @@ def test_the_vocabulary_of_text8_is_asked_under_every_rule():
     assert given.claims["R24"].level.equals == runs["text8-corpus"].reported(("vocabulary", "all")) == 37751
 
 
+def test_every_claim_has_a_label_and_a_set_afterwards_mark_where_its_criterion_says_so():
+    for key, claim in ((key, claim) for paper in project().papers.values() for key, claim in paper.claims.items()):
+        assert 0 < len(claim.label) <= 60, key
+        said = (claim.criterion or "") + (claim.margin.origin if claim.margin else "")
+        assert claim.afterwards or not re.search(r"when the numbers? (was|were) known", said), key
+
+
 def test_no_claim_is_about_a_key():
     claims = [claim for paper in project().papers.values() for claim in paper.claims.values()]
     told = {name_of(term.metric, term.split) for claim in claims for _, term in claim.sides()}

@@ -45,6 +45,7 @@ CLAIMS = "function: shared.claims\n"
 
 
 SMOOTH, CURVES = "options: {smooth: 20}", "palindromes.training_curves"
+NO_OPTION = "options.a: shared.claims has no such option; known are none"
 MISSPELT = (SMOOTH, "options: {smoth: 20}", "options.smoth: palindromes.training_curves has no such")
 
 
@@ -57,7 +58,7 @@ MISSPELT = (SMOOTH, "options: {smoth: 20}", "options.smoth: palindromes.training
         ("resolve", SMOOTH, "options: {smooth: many}", "options.smooth: 'many' is not an int; write one"),
         ("resolve", CURVES, "palindromes.training_curve", "did you mean 'palindromes.training_curves'?"),
         ("resolve", CURVES, "palindromes._ours", "function: no function 'palindromes._ours'"),
-        ("resolve", CLAIMS, f"{CLAIMS}    options: {{a: 1}}\n", "shared.claims has no such option; known are none"),
+        ("resolve", CLAIMS, f"{CLAIMS}    options: {{a: 1}}\n", NO_OPTION),
     ],
 )
 def test_a_mistake_in_a_display_is_told_by_every_command(clone, command, old, new, says, capsys):

@@ -137,7 +137,7 @@ def test_each_committed_assumption_has_an_alternative_or_tells_why_none_is_run()
             assert bool(entry.alternatives) != bool(entry.unrun), f"{name}: {key}"
 
 
-def test_a_fold_whose_loss_rises_far_after_its_best_epoch_has_diverged(tmp_path):
+def test_a_fold_whose_loss_rises_far_after_its_best_epoch_went_astray(tmp_path):
     def course(replica, losses):
         common = {"metric": "cross_entropy", "split": "valid", "axis": "epoch", "unit": "nats/token"}
         return [row("gso/t1-tanh-de", replica, x=i, value=y, **common) for i, y in enumerate(losses, 1)]

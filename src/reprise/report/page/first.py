@@ -139,15 +139,12 @@ def trust(tiers: Tiers, found: Sequence[Answer]) -> list[str]:
     replaced = sorted({c.paper.document for c in contexts if any(d.data for d in c.paper.deviations.values())})
     said = [
         f"{fixed(records, 0)} run records, {diverged} of them diverged",
-        f"{sum(map(bool, (a.turned for a in tried)))} of the {len(tried)} answers that were tried under another choice "
+        f"{sum(bool(a.turned) for a in tried)} of the {len(tried)} answers that were tried under another choice "
         "than ours change",
         f"{tally(found)[VOID]} claims are void, since a model did not learn",
     ]
     rows = Counter(c.paper.document for c in next(iter(tiers.values())).values())
     twice = [document for document, n in rows.items() if n > 1]
     said += [f"document {listed(twice)} has two parts, a row each"] if twice else []
-    return (
-        [*said, f"other data stand in for some of documents {listed(replaced)}; each claim names them"]
-        if replaced
-        else said
-    )
+    said += [f"other data stand in for some of documents {listed(replaced)}; each claim names them"] if replaced else []
+    return said
