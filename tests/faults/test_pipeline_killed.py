@@ -78,9 +78,12 @@ def unlock(project: Project) -> None:
 
 
 def evidence(project: Project) -> dict[str, bytes]:
-    """All results as bytes, but for what says how long something took."""
+    """All results as bytes, but for what says how long something took.
+
+    A power cut in the middle of a write leaves a temporary file, which nothing reads and Git and DVC ignore.
+    """
     results = project.root / "results" / "quick"
-    found = contents(results)
+    found = {name: data for name, data in contents(results).items() if not name.endswith(".part")}
     found |= {str(path.relative_to(results)): result_bytes(path) for path in project.records()}
     for name, read in (("metrics.csv", open), ("curves.csv.gz", gzip.open)):
         with read(results / name, "rt", encoding="utf-8", newline="") as file:
