@@ -116,10 +116,11 @@ def write_if_changed(path: Path | str, content: str) -> bool:
     return True
 
 
-def told_of(error: OSError) -> str | None:
-    """The line about a folder where a file is wanted, or a file where a folder is; None of any other error."""
-    if error.filename is None:
-        return None
+def told_of(error: OSError, action: str = "") -> str:
+    """The line about what the system refused, with its remedy. Where the error names no file, `action` stands there."""
+    remedy = "make room or fix the access, then run it again"
+    if not error.filename:
+        return f"{action}: {error}; {remedy}" if action else f"{error}; {remedy}"
     # What is put into another's place has both names.
     where = Path(os.fsdecode(error.filename if error.filename2 is None else error.filename2))
     if isinstance(error, (NotADirectoryError, FileExistsError)):
@@ -129,14 +130,7 @@ def told_of(error: OSError) -> str | None:
         return f"{where}: {file} is no folder, and one is wanted; move it away, or name another place"
     if isinstance(error, IsADirectoryError):
         return f"{where}: a folder, and a file is wanted; move it away, or name another place"
-    return None
-
-
-def left_out(error: UserError | OSError) -> str:
-    """Why one replica of several is left out."""
-    if not isinstance(error, OSError):
-        return str(error)
-    return told_of(error) or f"{error}; fix the access, then run it again"
+    return f"{error.filename}: {error.strerror}; {remedy}"
 
 
 def named_file(option: str, text: str, example: str) -> Path:

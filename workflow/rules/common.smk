@@ -65,10 +65,7 @@ try:
     for experiment in EXPERIMENTS:
         write_if_changed(experiment.config_path(), experiment.to_json())
 except OSError as error:
-    stop(
-        told_of(error)
-        or f"{error.filename}: {error.strerror}; make room or fix the access, then run it again"
-    )
+    stop(told_of(error))
 
 needs_conda = any(
     "conda" in str(method).lower()

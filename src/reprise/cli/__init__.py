@@ -117,9 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_FAILED
     except OSError as error:
         # A full disk, a folder that is closed: nothing that a traceback explains better.
-        where, what = (error.filename, error.strerror) if error.filename else (command, error)
-        line = told_of(error) or f"{where}: {what}; make room or fix the access, then run it again"
-        return _told(f"error: {line}", EXIT_FAILED)
+        return _told(f"error: {told_of(error, command)}", EXIT_FAILED)
 
 
 def _told(line: str, status: int) -> int:

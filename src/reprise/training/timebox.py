@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from reprise.errors import Interrupted, UserError
-from reprise.files import is_there, left_out
+from reprise.files import is_there, told_of
 from reprise.records.record import read_record
 from reprise.records.resolved import Resolved
 from reprise.training.locks import Held
@@ -119,7 +119,7 @@ class Runner:
         except (UserError, OSError) as error:
             if isinstance(error, OSError) and error.errno in _FULL:
                 raise  # nothing could be saved of the others either
-            self.say(f"{title}: left out: {left_out(error)}")
+            self.say(f"{title}: left out: {told_of(error) if isinstance(error, OSError) else error}")
             without = self.failed
         without += [job for job in jobs if not job.output.exists()]
         for record in records:
