@@ -87,10 +87,10 @@ def _answer(context: Context, key: str, said: set[str | None]) -> Answer:
     ratio = found["ratio"] or {} if plainly else {}
     part = found["parts"][ratio["part"]] if ratio else {}
     unit = unit_words(part["unit"]) if part and part["scale"] != "log" else ""
-    ours, theirs = (f"{effect(part[which], None, part)}{unit}" if part else "" for which in ("estimate", "paper_here"))
+    ours, theirs = (effect(part[which], None, part) if part else "" for which in ("estimate", "paper_here"))
     several = [one for one in found["parts"] if one.get("ratio")] if ratio else []
-    hold = f", {established(several)} of which hold," if direction != AGREES else ""
-    least = f"of {len(several)} comparisons{hold} the one that falls shortest" if len(several) > 1 else ""
+    hold = f", of which {established(several)} hold" if direction != AGREES else ""
+    least = f"the least of {len(several)} comparisons{hold}" if len(several) > 1 else ""
     under = found.get("alternatives", {})
     return Answer(
         paper=context.paper_id,
@@ -106,7 +106,7 @@ def _answer(context: Context, key: str, said: set[str | None]) -> Answer:
         low=ratio.get("low"),
         high=ratio.get("high"),
         ours=ours,
-        theirs=theirs,
+        theirs=f"{theirs}{unit}",
         n="; ".join(filter(None, (least, counted(found)))),
         tried=any(one["verdict"] in JUDGED for one in under.values()),
         turned=tuple(f"{one['verdict']} under {name}" for name, one in under.items() if one["flips"]),

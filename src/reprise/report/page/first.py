@@ -37,7 +37,7 @@ def overall(found: Sequence[Answer], contexts: Iterable[Context]) -> str:
 
 
 def sentences(found: Sequence[Answer], contexts: Iterable[Context]) -> list[dict[str, Any]]:
-    """A row a paper: document, name, authors and year, and what was found, computed."""
+    """A row a paper: document, name, authors and year, what was found, and its answers."""
     return [
         {
             "paper": context.paper_id,
@@ -45,15 +45,17 @@ def sentences(found: Sequence[Answer], contexts: Iterable[Context]) -> list[dict
             "name": context.paper.name or context.paper.title,
             "by": f"{context.paper.authors}, {context.paper.year}",
             "link": context.paper.link,
-            "sentence": f"{sentence(of_paper(found, context.paper_id), context)} {reading(context, found)}".strip(),
+            "sentence": f"{sentence(own, context)} {reading(context, own)}".strip(),
+            "answers": own,
         }
         for context in contexts
+        for own in [of_paper(found, context.paper_id)]
     ]
 
 
 def reading(context: Context, found: Sequence[Answer]) -> str:
     """How near the nearest reading is to the paper's numbers, where it is not the chosen one, at the full protocol."""
-    if not any(a.full and a.evidence == TRAINED and a.ratio is not None for a in of_paper(found, context.paper_id)):
+    if not any(a.full and a.evidence == TRAINED and a.ratio is not None for a in found):
         return ""
     best = next(iter(readings.distances(context.paper, context.runs)), None)
     if best is None or best.reading == readings.CHOSEN or best.rows < readings.LEAST:
@@ -62,15 +64,14 @@ def reading(context: Context, found: Sequence[Answer]) -> str:
 
 
 def sentence(found: Sequence[Answer], context: Context) -> str:
-    """ "Replicates: the gain over the s-RNN (ours 9.6 %, the paper 10.6 %; 3 seeds). 12 trained claims: …." """
+    """ "Replicates: the gain over the s-RNN (ours 9.6 %, the paper 10.6 %; 3 seeds)."; without a main claim, counts."""
     headline = context.paper.headline
     answer = next((a for a in found if headline and a.claim == headline.claim), None)
     if answer is None:
         return counts(found)
     effects = f"ours {answer.ours}, the paper {answer.theirs}" if answer.ours else ""
     beside = "; ".join(filter(None, (effects, answer.n, *answer.turned)))
-    said = f"{became(answer, found)}: {headline.words}{f' ({beside})' if beside else ''}."
-    return f"{said} {counts(found)}".strip()
+    return f"{became(answer, found)}: {headline.words}{f' ({beside})' if beside else ''}."
 
 
 def counts(found: Sequence[Answer]) -> str:
@@ -135,12 +136,13 @@ def trust(tiers: Tiers, found: Sequence[Answer]) -> list[str]:
     contexts = [context for papers in tiers.values() for context in papers.values()]
     runs = [c.metrics.drop_duplicates(["experiment", "variant", "replica"]).status for c in contexts]
     records, diverged = sum(map(len, runs)), sum(int((status == "diverged").sum()) for status in runs)
-    tried = [a for a in found if a.tried]
+    tried, agreeing = [a for a in found if a.tried], [a.afterwards for a in found if a.direction == AGREES]
     replaced = sorted({c.paper.document for c in contexts if any(d.data for d in c.paper.deviations.values())})
     said = [
         f"{fixed(records, 0)} run records, {diverged} of them diverged",
         f"{sum(bool(a.turned) for a in tried)} of the {len(tried)} answers that were tried under another choice "
         "than ours change",
+        f"{sum(agreeing)} of the {len(agreeing)} answers that agree have a criterion set afterwards",
         f"{tally(found)[VOID]} claims are void, since a model did not learn",
     ]
     rows = Counter(c.paper.document for c in next(iter(tiers.values())).values())

@@ -1,17 +1,18 @@
-"""README's results: a sentence a paper and the forest plot, computed from the same files as the page."""
+"""README's results: a row a paper and the forest plot, computed from the same files as the page."""
 
 from pathlib import Path
 
 from reprise.config.project import Project
 from reprise.errors import UserError
+from reprise.evidence.verdicts import AGREES, DISAGREES, OPEN, TRAINED
 from reprise.files import write_atomically
 from reprise.records.resolved import FULL
 from reprise.report.page import first
-from reprise.report.page.answers import Answer, Tiers, answers, judging
-from reprise.report.parts.context import Context
+from reprise.report.page.answers import Answer, Tiers, answers, judging, tally
 
 BEGIN, END = "<!-- results: begin (reprise render --readme) -->", "<!-- results: end -->"
 PLOT = Path("results/forest.svg")
+DIRECTIONS = {AGREES: "agree", DISAGREES: "disagree", OPEN: "open"}
 
 
 def write_results(project: Project, tiers: Tiers) -> list[Path]:
@@ -23,21 +24,29 @@ def write_results(project: Project, tiers: Tiers) -> list[Path]:
         raise UserError(f"{path}: no lines '{BEGIN}' and '{END}'; put them where the results shall stand")
     found, contexts = answers(judged), list(next(iter(judged.values())).values())
     whole = first.overall(found, contexts)
-    lines = [*([whole, ""] if whole else []), "| document | what was found | claims |", "|---|---|---|"]
+    protocols = [f"tier {tier}: {' / '.join(DIRECTIONS.values())}" for tier in judged]
+    columns = ["document", "main claim", *protocols, "no answer"]
+    lines = [*([whole, ""] if whole else []), f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
     for row in first.sentences(found, contexts):
-        tier = _tier(found, next(c for c in contexts if c.paper_id == row["paper"]), judged)
-        claims = f"results/{tier}/tables/{row['paper']}-claims.md"
         name = f"[{row['name']}]({row['link']})" if row["link"] else row["name"]
-        lines.append(f"| **{row['document']}** {name} ({row['by']}) | {row['sentence']} | [claims]({claims}) |")
+        trained = [a for a in row["answers"] if a.evidence == TRAINED]
+        counts = [_counts(row["paper"], tier, [a for a in trained if a.full == (tier == FULL)]) for tier in judged]
+        without = tally(a for a in trained if a.direction not in DIRECTIONS)
+        cells = [
+            f"**{row['document']}** {name} ({row['by']})",
+            row["sentence"],
+            *counts,
+            ", ".join(f"{n} {why}" for why, n in without.items()),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
     shown = "\n".join([*lines, "", *(f"- {said[0].upper()}{said[1:]}." for said in first.trust(judged, found))])
     write_atomically(project.root / PLOT, first.plot(found, contexts, alone=True))
     write_atomically(path, f"{text[: begin + len(BEGIN)]}\n{shown}\n{text[end:]}")
     return [path, project.root / PLOT]
 
 
-def _tier(found: list[Answer], context: Context, tiers: Tiers) -> str:
-    """The tier whose table of claims has the sentence's numbers: the headline's, else that of a trained claim."""
-    own = [a for a in first.of_paper(found, context.paper_id) if a.direction in first.JUDGED]
-    headline = [a for a in own if context.paper.headline and a.claim == context.paper.headline.claim]
-    full = any(a.full for a in headline or own if a.evidence == first.TRAINED)
-    return FULL if FULL in tiers and full else list(tiers)[-1]
+def _counts(paper: str, tier: str, found: list[Answer]) -> str:
+    """ "8 / 5 / 7", a link to the tier's table of the claims; "" where no answer is of this protocol."""
+    count = tally(found)
+    said = " / ".join(str(count[direction]) for direction in DIRECTIONS)
+    return f"[{said}](results/{tier}/tables/{paper}-claims.md)" if any(count[d] for d in DIRECTIONS) else ""
