@@ -10,7 +10,8 @@ from config_helpers import ROOT, experiments, project
 
 from reprise.catalogue.datasets import PREPARATIONS
 from reprise.config.schema import Paper
-from reprise.evidence.contrasts import terms_of
+from reprise.evidence.contrasts import Term, terms_of
+from reprise.evidence.readings import CHOSEN, off
 from reprise.evidence.runs import Runs, Table, load_runs
 from reprise.evidence.verdicts.alternatives import readings
 from reprise.evidence.verdicts.decide import decide
@@ -53,6 +54,16 @@ def test_the_vocabulary_of_text8_is_asked_under_every_rule():
     there_ = [r.resolved.config["data"]["options"] for name, r in runs.items() if name.startswith("text8-corpus")]
     assert sorted(options["vocabulary_rule"] for options in there_) == sorted(rules)
     assert given.claims["R24"].level.equals == runs["text8-corpus"].reported(("vocabulary", "all")) == 37751
+
+
+def test_the_row_on_which_a_reading_is_much_further_off_is_named_with_its_seeds():
+    given, quantity = project().papers["rrntn"], ("perplexity", "test")
+    runs = load_runs(project(), experiments("paper"))["rrntn"]
+    *near, far = (Term(name, quantity) for name in ("s-rnn-100", "rntn-100", "m-rnn-100"))
+    said = off(CHOSEN, dict(zip((*near, far), (2.0, 5.0, 7.0), strict=True)), given, runs)
+    assert said == "2.0 to 7.0 % off"
+    said = off(CHOSEN, dict(zip((*near, far), (2.0, 5.0, 82.0), strict=True)), given, runs)
+    assert said.startswith(f"2.0 to 5.0 % off, but 82 % for {given.experiments['m-rnn-100'].title} (seeds ")
 
 
 def test_every_claim_has_a_label_and_a_set_afterwards_mark_where_its_criterion_says_so():

@@ -60,7 +60,8 @@ def reading(context: Context, found: Sequence[Answer]) -> str:
     best = next(iter(readings.distances(context.paper, context.runs)), None)
     if best is None or best.reading == readings.CHOSEN or best.rows < readings.LEAST:
         return ""
-    return f"With {best.reading} (found afterwards) {best.rows} means are within {best.most:.1f} % of the paper's."
+    off = readings.off(best.reading, best.each[0], context.paper, context.runs)
+    return f"Under {best.reading}, found afterwards, {best.rows} means against the paper's: {off}."
 
 
 def sentence(found: Sequence[Answer], context: Context) -> str:
