@@ -29,6 +29,14 @@ def test_what_stands_around_the_results_is_kept(tmp_path):
     assert path.read_text(encoding="utf-8") == "no marks\n"
 
 
+def test_every_claim_on_trained_models_is_counted_once():
+    text = (ROOT / "README.md").read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
+    rows = [line.split(" | ", 2)[2] for line in text.splitlines() if line.startswith("| **")]
+    counted = sum(int(n) for cells in rows for n in re.findall(r"\d+", re.sub(r"\(results/\S+\)", "", cells)))
+    claims = json.loads((ROOT / "results/paper/claims.json").read_text(encoding="utf-8"))
+    assert counted == sum(claim["evidence"] == "trained" for paper in claims.values() for claim in paper.values())
+
+
 def test_the_replica_that_one_may_doubt_has_a_record_of_the_engine_that_trains_it_again():
     """Replicas of one experiment may have been trained by several engines, whose numbers differ."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
