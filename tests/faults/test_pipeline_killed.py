@@ -12,6 +12,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,7 @@ def evidence(project: Project) -> dict[str, bytes]:
     A power cut in the middle of a write leaves a temporary file, which nothing reads and Git and DVC ignore.
     """
     results = project.root / "results" / "quick"
-    found = {name: data for name, data in contents(results).items() if not name.endswith(".part")}
+    found = {name: data for name, data in contents(results).items() if not fnmatch(Path(name).name, ".*.part")}
     found |= {str(path.relative_to(results)): result_bytes(path) for path in project.records()}
     for name, read in (("metrics.csv", open), ("curves.csv.gz", gzip.open)):
         with read(results / name, "rt", encoding="utf-8", newline="") as file:

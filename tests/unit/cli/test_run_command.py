@@ -99,7 +99,8 @@ def test_a_file_that_cannot_be_had_leaves_out_its_replica_and_a_full_disk_ends_t
     monkeypatch.setattr(timebox, "run_jobs", refused)
     assert run() == EXIT_FAILED
     assert bool(records(second)) is goes_on
-    assert (f"p/a replica 0: left out: checkpoints/a: {os.strerror(number)};" in log()) is goes_on
+    told = f"checkpoints/a: {os.strerror(number)}; make room or fix the access"
+    assert (f"p/a replica 0: left out: {told}" in log()) is goes_on
     assert ("checkpoints/a" in capsys.readouterr().err.splitlines()[-1]) is not goes_on
 
 

@@ -17,6 +17,7 @@ STRIPS = {
     COUNTED: (COUNTED,),
     "equations and arithmetic": (EQUATION, ARITHMETIC),
 }
+DIRECTIONS = {AGREES: "agree", DISAGREES: "disagree", OPEN: "open"}
 _BECAME = {AGREES: "Replicates", DISAGREES: "Does not replicate", OPEN: "Undecided", VOID: "No answer"}
 _ARE = {
     AGREES: ("replicates", "replicate"),
@@ -37,7 +38,7 @@ def overall(found: Sequence[Answer], contexts: Iterable[Context]) -> str:
 
 
 def sentences(found: Sequence[Answer], contexts: Iterable[Context]) -> list[dict[str, Any]]:
-    """A row a paper: document, name, authors and year, what was found, and its answers."""
+    """A row a paper: document, name, authors and year, what was found, and its answers with their counts in words."""
     return [
         {
             "paper": context.paper_id,
@@ -47,6 +48,7 @@ def sentences(found: Sequence[Answer], contexts: Iterable[Context]) -> list[dict
             "link": context.paper.link,
             "sentence": f"{sentence(own, context)} {reading(context, own)}".strip(),
             "answers": own,
+            "counts": counts(own),
         }
         for context in contexts
         for own in [of_paper(found, context.paper_id)]
@@ -90,9 +92,8 @@ def counts(found: Sequence[Answer]) -> str:
 
 def _tallied(found: Sequence[Answer]) -> str:
     """ "agree 6 (2 with a criterion set afterwards), disagree 1, open 7, not run 2"."""
-    words = {AGREES: "agree", DISAGREES: "disagree", OPEN: "open", VOID: "void"}
     count = tally(found)
-    said = {direction: f"{words.get(direction, direction)} {count[direction]}" for direction in verdicts.VERDICTS}
+    said = {direction: f"{DIRECTIONS.get(direction, direction)} {count[direction]}" for direction in verdicts.VERDICTS}
     if late := sum(a.afterwards for a in found if a.direction == AGREES):
         said[AGREES] += f" ({late} with a criterion set afterwards)"
     if below := sum(a.decided_below for a in found):

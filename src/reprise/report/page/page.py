@@ -77,7 +77,6 @@ def page(project: Project, tiers: Tiers) -> str:
         plots=[Markup(first.plot(found, contexts, narrow=narrow)) for narrow in (False, True)],
         strips=first.strips(found),
         trust=first.trust(judged, found),
-        counts={context.paper_id: first.counts(of_paper(found, context.paper_id)) for context in contexts},
         blocks={name: Markup(packed(text)) for name, text in blocks.items()},
         tiers=list(judged),
     )

@@ -4,15 +4,15 @@ from pathlib import Path
 
 from reprise.config.project import Project
 from reprise.errors import UserError
-from reprise.evidence.verdicts import AGREES, DISAGREES, OPEN, TRAINED
+from reprise.evidence.verdicts import TRAINED
 from reprise.files import write_atomically
 from reprise.records.resolved import FULL
 from reprise.report.page import first
 from reprise.report.page.answers import Answer, Tiers, answers, judging, tally
+from reprise.report.page.first import DIRECTIONS
 
 BEGIN, END = "<!-- results: begin (reprise render --readme) -->", "<!-- results: end -->"
 PLOT = Path("results/forest.svg")
-DIRECTIONS = {AGREES: "agree", DISAGREES: "disagree", OPEN: "open"}
 
 
 def write_results(project: Project, tiers: Tiers) -> list[Path]:
