@@ -21,7 +21,8 @@ from reprise.cli.common import (
 from reprise.config.project import Project
 from reprise.errors import report_packages
 from reprise.evidence.runs import load_runs
-from reprise.records.resolved import Resolved
+from reprise.evidence.verdicts import JUDGED, NOT_RUN
+from reprise.records.resolved import TIERS, Resolved
 
 
 def show_command(given: argparse.Namespace) -> None:
@@ -80,8 +81,17 @@ def _claim(project: Project, paper: str, key: str) -> None:
     if claim.criterion:
         out.print(f"criterion: {' '.join(claim.criterion.split())}")
     out.print(f"\nanswer at the tier {tier}", style="bold cyan")
-    for under, said in (("", entry), *((f"under {name}: ", e) for name, e in entry.get("alternatives", {}).items())):
-        out.print(f"{under}{answer(said)}. {said.get('sentence', '')}".strip())
+    out.print(f"{answer(entry)}. {entry.get('sentence', '')}".strip())
+    readings = entry.get("alternatives", {})
+    ran = {name: said for name, said in readings.items() if said["verdict"] != NOT_RUN}
+    for name, said in ran.items():
+        out.print(f"under {name}: {answer(said)}. {said.get('sentence', '')}".strip())
+    if rest := [name for name in readings if name not in ran]:
+        out.print(f"not run under: {', '.join(rest)}")
+    for other in (t for t in TIERS if t not in (tier, "quick")):
+        there = answers(project.root, other).get(paper, {}).get(key, {})
+        if there.get("verdict") in JUDGED:
+            out.print(f"--tier {other}: {answer(there)}")
     names = entry.get("experiments") or list(dict.fromkeys(side.experiment for _, side in claim.sides()))
     if names:
         out.print("\nexperiments (reprise show <experiment>)", style="bold cyan")

@@ -8,7 +8,7 @@ from pathlib import Path
 import config_helpers
 import pytest
 from scipy import stats
-from verify_helpers import claims, edit, leave, resolved, verify
+from verify_helpers import CLAIMS, claims, edit, leave, resolved, verify
 
 from reprise import cli
 from reprise.cli.common import answer
@@ -80,6 +80,14 @@ def test_show_has_equation_settings_numbers_and_the_command(capsys):
     status, out = run(capsys, "show digits/D1 --tier quick")
     assert (status, "The LSTM is better than the RNN." in out) == (0, True)
     assert {RNN, "digits/lstm-t5"} <= {word.rstrip(":") for word in out.split()}
+
+
+def test_show_has_the_answer_of_another_tier_the_generated_data_apart(capsys):
+    said, there = answer(claims()["D1"]), Path("results/paper/claims.json")
+    assert "--tier quick:" not in run(capsys, "show digits/D1 --tier paper")[1]
+    there.parent.mkdir()
+    there.write_text(CLAIMS.read_text())
+    assert f"\n--tier paper: {said}\n" in run(capsys, "show digits/D1 --tier quick")[1]
 
 
 def test_a_printed_number_of_another_text_is_called_so(capsys):
