@@ -1,8 +1,7 @@
 """Contrasts estimated from run records: folds paired, seeds as independent samples with moderated variances.
 
 A family is what was trained of one model on one text and task under one reading. Readings never share a deviation:
-another choice may change how far replicas differ (under the schedule as chosen two of three m-RNNs blow up, under the
-toolkit's none does).
+another choice may change how far replicas differ, as another schedule of the m-RNN does, whose trainings blow up.
 
 Seeds: an experiment's own variance is moderated by that of its family (`moderated`); an experiment with one
 replica has its family's alone.

@@ -91,13 +91,13 @@ def test_checks_are_held_to_their_tolerance_and_name_their_claims(tmp_path):
     assert (waiting["Comparison"], waiting["Held"]) == ("not run yet", "–")
 
 
-def test_csv_keeps_every_digit_and_the_others_are_escaped(tmp_path):
+def test_csv_keeps_twelve_digits_and_the_others_are_escaped(tmp_path):
     rows = pd.DataFrame({"name": ["a | b", "<b>"], "value": [1 / 3, None]})
     columns = [Column("Name", lambda r: r["name"], words=True), Column("x", lambda r: rounding.fixed(r["value"], 2))]
     paths = tables.write(Table(columns, rows, ["1 < 2"]), tmp_path / "toy-table", "Toys", "In nats.")
     assert [p.name for p in paths] == ["toy-table.csv", "toy-table.md", "toy-table.html"]
     csv, markdown, html = (p.read_text(encoding="utf-8") for p in paths)
-    assert pd.read_csv(io.StringIO(csv)).value[0] == 1 / 3
+    assert pd.read_csv(io.StringIO(csv)).value[0] == 0.333333333333
     assert csv.splitlines()[2] == "<b>,"
     assert markdown.startswith("# Toys\n\nIn nats.\n\n| Name")
     assert r"a \| b" in markdown

@@ -72,8 +72,8 @@ class Table:
         return [(str(value), part) for value, part in parts]
 
     def csv(self) -> str:
-        """Every raw value, floats with all the digits that tell them apart; empty where there is none."""
-        return self.rows.to_csv(index=False, lineterminator="\n")
+        """Every raw value, floats to 12 digits, of which no processor makes others; empty where there is none."""
+        return self.rows.to_csv(index=False, lineterminator="\n", float_format="%.12g")
 
     def markdown(self) -> str:
         """Pipe tables without padding, the notes as a list, and what is folded.

@@ -12,8 +12,9 @@ from reprise.errors import UserError, known
 from reprise.evidence.arithmetic import AGREES, DIFFERS, NOT_EQUAL, work_out
 from reprise.evidence.contrasts import terms_of
 from reprise.evidence.readings import HEAD
-from reprise.evidence.verdicts import EVIDENCE, JUDGED
+from reprise.evidence.verdicts import EVIDENCE, JUDGED, NOT_RUN
 from reprise.evidence.words import name_of, plain, size_words
+from reprise.records.resolved import FULL
 from reprise.report.papers.shared import cells
 from reprise.report.papers.shared.cells import Row, picked, text, values
 from reprise.report.parts import rounding, verdicts, words
@@ -65,6 +66,8 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
             said = ", ".join(f"{n} {answer}" for answer, n in Counter(answers).most_common())
             notes.append(f"{kind.capitalize()}, {plural(len(answers), 'claim')}: {said}.")
     notes += [f"{verdict.capitalize()}: {', '.join(keys)}." for verdict, keys in missing.items()]
+    if context.tier == FULL and NOT_RUN in missing:
+        notes.append(f"What is not run, and how long it takes: `python -m reprise estimate {context.paper_id}`.")
     if any(found["afterwards"] for found in context.claims.values()):
         notes.append("*: the bound, margin or test was set when its numbers were known.")
     if any("†" in row.get("n", "") for row in rows):
