@@ -67,7 +67,7 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
             notes.append(f"{kind.capitalize()}, {plural(len(answers), 'claim')}: {said}.")
     notes += [f"{verdict.capitalize()}: {', '.join(keys)}." for verdict, keys in missing.items()]
     if context.tier == FULL and NOT_RUN in missing:
-        notes.append(f"What is not run, and how long it takes: `python -m reprise estimate {context.paper_id}`.")
+        notes.append(f"python -m reprise estimate {context.paper_id} lists what is not run and how long it takes.")
     if any(found["afterwards"] for found in context.claims.values()):
         notes.append("*: the bound, margin or test was set when its numbers were known.")
     if any("†" in row.get("n", "") for row in rows):
