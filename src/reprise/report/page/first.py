@@ -74,7 +74,7 @@ def sentence(found: Sequence[Answer], context: Context) -> str:
         return counts(found)
     effects = f"ours {answer.ours}, the paper {answer.theirs}" if answer.ours else ""
     beside = "; ".join(filter(None, (effects, answer.n, *answer.turned)))
-    return f"{became(answer, found)}: {headline.words}{f' ({beside})' if beside else ''}."
+    return f"{became(answer)}: {headline.words}{f' ({beside})' if beside else ''}."
 
 
 def counts(found: Sequence[Answer]) -> str:
@@ -101,20 +101,10 @@ def _tallied(found: Sequence[Answer]) -> str:
     return ", ".join(said[direction] for direction in verdicts.VERDICTS if count[direction])
 
 
-def became(answer: Answer, found: Sequence[Answer]) -> str:
-    """The answer to the headline's claim; where that agrees, all trained claims that were run count.
-
-    "Replicates" if more than half of them agree ("Partly replicates" if one disagrees), else "Main claim replicates".
-    """
+def became(answer: Answer) -> str:
+    """ "Replicates", "Undecided at a reduced budget": the answer to a document's main claim."""
     said = _BECAME.get(answer.direction) or answer.direction.capitalize()
-    said += "" if answer.full or answer.direction not in JUDGED else " at a reduced budget"
-    trained = [a for a in found if a.evidence == TRAINED and a.direction in JUDGED]
-    count = tally(trained)
-    if answer.direction != AGREES:
-        return said
-    if 2 * count[AGREES] > len(trained):
-        return said.replace("Replicates", "Partly replicates") if count[DISAGREES] else said
-    return said.replace("Replicates", "Main claim replicates")
+    return said + ("" if answer.full or answer.direction not in JUDGED else " at a reduced budget")
 
 
 def plot(found: Sequence[Answer], contexts: Iterable[Context], **how: bool) -> str:
