@@ -72,7 +72,7 @@ class Table:
         return [(str(value), part) for value, part in parts]
 
     def csv(self) -> str:
-        """Every raw value, floats to 12 digits, of which no processor makes others; empty where there is none."""
+        """Every raw value, floats to 12 digits, since further ones differ between processors; empty if none."""
         return self.rows.to_csv(index=False, lineterminator="\n", float_format="%.12g")
 
     def markdown(self) -> str:
