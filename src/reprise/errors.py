@@ -31,15 +31,6 @@ class Interrupted(Exception):
     """The work was put off, not lost: the same command goes on where it stopped. Exits 75."""
 
 
-@contextmanager
-def report_packages(what: str) -> Iterator[None]:
-    """Around imports that `what` needs: one that is missing is a `UserError` that says where to find it."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise UserError(f"{what} needs the package {error.name}; install what envs/report.yaml lists") from None
-
-
 # What torch and numpy say, in a RuntimeError or ValueError, of a tensor that memory or its addresses cannot hold.
 _TOO_LARGE = (
     "can't allocate memory",

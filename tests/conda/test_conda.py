@@ -53,7 +53,7 @@ def test_every_rule_runs_in_its_environment(first):
 
 
 def test_a_package_that_a_file_does_not_bring_is_missed(first, tmp_path):
-    """The stand-in can fail: with a line less in the file the rule fails, and names the package and the file."""
+    """The stand-in can fail: with a line less in the file the rule fails, and names the package."""
     copy = first[0].copy(tmp_path / "clone")
     text = (copy.root / "envs/report.yaml").read_text(encoding="utf-8")
     (line,) = [line for line in text.splitlines() if "seaborn" in line]
@@ -62,5 +62,5 @@ def test_a_package_that_a_file_does_not_bring_is_missed(first, tmp_path):
     (copy.root / figure).unlink()
     run = copy.snakemake("--use-conda", to=[figure])
     assert run.status != 0
-    assert "needs the package seaborn; install what envs/report.yaml lists" in run.log
+    assert "needs the package seaborn; run `make env`" in run.log
     assert not (copy.root / figure).exists()

@@ -9,7 +9,7 @@ import contextlib
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -41,16 +41,6 @@ def command_parser(command: str, parser: argparse.ArgumentParser | None = None) 
     for names, how in ARGUMENTS[command]:
         parser.add_argument(*names, **how)
     return parser
-
-
-@contextlib.contextmanager
-def _silence(quiet: bool) -> Iterator[None]:
-    """With --quiet nothing is printed in here. Errors leave as exceptions, and are told outside."""
-    with open(os.devnull, "w", encoding="utf-8") as nothing, contextlib.ExitStack() as stack:
-        if quiet:
-            stack.enter_context(contextlib.redirect_stdout(nothing))
-            stack.enter_context(contextlib.redirect_stderr(nothing))
-        yield
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -96,7 +86,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if command is None:
             parser.error("no command")
         options = command_parser(command).parse_args(given.rest)
-        with _silence(options.quiet):
+        with contextlib.ExitStack() as stack:
+            if options.quiet:  # errors leave as exceptions, and are told outside
+                nothing = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
+                stack.enter_context(contextlib.redirect_stdout(nothing))
+                stack.enter_context(contextlib.redirect_stderr(nothing))
             return _function(command)(options) or 0
     except KeyboardInterrupt:
         # What a training saves at a signal is its own matter.

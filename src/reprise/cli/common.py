@@ -15,7 +15,6 @@ from reprise.errors import UserError, known
 from reprise.evidence.numbers import numbers_of
 from reprise.evidence.verdicts import NOT_RUN
 from reprise.files import is_there
-from reprise.records.record import read_record
 from reprise.records.resolved import TIERS, Resolved
 
 if TYPE_CHECKING:
@@ -104,11 +103,6 @@ def runs_elsewhere(root: Path, tier: str, name: str = "") -> str:
     """What to say where other tiers have run records, of a paper or an experiment if one is named; else empty."""
     there = [t for t in TIERS if t != tier and any((root / "results" / t / "runs" / name).glob("**/*.json"))]
     return f"other tiers with runs: {', '.join(f'--tier {t}' for t in there)}" if there else ""
-
-
-def records(experiment: Resolved, root: Path) -> list[dict[str, Any]]:
-    """The records that are there, read and checked; UserError for one that is damaged."""
-    return [read_record(root / path, experiment) for path in trained(experiment, root)]
 
 
 def numbers(record: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, str]]:

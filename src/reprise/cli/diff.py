@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from reprise.cli.common import console, numbers, shown, spread, table
-from reprise.errors import EXIT_FAILED, report_packages
+from reprise.errors import EXIT_FAILED
 from reprise.records.record import read_record
 
 _ABSENT = "-"
@@ -70,8 +70,8 @@ def _differences(first: Any, second: Any, name: str = "") -> Iterator[tuple[str,
 
 def _compared(first: Mapping[str, Any], second: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     """A row a number that differs; its last cell says how it differs from what other seeds give."""
-    with report_packages("diff"):
-        from scipy.stats import t
+    from scipy.stats import t
+
     # The records of the current folder's results that have the second one's configuration, one a replica.
     pattern = f"results/*/runs/{second['paper']}/{second['experiment']}/*-{second['config_hash']}.json"
     seeds = {one["replica"]: numbers(one) for one in map(read_record, sorted(Path().glob(pattern), reverse=True))}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import math
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -47,9 +49,9 @@ def run_command(given: argparse.Namespace) -> int:
 
 def _train(given: argparse.Namespace, experiments: Sequence[Resolved], say: Log) -> int:
     from reprise.training.loop import trains_in_stack
-    from reprise.training.timebox import Runner, TimeBox, damaged, missing
+    from reprise.training.timebox import Runner, damaged, missing
 
-    box, roots = TimeBox(given.minutes), [Path(), given.output]
+    end, roots = time.monotonic() + 60 * (given.minutes or math.inf), [Path(), given.output]
     broken = damaged(experiments, roots)
     for line in broken:
         say(f"left out: {line}")
@@ -59,7 +61,7 @@ def _train(given: argparse.Namespace, experiments: Sequence[Resolved], say: Log)
     groups: dict[str, list[Job]] = {}
     for job in (job for job in jobs if job not in left_out):
         groups.setdefault(job.resolved.id if trains_in_stack(job) else job.title, []).append(job)
-    runner = Runner(groups.values(), box, say)
+    runner = Runner(groups.values(), end, say)
     say(f"tier {given.tier}: {len(jobs) - len(left_out)} replicas to train in {len(groups)} jobs")
     runner.run()
     counts = {

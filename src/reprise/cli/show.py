@@ -12,16 +12,15 @@ from reprise.cli.common import (
     not_in_tier,
     numbers,
     project_and_experiments,
-    records,
     runs_elsewhere,
     shown,
     spread,
     table,
 )
 from reprise.config.project import Project
-from reprise.errors import report_packages
 from reprise.evidence.runs import load_runs
 from reprise.evidence.verdicts import JUDGED, NOT_RUN
+from reprise.records.record import records_of
 from reprise.records.resolved import TIERS, Resolved
 
 
@@ -40,8 +39,7 @@ def show_command(given: argparse.Namespace) -> None:
 
 
 def _experiment(project: Project, experiment: Resolved) -> None:
-    with report_packages("show"):
-        from reprise.report.page.cards import command, equations, settings
+    from reprise.report.page.cards import command, equations, settings
 
     out = console()
     line, heading = partial(out.print, soft_wrap=True), partial(out.print, style="bold cyan")
@@ -58,7 +56,7 @@ def _experiment(project: Project, experiment: Resolved) -> None:
     out.print(
         table(("setting", "value", "from"), ((n, str(value), origin) for n, value, origin in settings(experiment)))
     )
-    found = records(experiment, project.root)
+    found = records_of(experiment, project.root)
     heading(f"\nnumbers ({len(found)} of {experiment.replicas} replicas trained)")
     if rows := list(_numbers(project, experiment, found)):
         out.print(table(("metric", "split", "paper", "ours", "SD", "n", "unit"), rows))

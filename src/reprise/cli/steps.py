@@ -9,7 +9,7 @@ from pathlib import Path
 
 from reprise.cli.common import find_experiment, project_and_experiments
 from reprise.config.project import CONFIG, PAPERS, load_project
-from reprise.errors import UserError, known, report_memory, report_packages
+from reprise.errors import UserError, known, report_memory
 from reprise.files import require_place, write_if_changed
 
 RAW = Path("data/raw")
@@ -93,11 +93,11 @@ def render_command(given: argparse.Namespace) -> None:
     if given.readme and (given.name or given.report or given.tier):
         raise UserError("--readme: writes README's results alone; put names, --report and --tier into another call")
     project, experiments = project_and_experiments(given.tier)
-    with report_packages("render"):
-        from reprise.report.page.page import write_page
-        from reprise.report.page.readme import write_results
-        from reprise.report.parts.context import every_tier, load_contexts
-        from reprise.report.render import render
+    from reprise.report.page.page import write_page
+    from reprise.report.page.readme import write_results
+    from reprise.report.parts.context import every_tier, load_contexts
+    from reprise.report.render import render
+
     if given.readme:
         print(*write_results(project, every_tier(project)), sep="\n")
         return

@@ -65,10 +65,10 @@ def train_command(given: argparse.Namespace) -> int | None:
     if device != "cpu" and (visible := visible_gpus()) > 1 and gpus_wanted(resolved, visible):
         claim_gpu(visible)
     # torch takes seconds to import: only once the input is known to be good.
-    from reprise.training.loop import Job, run_job
+    from reprise.training.loop import Job, run_jobs
 
     engine = given.engine or resolved.engine
-    run_job(Job(resolved, given.replica, output, corpus, engine, device, wait=given.wait, threads=given.threads))
+    run_jobs([Job(resolved, given.replica, output, corpus, engine, device, wait=given.wait, threads=given.threads)])
     print(f"{output}: done")
     return None
 

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from reprise.cli.common import console, project_and_experiments, require_paper, table
-from reprise.errors import Failed, UserError, report_packages
+from reprise.errors import Failed, UserError
 from reprise.files import is_there, json_text, write_atomically
 
 _NAMED = 5
@@ -29,8 +29,8 @@ def verify_command(given: argparse.Namespace) -> None:
     byte.
     """
     project, experiments = project_and_experiments(given.tier)
-    with report_packages("verify"):
-        from reprise.evidence.verdicts.claims import judge_claims
+    from reprise.evidence.verdicts.claims import judge_claims
+
     tier = project.config.tier
     folder = project.root / "results" / tier
     path = folder / "claims.json"
@@ -135,9 +135,9 @@ def readings_command(given: argparse.Namespace) -> None:
     """Say which reading of a paper is nearest to its printed numbers: descriptive, and found afterwards."""
     project, experiments = project_and_experiments(given.tier)
     require_paper(project, given.paper)
-    with report_packages("readings"):
-        from reprise.evidence.readings import HEAD, distances, lines, sentence
-        from reprise.evidence.runs import load_runs
+    from reprise.evidence.readings import HEAD, distances, lines, sentence
+    from reprise.evidence.runs import load_runs
+
     paper = project.papers[given.paper]
     runs = load_runs(project, experiments)[given.paper]
     found = distances(paper, runs)

@@ -72,13 +72,6 @@ def pairs(found: Mapping[str, Tensor], layers: int) -> tuple[tuple[Tensor, Tenso
 
 
 def take_state(own: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:
-    """Copies a readable model's state_dict into an engine's `own` tensors; ValueError if names or shapes differ."""
-    check_state(state, {name: value.shape for name, value in own.items()})
+    """Copies a readable model's state_dict into an engine's `own` tensors."""
     for name, value in own.items():
         value.copy_(state[name])
-
-
-def check_state(state: Mapping[str, Tensor], shapes: Mapping[str, torch.Size]) -> None:
-    """ValueError unless the state_dict has tensors of these names and shapes."""
-    if {name: value.shape for name, value in state.items()} != shapes:
-        raise ValueError("the state is not one of this model: names or shapes differ")

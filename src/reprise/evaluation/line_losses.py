@@ -31,13 +31,6 @@ class LineLosses:
     nats: np.ndarray  # (n,) float64
     best: np.ndarray  # (n,) int32
 
-    @classmethod
-    def in_any_order(
-        cls, split: Split, vocabulary: Sequence[str], places: np.ndarray, nats: np.ndarray, best: np.ndarray
-    ) -> LineLosses:
-        order = np.argsort(places)
-        return cls(split, vocabulary, places[order], nats[order].astype(np.float64), best[order])
-
     @property
     def micro(self) -> float:
         """Nats per token."""

@@ -17,7 +17,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from reprise.errors import UserError
 from reprise.models.initialisation import declare, initialise_by_columns
 from reprise.options import COUNT
 
@@ -50,7 +49,7 @@ class DeepBidirectional(nn.Module):
     """V words, vectors of size d, L layers of H units a direction.
 
     `directions` "forward" reads from left to right alone, with everything else the same: the network of section 2 with
-    biases. `activation` is f. UserError for L below 1.
+    biases. `activation` is f.
     """
 
     OPTIONS = {
@@ -73,8 +72,6 @@ class DeepBidirectional(nn.Module):
         activation: str,
     ) -> None:
         super().__init__()
-        if layers < 1:
-            raise UserError(f"option layers: {layers} is below 1; a network has at least one layer")
         self.both = directions == "both"
         self.lower_layer, self.width = lower_layer, hidden_size * (1 + self.both)
         declare(self, x=(vocabulary, embedding_size))  # row w is the vector of word w

@@ -115,7 +115,6 @@ class GSO(SymbolModel):
     ) -> None:
         super().__init__(vocabulary, hidden, activation)
         V, h, m = vocabulary, hidden, second_order
-        self.second_order, self.input_term, self.recurrent_term = m, input_term, recurrent_term
         D, E = (h, V) if input_term else None, (h, h) if recurrent_term else None
         declare(self, A=(h, m), B=(m, V), C=(m, h), D=D, E=E, f=(h,))
         self.register_output()

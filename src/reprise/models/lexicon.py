@@ -34,13 +34,6 @@ class Sparse:
     def row(self, number: int) -> np.ndarray:
         return self.indices[self.indptr[number] : self.indptr[number + 1]]
 
-    def take(self, numbers: np.ndarray) -> Sparse:
-        """The matrix of these rows."""
-        lengths = np.diff(self.indptr)[numbers]
-        indptr = np.concatenate([[0], np.cumsum(lengths)])
-        places = np.arange(indptr[-1]) + np.repeat(self.indptr[numbers] - indptr[:-1], lengths)
-        return Sparse(indptr, self.indices[places], self.columns)
-
     def dense(self) -> np.ndarray:
         """(n, columns) bool."""
         matrix = np.zeros((len(self.indptr) - 1, self.columns), bool)

@@ -13,9 +13,6 @@ import numpy as np
 
 from reprise.data.corpus import Split
 
-BOUNDARIES = ("sentence", "text")
-"""Whether a sentence's first words are seen after the sentence before, or after boundary words alone."""
-
 
 @dataclass(frozen=True)
 class Positions:

@@ -33,7 +33,6 @@ class MultiplicativeRNN(Recurrence):
 
     def __init__(self, vocabulary: int, hidden: int, rank: int, activation: str) -> None:
         super().__init__(vocabulary, hidden, activation)
-        self.rank = rank
         declare(self, Z=(hidden, rank), V=(rank, vocabulary), W=(rank, hidden), U=(hidden, vocabulary), b=(hidden,))
 
     def inputs(self, x: Tensor) -> tuple[Term, Term]:

@@ -4,6 +4,7 @@ The paper gives the budget, the ratio |m|/|h| and which terms there are, and no 
 largest model within the budget.
 """
 
+import itertools
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -47,16 +48,6 @@ def gso_sizes(ratio: str, symbols: int, input_term: bool, recurrent_term: bool) 
     return h, m(h)
 
 
-def largest(count: Callable[[int], int], budget: int = BUDGET) -> int:
-    """The largest h whose parameters, count(h), are within the budget; `count` increases. ValueError where not even
-    h = 1 fits.
-    """
-    if count(1) > budget:
-        raise ValueError(f"a budget of {budget} parameters is below the {count(1)} of one hidden unit")
-    low, high = 1, 2
-    while count(high) <= budget:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if count(middle) <= budget else (low, middle)
-    return low
+def largest(count: Callable[[int], int]) -> int:
+    """The largest h whose parameters, count(h), are within the budget; `count` increases."""
+    return next(h for h in itertools.count(1) if count(h + 1) > BUDGET)

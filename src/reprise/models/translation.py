@@ -67,8 +67,6 @@ class Translator(nn.Module):
         matrix_law: str,
     ) -> None:
         super().__init__()
-        if layers < 1:
-            raise UserError(f"model translation: option layers: {layers} is below 1; phi has at least one layer")
         if not untied and (context or bidirectional or layers > 1):
             needs = "the decoder shares the encoder's phi, which the other extensions change; write untied: true"
             raise UserError(f"model translation: option untied: {needs}")

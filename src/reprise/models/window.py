@@ -10,23 +10,17 @@ model of the notes' Figure 2, y^ = softmax(U h + b2), with U = W2, b2 = b3 and f
 import torch
 from torch import Tensor, nn
 
-from reprise.errors import UserError
 from reprise.models.initialisation import declare, initialise_by_columns
 from reprise.options import COUNT
 
 
 class WindowModel(nn.Module):
-    """V words, vectors of size d, H hidden units, a window of n words; `direct` has W3.
-
-    UserError for a window below 1.
-    """
+    """V words, vectors of size d, H hidden units, a window of n words; `direct` has W3."""
 
     OPTIONS = {"embedding_size": COUNT, "hidden_size": COUNT, "window": COUNT, "direct": bool}
 
     def __init__(self, vocabulary: int, embedding: int, hidden: int, window: int, direct: bool) -> None:
         super().__init__()
-        if window < 1:
-            raise UserError(f"model window-lm: option window: {window} is below 1; the model reads at least one word")
         V, d, H, n = vocabulary, embedding, hidden, window
         self.vocabulary, self.embedding, self.hidden, self.window, self.direct = V, d, H, n, direct
         # row w of E is the vector of word w

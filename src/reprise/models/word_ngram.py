@@ -14,22 +14,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reprise.errors import UserError
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Table
 from reprise.options import COUNT, NOT_NEGATIVE, POSITIVE
 
 
 @dataclass(frozen=True)
 class WordNGram(ABC):
-    """A model of V words whose largest order is `order`; UserError for an order below 1."""
+    """A model of V words whose largest order is `order`."""
 
     vocabulary: int
     order: int
     proper = True  # whether the numbers are probabilities, which sum to one over the vocabulary
-
-    def __post_init__(self) -> None:
-        if self.order < 1:
-            raise UserError(f"option order: {self.order} is below 1; an n-gram has at least one word")
 
     @abstractmethod
     def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
@@ -142,23 +137,17 @@ class KneserNey(WordNGram):
 
     Interpolated Kneser-Ney: below the model's own order C(c w) is the number of different words that were seen before
     c w. Chen and Goodman, "An empirical study of smoothing techniques for language modeling" (1998), section 3. Single
-    words are interpolated with 1 / V, so that a word of the vocabulary that the text lacks has a probability; without
-    `uniform_base` they are not. `D` is that of `discount`, order by order, unless one is given.
+    words are interpolated with 1 / V, so that a word of the vocabulary that the text lacks has a probability. `D` is
+    that of `discount`, order by order.
     """
 
     OPTIONS = {"order": COUNT}
-
-    D: float | None = None
-    uniform_base: bool = True
 
     def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
         p: np.ndarray | float = 1 / self.vocabulary
         for k in range(1, n + 1):
             table = counts.table(k) if k == n else counts.continuations(k)
-            if k == 1 and not self.uniform_base:
-                p = at(relative(table), held.find(counts, 1)[1], 0.0)
-            else:
-                p = _interpolate(table, held.find(counts, k), p, self.D)
+            p = _interpolate(table, held.find(counts, k), p)
         return p
 
 
@@ -176,17 +165,15 @@ def discount(table: Table) -> float:
     return once / (once + 2 * twice) if once else 0.5
 
 
-def _discounted(table: Table, D: float | None = None) -> tuple[np.ndarray, np.ndarray]:
+def _discounted(table: Table) -> tuple[np.ndarray, np.ndarray]:
     """max(C(c w) - D, 0) / C(c) by n-gram, and the mass that this leaves by context."""
-    D = discount(table) if D is None else D
+    D = discount(table)
     return (table.counts - D) / table.totals[table.contexts], D * table.types / table.totals
 
 
-def _interpolate(
-    table: Table, found: tuple[np.ndarray, np.ndarray], lower: np.ndarray | float, D: float | None = None
-) -> np.ndarray:
+def _interpolate(table: Table, found: tuple[np.ndarray, np.ndarray], lower: np.ndarray | float) -> np.ndarray:
     context, ngram = found
-    discounted, left = _discounted(table, D)
+    discounted, left = _discounted(table)
     return at(discounted, ngram, 0.0) + at(left, context, 1.0) * lower
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from reprise.catalogue.stated import load
 from reprise.config.displays import Entry, entries
 from reprise.config.project import Project
-from reprise.errors import UserError, known, report_packages
+from reprise.errors import UserError, known
 from reprise.report.parts import tables
 from reprise.report.parts.context import Context
 
@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 def find_function(kind: str, name: str) -> Callable[..., Any]:
     """The function called "<folder>.<function>" in a paper's file: that of reprise/report/papers/<folder>/<kind>.py.
 
-    Errors: `UserError` where there is none, or a package that it needs is not installed.
+    `UserError` where there is none.
     """
     where = f"src/reprise/report/papers: {name}"
-    with report_packages("render"):
-        drawn: Callable[..., Any] = load(f"reprise.report.papers.{name.replace('.', f'.{kind}:', 1)}", where)
+    drawn: Callable[..., Any] = load(f"reprise.report.papers.{name.replace('.', f'.{kind}:', 1)}", where)
     return drawn
 
 
@@ -48,8 +47,7 @@ def write_display(context: Context, entry: Entry, folder: Path) -> list[Path]:
         table = find_function(entry.kind, entry.display.function)(context, entry.id, entry.options())
         return tables.write(table, stem, entry.display.title, entry.display.caption)
     # Here, since seaborn takes longer to import than a table to write.
-    with report_packages("render"):
-        from reprise.report.parts import style
+    from reprise.report.parts import style
 
     return style.save(draw(context, entry), stem)
 

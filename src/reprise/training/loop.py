@@ -64,26 +64,17 @@ class Job:
     def title(self) -> str:
         return f"{self.resolved.id} replica {self.replica}"
 
-    @property
-    def state_path(self) -> Path:
-        return self.file_of(str(self.replica))
-
-    def file_of(self, name: str) -> Path:
+    def file_of(self, name: str | int) -> Path:
         """A file of the experiment among the checkpoints, without its suffix."""
         return self.root / CHECKPOINTS / self.resolved.id / f"{name}-{self.resolved.config_hash}"
 
 
-def run_job(job: Job) -> dict[str, Any]:
-    """Trains the replica (or runs the check) and writes its record; see `run_jobs`."""
-    return run_jobs([job])[0]
-
-
 def run_jobs(jobs: Sequence[Job]) -> list[dict[str, Any]]:
-    """Trains replicas of one experiment and writes their records, which it returns; goes on from checkpoints.
+    """Trains replicas of one experiment (or runs a check) and writes their records, which it returns.
 
-    Those that `trains_in_stack` train together, in one checkpoint; others one after another. Of several, those that
-    other processes train are left out. Raises `Interrupted` after SIGTERM or SIGINT, the state saved; `Held` where
-    other processes train all of them; `UserError` where one needs more memory than there is.
+    Goes on from checkpoints. Those that `trains_in_stack` train together, in one checkpoint; others one after another.
+    Of several, those that other processes train are left out. Raises `Interrupted` after SIGTERM or SIGINT, the state
+    saved; `Held` where other processes train all of them; `UserError` where one needs more memory than there is.
     """
     first = jobs[0]
     with ExitStack() as held:
@@ -93,7 +84,7 @@ def run_jobs(jobs: Sequence[Job]) -> list[dict[str, Any]]:
         mine, busy = [], None
         for job in jobs:
             try:
-                held.enter_context(replica_lock(job.state_path.with_suffix(".lock"), job.title, job.wait))
+                held.enter_context(replica_lock(job.file_of(job.replica).with_suffix(".lock"), job.title, job.wait))
                 mine.append(job)
             except Held as error:
                 busy = error

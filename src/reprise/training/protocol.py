@@ -169,7 +169,7 @@ class Learner(Training):
 
     def compute(self, model: nn.Module, choose: Callable[[str, nn.Module], Any]) -> None:
         """Takes the model, whose first weights are in float32, and the engine that `choose` has for it."""
-        self.model = model.to(dtype=dtype_of(self.config))
+        self.model = model.to(dtype=getattr(torch, self.config["precision"]))
         self.parameters = sum(p.numel() for p in model.parameters())
         if isinstance(self.asked, Stack):
             self.kernel = join(self.asked, self.protocol, model, self.options)
@@ -315,12 +315,3 @@ def generator_for(seed: int, stream: str) -> torch.Generator:
     """A CPU generator for one purpose ("weights", "data", …) of one replica; streams do not touch one another."""
     digest = hashlib.sha256(f"{seed}/{stream}".encode()).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
-
-
-def dtype_of(config: dict[str, Any]) -> torch.dtype:
-    """The tensors' type; UserError for a precision that is not known."""
-    known = {"float32": torch.float32, "float64": torch.float64}
-    precision = config["precision"]
-    if precision not in known:
-        raise UserError(f"precision: {precision!r} is not known; write one of {', '.join(known)}")
-    return known[precision]

@@ -21,22 +21,6 @@ _RESERVE_SECONDS = 3.0
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
-class TimeBox:
-    """`minutes` from now on, or no end."""
-
-    def __init__(self, minutes: float | None) -> None:
-        self.end = float("inf") if minutes is None else time.monotonic() + 60 * minutes
-
-    def left(self) -> float:
-        """Seconds."""
-        return self.end - time.monotonic()
-
-    @property
-    def over(self) -> bool:
-        """Whether no more than the time for a save is left."""
-        return self.left() < _RESERVE_SECONDS
-
-
 class Log:
     """Lines on stderr and in a file, each with its time."""
 
@@ -81,14 +65,19 @@ def damaged(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[str]
 class Runner:
     """Trains groups of jobs one after another: a replica each, or replicas of one experiment that train together.
 
-    `failed`, `unfinished` (saved, or not begun) and `held` (by other processes) are jobs.
+    `end`: when to be done, by `time.monotonic`. `failed`, `unfinished` (saved, or not begun) and `held` (by other
+    processes) are jobs.
     """
 
-    def __init__(self, groups: Iterable[Sequence[Job]], box: TimeBox, say: Callable[[str], None]) -> None:
-        self.groups, self.box, self.say = list(groups), box, say
+    def __init__(self, groups: Iterable[Sequence[Job]], end: float, say: Callable[[str], None]) -> None:
+        self.groups, self.end, self.say = list(groups), end, say
         self.failed: list[Job] = []
         self.unfinished: list[Job] = []
         self.held: list[Job] = []
+
+    def over(self) -> bool:
+        """Whether no more than the time for a save is left."""
+        return self.end - time.monotonic() < _RESERVE_SECONDS
 
     def run(self) -> None:
         """Raises `Interrupted` where a signal stopped a training, which is saved."""
@@ -97,7 +86,7 @@ class Runner:
                 if stopped():
                     raise Interrupted(f"stopped by {stopped()}; the same command goes on from there")
                 jobs = [job for job in group if not job.output.exists()]
-                if self.box.over:
+                if self.over():
                     self.unfinished += jobs
                 elif jobs:
                     self._train(jobs, stopped)
@@ -107,7 +96,7 @@ class Runner:
         self.say(f"{title}: begins")
         records, without = [], self.held
         try:
-            how = {"watch": lambda: "the end of its time" if self.box.over else "", "stopped": stopped}
+            how = {"watch": lambda: "the end of its time" if self.over() else "", "stopped": stopped}
             records = run_jobs([replace(job, **how) for job in jobs])
         except Held as busy:
             self.say(str(busy))

@@ -28,7 +28,7 @@ def places(clone):
 @pytest.mark.parametrize("place", ["folder", "nowhere/", "", "/dev/null", "file/x", "/proc/x", "link", "link/x"])
 @pytest.mark.parametrize("command", [f"{TRAIN} --output", "prepare digits/lstm-t5 --output", "bench rntn --json"])
 def test_a_place_that_can_hold_no_output_is_refused_before_the_work(command, place, places, capsys, monkeypatch):
-    monkeypatch.setattr(loop, "run_job", pytest.fail)
+    monkeypatch.setattr(loop, "run_jobs", pytest.fail)
     before = sorted(places.rglob("*"))
     assert cli.main([*command.split(), place]) == EXIT_USAGE
     (line,) = capsys.readouterr().err.splitlines()

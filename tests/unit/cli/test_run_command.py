@@ -1,6 +1,7 @@
 """`reprise run`: what is missing, the most valuable first, within a time."""
 
 import errno
+import math
 import os
 import signal
 from dataclasses import replace
@@ -55,13 +56,13 @@ def test_without_a_gpu_replicas_train_one_by_one_and_leave_records_that_collect_
 def test_when_the_time_is_up_the_state_is_saved_and_the_next_run_goes_on(place, monkeypatch):
     (one,) = write(small("a", max_epochs=3))
     monkeypatch.setattr(SubsequenceSGD, "at_once", 20)
-    seconds = iter([100.0] * 6)
-    monkeypatch.setattr(timebox.TimeBox, "left", lambda self: next(seconds, 0.0))
+    seconds = iter([1] * 6)
+    monkeypatch.setattr(timebox.Runner, "over", lambda self: not next(seconds, 0))
     assert run("--minutes", "1") == EXIT_INTERRUPTED
     assert records(one) == []
     assert list(Path("checkpoints").rglob("*.ckpt"))
     assert "stopped by the end of its time" in log()
-    monkeypatch.setattr(timebox.TimeBox, "left", lambda self: 1e9)
+    monkeypatch.setattr(timebox.Runner, "over", lambda self: False)
     assert run() == 0
     assert read_record(Path("out") / one.record_path(0), one)["run"]["resumed"] == 1
 
@@ -146,7 +147,7 @@ def test_a_signal_in_any_piece_of_work_stops_the_run(tmp_path, monkeypatch, piec
     """Two replicas, one after the other."""
     two = experiment("e", DIGITS, None, replicas=2, steps=60, batch_size=4, hidden_size=4, log_every=1)
     jobs = jobs_of([two], tmp_path, "reference")
-    run = timebox.Runner([[job] for job in jobs], timebox.TimeBox(None), lambda line: None)
+    run = timebox.Runner([[job] for job in jobs], math.inf, lambda line: None)
     advance, pieces, before = FinalDigit.advance, [], signal.getsignal(number)
 
     def signalled(training):
@@ -162,5 +163,5 @@ def test_a_signal_in_any_piece_of_work_stops_the_run(tmp_path, monkeypatch, piec
     assert [job.output.exists() for job in jobs] == [piece == "last", False]
     assert signal.getsignal(number) == before  # SIGINT may be ignored: a shell starts what runs in its background so
     monkeypatch.setattr(FinalDigit, "advance", advance)
-    timebox.Runner([[job] for job in jobs], timebox.TimeBox(None), lambda line: None).run()
+    timebox.Runner([[job] for job in jobs], math.inf, lambda line: None).run()
     assert all(job.output.exists() for job in jobs)

@@ -36,5 +36,3 @@ def test_lines_that_predict_something_are_packed_longest_first_in_their_batches(
         assert lines_of(batch) == [list(range(split.offsets[i] + 1, split.offsets[i + 1])) for i in lines]
         assert np.array_equal(batch.targets, split.tokens[batch.places])
         assert np.array_equal(batch.inputs, split.tokens[batch.places - 1])
-    with pytest.raises(ValueError, match="mean-tokens"):
-        packed[0].shares("sum")

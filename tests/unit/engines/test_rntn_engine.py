@@ -46,17 +46,12 @@ def test_the_reference_takes_the_gradient_step_of_the_stated_loss():
 
 
 @needs_compiler
-def test_a_diverged_run_says_so_and_what_does_not_fit_is_refused():
+def test_a_diverged_run_says_so():
     model = small(RNTN(40, 6, 2))
     with torch.no_grad():
         model.U_h[1, 2, 3] = float("nan")
     engine = FusedEngine(model)
     assert np.isnan(engine.evaluate(text(40)))
-    with pytest.raises(ValueError, match="shapes"):
-        engine.load(RNTN(40, 6, 3).state_dict())
-    for either in (engine, ReferenceEngine(model)):
-        with pytest.raises(ValueError, match="reduction"):
-            trained(either, text(40), reduction="max")
 
 
 @needs_compiler
@@ -123,10 +118,3 @@ def test_a_slice_knows_its_place_in_the_epoch():
     part = data.slice(1, 3).slice(1, 2)
     assert (part.first_token, part.inputs.tolist(), part.reset.tolist()) == (5, [9, 15, 16], [True])
     assert part.offsets.tolist() == [0, 3]
-
-
-@pytest.mark.parametrize("offsets", [[0, 65], [0, 2, 2, 65], [0, 3], [1, 65]])
-def test_subsequences_that_no_engine_can_read_are_refused(offsets):
-    words = np.zeros(65, dtype=np.int32)
-    with pytest.raises(ValueError, match="subsequence|offsets"):
-        Subsequences(words, words, np.array(offsets), np.ones(len(offsets) - 1, dtype=bool))

@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch import nn
 
-from reprise.errors import UserError
 from reprise.models.bidirectional import DeepBidirectional, Tagger, initialise
 from reprise.models.pooling import SentenceClassifier
 
@@ -103,8 +102,3 @@ def test_a_sentence_is_one_vector_of_its_states_alone(pooling, directions):
         else:
             r = h.max(0).values if pooling == "max" else h.mean(0)
         torch.testing.assert_close(logits[b], model.U @ r + model.c, rtol=1e-12, atol=1e-14)
-
-
-def test_a_network_without_layers_is_told():
-    with pytest.raises(UserError, match="layers: 0 is below 1"):
-        network(layers=0)

@@ -53,13 +53,6 @@ def test_halves_are_rounded_to_even():
     assert sizes.second_order_size(1505, Fraction("0.1")) == 150
 
 
-def test_a_budget_is_for_one_unit_at_least():
-    count = lambda h: sizes.gso_parameters(h, h, 27, True, True)  # noqa: E731
-    assert (count(1), [sizes.largest(count, budget) for budget in (112, count(9) - 1, count(9))]) == (112, [1, 8, 9])
-    with pytest.raises(ValueError, match="a budget of 10 parameters is below the 112 of one hidden unit"):
-        sizes.largest(count, budget=10)
-
-
 def parameters_of(experiment, larger=0):
     """Those of an experiment's model, with `larger` hidden units more."""
     options = {key: setting.value for key, setting in experiment.model.settings.items()}

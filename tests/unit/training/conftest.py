@@ -14,7 +14,7 @@ from reprise.data import prepare_corpus
 from reprise.data.corpus import Corpus, Split
 from reprise.engines.stack import Stack
 from reprise.records.resolved import Resolved
-from reprise.training.loop import Job, run_job
+from reprise.training.loop import Job, run_jobs
 from reprise.training.protocol import Training, build_training
 
 ROOT = Path(__file__).parents[3]
@@ -92,7 +92,7 @@ class Small:
         """What a whole job leaves."""
         resolved = self.resolved(protocol, **changes)
         corpus = Path(resolved.corpus) if resolved.corpus else None
-        return run_job(Job(resolved, seed, folder / f"{seed}.json", corpus, root=folder, device="cpu"))
+        return run_jobs([Job(resolved, seed, folder / f"{seed}.json", corpus, root=folder, device="cpu")])[0]
 
 
 @pytest.fixture(scope="session")

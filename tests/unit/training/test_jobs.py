@@ -90,7 +90,7 @@ def test_without_room_the_job_is_halved_and_without_any_it_is_refused(monkeypatc
 
 
 def test_what_another_process_trains_is_left_out(jobs):
-    with replica_lock(jobs[0].state_path.with_suffix(".lock"), jobs[0].title):
+    with replica_lock(jobs[0].file_of(0).with_suffix(".lock"), jobs[0].title):
         assert [record["replica"] for record in run_jobs(jobs)] == [1, 2]
         with pytest.raises(Held):
             run_jobs(jobs[:1])

@@ -179,13 +179,6 @@ def test_members_wait_for_what_they_have_in_common(small):
     assert same_bits([member.export() for member in members], after)
 
 
-def test_members_of_one_stack_are_of_one_experiment(small):
-    stack = Stack(CPU)
-    small("final-digit", 0, stack)
-    with pytest.raises(ValueError, match="one experiment"):
-        small("final-digit", 1, stack, clip_norm=2.0)
-
-
 @pytest.mark.parametrize("said", ["[enforce fail] DefaultCPUAllocator: can't allocate memory: 1 bytes", "sizes differ"])
 def test_a_fault_of_a_step_ends_all_members_at_once(small, said, monkeypatch):
     stack = Stack(CPU)

@@ -2,7 +2,7 @@
 //
 //   h_t = phi(A(B x_t * C h_{t-1}) + S x_t * W h_{t-1} + D x_t),  logits V h_t + c
 //
-// with any term but D missing, is every model of models/gso.py (packed_terms.py says how). The lines of a batch lie in
+// with any term but D missing, is every model of models/gso.py (native.py says how). The lines of a batch lie in
 // order of decreasing length and the rows of a step one behind the other (packing.py): row r of a step belongs to line
 // r, and its state before is row r of the step before. Step by step only what depends on the step before is computed;
 // the output layer and the weight gradients are products over all rows. One thread, sums in a fixed order.

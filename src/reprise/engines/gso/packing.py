@@ -12,8 +12,6 @@ import numpy as np
 
 from reprise.data.corpus import Split
 
-REDUCTIONS = ("mean-tokens", "mean-lines")
-
 
 @dataclass(frozen=True)
 class PackedBatch:
@@ -54,8 +52,6 @@ class PackedBatch:
 
         "mean-tokens": the mean over all rows; "mean-lines": the mean over the lines of each line's mean.
         """
-        if reduction not in REDUCTIONS:
-            raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, not {reduction}")
         lengths = self.lengths
         return 1 / (np.full(len(lengths), len(self)) if reduction == "mean-tokens" else len(lengths) * lengths)
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from reprise.counters import dropout_mask_torch
+from reprise.counters import dropout_mask
 from reprise.engines.readable import ReadableEngine
 from reprise.engines.rntn.subsequences import Subsequences
 
@@ -61,8 +61,6 @@ class ReferenceEngine(ReadableEngine):
 
         Returns the sum of all losses in nats, each word's under the weights before its step.
         """
-        if reduction not in ("sum", "mean"):
-            raise ValueError(f"reduction must be sum or mean, not {reduction}")
         total = 0.0
         for i in range(len(data)):
             with RowsInUse(self.model) as rows:
@@ -85,7 +83,7 @@ class ReferenceEngine(ReadableEngine):
         y = torch.from_numpy(data.targets[begin:end]).to(h.device, torch.int64)
         mask = None
         if dropout:
-            mask = dropout_mask_torch(key, data.first_token + begin, end - begin, len(h), dropout, h.device, h.dtype)
+            mask = torch.from_numpy(dropout_mask(key, data.first_token + begin, end - begin, len(h), dropout)).to(h)
         logits, h = self.model(x, h, mask)
         self.hidden = h.detach()
         return functional.cross_entropy(logits, y, reduction="sum")

@@ -28,15 +28,6 @@ class Subsequences:
     reset: np.ndarray  # bool (s,): the state goes back to h_0 before the subsequence
     first_token: int = 0  # place of inputs[0] in the epoch; dropout masks are numbered by it
 
-    def __post_init__(self) -> None:
-        lengths = np.diff(self.offsets)
-        if len(self.offsets) != len(self.reset) + 1 or len(self.inputs) != len(self.targets):
-            raise ValueError("offsets must be one longer than reset, inputs as long as targets")
-        if self.offsets[0] != 0 or self.offsets[-1] != len(self.inputs):
-            raise ValueError("offsets must run from 0 to the number of inputs")
-        if len(lengths) and not 1 <= lengths.min() <= lengths.max() <= MAX_LENGTH:
-            raise ValueError(f"a subsequence must have 1 .. {MAX_LENGTH} words")
-
     def __len__(self) -> int:
         return len(self.reset)
 

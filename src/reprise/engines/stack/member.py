@@ -47,7 +47,7 @@ class Member(ABC):
         self.kept: dict[str, Any] | None = None
         self.readable = Loss(copy.deepcopy(model), self).to("meta")
         self.constants: Tensors = {}  # buffers of the readable model that it reads
-        stack.join(self)
+        stack.members.append(self)
 
     @abstractmethod
     def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:

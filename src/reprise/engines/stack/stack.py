@@ -60,14 +60,6 @@ class Stack:
         if leaving := [member for member in self.members if member not in stay]:
             self.leave(leaving)
 
-    def join(self, member: Member) -> None:
-        if self.parameters:
-            raise ValueError("a stack that has begun takes no further member")
-        settings = [(type(one), one.optimiser, one.clip, one.options) for one in (member, *self.members[:1])]
-        if settings[0] != settings[-1]:
-            raise ValueError("members of one stack are of one experiment")
-        self.members.append(member)
-
     def leave(self, leaving: Sequence[Member]) -> None:
         """Takes members out, each with its last parameters; the others are moved together and not changed."""
         for member in leaving:

@@ -12,7 +12,6 @@ from reprise.errors import UserError
 from reprise.models.gated import Masks, initialise
 from reprise.options import COUNT, POSITIVE, SHARE
 from reprise.training.epochs import HalvingSchedule, side_by_side
-from reprise.training.protocol import dtype_of
 
 _SOFTMAX_INPUT, _EMBEDDINGS = 1, 2  # streams of dropout masks
 
@@ -102,5 +101,5 @@ class BatchedSGD(HalvingSchedule):
             return None
         keys = (counters.key(self.seed, stream, self.epoch) for stream in (_EMBEDDINGS, _SOFTMAX_INPUT))
         masks = (counters.dropout_mask(key, first * B, T * B, w, p) for key, w in zip(keys, self.widths, strict=True))
-        dtype = dtype_of(self.config)
+        dtype = getattr(torch, self.config["precision"])
         return tuple(torch.from_numpy(mask).to(dtype).view(T, B, -1) for mask in masks)

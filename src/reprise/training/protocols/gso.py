@@ -112,9 +112,10 @@ class LineEpochs(BatchEpochs):
         return pack(self.lines, lines[np.argsort(numbers, kind="stable")], self.options["batch_size"])
 
     def read_lines(self) -> LineLosses:
-        """The losses of the part that has been read."""
-        columns = (torch.cat(column).numpy() for column in zip(*self.found, strict=True))
-        return LineLosses.in_any_order(self.lines, self.vocabulary, *columns)
+        """The losses of the part that has been read, in the order of the text."""
+        places, nats, best = (torch.cat(column).numpy() for column in zip(*self.found, strict=True))
+        order = np.argsort(places)
+        return LineLosses(self.lines, self.vocabulary, places[order], nats[order].astype(np.float64), best[order])
 
     def losses(self) -> dict[str, float]:
         return {"train": self.sums["train"] / self.counts["train"], "valid": self.read_lines().micro}

@@ -14,7 +14,7 @@ from reprise.evaluation.jacobians import JacobianNorms, jacobian_norms
 from reprise.models.recurrent import Recurrent
 from reprise.options import COUNT
 from reprise.records.record import Outcome, curve, metric
-from reprise.training.protocol import ADAM, Pieces, Steps, Training, dtype_of
+from reprise.training.protocol import ADAM, Pieces, Steps, Training
 
 TEXTS = 1000
 """Texts a length that are tested."""
@@ -34,7 +34,7 @@ class _Named(Training):
         self.names, self.filler = Names(data["names"]), data["filler"]
         model = self.model_of(vocabulary=len(self.names.vocabulary))
         model.initialise(self.generator("weights"))
-        return model.to(dtype_of(self.config))
+        return model.to(getattr(torch, self.config["precision"]))
 
     def probe(self, model: Recurrent) -> dict[str, Any]:
         """The norms on texts with the longest filler, the same texts for all networks of a seed."""
