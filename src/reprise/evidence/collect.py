@@ -26,7 +26,7 @@ from reprise.records.resolved import Resolved
 
 KEYS = ("paper", "experiment", "variant", "replica", "seed", "fold", "split", "metric", "value", "unit", "n")
 KEYS += ("parameters", "device", "engine", "seconds", "status", "config_hash")
-METRIC_KEYS = (*KEYS, "counted")
+METRIC_KEYS, CURVE_KEYS = (*KEYS, "counted"), (*KEYS, "axis", "x")
 
 
 def collect(
@@ -49,7 +49,7 @@ def collect(
     contents = {
         "metrics.csv": _csv(rows, METRIC_KEYS).encode(),
         # A fixed time and no name in the header: the same records give the same bytes.
-        "curves.csv.gz": gzip.compress(_csv(curves, (*KEYS, "axis", "x")).encode(), compresslevel=9, mtime=0),
+        "curves.csv.gz": gzip.compress(_csv(curves, CURVE_KEYS).encode(), compresslevel=9, mtime=0),
         "samples.jsonl": "".join(lines).encode(),
         "metrics.json": json_text(_summary(rows)).encode(),
     }

@@ -23,12 +23,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from reprise.evidence.contrasts import Contrast, Statement
-from reprise.evidence.moderated import Prior, prior
+from reprise.evidence.moderated import prior
 from reprise.evidence.runs import Quantity, Runs, Table
 from reprise.evidence.statistics import Estimate, Spread, bartlett, combine, mean, over_folds, pool, residuals, spread
-
-_Terms = Sequence[tuple[float, Quantity]]
-"""An experiment's part of a contrast: the weighted sum of some of its metrics."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +158,8 @@ def _over_seeds(contrast: Contrast, table: Table, samples: dict[str, dict]) -> M
         scale = terms[0][0]
         key = of.family, tuple((weight / scale, quantity) for weight, quantity in terms)
         if key not in priors:
-            priors[key] = _family_prior(*key, contrast.log, table)
+            there = (runs.combined(key[1], contrast.log) for runs in table.members({of.family} - {None}))
+            priors[key] = prior(tuple(one for found in there if (one := spread([*found.values()]))))
         own = spread([x / scale for x in samples[name].values()])
         known[name] = key, scale**2, priors[key].moderate(own) if priors[key] else own
     if unknown := tuple(name for name, (*_, found) in known.items() if found is None):
@@ -178,14 +176,6 @@ def _over_seeds(contrast: Contrast, table: Table, samples: dict[str, dict]) -> M
         borrowed=tuple(name for name in known if counts[name] == 1),
         variances=tuple(square * found.variance for _, square, found in known.values()),
     )
-
-
-def _family_prior(family: tuple[str, ...] | None, terms: _Terms, log: bool, table: Table) -> Prior | None:
-    """What a family's members with two replicas or more say of the variance of these terms."""
-    if family is None:
-        return None
-    samples = (list(runs.combined(terms, log).values()) for runs in table.members({family}))
-    return prior([one for sample in samples if (one := spread(sample))])
 
 
 def _of_folds(contrast: Contrast, folds: Collection[int | str], table: Table) -> tuple[Spread, float | None] | None:
@@ -235,7 +225,7 @@ def _task(runs: Runs) -> tuple[str, ...]:
     return runs.family[1:]
 
 
-def _logs(runs: Runs, terms: _Terms) -> dict[int | str, float]:
+def _logs(runs: Runs, terms: Sequence[tuple[float, Quantity]]) -> dict[int | str, float]:
     """The sum of weight * log metric, of every fold that has all of the metrics, each above zero."""
     return {
         r.fold: sum(weight * math.log(r.metrics[quantity]) for weight, quantity in terms)

@@ -8,7 +8,6 @@ of logarithms, Smyth's own way for many variances, hang on the smallest of a few
 """
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -44,16 +43,12 @@ class Prior:
         return Spread(variance, min(freedom, max(self.pooled, own.freedom)))
 
 
-def prior(members: Iterable[Spread]) -> Prior | None:
+@lru_cache(maxsize=4096)
+def prior(members: tuple[Spread, ...]) -> Prior | None:
     """The prior of a family from its members' own variances; None where none has one, or most have none to speak of.
 
     Where they differ by no more than chance lets them, d0 is infinite and s0^2 their pooled variance.
     """
-    return _prior(tuple(members))
-
-
-@lru_cache(maxsize=4096)
-def _prior(members: tuple[Spread, ...]) -> Prior | None:
     if not members:
         return None
     whole = pool(members)
@@ -78,12 +73,12 @@ def _prior(members: tuple[Spread, ...]) -> Prior | None:
 
 def _scale(s: np.ndarray, d: np.ndarray, d0: float) -> tuple[float, float]:
     """The s0^2 that is likeliest for this d0, and the log likelihood of both: of s / s0^2 as F(d, d0)."""
-    fixed = float(np.sum(d / 2 * np.log(d / d0) + (d / 2 - 1) * np.log(s) - special.betaln(d / 2, d0 / 2)))
 
-    def loss(log_scale: float) -> float:
+    def slope(log_scale: float) -> float:  # a search for the minimum itself would leave it half of its digits
         odds = d * s / (d0 * math.exp(log_scale))
-        return float(np.sum(d / 2 * log_scale + (d + d0) / 2 * np.log1p(odds))) - fixed
+        return float(np.sum(d / 2 - (d + d0) / 2 * odds / (1 + odds)))
 
-    ends = math.log(s.min()) - 3.0, math.log(s.max()) + 3.0
-    found = optimize.minimize_scalar(loss, bounds=ends, method="bounded", options={"xatol": 1e-10})
-    return math.exp(found.x), -float(found.fun)
+    log_scale = optimize.brentq(slope, math.log(s.min()) - 1.0, math.log(s.max()) + 1.0, xtol=1e-15)
+    fixed = np.sum(d / 2 * np.log(d / d0) + (d / 2 - 1) * np.log(s) - special.betaln(d / 2, d0 / 2))
+    odds = d * s / (d0 * math.exp(log_scale))
+    return math.exp(log_scale), float(fixed - np.sum(d / 2 * log_scale + (d + d0) / 2 * np.log1p(odds)))

@@ -16,7 +16,7 @@ from reprise.config.schema import Paper
 from reprise.evidence.contrasts import Contrast, Term
 from reprise.evidence.measure import measure
 from reprise.evidence.runs import Runs, Table
-from reprise.evidence.words import plural
+from reprise.evidence.words.forms import plural
 
 CHOSEN = "as chosen"
 _FAR = 4

@@ -15,7 +15,7 @@ from reprise.evidence.readings import CHOSEN, off
 from reprise.evidence.runs import Runs, Table, load_runs
 from reprise.evidence.verdicts.alternatives import readings
 from reprise.evidence.verdicts.decide import decide
-from reprise.evidence.words import name_of
+from reprise.evidence.words.names import name_of
 
 
 @cache

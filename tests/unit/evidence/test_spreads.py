@@ -22,7 +22,7 @@ DIFFERENCE = [(1.0, "b"), (-1.0, "a")]
 def test_seeds_of_one_family_moderate_each_other():
     values = {"a": [1.0, 1.4, 0.8], "b": [1.9, 1.5, 2.6], "c": [5.0, 5.5, 5.1], "d": [3.0]}
     there = [runs(n, v) for n, v in values.items()]
-    known = prior([spread(v) for v in values.values() if len(v) > 1])
+    known = prior(tuple(spread(v) for v in values.values() if len(v) > 1))
     found = measured(DIFFERENCE, *there)
     variances = [known.moderate(spread(values[n])).variance for n in "ba"]
     assert found.variances == pytest.approx(variances)

@@ -43,12 +43,12 @@ def test_variances_are_pooled_or_moderated_by_hand():
     found = pool([one for values in ([1.0, 3.0], [2.0, 2.0, 5.0], [9.0]) if (one := spread(values))])
     assert (found.variance, found.freedom) == pytest.approx((8 / 3, 3))
     # Of one law.
-    found = prior([Spread(1.0, 2), Spread(1.2, 4), Spread(0.9, 2)])
+    found = prior((Spread(1.0, 2), Spread(1.2, 4), Spread(0.9, 2)))
     assert (math.isinf(found.freedom), found.pooled) == (True, 8)
     assert found.variance == pytest.approx((2 * 1.0 + 4 * 1.2 + 2 * 0.9) / 8)
     assert found.moderate(Spread(1.2, 4)) == found.moderate(None) == Spread(found.variance, 8)
-    assert prior([]) is None
-    assert prior([Spread(0.0, 2), Spread(0.0, 2), Spread(1.0, 2)]) is None
+    assert prior(()) is None
+    assert prior((Spread(0.0, 2), Spread(0.0, 2), Spread(1.0, 2))) is None
     # Smyth's posterior. A family knows no more than all of its replicas.
     found = Prior(2.0, 3.0, 20).moderate(Spread(8.0, 2))
     assert (found.variance, found.freedom) == (pytest.approx((3 * 2.0 + 2 * 8.0) / 5), 5.0)
@@ -125,7 +125,7 @@ def test_the_prior_is_that_of_greatest_likelihood():
     def likelihood(scale, freedom):
         return float(np.sum(stats.f.logpdf(s / scale, d, freedom) - np.log(scale)))
 
-    found = prior(members)
+    found = prior(tuple(members))
     best = likelihood(found.variance, found.freedom)
     scales, freedoms = np.geomspace(0.01, 100, 60), np.geomspace(0.5, 1000, 60)
     assert best > max(likelihood(a, b) for a in scales for b in freedoms) - 0.01
@@ -145,3 +145,12 @@ def test_a_slope_is_that_of_least_squares():
     x, y = [0.0, 1.0, 2.5, 4.0], [3.0, 2.0, 2.5, -1.0]
     assert sum(w * v for w, v in zip(slope_weights(x), y, strict=True)) == pytest.approx(stats.linregress(x, y).slope)
     assert sum(slope_weights(x)) == pytest.approx(0.0)
+
+
+def test_the_prior_has_the_same_digits_in_whatever_order_its_members_are_added():
+    """As processors do: in orders of their own."""
+    members = tuple(Spread(v, d) for v, d in ((0.1, 2), (0.2, 1), (1.5, 2), (40.0, 2), (0.4, 3), (3.0, 2)))
+    found = prior(members)
+    for turned in (members[::-1], members[3:] + members[:3], members[::2] + members[1::2]):
+        other = prior(turned)
+        assert (other.variance, other.freedom) == (pytest.approx(found.variance, rel=1e-13), found.freedom)

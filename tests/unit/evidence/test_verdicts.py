@@ -10,7 +10,7 @@ from scipy import stats
 
 from reprise.evidence import verdicts
 from reprise.evidence.verdicts import AGREES, DISAGREES, NOT_AVAILABLE, NOT_RUN, NOT_TESTED, OPEN, VOID, Part
-from reprise.evidence.words import sentence, size_words
+from reprise.evidence.words.sentences import sentence, size_words
 
 LOW, HIGH = [10.0, 10.2, 9.8], [12.0, 12.2, 11.8]
 A_BELOW_B = claim("superiority", compare=below("a", "b"))

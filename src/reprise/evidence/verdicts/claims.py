@@ -50,7 +50,8 @@ from reprise.evidence.runs import Quantity, Runs, Table, load_runs
 from reprise.evidence.verdicts import JUDGED, TRAINED, Decision, size_of, sizes
 from reprise.evidence.verdicts.alternatives import Reading, readings, renamed, same_numbers, summary
 from reprise.evidence.verdicts.decide import decide, evidence_of, experiments_of
-from reprise.evidence.words import answer, reading_line, reduced, sentence
+from reprise.evidence.words.reductions import reduced
+from reprise.evidence.words.sentences import answer, reading_line, sentence
 from reprise.records.resolved import FULL, Resolved
 
 _DIGITS = 6
@@ -186,12 +187,6 @@ def _check_metrics(claim: Claim, runs: Mapping[str, Runs], where: str) -> None:
     rule = claim.learned
     if rule and any(runs[t.experiment].finished for t in terms_of(claim)) and (rule.metric, rule.split) not in there:
         raise _no_record(f"{where}.learned", (rule.metric, rule.split), there)
-    for term in terms_of(claim) if claim.unit else ():
-        try:
-            for unit in (claim.unit.stated, claim.unit.other):
-                runs[term.experiment].mean(term.quantity, unit)
-        except ValueError as error:
-            raise UserError(f"{where}.unit: {term.experiment}: {error}; name a metric that has them") from None
 
 
 def _check_reported(paper: Paper, runs: Mapping[str, Runs], file: Path) -> None:

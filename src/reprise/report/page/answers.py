@@ -6,14 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, NOT_RUN, OPEN, TRAINED
-from reprise.evidence.words import (
-    MARGIN_KINDS,
-    effect,
-    established,
-    is_ranked,
-    size_words,
-    unit_words,
-)
+from reprise.evidence.words.forms import unit_words
+from reprise.evidence.words.sentences import MARGIN_KINDS, effect, established, is_ranked, size_words
 from reprise.records.resolved import FULL
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import interval

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from reprise.catalogue.models import MODELS
 from reprise.config.schema import ModelSection
 from reprise.evidence.statistics import clopper_pearson
-from reprise.evidence.words import name_of
+from reprise.evidence.words.names import name_of
 from reprise.records.resolved import Resolved
 from reprise.report.parts import rounding
 from reprise.report.parts.context import Context, of_experiment

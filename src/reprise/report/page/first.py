@@ -6,7 +6,7 @@ from typing import Any
 
 from reprise.evidence import readings, verdicts
 from reprise.evidence.verdicts import AGREES, ARITHMETIC, COUNTED, DISAGREES, EQUATION, JUDGED, OPEN, TRAINED, VOID
-from reprise.evidence.words import listed
+from reprise.evidence.words.forms import listed
 from reprise.report.page.answers import Answer, Tiers, of_paper, tally
 from reprise.report.page.forest import forest
 from reprise.report.parts.context import Context

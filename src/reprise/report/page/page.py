@@ -21,8 +21,9 @@ from reprise.config.project import Project
 from reprise.evidence.readings import HEAD
 from reprise.evidence.verdicts import EQUIVALENCE_TAIL, JUDGED, TAIL
 from reprise.evidence.verdicts.kinds import CLEAR
-from reprise.evidence.words import answer as words_of
-from reprise.evidence.words import number, percent, size_words
+from reprise.evidence.words.forms import number, percent
+from reprise.evidence.words.sentences import answer as words_of
+from reprise.evidence.words.sentences import size_words
 from reprise.files import write_atomically
 from reprise.records.resolved import FULL
 from reprise.report.page import cards, first
@@ -142,12 +143,12 @@ def _claims(found: Sequence[Answer], tiers: Mapping[str, Context]) -> list[dict[
     return sorted(rows, key=lambda row: not row["judged"])
 
 
-def _outcomes(tiers: Mapping[str, Context]) -> dict[tuple[str, str], str]:
+def _outcomes(tiers: Mapping[str, Context]) -> dict[str, str]:
     """Of every alternative of the paper's assumptions how far it is, at the fullest tier that has run it."""
-    found: dict[tuple[str, str], str] = {}
+    found: dict[str, str] = {}
     for tier, context in tiers.items():
         for outcome in outcomes(context):
-            key = (outcome.assumption, outcome.alternative)
+            key = outcome.suffix
             if key not in found or (outcome.status.run and found[key] == outcome.status.absence):
                 late = tier != FULL and outcome.status.run
                 found[key] = f"{PROTOCOLS[tier].lower()}: {outcome.state}" if late else outcome.state

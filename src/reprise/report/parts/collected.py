@@ -10,22 +10,12 @@ from typing import Any
 import pandas as pd
 
 from reprise.errors import UserError
+from reprise.evidence.collect import CURVE_KEYS, METRIC_KEYS
 
-COLUMNS = {
-    **dict.fromkeys(("paper", "experiment", "variant"), "str"),
-    "replica": "int64",
-    "seed": "Int64",
-    **dict.fromkeys(("fold", "split", "metric"), "str"),
-    "value": "float64",
-    "unit": "str",
-    **dict.fromkeys(("n", "parameters"), "Int64"),
-    **dict.fromkeys(("device", "engine"), "str"),
-    "seconds": "float64",
-    **dict.fromkeys(("status", "config_hash"), "str"),
-}
-"""The columns of both files and their types; curves.csv.gz has `axis` and `x` besides, and `value` is y."""
-METRIC_COLUMNS = {**COLUMNS, "counted": "str"}
-CURVE_COLUMNS = {**COLUMNS, "axis": "str", "x": "float64"}
+_NUMBERS = {"replica": "int64", **dict.fromkeys(("value", "seconds", "x"), "float64")}
+_NUMBERS |= dict.fromkeys(("seed", "n", "parameters"), "Int64")
+METRIC_COLUMNS, CURVE_COLUMNS = ({k: _NUMBERS.get(k, "str") for k in keys} for keys in (METRIC_KEYS, CURVE_KEYS))
+"""The columns of both files and their types; in curves.csv.gz `value` is y."""
 
 
 @contextmanager

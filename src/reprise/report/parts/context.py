@@ -197,11 +197,7 @@ class Context:
 
     def replaced_dataset(self, experiment: str) -> str | None:
         """The dataset that this tier trains on in place of the paper's, if it does."""
-        resolved, stated = self.resolved(experiment), self.entry(experiment).data
-        if resolved is None or stated is None or resolved.is_check:
-            return None
-        used = resolved.config["data"]["dataset"]
-        return used if used != stated.dataset else None
+        return self.runs[experiment].replaced_dataset if experiment in self.runs else None
 
 
 def of_experiment(rows: pd.DataFrame, experiment: str) -> pd.DataFrame:

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from reprise.evidence import statistics
-from reprise.evidence.words import digits as decimals
-from reprise.evidence.words import plural as plural
+from reprise.evidence.words.forms import digits as decimals
+from reprise.evidence.words.forms import plural as plural
 
 NONE = "–"
 """Stands where there is no number to show."""

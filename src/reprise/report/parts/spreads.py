@@ -24,9 +24,6 @@ from reprise.report.parts.rounding import deviation, mean
 INTERVAL = "95 % interval"
 """What ± means in every table that does not say otherwise."""
 
-Values = Callable[[str], Sequence[float]]
-"""An experiment's or variant's number of each finished replica."""
-
 _FAMILY = "of the family"
 """Whose a borrowed deviation is, in words."""
 _NUMBER: Quantity = ("number", "")
@@ -65,13 +62,11 @@ def measured(context: Context, name: str, metric: str, split: str) -> Measured:
     return _measured(name, (metric, split), context.runs)
 
 
-def measured_by(context: Context, name: str, numbers: Mapping[str, Sequence[float]] | Values) -> Measured:
-    """A number that no record has as such, of every seed: by name, or as a function of the name."""
-    if callable(numbers):
-        numbers = {e.experiment: numbers(e.experiment) for e in context.experiments}
+def measured_by(context: Context, name: str, numbers: Callable[[str], Sequence[float]]) -> Measured:
+    """A number that no record has as such, of every seed, as a function of an experiment's or variant's name."""
     runs = {}
     for run, there in context.runs.items():
-        replicas = [Replica(i, None, True, {_NUMBER: float(n)}) for i, n in enumerate(numbers.get(run, ()))]
+        replicas = [Replica(i, None, True, {_NUMBER: float(n)}) for i, n in enumerate(numbers(run))]
         runs[run] = replace(there, replicas=replicas)
     return _measured(name, _NUMBER, runs)
 
@@ -149,16 +144,21 @@ def _measured(name: str, quantity: Quantity, runs: Mapping[str, Runs]) -> Measur
     reach, scale = _reach(found), plain.mean if log else 1.0
     return replace(
         plain,
-        deviation=scale * math.sqrt(found.variances[0]),
-        freedom=found.estimate.freedom,
-        reach=reach and scale * reach,
+        deviation=_steady(scale * math.sqrt(found.variances[0])),
+        freedom=_steady(found.estimate.freedom),
+        reach=reach and _steady(scale * reach),
         lender=_FAMILY if found.borrowed else None,
     )
 
 
 def _reach(found: Found) -> float | None:
     bounds = found.estimate.interval(LEVEL)
-    return None if bounds is None else bounds[1] - found.estimate.value
+    return None if bounds is None else _steady(bounds[1] - found.estimate.value)
+
+
+def _steady(value: float) -> float:
+    """To nine digits, as every processor has them: a figure's file differs where the last digit of a number does."""
+    return float(f"{value:.9g}")
 
 
 def mean_and_interval(points: pd.DataFrame) -> tuple[pd.Series, pd.Series, pd.Series]:

@@ -10,7 +10,9 @@ from reprise.config.claims import Bound, Claim
 from reprise.evidence import readings
 from reprise.evidence.contrasts import terms_of
 from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, NOT_RUN, VERDICTS
-from reprise.evidence.words import effect, is_borrowed, level, level_paper, margin_words, name_of, number, percent
+from reprise.evidence.words.forms import margin_words, number, percent
+from reprise.evidence.words.names import name_of
+from reprise.evidence.words.sentences import effect, is_borrowed, level, level_paper
 from reprise.records.resolved import FULL
 from reprise.report.parts.context import Context, Status
 from reprise.report.parts.rounding import NONE, fixed, interval, significant, unit_symbol
@@ -119,21 +121,16 @@ def turns(entries: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One alternative of one assumption: its variants' replicas, and every claim that can be judged under it.
+    """One alternative of one assumption, its variants' replicas, and every claim that can be judged under it.
 
-    `claims` holds of each its entry under `alternatives` in claims.json. Another choice of what
-    is measured, which is taken of the same records, has no variants: `trains` is then false.
+    `suffix` is "schedule=rnnlm". `claims` holds of each its entry under `alternatives` in claims.json. Another choice
+    of what is measured, which is taken of the same records, has no variants: `trains` is then false.
     """
 
-    assumption: str
-    alternative: str
+    suffix: str
     status: Status
     claims: Mapping[str, Mapping[str, Any]]
     trains: bool = True
-
-    @property
-    def suffix(self) -> str:
-        return f"{self.assumption}={self.alternative}"
 
     @property
     def judged(self) -> dict[str, Mapping[str, Any]]:
@@ -156,12 +153,11 @@ class Outcome:
 def outcomes(context: Context) -> list[Outcome]:
     """Every alternative of the paper's assumptions, in the order of its file."""
     found = []
-    for assumption, entry in context.paper.assumptions.items():
-        for alternative, choice in entry.alternatives.items():
-            suffix = f"{assumption}={alternative}"
-            status = context.total(f"{name}@{suffix}" for name in choice.experiments)
-            claims = {k: c["alternatives"][suffix] for k, c in in_order(context) if suffix in c["alternatives"]}
-            found.append(Outcome(assumption, alternative, status, claims, trains=not choice.metrics))
+    for assumption, alternative, choice in context.paper.choices():
+        suffix = f"{assumption}={alternative}"
+        status = context.total(f"{name}@{suffix}" for name in choice.experiments)
+        claims = {k: c["alternatives"][suffix] for k, c in in_order(context) if suffix in c["alternatives"]}
+        found.append(Outcome(suffix, status, claims, trains=not choice.metrics))
     return found
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from reprise.evidence.words import changes, listed
+from reprise.evidence.words.forms import listed
+from reprise.evidence.words.reductions import changes
 from reprise.records.resolved import FULL
 from reprise.report.parts.context import Context, Status
 from reprise.report.parts.rounding import plural

@@ -223,7 +223,7 @@ def expectations(context: Context, table_id: str, options: Mapping[str, Any]) ->
         if metric == "expected_log_probability":
             numbers, row["unit"] = {name: np.exp(values) for name, values in numbers.items()}, "share"
         for name in names:
-            row |= cells.values(measured_by(context, name, numbers), name)
+            row |= cells.values(measured_by(context, name, numbers.__getitem__), name)
         rows.append(row | {"experiment": tuple(names)})
     columns = [text("Quantity", "quantity"), *(Column(context.title(name), _show(name)) for name in names)]
     frame = pd.DataFrame(rows)

@@ -310,8 +310,6 @@ def predictions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     each fold in turn.
     """
     (name,) = context.cited_by(table_id)
-    for pair in options["printed"]:
-        _check_pair(pair, context.option_key(table_id, "printed"))
     found = []
     for fold in context.by_fold(name, CHARACTER).index:
         ranks = {True: 0, False: 0}
@@ -355,14 +353,6 @@ def facts(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     ]
     keys = ["metric", "split", "title", "kind", "paper", "paper_says", "ours", "difference", "absence"]
     return Table(columns, pd.DataFrame(rows, columns=keys), corpora(context, [name]))
-
-
-def _check_pair(pair: Any, where: str) -> None:
-    line, prediction = (pair.get(key) if isinstance(pair, Mapping) else None for key in ("line", "prediction"))
-    if not isinstance(line, str) or not isinstance(prediction, str) or len(pair) != 2:
-        raise UserError(f"{where}: {pair!r} is no line with its prediction; write {{line: …, prediction: …}}")
-    if not 2 <= len(line) == len(prediction):
-        raise UserError(f"{where}: '{line}' and its prediction differ in length, or are of one; write as many letters")
 
 
 def _rows(whose: str, line: str, prediction: str) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from reprise.catalogue.displays import display
 from reprise.errors import require_known
-from reprise.evidence.words import name_of
+from reprise.evidence.words.names import name_of
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import unit_symbol

@@ -13,7 +13,8 @@ from reprise.evidence.arithmetic import AGREES, DIFFERS, NOT_EQUAL, work_out
 from reprise.evidence.contrasts import terms_of
 from reprise.evidence.readings import HEAD
 from reprise.evidence.verdicts import EVIDENCE, JUDGED, NOT_RUN
-from reprise.evidence.words import name_of, plain, size_words
+from reprise.evidence.words.names import name_of, plain
+from reprise.evidence.words.sentences import size_words
 from reprise.records.resolved import FULL
 from reprise.report.papers.shared import cells
 from reprise.report.papers.shared.cells import Row, picked, text, values
@@ -219,7 +220,7 @@ def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     if any(len(pair) != 2 for pair in numbers):
         raise UserError(f"{where}: '{given}' is no list of a metric and its split; write 'perplexity test'")
     _refuse_unknown(context, where, numbers)
-    found = {(o.assumption, o.alternative): o for o in outcomes(context)}
+    found = {o.suffix: o for o in outcomes(context)}
     rows = [row for key in context.paper.assumptions for row in _rows(context, key, found, numbers)]
     frame = pd.DataFrame(rows, columns=_ASSUMPTIONS_KEYS).astype({"n": "Int64", "chosen_n": "Int64"})
     frame["first"] = ~frame.assumption.duplicated()
@@ -268,14 +269,14 @@ def _refuse_unknown(context: Context, where: str, numbers: list[tuple[str, str]]
 
 
 def _rows(
-    context: Context, key: str, found: Mapping[tuple[str, str], Outcome], numbers: list[tuple[str, str]]
+    context: Context, key: str, found: Mapping[str, Outcome], numbers: list[tuple[str, str]]
 ) -> Iterator[dict[str, Any]]:
     entry = context.paper.assumptions[key]
     common = {"assumption": key, **picked(entry, "title", "choice", "source", "unrun")}
     if not entry.alternatives:
         yield common
     for alternative, choice in entry.alternatives.items():
-        outcome, before = found[key, alternative], ""
+        outcome, before = found[f"{key}={alternative}"], ""
         under = common | {"alternative": alternative, "state": outcome.state}
         under["claims"] = verdicts.turns(outcome.claims.items()) or None
         if choice.metrics:
