@@ -6,9 +6,15 @@ it needs, in any order. The mixing function is the finaliser of splitmix64 (Stee
 "Fast splittable pseudorandom number generators", OOPSLA 2014); the C++ twin is in `engines/rntn/`.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:  # generated texts are made where torch is not installed
+    import torch
 
 GOLDEN = 0x9E3779B97F4A7C15  # 2**64 / golden ratio, odd: successive counters land far apart
 FIRST = 0xBF58476D1CE4E5B9
@@ -39,6 +45,17 @@ def uniform32(key: int, start: int, count: int) -> np.ndarray:
     return (uniform64(key, start, count) >> np.uint64(32)).astype(np.uint32)
 
 
+def uniform32_torch(key: int, start: int, count: int, device: torch.device | str = "cpu") -> torch.Tensor:
+    """The numbers of `uniform32` as (count,) int64 on `device`: torch hardly computes in uint32."""
+    import torch
+
+    counters = torch.arange(start + 1, start + 1 + count, dtype=torch.int64, device=device)
+    z = counters * signed(GOLDEN) + signed(key)
+    z = (z ^ _shifted(z, 30)) * signed(FIRST)
+    z = (z ^ _shifted(z, 27)) * signed(SECOND)
+    return _shifted(z ^ _shifted(z, 31), 32)
+
+
 def dropout_threshold(p: float) -> int:
     """ceil(p * 2**32): a unit is kept iff its number reaches it. ValueError unless 0 <= p < 1."""
     if not 0.0 <= p < 1.0:
@@ -56,8 +73,35 @@ def dropout_mask(key: int, first_token: int, tokens: int, hidden: int, p: float)
     return (kept.astype(np.float32) * np.float32(1.0 / (1.0 - p))).reshape(tokens, hidden)
 
 
+def dropout_mask_torch(
+    key: int,
+    first_token: int,
+    tokens: int,
+    hidden: int,
+    p: float,
+    device: torch.device | str = "cpu",
+    dtype: torch.dtype | None = None,
+) -> torch.Tensor:
+    """The same mask as `dropout_mask`, (tokens, hidden), made on `device`, float32 unless `dtype` says otherwise."""
+    import torch
+
+    numbers = uniform32_torch(key, first_token * hidden, tokens * hidden, device)
+    scale = float(np.float32(1.0 / (1.0 - p)))
+    return ((numbers >= dropout_threshold(p)).to(dtype or torch.float32) * scale).view(tokens, hidden)
+
+
 def mix(z: int) -> int:
     """The finaliser of splitmix64, of 0 <= z < 2**64."""
     z = ((z ^ (z >> 30)) * FIRST) & WORD
     z = ((z ^ (z >> 27)) * SECOND) & WORD
     return z ^ (z >> 31)
+
+
+def signed(value: int) -> int:
+    """The int64 with the bits of the uint64 `value`."""
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+def _shifted(z: torch.Tensor, bits: int) -> torch.Tensor:
+    """A logical shift to the right: torch's `>>` on int64 repeats the sign bit."""
+    return (z >> bits) & ((1 << (64 - bits)) - 1)

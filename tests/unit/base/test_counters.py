@@ -4,14 +4,24 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
 from reprise import counters
+
+KEYS = (0, 1, counters.key(7, 3), 2**64 - 1)
 
 
 def test_stream_of_key_zero_is_splitmix64_with_seed_zero():
     # First outputs of splitmix64 seeded with 0, as public implementations list them; the upper halves count.
     published = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F, 0xF88BB8A8724C81EC]
     np.testing.assert_array_equal(counters.uniform32(0, 0, 4), [word >> 32 for word in published])
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("start", [0, 5, 2**33 + 1])
+def test_torch_twin_gives_the_same_numbers(key, start):
+    ours, twin = counters.uniform32(key, start, 1000), counters.uniform32_torch(key, start, 1000)
+    np.testing.assert_array_equal(twin.numpy(), ours.astype(np.int64))
 
 
 def test_keys_depend_on_every_integer_and_on_their_order():
@@ -42,6 +52,8 @@ def test_dropout_mask_keeps_the_stated_share_and_scales_it(p):
 def test_dropout_mask_does_not_depend_on_the_cut_of_the_epoch():
     whole = counters.dropout_mask(9, 0, 30, 7, 0.5)
     np.testing.assert_array_equal(counters.dropout_mask(9, 10, 5, 7, 0.5), whole[10:15])
+    twin = counters.dropout_mask_torch(9, 10, 5, 7, 0.5, dtype=torch.float64)
+    np.testing.assert_array_equal(twin.numpy(), whole[10:15])
 
 
 @pytest.mark.parametrize("p", [-0.1, 1.0])

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from reprise.counters import dropout_mask
+from reprise.counters import dropout_mask_torch
 from reprise.engines.readable import ReadableEngine
 from reprise.engines.rntn.subsequences import Subsequences
 
@@ -83,7 +83,7 @@ class ReferenceEngine(ReadableEngine):
         y = torch.from_numpy(data.targets[begin:end]).to(h.device, torch.int64)
         mask = None
         if dropout:
-            mask = torch.from_numpy(dropout_mask(key, data.first_token + begin, end - begin, len(h), dropout)).to(h)
+            mask = dropout_mask_torch(key, data.first_token + begin, end - begin, len(h), dropout, h.device, h.dtype)
         logits, h = self.model(x, h, mask)
         self.hidden = h.detach()
         return functional.cross_entropy(logits, y, reduction="sum")

@@ -72,8 +72,8 @@ class SubsequenceMember(Member):
         first = self.first.to(like).expand(R, -1)
         masks = None
         if some["dropout"]:  # (R, tokens, H)
-            place = data.first_token, data.tokens, len(self.first), some["dropout"]
-            masks = torch.from_numpy(np.stack([counters.dropout_mask(one["key"], *place) for one in every])).to(like)
+            place = data.first_token, data.tokens, len(self.first), some["dropout"], like.device, like.dtype
+            masks = torch.stack([counters.dropout_mask_torch(batch["key"], *place) for batch in every])
         x, y = (torch.from_numpy(a.astype(np.int64)).to(stack.device) for a in (data.inputs, data.targets))
         bounds = list(zip(data.offsets.tolist(), data.offsets[1:].tolist(), strict=False))
         lists = [self._lists(data.inputs[begin:end]) for begin, end in bounds]
