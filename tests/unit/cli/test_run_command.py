@@ -4,6 +4,7 @@ import errno
 import math
 import os
 import signal
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -65,6 +66,11 @@ def test_when_the_time_is_up_the_state_is_saved_and_the_next_run_goes_on(place, 
     monkeypatch.setattr(timebox.Runner, "over", lambda self: False)
     assert run() == 0
     assert read_record(Path("out") / one.record_path(0), one)["run"]["resumed"] == 1
+
+
+def test_the_time_is_up_where_no_more_than_that_for_a_save_is_left():
+    ends = [time.monotonic() + left for left in (-1, 2, 60, math.inf)]
+    assert [timebox.Runner([], end, print).over() for end in ends] == [True, True, False, False]
 
 
 def test_an_experiment_beside_its_paper_is_trained_alone(place):

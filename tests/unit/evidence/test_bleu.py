@@ -62,7 +62,7 @@ def test_a_record_has_the_score_with_its_signature():
     assert _replica(made).metrics["bleu", "test"] == bleu(sample())
 
 
-def test_where_sacrebleu_is_missing_one_line_says_so(monkeypatch):
+def test_where_sacrebleu_is_missing_it_is_named(monkeypatch):
     made = record([sample()])
     monkeypatch.setitem(sys.modules, "sacrebleu.metrics", None)
     with pytest.raises(ModuleNotFoundError, match="sacrebleu"):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from corpus_helpers import split_of
 
+from reprise.models import word_ngram
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
 from reprise.models.word_ngram import Additive, Backoff, KneserNey, Relative, StupidBackoff, discount
 
@@ -177,9 +178,29 @@ def test_a_prefix_of_the_text_counts_as_if_it_were_all():
 
 
 @pytest.mark.parametrize("order", [2, 3, 4])
+def test_kneser_ney_is_that_of_nltk(order, monkeypatch):
+    """With its constant discount, and single words as frequencies: nltk does not interpolate them."""
+    lm = pytest.importorskip("nltk.lm", reason="nltk is not installed; it is used for this comparison alone")
+    interpolate = word_ngram._interpolate
+
+    def from_single_words(table, found, lower):
+        if isinstance(lower, float):
+            return word_ngram.at(word_ngram.relative(table), found[1], 0.0)
+        return interpolate(table, found, lower)
+
+    monkeypatch.setattr(word_ngram, "discount", lambda table: 0.3)
+    monkeypatch.setattr(word_ngram, "_interpolate", from_single_words)
+    assert_those_of_nltk(KneserNey(V, order), lm.KneserNeyInterpolated(order, discount=0.3))
+
+
+@pytest.mark.parametrize("order", [2, 3, 4])
 def test_stupid_backoff_is_that_of_nltk(order):
     lm = pytest.importorskip("nltk.lm", reason="nltk is not installed; it is used for this comparison alone")
-    ours, theirs = StupidBackoff(V, order, 0.4), lm.StupidBackoff(0.4, order)
+    assert_those_of_nltk(StupidBackoff(V, order, 0.4), lm.StupidBackoff(0.4, order))
+
+
+def assert_those_of_nltk(ours, theirs):
+    order = ours.order
     # The k-grams of every predicted word, for all k: nltk's own padding predicts some of the padding as well.
     text = [[as_words(gram) for k in range(1, order + 1) for gram in grams([line], k)] for line in TRAINING]
     theirs.fit(text, as_words(range(V)))
