@@ -63,4 +63,5 @@ def test_a_package_that_a_file_does_not_bring_is_missed(first, tmp_path):
     run = copy.snakemake("--use-conda", to=[figure])
     assert run.status != 0
     assert "needs the package seaborn; run `make env`" in run.log
+    assert "install what envs/ lists" in run.log
     assert not (copy.root / figure).exists()

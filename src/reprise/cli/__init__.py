@@ -105,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         package = (error.name or "reprise").partition(".")[0]
         if package == "reprise":
             raise  # a module of ours that is missing is no matter of what is installed
-        remedy = "run `make env`, then `. .venv/bin/activate`"
+        remedy = "run `make env`, then `. .venv/bin/activate`; with conda, install what envs/ lists"
         return _told(f"error: {command} needs the package {package}; {remedy}", EXIT_USAGE)
     except BrokenPipeError:
         return EXIT_FAILED

@@ -65,6 +65,11 @@ class Training(ABC):
         """How much of `total`, counted in `unit`."""
 
     @property
+    def dtype(self) -> torch.dtype:
+        """What the model computes in."""
+        return getattr(torch, self.config["precision"])
+
+    @property
     def finished(self) -> bool:
         return self.done >= self.total
 
@@ -169,7 +174,7 @@ class Learner(Training):
 
     def compute(self, model: nn.Module, choose: Callable[[str, nn.Module], Any]) -> None:
         """Takes the model, whose first weights are in float32, and the engine that `choose` has for it."""
-        self.model = model.to(dtype=getattr(torch, self.config["precision"]))
+        self.model = model.to(dtype=self.dtype)
         self.parameters = sum(p.numel() for p in model.parameters())
         if isinstance(self.asked, Stack):
             self.kernel = join(self.asked, self.protocol, model, self.options)

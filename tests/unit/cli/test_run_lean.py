@@ -50,7 +50,9 @@ def test_commands_that_need_more_name_the_package_and_the_remedy_in_one_line():
     code = f"{GUARD}print(*(main(arguments) for arguments in {needy}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout.split() == [str(EXIT_USAGE)] * len(needy)
-    remedy = "needs the package pydantic; run `make env`, then `. .venv/bin/activate`"
+    remedy = (
+        "needs the package pydantic; run `make env`, then `. .venv/bin/activate`; with conda, install what envs/ lists"
+    )
     assert done.stderr.splitlines() == [f"reprise: error: {command} {remedy}" for command, *_ in needy]
 
 

@@ -101,5 +101,4 @@ class BatchedSGD(HalvingSchedule):
             return None
         keys = (counters.key(self.seed, stream, self.epoch) for stream in (_EMBEDDINGS, _SOFTMAX_INPUT))
         masks = (counters.dropout_mask(key, first * B, T * B, w, p) for key, w in zip(keys, self.widths, strict=True))
-        dtype = getattr(torch, self.config["precision"])
-        return tuple(torch.from_numpy(mask).to(dtype).view(T, B, -1) for mask in masks)
+        return tuple(torch.from_numpy(mask).to(self.dtype).view(T, B, -1) for mask in masks)

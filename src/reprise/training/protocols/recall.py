@@ -34,7 +34,7 @@ class _Named(Training):
         self.names, self.filler = Names(data["names"]), data["filler"]
         model = self.model_of(vocabulary=len(self.names.vocabulary))
         model.initialise(self.generator("weights"))
-        return model.to(getattr(torch, self.config["precision"]))
+        return model.to(self.dtype)
 
     def probe(self, model: Recurrent) -> dict[str, Any]:
         """The norms on texts with the longest filler, the same texts for all networks of a seed."""
