@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from reprise.catalogue.datasets import PREPARATIONS
 from reprise.data.corpus import Corpus
 from reprise.data.raw import how_to_fetch, mismatch
-from reprise.errors import UserError, known, require_known, shortened
-from reprise.options import Values, check_options
+from reprise.errors import UserError, known, shortened
+from reprise.options import Values
 
 if TYPE_CHECKING:  # training imports this package, and has no pydantic
     from reprise.config.datasets import NamedDataset
@@ -21,13 +21,10 @@ def prepare_corpus(dataset: NamedDataset, options: Values, raw_root: Path, path:
     """Prepares the dataset from `raw_root/<dataset>/`, saves it at `path` and returns it.
 
     Fills `provenance` with the dataset's name, the options, and the raw files' checksums, which are verified first.
-    Raises UserError for an unknown preparation or option, a missing or altered raw file, and facts that differ from the
-    dataset's `expected`; nothing is then written to `path`.
+    Raises UserError for a missing or altered raw file, and facts that differ from the dataset's `expected`; nothing is
+    then written to `path`.
     """
-    place = f"config/config.yaml: key datasets.{dataset.name}"
-    require_known(dataset.prepare, PREPARATIONS, f"{place}.prepare", "preparation")
     preparation = PREPARATIONS[dataset.prepare]
-    options = check_options(options, preparation.options, f"dataset {dataset.name}", preparation.file)
     raw = dataset.raw_folder(raw_root)
     for file in dataset.files:
         if not (raw / file.name).is_file():
@@ -35,12 +32,10 @@ def prepare_corpus(dataset: NamedDataset, options: Values, raw_root: Path, path:
         # Of a member its archive alone may have a checksum, which `fetch` verified.
         if file.own_digest and (problem := mismatch(raw / file.name, *file.own_digest)):
             raise UserError(f"{raw / file.name}: {problem}; {how_to_fetch(raw)}")
-    try:
-        made = import_module(preparation.target).prepare(raw, options)
-    except ModuleNotFoundError as error:
-        raise UserError(f"{place}.prepare: needs the package {error.name}; install what envs/data.yaml lists") from None
+    made = import_module(preparation.target).prepare(raw, options)
     if difference := _difference(dataset.expected, made.facts):
-        raise UserError(f"{place}.expected.{difference}; correct the entry, or what {preparation.file} makes")
+        place = f"config/config.yaml: key datasets.{dataset.name}.expected"
+        raise UserError(f"{place}.{difference}; correct the entry, or what {preparation.file} makes")
     provenance = {"dataset": dataset.name, "options": dict(options), "raw": dataset.checksums()}
     corpus = Corpus(dataset.name, made.splits, made.vocabulary, made.counts, made.facts, provenance, made.extra)
     corpus.save(path)

@@ -22,6 +22,8 @@ _DEARER = 3
 class Epochs(Learner):
     """Epochs that read their PARTS one after the other, then, once, those that come LAST; `part` is being read.
 
+        train, valid, test: end_epoch; then train again, or, once `stale`: begin_last, the LAST, "finished"
+
     `next` says which piece of the part comes next, `sums` the nats of each part of this epoch so far, `counts` how many
     of their tokens are predicted. `history` holds the losses of every finished epoch, nats/token by part; the best
     epoch is the first of the lowest validation loss.

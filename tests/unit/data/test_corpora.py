@@ -142,27 +142,24 @@ def test_prepare_corpus(toy, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "options", "test", "told"),
+    ("change", "test", "told"),
     [
         (
             {"expected": {"tokens": {"train": 5}}},
-            {},
             "b\n",
             "^config/config.yaml: key datasets.toy.expected.tokens.train: expected 5, got 4; correct the entry, "
             "or what src/reprise/data/text/ptb.py makes$",
         ),
-        ({"expected": {"tokns": 5}}, {}, "b\n", r"expected.tokns: expected 5, got nothing \(did you mean 'tokens'\?\)"),
-        ({"prepare": "os.path"}, {}, "b\n", "datasets.toy.prepare: no preparation 'os.path'"),
-        ({}, {"lower": True}, "b\n", "lower: .* has no such option"),
-        ({}, {}, "a\n", "ptb.test.txt: wrong checksum .*run `python -m reprise fetch toy`"),
-        ({}, {}, None, "ptb.test.txt: no such raw file"),
+        ({"expected": {"tokns": 5}}, "b\n", r"expected.tokns: expected 5, got nothing \(did you mean 'tokens'\?\)"),
+        ({}, "a\n", "ptb.test.txt: wrong checksum .*run `python -m reprise fetch toy`"),
+        ({}, None, "ptb.test.txt: no such raw file"),
     ],
 )
-def test_what_cannot_be_prepared_leaves_no_corpus(toy, tmp_path, change, options, test, told):
+def test_what_cannot_be_prepared_leaves_no_corpus(toy, tmp_path, change, test, told):
     file = tmp_path / "raw" / "toy" / "ptb.test.txt"
     file.unlink() if test is None else file.write_text(test)
     with pytest.raises(UserError, match=told):
-        prepare_corpus(toy.model_copy(update=change), options, tmp_path / "raw", tmp_path / "toy.npz")
+        prepare_corpus(toy.model_copy(update=change), {}, tmp_path / "raw", tmp_path / "toy.npz")
     assert not (tmp_path / "toy.npz").exists()
 
 

@@ -95,7 +95,8 @@ def agreements(words: tuple[Row, ...]) -> Iterator[tuple[int, str, str, int]]:
             value = word.feature(feature)
             if value is None or words[controller].feature(feature) != value:
                 continue
-            group = [owner] + [i for i in children[owner] + children[clause] if _agrees(words[i])]
+            near = children[owner] + children[clause]
+            group = [owner] + [i for i in near if words[i].upos == "DET" or _relation(words[i]) in _AGREEING]
             shows = [i for i in group if words[i].feature(feature) == value]
             shows += [i for i in group if value == "Plur" and _relation(words[i]) == "nummod"]
             yield target, feature, kind, max(i for i in shows if i < target)
@@ -176,10 +177,6 @@ def _relation(word: Row) -> str:
     """The dependency relation without its subtype, in the names of UD 1: nsubj:pass is nsubjpass."""
     main, _, subtype = (word.deprel or "").partition(":")
     return f"{main}pass" if subtype == "pass" and main in {"nsubj", "aux"} else main
-
-
-def _agrees(word: Row) -> bool:
-    return word.upos == "DET" or _relation(word) in _AGREEING
 
 
 def _count(arrays: Mapping[str, np.ndarray]) -> dict[str, dict[str, dict[str, int]]]:

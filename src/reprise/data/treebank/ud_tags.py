@@ -7,7 +7,7 @@ training part are held out for validation, and its test and development parts to
 from pathlib import Path
 
 from reprise.data.corpus import Corpus
-from reprise.data.treebank.conllu_rows import Sentence, read_treebank
+from reprise.data.treebank.conllu_rows import read_treebank
 from reprise.data.treebank.tagged import corpus_of
 from reprise.data.treebank.ud_french import treebank_file
 from reprise.errors import UserError
@@ -36,9 +36,8 @@ def prepare(raw: Path, options: Values) -> Corpus:
             "training sentences"
         )
     parts = {"train": training[:-held_out], "valid": training[-held_out:], "test": [*test, *dev]}
-    tagged = {split: [_tagged(sentence) for sentence in sentences] for split, sentences in parts.items()}
+    tagged = {
+        split: [[(word.form.lower(), word.upos) for word in sentence.words] for sentence in sentences]
+        for split, sentences in parts.items()
+    }
     return corpus_of("ud_tags", tagged, options["minimum_count"], LABEL, {})
-
-
-def _tagged(sentence: Sentence) -> list[tuple[str, str]]:
-    return [(word.form.lower(), word.upos) for word in sentence.words]

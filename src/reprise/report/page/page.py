@@ -6,6 +6,7 @@ reader unfolds it.
 
 import base64
 import json
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -172,6 +173,6 @@ def _display(context: Context, entry: Entry, folder: Path) -> dict[str, Any] | N
         "entry": entry,
         "facts": cards.replicas_of(context, entry.id),
         "image": Markup(image) if figure else None,
-        "table": Markup(table.replace("<th", '<th scope="col"').replace('<th scope="col"ead', "<thead") + end),
+        "table": Markup(re.sub("<th(?=[ >])", '<th scope="col"', table) + end),
         "notes": Markup(notes),
     }
