@@ -15,6 +15,7 @@ from reprise.units import derived
 TRANSLATIONS = "translations"
 """The kind of sample that a score is made of."""
 AXIS = "position_in_word"
+FIRST_LETTERS = "share_of_loss_of_first_letters"
 LETTERS = {
     "cross_entropy_of_first_letters": (1, 1),
     "cross_entropy_of_second_letters": (2, 2),
@@ -37,7 +38,8 @@ def numbers_of(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def letter_rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The mean loss of all letters at these positions, over the curve's means weighed by their counts.
 
-    Nothing for a record without the curve, and no row where no word is so long. n counts the letters.
+    Nothing for a record without the curve, and no row where no word is so long. n counts the letters. Besides, the
+    share of the loss of all characters, spaces too, that first letters have.
     """
     if record["status"] != "finished":
         return
@@ -53,6 +55,10 @@ def letter_rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             if total:
                 value = sum(loss * n for loss, n in chosen) / total
                 yield {"split": split, "metric": name, "value": value, "unit": curve["unit"], "n": total}
+        for whole in record["metrics"]:
+            if (whole["metric"], whole["split"]) == ("cross_entropy", split):
+                share = sum(loss * n for at, loss, n in letters if at == 1) / (whole["value"] * whole["n"])
+                yield {**whole, "metric": FIRST_LETTERS, "value": share, "unit": "share"}
 
 
 def _translations(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:

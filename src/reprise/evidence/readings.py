@@ -77,7 +77,7 @@ def distances(paper: Paper, runs: Mapping[str, Runs]) -> list[Distance]:
 
 
 def sentence(paper: Paper, runs: Mapping[str, Runs], found: Sequence[Distance]) -> str:
-    """ "Of 6 readings schedule=rnnlm is nearest to the paper's numbers: 4 rows 1.1 to 2.3 % off; as chosen …."
+    """ "Of 6 readings schedule=rnnlm is nearest to the paper's numbers: 4 geometric means 1.1 to 2.3 % off; as …."
 
     "" of one.
     """
@@ -87,7 +87,7 @@ def sentence(paper: Paper, runs: Mapping[str, Runs], found: Sequence[Distance]) 
     best = ranked[0]
     text = (
         f"Of {len(ranked)} readings {'the one as chosen' if best.reading == CHOSEN else best.reading} is nearest to the"
-        f" paper's numbers: {plural(best.rows, 'row')} {off(best.reading, best.each[0], paper, runs)}"
+        f" paper's numbers: {plural(best.rows, 'geometric mean')} {off(best.reading, best.each[0], paper, runs)}"
     )
     if best.reading == CHOSEN:
         return f"{text}."

@@ -4,7 +4,7 @@ import pytest
 from claims_helpers import decide, runs
 from config_helpers import project
 
-from reprise.evidence.numbers import LETTERS, letter_rows, numbers_of
+from reprise.evidence.numbers import FIRST_LETTERS, LETTERS, letter_rows, numbers_of
 from reprise.evidence.verdicts import AGREES, DISAGREES, OPEN
 
 GSO = project().papers["gso"]
@@ -26,6 +26,10 @@ def test_positions_are_weighed_by_their_letters():
     assert [row["metric"] for row in rows] == list(LETTERS)
     assert [(row["value"], row["n"]) for row in rows] == [(3, 90), (2, 80), *late]
     assert {(row["split"], row["unit"]) for row in rows} == {("test", "nats/token")}
+    # Of a loss of 2.5 over 200 characters the first letters have 270.
+    whole = {"split": "test", "metric": "cross_entropy", "value": 2.5, "unit": "nats/token", "n": 200}
+    share = list(letter_rows({**record([1, 2], [3, 2], [90, 80]), "metrics": [whole]}))[-1]
+    assert (share["metric"], share["value"], share["n"]) == (FIRST_LETTERS, 270 / 500, 200)
     # What no word reaches and what diverged has no row.
     short = record([1, 2, 3], [3, 2, 1], [9, 8, 7])
     assert [row["metric"] for row in numbers_of(short)] == list(LETTERS)[:2]

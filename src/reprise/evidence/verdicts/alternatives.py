@@ -45,11 +45,11 @@ class Reading:
     def turns(self) -> bool:
         """Whether it puts the claim on another side, or decides it where the choice does not.
 
-        That it leaves open what the choice decides may be for want of replicas.
+        That other runs leave open what the choice decides may be for want of replicas; not so of the same records.
         """
         said = {self.under.verdict, self.chosen.verdict}
-        decides = self.under.verdict in {AGREES, DISAGREES} and len(said) > 1
-        return self.judged and said != {VOID} and (decides or self.under.holds != self.chosen.holds)
+        decides = (self.choice.metrics or self.under.verdict in {AGREES, DISAGREES}) and len(said) > 1
+        return self.judged and said != {VOID} and bool(decides or self.under.holds != self.chosen.holds)
 
 
 def readings(claim: Claim, paper: Paper, table: Table, chosen: Decision) -> Iterator[Reading]:

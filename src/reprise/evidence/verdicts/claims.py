@@ -10,8 +10,8 @@
         budget        full or reduced
         size          consistent, smaller, larger, opposite; mixed; null where the paper gives no effect
         sizes         how many comparisons have each size
-        ratio         {value, low, high, part}: our effect over the paper's with its 95 % interval, of the comparison
-                      (its place in `parts`) in which ours is the least share of the paper's; of perplexities, of logs
+        ratio         {value, low, high, part}: our effect over the paper's with its 95 % interval, of the least sure
+                      comparison (its place in `parts`) for which the paper gives one; of perplexities, of logs
         levels        [{experiment, title, metric, split, unit, ours, paper, percent, deviations, n}]: every number of
                       the claim that the paper prints, beside ours; deviations are those of one replica
         afterwards    what of the rule was set after its numbers were known; null
@@ -51,7 +51,7 @@ from reprise.evidence.verdicts import JUDGED, TRAINED, Decision, size_of, sizes
 from reprise.evidence.verdicts.alternatives import Reading, readings, renamed, same_numbers, summary
 from reprise.evidence.verdicts.decide import decide, evidence_of, experiments_of
 from reprise.evidence.words.reductions import reduced
-from reprise.evidence.words.sentences import answer, reading_line, sentence
+from reprise.evidence.words.sentences import answer, least_sure, reading_line, sentence
 from reprise.records.resolved import FULL, Resolved
 
 _DIGITS = 6
@@ -113,13 +113,14 @@ def _judged(claim: Claim, decision: Decision, table: Table, budget: str, dataset
         said += [f"Trained on another corpus: {'; '.join(replaced)}."] if replaced else []
         said.append(reduced(there))
     counts = sizes(decision.parts)
-    ratios = [part["ratio"] | {"part": i} for i, part in enumerate(decision.parts) if part.get("ratio")]
+    rated = [part for part in decision.parts if part.get("ratio")]
+    least = least_sure(rated) if rated else None
     return {
         "verdict": decision.verdict,
         "answer": answer(decision.verdict, budget),
         "size": size_of(counts),
         "sizes": counts,
-        "ratio": min(ratios, key=lambda ratio: ratio["value"], default=None),
+        "ratio": least and least["ratio"] | {"part": decision.parts.index(least)},
         "levels": _levels(claim, table) if judged else [],
         "sentence": " ".join(filter(None, said)),
         "method": decision.method,

@@ -38,6 +38,7 @@ _METRICS = {
     "guessing": "{split} accuracy by guessing",
     "last_ten_accuracy": "{split} accuracy, mean of the last ten",
     "long_words.share_of_words": "share of long words in the text",
+    "share_of_loss_of_first_letters": "share of the {split} loss that first letters have",
     "shortening_by_bigrams": "shortening of the median line by bigrams",
     "spaces": "share of spaces in {split}",
     "unpredicted_share": "share of {split} words without a probability or with 0",

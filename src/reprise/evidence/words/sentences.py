@@ -82,11 +82,18 @@ def _parts(decision: Decision) -> str:
     if parts[0]["form"] == "share":
         return f"Reached by {listed([_share(part) for part in parts])}; {_asked_share(parts[0])}."
     parts = parts[:1] if parts[0]["form"] == "ranks" else parts
-    least = max(parts, key=lambda part: (part["p"], -(part.get("toward") or 0.0)))
+    least = least_sure(parts)
     said = _ranks(least) if least["form"] == "ranks" else _means(least)
     if len(parts) == 1:
         return f"{said}."
-    return f"{established(parts)} of {len(parts)} comparisons established; least sure: {said}."
+    void = sum(part["void"] for part in parts)
+    counted = f"{established(parts)} of {len(parts)} comparisons established{f', {void} void' if void else ''}"
+    return f"{counted}; least sure: {said}."
+
+
+def least_sure(parts: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The comparison that a claim hangs on: that with the largest p."""
+    return max(parts, key=lambda part: (part["p"], -(part.get("toward") or 0.0)))
 
 
 def established(parts: Iterable[Mapping[str, Any]]) -> int:
@@ -141,7 +148,7 @@ def _subject(row: Mapping[str, Any]) -> str:
         head, items = titles[0], names
     else:
         head, items = "", [f"{title}, {name}" for title, name in zip(titles, names, strict=True)]
-    head = f"{_capital(head)}, " if head else ""
+    head = f"{head[0].upper()}{head[1:]}, " if head else ""
     if row["form"] == "trend":
         return f"{head}slope from {items[0]} to {items[-1]}"
     shown = [f"{item} {number(t['mean'], decimals)}{unit}" for item, t in zip(items, terms, strict=True)]
@@ -296,7 +303,3 @@ NOTES: dict[str, Callable[..., str]] = {
     "beats": _beats,
 }
 """What is said of each note of a decision."""
-
-
-def _capital(text: str) -> str:
-    return text[0].upper() + text[1:]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, NOT_RUN, OPEN, TRAINED
-from reprise.evidence.words.forms import unit_words
+from reprise.evidence.words.forms import number, unit_words
 from reprise.evidence.words.sentences import MARGIN_KINDS, effect, established, is_ranked, size_words
 from reprise.records.resolved import FULL
 from reprise.report.parts.context import Context
@@ -21,7 +21,7 @@ class Answer:
     """A claim's answer at the best tier that has one: the full protocol, else the reduced one.
 
     `ratio` is our effect over the paper's, with its 95 % interval, of a claim that the difference itself decides: not
-    one with a margin, nor a rank test. Of several comparisons it is the least, as `ours` and `theirs`, the effects
+    one with a margin, nor a rank test. Of several comparisons it is the least sure, as `ours` and `theirs`, the effects
     themselves in words. `n` says on how many seeds or folds it rests; `kind` is how it is coloured: its direction, or
     "not-run" whatever the reason. `afterwards`: its rule was set when its numbers were known; `contradicted`: the
     reduced budget answers the opposite; `decided_below`: it agrees or disagrees where the full protocol is open.
@@ -82,9 +82,11 @@ def _answer(context: Context, key: str, said: set[str | None]) -> Answer:
     part = found["parts"][ratio["part"]] if ratio else {}
     unit = unit_words(part["unit"]) if part and part["scale"] != "log" else ""
     ours, theirs = (effect(part[which], None, part) if part else "" for which in ("estimate", "paper_here"))
+    converted = part and unit and part["paper_unit"] not in (None, part["unit"])
+    printed = f", from {number(part['paper'])}{unit_words(part['paper_unit'])}" if converted else ""
     several = [one for one in found["parts"] if one.get("ratio")] if ratio else []
     hold = f", of which {established(several)} hold" if direction != AGREES else ""
-    least = f"the least of {len(several)} comparisons{hold}" if len(several) > 1 else ""
+    least = f"the least sure of {len(several)} comparisons{hold}" if len(several) > 1 else ""
     under = found.get("alternatives", {})
     return Answer(
         paper=context.paper_id,
@@ -100,7 +102,7 @@ def _answer(context: Context, key: str, said: set[str | None]) -> Answer:
         low=ratio.get("low"),
         high=ratio.get("high"),
         ours=ours,
-        theirs=f"{theirs}{unit}",
+        theirs=f"{theirs}{unit}{printed}",
         n="; ".join(filter(None, (least, counted(found)))),
         tried=any(one["verdict"] in JUDGED for one in under.values()),
         turned=tuple(f"{one['verdict']} under {name}" for name, one in under.items() if one["flips"]),

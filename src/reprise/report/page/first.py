@@ -63,7 +63,7 @@ def reading(context: Context, found: Sequence[Answer]) -> str:
     if best is None or best.reading == readings.CHOSEN or best.rows < readings.LEAST:
         return ""
     off = readings.off(best.reading, best.each[0], context.paper, context.runs)
-    return f"Under {best.reading}, found afterwards, {best.rows} means against the paper's: {off}."
+    return f"Under {best.reading}, found afterwards, {best.rows} geometric means against the paper's: {off}."
 
 
 def sentence(found: Sequence[Answer], context: Context) -> str:
@@ -129,13 +129,14 @@ def trust(tiers: Tiers, found: Sequence[Answer]) -> list[str]:
     runs = [c.metrics.drop_duplicates(["experiment", "variant", "replica"]).status for c in contexts]
     records, diverged = sum(map(len, runs)), sum(int((status == "diverged").sum()) for status in runs)
     tried, agreeing = [a for a in found if a.tried], [a.afterwards for a in found if a.direction == AGREES]
+    void = [a.afterwards for a in found if a.direction == VOID]
     replaced = sorted({c.paper.document for c in contexts if any(d.data for d in c.paper.deviations.values())})
     said = [
         f"{fixed(records, 0)} run records, {diverged} of them diverged",
         f"{sum(bool(a.turned) for a in tried)} of the {len(tried)} answers that were tried under another choice "
         "than ours change",
         f"{sum(agreeing)} of the {len(agreeing)} answers that agree have a criterion set afterwards",
-        f"{tally(found)[VOID]} claims are void, since a model did not learn",
+        f"{len(void)} claims are void, since a model did not learn, {sum(void)} of them by a level set afterwards",
     ]
     rows = Counter(c.paper.document for c in next(iter(tiers.values())).values())
     twice = [document for document, n in rows.items() if n > 1]

@@ -40,7 +40,7 @@ def on_equal_folds(context: Context, names: Iterable[str], metric: str) -> pd.Da
     return losses if shared.empty else shared
 
 
-_ASTRAY = 1.2
+_ASTRAY = 1.1
 """A validation loss that rises after the best epoch to so many times its lowest is that of a model that went astray."""
 
 

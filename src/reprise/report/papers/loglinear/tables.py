@@ -154,8 +154,7 @@ def perplexities(context: Context, table_id: str, options: Mapping[str, Any]) ->
     if rows[rows.split == SHOWN["train"]].other.notna().any():
         notes.append("Reread: of Train, the loss of the last weights over the training part.")
     notes += noted(context, names, rows, gaps=bool(given))
-    lent = rows[rows.split == SHOWN["test1"]]
-    notes += [f"On Test1: {said}" for said in deviations(lent.title, lent.lender) if given]
+    notes += deviations(rows.title, rows.lender) if given else []
     return verdicts.beside(context, Table(columns, rows, notes, by="split"), _about)
 
 

@@ -232,6 +232,7 @@ def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
         runs = context.runs
         one = "fold" if any(runs[name].by_fold for name in frame.experiment.dropna() if name in runs) else "replica"
         notes.append(f"Differences in brackets are in SDs of one {one}.")
+    notes += _finished_alone(context, frame)
     least = frame.metric.map(rounding.least_of).astype(float)
     shares, cut = (frame.unit == "share").any(), ("chosen_mean", "mean")
     notes += noted(context, frame.experiment.dropna(), frame, shares=shares, cut=cut, least=least)
@@ -253,6 +254,18 @@ def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
         )
     notes += [f"Deviation {key}: {entry.title}." for key, entry in context.paper.deviations.items()]
     return Table(columns, frame, notes)
+
+
+def _finished_alone(context: Context, frame: pd.DataFrame) -> list[str]:
+    """ "Means are over the replicas that finished: LSTM, T = 500: 2 of 10, 3 of 10 under weight-law=corrected." """
+    said = []
+    for row in frame[frame.experiment.notna()].itertuples():
+        suffix = f"{row.assumption}={row.alternative}"
+        both = [context.status(run) for run in (row.experiment, f"{row.experiment}@{suffix}")]
+        if any(one.finished and one.diverged for one in both):
+            chosen, other = (f"{one.finished} of {one.run}" for one in both)
+            said.append(f"{row.experiment_title}: {chosen}, {other} under {suffix}")
+    return [f"Means are over the replicas that finished: {'; '.join(said)}."] if said else []
 
 
 def _refuse_unknown(context: Context, where: str, numbers: list[tuple[str, str]]) -> None:
