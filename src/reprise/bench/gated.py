@@ -43,16 +43,14 @@ class Task(tasks.Windows):
 
     def masks(self, window: int, on: Any = "cpu") -> tuple[Any, ...]:
         """Dropout of a window's embeddings and softmax input, (T, B, E) and (T, B, H), with their scale."""
-        import torch
-
         from reprise import counters
 
         T, B = self.x.shape[1:]
         found = []
         for stream, width in enumerate((self.workload.embedding, self.workload.hidden), start=1):
             key = counters.key(self.key, stream)
-            mask = counters.dropout_mask(key, window * T * B, T * B, width, self.dropout)
-            found.append(torch.from_numpy(mask).view(T, B, width).to(on))
+            mask = counters.dropout_mask_torch(key, window * T * B, T * B, width, self.dropout, on)
+            found.append(mask.view(T, B, width))
         return tuple(found)
 
 
@@ -108,11 +106,11 @@ class Engine(tasks.Engine):
         self.kernel.reset(STREAMS)
 
     def step(self, window: int) -> float:
-        task = self.task
+        task, on = self.task, self.kernel.device if self.stacked else self.on
         return self.kernel.train(
             self.x[window],
             self.y[window],
-            task.masks(window, self.on),
+            task.masks(window, on),
             learning_rate=task.learning_rate,
             reduction="sum-steps",
             clip_norm=task.clip_norm,

@@ -6,6 +6,8 @@ of the word, by f (5) or f_mod (16); with K = 1 matrix these are the ordinary GR
 the equations print it (cuDNN's networks have two). The next word is predicted as in equation 2.
 """
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor, nn
 
@@ -55,19 +57,20 @@ class GatedLanguageModel(nn.Module):
         """Zeros, (B, H) each."""
         return tuple(self.E.new_zeros(batch, self.hidden) for _ in range(self.states))
 
-    def matrices_and_biases(self, words: Tensor) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-        """The candidate's U^k and b^k of words (T, B), step by step: T of (B, H, H) and T of (B, H).
+    def read(self, words: Tensor, masks: Masks | None) -> Iterator[tuple[Tensor, ...]]:
+        """Of words (T, B), step by step, what does not depend on h.
 
-        Where there is one matrix for all words, T of (1, H, H).
+        W x_t + b of each gate and, last, of the candidate, (B, H) each; and the candidate's U^k, (B, H, H), or
+        (1, H, H) where all words have one.
         """
+        x = self.E[words] if masks is None else self.E[words] * masks[0]  # (T, B, E)
         k, (U, b) = self.matrix_index(words), (getattr(self, f"{n}_h{self.candidate}") for n in "Ub")
+        W = [getattr(self, f"W_h{gate}") for gate in (*self.gates, self.candidate)]
+        biases = [*(getattr(self, f"b_h{gate}") for gate in self.gates), b[k]]
+        inputs = ((x @ W.T + b).unbind() for W, b in zip(W, biases, strict=True))
         # one gather for all steps: the gradient of a gather is a tensor of K matrices each time
         own = U[k] if self.matrices > 1 else U.expand(len(words), *U.shape)
-        return own.unbind(), b[k].unbind()
-
-    def embedded(self, words: Tensor, masks: Masks | None) -> Tensor:
-        """Words (T, B) -> x (T, B, E), with dropout if there are masks."""
-        return self.E[words] if masks is None else self.E[words] * masks[0]
+        return zip(*inputs, own.unbind(), strict=True)
 
     def logits(self, h: list[Tensor], masks: Masks | None) -> Tensor:
         """h_1 .. h_T, each (B, H) -> W_o h_t + b_o, (T, B, V)   (2)."""
@@ -95,14 +98,11 @@ class GRU(GatedLanguageModel):
         `masks`, (T, B, E) and (T, B, H), multiply the embeddings and the softmax input: dropout on all non-recurrent
         connections, with its scale in the masks (section 4).
         """
-        (h,) = state
-        x, states = self.embedded(words, masks), []  # (T, B, E)
-        W_x = [(x @ W.T).unbind() for W in (self.W_hr, self.W_hz, self.W_hh)]
-        own = self.matrices_and_biases(words)
-        for W_hr_x, W_hz_x, W_hh_x, U_hh, b_hh in zip(*W_x, *own, strict=True):
-            r = torch.sigmoid(W_hr_x + h @ self.U_hr.T + self.b_hr)  # (B, H)   (6)
-            z = torch.sigmoid(W_hz_x + h @ self.U_hz.T + self.b_hz)  # (B, H)   (7)
-            candidate = torch.tanh(W_hh_x + each_by_its_own(U_hh, r * h) + b_hh)  # (B, H)   (8)
+        (h,), states = state, []
+        for x_r, x_z, x_h, U_hh in self.read(words, masks):  # x_r = W_hr x_t + b_hr
+            r = torch.sigmoid(x_r + h @ self.U_hr.T)  # (B, H)   (6)
+            z = torch.sigmoid(x_z + h @ self.U_hz.T)  # (B, H)   (7)
+            candidate = torch.tanh(x_h + each_by_its_own(U_hh, r * h))  # (B, H)   (8)
             h = z * h + (1 - z) * candidate  # (B, H)   (9)
             states.append(h)
         return self.logits(states, masks), (h,)
@@ -124,15 +124,12 @@ class LSTM(GatedLanguageModel):
 
     def forward(self, words: Tensor, state: State, masks: Masks | None = None) -> tuple[Tensor, State]:
         """As `GRU.forward`; the state is (h, c), (B, H) each."""
-        h, c = state
-        x, states = self.embedded(words, masks), []  # (T, B, E)
-        W_x = [(x @ W.T).unbind() for W in (self.W_hf, self.W_hi, self.W_ho, self.W_hc)]
-        own = self.matrices_and_biases(words)
-        for W_hf_x, W_hi_x, W_ho_x, W_hc_x, U_hc, b_hc in zip(*W_x, *own, strict=True):
-            f = torch.sigmoid(W_hf_x + h @ self.U_hf.T + self.b_hf)  # (B, H)   (10)
-            i = torch.sigmoid(W_hi_x + h @ self.U_hi.T + self.b_hi)  # (B, H)   (11)
-            o = torch.sigmoid(W_ho_x + h @ self.U_ho.T + self.b_ho)  # (B, H)   (12)
-            candidate = torch.tanh(W_hc_x + each_by_its_own(U_hc, h) + b_hc)  # (B, H)   (13)
+        (h, c), states = state, []
+        for x_f, x_i, x_o, x_c, U_hc in self.read(words, masks):  # x_f = W_hf x_t + b_hf
+            f = torch.sigmoid(x_f + h @ self.U_hf.T)  # (B, H)   (10)
+            i = torch.sigmoid(x_i + h @ self.U_hi.T)  # (B, H)   (11)
+            o = torch.sigmoid(x_o + h @ self.U_ho.T)  # (B, H)   (12)
+            candidate = torch.tanh(x_c + each_by_its_own(U_hc, h))  # (B, H)   (13)
             c = i * candidate + f * c  # (B, H)   (14)
             h = o * torch.tanh(c)  # (B, H)   (15)
             states.append(h)

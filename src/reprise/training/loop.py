@@ -92,6 +92,7 @@ def run_jobs(jobs: Sequence[Job]) -> list[dict[str, Any]]:
             raise busy
         torch.set_num_threads(first.threads)
         torch.use_deterministic_algorithms(True, warn_only=True)
+        torch.utils.deterministic.fill_uninitialized_memory = False  # a kernel more for every tensor
         # Another process may have finished some while this one waited for the lock.
         records = {j.replica: read_record(j.output, j.resolved, j.replica) for j in mine if is_there(j.output)}
         left = [job for job in mine if job.replica not in records]

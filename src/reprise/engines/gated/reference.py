@@ -6,6 +6,7 @@ window to window, the gradient's norm over all parameters clipped.
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -17,10 +18,11 @@ class GatedWindows:
     """Words x and targets y are (T, B) int64.
 
     `train` and `evaluate` start from `state`, (B, H) each, and leave the last one in it. Whoever inherits this says
-    what `ask` answers, and how a state of zeros is made.
+    what `ask` answers, and how a state of zeros is made. `device` is where masks are best made.
     """
 
     state: State = ()
+    device = torch.device("cpu")
 
     def reset(self, batch: int) -> None:
         """State zero for B streams."""

@@ -24,7 +24,7 @@ CACHED = 500_000
 class GroupedEngine:
     """For a CPU, in the model's dtype; see `ReferenceEngine`."""
 
-    name = "grouped"
+    name, device = "grouped", torch.device("cpu")
 
     def __init__(self, model: GatedLanguageModel) -> None:
         self.model = model

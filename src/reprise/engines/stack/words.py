@@ -125,7 +125,7 @@ class GatedMember(GatedWindows, Member):
 
     def __init__(self, stack: Any, model: GatedLanguageModel, *how: Any, **options: Any) -> None:
         super().__init__(stack, model, *how, **options)
-        self.V, self.K = model.vocabulary, model.matrices
+        self.device, self.V, self.K = stack.device, model.vocabulary, model.matrices
         self.matrix_index, self.zeros = model.matrix_index, model.initial_state
         gathers = type(model) in (GRU, LSTM)
         self.of_matrix = (f"U_h{model.candidate}", f"b_h{model.candidate}") if gathers and self.K > 1 else ()

@@ -100,5 +100,9 @@ class BatchedSGD(HalvingSchedule):
         if not p:
             return None
         keys = (counters.key(self.seed, stream, self.epoch) for stream in (_EMBEDDINGS, _SOFTMAX_INPUT))
-        masks = (counters.dropout_mask(key, first * B, T * B, w, p) for key, w in zip(keys, self.widths, strict=True))
-        return tuple(torch.from_numpy(mask).to(self.dtype).view(T, B, -1) for mask in masks)
+        at = self.kernel.device, self.dtype  # on a GPU these numbers would take longer on the CPU than the step
+        masks = (
+            counters.dropout_mask_torch(key, first * B, T * B, width, p, *at)
+            for key, width in zip(keys, self.widths, strict=True)
+        )
+        return tuple(mask.view(T, B, -1) for mask in masks)
