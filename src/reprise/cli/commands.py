@@ -91,6 +91,7 @@ ARGUMENTS: dict[str, list[Argument]] = {
     "run": [
         argument("--tier", choices=TIERS, required=True),
         argument("--minutes", type=float, help="default: until all is done"),
+        argument("--at-once", type=int, default=1, help="jobs that train at the same time, for a GPU (default: 1)"),
         argument("--paper", nargs="+", default=[], help="only experiments of these papers"),
         argument("--experiment", nargs="+", default=[], help="only these; with --paper, of its papers"),
         argument("--corpora", type=Path, default=Path("data/corpora"), help="the folder of prepared corpora"),

@@ -27,8 +27,9 @@ def run_command(given: argparse.Namespace) -> int:
 
     Experiments with the fewest finished replicas come first, then the order of the papers' files. On a CPU a job is a
     replica; on a GPU it is all missing replicas of an experiment. Jobs train one after another; start the command once
-    a core, or once a GPU, to use several: what one process trains, the others pass over. What is not done is saved in
-    checkpoints/, and the same command goes on from there.
+    a core, or once a GPU, to use several: what one process trains, the others pass over. One such network leaves most
+    of a GPU idle: --at-once trains several there. What is not done is saved in checkpoints/, and the same command goes
+    on from there.
 
     Nothing is needed beyond torch, numpy, pyyaml and rich: corpora are read from a folder, and where config/ cannot be
     checked (that takes pydantic) the configurations that `reprise resolve` wrote are taken as they are.
@@ -36,6 +37,8 @@ def run_command(given: argparse.Namespace) -> int:
     prepare_environment()
     if given.minutes is not None and not given.minutes > 0:
         raise UserError(f"--minutes {given.minutes:g}: give a number above 0, or omit it")
+    if given.at_once < 1:
+        raise UserError(f"--at-once {given.at_once}: give a whole number above 0, or omit it")
     if given.device == "cuda" and not visible_gpus():
         raise UserError("--device cuda: no GPU is visible; write --device auto or cpu")
     experiments = chosen_experiments(given.tier, given.paper, given.experiment, given.resolved)
@@ -61,7 +64,7 @@ def _train(given: argparse.Namespace, experiments: Sequence[Resolved], say: Log)
     groups: dict[str, list[Job]] = {}
     for job in (job for job in jobs if job not in left_out):
         groups.setdefault(job.resolved.id if trains_in_stack(job) else job.title, []).append(job)
-    runner = Runner(groups.values(), end, say)
+    runner = Runner(groups.values(), end, say, given.at_once)
     say(f"tier {given.tier}: {len(jobs) - len(left_out)} replicas to train in {len(groups)} jobs")
     runner.run()
     counts = {

@@ -1,10 +1,12 @@
 """Trains what is missing, the most valuable first, for as long as there is time; what is not done is saved."""
 
 import errno
+import math
 import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -63,14 +65,16 @@ def damaged(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[str]
 
 
 class Runner:
-    """Trains groups of jobs one after another: a replica each, or replicas of one experiment that train together.
+    """Trains groups of jobs in their order: a replica each, or replicas of one experiment that train together.
 
-    `end`: when to be done, by `time.monotonic`. `failed`, `unfinished` (saved, or not begun) and `held` (by other
-    processes) are jobs.
+    `end`: when to be done, by `time.monotonic`. `at_once`: groups that train at the same time, in a thread each.
+    `failed`, `unfinished` (saved, or not begun) and `held` (by other processes) are jobs.
     """
 
-    def __init__(self, groups: Iterable[Sequence[Job]], end: float, say: Callable[[str], None]) -> None:
-        self.groups, self.end, self.say = list(groups), end, say
+    def __init__(
+        self, groups: Iterable[Sequence[Job]], end: float, say: Callable[[str], None], at_once: int = 1
+    ) -> None:
+        self.groups, self.end, self.say, self.at_once = list(groups), end, say, at_once
         self.failed: list[Job] = []
         self.unfinished: list[Job] = []
         self.held: list[Job] = []
@@ -81,15 +85,22 @@ class Runner:
 
     def run(self) -> None:
         """Raises `Interrupted` where a signal stopped a training, which is saved."""
-        with stop_signal() as stopped:
-            for group in self.groups:
-                if stopped():
-                    raise Interrupted(f"stopped by {stopped()}; the same command goes on from there")
-                jobs = [job for job in group if not job.output.exists()]
-                if self.over():
-                    self.unfinished += jobs
-                elif jobs:
-                    self._train(jobs, stopped)
+        with stop_signal() as stopped, ThreadPoolExecutor(self.at_once) as pool:
+            for done in [pool.submit(self._begin, group, stopped) for group in self.groups]:
+                done.result()
+
+    def _begin(self, group: Sequence[Job], stopped: Callable[[], str]) -> None:
+        if stopped():
+            raise Interrupted(f"stopped by {stopped()}; the same command goes on from there")
+        jobs = [job for job in group if not job.output.exists()]
+        if self.over():
+            self.unfinished += jobs
+        elif jobs:
+            try:
+                self._train(jobs, stopped)
+            except BaseException:
+                self.end = -math.inf  # for those that train beside it and after it
+                raise
 
     def _train(self, jobs: list[Job], stopped: Callable[[], str]) -> None:
         title = jobs[0].title + (f" and {len(jobs) - 1} more" if len(jobs) > 1 else "")

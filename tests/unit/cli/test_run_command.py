@@ -171,3 +171,19 @@ def test_a_signal_in_any_piece_of_work_stops_the_run(tmp_path, monkeypatch, piec
     monkeypatch.setattr(FinalDigit, "advance", advance)
     timebox.Runner([[job] for job in jobs], math.inf, lambda line: None).run()
     assert all(job.output.exists() for job in jobs)
+
+
+def test_trainings_at_once_leave_what_they_leave_one_after_another(tmp_path):
+    some = [
+        experiment(name, DIGITS, None, replicas=2, steps=20, batch_size=4, hidden_size=size, log_every=5)
+        for name, size in (("a", 3), ("b", 4), ("c", 5))
+    ]
+    found = []
+    for at_once in (1, 3):
+        jobs = [jobs_of([one], tmp_path / str(at_once), "stacked") for one in some]
+        run = timebox.Runner(jobs, math.inf, lambda line: None, at_once)
+        run.run()
+        assert [run.failed, run.unfinished, run.held] == [[], [], []]
+        found.append([read_record(job.output, job.resolved)["result_sha256"] for group in jobs for job in group])
+    assert found[0] == found[1]
+    assert len(set(found[0])) == 6

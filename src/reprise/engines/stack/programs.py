@@ -3,7 +3,9 @@
 Tests run the plain calls alone.
 """
 
+import threading
 from collections.abc import Callable, Hashable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -14,6 +16,8 @@ Function = Callable[[Tensors], Tensors]
 
 _GRAPHS = 64
 """Graphs that are kept: each holds the memory of its step."""
+_CAPTURING = threading.Lock()
+"""Held by all but replays: what another training launches while a graph is captured can spoil the capture."""
 
 
 class Programs:
@@ -39,12 +43,13 @@ class Programs:
         if not self.captures:
             return function(dict(inputs))
         key = name, tuple((k, tuple(v.shape), v.dtype) for k, v in sorted(inputs.items()))
-        if key not in self.known:
-            if len(self.known) < _GRAPHS:
-                self.known[key] = None  # worth a graph if it comes again
-            return function(dict(inputs))
-        if self.known[key] is None and not self._capture(key, function, inputs):
-            return function(dict(inputs))
+        with nullcontext() if self.known.get(key) else _CAPTURING:
+            if key not in self.known:
+                if len(self.known) < _GRAPHS:
+                    self.known[key] = None  # worth a graph if it comes again
+                return function(dict(inputs))
+            if self.known[key] is None and not self._capture(key, function, inputs):
+                return function(dict(inputs))
         graph, static, outputs = self.known[key]
         for name_, value in static.items():
             value.copy_(inputs[name_])
@@ -57,7 +62,9 @@ class Programs:
         graph = torch.cuda.CUDAGraph()
         try:
             torch.cuda.synchronize(self.device)
-            with torch.cuda.graph(graph, pool=self.pool):
+            # On this training's own stream: what a capture keeps for a stream (cuBLAS's workspace) no other then uses.
+            stream = torch.cuda.current_stream(self.device)
+            with torch.cuda.graph(graph, pool=self.pool, stream=stream, capture_error_mode="thread_local"):
                 outputs = function(static)
         except RuntimeError as error:
             if isinstance(error, torch.cuda.OutOfMemoryError):

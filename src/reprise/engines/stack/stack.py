@@ -6,6 +6,7 @@ members at once. Every member keeps its own batches, learning rate and schedule;
 
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -46,13 +47,28 @@ class Stack:
         self._constants: dict[str, tuple[Any, Tensor]] = {}
         self.programs = Programs(device, self.say)
         self.lockstep = Lockstep(self._answer)
+        # Its own, so that stacks of one process compute side by side.
+        self.stream = torch.cuda.Stream(device) if device.type == "cuda" else None
 
     def advance(self, trainings: Sequence[Any]) -> list[str | BaseException]:
         """One `advance()` of each training in lockstep: the note that it returned, or the exception that it raised.
 
         Raises `OutOfMemory`.
         """
-        return self.lockstep.run([training.advance for training in trainings])
+
+        def on_stream(advance: Callable[[], str]) -> str:
+            with torch.cuda.stream(self.stream):
+                return advance()
+
+        works = [partial(on_stream, training.advance) for training in trainings]
+        if self.stream is None:
+            return self.lockstep.run(works)
+        outside = torch.cuda.current_stream(self.device)
+        self.stream.wait_stream(outside)
+        with torch.cuda.stream(self.stream):
+            answers = self.lockstep.run(works)
+        outside.wait_stream(self.stream)
+        return answers
 
     def keep(self, trainings: Sequence[Any]) -> None:
         """Lets all members go whose training, which has its member as `kernel`, is not among these."""
