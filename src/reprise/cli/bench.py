@@ -4,7 +4,7 @@ import argparse
 import json
 import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -54,14 +54,16 @@ def bench_command(given: argparse.Namespace) -> None:
         raise Failed("; ".join(f"{row['workload']}/{row['implementation']}: {row['note']}" for row in wrong))
 
 
-def select(workloads: Iterable[Any], implementations: Iterable[str], only: str) -> list[tuple[Any, list[str]]]:
-    """Workloads with the implementations whose "<workload>/<implementation>" holds `only`."""
+def select(
+    workloads: Iterable[Any], implementations: Iterable[str], only: Sequence[str]
+) -> list[tuple[Any, list[str]]]:
+    """Workloads with the implementations whose "<workload>/<implementation>" holds one of `only`."""
     workloads, implementations = list(workloads), list(implementations)
-    found = [(w, [name for name in implementations if only in f"{w.name}/{name}"]) for w in workloads]
+    found = [(w, [n for n in implementations if any(part in f"{w.name}/{n}" for part in only)]) for w in workloads]
     if selected := [(workload, names) for workload, names in found if names]:
         return selected
     example = f"{workloads[0].name}/{implementations[0]}"
-    raise UserError(f"--only {only}: no <workload>/<implementation> holds that; {example} is one")
+    raise UserError(f"--only {' '.join(only)}: no <workload>/<implementation> holds that; {example} is one")
 
 
 def committed_table(folder: Path = COMMITTED) -> str:

@@ -149,7 +149,7 @@ ARGUMENTS: dict[str, list[Argument]] = {
     "bench": [
         argument("name", metavar="NAME", nargs="?", help=f"one of {', '.join(BENCHES)}"),
         argument("--json", type=output_file("--json", "bench.json"), metavar="FILE", help="write the result there"),
-        argument("--only", metavar="SUBSTRING", default="", help="of <workload>/<implementation>, such as k100/"),
+        argument("--only", metavar="PART", nargs="+", default=[""], help="of workload/implementation, such as k100/"),
         argument(
             "--budget",
             type=float,

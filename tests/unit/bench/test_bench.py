@@ -147,9 +147,9 @@ def test_every_goal_and_every_row_of_the_table_is_about_something_that_is_measur
 
 def test_only_selects_workloads_and_implementations():
     every = BENCHES["rntn"]
-    chosen = {w.name: names for w, names in select(rntn.WORKLOADS, every, "k100/")}
+    chosen = {w.name: names for w, names in select(rntn.WORKLOADS, every, ["k100/"])}
     assert chosen == {f"ptb-h{h}-k100": list(every) for h in (100, 150)}
-    chosen = select(rntn.WORKLOADS, every, "/jax")
+    chosen = select(rntn.WORKLOADS, every, ["/jax"])
     assert [names for _, names in chosen] == [["jax", "jax-rows"]] * len(rntn.WORKLOADS)
 
 
