@@ -1,6 +1,7 @@
-"""Progress: a bar on a terminal, a plain line now and then elsewhere."""
+"""Progress: a bar on a terminal, a plain line now and then elsewhere and in a thread."""
 
 import sys
+import threading
 import time
 
 from rich.console import Console
@@ -20,7 +21,8 @@ class TrainingProgress:
         self.last_line = time.monotonic()
         self.bar: Progress | None = None
         console = Console(stderr=True)
-        if console.is_terminal:
+        # Bars of several threads would be written over one another.
+        if console.is_terminal and threading.current_thread() is threading.main_thread():
             counted = TextColumn("{task.completed:g}/{task.total}"), TextColumn("{task.fields[note]}")
             self.bar = Progress(*Progress.get_default_columns(), *counted, TimeElapsedColumn(), console=console)
             self.task = self.bar.add_task(title, total=total, note="")

@@ -67,7 +67,7 @@ def damaged(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[str]
 class Runner:
     """Trains groups of jobs in their order: a replica each, or replicas of one experiment that train together.
 
-    `end`: when to be done, by `time.monotonic`. `at_once`: groups that train at the same time, in a thread each.
+    `end`: when to be done, by `time.monotonic`. `at_once`: groups that train at the same time, in threads.
     `failed`, `unfinished` (saved, or not begun) and `held` (by other processes) are jobs.
     """
 
@@ -85,9 +85,14 @@ class Runner:
 
     def run(self) -> None:
         """Raises `Interrupted` where a signal stopped a training, which is saved."""
-        with stop_signal() as stopped, ThreadPoolExecutor(self.at_once) as pool:
-            for done in [pool.submit(self._begin, group, stopped) for group in self.groups]:
-                done.result()
+        with stop_signal() as stopped:
+            if self.at_once == 1:
+                for group in self.groups:
+                    self._begin(group, stopped)
+                return
+            with ThreadPoolExecutor(self.at_once) as pool:
+                for done in [pool.submit(self._begin, group, stopped) for group in self.groups]:
+                    done.result()
 
     def _begin(self, group: Sequence[Job], stopped: Callable[[], str]) -> None:
         if stopped():
