@@ -106,11 +106,11 @@ class Engine(tasks.Engine):
         self.kernel.reset(STREAMS)
 
     def step(self, window: int) -> float:
-        task, on = self.task, self.kernel.device if self.stacked else self.on
+        task = self.task
         return self.kernel.train(
             self.x[window],
             self.y[window],
-            task.masks(window, on),
+            task.masks(window, self.kernel.device),
             learning_rate=task.learning_rate,
             reduction="sum-steps",
             clip_norm=task.clip_norm,

@@ -6,7 +6,6 @@ window to window, the gradient's norm over all parameters clipped.
 
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -18,11 +17,10 @@ class GatedWindows:
     """Words x and targets y are (T, B) int64.
 
     `train` and `evaluate` start from `state`, (B, H) each, and leave the last one in it. Whoever inherits this says
-    what `ask` answers, and how a state of zeros is made. `device` is where masks are best made.
+    what `ask` answers, and how a state of zeros is made. `device` is where it computes.
     """
 
     state: State = ()
-    device = torch.device("cpu")
 
     def reset(self, batch: int) -> None:
         """State zero for B streams."""
@@ -72,7 +70,7 @@ class ReferenceEngine(GatedWindows, ReadableEngine):
 
     def __init__(self, model: GatedLanguageModel) -> None:
         super().__init__(model)
-        self.zeros = self.model.initial_state
+        self.device, self.zeros = self.model.E.device, self.model.initial_state
 
 
 def share_of_one_word(reduction: str, T: int, B: int) -> float:

@@ -24,12 +24,12 @@ CACHED = 500_000
 class GroupedEngine:
     """For a CPU, in the model's dtype; see `ReferenceEngine`."""
 
-    name, device = "grouped", torch.device("cpu")
+    name = "grouped"
 
     def __init__(self, model: GatedLanguageModel) -> None:
         self.model = model
         self.state: State = ()
-        self.linear = linear_for(model.E)
+        self.device, self.linear = model.E.device, linear_for(model.E)
         new, G = model.E.detach().new_empty, len(model.gates)
         V, E, H, K = model.vocabulary, model.embedding, model.hidden, model.matrices
         self.E = new(V, E)
