@@ -101,15 +101,19 @@ class Ranks(Strict):
 
 
 class Learned(Strict):
-    """What shows that a model learnt its task at all: the mean of this metric is above `above`, the chance level.
+    """What shows that a model learnt its task at all: the mean of this metric lies beyond the chance level.
 
-    Comparisons with a model that did not are void.
+    Of an accuracy the mean is above `above`, of a loss below `below`. Comparisons with a model that did not are void.
     """
 
     metric: str
     split: str
-    above: float
+    above: float | None = None
+    below: float | None = None
     why: str = Field(description="where the level comes from")
+
+    def shown_by(self, mean: float) -> bool:
+        return (self.above is None or mean > self.above) and (self.below is None or mean < self.below)
 
 
 class Level(Bound):

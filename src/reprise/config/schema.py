@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from reprise.config.base import Id, Origin, Strict
-from reprise.config.claims import Arithmetic, Claim
+from reprise.config.claims import Arithmetic, Claim, Learned
 from reprise.config.datasets import Dataset
 from reprise.units import Unit
 
@@ -116,7 +116,8 @@ class Alternative(Strict):
     these, the metric of the same records for each of the claims'.
 
     A `co_primary` reading has the rank of the one as chosen: claims are judged in full under it too, and shown beside.
-    `found` says that it was found after numbers were known.
+    `found` says that it was found after numbers were known. Under an alternative whose model did not learn what
+    `learned` asks, claims are void.
     """
 
     settings: dict[str, Scalar] = {}
@@ -127,6 +128,7 @@ class Alternative(Strict):
     metrics: dict[str, str] = {}
     co_primary: bool = False
     found: Literal["afterwards"] | None = None
+    learned: Learned | None = None
 
     def changes(self, experiment: str) -> dict[str, Scalar]:
         """The settings that are other ones in the variant of an experiment."""

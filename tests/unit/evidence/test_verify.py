@@ -211,6 +211,19 @@ def test_an_alternative_is_judged_on_the_comparisons_that_were_run_under_it(clon
     assert (under["parts"], under["experiments"]) == ([1, 2], ["rnn-t5"])
 
 
+@pytest.mark.parametrize(("bound", "verdict"), [("below", "void"), ("above", "disagrees")])
+def test_under_an_alternative_whose_model_did_not_learn_a_claim_is_void(clone, bound, verdict, capsys):
+    rule = f"learned: {{metric: last_ten_accuracy, split: train, {bound}: 0.5, why: chance}}"
+    edit(OURS, VARIANTS.replace("experiments: [rnn-t5]}", f"experiments: [rnn-t5], {rule}}}"))
+    edit("kind: superiority", "kind: threshold")
+    edit("compare: {lower: rnn-t5, higher: lstm-t5}", "level: {experiments: [rnn-t5], at_most: 0.5}")
+    under = judged({"rnn-t5@weight-law=one-of-two": [0.90, 0.92]})["alternatives"]["weight-law=one-of-two"]
+    assert (under["verdict"], under["flips"]) == (verdict, verdict == "disagrees")
+    edit(rule, rule.replace("accuracy", "acuracy"))
+    assert verify() == EXIT_USAGE
+    assert "alternatives.one-of-two.learned: no record has the metric last_ten_acuracy" in capsys.readouterr().err
+
+
 def test_another_metric_of_the_same_records_is_an_alternative(clone):
     edit(OURS, BEST)
     rnn = [{"last_ten_accuracy": 0.30, "best_accuracy": 0.9}, {"last_ten_accuracy": 0.32, "best_accuracy": 0.92}]

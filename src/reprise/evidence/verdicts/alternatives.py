@@ -18,6 +18,7 @@ from reprise.evidence.contrasts import terms_of
 from reprise.evidence.runs import Runs, Table
 from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, NOT_RUN, VOID, Decision
 from reprise.evidence.verdicts.decide import decide, experiments_of, parts_of
+from reprise.evidence.verdicts.means import unlearned, unlearned_note
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,10 @@ def readings(claim: Claim, paper: Paper, table: Table, chosen: Decision) -> Iter
         if seen := list(filter(same.covered, parts)):
             before = chosen if len(seen) == len(parts) else decide(claim, same)
             run = [e for e in variants if any(e in of for of in seen)]
-            yield Reading(suffix, choice, decide(claim, read), before, read, run, len(seen), len(parts))
+            lost = unlearned(choice.learned, read.runs, run)
+            notes = (unlearned_note(choice.learned, read.runs, lost),) if lost else ()
+            under = Decision(VOID, notes=notes) if lost else decide(claim, read)
+            yield Reading(suffix, choice, under, before, read, run, len(seen), len(parts))
         elif resting - variants.keys():
             yield Reading(suffix, choice, Decision(NOT_RUN), chosen, read, [], 0, len(parts))
 

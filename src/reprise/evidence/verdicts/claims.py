@@ -39,7 +39,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from reprise.config.claims import Claim
+from reprise.config.claims import Claim, Learned
 from reprise.config.project import PAPERS, Project
 from reprise.config.schema import Paper
 from reprise.errors import UserError, known
@@ -71,11 +71,15 @@ def judge_claims(project: Project, experiments: Iterable[Resolved]) -> dict[str,
         _check_reported(paper, runs, file)
         found[paper_id] = {}
         for key, claim in paper.claims.items():
-            _check_metrics(claim, runs, f"{file}: key claims.{key}")
+            where = f"{file}: key claims.{key}"
+            _check_metrics(claim, runs, where)
+            _check_learned(claim.learned, [term.experiment for term in terms_of(claim)], runs, where)
             for assumption, alternative, choice in paper.choices():
+                where = f"{file}: key assumptions.{assumption}.alternatives.{alternative}"
                 if choice.metrics.keys() & {term.quantity[0] for term in terms_of(claim)}:
-                    where = f"{file}: key assumptions.{assumption}.alternatives.{alternative}.metrics"
-                    _check_metrics(renamed(claim, choice.metrics), runs, where)
+                    _check_metrics(renamed(claim, choice.metrics), runs, f"{where}.metrics")
+                variants = (f"{name}@{assumption}={alternative}" for name in choice.experiments)
+                _check_learned(choice.learned, [name for name in variants if name in runs], runs, where)
             found[paper_id][key] = _rounded(entry(claim, paper, table, project.config.tier, titles))
     return found
 
@@ -185,8 +189,11 @@ def _check_metrics(claim: Claim, runs: Mapping[str, Runs], where: str) -> None:
         known_as = {term.quantity, (term.quantity[0].partition("@")[0], term.quantity[1])}
         if runs[term.experiment].finished and not known_as & there:
             raise _no_record(where, term.quantity, there)
-    rule = claim.learned
-    if rule and any(runs[t.experiment].finished for t in terms_of(claim)) and (rule.metric, rule.split) not in there:
+
+
+def _check_learned(rule: Learned | None, names: Iterable[str], runs: Mapping[str, Runs], where: str) -> None:
+    there = _quantities(runs)
+    if rule and any(runs[name].finished for name in names) and (rule.metric, rule.split) not in there:
         raise _no_record(f"{where}.learned", (rule.metric, rule.split), there)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from reprise.config.claims import Claim
+from reprise.config.claims import Claim, Learned
 from reprise.evidence import verdicts
 from reprise.evidence.contrasts import Contrast, Statement, Term, statements
 from reprise.evidence.measure import Compared, compare, measure
@@ -36,7 +36,7 @@ def decide(claim: Claim, table: Table, tail: float | None = None) -> Decision:
     parts = [compare(statement, table) for statement in stated]
     if None in parts:
         return Decision(verdicts.OPEN, notes=(*notes, ("nothing", {})))
-    not_learned = unlearned(claim, runs, names)
+    not_learned = unlearned(claim.learned, runs, names)
     judged = [_judgeable(part, claim, table, not_learned) for part in parts]
     tail, method = tail or verdicts.tail_of(claim.kind), parts[0].plain.method
     if method == "folds" and all(max(part.plain.counts.values()) == 1 for part in parts):
@@ -44,7 +44,7 @@ def decide(claim: Claim, table: Table, tail: float | None = None) -> Decision:
     if all(part.test.estimate.error is None for part in parts):
         method = "unknown"
     if not_learned:
-        notes.append(("unlearned", {"which": [runs[name].title for name in not_learned], "why": claim.learned.why}))
+        notes.append(unlearned_note(claim.learned, runs, not_learned))
     if unknown := dict.fromkeys(name for part in parts for name in part.test.unknown):
         notes.append(("unknown", {"which": [runs[name].title for name in unknown]}))
     if (doubt := min((p for part in parts if (p := part.plain.doubt) is not None), default=1.0)) < _UNEQUAL:
@@ -73,15 +73,18 @@ def _lost(stated: Sequence[Statement], experiments: Mapping[str, Runs]) -> list[
     return [(note, {"which": which}) for note, which in found.items() if which]
 
 
-def unlearned(claim: Claim, runs: Mapping[str, Runs], names: Iterable[str]) -> list[str]:
-    """The experiments whose mean does not lie above the chance level that the claim states; none where it states none.
+def unlearned(rule: Learned | None, runs: Mapping[str, Runs], names: Iterable[str]) -> list[str]:
+    """The experiments whose mean does not lie beyond the chance level that the rule states; none where there is none.
 
     A model that did not learn its task says nothing of how well its kind does it; one without the metric is not known
     to have learned.
     """
-    rule = claim.learned
     levels = {name: runs[name].mean((rule.metric, rule.split)) for name in names} if rule else {}
-    return [name for name, level in levels.items() if level is None or level <= rule.above]
+    return [name for name, level in levels.items() if level is None or not rule.shown_by(level)]
+
+
+def unlearned_note(rule: Learned, runs: Mapping[str, Runs], names: Iterable[str]) -> tuple[str, dict[str, Any]]:
+    return "unlearned", {"which": [runs[name].title for name in names], "why": rule.why}
 
 
 def _judgeable(part: Compared, claim: Claim, table: Table, not_learned: Iterable[str]) -> Part:

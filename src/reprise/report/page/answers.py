@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, NOT_RUN, OPEN, TRAINED
+from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, NOT_RUN, OPEN, TRAINED, VOID
 from reprise.evidence.words.forms import number, unit_words
 from reprise.evidence.words.sentences import MARGIN_KINDS, effect, established, is_ranked, size_words
 from reprise.records.resolved import FULL
@@ -104,7 +104,7 @@ def _answer(context: Context, key: str, said: set[str | None]) -> Answer:
         ours=ours,
         theirs=f"{theirs}{unit}{printed}",
         n="; ".join(filter(None, (least, counted(found)))),
-        tried=any(one["verdict"] in JUDGED for one in under.values()),
+        tried=any(one["verdict"] in JUDGED - {VOID} for one in under.values()),
         turned=tuple(f"{one['verdict']} under {name}" for name, one in under.items() if one["flips"]),
         afterwards=bool(found.get("afterwards")),
         contradicted={AGREES, DISAGREES} <= said,

@@ -62,8 +62,9 @@ def reading(context: Context, found: Sequence[Answer]) -> str:
     best = next(iter(readings.distances(context.paper, context.runs)), None)
     if best is None or best.reading == readings.CHOSEN or best.rows < readings.LEAST:
         return ""
-    off = readings.off(best.reading, best.each[0], context.paper, context.runs)
-    return f"Under {best.reading}, found afterwards, {best.rows} geometric means against the paper's: {off}."
+    names = best.reading, readings.CHOSEN
+    off, chosen = (readings.off(*one, context.paper, context.runs) for one in zip(names, best.each, strict=True))
+    return f"Under {best.reading}, found afterwards, geometric means against the paper's: {off}; as chosen {chosen}."
 
 
 def sentence(found: Sequence[Answer], context: Context) -> str:
@@ -124,10 +125,11 @@ def strips(found: Sequence[Answer]) -> list[dict[str, Any]]:
 
 
 def trust(tiers: Tiers, found: Sequence[Answer]) -> list[str]:
-    """What the reader should know before believing: records, divergence, other readings, models that did not learn."""
+    """What to know before believing trained claims: records, divergence, other readings, models that did not learn."""
     contexts = [context for papers in tiers.values() for context in papers.values()]
     runs = [c.metrics.drop_duplicates(["experiment", "variant", "replica"]).status for c in contexts]
     records, diverged = sum(map(len, runs)), sum(int((status == "diverged").sum()) for status in runs)
+    found = [a for a in found if a.evidence == TRAINED]
     tried, agreeing = [a for a in found if a.tried], [a.afterwards for a in found if a.direction == AGREES]
     void = [a.afterwards for a in found if a.direction == VOID]
     replaced = sorted({c.paper.document for c in contexts if any(d.data for d in c.paper.deviations.values())})
@@ -136,10 +138,11 @@ def trust(tiers: Tiers, found: Sequence[Answer]) -> list[str]:
         f"{sum(bool(a.turned) for a in tried)} of the {len(tried)} answers that were tried under another choice "
         "than ours change",
         f"{sum(agreeing)} of the {len(agreeing)} answers that agree have a criterion set afterwards",
-        f"{len(void)} claims are void, since a model did not learn, {sum(void)} of them by a level set afterwards",
+        f"{len(void)} claims are void, since a model did not learn; the level is set afterwards for {sum(void)}",
     ]
     rows = Counter(c.paper.document for c in next(iter(tiers.values())).values())
     twice = [document for document, n in rows.items() if n > 1]
     said += [f"document {listed(twice)} has two parts, a row each"] if twice else []
-    said += [f"other data stand in for some of documents {listed(replaced)}; each claim names them"] if replaced else []
+    if replaced:
+        said.append(f"other data stand in for some of documents {listed(replaced)}; their deviations name them")
     return said
