@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from reprise.config.strict_yaml import load_yaml
 from reprise.errors import EXIT_INTERRUPTED, Failed, UserError, known
+from reprise.files import require_place
 from reprise.records.resolved import TIERS, Resolved, read_resolved
 from reprise.training.devices import claim_gpu, learns, prepare_environment, visible_gpus
 
@@ -60,6 +61,7 @@ def _train(given: argparse.Namespace, experiments: Sequence[Resolved], say: Log)
         say(f"left out: {line}")
     jobs = [_job(resolved, replica, given) for resolved, replica in missing(experiments, roots)]
     left_out = _without_corpus(jobs, say)
+    left_out += _without_place([job for job in jobs if job not in left_out], say)
     # Jobs of one experiment that train in a stack are one group, at the place of the first; every other is its own.
     groups: dict[str, list[Job]] = {}
     for job in (job for job in jobs if job not in left_out):
@@ -98,6 +100,18 @@ def _without_corpus(jobs: list[Job], say: Callable[[str], None]) -> list[Job]:
         remedy = f"run `{command}`, or name the folder that has it with --corpora"
         say(f"{path}: no such corpus, left out: {count} replicas; {remedy}")
     return left_out
+
+
+def _without_place(jobs: list[Job], say: Callable[[str], None]) -> list[Job]:
+    """Jobs whose record could not be written; says why of each experiment, before hours go into it."""
+    barred = set()
+    for folder, job in {job.output.parent: job for job in jobs}.items():
+        try:
+            require_place(job.output, str(job.output))
+        except UserError as error:
+            say(f"left out: {error}")
+            barred.add(folder)
+    return [job for job in jobs if job.output.parent in barred]
 
 
 def chosen_experiments(
@@ -145,8 +159,8 @@ def _from_config(tier: str) -> list[Resolved] | None:
 def resolved_files(tier: str) -> list[Resolved]:
     """What `reprise resolve` wrote, in the order of config/ as far as that is there; UserError where nothing is."""
     folder = Path("results") / tier / "config"
-    found = [read_resolved(path) for path in sorted(folder.rglob("*.json"))]
-    if not found:
+    files = sorted(folder.rglob("*.json"))
+    if not files:
         resolve = f"`python -m reprise resolve --tier {tier}`"
         if _CONFIG.is_file():
             raise UserError(f"{folder}: no configurations; run {resolve} where pydantic is")
@@ -155,13 +169,14 @@ def resolved_files(tier: str) -> list[Resolved]:
     # config/ is read without being checked. What it no longer names was left behind by an older one.
     papers = (load_yaml(_CONFIG) or {}).get("papers", []) if _CONFIG.is_file() else []
     place: dict[str, tuple[int, int]] = {}
-    for number, paper in enumerate(name for name in papers if name in {e.paper for e in found}):
+    for number, paper in enumerate(name for name in papers if (folder / name).is_dir()):
         content = load_yaml(Path("config", "papers", f"{paper}.yaml")) or {}
         place |= {f"{paper}/{name}": (number, i) for i, name in enumerate(content.get("experiments", {}))}
+    named = [path for path in files if not place or f"{path.parent.name}/{path.stem.partition('@')[0]}" in place]
 
     def order(e: Resolved) -> tuple[Any, ...]:
         """Variants come after all experiments of a paper."""
         paper, experiment = place.get(f"{e.paper}/{e.base}", (0, 0))
         return paper, e.assumption is not None, experiment, e.id
 
-    return sorted((e for e in found if not place or f"{e.paper}/{e.base}" in place), key=order)
+    return sorted(map(read_resolved, named), key=order)

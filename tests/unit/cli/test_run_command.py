@@ -91,6 +91,24 @@ def test_what_cannot_be_trained_is_told_and_the_rest_is_trained(place):
     assert "1 left out" in log()
 
 
+def test_what_could_not_be_written_is_not_trained(place):
+    one, two = write(small("a", replicas=2), small("b"))
+    write_atomically(Path("out", one.record_path(0)).parent, "no folder")
+    assert run() == EXIT_FAILED
+    assert "is no folder; name a file in another folder" in log()
+    assert ("p/a replica" in log(), bool(records(two))) == (False, True)
+
+
+def test_resolved_files_of_what_config_no_longer_names_are_not_read(place):
+    (one,) = write(small("a"))
+    write_atomically("config/config.yaml", "papers: [p]")
+    write_atomically("config/papers/p.yaml", "experiments: {a: {}}")
+    for stale in ("gone/x", "p/b", "p/b@law=other"):
+        write_atomically(f"results/quick/config/{stale}.json", "{")
+    assert run("--resolved") == 0
+    assert records(one)
+
+
 @pytest.mark.parametrize(("number", "goes_on"), [(errno.EACCES, True), (errno.ENOSPC, False)])
 def test_a_file_that_cannot_be_had_leaves_out_its_replica_and_a_full_disk_ends_the_run(
     number, goes_on, place, monkeypatch, capsys
