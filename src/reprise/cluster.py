@@ -24,16 +24,14 @@ class Limits:
 
 
 def within_limits(minutes: int, mem_mb: int, gpus: int, partitions: Iterable[Limits]) -> tuple[int, int]:
-    """Minutes and memory (MB) that one partition with enough GPUs allows together.
+    """Minutes and memory (MB) that one partition allows together, one with enough GPUs, or without where none is asked.
 
     Where none allows both, of what it allows the time counts first: a training that runs out of it goes on from its
     checkpoint, but each time waits for its turn. Without such a partition what was asked for stays.
     """
-    allowed = [
-        (int(min(minutes, limits.max_runtime)), int(min(mem_mb, limits.max_mem_mb)))
-        for limits in partitions
-        if limits.max_gpu >= gpus
-    ]
+    able = [limits for limits in partitions if limits.max_gpu >= gpus]
+    able = [limits for limits in able if gpus or not limits.max_gpu] or able
+    allowed = [(int(min(minutes, limits.max_runtime)), int(min(mem_mb, limits.max_mem_mb))) for limits in able]
     return max(allowed, default=(minutes, mem_mb))
 
 

@@ -89,8 +89,12 @@ def partitions():
     path = settings.partition_config or os.environ.get("SNAKEMAKE_SLURM_PARTITIONS")
     if path:
         from snakemake_executor_plugin_slurm.partitions import read_partition_file
+        from snakemake_interface_common.exceptions import WorkflowError
 
-        named = [partition.limits for partition in read_partition_file(path)]
+        try:
+            named = [partition.limits for partition in read_partition_file(path)]
+        except (AttributeError, KeyError, TypeError, ValueError, WorkflowError) as error:
+            stop(f"{path}: key partitions: {error}; correct it, see docs/slurm.md")
         if named:
             return named
     asked = workflow.resource_settings

@@ -17,6 +17,9 @@ STANDARD, LONG, GPU = Limits(DAY, 180_000), Limits(7 * DAY, 90_000), Limits(2 * 
         ((20 * DAY, 4000, 0), [STANDARD, LONG, GPU], (7 * DAY, 4000)),
         # The GPU's partition allows less time than another one.
         ((20 * DAY, 4000, 1), [STANDARD, LONG, GPU], (2 * DAY, 4000)),
+        # Nor does a job without a GPU ask for what the GPU's partition alone allows.
+        ((2 * DAY, 4000, 0), [STANDARD, GPU], (DAY, 4000)),
+        ((2 * DAY, 4000, 0), [GPU], (2 * DAY, 4000)),
         # No partition allows both: never the time of one with the memory of another.
         ((3 * DAY, 100_000, 0), [STANDARD, LONG], (3 * DAY, 90_000)),
         ((DAY, 400_000, 0), [STANDARD, LONG], (DAY, 180_000)),
