@@ -18,6 +18,7 @@ from reprise.cli.common import (
     table,
 )
 from reprise.config.project import Project
+from reprise.errors import UserError
 from reprise.evidence.runs import load_runs
 from reprise.evidence.verdicts import JUDGED, NOT_RUN
 from reprise.records.record import records_of
@@ -33,6 +34,8 @@ def show_command(given: argparse.Namespace) -> None:
         _experiment(project, by_id[given.name])
     elif paper in project.papers and key in project.papers[paper].claims:
         _claim(project, paper, key)
+    elif given.name in project.papers:
+        raise UserError(f"'{given.name}' is a paper; run `reprise list {given.name}`, or name what that lists")
     else:
         claims = [f"{name}/{claim}" for name, content in project.papers.items() for claim in content.claims]
         raise not_in_tier(project.config.tier, "experiment or claim", given.name, [*by_id, *claims])

@@ -30,6 +30,8 @@ def check_references(paper: Paper, place: Place) -> None:
     for key, assumption in paper.assumptions.items():
         for name, alternative in assumption.alternatives.items():
             _check_alternative(paper, alternative, place("assumptions", key, "alternatives", name))
+    if paper.headline:
+        require_known(paper.headline.claim, paper.claims, place("headline", "claim"), "claim")
     check_claims(paper, place)
     check_arithmetic(paper, place)
 

@@ -80,6 +80,7 @@ KINDS = {
     "an unknown command": ("resolv", "command", "resolv"),
     "an unknown experiment": ("train digits/rnn --replica 0", "tier paper", "digits/rnn"),
     "an unknown claim": ("show digits/D11 --tier quick", "tier quick", "digits/D11"),
+    "a paper to show": ("show digits --tier quick", "'digits'", "`reprise list digits`"),
     "an unknown paper": ("list digit", CONFIG, "digit"),
     "readings of an unknown paper": ("readings digts --tier quick", CONFIG, "no paper 'digts'"),
     "an unknown dataset": ("fetch ptbb", CONFIG, "key datasets"),

@@ -56,6 +56,7 @@ DIGITS = [
     ("    caption: Accuracy", "    options: {smooth: x}\n    caption: Accuracy", "figures.curves.options.smooth"),
     # names in the file
     ("cited_by: [curves,", "cited_by: [curve,", "experiments.rnn-t5.cited_by"),
+    ("year: 2017\n", "year: 2017\nheadline: {claim: D9, words: the gain}\n", "headline.claim"),
     ("assumption weight-law", "assumption law", "families.small.model.weight_law.from"),
     ("assumption precision", "deviation x", "families.small.precision.from"),
     ("{name: lstm}", f"{{name: lstm, {SIZE}}}", "experiments.lstm-t5.model.hidden_size.from"),
