@@ -93,7 +93,13 @@ def partitions():
 
         try:
             named = [partition.limits for partition in read_partition_file(path)]
-        except (AttributeError, KeyError, TypeError, ValueError, WorkflowError) as error:
+        except (
+            AttributeError,
+            KeyError,
+            TypeError,
+            ValueError,
+            WorkflowError,
+        ) as error:
             stop(f"{path}: key partitions: {error}; correct it, see docs/slurm.md")
         if named:
             return named
