@@ -70,16 +70,18 @@ def judge_claims(project: Project, experiments: Iterable[Resolved]) -> dict[str,
         table = Table(runs)
         _check_reported(paper, runs, file)
         found[paper_id] = {}
+        for assumption, alternative, choice in paper.choices():
+            variants = (f"{name}@{assumption}={alternative}" for name in choice.experiments)
+            where = f"{file}: key assumptions.{assumption}.alternatives.{alternative}"
+            _check_learned(choice.learned, [name for name in variants if name in runs], runs, where)
         for key, claim in paper.claims.items():
             where = f"{file}: key claims.{key}"
             _check_metrics(claim, runs, where)
             _check_learned(claim.learned, [term.experiment for term in terms_of(claim)], runs, where)
             for assumption, alternative, choice in paper.choices():
-                where = f"{file}: key assumptions.{assumption}.alternatives.{alternative}"
                 if choice.metrics.keys() & {term.quantity[0] for term in terms_of(claim)}:
-                    _check_metrics(renamed(claim, choice.metrics), runs, f"{where}.metrics")
-                variants = (f"{name}@{assumption}={alternative}" for name in choice.experiments)
-                _check_learned(choice.learned, [name for name in variants if name in runs], runs, where)
+                    where = f"{file}: key assumptions.{assumption}.alternatives.{alternative}.metrics"
+                    _check_metrics(renamed(claim, choice.metrics), runs, where)
             found[paper_id][key] = _rounded(entry(claim, paper, table, project.config.tier, titles))
     return found
 
@@ -192,8 +194,10 @@ def _check_metrics(claim: Claim, runs: Mapping[str, Runs], where: str) -> None:
 
 
 def _check_learned(rule: Learned | None, names: Iterable[str], runs: Mapping[str, Runs], where: str) -> None:
-    there = _quantities(runs)
-    if rule and any(runs[name].finished for name in names) and (rule.metric, rule.split) not in there:
+    """What shows that a model learnt has to be a metric that a finished replica has, once one of `names` has run."""
+    if rule is None or not any(runs[name].finished for name in names):
+        return
+    if (rule.metric, rule.split) not in (there := _quantities(runs)):
         raise _no_record(f"{where}.learned", (rule.metric, rule.split), there)
 
 
