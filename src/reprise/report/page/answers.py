@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, NOT_RUN, OPEN, TRAINED, VOID
+from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, NOT_AVAILABLE, NOT_RUN, OPEN, TRAINED, VOID
 from reprise.evidence.words.forms import number, unit_words
 from reprise.evidence.words.sentences import MARGIN_KINDS, effect, established, is_ranked, size_words
 from reprise.records.resolved import FULL
@@ -65,11 +65,11 @@ def answers(tiers: Tiers) -> list[Answer]:
     found = []
     for name, context in next(iter(tiers.values())).items():
         for key in context.paper.claims:
-            there = [contexts[name] for contexts in tiers.values()]
-            ran = (one for one in there if one.claims.get(key, {}).get("verdict") in JUDGED)
-            answered = next(ran, there[0])
-            said = {one.claims.get(key, {}).get("verdict") for one in there}
-            found.append(_answer(answered, key, said))
+            there = [(contexts[name], contexts[name].claims.get(key, {}).get("verdict")) for contexts in tiers.values()]
+            said = [verdict for _, verdict in there]
+            ran = [one for one, verdict in there if verdict in JUDGED]
+            could = [one for one, verdict in there if verdict != NOT_AVAILABLE]
+            found.append(_answer([*ran, *could, there[0][0]][0], key, set(said)))
     return found
 
 
