@@ -73,10 +73,10 @@ def shortened(value: Any) -> str:
 def known(name: str, names: Iterable[str]) -> str:
     """The remedy for an unknown name: the one that was probably meant, or what there is, which may be too many.
 
-    Of "<paper>/<experiment>", where there are too many, those of the paper that `name` says, else the papers.
+    "<experiment>" means "<paper>/<experiment>". Of these, where there are too many, those of the paper that `name` says, else the papers.
     """
     names = sorted(names)
-    if close := get_close_matches(name, names, n=1):
+    if close := [n for n in names if n.endswith(f"/{name}")] or get_close_matches(name, names, n=1):
         return f"did you mean '{close[0]}'?"
     papers = {n.partition("/")[0] for n in names if "/" in n}
     if len(names) > _NAMED and papers.issuperset(n.partition("/")[0] for n in names):
