@@ -73,7 +73,8 @@ def shortened(value: Any) -> str:
 def known(name: str, names: Iterable[str]) -> str:
     """The remedy for an unknown name: the one that was probably meant, or what there is, which may be too many.
 
-    "<experiment>" means "<paper>/<experiment>". Of these, where there are too many, those of the paper that `name` says, else the papers.
+    "<experiment>" means "<paper>/<experiment>". Where there are too many of these, those of the paper that `name` says,
+    else the papers.
     """
     names = sorted(names)
     if close := [n for n in names if n.endswith(f"/{name}")] or get_close_matches(name, names, n=1):

@@ -19,7 +19,7 @@ from reprise.evidence.statistics import Spread, pool
 _FLOOR = 1e-5
 """Sample variances are at least this share of their median, as in limma: 0 has no likelihood."""
 _FREEDOMS = np.geomspace(0.5, 1e4, 40)
-"""The values of d0 that are tried; beyond the last it is infinite."""
+"""Where the search for d0 begins: between the neighbours of the likeliest. Beyond the last it is infinite."""
 _CLEAR = 1e-3
 """A finite d0 is taken where its log likelihood is higher than that of an infinite one by more than this."""
 
@@ -68,7 +68,16 @@ def prior(members: tuple[Spread, ...]) -> Prior | None:
     known = float(np.sum(fixed + (half - 1) * np.log(s) - half * s / together))
     if best == len(fits) - 1 or fits[best][1] <= known + _CLEAR:
         return Prior(together, math.inf, pooled)
-    return Prior(fits[best][0], float(_FREEDOMS[best]), pooled)
+    low, start, high = np.log(_FREEDOMS[[max(best - 1, 0), best, best + 1]])
+
+    def slope(log_freedom: float) -> float:  # of the likelihood, at the likeliest scale, by d0
+        d0 = math.exp(log_freedom)
+        odds = d * s / (d0 * _scale(s, d, d0)[0])
+        gains = special.digamma((d + d0) / 2) - special.digamma(d0 / 2) - d / d0 - np.log1p(odds)
+        return float(np.sum(gains + (d + d0) / d0 * odds / (1 + odds)))
+
+    d0 = math.exp(optimize.brentq(slope, low, high, xtol=1e-14) if slope(low) > 0 > slope(high) else start)
+    return Prior(_scale(s, d, d0)[0], d0, pooled)
 
 
 def _scale(s: np.ndarray, d: np.ndarray, d0: float) -> tuple[float, float]:

@@ -179,4 +179,4 @@ def _shift(rows: Sequence[Row]) -> float:
 
 
 def _level(rows: Sequence[Row], shift: float) -> float:
-    return 100 * sum(math.expm1(abs(row.ours + shift - row.paper)) for row in rows) / len(rows)
+    return 100 * sum(abs(math.expm1(row.ours + shift - row.paper)) for row in rows) / len(rows)

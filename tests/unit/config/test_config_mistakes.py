@@ -205,5 +205,5 @@ def test_of_many_names_few_are_listed():
     assert known("nosuch", names) == "known are digits, words"
     assert known("words/feed-forward", names).endswith("and 28 more")
     assert known("words/rnn3", names) == "did you mean 'words/rnn-3'?"
-    assert known("rnn-3", names) == "did you mean 'words/rnn-3'?"
+    assert known("lstm-7", ["digits/rnn-7", "words/lstm-7"]) == "did you mean 'words/lstm-7'?"
     assert known("gru", ["rnn", "lstm"]) == "known are lstm, rnn"

@@ -25,7 +25,8 @@ class Answer:
     themselves in words. `n` says on how many seeds or folds it rests; `kind` is how it is coloured: its direction, or
     "not-run" whatever the reason. `afterwards`: its rule was set when its numbers were known; `contradicted`: the
     reduced budget answers the opposite; `decided_below`: it agrees or disagrees where the full protocol is open.
-    `tried`: whether an alternative to a choice answers it too; `turned`: those that change the answer.
+    `tried`: whether an alternative to a choice answers it too; `turned`: those that change the answer; `co_primary`:
+    the directions under readings of equal rank.
     """
 
     paper: str
@@ -45,6 +46,7 @@ class Answer:
     n: str
     tried: bool
     turned: tuple[str, ...]
+    co_primary: Mapping[str, str]
     afterwards: bool
     contradicted: bool
     decided_below: bool
@@ -65,16 +67,17 @@ def answers(tiers: Tiers) -> list[Answer]:
     found = []
     for name, context in next(iter(tiers.values())).items():
         for key in context.paper.claims:
-            there = [(contexts[name], contexts[name].claims.get(key, {}).get("verdict")) for contexts in tiers.values()]
-            said = [verdict for _, verdict in there]
-            ran = [one for one, verdict in there if verdict in JUDGED]
-            could = [one for one, verdict in there if verdict != NOT_AVAILABLE]
-            found.append(_answer([*ran, *could, there[0][0]][0], key, set(said)))
+            there = [(contexts[name], contexts[name].claims.get(key, {})) for contexts in tiers.values()]
+            said = [entry.get("verdict") for _, entry in there]
+            ran = [i for i, verdict in enumerate(said) if verdict in JUDGED]
+            could = [i for i, verdict in enumerate(said) if verdict != NOT_AVAILABLE]
+            at = [*ran, *could, 0][0]
+            found.append(_answer(there[at][0], key, set(said), [entry for _, entry in there[at + 1 :]]))
     return found
 
 
-def _answer(context: Context, key: str, said: set[str | None]) -> Answer:
-    """The answer that the context has; `said` are the directions at all tiers."""
+def _answer(context: Context, key: str, said: set[str | None], below: Sequence[Mapping[str, Any]]) -> Answer:
+    """The answer that the context has; `said` are the directions at all tiers, `below` the entries of lesser ones."""
     claim, found = context.paper.claims[key], context.claims.get(key, {})
     direction, size = found.get("verdict", NOT_RUN), size_words(found) if found else ""
     plainly = found and found["kind"] not in MARGIN_KINDS and not is_ranked(found)
@@ -87,7 +90,13 @@ def _answer(context: Context, key: str, said: set[str | None]) -> Answer:
     several = [one for one in found["parts"] if one.get("ratio")] if ratio else []
     hold = f", of which {established(several)} hold" if direction != AGREES else ""
     least = f"the least sure of {len(several)} comparisons{hold}" if len(several) > 1 else ""
-    under = found.get("alternatives", {})
+    # Alternatives may have been run at a lesser tier alone: what they turn there counts where that tier says the same.
+    under: dict[str, tuple[Mapping[str, Any], str]] = {}
+    for entry in (found, *(one for one in below if one.get("verdict") == direction)):
+        budget = "" if entry is found else " at a reduced budget"
+        for name, one in entry.get("alternatives", {}).items():
+            if one["verdict"] in JUDGED - {VOID}:
+                under.setdefault(name, (one, budget))
     return Answer(
         paper=context.paper_id,
         claim=key,
@@ -104,8 +113,9 @@ def _answer(context: Context, key: str, said: set[str | None]) -> Answer:
         ours=ours,
         theirs=f"{theirs}{unit}{printed}",
         n="; ".join(filter(None, (least, counted(found)))),
-        tried=any(one["verdict"] in JUDGED - {VOID} for one in under.values()),
-        turned=tuple(f"{one['verdict']} under {name}" for name, one in under.items() if one["flips"]),
+        tried=bool(under),
+        turned=tuple(f"{one['verdict']} under {name}{budget}" for name, (one, budget) in under.items() if one["flips"]),
+        co_primary={name: one["verdict"] for name, one in found.get("co_primary", {}).items()},
         afterwards=bool(found.get("afterwards")),
         contradicted={AGREES, DISAGREES} <= said,
         decided_below=direction == OPEN and bool({AGREES, DISAGREES} & said),

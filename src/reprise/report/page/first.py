@@ -46,7 +46,8 @@ def sentences(found: Sequence[Answer], contexts: Iterable[Context]) -> list[dict
             "name": context.paper.name or context.paper.title,
             "by": f"{context.paper.authors}, {context.paper.year}",
             "link": context.paper.link,
-            "sentence": f"{sentence(own, context)} {reading(context, own)}".strip(),
+            "sentence": sentence(own, context),
+            "reading": reading(context, own),
             "answers": own,
             "counts": counts(own),
         }
@@ -64,7 +65,7 @@ def reading(context: Context, found: Sequence[Answer]) -> str:
         return ""
     names = best.reading, readings.CHOSEN
     off, chosen = (readings.off(*one, context.paper, context.runs) for one in zip(names, best.each, strict=True))
-    return f"Under {best.reading}, found afterwards, geometric means against the paper's: {off}; as chosen {chosen}."
+    return f"Under {best.reading}, found afterwards, geometric means against the paper's are {off}; as chosen {chosen}."
 
 
 def sentence(found: Sequence[Answer], context: Context) -> str:
@@ -127,19 +128,25 @@ def strips(found: Sequence[Answer]) -> list[dict[str, Any]]:
 def trust(tiers: Tiers, found: Sequence[Answer]) -> list[str]:
     """What to know before believing trained claims: records, divergence, other readings, models that did not learn."""
     contexts = [context for papers in tiers.values() for context in papers.values()]
-    runs = [c.metrics.drop_duplicates(["experiment", "variant", "replica"]).status for c in contexts]
-    records, diverged = sum(map(len, runs)), sum(int((status == "diverged").sum()) for status in runs)
+    records, diverged = 0, Counter[str]()
+    for context in contexts:
+        status = context.metrics.drop_duplicates(["experiment", "variant", "replica"]).status
+        records += len(status)
+        diverged[context.paper.name or context.paper.title] += int((status == "diverged").sum())
     found = [a for a in found if a.evidence == TRAINED]
     tried, agreeing = [a for a in found if a.tried], [a.afterwards for a in found if a.direction == AGREES]
     void = [a.afterwards for a in found if a.direction == VOID]
+    opposite = [a.link for a in found if a.contradicted]
+    where = f": {listed([name for name, n in diverged.items() if n])}" if diverged.total() else ""
     replaced = sorted({c.paper.document for c in contexts if any(d.data for d in c.paper.deviations.values())})
     said = [
-        f"{fixed(records, 0)} run records, {diverged} of them diverged",
-        f"{sum(bool(a.turned) for a in tried)} of the {len(tried)} answers that were tried under another choice "
-        "than ours change",
+        f"{fixed(records, 0)} run records, {diverged.total()} of them diverged{where}",
+        f"{sum(bool(a.turned) for a in tried)} of the {len(tried)} answers that were tried under another choice than "
+        "ours point the other way there, or are decided there alone",
         f"{sum(agreeing)} of the {len(agreeing)} answers that agree have a criterion set afterwards",
         f"{len(void)} claims are void, since a model did not learn; the level is set afterwards for {sum(void)}",
     ]
+    said += [f"the reduced budget says the opposite of {listed(opposite)}"] if opposite else []
     rows = Counter(c.paper.document for c in next(iter(tiers.values())).values())
     twice = [document for document, n in rows.items() if n > 1]
     said += [f"document {listed(twice)} has two parts, a row each"] if twice else []
