@@ -43,7 +43,7 @@ def write_results(project: Project, tiers: Tiers) -> list[Path]:
         ]
         lines.append(f"| {' | '.join(cells)} |")
     trust = [f"{said[0].upper()}{said[1:]}." for said in first.trust(judged, found)]
-    beside = [f"{row['document']}: {row['reading']}" for row in rows if row["reading"]]
+    beside = [f"Document {row['document']}. {row['reading']}" for row in rows if row["reading"]]
     shown = "\n".join([*lines, "", *(f"- {said}" for said in (*beside, *trust))])
     write_atomically(project.root / PLOT, first.plot(found, contexts, alone=True))
     write_atomically(path, f"{text[: begin + len(BEGIN)]}\n{shown}\n{text[end:]}")
