@@ -35,6 +35,9 @@ def test_every_claim_on_trained_models_is_counted_once():
     again = r"\(results/\S+\)|; [\d /]+ under \S+"  # other readings count the same claims
     counted = sum(int(n) for cells in rows for n in re.findall(r"\d+", re.sub(again, "", cells)))
     claims = json.loads((ROOT / "results/paper/claims.json").read_text(encoding="utf-8"))
+    for pair in re.findall(r"\[([\d /]+)\]\(\S+\); ([\d /]+) under", "\n".join(rows)):
+        chosen, other = (sum(map(int, said.split(" / "))) for said in pair)
+        assert chosen == other
     assert counted == sum(claim["evidence"] == "trained" for paper in claims.values() for claim in paper.values())
 
 
