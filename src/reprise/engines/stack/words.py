@@ -16,9 +16,10 @@ from reprise import counters
 from reprise.engines.gated.reference import GatedWindows
 from reprise.engines.lecture.window import WordWindows
 from reprise.engines.rntn.subsequences import MAX_LENGTH, Subsequences
+from reprise.engines.stack.gated import SHARED_PRODUCTS
 from reprise.engines.stack.member import Member, distinct
 from reprise.engines.stack.programs import Tensors
-from reprise.models.gated import GRU, LSTM, GatedLanguageModel
+from reprise.models.gated import GatedLanguageModel
 from reprise.models.mrnn import MRNN
 from reprise.models.rntn import RNTN
 
@@ -127,11 +128,13 @@ class GatedMember(GatedWindows, Member):
         super().__init__(stack, model, *how, **options)
         self.device, self.V, self.K = stack.device, model.vocabulary, model.matrices
         self.matrix_index, self.zeros = model.matrix_index, model.initial_state
-        gathers = type(model) in (GRU, LSTM)
+        gathers = type(model) in SHARED_PRODUCTS
         self.of_matrix = (f"U_h{model.candidate}", f"b_h{model.candidate}") if gathers and self.K > 1 else ()
         self.rows = ({"E": "words"} if gathers else {}) | dict.fromkeys(self.of_matrix, "matrices")
         if self.of_matrix:  # a word is read as its number among those of the window; each of these has its matrix
             self.readable.model.matrices, self.readable.model.mapping = model.vocabulary, "f"
+        if gathers:
+            self.readable.model.__class__ = SHARED_PRODUCTS[type(model)]
 
     def expanded(self, parameters: Tensors, batch: Tensors) -> Tensors:
         """See `Member`: a matrix for every distinct word."""
