@@ -1,4 +1,4 @@
-"""GRU and LSTM of document 001 in fewer operations: on a GPU a step costs by the number of its kernels, not their size.
+"""GRU and LSTM of document 001 in fewer operations: on a GPU the number of a step's kernels costs more than their size.
 
 Parameters and equations are those of the readable models, `reprise.models.gated`. Gates that read the same, by matrices
 that all words share, have one product.
