@@ -63,14 +63,22 @@ class GatedLanguageModel(nn.Module):
         W x_t + b of each gate and, last, of the candidate, (B, H) each; and the candidate's U^k, (B, H, H), or
         (1, H, H) where all words have one.
         """
-        x = self.E[words] if masks is None else self.E[words] * masks[0]  # (T, B, E)
-        k, (U, b) = self.matrix_index(words), (getattr(self, f"{n}_h{self.candidate}") for n in "Ub")
+        x, (own, b) = self.embedded(words, masks), self.own(words)
         W = [getattr(self, f"W_h{gate}") for gate in (*self.gates, self.candidate)]
-        biases = [*(getattr(self, f"b_h{gate}") for gate in self.gates), b[k]]
+        biases = [*(getattr(self, f"b_h{gate}") for gate in self.gates), b]
         inputs = ((x @ W.T + b).unbind() for W, b in zip(W, biases, strict=True))
+        return zip(*inputs, own, strict=True)
+
+    def embedded(self, words: Tensor, masks: Masks | None) -> Tensor:
+        """Words (T, B) -> (T, B, E)."""
+        return self.E[words] if masks is None else self.E[words] * masks[0]
+
+    def own(self, words: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:
+        """The candidate's U^k of each step, as `read` gives it, and b^k (T, B, H)."""
+        k, (U, b) = self.matrix_index(words), (getattr(self, f"{n}_h{self.candidate}") for n in "Ub")
         # one gather for all steps: the gradient of a gather is a tensor of K matrices each time
         own = U[k] if self.matrices > 1 else U.expand(len(words), *U.shape)
-        return zip(*inputs, own.unbind(), strict=True)
+        return own.unbind(), b[k]
 
     def logits(self, h: list[Tensor], masks: Masks | None) -> Tensor:
         """h_1 .. h_T, each (B, H) -> W_o h_t + b_o, (T, B, V)   (2)."""

@@ -4,8 +4,6 @@ Parameters and equations are those of the readable models, `reprise.models.gated
 that all words share, have one product.
 """
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
@@ -16,22 +14,9 @@ class SharedProducts(GatedLanguageModel):
     """What the two have in common."""
 
     def joined(self, gates: str) -> tuple[Tensor, Tensor, Tensor]:
-        """W (G H, E), U^T (H, G H) and b (G H,) of G gates side by side; of the candidate's matrices the first."""
+        """W (G H, E), U^T (H, G H) and b (G H,) of G gates side by side, of the candidate where it has one matrix."""
         W, U, b = ([getattr(self, f"{name}_h{gate}") for gate in gates] for name in "WUb")
-        U, b = [u.view(-1, *u.shape[-2:])[0] for u in U], [v.view(-1, self.hidden)[0] for v in b]
-        return torch.cat(W), torch.cat(U).T, torch.cat(b)
-
-    def own(self, words: Tensor) -> tuple[Sequence[Tensor], Tensor]:
-        """The candidate's U^k of each step, (B, H, H), and b^k (T, B, H); with one matrix (H, H) and (H,)."""
-        U, b = (getattr(self, f"{name}_h{self.candidate}") for name in "Ub")
-        if self.matrices == 1:
-            return [U[0]] * len(words), b[0]
-        k = self.matrix_index(words)
-        return U[k].unbind(), b[k]  # one gather for all steps, as in the readable model
-
-    def embedded(self, words: Tensor, masks: Masks | None) -> Tensor:
-        """Words (T, B) -> (T, B, E)."""
-        return self.E[words] if masks is None else self.E[words] * masks[0]
+        return torch.cat(W), torch.cat([u.flatten(0, -2) for u in U]).T, torch.cat([v.flatten() for v in b])
 
 
 class GRUOfSharedProducts(SharedProducts, GRU):
@@ -43,7 +28,7 @@ class GRUOfSharedProducts(SharedProducts, GRU):
         inputs = (x @ W.T + b).unbind(), (x @ self.W_hh.T + b_hh).unbind(), U_hh
         for x_rz, x_h, U in zip(*inputs, strict=True):
             r, z = torch.sigmoid(x_rz + h @ U_T).chunk(2, 1)  # (6), (7)
-            candidate = torch.tanh(x_h + by_its_own(U, r * h))  # (8)
+            candidate = torch.tanh(x_h + each_by_its_own(U, r * h))  # (8)
             h = torch.lerp(candidate, h, z)  # (9)
             states.append(h)
         return self.logits(states, masks), (h,)
@@ -61,18 +46,13 @@ class LSTMOfSharedProducts(SharedProducts, LSTM):
             x_c = (x @ self.W_hc.T + b_hc).unbind()
         for t, x_t in enumerate(inputs):
             a = x_t + h @ U_T
-            fio, a_c = (a, x_c[t] + by_its_own(U_hc[t], h)) if self.matrices > 1 else a.split([3 * H, H], 1)
+            fio, a_c = (a, x_c[t] + each_by_its_own(U_hc[t], h)) if self.matrices > 1 else a.split([3 * H, H], 1)
             f, i, o = torch.sigmoid(fio).chunk(3, 1)  # (10), (11), (12)
             candidate = torch.tanh(a_c)  # (13)
             c = i * candidate + f * c  # (14)
             h = o * torch.tanh(c)  # (15)
             states.append(h)
         return self.logits(states, masks), (h, c)
-
-
-def by_its_own(U: Tensor, h: Tensor) -> Tensor:
-    """U_b h_b for matrices U (B, H, H) and rows h (B, H); U h_b for one, (H, H)."""
-    return h @ U.T if U.dim() == 2 else each_by_its_own(U, h)
 
 
 SHARED_PRODUCTS = {GRU: GRUOfSharedProducts, LSTM: LSTMOfSharedProducts}
