@@ -1,5 +1,6 @@
 """Errors that the user can fix, and the exit codes."""
 
+import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -56,6 +57,11 @@ def report_memory(what: str, remedy: str) -> Iterator[None]:
 def beyond_memory(error: Exception) -> bool:
     """Whether memory could not hold what was asked for, by the error that torch, numpy or Python raised."""
     return isinstance(error, MemoryError) or any(words in str(error) for words in _TOO_LARGE)
+
+
+def printable(text: str) -> str:
+    """A text from anywhere as a terminal can show it: control characters, which could steer it, are spelt out."""
+    return "".join(c if c in "\n\t" or unicodedata.category(c)[0] != "C" else ascii(c)[1:-1] for c in text)
 
 
 _SHORT = Repr()

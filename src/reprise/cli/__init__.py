@@ -15,7 +15,16 @@ from typing import Any, NoReturn
 
 from reprise import __version__
 from reprise.cli.commands import ARGUMENTS, COMMANDS, EXAMPLES
-from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_STOPPED, EXIT_USAGE, Failed, Interrupted, UserError
+from reprise.errors import (
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_STOPPED,
+    EXIT_USAGE,
+    Failed,
+    Interrupted,
+    UserError,
+    printable,
+)
 from reprise.files import told_of
 
 SHELLS = ("bash", "zsh", "tcsh")
@@ -115,5 +124,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _told(line: str, status: int) -> int:
-    print(f"reprise: {line}", file=sys.stderr)
+    print(f"reprise: {printable(line)}", file=sys.stderr)
     return status

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from reprise.config.project import CONFIG, Project, load_project
 from reprise.config.resolve import resolve_tier
-from reprise.errors import UserError, known
+from reprise.errors import UserError, known, printable
 from reprise.evidence.numbers import numbers_of
 from reprise.evidence.verdicts import NOT_RUN
 from reprise.files import is_there
@@ -20,6 +20,7 @@ from reprise.records.resolved import TIERS, Resolved
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
 _WIDTH = 200
 """Characters of a line where no terminal says how many it has."""
@@ -55,10 +56,17 @@ def require_paper(project: Project, name: str) -> None:
 
 
 def console() -> Console:
-    """Prints to stdout as it is now; colours and the width of the screen on a terminal alone."""
+    """Make what prints to stdout as it is now; colours and the width of the screen on a terminal alone.
+
+    Whatever it prints, words of files too, steers no terminal.
+    """
     from rich.console import Console
 
-    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _WIDTH)
+    class PrintableConsole(Console):
+        def render_str(self, text: str, **how: Any) -> Text:  # which every text passes, those in tables too
+            return super().render_str(printable(text), **how)
+
+    return PrintableConsole(highlight=False, markup=False, width=None if sys.stdout.isatty() else _WIDTH)
 
 
 def table(columns: Iterable[str], rows: Iterable[Iterable[str]], title: str | None = None) -> Table:

@@ -21,7 +21,7 @@ from reprise.config.project import Project
 from reprise.errors import UserError
 from reprise.evidence.runs import load_runs
 from reprise.evidence.verdicts import JUDGED, NOT_RUN
-from reprise.records.record import records_of
+from reprise.records.model import records_of
 from reprise.records.resolved import TIERS, Resolved
 
 

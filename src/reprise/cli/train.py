@@ -7,7 +7,7 @@ from pathlib import Path
 
 from reprise.errors import UserError
 from reprise.files import is_there, require_place
-from reprise.records.record import read_record, write_record
+from reprise.records.record import load_record, write_record
 from reprise.records.resolved import Resolved, read_resolved
 from reprise.training.devices import claim_gpu, gpus_wanted, prepare_environment, visible_gpus
 
@@ -47,12 +47,12 @@ def train_command(given: argparse.Namespace) -> int | None:
     output = given.output or Path(resolved.record_path(given.replica))
     there = given.found / resolved.record_path(given.replica) if given.found else None
     if there is not None and is_there(there):
-        write_record(output, read_record(there, resolved, given.replica))
+        write_record(output, load_record(there, resolved, given.replica))
         there.unlink()  # so that whoever removes the record later has it trained again
         print(f"{output}: moved from {given.found}")
         return None
     if is_there(output):
-        read_record(output, resolved, given.replica)
+        load_record(output, resolved, given.replica)
         print(f"{output}: already there; nothing to train (--output FILE trains it again)")
         return None
     corpus = given.corpus or (Path(resolved.corpus) if resolved.corpus else None)

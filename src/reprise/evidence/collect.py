@@ -21,7 +21,7 @@ from reprise.catalogue.protocols import PROTOCOLS
 from reprise.catalogue.stated import worded
 from reprise.evidence.numbers import numbers_of
 from reprise.files import json_text, write_atomically
-from reprise.records.record import records_of
+from reprise.records.model import records_of
 from reprise.records.resolved import Resolved
 
 KEYS = ("paper", "experiment", "variant", "replica", "seed", "fold", "split", "metric", "value", "unit", "n")

@@ -13,12 +13,26 @@ from pathlib import Path
 from typing import Any
 
 from reprise.errors import UserError
-from reprise.files import canonical_json, dead_link, is_there, read_whole, told_of_link, write_json
+from reprise.files import canonical_json, dead_link, read_whole, told_of_link, write_json
 from reprise.records.resolved import Resolved, hash_of
-from reprise.records.shape import RESULT_KEYS, SCHEMA, mistake_in
 
+SCHEMA = 1
+RESULT_KEYS = (
+    "schema",
+    "paper",
+    "experiment",
+    "replica",
+    "seed",
+    "fold",
+    "config",
+    "config_hash",
+    "status",
+    "diverged",
+)
+RESULT_KEYS += ("parameters", "metrics", "curves", "samples")
+"""Keys that must come out the same when a replica is trained again on the same machine; `run` says how it was made."""
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_REMEDY = "`git checkout` it if it is committed, else remove it, and run the pipeline again"
+REMEDY = "`git checkout` it if it is committed, else remove it, and run the pipeline again"
 
 
 @dataclass
@@ -95,13 +109,17 @@ def write_record(path: Path, record: dict[str, Any]) -> None:
     write_json(path, record)
 
 
-def read_record(path: Path, expected: Resolved | None = None, replica: int | None = None) -> dict[str, Any]:
-    """The record in a file, as `parse_record` takes it.
+def load_record(path: Path, expected: Resolved | None = None, replica: int | None = None) -> dict[str, Any]:
+    """Read the record in a file as training does, which has no pydantic: whole, unaltered and of this replica.
 
-    Errors: as there, and where there is no such file; `OSError` where it cannot be read, which is no damage.
+    Everything else reads with `reprise.records.model.read_record`, which checks every value besides.
+
+    Raises:
+        UserError: There is no such file, or `decode_record` refuses it.
+        OSError: The file cannot be read, which is no damage.
     """
     try:
-        return parse_record(read_whole(path), path, expected, replica)
+        return decode_record(read_whole(path), path, expected, replica)
     except OSError as error:
         if link := dead_link(path):
             raise UserError(f"{path}: no such record: {told_of_link(link)}") from None
@@ -112,40 +130,47 @@ def read_record(path: Path, expected: Resolved | None = None, replica: int | Non
         raise
 
 
-def records_of(experiment: Resolved, root: Path) -> list[dict[str, Any]]:
-    """Those of all replicas that have one, finished or diverged. Errors: as of `read_record`, where one is damaged."""
-    paths = [root / path for path in experiment.record_paths()]
-    return [read_record(path, experiment, replica) for replica, path in enumerate(paths) if is_there(path)]
-
-
-def parse_record(
+def decode_record(
     content: bytes, name: Path | str, expected: Resolved | None = None, replica: int | None = None
 ) -> dict[str, Any]:
-    """A whole, unaltered record; with `expected`, one of that experiment and configuration, with `replica` its number.
+    """Decode a whole, unaltered record; with `expected`, one of that experiment, with `replica` its number.
 
-    Errors: `UserError` for a truncated or altered record, one of another shape, config or replica; it begins with
-    `name`, which says where the content comes from, and ends with the remedy.
+    Raises:
+        UserError: The record is truncated or altered, says a key twice, or is of another configuration or replica. The
+            line begins with `name`, which says where the content comes from, and ends with the remedy.
     """
     try:
         # The digest refuses what is no number, but `run` lies outside it.
-        record = json.loads(content.decode("utf-8"), parse_constant=lambda constant: int(constant))  # a ValueError
+        record = json.loads(content.decode("utf-8"), object_pairs_hook=_unique, parse_constant=int)  # a ValueError
         # Half of a pair of surrogates is a text in JSON, and in no file.
         if _SURROGATE.search(content):
             json.dumps(record, ensure_ascii=False).encode()
-        stated, found = record["result_sha256"], result_digest(record)
+        stated, digest = record["result_sha256"], result_digest(record)
         config_hash = hash_of(record["config"])
+    except _Twice as error:
+        raise UserError(f"{name}: key {str(error)!r} stands twice; {REMEDY}") from None
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise UserError(f"{name}: not a whole run record; {_REMEDY}") from None
-    if stated != found:
-        raise UserError(f"{name}: key result_sha256 does not fit the content, which was altered; {_REMEDY}")
-    if mistake := mistake_in(record):
-        raise UserError(f"{name}: {mistake}; {_REMEDY}")
+        raise UserError(f"{name}: not a whole run record; {REMEDY}") from None
+    if stated != digest:
+        raise UserError(f"{name}: key result_sha256 does not fit the content, which was altered; {REMEDY}")
     if config_hash != record["config_hash"]:
-        raise UserError(f"{name}: key config_hash is not the hash of the key config; {_REMEDY}")
+        raise UserError(f"{name}: key config_hash is not the hash of the key config; {REMEDY}")
     of = f"{record['paper']}/{record['experiment']} with {config_hash}"
     if expected and of != (wanted := f"{expected.id} with {expected.config_hash}"):
-        raise UserError(f"{name}: key config_hash: the record is of {of}, not of {wanted}; {_REMEDY}")
+        raise UserError(f"{name}: key config_hash: the record is of {of}, not of {wanted}; {REMEDY}")
     # A copy under another replica's name would count as one more replica.
-    if replica not in (None, found := record["replica"]):
-        raise UserError(f"{name}: key replica: the record is of replica {found}, not of {replica}; {_REMEDY}")
+    if replica not in (None, number := record["replica"]):
+        raise UserError(f"{name}: key replica: the record is of replica {number}, not of {replica}; {REMEDY}")
     return record
+
+
+class _Twice(Exception):
+    """A key that stands twice in one object: a reader sees the first, a program the last."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise _Twice(next(key for key in keys if keys.count(key) > 1))
+    return content

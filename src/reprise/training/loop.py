@@ -27,7 +27,7 @@ from reprise.engines.stack import NAME as STACKED
 from reprise.engines.stack import OutOfMemory, Stack
 from reprise.errors import Interrupted, UserError, report_memory
 from reprise.files import is_there
-from reprise.records.record import Outcome, make_record, metric, read_record, write_record
+from reprise.records.record import Outcome, load_record, make_record, metric, write_record
 from reprise.records.resolved import Resolved
 from reprise.training.checkpoint import CheckpointFile
 from reprise.training.devices import learns, processor
@@ -94,7 +94,7 @@ def run_jobs(jobs: Sequence[Job]) -> list[dict[str, Any]]:
         torch.use_deterministic_algorithms(True, warn_only=True)
         torch.utils.deterministic.fill_uninitialized_memory = False  # a kernel more for every tensor
         # Another process may have finished some while this one waited for the lock.
-        records = {j.replica: read_record(j.output, j.resolved, j.replica) for j in mine if is_there(j.output)}
+        records = {j.replica: load_record(j.output, j.resolved, j.replica) for j in mine if is_there(j.output)}
         left = [job for job in mine if job.replica not in records]
         paper, what = first.resolved.paper, first.resolved.id
         with (
@@ -147,7 +147,7 @@ def _train_stack(jobs: Sequence[Job]) -> list[dict[str, Any]]:
     print(f"{jobs[0].resolved.id}: out of memory: {half} replicas at a time instead", file=sys.stderr, flush=True)
     for some in filter(None, (left[:half], left[half:])):
         _train(some, stacked=True)
-    return [read_record(job.output, job.resolved, job.replica) for job in jobs]
+    return [load_record(job.output, job.resolved, job.replica) for job in jobs]
 
 
 def _train(jobs: Sequence[Job], stacked: bool) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from reprise.errors import Interrupted, UserError
 from reprise.files import is_there, told_of
-from reprise.records.record import read_record
+from reprise.records.record import load_record
 from reprise.records.resolved import Resolved
 from reprise.training.locks import Held
 from reprise.training.loop import Job, run_jobs, stop_signal
@@ -57,7 +57,7 @@ def damaged(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[str]
         for replica, path in enumerate(resolved.record_paths()):
             for place in (root / path for root in roots if is_there(root / path)):
                 try:
-                    read_record(place, resolved, replica)
+                    load_record(place, resolved, replica)
                 except UserError as error:
                     if is_there(place):  # else another process has just moved it
                         found[os.path.realpath(place)] = str(error)

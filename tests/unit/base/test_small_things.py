@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,7 +12,11 @@ import pytest
 from experiment_helpers import DIGITS, experiment
 
 from reprise import cli
+from reprise.cli.common import console, table
+from reprise.errors import printable
 from reprise.files import atomic_path, write_if_changed, write_json
+from reprise.records.resolved import Resolved
+from reprise.report.page.cards import command
 from reprise.training.devices import gpu_ids, gpus_wanted, visible_gpus
 from reprise.units import bits, perplexity
 
@@ -133,3 +138,18 @@ def test_schemas_are_written_in_a_clone_alone_or_into_the_folder_that_is_named(t
     (tmp_path / "config/config.yaml").touch()
     assert cli.main(["schemas"]) == 0
     assert sorted(os.listdir("workflow/schemas")) == sorted(os.listdir("there"))
+
+
+@pytest.mark.parametrize("code", ["\x1b[2J", "\x9b5n", "\x07", "\r", "\u202e", "\x00"])
+def test_no_text_of_a_file_steers_the_terminal(code, capsys):
+    out = console()
+    out.print(f"a{code}b")
+    out.print(table(("head",), [(f"a{code}b",)], f"t{code}"))
+    assert code not in capsys.readouterr().out + printable(code)
+    assert printable("é ∂ 語\n\t") == "é ∂ 語\n\t"
+
+
+def test_a_printed_command_runs_nothing_but_itself():
+    experiment = Resolved("p", "e", "quick", "t", 1, {}, {}, None)
+    words = shlex.split(command(experiment, (0, "fused; rm -rf $HOME #")).splitlines()[0])
+    assert words[words.index("--engine") + 1] == "fused; rm -rf $HOME #"

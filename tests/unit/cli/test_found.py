@@ -12,7 +12,8 @@ from verify_helpers import CLAIMS, claims, edit, leave, resolved, verify
 
 from reprise import cli
 from reprise.cli.common import answer
-from reprise.records.record import read_record, result_digest, write_record
+from reprise.records.model import read_record
+from reprise.records.record import result_digest, write_record
 
 RNN = "digits/rnn-t5"
 ACCURACIES = (0.30, 0.32, 0.37, 0.31)

@@ -16,7 +16,8 @@ from reprise.catalogue.protocols import PROTOCOLS
 from reprise.errors import UserError
 from reprise.evidence import collect as collecting
 from reprise.evidence.collect import collect, counted_by
-from reprise.records.record import Outcome, curve, make_record, metric, read_record, write_record
+from reprise.records.model import read_record
+from reprise.records.record import Outcome, curve, make_record, metric, write_record
 from reprise.records.resolved import Resolved
 
 RUN = {"engine": "reference", "device": "cpu", "wall_seconds": 1.5}

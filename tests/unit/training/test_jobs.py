@@ -19,7 +19,7 @@ from reprise.catalogue.protocols import PROTOCOLS
 from reprise.catalogue.stated import load
 from reprise.engines.stack import OutOfMemory, Stack
 from reprise.errors import Interrupted, UserError
-from reprise.records.record import read_record
+from reprise.records.model import read_record
 from reprise.training.locks import Held, replica_lock
 from reprise.training.loop import choose_device, run_jobs
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from html import escape
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pandas as pd
@@ -164,13 +165,13 @@ def card(context: Context, experiment: Resolved) -> dict[str, Any]:
 
 def command(experiment: Resolved, first: tuple[int, str] | None) -> str:
     """What trains the `first` replica with a record again, with its engine, and compares; replica 0 where none has."""
-    train = f"python -m reprise train {experiment.id} --tier {experiment.tier} --replica"
+    train = f"python -m reprise train {quote(experiment.id)} --tier {experiment.tier} --replica"
     if first is None:
         return f"{train} 0"
     replica, engine = first
     # Without --output nothing would be trained: the record is where the pipeline puts it.
-    diff = f"python -m reprise diff again.json {experiment.record_path(replica)}"
-    return f"{train} {replica} --engine {engine} --output again.json\n{diff}"
+    diff = f"python -m reprise diff again.json {quote(experiment.record_path(replica))}"
+    return f"{train} {replica} --engine {quote(engine)} --output again.json\n{diff}"
 
 
 def settings(experiment: Resolved) -> Iterator[tuple[str, Any, str]]:

@@ -1,0 +1,242 @@
+"""The pydantic model of a run record, by which everything that reads records checks them.
+
+Training writes records without it (`reprise.records.record`), since it has to run where pydantic is not installed.
+"""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any, Literal, NotRequired
+
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    TypeAdapter,
+    ValidationError,
+)
+from typing_extensions import TypedDict
+
+from reprise.errors import UserError
+from reprise.files import is_there
+from reprise.records.record import REMEDY, decode_record, load_record
+from reprise.records.resolved import Resolved
+
+Engine = Literal["reference", "hand", "fused", "layerwise", "grouped", "stacked"]
+"""What a model can train on; "numpy" counts and "none" checks."""
+
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+Size = Annotated[int, Field(ge=1, lt=2**63)]
+Seconds = Annotated[float, Field(ge=0)]
+_ID = "[a-z0-9][a-z0-9-]*"
+PaperId = Annotated[str, StringConstraints(pattern=f"^{_ID}$")]
+ExperimentId = Annotated[str, StringConstraints(pattern=f"^{_ID}(@[a-z0-9-]+=[a-z0-9-]+)?$")]
+Line = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$")]
+"""A text that a terminal prints as it stands."""
+Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+CommitHash = Annotated[str, StringConstraints(pattern="^[0-9a-f]{40}([0-9a-f]{24})?$")]
+
+_STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+_OPEN = ConfigDict(strict=True, extra="allow", allow_inf_nan=False)
+_SHOWN = 40
+"""Characters of a wrong value that are quoted."""
+
+
+def _once(*keys: str) -> AfterValidator:
+    """Make a check that no two items of a list have the same values of these keys."""
+
+    def check(items: list[Any]) -> list[Any]:
+        names = Counter(" ".join(str(item[key]) for key in keys) for item in items)
+        if twice := [name for name, count in names.items() if count > 1]:
+            raise ValueError(f"{twice[0]} stands twice")
+        return items
+
+    return AfterValidator(check)
+
+
+def _as_long_as(reference: str, *keys: str) -> AfterValidator:
+    """Make a check that the lists under these keys are as long as the one under the key `reference`."""
+
+    def check(item: Any) -> Any:
+        for key in keys:
+            if len(item[key]) != len(item[reference]):
+                raise ValueError(f"{key} has {len(item[key])} values, and {reference} has {len(item[reference])}")
+        return item
+
+    return AfterValidator(check)
+
+
+class Metric(TypedDict):
+    """One number of one split; `n` counts what it is a mean over."""
+
+    __pydantic_config__ = _STRICT
+    split: Line
+    metric: Line
+    value: float
+    unit: Line
+    n: Size | None
+
+
+class Curve(TypedDict):
+    """The points of one metric of one split along an axis."""
+
+    __pydantic_config__ = _STRICT
+    split: Line
+    metric: Line
+    unit: Line
+    axis: Line
+    x: list[float]
+    y: list[float]
+
+
+class Translations(TypedDict):
+    """The translations of a split, with what sacrebleu makes a score of: a number a sentence in every list."""
+
+    __pydantic_config__ = _OPEN
+    kind: Literal["translations"]
+    split: Line
+    lowercase: bool
+    tokenisation: Line
+    texts: list[str]
+    hypothesis_words: list[Count]
+    reference_words: list[Count]
+    matches_1: list[Count]
+    matches_2: list[Count]
+    matches_3: list[Count]
+    matches_4: list[Count]
+
+
+class Run(TypedDict):
+    """How a record was made. None of it is part of the result."""
+
+    __pydantic_config__ = _OPEN
+    engine: Engine | Literal["numpy", "none"]
+    device: Line
+    wall_seconds: Seconds
+    threads: NotRequired[Size]
+    peak_memory_mib: NotRequired[Seconds]
+    peak_gpu_memory_mib: NotRequired[Seconds]
+    resumed: NotRequired[Count]
+    stack_replicas: NotRequired[Size]
+    versions: NotRequired[dict[Line, Line]]
+    platform: NotRequired[Line]
+    cpu_capability: NotRequired[Line]
+
+
+_COUNTS = ("hypothesis_words", "reference_words", "matches_1", "matches_2", "matches_3", "matches_4")
+
+
+_MODELS_OF_SAMPLES = ("(translations)", "(other)")
+
+
+def _choose_model(sample: Any) -> str:
+    """Say which of the two models of a sample is meant."""
+    return _MODELS_OF_SAMPLES[not (isinstance(sample, dict) and sample.get("kind") == "translations")]
+
+
+Sample = Annotated[
+    Annotated[Translations, _as_long_as("texts", *_COUNTS), Tag(_MODELS_OF_SAMPLES[0])]
+    | Annotated[dict[str, Any], Tag(_MODELS_OF_SAMPLES[1])],
+    Discriminator(_choose_model),
+]
+"""A text that a model wrote. Numbers are made of translations alone; the others have keys of their own."""
+
+
+class RunRecord(TypedDict):
+    """What one replica left."""
+
+    __pydantic_config__ = _STRICT
+    schema: Literal[1]
+    paper: PaperId
+    experiment: ExperimentId
+    replica: Count
+    seed: Count
+    fold: Count | Line | None
+    config: dict[str, Any]
+    config_hash: Annotated[str, StringConstraints(pattern="^[0-9a-f]{12}$")]
+    status: Literal["finished", "diverged"]
+    diverged: dict[Line, Any] | None
+    parameters: Count | None
+    metrics: Annotated[list[Metric], _once("metric", "split")]
+    curves: Annotated[list[Annotated[Curve, _as_long_as("y", "x")]], _once("metric", "split", "axis")]
+    samples: list[Sample]
+    result_sha256: Sha256
+    run: Run
+
+
+def _consistent(record: RunRecord) -> RunRecord:
+    """Check what the keys say of each other."""
+    status = "diverged" if record["diverged"] else "finished"
+    if record["status"] != status:
+        raise ValueError(f"status: {record['status']!r}, not {status!r}, as the key diverged says")
+    if record["diverged"] and record["metrics"]:
+        raise ValueError("metrics: a replica that diverged has none")
+    if record["seed"] != record["replica"]:
+        raise ValueError(f"seed: {record['seed']}, not {record['replica']}, as the key replica says")
+    return record
+
+
+RUN_RECORD: TypeAdapter[RunRecord] = TypeAdapter(Annotated[RunRecord, AfterValidator(_consistent)])
+
+
+def read_record(path: Path, expected: Resolved | None = None, replica: int | None = None) -> RunRecord:
+    """Read the record in a file and check it by the model.
+
+    Args:
+        path: The file.
+        expected: The experiment whose record it must be, with the configuration of today.
+        replica: The replica whose record it must be.
+
+    Returns:
+        The content as it stands in the file: no number is turned into another type.
+
+    Raises:
+        UserError: There is no such file, or it is damaged, altered, of another shape, or of another replica.
+        OSError: The file cannot be read, which is no damage.
+    """
+    return _checked(load_record(path, expected, replica), path)
+
+
+def parse_record(
+    content: bytes, name: Path | str, expected: Resolved | None = None, replica: int | None = None
+) -> RunRecord:
+    """Read a record from the content of a file called `name`. See `read_record`."""
+    return _checked(decode_record(content, name, expected, replica), name)
+
+
+def records_of(experiment: Resolved, root: Path) -> list[RunRecord]:
+    """Read the records of all replicas that have one, finished or diverged. Raises as `read_record` does."""
+    paths = [root / path for path in experiment.record_paths()]
+    return [read_record(path, experiment, replica) for replica, path in enumerate(paths) if is_there(path)]
+
+
+def _checked(record: dict[str, Any], name: Path | str) -> RunRecord:
+    try:
+        RUN_RECORD.validate_python(record)
+    except ValidationError as error:
+        raise UserError(f"{name}: key {_mistake(error, record)}; {REMEDY}") from None
+    return record  # the model would turn whole numbers into fractions
+
+
+def _mistake(error: ValidationError, record: dict[str, Any]) -> str:
+    """The first mistake that the model met, as "metrics[0].value: input should be a valid number, not null"."""
+    first = error.errors(include_url=False)[0]
+    key, content = "", record
+    for part in first["loc"]:
+        if isinstance(content, list) and isinstance(part, int):
+            key, content = f"{key}[{part}]", content[part]
+        # A location also names the model that was chosen among several, which is no key.
+        elif isinstance(content, dict) and part not in _MODELS_OF_SAMPLES:
+            key, content = f"{key}.{part}".removeprefix("."), content.get(part)
+    if first["type"] == "value_error":
+        return f"{key}: {first['ctx']['error']}".removeprefix(": ")
+    message = first["msg"][0].lower() + first["msg"][1:]
+    return f"{key}: {message}" if first["type"] == "missing" else f"{key}: {message}, not {_quoted(content)}"
+
+
+def _quoted(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
