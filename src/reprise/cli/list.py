@@ -36,11 +36,11 @@ def list_command(given: argparse.Namespace) -> None:
         out.print(table(columns, map(_summary, papers), f"tier {tier}"))
     for paper in papers if given.paper else ():
         of = [(e["id"], e["title"], f"{len(e['records'])} of {e['replicas']}") for e in paper["experiments"]]
-        claims = [(claim["id"], claim["text"], claim["answer"]) for claim in paper["claims"]]
+        claims = [(claim["id"], claim["tested"], claim["answer"]) for claim in paper["claims"]]
         if of:
             out.print(table(("experiment", "title", "trained"), of, f"{paper['paper']}: {paper['title']}"), "")
         if claims:
-            out.print(table(("claim", "of the paper", "answer"), claims), "")
+            out.print(table(("claim", "what we compare", "answer"), claims), "")
     hints = filter(None, (runs_elsewhere(project.root, tier, name) for name in given.paper or [""]))
     out.print(f"this is the tier {tier}", *dict.fromkeys(hints), sep="; ")
 
@@ -62,7 +62,7 @@ def _paper(project: Project, name: str, experiments: Sequence[Resolved]) -> dict
             for e in experiments
         ],
         "claims": [
-            {"id": f"{name}/{key}", "text": claim.text, "answer": answer(found.get(key))}
+            {"id": f"{name}/{key}", "tested": claim.tested, "answer": answer(found.get(key))}
             for key, claim in paper.claims.items()
         ],
     }

@@ -77,8 +77,8 @@ def _claim(project: Project, paper: str, key: str) -> None:
     out = console()
     claim, tier = project.papers[paper].claims[key], project.config.tier
     entry = answers(project.root, tier).get(paper, {}).get(key, {})
-    out.print(f"{paper}/{key}: {claim.text}", style="bold")
-    out.print(f"stands in: {claim.place}")
+    out.print(f"{paper}/{key}: {claim.tested}", style="bold")
+    out.print(f"the paper: {claim.source}")
     if claim.criterion:
         out.print(f"criterion: {' '.join(claim.criterion.split())}")
     out.print(f"\nanswer at the tier {tier}", style="bold cyan")

@@ -10,10 +10,20 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from reprise.config.base import Id, Name, Origin, Strict
 from reprise.units import Unit
+
+TITLE_WORDS = 20
+
+
+def _short_title(title: str) -> str:
+    """Return the title of a comparison, if it has at most `TITLE_WORDS` words."""
+    if not 0 < len(title.split()) <= TITLE_WORDS:
+        raise ValueError(f"has {len(title.split())} words; write 1 to {TITLE_WORDS}")
+    return title
+
 
 Kind = Literal[
     "superiority", "non-inferiority", "equivalence", "ordering", "identity", "threshold", "unit", "descriptive"
@@ -162,8 +172,11 @@ class Claim(Strict):
     unit      which unit fits the reported numbers
     """
 
-    text: str
-    short: Annotated[str, Field(max_length=60)] | None = None
+    quote: str | None = Field(
+        None, description="the paper's words, verbatim; [brackets] hold ours; null where no sentence states the claim"
+    )
+    tested: Annotated[str, AfterValidator(_short_title)] = Field(description="what we compare, in at most 20 words")
+    short: Annotated[str, Field(max_length=60)] | None = Field(None, description="the same, if `tested` is longer")
     place: str
     kind: Kind | None = None
     evidence: Literal["arithmetic", "counted"] | None = Field(
@@ -193,8 +206,13 @@ class Claim(Strict):
 
     @property
     def label(self) -> str:
-        """The claim in at most 60 characters."""
-        return self.short or self.text.strip().rstrip(".")
+        """What we compare, in at most 60 characters."""
+        return self.short or self.tested
+
+    @property
+    def source(self) -> str:
+        """The paper's words in quotation marks, with their place; or that no sentence of it states the claim."""
+        return f"“{self.quote}” ({self.place})" if self.quote else f"Not stated in words; read from {self.place}."
 
     def sides(self) -> Iterator[tuple[str, Term]]:
         """Every experiment that the statistic names, with its key: in a list, with its place, from 0.

@@ -77,9 +77,11 @@ def test_show_has_equation_settings_numbers_and_the_command(capsys):
     numbers = next(line.split() for line in out.splitlines() if line.startswith("last_ten_accuracy"))
     assert numbers[1:6] == ["train", "0.5", "0.31", f"{statistics.stdev([0.30, 0.32]):.6g}", "2"]
     assert f"python -m reprise train {RNN} --tier quick --replica 0 --engine reference --output again.json" in out
-    # Of a claim its text and its experiments.
+    # Of a claim what is compared, the paper's words in quotation marks alone, and its experiments.
     status, out = run(capsys, "show digits/D1 --tier quick")
-    assert (status, "The LSTM is better than the RNN." in out) == (0, True)
+    assert (status, "digits/D1: The LSTM is better than the RNN\n" in out) == (0, True)
+    assert out.count("“the LSTM is better than the RNN” (Figure 1)") == 1
+    assert "“" not in run(capsys, "show digits/D2 --tier quick")[1]
     assert {RNN, "digits/lstm-t5"} <= {word.rstrip(":") for word in out.split()}
 
 

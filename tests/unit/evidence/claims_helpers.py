@@ -67,7 +67,7 @@ def curves(name: str, tops: Sequence[float], diverged: Sequence[float] = ()) -> 
 
 
 def claim(kind: str, **statistic: Any) -> Claim:
-    given = {"text": "It is so.", "place": "Table 1", "kind": kind, "metric": QUANTITY[0], "split": QUANTITY[1]}
+    given = {"tested": "It is so", "place": "Table 1", "kind": kind, "metric": QUANTITY[0], "split": QUANTITY[1]}
     return Claim.model_validate({**given, **statistic})
 
 

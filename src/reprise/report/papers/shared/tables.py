@@ -95,7 +95,7 @@ def _in_full(context: Context, key: str, claim: Claim, found: Mapping[str, Any])
     """What stands folded under the table: a paragraph each."""
     against, readings = found["contradicted_by"], (found["readings"] or {}).get("line", "")
     said = [
-        f"“{claim.text.strip()}” ({claim.place})",
+        claim.source,
         f"{found['sentence']}{verdicts.in_full_sentence(context, key)}",
         f"The paper contradicts itself: {sentence(against)}" if against else "",
         *(verdicts.under(name, other) for name, other in found["co_primary"].items()),
