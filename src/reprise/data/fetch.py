@@ -1,33 +1,37 @@
 """Raw files from a mirror or from the network, under one checksum: a wrong file is never used."""
 
+import re
 import sys
+import threading
 import time
 import zipfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import BinaryIO
 
 import requests
-from requests import exceptions
+import urllib3
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from reprise.config.datasets import NamedDataset, RawFile
 from reprise.data.raw import mismatch
-from reprise.errors import UserError
+from reprise.errors import UserError, shortened
 from reprise.files import atomic_path, read_whole, write_atomically
 
 _ATTEMPTS = 4
 _LARGEST = 1 << 30  # bytes of a file whose size nobody stated, and of a file in an archive
 _TIMEOUT = (15, 60)  # seconds to connect, seconds without a byte
+# A server that drips holds a download for these seconds, and then as long as its bytes come at this rate on average.
+_GRACE, _SLOWEST = 30.0, 10_000.0
 
 
 def fetch(
     dataset: NamedDataset, raw_root: Path, mirror: Path | None, say: Callable[[str], None], pause: float = 1.0
 ) -> list[Path]:
-    """Puts every file of the dataset into `raw_root/<dataset>/` and returns their paths.
+    """Put every file of the dataset into `raw_root/<dataset>/` and return their paths.
 
     A file that is there with the right checksum stays; else `mirror/<dataset.shelf>/<file>` is
     copied, or its url downloaded, in at most four attempts with pauses of `pause`, twice
@@ -73,7 +77,7 @@ class _Job:
         return self.target
 
     def _at_hand(self, *digest: str) -> bool:
-        """True once the target has this digest, from an earlier call or from the mirror."""
+        """Return whether the target has this digest, from an earlier call or from the mirror."""
         if self.target.is_file():
             problem = mismatch(self.target, *digest)
             if problem is None:
@@ -97,7 +101,7 @@ class _Job:
         return True
 
     def _unpack(self, member: str) -> None:
-        """Takes the member out of its archive, which stays beside it."""
+        """Take the member out of its archive, which stays beside it."""
         archive = replace(self, file=self.file.archive).fetch()
         content = read_member(archive, member, _LARGEST, self.file.prefix)
         with atomic_path(self.target) as temporary:
@@ -110,8 +114,8 @@ class _Job:
     def _download(self) -> None:
         file, label = self.file, self.label
         remedy = f"set REPRISE_MIRROR to a folder that holds {self.dataset.shelf}/{file.name}"
-        if self.shelf and (there := self.shelf / file.name).is_file():
-            remedy = f"replace {there} of the mirror, which has another checksum"  # or it would have been taken
+        if self.shelf and (wrong := self.shelf / file.name).is_file():
+            remedy = f"replace {wrong} of the mirror, which has another checksum"  # or it would have been taken
         if file.url is None:
             raise UserError(f"{label}: has no url and no mirror has it; {remedy}")
         for attempt in range(1, _ATTEMPTS + 1):
@@ -127,12 +131,12 @@ class _Job:
                 entry = f"datasets.{self.dataset.name} in config/config.yaml"
                 raise UserError(f"{label}: {error}; correct {entry}, or {remedy}") from None
             else:
-                self.say(f"{label}: downloaded from {file.url} ({size:,} bytes)")
+                self.say(f"{label}: downloaded from {_public(file.url)} ({size:,} bytes)")
                 return
 
 
 def read_member(archive: Path, member: str, limit: int, prefix: int | None = None) -> bytes:
-    """One file of a zip archive, or its first `prefix` bytes. The archive's names lead to no place.
+    """Read one file of a zip archive, or its first `prefix` bytes; nothing is written where the archive says.
 
     Raises UserError if the member is missing, damaged, shorter than `prefix`, or larger than `limit` bytes.
     """
@@ -153,46 +157,94 @@ def read_member(archive: Path, member: str, limit: int, prefix: int | None = Non
 
 
 def _transfer(file: RawFile, url: str, target: Path, label: str) -> int:
-    """One attempt; returns the number of bytes. The target appears if its checksum is right."""
+    """Make one attempt; return the number of bytes. The target appears if its checksum is right."""
+    shown = _public(url)
     with atomic_path(target) as temporary:
-        try:
-            size = _receive(url, temporary, file.size or _LARGEST, label)
-        except exceptions.HTTPError as error:
-            status = error.response.status_code
-            kind = _Transient if status >= 500 or status in (408, 429) else _Wrong
-            raise kind(f"HTTP {status} for {url}") from None
-        except (exceptions.ChunkedEncodingError, exceptions.ContentDecodingError):
-            raise _Transient(f"truncated: {url} broke off after {temporary.stat().st_size:,} bytes") from None
-        except (exceptions.ConnectionError, exceptions.Timeout) as error:
-            host = urlsplit(url).hostname
-            raise _Transient(f"no network or no answer from {host} ({type(error).__name__})") from None
-        except exceptions.RequestException as error:
-            raise _Wrong(f"url {url}: {error}") from None
+        with temporary.open("wb") as opened:
+            size = _Transfer(url, opened, file.size or _LARGEST).receive(label)
         if problem := mismatch(temporary, file.algorithm, file.digest):
             with temporary.open("rb") as content:
                 head = content.read(512).lstrip().lower()
             if head.startswith((b"<!doctype html", b"<html")):
-                raise _Wrong(f"an HTML page came instead of the file from {url}; {problem}")
+                raise _Wrong(f"an HTML page came instead of the file from {shown}; {problem}")
             if file.size and size < file.size:
-                raise _Transient(f"truncated: {url} gave {size:,} of {file.size:,} bytes")
-            raise _Wrong(f"{problem} from {url}")
+                raise _Transient(f"truncated: {shown} gave {size:,} of {file.size:,} bytes")
+            raise _Wrong(f"{problem} from {shown}")
         return size
 
 
-def _receive(url: str, path: Path, limit: int, label: str) -> int:
-    """Writes what the url gives, at most `limit` bytes, and returns how many; a bar shows on a terminal."""
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    hidden = not sys.stderr.isatty()
-    # Not compressed on the way: a .gz must arrive as it lies there.
-    asked = requests.get(url, stream=True, timeout=_TIMEOUT, headers={"Accept-Encoding": "identity"})
-    bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=hidden)
-    with asked as answer, path.open("wb") as out, bar:
-        answer.raise_for_status()
-        length = answer.headers.get("Content-Length", "")
-        task = bar.add_task(label, total=int(length) if length.isdecimal() else None)
-        for block in answer.iter_content(1 << 16):
-            if out.tell() + len(block) > limit:
-                raise _Wrong(f"more than the {limit:,} bytes expected")
-            out.write(block)
-            bar.advance(task, len(block))
-        return out.tell()
+def _public(text: str) -> str:
+    """Return a text without the user names and passwords of the addresses in it."""
+    return re.sub(r"//[^/\s]*@", "//", text)
+
+
+class _Transfer(threading.Thread):
+    """One request, in a thread of its own: a name service or a server can hold a request beyond every timeout."""
+
+    def __init__(self, url: str, file: BinaryIO, limit: int) -> None:
+        super().__init__(daemon=True)
+        self.url, self.file, self.limit = url, file, limit
+        self.size, self.total, self.abandoned = 0, None, False
+        self.error: Exception | None = None
+
+    def receive(self, label: str) -> int:
+        """Write what the url gives to the file and return how many bytes; a bar shows on a terminal.
+
+        Raises:
+            _Transient: The next attempt may succeed.
+            _Wrong: The next attempt would give the same.
+        """
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+        bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+        begin, task = time.monotonic(), bar.add_task(label, total=None)
+        self.start()
+        try:
+            with bar:
+                while self.is_alive():
+                    self.join(0.1)
+                    bar.update(task, completed=self.size, total=self.total)
+                    if self.is_alive() and time.monotonic() - begin > _GRACE + self.size / _SLOWEST:
+                        seconds = f"{time.monotonic() - begin:.0f} s"
+                        raise _Transient(f"too slow: {_public(self.url)} gave {self.size:,} bytes in {seconds}")
+        finally:
+            self.abandoned = True
+        if self.error:
+            raise self.error
+        return self.size
+
+    def run(self) -> None:
+        """Transfer the file; an error is kept for `receive`. A server's answer is data and may be of any kind."""
+        shown = _public(self.url)
+        try:
+            self._write()
+        except requests.HTTPError as error:
+            status = error.response.status_code
+            kind = _Transient if status >= 500 or status in (408, 429) else _Wrong
+            self.error = kind(f"HTTP {status} for {shown}")
+        except ValueError as error:  # an address or a header that is none; also some of the errors of requests
+            self.error = _Wrong(f"{shown}: the address or the server's answer is not valid ({_reason(error)})")
+        except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+            cut = f"truncated: {shown} broke off after {self.size:,} bytes"
+            self.error = _Transient(cut if self.size else f"no network or no answer from {shown} ({_reason(error)})")
+        except Exception as error:
+            self.error = error
+
+    def _write(self) -> None:
+        # A .gz must arrive as it lies on the server: nothing is compressed on the way or unpacked here.
+        request = requests.get(self.url, stream=True, timeout=_TIMEOUT, headers={"Accept-Encoding": "identity"})
+        with request as response:
+            response.raise_for_status()
+            length = response.headers.get("Content-Length", "")
+            self.total = int(length) if length.isdecimal() else None
+            for block in response.raw.stream(1 << 16, decode_content=False):
+                if self.abandoned:
+                    return
+                self.size += len(block)
+                if self.size > self.limit:
+                    raise _Wrong(f"more than the {self.limit:,} bytes expected")
+                self.file.write(block)
+
+
+def _reason(error: Exception) -> str:
+    """Return the kind of an error and the beginning of its message, which may quote a server."""
+    return f"{type(error).__name__} {shortened(_public(str(error)))}"

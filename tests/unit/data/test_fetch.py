@@ -1,10 +1,14 @@
 """Downloads against a server on this machine that misbehaves in every way we know of, mirrors, and zip archives."""
 
 import errno
+import gzip
 import hashlib
 import socket
+import threading
+import time
 import zipfile
 from collections import Counter
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -122,6 +126,98 @@ def test_a_wrong_answer(server, asked, fetching, path, size, attempts, words):
     assert words in message
     assert "or set REPRISE_MIRROR to a folder that holds toys/a.txt" in message
     assert asked == {f"/{path}": attempts}
+
+
+@contextmanager
+def raw_server(answer: bytes, drip: bytes = b""):
+    """A server on this machine that sends these bytes, then a `drip` every 10 ms, or hangs (b"-"); yields its port."""
+    ended = threading.Event()
+
+    def serve() -> None:
+        while not ended.is_set():
+            with suppress(OSError):
+                connection, _ = listener.accept()
+                with connection:
+                    connection.recv(4096)
+                    connection.sendall(answer)
+                    while drip and not ended.wait(0.01):
+                        connection.sendall(drip.strip(b"-"))
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0.1)
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            ended.set()
+            thread.join()
+
+
+GZ = gzip.compress(RIGHT, mtime=0)
+FOUND = b"HTTP/1.1 301 Moved\r\nLocation: %s\r\n\r\n"
+ANSWER = b"HTTP/1.1 200 OK\r\n%s\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "size"),
+    [
+        (FOUND % b"https://[fe80::/a.txt", None),
+        (FOUND % b"//..example/a.txt", None),
+        (FOUND % b"http://\xc3\x28/a.txt", None),
+        (FOUND % b"http://host:99999999/a.txt", None),
+        (FOUND % b"gopher://127.0.0.1/a.txt", None),
+        (ANSWER % (b"Content-Length: " + b"7" * 6000), None),
+        (ANSWER % b"Content-Length: 99999999999999999999" + RIGHT, 100_000),
+        (ANSWER % b"Content-Length: 1, 2" + RIGHT, None),
+        (ANSWER % b"Transfer-Encoding: chunked" + b"-a\r\nhello", None),
+        (ANSWER % b"Transfer-Encoding: chunked" + b"no number\r\nhello", None),
+        (ANSWER % b"X: y\r\n".join(200 * [b""]) + RIGHT, None),
+        (b"hello\r\n\r\n", None),
+        (b"\xff" * 70_000, None),
+        (b"", None),
+    ],
+)
+def test_an_answer_that_is_not_http_is_one_line(fetching, monkeypatch, answer, size):
+    monkeypatch.setenv("NO_PROXY", "*")
+    with raw_server(answer) as port:
+        message = fetching.refused(f"http://127.0.0.1:{port}/a.txt", size=size)
+    assert message.startswith("toy/a.txt: ")
+    assert f"127.0.0.1:{port}/a.txt" in message or "bytes expected" in message
+    assert len(message) < 500
+    assert message.isascii()
+
+
+@pytest.mark.parametrize("url", ["http://a..b/x", "http://[::1/x", f"http://{'x' * 80}.net/x", "http://h:99999/x"])
+def test_an_address_that_is_not_valid_is_one_line(fetching, url):
+    assert url in fetching.refused(url)
+
+
+def test_bytes_are_checked_as_they_were_sent(fetching, monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "*")
+    with raw_server(ANSWER % b"Content-Encoding: gzip" + GZ) as port:
+        assert fetching.get(f"http://127.0.0.1:{port}/a", digest=hashlib.sha256(GZ).hexdigest(), size=len(GZ)) == GZ
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 200 OK\r\nX: ", ANSWER % b"Content-Length: 100000"])
+@pytest.mark.parametrize("drip", [b"a", b"-"])
+def test_a_server_that_drips_or_hangs_is_left(fetching, monkeypatch, answer, drip):
+    monkeypatch.setenv("NO_PROXY", "*")
+    monkeypatch.setattr("reprise.data.fetch._GRACE", 0.3)
+    monkeypatch.setattr("reprise.data.fetch._ATTEMPTS", 2)
+    with raw_server(answer, drip) as port:
+        begin = time.monotonic()
+        assert "too slow" in fetching.refused(f"http://127.0.0.1:{port}/a.txt")
+        assert time.monotonic() - begin < 10
+
+
+@pytest.mark.parametrize("path", ["right", "gone", "down", "wrong"])
+def test_no_password_is_printed(server, asked, fetching, path):
+    url = f"{server.url}/{path}".replace("//", "//me:secret@")
+    text = str(fetching.get(url)) if path == "right" else fetching.refused(url)
+    assert "secret" not in text + "".join(fetching.said)
+    fetching.target.unlink(missing_ok=True)
+    assert "secret" not in fetching.refused("http://me:secret@[::1/a")
 
 
 def test_no_network(fetching):
