@@ -2,44 +2,47 @@
 
 import ast
 import math
+import operator
 import re
 from collections.abc import Mapping
 from fractions import Fraction
 
 _FUNCTIONS = {"exp": math.exp, "log": math.log}
-_PARTS = (ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.UnaryOp, ast.USub, ast.Name, ast.Load)
-_PRINTED = re.compile(r"(\d{1,3}(?:,\d{3})+|\d+)(?:\.(\d+))? ?(k|K|M|%)?")
+_OPERATIONS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
+_LONGEST = 200
+"""Characters of a formula; some have 80."""
+_LARGEST = 1024
+"""Binary digits of a power of whole numbers: no float is larger."""
+_PRINTED = re.compile(r"(\d{1,3}(?:,\d{3}){1,9}|\d{1,30})(?:\.(\d{1,30}))? ?(k|K|M|%)?")
 _SUFFIXES = {None: Fraction(1), "k": Fraction(1000), "K": Fraction(1000), "M": Fraction(10**6), "%": Fraction(1, 100)}
 
 
 def read_printed(text: str) -> tuple[Fraction, Fraction] | None:
-    """A printed number and the value of its last digit: "5.3M" is (5300000, 100000); None where it is no number.
+    """Read a printed number and the value of its last digit: "5.3M" is (5300000, 100000); None where it is no number.
 
     Zeros at the end of a whole number count as digits: "500" is to the unit.
     """
-    found = _PRINTED.fullmatch(text)
-    if not found:
+    match = _PRINTED.fullmatch(text)
+    if not match:
         return None
-    whole, decimals, suffix = found.groups()
+    whole, decimals, suffix = match.groups()
     last = _SUFFIXES[suffix] / 10 ** len(decimals or "")
     return int(whole.replace(",", "") + (decimals or "")) * last, last
 
 
 def names_in(formula: str) -> set[str]:
-    """The names of values that a formula uses. Raises ValueError where it is no formula."""
+    """Return the names of values that a formula uses. Raises ValueError where it is no formula."""
     return {node.id for node in ast.walk(_parse(formula)) if isinstance(node, ast.Name)} - _FUNCTIONS.keys()
 
 
 def evaluate(formula: str, values: Mapping[str, float]) -> float:
-    """The value of "2 * H * V + exp(J)": + - * / **, brackets, exp and log (natural); whole numbers stay exact.
+    """Compute the value of "2 * H * V + exp(J)": + - * / **, brackets, exp and log (natural); whole numbers stay exact.
 
-    Raises ValueError where it is no formula, a name has no value, or the result is not finite.
+    Raises ValueError where it is no formula, a name has no value, or the result or a power is not finite or too large.
     """
     tree = _parse(formula)
-    if unknown := names_in(formula) - values.keys():
-        raise ValueError(f"'{min(unknown)}' has no value")
     try:
-        result = eval(compile(ast.Expression(tree), "formula", "eval"), {"__builtins__": {}, **_FUNCTIONS}, {**values})
+        result = _value(tree, values)
         finite = not isinstance(result, complex) and math.isfinite(result)
     except ArithmeticError as error:
         raise ValueError(str(error)) from None
@@ -51,17 +54,36 @@ def evaluate(formula: str, values: Mapping[str, float]) -> float:
 
 
 def _parse(formula: str) -> ast.expr:
-    """The formula as a tree that holds nothing but arithmetic."""
+    if len(formula) > _LONGEST:
+        raise ValueError(f"a formula of {len(formula):,} characters is too long; write {_LONGEST} at most")
     try:
-        tree = ast.parse(formula, mode="eval").body
-    except SyntaxError:
+        return ast.parse(formula, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two of a formula nested too deeply
         raise ValueError(f"'{formula}' is not a formula") from None
-    for node in ast.walk(tree):
-        match node:
-            case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-                pass
-            case ast.Call(func=ast.Name(id=name), args=[_], keywords=[]) if name in _FUNCTIONS:
-                pass
-            case _ if not isinstance(node, _PARTS):
-                raise ValueError(f"'{ast.unparse(node)}' is not arithmetic")
-    return tree
+
+
+def _value(node: ast.expr, values: Mapping[str, float]) -> float:
+    """Compute the value of a part of a formula, which is refused unless it is arithmetic."""
+    match node:
+        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+            return number
+        case ast.Name(id=name) if name in values:
+            return values[name]
+        case ast.Name(id=name):
+            raise ValueError(f"'{name}' has no value")
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            return -_value(inner, values)
+        case ast.BinOp(left=left, op=ast.Pow(), right=right):
+            return _power(_value(left, values), _value(right, values))
+        case ast.BinOp(left=left, op=operation, right=right) if type(operation) in _OPERATIONS:
+            return _OPERATIONS[type(operation)](_value(left, values), _value(right, values))
+        case ast.Call(func=ast.Name(id=name), args=[inner], keywords=[]) if name in _FUNCTIONS:
+            return _FUNCTIONS[name](_value(inner, values))
+    raise ValueError(f"'{ast.unparse(node)}' is not arithmetic")
+
+
+def _power(base: float, exponent: float) -> float:
+    whole = isinstance(base, int) and isinstance(exponent, int)
+    if whole and abs(exponent) * base.bit_length() > _LARGEST:
+        raise ValueError("a power is too large to compute")
+    return base**exponent

@@ -204,8 +204,9 @@ class Paper(Strict):
 
 
 class RuleResources(Strict):
-    mem_mb: int = Field(ge=1)
-    runtime: int = Field(ge=1, description="minutes")
+    # No machine has a petabyte, and no job takes two years.
+    mem_mb: int = Field(ge=1, le=10**9)
+    runtime: int = Field(ge=1, le=10**6, description="minutes")
 
 
 class Resources(Strict):

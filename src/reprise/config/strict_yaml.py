@@ -5,13 +5,19 @@ Here each of them is an error that names the file, the line, the key and what to
 """
 
 import contextlib
+import copy
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from reprise.errors import UserError
+from reprise.errors import UserError, shortened
+
+_RESOLVER = yaml.resolver.Resolver()
+_DEEPEST, _MOST = 50, 50_000
+"""Levels and values that a file may have, aliases (&, *) written out: several times what any file here has."""
 
 _EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
 _OTHER_BASE = re.compile(r"[-+]?0\d+|[-+]?\d+(:[0-5]?\d)+(\.\d*)?")
@@ -25,10 +31,17 @@ _CAUSES = {
 
 
 def load_yaml(path: Path | str) -> Any:
-    """The content of a YAML file.
+    """Read a YAML file.
 
-    Errors: `UserError` (file, line, key, remedy) for a missing file, bad syntax, a duplicate key, a number that YAML
-    would read as something else, a tag that would build a Python object, or aliases within themselves.
+    Args:
+        path: The file, UTF-8.
+
+    Returns:
+        Its content; what an alias stands for is a copy each time. None of an empty file.
+
+    Raises:
+        UserError: The file is missing or has bad syntax, a duplicate key, a number that YAML would read as something
+            else, a tag, or more levels or values than a configuration needs. Names file, line, key and remedy.
     """
     path = Path(path)
     try:
@@ -37,61 +50,110 @@ def load_yaml(path: Path | str) -> Any:
         raise UserError(f"{path}: no such file; run from the root of the clone, or name the right file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: cannot be read ({error}); it must be a readable UTF-8 text") from None
+    if yaml.__with_libyaml__:  # ten times as fast; what it refuses is left to PyYAML's own parser and its words
+        with contextlib.suppress(yaml.YAMLError):
+            return _Builder(path, yaml.parse(text, Loader=yaml.CSafeLoader)).document()
     try:
-        return _build(_compose(text), path, "")
+        return _Builder(path, yaml.parse(text, Loader=yaml.SafeLoader)).document()
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         cause = next((f" ({cause})" for words, cause in _CAUSES.items() if words in str(error.problem)), "")
         raise UserError(f"{path}:{line}: not valid YAML: {error.problem}; correct the line{cause}") from None
     except yaml.YAMLError as error:
         raise UserError(f"{path}: not valid YAML: {' '.join(str(error).split())}; correct the file") from None
-    except RecursionError:
-        raise UserError(f"{path}: nested too deeply, or within itself (&, *); write it with fewer levels") from None
 
 
-def _compose(text: str) -> yaml.Node | None:
-    """By libyaml where PyYAML has it, ten times as fast; what that refuses is left to PyYAML's parser and its words."""
-    if yaml.__with_libyaml__:
-        with contextlib.suppress(yaml.YAMLError):
-            return yaml.compose(text, Loader=yaml.CSafeLoader)
-    return yaml.compose(text, Loader=yaml.SafeLoader)
+class _Builder:
+    """Builds values from a parser's events, which come without recursion: all bounds are kept before they matter."""
 
+    def __init__(self, path: Path, events: Iterator[yaml.Event]) -> None:
+        self.path, self.events = path, events
+        self.size, self.depth = 0, 0
+        self.anchors: dict[str, tuple[Any, int]] = {}  # a value and how many values it holds
 
-def _build(node: yaml.Node | None, path: Path, key: str) -> Any:
-    """The value at `key`; None of an empty file."""
-    if node is None:
-        return None
-    where = f"{path}:{node.start_mark.line + 1}: key {key or '(top)'}"
-    if isinstance(node, yaml.SequenceNode):
-        return [_build(item, path, f"{key}[{i}]") for i, item in enumerate(node.value)]
-    if isinstance(node, yaml.MappingNode):
-        result: dict[str, Any] = {}
-        for name_node, value in node.value:
-            name, line = name_node.value, name_node.start_mark.line + 1
-            if not isinstance(name, str) or name == "<<":
-                raise UserError(f"{path}:{line}: key {key or '(top)'}: write plain words as keys, and no merge key <<")
-            inner = f"{key}.{name}" if key else name
-            if name in result:
-                raise UserError(f"{path}:{line}: key {inner} stands twice; keep one of the two")
-            result[name] = _build(value, path, inner)
-        return result
-    tag, text, plain = node.tag.removeprefix("tag:yaml.org,2002:"), node.value, not node.style
-    if tag not in {"str", "int", "float", "bool", "null"}:
-        raise UserError(f"{where}: YAML reads '{text}' as a {tag}; put it in quotes")
-    if plain and tag == "str" and _EXPONENT.fullmatch(text):
-        raise UserError(f"{where}: YAML reads '{text}' as a string; write {_with_point(text)}")
-    if plain and tag in {"int", "float"} and _OTHER_BASE.fullmatch(text):
-        raise UserError(f"{where}: YAML reads '{text}' in another base; write the decimal number, or quote it")
-    if plain and tag == "bool" and text.lower() in _WORDY_BOOLEANS:
-        raise UserError(f"{where}: YAML reads '{text}' as a boolean; write true or false, or quote it")
-    try:
-        return yaml.constructor.SafeConstructor().construct_object(node)
-    except ValueError:  # a number of thousands of digits, or of none: 0x_
-        raise UserError(f"{where}: not a number that can be read; write another, or quote it") from None
+    def document(self) -> Any:
+        """Build the only document of the file."""
+        next(self.events)  # the stream begins
+        if isinstance(next(self.events), yaml.StreamEndEvent):
+            return None
+        value = self._value(next(self.events), "")
+        next(self.events)  # the document ends
+        if not isinstance(event := next(self.events), yaml.StreamEndEvent):
+            raise self._refuse(event, "", "a second document begins; keep one")
+        return value
+
+    def _refuse(self, event: yaml.Event, key: str, problem: str) -> UserError:
+        return UserError(f"{self.path}:{event.start_mark.line + 1}: key {key or '(top)'}: {problem}")
+
+    def _value(self, event: yaml.Event, key: str) -> Any:
+        size, anchor = self.size, event.anchor
+        if isinstance(event, yaml.AliasEvent):
+            if anchor not in self.anchors:
+                raise self._refuse(event, key, f"*{shortened(anchor)} stands for nothing before it; write &{anchor}")
+            value, count = self.anchors[anchor]
+            self._count(count, event, key)
+            return copy.deepcopy(value)
+        self._count(1, event, key)
+        if event.tag is not None:
+            raise self._refuse(event, key, f"the tag {shortened(event.tag)} is not read; remove it")
+        if isinstance(event, yaml.ScalarEvent):
+            value = self._scalar(event, key)
+        else:
+            self.depth += 1
+            if self.depth > _DEEPEST:
+                raise self._refuse(event, "", f"nested deeper than {_DEEPEST} levels; write it with fewer")
+            value = self._list(key) if isinstance(event, yaml.SequenceStartEvent) else self._mapping(key)
+            self.depth -= 1
+        if anchor:
+            self.anchors[anchor] = value, self.size - size
+        return value
+
+    def _count(self, values: int, event: yaml.Event, key: str) -> None:
+        self.size += values
+        if self.size > _MOST:
+            raise self._refuse(event, key, f"more than {_MOST:,} values, with aliases (&, *) written out; write fewer")
+
+    def _list(self, key: str) -> list[Any]:
+        values: list[Any] = []
+        while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
+            values.append(self._value(event, f"{key}[{len(values)}]"))
+        return values
+
+    def _mapping(self, key: str) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        while not isinstance(event := next(self.events), yaml.MappingEndEvent):
+            if not isinstance(event, yaml.ScalarEvent) or event.tag is not None or event.value == "<<":
+                raise self._refuse(event, key, "write plain words as keys, and no merge key <<")
+            inner = f"{key}.{event.value}" if key else event.value
+            if event.value in values:
+                line = event.start_mark.line + 1
+                raise UserError(f"{self.path}:{line}: key {inner} stands twice; keep one of the two")
+            values[event.value] = self._value(next(self.events), inner)
+        return values
+
+    def _scalar(self, event: yaml.ScalarEvent, key: str) -> Any:
+        text, shown = event.value, shortened(event.value)
+        if event.style:  # in quotes, or a block
+            return text
+        tag = _RESOLVER.resolve(yaml.ScalarNode, text, (True, False)).removeprefix("tag:yaml.org,2002:")
+        if tag not in {"str", "int", "float", "bool", "null"}:
+            raise self._refuse(event, key, f"YAML reads {shown} as a {tag}; put it in quotes")
+        if tag == "str" and _EXPONENT.fullmatch(text):
+            raise self._refuse(event, key, f"YAML reads {shown} as a string; write {_with_point(text)}")
+        if tag in {"int", "float"} and _OTHER_BASE.fullmatch(text):
+            raise self._refuse(event, key, f"YAML reads {shown} in another base; write the decimal number, or quote it")
+        if tag == "bool" and text.lower() in _WORDY_BOOLEANS:
+            raise self._refuse(event, key, f"YAML reads {shown} as a boolean; write true or false, or quote it")
+        try:
+            return yaml.constructor.SafeConstructor().construct_object(
+                yaml.ScalarNode(f"tag:yaml.org,2002:{tag}", text)
+            )
+        except ValueError:  # a number of thousands of digits, or of none: 0x_
+            raise self._refuse(event, key, "not a number that can be read; write another, or quote it") from None
 
 
 def _with_point(number: str) -> str:
-    """ "1e-8" as YAML reads it for a number, 1.0e-8: with a point before the e, and a sign after it."""
+    """Write "1e-8" as YAML reads it for a number, 1.0e-8: with a point before the e, and a sign after it."""
     mantissa, exponent = re.split("[eE]", number)
     mantissa = re.sub(r"^([-+]?)\.", r"\g<1>0.", mantissa if "." in mantissa else f"{mantissa}.0")
     return f"{mantissa}e{exponent if exponent[0] in '+-' else f'+{exponent}'}"

@@ -1,5 +1,6 @@
 """YAML's traps are errors that name file, line, key and remedy."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -29,8 +30,13 @@ def test_plain_values_have_their_types(tmp_path):
     text = "a: 1\nb: 0.001\nc: 1.0e-3\nd: true\ne: it's [x]\nf: '1e-3'\ng: null\nh: [1, x]\ni: >-\n  one\n  two: 3\n"
     expected = {"a": 1, "b": 0.001, "c": 0.001, "d": True, "e": "it's [x]", "f": "1e-3", "g": None, "h": [1, "x"]}
     assert load(tmp_path, text) == {**expected, "i": "one two: 3"}
-    # A tag on a sequence builds nothing here: it is read as the plain list that it tags, never as an object.
-    assert load(tmp_path, "a: !!python/object/apply:os.system ['true']\n") == {"a": ["true"]}
+    assert load(tmp_path, "") is None
+
+
+def test_an_alias_is_a_copy_of_its_own(tmp_path):
+    content = load(tmp_path, "a: &x {b: [1]}\nc: *x\n")
+    content["c"]["b"].append(2)
+    assert content == {"a": {"b": [1]}, "c": {"b": [1, 2]}}
 
 
 @pytest.mark.parametrize(
@@ -54,6 +60,13 @@ def test_plain_values_have_their_types(tmp_path):
         ("a: @b\n", 1, "", "(a value that begins with this character needs quotes)"),
         ("a:\n\tb: 1\n", 2, "", "(indent with blanks)"),
         ("a: {<<: 1}\n", 1, "a", "merge"),
+        ("a: {[b]: 1}\n", 1, "a", "plain words"),
+        ("a: {!!str b: 1}\n", 1, "a", "plain words"),
+        ("a: !!python/object/apply:os.system ['true']\n", 1, "a", "tag"),
+        ("a:\n  b: !!int '1'\n", 2, "a.b", "tag"),
+        ("a: 1\n---\nb: 2\n", 2, "(top)", "second document"),
+        ("a: 1\nb: *c\n", 2, "b", "before it"),
+        ("a: &again [*again]\n", 1, "a[0]", "before it"),
     ],
 )
 def test_each_trap_is_one_line(tmp_path, text, line, key, remedy):
@@ -66,9 +79,34 @@ def test_each_trap_is_one_line(tmp_path, text, line, key, remedy):
     assert remedy in message
 
 
-def test_what_is_nested_within_itself_is_one_line(tmp_path):
-    with pytest.raises(UserError, match="nested too deeply, or within itself"):
-        load(tmp_path, "a: &again [*again]\n")
+def grown(levels: int, width: int) -> str:
+    """Lists of `width` aliases of the list before: width ** levels values."""
+    lines = (f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * width)}]\n" for i in range(1, levels))
+    return f"a0: &a0 [{', '.join('x' * width)}]\n" + "".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        (grown(60, 3), "values"),
+        ("".join(f"k{i}: x\n" for i in range(60_000)), "values"),
+        ("".join(f"a{i}: &a{i} {{b: *a{i - 1}}}\n" if i else "a0: &a0 1\n" for i in range(3000)), "values"),
+        ("[" * 100_000, "levels"),
+        ("{a: " * 100_000, "levels"),
+        ("- " * 100_000 + "x", "levels"),
+    ],
+)
+def test_what_grows_or_is_nested_beyond_measure_is_one_line_at_once(tmp_path, text, remedy):
+    began = time.monotonic()
+    with pytest.raises(UserError, match=rf"some\.yaml:\d+: key .*: .*{remedy}") as caught:
+        load(tmp_path, text)
+    assert len(str(caught.value)) < 300
+    assert time.monotonic() - began < 20
+
+
+def test_aliases_that_grow_a_little_are_read(tmp_path):
+    content = load(tmp_path, grown(4, 5))
+    assert sum(len(c) for b in content["a3"] for c in b) == 5**3
 
 
 def test_our_configuration_is_read_as_pyyaml_reads_it():

@@ -35,6 +35,31 @@ def test_formulas_by_hand(formula, values, value):
     assert names_in(formula) == values.keys()
 
 
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "7 ** 7 ** 7 ** 7",
+        "(2 ** 1000) ** 1000",
+        "(-9) ** 99999",
+        "-" * 300 + "1",
+        "a" + "+a" * 4000,
+        "~" * 100_000 + "1",
+        "(" * 100_000,
+        "a\0",
+        "9" * 499,
+    ],
+)
+def test_a_formula_beyond_measure_is_refused_at_once(formula):
+    with pytest.raises(ValueError, match="too l|formula|arithmetic"):
+        evaluate(formula, {"a": 1})
+
+
+def test_powers_of_the_usual_sizes_are_exact():
+    assert evaluate("a ** 20 + 2 ** -1", {"a": 1024}) == 2**200 + 0.5
+    assert evaluate("a ** 0.5", {"a": 9}) == 3.0
+    assert evaluate("-" * 190 + "1", {}) == 1
+
+
 @pytest.mark.parametrize("formula", ["open('f')", "a.b", "a[0]", "True", "exp(1, 2)", "a +", "(-1) ** 0.5", "1e400"])
 def test_what_is_not_arithmetic_is_refused(formula):
     with pytest.raises(ValueError, match="formula|arithmetic|no number"):
