@@ -10,7 +10,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
 from reprise.cluster import slurm_partition, within_limits
-from reprise.config.project import LDC_WSJ, load_project
+from reprise.config.project import load_project
+from reprise.environment import LDC_WSJ
 from reprise.config.resolve import other_tiers, resolve_tier
 from reprise.training.devices import gpus_wanted, learns, trains_together, visible_gpus
 from reprise.errors import UserError

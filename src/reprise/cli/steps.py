@@ -2,11 +2,11 @@
 
 import argparse
 import json
-import os
 import sys
 from functools import partial
 from pathlib import Path
 
+from reprise import environment
 from reprise.cli.common import find_experiment, project_and_experiments
 from reprise.config.project import CONFIG, PAPERS, load_project
 from reprise.errors import UserError, known, report_memory
@@ -22,10 +22,8 @@ def fetch_command(given: argparse.Namespace) -> None:
     always."""
     from reprise.data.fetch import fetch
 
-    project, mirror = load_project("."), os.environ.get("REPRISE_MIRROR")
+    project, mirror = load_project("."), environment.mirror()
     datasets = project.config.datasets
-    if mirror and not Path(mirror).is_dir():
-        raise UserError(f"REPRISE_MIRROR: no folder {mirror}; name a folder that holds the datasets, or unset it")
     say = partial(print, file=sys.stderr, flush=True)
     for name in given.dataset:
         if name not in datasets:
@@ -39,7 +37,7 @@ def fetch_command(given: argparse.Namespace) -> None:
             spec = spec.model_copy(update={"files": [files[file] for file in given.file]})
         if not spec.files:
             say(f"{name}: nothing to fetch")
-        fetch(spec, RAW, Path(mirror) if mirror else None, say)
+        fetch(spec, RAW, mirror, say)
 
 
 def prepare_command(given: argparse.Namespace) -> None:

@@ -1,11 +1,11 @@
 """Reads config/ as a whole and turns whatever is wrong with it into one line."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from reprise import environment
 from reprise.config import ldc_wsj
 from reprise.config.datasets import NamedDataset
 from reprise.config.mistakes import Places, parse, source, unknown_key
@@ -15,7 +15,6 @@ from reprise.errors import UserError, require_known, shortened
 
 CONFIG = Path("config/config.yaml")
 PAPERS = Path("config/papers")
-LDC_WSJ = "REPRISE_LDC_WSJ"
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = N
     root = Path(root)
     path, said = root / CONFIG, overrides or {}
     content = _mapping(load_yaml(path), path)
-    if folder := os.environ.get(LDC_WSJ):
+    if folder := environment.ldc_wsj():
         content["ldc_wsj"] = folder
     config = parse(Config, {**content, **said}, path, said=said)
     listed = source(path, "papers", said)

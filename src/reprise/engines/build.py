@@ -14,6 +14,7 @@ import mmap
 import os
 import platform
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -25,7 +26,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reprise.files import atomic_path
+from reprise.environment import BUILD, build_folder
+from reprise.files import atomic_path, write_atomically
 
 SOURCES = Path(__file__).parent
 OPTIONS = ("-std=c++17", "-O3", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
@@ -117,7 +119,7 @@ def functions(name: str, prefix: str = "reprise_", **signatures: str) -> SimpleN
     try:
         loaded = ctypes.CDLL(str(path))
     except OSError as error:  # damaged, or in a folder from which nothing may be run
-        raise NoCompiler(f"{error}; remove {path}, or name a folder with REPRISE_BUILD") from None
+        raise NoCompiler(f"{error}; remove {path}, or name a folder with {BUILD}") from None
     found = SimpleNamespace()
     for short, (result, *arguments) in signatures.items():
         function = loaded[prefix + short]
@@ -137,17 +139,54 @@ def source_of(name: str) -> Path:
 def library(name: str) -> Path:
     """The shared library made of `source_of(name)` and the headers, compiled if need be.
 
-    It lies in $REPRISE_BUILD, or in build/kernels/ of the current folder. Raises NoCompiler.
+    It lies in $REPRISE_BUILD, or in build/kernels/ of the current folder, with its SHA-256 beside it; a library that
+    differs from that, or that others could have written, is compiled anew. Raises NoCompiler.
     """
     compiler = _compiler()
-    folder = Path(os.environ.get("REPRISE_BUILD") or "build/kernels").absolute()
-    path = folder / f"{name}-{_fingerprint(compiler, name)}.so"
-    if not path.is_file():
+    path = build_folder() / f"{name}-{_fingerprint(compiler, name)}.so"
+    if not _is_trusted(path):
         with _one_at_a_time(path):
-            if not path.is_file():
+            if not _is_trusted(path):
+                _close_to_others(path.parent)
                 with atomic_path(path) as temporary:
                     _compile(compiler, source_of(name), temporary)
+                write_atomically(_digest_file(path), hashlib.sha256(path.read_bytes()).hexdigest())
+                for made in (path, _digest_file(path)):
+                    made.chmod(made.stat().st_mode & ~_OTHERS)
     return path
+
+
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+def _digest_file(path: Path) -> Path:
+    return path.with_suffix(".sha256")
+
+
+def _owners() -> set[int]:
+    """Return the users whose libraries are loaded: those who could change the sources as well."""
+    return {0, os.geteuid(), SOURCES.stat().st_uid}
+
+
+def _is_trusted(path: Path) -> bool:
+    """Return whether a library is as it was compiled, and nobody else could have written it."""
+    try:
+        kinds = [place.stat() for place in (path.parent, path, _digest_file(path))]
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        whole = _digest_file(path).read_bytes() == digest.encode()
+    except OSError:
+        return False
+    return whole and all(kind.st_uid in _owners() and not kind.st_mode & _OTHERS for kind in kinds)
+
+
+def _close_to_others(folder: Path) -> None:
+    """Make the folder of libraries, and let none but its owner write to it. Raises NoCompiler where that fails."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(OSError):
+        folder.chmod(stat.S_IMODE(folder.stat().st_mode) & ~_OTHERS)
+    kind = folder.stat()
+    if kind.st_uid not in _owners() or kind.st_mode & _OTHERS:
+        raise NoCompiler(f"{folder}: other users may write to it; name a folder of your own with {BUILD}")
 
 
 @contextlib.contextmanager

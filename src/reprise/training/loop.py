@@ -4,7 +4,6 @@ A replica trains alone, or several train as members of one stack (`reprise.engin
 """
 
 import gc
-import os
 import platform
 import resource
 import signal
@@ -21,6 +20,7 @@ import numpy as np
 import torch
 
 import reprise
+from reprise import environment
 from reprise.catalogue.checks import run_check
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.engines.stack import NAME as STACKED
@@ -36,8 +36,6 @@ from reprise.training.progress import TrainingProgress
 from reprise.training.protocol import Diverged, Training, build_training, report_model
 
 CHECKPOINTS = Path("checkpoints")
-SAVE_SECONDS = "REPRISE_SAVE_SECONDS"
-"""Environment variable: seconds between two saves (default 30); a power cut costs at most so much work."""
 # A save of a large model may take seconds: then it is made rarely enough to cost at most a twentieth of the time.
 _WORK_PER_SAVE = 20.0
 # Settings that say how long, not how large.
@@ -197,7 +195,7 @@ class _Trainer:
         self.live = list(members)
         self.others: dict[int, Any] = {}  # what the checkpoint holds of replicas that train later
         self.before, self.resumed = 0.0, 0
-        self.pause = seconds_between_saves()
+        self.pause = environment.seconds_between_saves()
 
     def run(self) -> list[dict[str, Any]]:
         """The records, in the order of the members. Raises `Interrupted` where a signal or the watch stopped it."""
@@ -293,15 +291,6 @@ class _Trainer:
         self.checkpoint.save({"training": training, "seconds": self.seconds(), "resumed": self.resumed})
         now = time.perf_counter()
         self.save_at = now + max(self.pause, _WORK_PER_SAVE * (now - start))
-
-
-def seconds_between_saves() -> float:
-    """What REPRISE_SAVE_SECONDS says."""
-    stated = os.environ.get(SAVE_SECONDS, "30")
-    try:
-        return float(stated)
-    except ValueError:
-        raise UserError(f"{SAVE_SECONDS}: '{stated}' is not a number; write seconds, or unset it") from None
 
 
 @contextmanager

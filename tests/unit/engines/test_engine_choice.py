@@ -108,7 +108,7 @@ def test_a_compiler_without_native_makes_a_correct_library_for_the_plainest_cpu(
     data = Subsequences(*words, np.array([0, 20, 40]), np.array([True, False]))
     plain, reference = rntn.choose("auto", model), rntn.choose("reference", copy.deepcopy(model).double())
     assert plain.name == "fused"
-    assert len(list((fresh_build / "built").iterdir())) == 1
+    assert len(list((fresh_build / "built").glob("*.so"))) == 1
     for engine in (plain, reference):
         engine.train(data, learning_rate=0.3, reduction="sum", dropout=0.5, key=7)
     start, ours = model.state_dict(), plain.export()
@@ -125,6 +125,50 @@ def test_a_library_that_cannot_be_loaded_is_none(fresh_build, capsys):
         rntn.choose("fused", model)
     assert rntn.choose("auto", model).name == "reference"
     assert "readable model" in capsys.readouterr().err
+
+
+COUNTED = '[ "$1" = --version ] && exit\necho >> {log}\nfor last; do :; done\necho made > "$last"'
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o002])
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        lambda path: path.write_bytes(b"another"),
+        lambda path: path.write_bytes(path.read_bytes()[:2]),
+        lambda path: path.chmod(0o666),
+        lambda path: path.parent.chmod(0o777),
+        lambda path: path.parent.chmod(0o770),
+        lambda path: path.with_suffix(".sha256").unlink(),
+        lambda path: path.with_suffix(".sha256").write_bytes(b"\xff"),
+        lambda path: path.with_suffix(".sha256").chmod(0o662),
+    ],
+)
+def test_a_library_that_is_not_as_it_was_compiled_is_compiled_anew(fresh_build, use_compiler, tamper, umask):
+    log = fresh_build / "log"
+    use_compiler(COUNTED.format(log=log))
+    before = os.umask(umask)
+    try:
+        path = build.library.__wrapped__("rntn")
+        assert build.library.__wrapped__("rntn") == path
+        assert len(log.read_text()) == 1
+        tamper(path)
+        for _ in range(2):
+            assert build.library.__wrapped__("rntn").read_text() == "made\n"
+    finally:
+        os.umask(before)
+    assert len(log.read_text()) == 2
+    assert not any(place.stat().st_mode & 0o022 for place in (path.parent, *path.parent.iterdir()))
+
+
+def test_a_folder_that_others_may_write_to_is_not_used(fresh_build, use_compiler, monkeypatch):
+    use_compiler(COUNTED.format(log=fresh_build / "log"))
+    folder = fresh_build / "built"
+    folder.mkdir()
+    monkeypatch.setattr(build, "_owners", lambda: {folder.stat().st_uid + 1})
+    with pytest.raises(build.NoCompiler, match="built: other users may write to it; .*REPRISE_BUILD"):
+        build.library("rntn")
+    assert not list(folder.glob("*.so"))
 
 
 KILLED = 'case "$*" in *native*) kill -9 $$;; *--version*) ;; *) for last; do :; done; echo made > "$last";; esac'
@@ -152,7 +196,7 @@ def test_processes_that_begin_together_compile_once(fresh_build, use_compiler, m
     with ThreadPoolExecutor(3) as pool:
         paths = list(pool.map(lambda _: build.library.__wrapped__("rntn"), range(3)))
     assert {path.read_text() for path in paths} == {"made\n"}
-    assert os.listdir(fresh_build / "built") == [paths[0].name]
+    assert sorted(os.listdir(fresh_build / "built")) == sorted([paths[0].name, f"{paths[0].stem}.sha256"])
     assert len(log.read_text().splitlines()) == (1 if locks else 3)
 
 
