@@ -23,7 +23,7 @@ def letters(text: str) -> str:
 
 
 def contains(text: str, quote: str) -> bool:
-    """Tell whether the parts of a quotation stand in a text in their order; brackets hold words that are not its own."""
+    """Tell whether the parts of a quotation stand in a text in their order; words in brackets are not its own."""
     found, place = letters(text), 0
     for part in map(letters, re.split(r"\[[^\]]*\]|…", quote)):
         place = found.find(part, place)
@@ -55,4 +55,5 @@ def test_every_quotation_of_the_committed_papers_stands_in_its_document():
             pytest.skip(f"no text of document {content.document} in {PAPERS}; name its folder in REPRISE_PAPERS")
         text = texts.setdefault(paper, files[0].read_text(encoding="utf-8"))
         missing += [f"{paper}/{key}" for key, c in content.claims.items() if c.quote and not contains(text, c.quote)]
-    assert texts and missing == []
+    assert texts
+    assert missing == []
