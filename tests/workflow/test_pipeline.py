@@ -43,7 +43,7 @@ def test_from_nothing_to_the_page(first_run):
     rows = {f"{row['paper']}/{row['experiment']} {row['replica']}" for row in table(results / "metrics.csv")}
     assert rows == {f"{name} {replica}" for name, count in REPLICAS.items() for replica in range(count)}
     claims = json.loads((results / "claims.json").read_text(encoding="utf-8"))["digits"]
-    assert [claims[key]["verdict"] for key in ("D2", "D3")] == ["agrees", "not tested"]
+    assert [claims[key]["answer"] for key in ("D2", "D3")] == ["agrees", "not tested"]
     assert claims["D1"]["n"] == {"rnn-t5": 2, "lstm-t5": 1}
     assert not list(project.root.rglob("*.part"))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +12,6 @@ from reprise.config.project import CONFIG, Project, load_project
 from reprise.config.resolve import resolve_tier
 from reprise.errors import UserError, known, printable
 from reprise.evidence.numbers import numbers_of
-from reprise.evidence.verdicts import NOT_RUN
 from reprise.files import is_there
 from reprise.records.resolved import TIERS, Resolved
 
@@ -79,27 +77,6 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[str]], title: str | No
     for row in rows:
         found.add_row(*row)
     return found
-
-
-def answers(root: Path, tier: str) -> dict[str, dict[str, dict[str, Any]]]:
-    """Every claim's entry in results/<tier>/claims.json, by paper and claim; {} where the file is not there.
-
-    Raises UserError where it is damaged.
-    """
-    path = root / "results" / tier / "claims.json"
-    if not path.is_file():
-        return {}
-    try:
-        return {paper: dict(found) for paper, found in json.loads(path.read_text(encoding="utf-8")).items()}
-    except (ValueError, AttributeError, TypeError):
-        raise UserError(f"{path}: not a file of claims; run `python -m reprise verify --tier {tier}`") from None
-
-
-def answer(entry: Mapping[str, Any] | None) -> str:
-    """The answer in a few words: "agrees, smaller"; `NOT_RUN` where there is no entry. Other readings have no size."""
-    if not entry:
-        return NOT_RUN
-    return ", ".join(filter(None, (entry.get("answer", entry["verdict"]), entry.get("size"))))
 
 
 def trained(experiment: Resolved, root: Path) -> list[str]:

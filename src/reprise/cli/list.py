@@ -3,12 +3,10 @@
 import argparse
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reprise.cli.common import (
-    answer,
-    answers,
     console,
     project_and_experiments,
     require_paper,
@@ -17,6 +15,9 @@ from reprise.cli.common import (
     trained,
 )
 from reprise.config.project import Project
+from reprise.evidence.decisions import Decision, read_claims
+from reprise.evidence.verdicts import NOT_RUN
+from reprise.evidence.words.sentences import answer_words
 from reprise.records.resolved import Resolved
 
 
@@ -26,7 +27,10 @@ def list_command(given: argparse.Namespace) -> None:
     for name in given.paper:
         require_paper(project, name)
     tier, chosen = project.config.tier, given.paper or list(project.papers)
-    papers = [_paper(project, name, [e for e in experiments if e.paper == name]) for name in chosen]
+    decisions = read_claims(project.root, tier)
+    papers = [
+        _paper(project, name, [e for e in experiments if e.paper == name], decisions.get(name, {})) for name in chosen
+    ]
     if given.json:
         print(json.dumps({"tier": tier, "papers": papers}, indent=1, ensure_ascii=False))
         return
@@ -45,8 +49,10 @@ def list_command(given: argparse.Namespace) -> None:
     out.print(f"this is the tier {tier}", *dict.fromkeys(hints), sep="; ")
 
 
-def _paper(project: Project, name: str, experiments: Sequence[Resolved]) -> dict[str, Any]:
-    paper, found = project.papers[name], answers(project.root, project.config.tier).get(name, {})
+def _paper(
+    project: Project, name: str, experiments: Sequence[Resolved], decisions: Mapping[str, Decision]
+) -> dict[str, Any]:
+    paper = project.papers[name]
     return {
         "paper": name,
         "document": paper.document,
@@ -62,7 +68,11 @@ def _paper(project: Project, name: str, experiments: Sequence[Resolved]) -> dict
             for e in experiments
         ],
         "claims": [
-            {"id": f"{name}/{key}", "tested": claim.tested, "answer": answer(found.get(key))}
+            {
+                "id": f"{name}/{key}",
+                "tested": claim.tested,
+                "answer": answer_words(decisions[key]) if key in decisions else NOT_RUN,
+            }
             for key, claim in paper.claims.items()
         ],
     }

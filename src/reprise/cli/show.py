@@ -6,8 +6,6 @@ from functools import partial
 from typing import Any
 
 from reprise.cli.common import (
-    answer,
-    answers,
     console,
     not_in_tier,
     numbers,
@@ -19,8 +17,10 @@ from reprise.cli.common import (
 )
 from reprise.config.project import Project
 from reprise.errors import UserError
+from reprise.evidence.decisions import read_claims
 from reprise.evidence.runs import load_runs
 from reprise.evidence.verdicts import JUDGED, NOT_RUN
+from reprise.evidence.words.sentences import answer_words
 from reprise.records.model import records_of
 from reprise.records.resolved import TIERS, Resolved
 
@@ -76,27 +76,27 @@ def _experiment(project: Project, experiment: Resolved) -> None:
 def _claim(project: Project, paper: str, key: str) -> None:
     out = console()
     claim, tier = project.papers[paper].claims[key], project.config.tier
-    entry = answers(project.root, tier).get(paper, {}).get(key, {})
+    decision = read_claims(project.root, tier).get(paper, {}).get(key)
     out.print(f"{paper}/{key}: {claim.tested}", style="bold")
     out.print(f"the paper: {claim.source}")
     if claim.criterion:
         out.print(f"criterion: {' '.join(claim.criterion.split())}")
     out.print(f"\nanswer at the tier {tier}", style="bold cyan")
-    out.print(f"{answer(entry)}. {entry.get('sentence', '')}".strip())
-    readings = entry.get("alternatives", {})
-    ran = {name: said for name, said in readings.items() if said["verdict"] != NOT_RUN}
-    for name, said in ran.items():
-        out.print(f"under {name}: {answer(said)}. {said.get('sentence', '')}".strip())
-    if rest := [name for name in readings if name not in ran]:
+    out.print(f"{answer_words(decision)}. {decision.sentence}".strip() if decision else f"{NOT_RUN}.")
+    alternatives = decision.alternatives if decision else {}
+    ran = {name: one for name, one in alternatives.items() if one.answer != NOT_RUN}
+    for name, one in ran.items():
+        out.print(f"under {name}: {one.answer}. {one.sentence}".strip())
+    if rest := [name for name in alternatives if name not in ran]:
         out.print(f"not run under: {', '.join(rest)}")
     for other in (t for t in TIERS if t not in (tier, "quick")):
-        there = answers(project.root, other).get(paper, {}).get(key, {})
-        if there.get("verdict") in JUDGED:
-            out.print(f"--tier {other}: {answer(there)}")
-    names = entry.get("experiments") or list(dict.fromkeys(side.experiment for _, side in claim.sides()))
+        elsewhere = read_claims(project.root, other).get(paper, {}).get(key)
+        if elsewhere and elsewhere.answer in JUDGED:
+            out.print(f"--tier {other}: {answer_words(elsewhere)}")
+    counts = decision.n if decision else {}
+    names = counts or dict.fromkeys(side.experiment for _, side in claim.sides())
     if names:
         out.print("\nexperiments (reprise show <experiment>)", style="bold cyan")
-        counts = entry.get("n", {})
         for name in names:
             n = counts.get(name)
             out.print(f"{paper}/{name}" + ("" if n is None else f": {n} replica{'' if n == 1 else 's'}"))

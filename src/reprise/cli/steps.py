@@ -108,7 +108,7 @@ def render_command(given: argparse.Namespace) -> None:
 
 
 def schemas_command(given: argparse.Namespace) -> None:
-    """Write the JSON Schemas of config/config.yaml and config/papers/*.yaml to workflow/schemas/."""
+    """Write the JSON Schemas of the configuration and of claims.json to workflow/schemas/."""
     if given.folder == Path("workflow/schemas") and not CONFIG.is_file():
         raise UserError(f"{CONFIG}: no such file; run from the root of the clone, or name a folder with --folder")
     for name, text in json_schemas().items():
@@ -121,6 +121,7 @@ def json_schemas() -> dict[str, str]:
     from pydantic.json_schema import GenerateJsonSchema
 
     from reprise.config.schema import Config, Paper
+    from reprise.evidence.decisions import Claims
 
     class Untitled(GenerateJsonSchema):
         """A title that repeats the key tells an editor nothing."""
@@ -139,5 +140,6 @@ def json_schemas() -> dict[str, str]:
     experiment["properties"]["like"] = {"type": "string", "description": says}
     experiment["required"] = []
     kinds = {"config": Config.model_json_schema(schema_generator=Untitled), "paper": paper}
+    kinds["claims"] = Claims.model_json_schema(schema_generator=Untitled)
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     return {name: json.dumps({**head, **kind}, indent=1, ensure_ascii=False) + "\n" for name, kind in kinds.items()}

@@ -1,19 +1,24 @@
 """Claims and readings judged from the run records, and what is committed held against them."""
 
+from __future__ import annotations
+
 import argparse
 import json
 import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING
 
 from reprise.cli.common import console, project_and_experiments, require_paper, table
 from reprise.errors import Failed, UserError
-from reprise.files import is_there, json_text, write_atomically
+from reprise.files import is_there, write_atomically
+
+if TYPE_CHECKING:
+    from reprise.evidence.decisions import Decision
 
 _NAMED = 5
 """So many claims or files that differ are called by name."""
@@ -29,22 +34,23 @@ def verify_command(given: argparse.Namespace) -> None:
     byte.
     """
     project, experiments = project_and_experiments(given.tier)
+    from reprise.evidence.decisions import dump_claims
     from reprise.evidence.verdicts.claims import judge_claims
 
     tier = project.config.tier
     folder = project.root / "results" / tier
     path = folder / "claims.json"
     claims = judge_claims(project, experiments)
-    text = json_text(claims)
+    text = dump_claims(claims)
     if not given.check:
         write_atomically(path, text)
-        columns = ("claim", "evidence", "direction", "size", "ours / paper", "readings", "")
-        judged = [(f"{paper}/{key}", c) for paper, found in claims.items() for key, c in found.items() if c["parts"]]
-        console().print(table(columns, (_row(name, claim) for name, claim in judged)))
+        columns = ("claim", "evidence", "answer", "size", "ours / paper", "settings", "")
+        rows = [_row(f"{p}/{key}", one) for p, of in claims.items() for key, one in of.items() if one.comparisons]
+        console().print(table(columns, rows))
         print(f"{path}: {summary(claims)}")
         return
     if not path.is_file() or path.read_bytes() != text.encode():
-        why = "; ".join(_differences(path, claims)) or "other bytes"
+        why = "; ".join(_differences(path, project.root, claims, text)) or "other bytes"
         remedy = f"run `python -m reprise verify --tier {tier}`"
         raise Failed(f"{path}: does not say what the run records say ({why}); {remedy}")
     if differ := list(_changed(folder, project.root, tier)):
@@ -57,23 +63,27 @@ def _first(names: list[str]) -> list[str]:
     return names[:_NAMED] + ([f"{len(names) - _NAMED} more"] if len(names) > _NAMED else [])
 
 
-def _row(name: str, claim: dict[str, Any]) -> tuple[str, ...]:
-    """Claim, evidence, direction, size, our effect over the paper's, readings, what it says."""
-    ratio, readings = claim["ratio"], claim["readings"]
-    effect = "" if ratio is None else f"{ratio['value']:.2f}"
-    effect += f" [{ratio['low']:.2f}, {ratio['high']:.2f}]" if ratio and ratio["low"] is not None else ""
-    under = f"{readings['holds']} of {readings['of']}" if readings else ""
-    mark = f" (set afterwards: {claim['afterwards']})" if claim["afterwards"] else ""
-    return name, claim["evidence"], claim["answer"], claim["size"] or "", effect, under, claim["short"] + mark
+def _row(name: str, decision: Decision) -> tuple[str, ...]:
+    """Claim, evidence, answer, size, our effect over the paper's, settings under which it holds, its text."""
+    rated, settings = decision.rated, decision.settings
+    effect = "" if rated is None else f"{rated.ratio.value:.2f}"
+    effect += f" [{rated.ratio.low:.2f}, {rated.ratio.high:.2f}]" if rated and rated.ratio.low is not None else ""
+    under = f"{settings.holds} of {settings.of}" if settings else ""
+    mark = f" (set afterwards: {decision.afterwards})" if decision.afterwards else ""
+    return name, decision.evidence, _answer(decision), decision.size or "", effect, under, decision.text + mark
 
 
-def summary(claims: dict[str, Any]) -> str:
-    """ "trained: 27 agrees, 8 open; counted: 6 agrees; …": kinds of evidence are never added up."""
+def _answer(decision: Decision) -> str:
+    return decision.answer + (" (reduced budget)" if decision.budget == "reduced" else "")
+
+
+def summary(claims: Mapping[str, Mapping[str, Decision]]) -> str:
+    """ "trained: 27 agrees, 8 undecided; counted: 6 agrees; …": kinds of evidence are never added up."""
     kinds: dict[str, Counter[str]] = {}
-    for claim in (claim for found in claims.values() for claim in found.values()):
-        kinds.setdefault(claim["evidence"], Counter())[claim["answer"]] += 1
-    said = [f"{kind}: {', '.join(f'{n} {a}' for a, n in kinds[kind].most_common())}" for kind in sorted(kinds)]
-    return "; ".join(said) or "no claims"
+    for decision in (decision for of in claims.values() for decision in of.values()):
+        kinds.setdefault(decision.evidence, Counter())[_answer(decision)] += 1
+    counts = [f"{kind}: {', '.join(f'{n} {a}' for a, n in kinds[kind].most_common())}" for kind in sorted(kinds)]
+    return "; ".join(counts) or "no claims"
 
 
 def _files(folder: Path) -> set[str]:
@@ -112,22 +122,23 @@ def _changed(folder: Path, root: Path, tier: str) -> Iterator[str]:
                 yield name
 
 
-def _differences(path: Path, claims: dict[str, Any]) -> list[str]:
+def _differences(path: Path, root: Path, claims: Mapping[str, Mapping[str, Decision]], text: str) -> list[str]:
     """What the file and the records say of the claims on which they differ, the first few of them."""
+    from reprise.evidence.decisions import read_claims
+
     if not path.is_file():
         return ["no plain file" if is_there(path) else "no such file"]
     try:
-        written = json.loads(path.read_text(encoding="utf-8"))
-        there = {(paper, key): {**claim} for paper, found in written.items() for key, claim in found.items()}
-    except (ValueError, AttributeError, TypeError, RecursionError):
+        written = read_claims(root, path.parent.name)
+    except UserError:
         return ["not a file of claims"]
-    ours = {(paper, key): claim for paper, found in claims.items() for key, claim in found.items()}
+    ours = json.loads(text)
     lines = []
-    for name in {**ours, **there}:
-        if ours.get(name) != there.get(name):
-            says, should = ((c or {}).get("verdict", "nothing") for c in (there.get(name), ours.get(name)))
-            differ = f"{says}, records: {should}" if says != should else "numbers"
-            lines.append(f"{'/'.join(name)}: {differ}")
+    for paper, key in dict.fromkeys((p, key) for of in (claims, written) for p, keys in of.items() for key in keys):
+        old, new = written.get(paper, {}).get(key), claims.get(paper, {}).get(key)
+        if new is None or old is None or old != type(old).model_validate(ours[paper][key]):
+            says, should = (one.answer if one else "nothing" for one in (old, new))
+            lines.append(f"{paper}/{key}: {f'{says}, records: {should}' if says != should else 'numbers'}")
     return _first(lines)
 
 

@@ -11,7 +11,6 @@ from scipy import stats
 from verify_helpers import CLAIMS, claims, edit, leave, resolved, verify
 
 from reprise import cli
-from reprise.cli.common import answer
 from reprise.records.model import read_record
 from reprise.records.record import result_digest, write_record
 
@@ -61,13 +60,6 @@ def test_list_counts_records_and_quotes_answers(capsys):
     assert ("2 of 2" in table, "s-rnn-4" in table) == (True, False)
 
 
-def test_an_answer_has_the_size_of_the_effect_where_there_is_one():
-    assert answer({"verdict": "agrees", "answer": "agrees", "size": "smaller"}) == "agrees, smaller"
-    assert answer({"verdict": "void", "answer": "void: did not learn", "size": None}) == "void: did not learn"
-    assert answer({"verdict": "open"}) == "open"
-    assert answer(None) == "not run"
-
-
 def test_show_has_equation_settings_numbers_and_the_command(capsys):
     status, out = run(capsys, f"show {RNN} --tier quick")
     assert status == 0
@@ -86,7 +78,7 @@ def test_show_has_equation_settings_numbers_and_the_command(capsys):
 
 
 def test_show_has_the_answer_of_another_tier_the_generated_data_apart(capsys):
-    said, there = answer(claims()["D1"]), Path("results/paper/claims.json")
+    said, there = claims()["D1"]["answer"], Path("results/paper/claims.json")
     assert "--tier quick:" not in run(capsys, "show digits/D1 --tier paper")[1]
     there.parent.mkdir()
     there.write_text(CLAIMS.read_text())

@@ -7,9 +7,9 @@ from typing import Any
 from reprise.config.claims import Claim
 from reprise.config.schema import Experiment
 from reprise.evidence.contrasts import Contrast, Term
+from reprise.evidence.decisions import Verdict
 from reprise.evidence.measure import Measured, measure
 from reprise.evidence.runs import Replica, Runs, Table
-from reprise.evidence.verdicts import Decision
 from reprise.evidence.verdicts import decide as decisions
 from reprise.records.resolved import Resolved
 
@@ -83,7 +83,7 @@ def table(*there: Runs) -> Table:
     return Table({r.name: r for r in there})
 
 
-def decide(given: Claim, *there: Runs) -> Decision:
+def decide(given: Claim, *there: Runs) -> Verdict:
     return decisions.decide(given, table(*there))
 
 

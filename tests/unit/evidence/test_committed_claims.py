@@ -1,6 +1,5 @@
 """The committed papers: which claims an alternative reaches once its variants are trained; text8's vocabulary."""
 
-import json
 import re
 from dataclasses import replace
 from functools import cache
@@ -11,6 +10,7 @@ from config_helpers import ROOT, experiments, project
 from reprise.catalogue.datasets import PREPARATIONS
 from reprise.config.schema import Paper
 from reprise.evidence.contrasts import Term, terms_of
+from reprise.evidence.decisions import read_claims
 from reprise.evidence.readings import CHOSEN, off
 from reprise.evidence.runs import Runs, Table, load_runs
 from reprise.evidence.verdicts.alternatives import readings
@@ -29,12 +29,12 @@ def there(paper: str, tier: str) -> tuple[Paper, dict[str, Runs]]:
 @pytest.mark.parametrize("paper", list(project().papers))
 def test_what_an_alternative_reaches_hangs_on_the_tier_and_not_on_what_was_trained(paper, tier):
     """Of a claim under each alternative, how many parts it is judged on, and of how many."""
-    committed = json.loads((ROOT / f"results/{tier}/claims.json").read_text(encoding="utf-8"))[paper]
+    committed = read_claims(ROOT, tier)[paper]
     given, table = there(paper, tier)[0], Table(there(paper, tier)[1])
     for key, entry in committed.items():
         claim = given.claims[key]
         found = {r.name: [r.looked_at, r.parts] for r in readings(claim, given, table, decide(claim, table))}
-        assert found == {name: under["parts"] for name, under in entry["alternatives"].items()}, key
+        assert found == {name: [under.looked_at, under.of] for name, under in entry.alternatives.items()}, key
 
 
 @pytest.mark.parametrize("tier", ["paper", "reduced"])

@@ -5,7 +5,7 @@ from claims_helpers import decide, runs
 from config_helpers import project
 
 from reprise.evidence.numbers import FIRST_LETTERS, LETTERS, letter_rows, numbers_of
-from reprise.evidence.verdicts import AGREES, DISAGREES, OPEN
+from reprise.evidence.verdicts import AGREES, DISAGREES, UNDECIDED
 
 GSO = project().papers["gso"]
 
@@ -48,11 +48,11 @@ FALLING = [(2.6, 1.4, 0.3, 0.4), (2.5, 1.45, 0.28, 0.38), (2.55, 1.38, 0.31, 0.4
         ("G15", [1, 0, 2, 3], DISAGREES),
         ("G15-late", [0, 1, 3, 2], DISAGREES),
         # A text without long words leaves it open.
-        ("G15-late", [0, 1], OPEN),
+        ("G15-late", [0, 1], UNDECIDED),
     ],
 )
 def test_the_order_by_position_is_decided_on_the_experiment_of_figure_3(claim, order, verdict):
     assert "figure-3" in GSO.experiments["f1-unigram-r2"].cited_by
     columns = {(name, "test"): [losses[i] for losses in FALLING] for name, i in zip(LETTERS, order, strict=False)}
     one = runs("f1-unigram-r2", [1.0, 1.1, 1.2], more=columns, unit="nats/token", folds=True)
-    assert decide(GSO.claims[claim], one).verdict == verdict
+    assert decide(GSO.claims[claim], one).answer == verdict

@@ -10,14 +10,15 @@ import pytest
 from config_helpers import ROOT, experiments, project
 from scipy import optimize, stats
 
+from reprise.evidence.decisions import Decision, read_claims
 from reprise.evidence.runs import Table, load_runs
-from reprise.evidence.verdicts import AGREES, OPEN
+from reprise.evidence.verdicts import AGREES, UNDECIDED
 from reprise.evidence.verdicts.decide import decide
 
 
 @cache
-def found(tier: str) -> dict:
-    return json.loads((ROOT / f"results/{tier}/claims.json").read_text(encoding="utf-8"))
+def found(tier: str) -> dict[str, dict[str, Decision]]:
+    return read_claims(ROOT, tier)
 
 
 def records(tier: str, experiment: str) -> list[dict]:
@@ -84,15 +85,15 @@ def test_differences_of_perplexities(key):
     value = logs[high].mean() - logs[low].mean()
     reach, p = stats.t.ppf(0.975, freedom) * error, float(stats.t.sf(value / error, freedom))
     claim = found("paper")["rrntn"][key]
-    (part,) = claim["parts"]
-    assert part["estimate"] == pytest.approx(value, rel=1e-4)
-    assert part["interval"] == pytest.approx((value - reach, value + reach), rel=1e-4, abs=1e-6)
-    assert part["p"] == pytest.approx(p, rel=1e-3, abs=1e-6)
-    assert claim["verdict"] == (AGREES if p <= 0.025 else OPEN)
+    (part,) = claim.comparisons
+    assert part.estimate == pytest.approx(value, rel=1e-4)
+    assert part.interval == pytest.approx((value - reach, value + reach), rel=1e-4, abs=1e-6)
+    assert part.p == pytest.approx(p, rel=1e-3, abs=1e-6)
+    assert claim.answer == (AGREES if p <= 0.025 else UNDECIDED)
     reported = project().papers["rrntn"].experiments
     paper = math.log(reported[high].reported[0].value / reported[low].reported[0].value)
-    assert claim["ratio"]["value"] == pytest.approx(value / paper, rel=1e-4)
-    assert (claim["size"] == "consistent") == (abs(paper - value) <= reach)
+    assert claim.rated.ratio.value == pytest.approx(value / paper, rel=1e-4)
+    assert (claim.size == "consistent") == (abs(paper - value) <= reach)
 
 
 def test_ranks_of_models_that_blow_up():
@@ -101,8 +102,8 @@ def test_ranks_of_models_that_blow_up():
     high = numbers("paper", "rrntn/m-rnn-100", "perplexity", "test")
     claim = found("paper")["rrntn"]["R9"]
     exact = stats.mannwhitneyu(high, low, alternative="greater", method="exact").pvalue
-    assert claim["parts"][0]["p"] == pytest.approx(exact, rel=1e-4)
-    assert claim["verdict"] == (AGREES if exact <= 0.025 else OPEN)
+    assert claim.comparisons[0].p == pytest.approx(exact, rel=1e-4)
+    assert claim.answer == (AGREES if exact <= 0.025 else UNDECIDED)
 
 
 def test_a_share_of_replicas():
@@ -111,44 +112,43 @@ def test_a_share_of_replicas():
     tops = [max(max(c["y"]) for c in of if (c["metric"], c["split"]) == ("accuracy", "train")) for of in curves]
     reached, n = sum(top >= 1.0 for top in tops), len(tops)
     test = stats.binomtest(reached, n, 0.5, "greater")
-    assert (claim["parts"][0]["reached"], claim["n"]["rnn-t30-long"]) == (reached, n)
-    assert claim["parts"][0]["p"] == pytest.approx(test.pvalue, rel=1e-5)
-    assert claim["verdict"] == (AGREES if test.pvalue <= 0.025 else OPEN)
+    assert (claim.comparisons[0].reached, claim.n["rnn-t30-long"]) == (reached, n)
+    assert claim.comparisons[0].p == pytest.approx(test.pvalue, rel=1e-5)
+    assert claim.answer == (AGREES if test.pvalue <= 0.025 else UNDECIDED)
     bounds = stats.binomtest(reached, n).proportion_ci(0.95, "exact")
-    assert claim["parts"][0]["interval"] == pytest.approx((bounds.low, bounds.high), rel=1e-5)
+    assert claim.comparisons[0].interval == pytest.approx((bounds.low, bounds.high), rel=1e-5)
 
 
 def test_a_level_of_one_experiment():
     claim = found("paper")["books"]["U12"]
     values = numbers("paper", "books/quijote", "words_in_licence", "bird")
     test = stats.ttest_1samp(values, 0.05, alternative="less")
-    assert claim["parts"][0]["p"] == pytest.approx(test.pvalue, rel=0.02)
-    assert (claim["verdict"] == AGREES) == (test.pvalue <= 0.025)
+    assert claim.comparisons[0].p == pytest.approx(test.pvalue, rel=0.02)
+    assert (claim.answer == AGREES) == (test.pvalue <= 0.025)
 
 
 def test_paired_folds():
     losses = (numbers("reduced", f"gso/{name}", "cross_entropy", "test") for name in ("t1-mi-rnn", "t1-rnn"))
     low, high = map(np.array, losses)
     claim = found("reduced")["gso"]["G6"]
-    part = claim["parts"][0]
-    assert part["estimate"] == pytest.approx(float(np.mean(high - low)), rel=1e-5)
+    part = claim.comparisons[0]
+    assert part.estimate == pytest.approx(float(np.mean(high - low)), rel=1e-5)
     # Its own folds alone say the same, though less surely than the residual of the family.
     error = math.sqrt((1 / 3 + 0.2 / 0.72) * np.var(high - low, ddof=1))
     assert stats.t.sf(np.mean(high - low) / error, 2) <= 0.025
-    told = [claim[key] for key in ("verdict", "size", "answer")]
-    assert told == [AGREES, "larger", "at a reduced budget: agrees"]
-    assert part["ratio"]["value"] == pytest.approx(part["estimate"] / part["paper_here"], rel=1e-5)
-    assert part["paper"] == pytest.approx(1.23 - 1.21, abs=0.02)
+    assert (claim.answer, claim.size, claim.budget) == (AGREES, "larger", "reduced")
+    assert part.ratio.value == pytest.approx(part.estimate / part.paper_here, rel=1e-5)
+    assert part.paper == pytest.approx(1.23 - 1.21, abs=0.02)
 
 
 def test_errors_of_a_formula_and_a_count():
     claims, errors = found("paper")["gso"], numbers("paper", "gso/g16-as-printed", "max_error", None)
     tolerance = project().papers["gso"].experiments["g16-as-printed"].check.tolerance
-    assert (claims["G16"]["verdict"] == AGREES) == (max(errors) <= tolerance)
-    assert sum(not part["held"] for part in claims["G16"]["parts"]) == sum(value > tolerance for value in errors)
+    assert (claims["G16"].answer == AGREES) == (max(errors) <= tolerance)
+    assert sum(not part.held for part in claims["G16"].comparisons) == sum(value > tolerance for value in errors)
     (value,) = numbers("paper", "gso/corpus", "shortening_by_bigrams", "all")
-    assert (claims["G14"]["verdict"] == AGREES) == (0.35 <= value <= 0.45)
-    assert [claims[key]["evidence"] for key in ("G16", "G14")] == ["equation", "counted"]
+    assert (claims["G14"].answer == AGREES) == (0.35 <= value <= 0.45)
+    assert [claims[key].evidence for key in ("G16", "G14")] == ["equation", "counted"]
 
 
 @pytest.mark.parametrize("tier", ["paper", "reduced"])
@@ -158,9 +158,9 @@ def test_no_record_that_is_deleted_turns_an_open_claim_into_an_agreeing_one(tier
     claims = {k: c for k, c in project().papers["rrntn"].claims.items() if not c.checks}
 
     def judged(table: Table, keys) -> dict[str, str]:
-        return {key: decide(claims[key], table).verdict for key in keys}
+        return {key: decide(claims[key], table).answer for key in keys}
 
-    opened = [key for key, verdict in judged(Table(runs), claims).items() if verdict == OPEN]
+    opened = [key for key, verdict in judged(Table(runs), claims).items() if verdict == UNDECIDED]
     trained = [of for name, of in runs.items() if "@" not in name and of.resolved and not of.resolved.is_check]
     lost = [(of, gone) for of in trained for gone in of.replicas]
     assert len(lost) > 20

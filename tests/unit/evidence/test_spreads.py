@@ -44,7 +44,7 @@ def test_a_reading_lends_to_its_own_variants_alone():
         everyone = [*chosen, *variants, *more]
         as_chosen = table(*everyone)
         under = as_chosen.under({"a": variants[0], "b": variants[1]})
-        return [decisions.decide(A_BELOW_B, one).parts[0]["error"] for one in (as_chosen, under)]
+        return [decisions.decide(A_BELOW_B, one).comparisons[0].error for one in (as_chosen, under)]
 
     alone, unknown = errors()
     assert alone == pytest.approx(math.sqrt(2) * np.std(np.log(quiet), ddof=1))
@@ -115,7 +115,7 @@ def test_bartletts_test_looks_at_folds_and_a_claim_says_where_they_vary_unequall
         made = {"a": [2.0], "b": [3.0]}
         made |= {name: np.exp(common + draw.normal(0, d, 9)) for name, d in zip("cdefgh", deviations, strict=False)}
         found = decide(lower, *(runs(name, values, folds=True, quantity=loss) for name, values in made.items()))
-        return found.parts[0]["doubt"], "unequal" in dict(found.notes)
+        return found.comparisons[0].doubt, any(note.kind == "unequal" for note in found.notes)
 
     assert doubt(0.01, 0.01, 0.01, 0.01, 0.01, 2.0) == (pytest.approx(0, abs=0.05), True)
     assert doubt(0.1, 0.1, 0.1, 0.1, 0.1) == (pytest.approx(0.5, abs=0.45), False)
@@ -127,11 +127,11 @@ def test_two_metrics_of_one_experiment_keep_what_their_folds_do():
     family = [learning(runs(n, v, folds=True), 1, 1, 1, metric=LATE) for n, v in zip("cd", early, strict=True)]
     lone = learning(runs("a", [3.0], folds=True), 1.0, metric=LATE)
     given = claim("superiority", compare=below({"experiment": "a", "metric": "late"}, {"experiment": "a"}))
-    (part,) = decide(given, lone, *family).parts
+    (part,) = decide(given, lone, *family).comparisons
     # Weights are the terms themselves, 3 log early - 1 log late; the latter never differs here.
-    assert part["error"] == pytest.approx(3 * math.sqrt((1 + RATIO) * 0.04))
+    assert part.error == pytest.approx(3 * math.sqrt((1 + RATIO) * 0.04))
     # Both members share their folds: 2 degrees of freedom, not 4.
-    assert (part["interval"][1] - 2.0) / part["error"] == pytest.approx(4.302653, rel=1e-6)
+    assert (part.interval[1] - 2.0) / part.error == pytest.approx(4.302653, rel=1e-6)
 
 
 @pytest.mark.slow
@@ -139,7 +139,7 @@ def test_seeds_without_a_difference_are_told_apart_no_more_often_than_said():
     trials = 600
 
     def rates(draws, given):
-        found = [decide(given, runs("a", a), runs("b", b)).verdict for a, b in draws]
+        found = [decide(given, runs("a", a), runs("b", b)).answer for a, b in draws]
         return found.count(AGREES) / trials, found.count(DISAGREES) / trials
 
     draw = np.random.default_rng(3).normal(100, 1, (trials, 2, 4))

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,12 +10,13 @@ from claims_helpers import below, claim, curves, decide, learning, margin, runs
 from scipy import stats
 
 from reprise.evidence import verdicts
-from reprise.evidence.verdicts import AGREES, DISAGREES, NOT_AVAILABLE, NOT_RUN, NOT_TESTED, OPEN, VOID, Part
+from reprise.evidence.decisions import Ratio, Rise
+from reprise.evidence.verdicts import AGREES, DISAGREES, NO_DATA, NOT_JUDGED, NOT_RUN, NOT_TESTED, UNDECIDED, Part
 from reprise.evidence.words.sentences import sentence, size_words
 
 LOW, HIGH = [10.0, 10.2, 9.8], [12.0, 12.2, 11.8]
 A_BELOW_B = claim("superiority", compare=below("a", "b"))
-TOGETHER = Part(1.0, 0.02, 0.98), Part(-1.0, 0.98, 0.02), Part(1.0, 0.2, 0.8), Part(1.0, 0.02, 0.98, void=True)
+TOGETHER = Part(1.0, 0.02, 0.98), Part(-1.0, 0.98, 0.02), Part(1.0, 0.2, 0.8), Part(1.0, 0.02, 0.98, learned=False)
 
 
 @pytest.mark.parametrize(
@@ -22,14 +24,14 @@ TOGETHER = Part(1.0, 0.02, 0.98), Part(-1.0, 0.98, 0.02), Part(1.0, 0.2, 0.8), P
     [
         # Establishing is not adjusted for several: each at its level (intersection-union); refuting is, after Holm.
         ([0, 0, 0, 0], False, AGREES),
-        ([0, 0, 2], False, OPEN),
+        ([0, 0, 2], False, UNDECIDED),
         ([1], False, DISAGREES),
-        ([1, 0], False, OPEN),
-        ([0, 0], True, OPEN),
-        ([1], True, OPEN),
-        ([0, 3], False, VOID),
+        ([1, 0], False, UNDECIDED),
+        ([0, 0], True, UNDECIDED),
+        ([1], True, UNDECIDED),
+        ([0, 3], False, NOT_JUDGED),
         ([1, 3], False, DISAGREES),
-        ([3], False, VOID),
+        ([3], False, NOT_JUDGED),
     ],
 )
 def test_the_direction_of_parts_together(parts, lost, found):
@@ -56,11 +58,8 @@ def test_the_size_of_an_effect(interval, paper, found):
     assert verdicts.size(interval, paper) == found
 
 
-def test_sizes_and_ratios():
-    counts = verdicts.sizes([{"size": "smaller"}, {"size": "consistent"}, {"size": "smaller"}, {}])
-    assert counts == {"consistent": 1, "smaller": 2}
-    assert [verdicts.size_of(of) for of in (counts, {"larger": 2}, {})] == ["mixed", "larger", None]
-    assert verdicts.ratio(1.0, (0.5, 2.0), -2.0) == {"value": -0.5, "low": -1.0, "high": -0.25}
+def test_ratios():
+    assert verdicts.ratio(1.0, (0.5, 2.0), -2.0) == Ratio(value=-0.5, low=-1.0, high=-0.25)
     assert verdicts.ratio(1.0, (0.5, 2.0), None) is None
 
 
@@ -102,7 +101,7 @@ WHICH_UNIT = claim("unit", unit=UNIT)
 CASES = [
     (A_BELOW_B, pair(LOW, HIGH), AGREES),
     (A_BELOW_B, pair(HIGH, LOW), DISAGREES),
-    (A_BELOW_B, pair(LOW, LOW), OPEN),
+    (A_BELOW_B, pair(LOW, LOW), UNDECIDED),
     (claim("superiority", compare=below("a", "b"), margin=margin(0.1)), pair(LOW, HIGH), AGREES),
     (claim("superiority", compare=below("a", "b"), margin=margin(0.5)), pair(LOW, HIGH), DISAGREES),
     (claim("non-inferiority", compare=below("b", "a"), margin=margin(0.3)), pair(LOW, HIGH), AGREES),
@@ -118,16 +117,16 @@ CASES = [
     (claim("threshold", level={"experiments": ["a"], "at_most": 9.0}), pair(LOW, HIGH), DISAGREES),
     (claim("threshold", level={"experiments": ["a"], "at_least": 9.0, "at_most": 11.0}), pair(LOW, HIGH), AGREES),
     # All replicas at the bound: above and below it no more than chance says.
-    (claim("threshold", level={"experiments": ["a"], "at_least": 0.7}), [runs("a", [0.7] * 6)], OPEN),
+    (claim("threshold", level={"experiments": ["a"], "at_least": 0.7}), [runs("a", [0.7] * 6)], UNDECIDED),
     # A difference of shares below one item of the test set is none.
-    (SHARES, pair([0.5] * 3, [0.5009] * 3, **SHARE), OPEN),
+    (SHARES, pair([0.5] * 3, [0.5009] * 3, **SHARE), UNDECIDED),
     (SHARES, pair([0.5] * 3, [0.5011] * 3, **SHARE), AGREES),
     # A replica that diverged, or lacks the metric, has no number.
-    (A_BELOW_B, [runs("a", LOW, diverged=1), runs("b", HIGH)], OPEN),
-    (A_BELOW_B, [runs("a", LOW), runs("b", [], diverged=2)], OPEN),
-    (A_BELOW_B, [runs("a", LOW), lacking(runs("b", HIGH))], OPEN),
+    (A_BELOW_B, [runs("a", LOW, diverged=1), runs("b", HIGH)], UNDECIDED),
+    (A_BELOW_B, [runs("a", LOW), runs("b", [], diverged=2)], UNDECIDED),
+    (A_BELOW_B, [runs("a", LOW), lacking(runs("b", HIGH))], UNDECIDED),
     (A_BELOW_B, [runs("a", LOW), runs("b", [])], NOT_RUN),
-    (A_BELOW_B, [runs("a", LOW), replace(runs("b", []), unavailable="It was in no mirror.")], NOT_AVAILABLE),
+    (A_BELOW_B, [runs("a", LOW), replace(runs("b", []), unavailable="It was in no mirror.")], NO_DATA),
     # Records that are there count, whatever became of the data since.
     (A_BELOW_B, [runs("a", LOW), replace(runs("b", HIGH), unavailable="gone")], AGREES),
     (claim("descriptive", reason="It says no more."), [runs("a", LOW)], NOT_TESTED),
@@ -138,23 +137,23 @@ CASES = [
     (WORST, [*pair([10.0, 11.0, 12.0], [13.0, 14.0, 15.0]), runs("c", [20.0, 1e9], diverged=1)], AGREES),
     (WORST, [*pair([10.0, 11.0, 12.0], [13.0, 14.0, 15.0]), runs("c", [1.0, 2.0, 3.0])], DISAGREES),
     # Above most of the others together, and yet not above one of them.
-    (WORST, [*pair([float(x) for x in range(1, 15)], [30.0, 31.0, 32.0]), runs("c", [20.0, 21.0, 22.0])], OPEN),
+    (WORST, [*pair([float(x) for x in range(1, 15)], [30.0, 31.0, 32.0]), runs("c", [20.0, 21.0, 22.0])], UNDECIDED),
     (MOST, [curves("a", [1.0] * 9 + [0.9])], AGREES),
     (MOST, [curves("a", [1.0] + [0.9] * 9)], DISAGREES),
-    (MOST, [curves("a", [1.0] * 6 + [0.9] * 4)], OPEN),
+    (MOST, [curves("a", [1.0] * 6 + [0.9] * 4)], UNDECIDED),
     # One that diverged counts by what it reached before.
     (MOST, [curves("a", [1.0] * 5, [1.0] * 4)], AGREES),
     (SOME, [curves("a", [1.0, 0.2]), curves("b", [0.1, 1.0])], AGREES),
     # That none of so many does refutes no "can".
-    (SOME, [curves("a", [1.0, 0.2]), curves("b", [0.1] * 40)], OPEN),
+    (SOME, [curves("a", [1.0, 0.2]), curves("b", [0.1] * 40)], UNDECIDED),
     (SAME, sweep(2.0, 1.0, 2.0, 9.0, 5.0, 6.0), AGREES),
     # B is 0.05 above A, E 0.05 above F: nothing else is within the margin in both.
     (SAME, sweep(1.0, 1.05, 2.0, 9.0, 5.05, 5.0), AGREES),
     (SAME, sweep(1.0, 2.0, 2.0, 6.0, 6.0, 5.0), DISAGREES),
-    (SAME, sweep(1.0, 1.0, 1.1, 5.0, 5.0, 5.1, spread=0.5), OPEN),
+    (SAME, sweep(1.0, 1.0, 1.1, 5.0, 5.0, 5.1, spread=0.5), UNDECIDED),
     (WHICH_UNIT, entropies(1.61, 1.84, 1.572), DISAGREES),
     (WHICH_UNIT, entropies(1.13, 1.26, 1.572), AGREES),
-    (WHICH_UNIT, entropies(1.35, 1.52, 1.572), OPEN),
+    (WHICH_UNIT, entropies(1.35, 1.52, 1.572), UNDECIDED),
     # A model that is missing leaves the question to the others; the reference has to be there.
     (WHICH_UNIT, entropies(1.13, None, 1.572), AGREES),
     (WHICH_UNIT, entropies(1.13, 1.26, None), NOT_RUN),
@@ -163,34 +162,34 @@ CASES = [
 
 @pytest.mark.parametrize(("given", "there", "verdict"), CASES)
 def test_every_kind_of_claim(given, there, verdict):
-    assert decide(given, *there).verdict == verdict
+    assert decide(given, *there).answer == verdict
 
 
 def test_perplexities_are_compared_by_their_logarithms():
     # Far too bad by itself, and yet no doubt that it is bad: on the plain scale p is 0.11.
     bad, good = [160.0, 220.0, 550.0], [100.0, 101.0, 99.0]
-    (part,) = decide(A_BELOW_B, runs("a", good, family="x"), runs("b", bad, family="y")).parts
+    (part,) = decide(A_BELOW_B, runs("a", good, family="x"), runs("b", bad, family="y")).comparisons
     logs = np.log(bad), np.log(good)
-    assert part["p"] == pytest.approx(stats.ttest_ind(*logs, equal_var=False, alternative="greater").pvalue)
-    assert part["estimate"] == pytest.approx(logs[0].mean() - logs[1].mean())
+    assert part.p == pytest.approx(stats.ttest_ind(*logs, equal_var=False, alternative="greater").pvalue)
+    assert part.estimate == pytest.approx(logs[0].mean() - logs[1].mean())
 
 
 def test_the_papers_effect_stands_beside_ours_on_one_scale():
-    (part,) = decide(A_BELOW_B, runs("a", LOW, paper=10.0), runs("b", HIGH, paper=11.0)).parts
-    assert (part["scale"], part["paper"], part["size"]) == ("log", 1.0, "larger")
-    assert part["paper_here"] == pytest.approx(math.log(1.1))
-    assert part["ratio"]["value"] == pytest.approx(part["estimate"] / math.log(1.1))
+    (part,) = decide(A_BELOW_B, runs("a", LOW, paper=10.0), runs("b", HIGH, paper=11.0)).comparisons
+    assert (part.scale, part.paper, part.size) == ("log", 1.0, "larger")
+    assert part.paper_here == pytest.approx(math.log(1.1))
+    assert part.ratio.value == pytest.approx(part.estimate / math.log(1.1))
     loss = {"quantity": ("loss", "test"), "unit": "nats/token"}
     given = claim("superiority", metric="loss", split="test", compare=below("a", "b"))
     for unit, effect in ((None, 1.0), ("bits/token", math.log(2))):
         there = (runs(n, v, paper=p, paper_unit=unit, **loss) for n, v, p in (("a", LOW, 1.0), ("b", HIGH, 2.0)))
-        assert decide(given, *there).parts[0]["paper_here"] == pytest.approx(effect)
+        assert decide(given, *there).comparisons[0].paper_here == pytest.approx(effect)
 
 
 def test_the_forecast_is_made_at_the_papers_effect_and_not_at_ours():
     near = [runs("a", [10.0, 10.5, 9.5], paper=10.0), runs("b", [10.1, 10.6, 9.6], paper=12.0)]
     found = decide(A_BELOW_B, *near)
-    assert found.verdict == OPEN
+    assert found.answer == UNDECIDED
     deviation = math.sqrt((np.var(np.log([10.0, 10.5, 9.5]), ddof=1) + np.var(np.log([10.1, 10.6, 9.6]), ddof=1)) / 2)
     n = np.arange(2, 99)
     power = stats.nct.sf(stats.t.isf(0.025, 2 * (n - 1)), 2 * (n - 1), math.log(1.2) / deviation * np.sqrt(n / 2))
@@ -205,30 +204,30 @@ def test_a_mean_over_a_sweep_is_one_comparison():
     both = {"lower": {"mean": ["a", "b"]}, "higher": {"mean": ["c", "d"]}}
     values = {"a": [9.0, 9.9, 9.4], "b": [10.0, 9.1, 9.6], "c": [9.8, 10.6, 10.1], "d": [10.8, 9.9, 10.3]}
     found = decide(claim("superiority", compare=both), *(runs(n, v, family=n) for n, v in values.items()))
-    (part,) = found.parts
+    (part,) = found.comparisons
     logs = {n: np.log(v) for n, v in values.items()}
     expected = (logs["c"].mean() + logs["d"].mean() - logs["a"].mean() - logs["b"].mean()) / 2
-    assert part["estimate"] == pytest.approx(expected)
-    assert part["error"] == pytest.approx(math.sqrt(sum(np.var(x, ddof=1) / 3 / 4 for x in logs.values())))
+    assert part.estimate == pytest.approx(expected)
+    assert part.error == pytest.approx(math.sqrt(sum(np.var(x, ddof=1) / 3 / 4 for x in logs.values())))
     each = [claim("superiority", compare=below(*pair)) for pair in ("ac", "bd")]
-    alone = [decide(one, *(runs(n, v, family=n) for n, v in values.items())).verdict for one in each]
-    assert (found.verdict, alone) == (AGREES, [OPEN, OPEN])
+    alone = [decide(one, *(runs(n, v, family=n) for n, v in values.items())).answer for one in each]
+    assert (found.answer, alone) == (AGREES, [UNDECIDED, UNDECIDED])
 
 
 def test_numbers_behind_the_verdicts_of_gains_sweeps_and_ranks():
-    (part,) = decide(GAIN, *sweep(103.0, 100.0, 110.0, spread=0.1)).parts
+    (part,) = decide(GAIN, *sweep(103.0, 100.0, 110.0, spread=0.1)).comparisons
     toward = (math.log(110) - math.log(103)) - 0.75 * (math.log(110) - math.log(100))
-    assert part["toward"] == pytest.approx(toward, abs=1e-6)
+    assert part.toward == pytest.approx(toward, abs=1e-6)
     means = [140.0, 125.0, 120.0, 130.0]
     risen = decide(FALLS, *sweep(*means, spread=0.2))
     slope = stats.linregress(np.log(FALLS.trend.x), np.log(means)).slope
-    assert risen.parts[0]["estimate"] == pytest.approx(-slope, rel=1e-3)
-    rise = dict(risen.notes)["rise"]
-    assert rise["by"] == pytest.approx(math.log(130 / 120), rel=1e-3)
-    assert (rise["end"], rise["lowest"]) == ("D", "C")
+    assert risen.comparisons[0].estimate == pytest.approx(-slope, rel=1e-3)
+    (rise,) = (note for note in risen.notes if isinstance(note, Rise))
+    assert rise.by == pytest.approx(math.log(130 / 120), rel=1e-3)
+    assert (rise.end, rise.lowest) == ("D", "C")
     high = runs("c", [20.0, 1e9], diverged=1)
-    part = decide(WORST, *pair([10.0, 11.0, 12.0], [13.0, 14.0, 15.0]), high).parts[0]
-    assert (part["p"], part["replicas"]) == (pytest.approx(1 / math.comb(9, 3)), [3, 6])
+    part = decide(WORST, *pair([10.0, 11.0, 12.0], [13.0, 14.0, 15.0]), high).comparisons[0]
+    assert (part.p, part.replicas) == (pytest.approx(1 / math.comb(9, 3)), (3, 6))
 
 
 @pytest.mark.parametrize(
@@ -243,8 +242,8 @@ def test_numbers_behind_the_verdicts_of_gains_sweeps_and_ranks():
 def test_where_a_part_lies_to_the_margin_is_not_said_where_no_deviation_is_known(mine, theirs, size):
     given = claim("non-inferiority", compare=below("a", "b"), margin=margin(0.01))
     found = decide(given, runs("a", mine), runs("b", theirs))
-    entry = {"kind": given.kind, "verdict": found.verdict, "parts": found.parts}
-    assert size_words(entry, found.parts[0]) == size
+    claim_found = SimpleNamespace(kind=given.kind, answer=found.answer, comparisons=found.comparisons)
+    assert size_words(claim_found, found.comparisons[0]) == size
 
 
 def test_a_model_that_did_not_learn_says_nothing():
@@ -252,13 +251,13 @@ def test_a_model_that_did_not_learn_says_nothing():
     given = claim("superiority", compare=[below("a", "b"), below("a", "c")], learned=rule)
     a, b, c = (learning(runs(n, v), *[0.9] * 3) for n, v in (("a", LOW), ("b", HIGH), ("c", HIGH)))
     chance = learning(runs("c", HIGH), 0.1, 0.2, 0.2)
-    assert decide(given, a, b, c).verdict == AGREES
+    assert decide(given, a, b, c).answer == AGREES
     found = decide(given, a, b, chance)
-    assert (found.verdict, [part["void"] for part in found.parts]) == (VOID, [False, True])
+    assert (found.answer, [part.answer for part in found.comparisons]) == (NOT_JUDGED, [AGREES, NOT_JUDGED])
     assert "Did not learn (chance), so that nothing counts beside it: C." in sentence(found)
     # What did learn can still refute it; a number that is missing shows no learning.
-    assert decide(given, a, learning(runs("b", [1.0] * 3), *[0.9] * 3), chance).verdict == DISAGREES
-    assert decide(given, a, b, runs("c", HIGH)).verdict == VOID
+    assert decide(given, a, learning(runs("b", [1.0] * 3), *[0.9] * 3), chance).answer == DISAGREES
+    assert decide(given, a, b, runs("c", HIGH)).answer == NOT_JUDGED
 
 
 def test_a_unit_per_token_is_told_from_one_per_character():
@@ -266,7 +265,7 @@ def test_a_unit_per_token_is_told_from_one_per_character():
     given = {"unit": "nats/token", "n": 100, "more": {("predicted_characters", "test"): [500.0]}}
     there = [runs(n, [x], paper=p, **given) for n, x, p in zip("abc", (6.0, 7.0, 8.0), (1.2, 1.4, None), strict=True)]
     for stated, other, found in (("nats/token", "nats/character", DISAGREES), ("nats/character", "nats/token", AGREES)):
-        assert decide(claim("unit", unit={**UNIT, "stated": stated, "other": other}), *there).verdict == found
+        assert decide(claim("unit", unit={**UNIT, "stated": stated, "other": other}), *there).answer == found
 
 
 @pytest.mark.slow
@@ -277,6 +276,6 @@ def test_no_place_is_found_more_often_than_the_level_says():
     for _ in range(300):
         drawn = rng.normal([[0.0], [0.5], [0.5], [0.0]], 0.2, (4, 4)) + 5
         there = [runs(name, list(values)) for name, values in zip("abcd", drawn, strict=True)]
-        found += decide(given, *there).verdict == AGREES
+        found += decide(given, *there).answer == AGREES
     # Two places, each held to half of 2.5 %.
     assert found <= 300 * 0.025 + 3 * (300 * 0.025) ** 0.5

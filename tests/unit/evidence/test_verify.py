@@ -1,5 +1,6 @@
 """`reprise verify`: claims.json says what the run records say, and --check finds it out where it does not."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -11,8 +12,8 @@ from reprise.cli import main
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.errors import EXIT_FAILED, EXIT_USAGE
+from reprise.evidence.decisions import dump_claims, read_claims
 from reprise.evidence.verdicts.claims import judge_claims
-from reprise.report.parts.verdicts import turns
 
 LAW = "settings: {weight_law: fan-in-truncated-normal-corrected}, tiers: {quick: {replicas: 2}}"
 VARIANTS = f"""
@@ -36,15 +37,15 @@ def judged(records: dict[str, list] | None = None) -> dict:
 def test_every_claim_has_a_verdict_or_a_reason(clone, capsys):
     assert verify() == 0
     found = claims()
-    assert {key: c["verdict"] for key, c in found.items()} == {"D1": "open", "D2": "agrees", "D3": "not tested"}
-    expected = ["superiority", "trained", "reduced", "at a reduced budget: open"]
+    assert {key: c["answer"] for key, c in found.items()} == {"D1": "undecided", "D2": "agrees", "D3": "not tested"}
+    expected = ["superiority", "trained", "reduced", "undecided"]
     assert [found["D1"][k] for k in ("kind", "evidence", "budget", "answer")] == expected
     assert (found["D2"]["evidence"], found["D2"]["answer"]) == ("equation", "agrees")
     assert found["D1"]["n"] == {"rnn-t5": 2, "lstm-t5": 1}
     assert found["D3"]["sentence"]
     said = capsys.readouterr().out
     # Kinds of evidence are never added up; a line a claim that was judged.
-    assert "equation: 1 agrees; trained: 1 at a reduced budget: open" in said
+    assert "equation: 1 agrees; trained: 1 undecided (reduced budget)" in said
     assert "digits/D1" in said
 
 
@@ -63,7 +64,7 @@ def test_one_record_changed_by_hand_changes_its_verdict_and_check_fails(clone, c
     assert "run `python -m reprise verify --tier quick`" in said
     assert CLAIMS.read_bytes() == before
     verify()
-    assert claims()["D2"]["verdict"] == "disagrees"
+    assert claims()["D2"]["answer"] == "disagrees"
 
 
 @pytest.mark.slow
@@ -115,14 +116,14 @@ def test_check_fails_without_a_sound_file_in_one_line(clone, content, says, caps
 def test_missing_records_and_variants_of_another_tier_are_not_run(clone):
     shutil.rmtree("results/quick/runs/digits/lstm-t5")
     found = judged()
-    assert (found["verdict"], found["sentence"]) == ("not run", "Not trained yet: LSTM, T = 5.")
+    assert (found["answer"], found["sentence"]) == ("not run", "Not trained yet: LSTM, T = 5.")
     project = load_project(".")
-    assert judge_claims(project, resolve_tier(project, "paper"))["digits"]["D1"]["verdict"] == "not run"
+    assert judge_claims(project, resolve_tier(project, "paper"))["digits"]["D1"].answer == "not run"
     # The configuration is sound, and the tier that runs the variant judges it.
     edit(OURS, VARIANTS.replace("quick", "paper"))
     edit("lower: rnn-t5", "lower: rnn-t5@weight-law=corrected")
     found = judged({"lstm-t5": [0.9]})
-    assert (found["verdict"], found["sentence"][:44]) == ("not run", "Not run at this tier: RNN, T = 5 (corrected)")
+    assert (found["answer"], found["sentence"][:44]) == ("not run", "Not run at this tier: RNN, T = 5 (corrected)")
 
 
 ASKED = "metric: last_ten_accuracy\n    split: train\n    compare"
@@ -164,7 +165,7 @@ def test_a_metric_is_no_mistake_before_anything_was_trained_and_where_a_text_has
     counts = {**fixed, "metric": "count", "unit": "characters", "y": [9, 8]}
     for name in ("rnn-t5", "lstm-t5"):
         leave(name, 0.5, curves=[losses, counts])
-    assert judged()["verdict"] == "open"
+    assert judged()["answer"] == "undecided"
 
 
 def test_another_corpus_is_said_and_the_papers_number_left_out(clone):
@@ -173,7 +174,7 @@ def test_another_corpus_is_said_and_the_papers_number_left_out(clone):
     edit("lstm}\n    tiers: {quick: {replicas: 1}", f"lstm}}\n    tiers: {{quick: {{replicas: 1, {other}}}")
     found = judged({"rnn-t5": [0.30, 0.32], "lstm-t5": [0.90]})
     assert found["sentence"].endswith("Trained on another corpus: Sentences of a Markov chain of known entropy.")
-    assert found["parts"][0]["paper"] is None
+    assert found["comparisons"][0]["paper"] is None
     # That corpus may lack what the paper counts of its own.
     edit("{metric: last_ten_accuracy, split: train, value", "{metric: sentences, split: train, value")
     assert verify() == 0
@@ -185,17 +186,18 @@ def test_readings_say_where_a_claim_holds(clone, capsys):
     found = judged({**corrected, "rnn-t5@weight-law=one-of-two": [0.90, 0.92]})
     # The LSTM rests on the assumption too and was not run under the second alternative.
     left = found["alternatives"]["weight-law=one-of-two"]
-    assert (left["verdict"], left["flips"], left["parts"], left["experiments"]) == ("not run", False, [0, 1], [])
-    assert turns([("D1", left)]) == "D1: not looked at"
+    assert [left[key] for key in ("answer", "flips", "looked_at", "of", "experiments")] == ["not run", False, 0, 1, []]
     under = found["alternatives"]["weight-law=corrected"]
-    assert (under["verdict"], under["holds"], under["flips"], under["parts"]) == ("disagrees", False, True, [1, 1])
+    keys = ("answer", "holds", "flips", "looked_at", "of")
+    assert [under[key] for key in keys] == ["disagrees", False, True, 1, 1]
     assert under["experiments"] == ["rnn-t5", "lstm-t5"]
-    assert found["readings"]["line"] == "points the claim's way under 1 of 2 readings; not under weight-law=corrected"
+    expected = {"holds": 1, "of": 2, "decided": False, "chosen": True, "against": ["weight-law=corrected"]}
+    assert found["settings"] == expected
     # A reading of equal rank stands beside the claim with all that is said of it.
     ((name, beside),) = found["co_primary"].items()
-    assert (name, beside["answer"]) == ("weight-law=corrected", "at a reduced budget: disagrees")
-    assert (beside["found"], beside["parts"][0]["estimate"]) == ("afterwards", pytest.approx(0.31 - 0.91))
-    assert (claims()["D2"]["alternatives"], claims()["D2"]["readings"]) == ({}, None)
+    assert (name, beside["answer"]) == ("weight-law=corrected", "disagrees")
+    assert (beside["found"], beside["comparisons"][0]["estimate"]) == ("afterwards", pytest.approx(0.31 - 0.91))
+    assert (claims()["D2"]["alternatives"], claims()["D2"]["settings"]) == ({}, None)
     assert main(["readings", "digits", "--tier", "quick"]) == 0
     assert "weight-law=corrected" in capsys.readouterr().out
 
@@ -207,18 +209,18 @@ def test_an_alternative_is_judged_on_the_comparisons_that_were_run_under_it(clon
     found = judged({"rnn-t5@weight-law=one-of-two": [0.90, 0.92]})
     under = found["alternatives"]["weight-law=one-of-two"]
     # The RNN alone keeps the bound as chosen and not under the alternative; the LSTM never did.
-    assert (under["before"], under["verdict"], under["flips"]) == ("agrees", "disagrees", True)
-    assert (under["parts"], under["experiments"]) == ([1, 2], ["rnn-t5"])
+    assert (under["before"], under["answer"], under["flips"]) == ("agrees", "disagrees", True)
+    assert ([under["looked_at"], under["of"]], under["experiments"]) == ([1, 2], ["rnn-t5"])
 
 
-@pytest.mark.parametrize(("bound", "verdict"), [("below", "void"), ("above", "disagrees")])
+@pytest.mark.parametrize(("bound", "verdict"), [("below", "not judged"), ("above", "disagrees")])
 def test_under_an_alternative_whose_model_did_not_learn_a_claim_is_void(clone, bound, verdict, capsys):
     rule = f"learned: {{metric: last_ten_accuracy, split: train, {bound}: 0.5, why: chance}}"
     edit(OURS, VARIANTS.replace("experiments: [rnn-t5]}", f"experiments: [rnn-t5], {rule}}}"))
     edit("kind: superiority", "kind: threshold")
     edit("compare: {lower: rnn-t5, higher: lstm-t5}", "level: {experiments: [rnn-t5], at_most: 0.5}")
     under = judged({"rnn-t5@weight-law=one-of-two": [0.90, 0.92]})["alternatives"]["weight-law=one-of-two"]
-    assert (under["verdict"], under["flips"]) == (verdict, verdict == "disagrees")
+    assert (under["answer"], under["flips"]) == (verdict, verdict == "disagrees")
     edit(rule, rule.replace("accuracy", "acuracy"))
     assert verify() == EXIT_USAGE
     assert "alternatives.one-of-two.learned: no record has the metric last_ten_acuracy" in capsys.readouterr().err
@@ -231,4 +233,37 @@ def test_another_metric_of_the_same_records_is_an_alternative(clone):
     for lstm, expected in (({"best_accuracy": 0.1}, (False, True, [1, 1])), ({}, (None, False, [1, 1]))):
         found = judged({"rnn-t5": rnn, "lstm-t5": [{"last_ten_accuracy": 0.9, **lstm}]})
         under = found["alternatives"]["weight-law=best"]
-        assert (under["holds"], under["flips"], under["parts"]) == expected
+        assert (under["holds"], under["flips"], [under["looked_at"], under["of"]]) == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        (lambda entry: None, "digits.D1"),
+        (lambda entry: {}, "digits.D1"),
+        (lambda entry: {**entry, "answer": "perhaps"}, "digits.D1.answer"),
+        (lambda entry: {**entry, "n": {"rnn-t5": "two"}}, "digits.D1.n.rnn-t5"),
+        (lambda entry: {**entry, "colour": "red"}, "digits.D1.colour"),
+        (lambda entry: {**entry, "comparisons": [{"kind": "ranks"}]}, "digits.D1.comparisons.0"),
+    ],
+)
+@pytest.mark.parametrize("command", ["list digits", "show digits/D1"])
+def test_a_damaged_file_of_claims_is_refused_by_its_readers_in_one_line(clone, change, key, command, capsys):
+    verify()
+    written = json.loads(CLAIMS.read_text(encoding="utf-8"))
+    written["digits"]["D1"] = change(written["digits"]["D1"])
+    CLAIMS.write_text(json.dumps(written), encoding="utf-8")
+    capsys.readouterr()
+    assert main([*command.split(), "--tier", "quick"]) == EXIT_USAGE
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1
+    assert f"claims.json: key {key}" in line
+    assert "run `python -m reprise verify --tier quick`" in line
+
+
+def test_what_is_written_is_what_is_read(clone):
+    """The file is a dump of the same classes, to six digits."""
+    verify()
+    project = load_project(".", {"tier": "quick"})
+    judged = judge_claims(project, resolve_tier(project))
+    assert dump_claims(read_claims(Path(), "quick")) == dump_claims(judged) == CLAIMS.read_text(encoding="utf-8")

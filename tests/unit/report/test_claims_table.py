@@ -6,6 +6,7 @@ import re
 import pytest
 from report_case import contexts, project
 
+from reprise.evidence.decisions import Difference, Term
 from reprise.evidence.verdicts import JUDGED
 from reprise.report.papers.shared.tables import claims
 from reprise.report.parts.verdicts import compared
@@ -24,14 +25,17 @@ def test_cells_are_narrow_and_every_claim_is_told(tier, paper):
         found = context.claims[key]
         assert text.count(f"<summary>{key}: ") == 1
         assert claim.place in text
-        if found["verdict"] in JUDGED:
-            parts = len(found["parts"])  # one stands in its claim's row
+        if found.answer in JUDGED:
+            parts = len(found.comparisons)  # one stands in its claim's row
             assert (table.rows.claim == key).sum() == 1 + (parts if parts > 1 else 0)
 
 
 def test_differences_of_perplexities_are_in_per_cent_of_the_higher():
-    part = {"form": "means", "scale": "log", "unit": "1", "estimate": math.log(1.25), "interval": [0.0, math.log(1.5)]}
-    part |= {"error": 0.1, "level": 0.95, "method": "seeds", "paper_here": math.log(1.1), "n": {"a": 3, "b": 1}}
-    terms = [{"title": "A", "weight": 1.0}, {"title": "B", "weight": -1.0}]
-    found = compared(part | {"terms": terms, "bound": None})
+    term = {"experiment": "a", "metric": "perplexity", "split": "test", "mean": 1.0}
+    term |= dict.fromkeys(("unit", "paper", "paper_unit"))
+    terms = (Term(title="A", weight=1.0, **term), Term(title="B", weight=-1.0, **term))
+    numbers = {"scale": "log", "unit": "1", "estimate": math.log(1.25), "interval": (0.0, math.log(1.5)), "error": 0.1}
+    numbers |= {"level": 0.95, "counts": "seeds", "paper_here": math.log(1.1), "n": {"a": 3, "b": 1}, "toward": 0.1}
+    rest = dict.fromkeys(("doubt", "paper", "paper_unit", "size", "ratio"))
+    found = compared(Difference(label="", answer="agrees", terms=terms, borrowed=(), **numbers, **rest))
     assert found == {"what": "A − B", "paper": "9.1 %", "ours": "20.0 % [0.0, 33.3]", "n": "1–3"}

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from report_case import contexts, experiments, make_project, project
 
-from reprise.evidence.verdicts import NOT_AVAILABLE
+from reprise.evidence.verdicts import NO_DATA
 from reprise.report.page.answers import Answer, answers
 from reprise.report.page.first import became
 from reprise.report.page.forest import HIGH, LOW, forest
@@ -117,4 +117,4 @@ def test_a_claim_is_answered_by_the_fullest_tier_that_ran_it():
     assert (r3.ratio, r9.ratio, r9.size) == (None, None, "")
     assert r3.size.startswith("within the margin")
     assert (bool(r3.contradicted), r3.name) == (True, "R3*")
-    assert found["rrntn", "R13"].direction != NOT_AVAILABLE  # the reduced tier has a text
+    assert found["rrntn", "R13"].direction != NO_DATA  # the reduced tier has a text

@@ -1,30 +1,29 @@
-"""Verdicts are numbers: the direction of a claim, the size of its effect, and the rules that give them.
+"""The rules that give a claim its answer, and its effect a size.
 
-Direction. A claim *agrees* where each of its comparisons is established by a one-sided test at 2.5 % (so that a
+Answer. A claim *agrees* where each of its comparisons is established by a one-sided test at 2.5 % (so that a
 two-sided 95 % interval excludes the opposite), of an equivalence by two tests at 5 % each. All of them have to hold, so
 that each is tested at the full level (intersection-union). It *disagrees* where the opposite of one comparison is
-established in the same way, all of them tested together after Holm. Anything else is *open*. It is *void* where a model
-that it compares did not learn its task, by the rule that the claim states, and nothing else refutes it.
+established in the same way, all of them tested together after Holm. Anything else is *undecided*. It is *not judged*
+where a model that it compares did not learn its task, by the rule that the claim states, and nothing else refutes it.
 
 A replica that diverged, or finished without the metric, has no number. What is left is no fair sample, so that such a
-claim is at best open; a rank test, and a share of replicas, count it as what it was.
+claim is at best undecided; a rank test, and a share of replicas, count it as what it was.
 
 Size. Of a difference for which the paper gives numbers: *consistent* where the paper's lies in our 95 % interval, else
 *smaller*, *larger*, or *opposite* where the interval excludes none as well.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-AGREES, DISAGREES, OPEN, VOID = "agrees", "disagrees", "open", "void"
-NOT_RUN, NOT_AVAILABLE, NOT_TESTED = "not run", "data not available here", "not tested"
-VERDICTS = (AGREES, DISAGREES, OPEN, VOID, NOT_RUN, NOT_AVAILABLE, NOT_TESTED)
-JUDGED = frozenset({AGREES, DISAGREES, OPEN, VOID})
+from reprise.evidence.decisions import Ratio
 
-CONSISTENT, SMALLER, LARGER, OPPOSITE, MIXED = "consistent", "smaller", "larger", "opposite", "mixed"
-SIZES = (CONSISTENT, SMALLER, LARGER, OPPOSITE)
+AGREES, DISAGREES, UNDECIDED, NOT_JUDGED = "agrees", "disagrees", "undecided", "not judged"
+NOT_RUN, NO_DATA, NOT_TESTED = "not run", "no data", "not tested"
+ANSWERS = (AGREES, DISAGREES, UNDECIDED, NOT_JUDGED, NOT_RUN, NO_DATA, NOT_TESTED)
+JUDGED = frozenset({AGREES, DISAGREES, UNDECIDED, NOT_JUDGED})
+
+CONSISTENT, SMALLER, LARGER, OPPOSITE = "consistent", "smaller", "larger", "opposite"
 
 TRAINED, COUNTED, EQUATION, ARITHMETIC = "trained", "counted", "equation", "arithmetic"
 EVIDENCE = (TRAINED, COUNTED, EQUATION, ARITHMETIC)
@@ -39,30 +38,13 @@ class Part:
     """One comparison of a claim, ready to be judged.
 
     `toward`: how far the estimate lies on the claim's side, margin included. `p_for` and `p_against`: one-sided p
-    values of the comparison's opposite, and of the comparison itself. `void`: one of its models did not learn.
+    values of the comparison's opposite, and of the comparison itself. `learned`: whether its models did.
     """
 
     toward: float
     p_for: float
     p_against: float
-    void: bool = False
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What was found of a claim: its direction, the numbers of every comparison, and facts that belong beside them.
-
-    `holds` says whether every comparison lies on the claim's side, whatever its error (None: nothing to compare).
-    `replicas`: how many of each experiment would find the effect that the paper has; None where it gives none, or no
-    deviation is known. `notes`: facts by name, which `words` turns into sentences.
-    """
-
-    verdict: str
-    parts: list[dict[str, Any]] = field(default_factory=list)
-    method: str | None = None
-    holds: bool | None = None
-    replicas: int | None = None
-    notes: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    learned: bool = True
 
 
 def tail_of(kind: str) -> float:
@@ -72,17 +54,18 @@ def tail_of(kind: str) -> float:
 def direction(parts: Sequence[Part], tail: float = TAIL, lost: bool = False) -> str:
     """The direction of a claim all of whose parts have to hold; `lost`: a comparison lost replicas.
 
-    A void part establishes and refutes nothing. That all hold is as sure as the least sure part (Berger, Technometrics
-    24, 1982); that one does not, is the first step of Holm (1979): the surest, at the level divided by their number.
+    A part whose models did not learn establishes and refutes nothing. That all hold is as sure as the least sure part
+    (Berger, Technometrics 24, 1982); that one does not, is the first step of Holm (1979): the surest, at the level
+    divided by their number.
     """
-    sound = [part.p_against for part in parts if not part.void]
+    sound = [part.p_against for part in parts if part.learned]
     if sound and len(sound) * min(sound) <= tail:
-        return OPEN if lost else DISAGREES
+        return UNDECIDED if lost else DISAGREES
     if len(sound) < len(parts):
-        return VOID
+        return NOT_JUDGED
     if max(part.p_for for part in parts) <= tail:
-        return OPEN if lost else AGREES
-    return OPEN
+        return UNDECIDED if lost else AGREES
+    return UNDECIDED
 
 
 def size(interval: Sequence[float] | None, paper: float | None) -> str | None:
@@ -97,20 +80,9 @@ def size(interval: Sequence[float] | None, paper: float | None) -> str | None:
     return SMALLER if high < abs(paper) else LARGER
 
 
-def sizes(parts: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """How many parts have each size, of those that have one."""
-    counts = Counter(part["size"] for part in parts if part.get("size"))
-    return {name: counts[name] for name in SIZES if counts[name]}
-
-
-def size_of(counts: Mapping[str, int]) -> str | None:
-    """The size of a claim: that of all its parts, `MIXED` where they differ, None where none has one."""
-    return (MIXED if len(counts) > 1 else next(iter(counts))) if counts else None
-
-
-def ratio(estimate: float, interval: Sequence[float] | None, paper: float | None) -> dict[str, float | None] | None:
+def ratio(estimate: float, interval: Sequence[float] | None, paper: float | None) -> Ratio | None:
     """Our effect over the paper's, with the interval of ours; None where the paper gives none."""
     if not paper:
         return None
     low, high = sorted(bound / paper for bound in interval) if interval else (None, None)
-    return {"value": estimate / paper, "low": low, "high": high}
+    return Ratio(value=estimate / paper, low=low, high=high)

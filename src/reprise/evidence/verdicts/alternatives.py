@@ -15,8 +15,9 @@ from pydantic import BaseModel
 from reprise.config.claims import Claim
 from reprise.config.schema import Alternative, Paper
 from reprise.evidence.contrasts import terms_of
+from reprise.evidence.decisions import Estimated, Settings, Verdict
 from reprise.evidence.runs import Runs, Table
-from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, NOT_RUN, VOID, Decision
+from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, NOT_JUDGED, NOT_RUN
 from reprise.evidence.verdicts.decide import decide, experiments_of, parts_of
 from reprise.evidence.verdicts.means import unlearned, unlearned_note
 
@@ -31,8 +32,8 @@ class Reading:
 
     name: str
     choice: Alternative
-    under: Decision
-    chosen: Decision
+    under: Verdict
+    chosen: Verdict
     table: Table
     run: list[str]
     looked_at: int
@@ -40,7 +41,7 @@ class Reading:
 
     @property
     def judged(self) -> bool:
-        return self.under.verdict in JUDGED and self.chosen.verdict in JUDGED and self.under.holds is not None
+        return self.under.answer in JUDGED and self.chosen.answer in JUDGED and self.under.holds is not None
 
     @property
     def turns(self) -> bool:
@@ -48,12 +49,12 @@ class Reading:
 
         That other runs leave open what the choice decides may be for want of replicas; not so of the same records.
         """
-        said = {self.under.verdict, self.chosen.verdict}
-        decides = (self.choice.metrics or self.under.verdict in {AGREES, DISAGREES}) and len(said) > 1
-        return self.judged and said != {VOID} and bool(decides or self.under.holds != self.chosen.holds)
+        answers = {self.under.answer, self.chosen.answer}
+        decides = (self.choice.metrics or self.under.answer in {AGREES, DISAGREES}) and len(answers) > 1
+        return self.judged and answers != {NOT_JUDGED} and bool(decides or self.under.holds != self.chosen.holds)
 
 
-def readings(claim: Claim, paper: Paper, table: Table, chosen: Decision) -> Iterator[Reading]:
+def readings(claim: Claim, paper: Paper, table: Table, chosen: Verdict) -> Iterator[Reading]:
     """The claim under every alternative to what it rests on, in the order of the paper's file.
 
     An alternative that measures something else takes the same records, and all of the claim. Of an alternative that
@@ -76,10 +77,10 @@ def readings(claim: Claim, paper: Paper, table: Table, chosen: Decision) -> Iter
             run = [e for e in variants if any(e in of for of in seen)]
             lost = unlearned(choice.learned, read.runs, run)
             notes = (unlearned_note(choice.learned, read.runs, lost),) if lost else ()
-            under = Decision(VOID, notes=notes) if lost else decide(claim, read)
+            under = Verdict(answer=NOT_JUDGED, notes=notes) if lost else decide(claim, read)
             yield Reading(suffix, choice, under, before, read, run, len(seen), len(parts))
         elif resting - variants.keys():
-            yield Reading(suffix, choice, Decision(NOT_RUN), chosen, read, [], 0, len(parts))
+            yield Reading(suffix, choice, Verdict(answer=NOT_RUN), chosen, read, [], 0, len(parts))
 
 
 def _covered(run: Set[str], resting: Set[str], names: set[str]) -> bool:
@@ -89,12 +90,14 @@ def _covered(run: Set[str], resting: Set[str], names: set[str]) -> bool:
 
 def same_numbers(reading: Reading) -> bool:
     """Whether both compare the same means: the alternative cannot touch them."""
-    both = (decision.parts for decision in (reading.under, reading.chosen))
-    means = [[term["mean"] for part in parts for term in part.get("terms", [])] for parts in both]
+    means = [
+        [term.mean for one in verdict.comparisons if isinstance(one, Estimated) for term in one.terms]
+        for verdict in (reading.under, reading.chosen)
+    ]
     return bool(means[0]) and means[0] == means[1]
 
 
-def summary(found: Collection[Reading], chosen: Decision) -> dict[str, Any] | None:
+def summary(found: Collection[Reading], chosen: Verdict) -> Settings | None:
     """Under how many readings a claim holds, and under which it does not; None where no alternative touches it.
 
     `decided`: the claim agrees under each of those under which it holds, be it so by its numbers alone elsewhere.
@@ -103,11 +106,11 @@ def summary(found: Collection[Reading], chosen: Decision) -> dict[str, Any] | No
         return None
     judged = [reading for reading in found if reading.judged]
     against = [reading.name for reading in judged if not reading.under.holds]
-    own = [chosen.holds] if chosen.verdict in JUDGED and chosen.holds is not None else []
+    own = [chosen.holds] if chosen.answer in JUDGED and chosen.holds is not None else []
     of = len(judged) + len(own)
     held = [reading.under for reading in judged if reading.under.holds] + [chosen] * sum(own)
-    counts = {"holds": len(held), "of": of, "decided": all(one.verdict == AGREES for one in held) and bool(held)}
-    return counts | {"chosen": bool(own and own[0]), "not": against}
+    decided = all(one.answer == AGREES for one in held) and bool(held)
+    return Settings(holds=len(held), of=of, decided=decided, chosen=bool(own and own[0]), against=tuple(against))
 
 
 def _rests_on(runs: Runs, assumption: str, changed: Collection[str]) -> bool:
@@ -135,13 +138,13 @@ def renamed(value: Any, metrics: Mapping[str, str]) -> Any:
     return value.model_copy(update=update)
 
 
-def _measured_otherwise(claim: Claim, metrics: Mapping[str, str], table: Table) -> tuple[Decision, Table]:
+def _measured_otherwise(claim: Claim, metrics: Mapping[str, str], table: Table) -> tuple[Verdict, Table]:
     """The decision on the claim about the other metrics; "not run" where a record has the claim's metric alone."""
     other = renamed(claim, metrics)
     pairs = list(zip(terms_of(claim), terms_of(other), strict=True))
     finished = [(old, new, r) for old, new in pairs for r in table.runs[old.experiment].finished]
     if any(old.quantity in r.metrics and new.quantity not in r.metrics for old, new, r in finished):
-        return Decision(NOT_RUN), table
+        return Verdict(answer=NOT_RUN), table
     runs = {name: _read_as(of, metrics) for name, of in table.runs.items()}
     read = Table(runs)
     return decide(other, read), read

@@ -1,75 +1,39 @@
-"""claims.json: what was found of every claim of every paper, from the run records of a tier alone.
-
-    {paper: {claim: {
-        short         the claim in at most 60 characters
-        evidence      trained, counted, equation or arithmetic: counts of claims are kept apart by it
-        kind          superiority, ordering, ...
-        verdict       its direction: agrees, disagrees, open, void; or why there is none: not run, data not available
-                      here, not tested
-        answer        the same in words; "at a reduced budget: agrees" of models trained at a tier below `paper`
-        budget        full or reduced
-        size          consistent, smaller, larger, opposite; mixed; null where the paper gives no effect
-        sizes         how many comparisons have each size
-        ratio         {value, low, high, part}: our effect over the paper's with its 95 % interval, of the least sure
-                      comparison (its place in `parts`) for which the paper gives one; of perplexities, of logs
-        levels        [{experiment, title, metric, split, unit, ours, paper, percent, deviations, n}]: every number of
-                      the claim that the paper prints, beside ours; deviations are those of one replica
-        afterwards    what of the rule was set after its numbers were known; null
-        contradicted_by   what the paper itself says against it; null
-        sentence      what was found, in words
-        method        how means are compared
-        replicas      how many of each experiment would find the paper's own effect; null where that is not known
-        parts         the numbers of every comparison; `scale` "log": estimate, interval and paper_here are logarithms
-        experiments   what decides it, in the claim's order
-        n             finished replicas of each
-        readings      {holds, of, decided, chosen, not, line}: under how many readings it holds, whether each of those
-                      decides it; null where none but one is there
-        co_primary    {"<assumption>=<alternative>": the same keys from verdict to n}: readings of equal rank
-        alternatives  {"<assumption>=<alternative>": {verdict, sentence, holds, flips: holds and the choice does not, or
-                      the other way round, or decides what the choice does not; before: the verdict as chosen on the
-                      same comparisons; parts: [looked at, of all]; experiments: those run under it; same: whether
-                      both compare the same numbers}}
-    }}}
-
-Floats are rounded to six significant digits, so that machines agree on every byte.
-"""
+"""Every claim of every paper, judged from the run records of a tier alone: the content of claims.json."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from reprise.config.claims import Claim, Learned
 from reprise.config.project import PAPERS, Project
 from reprise.config.schema import Paper
 from reprise.errors import UserError, known
 from reprise.evidence.contrasts import Contrast, terms_of
+from reprise.evidence.decisions import Alternative, CoPrimary, Decision, Printed, Verdict
 from reprise.evidence.measure import measure
 from reprise.evidence.numbers import LETTERS
 from reprise.evidence.runs import Quantity, Runs, Table, load_runs
-from reprise.evidence.verdicts import JUDGED, TRAINED, Decision, size_of, sizes
+from reprise.evidence.verdicts import JUDGED, TRAINED
 from reprise.evidence.verdicts.alternatives import Reading, readings, renamed, same_numbers, summary
 from reprise.evidence.verdicts.decide import decide, evidence_of, experiments_of
 from reprise.evidence.words.reductions import reduced
-from reprise.evidence.words.sentences import answer, least_sure, reading_line, sentence
+from reprise.evidence.words.sentences import sentence
 from reprise.records.resolved import FULL, Resolved
 
-_DIGITS = 6
 
-
-def judge_claims(project: Project, experiments: Iterable[Resolved]) -> dict[str, Any]:
-    """The content of claims.json.
+def judge_claims(project: Project, experiments: Iterable[Resolved]) -> dict[str, dict[str, Decision]]:
+    """Judge every claim, by paper and key.
 
     Errors: `UserError` for a damaged record, and for a claim, an alternative to what it measures, or a number of the
     paper, about a metric that no finished replica has.
     """
     titles = {name: dataset.title for name, dataset in project.config.datasets.items()}
-    found: dict[str, Any] = {}
+    decisions: dict[str, dict[str, Decision]] = {}
     for paper_id, runs in load_runs(project, experiments).items():
         paper, file = project.papers[paper_id], project.root / PAPERS / f"{paper_id}.yaml"
         table = Table(runs)
         _check_reported(paper, runs, file)
-        found[paper_id] = {}
+        decisions[paper_id] = {}
         for assumption, alternative, choice in paper.choices():
             variants = (f"{name}@{assumption}={alternative}" for name in choice.experiments)
             where = f"{file}: key assumptions.{assumption}.alternatives.{alternative}"
@@ -82,77 +46,71 @@ def judge_claims(project: Project, experiments: Iterable[Resolved]) -> dict[str,
                 if choice.metrics.keys() & {term.quantity[0] for term in terms_of(claim)}:
                     where = f"{file}: key assumptions.{assumption}.alternatives.{alternative}.metrics"
                     _check_metrics(renamed(claim, choice.metrics), runs, where)
-            found[paper_id][key] = _rounded(entry(claim, paper, table, project.config.tier, titles))
-    return found
+            decisions[paper_id][key] = judge(key, claim, paper, table, project.config.tier, titles)
+    return decisions
 
 
-def entry(claim: Claim, paper: Paper, table: Table, tier: str, datasets: Mapping[str, str]) -> dict[str, Any]:
-    """A claim of claims.json, not rounded; `datasets` are titles by name."""
-    decision = decide(claim, table)
+def judge(key: str, claim: Claim, paper: Paper, table: Table, tier: str, datasets: Mapping[str, str]) -> Decision:
+    """Judge one claim, as chosen and under every alternative setting; `datasets` are titles by name."""
+    verdict = decide(claim, table)
     evidence = evidence_of(claim, table)
-    budget = "reduced" if tier != FULL and evidence == TRAINED else "full"
-    found = list(readings(claim, paper, table, decision))
-    line, primary = summary(found, decision), [r for r in found if r.choice.co_primary and r.looked_at]
-    return {
-        "short": claim.label,
-        "evidence": evidence,
-        "kind": claim.kind or ("identity" if claim.checks else None),
-        **_judged(claim, decision, table, budget, datasets),
-        "budget": budget,
-        "afterwards": claim.afterwards,
-        "contradicted_by": claim.contradicted_by,
-        "readings": line and {**line, "line": reading_line(line)},
-        "co_primary": {
-            r.name: _judged(claim, r.under, r.table, budget, datasets) | {"found": r.choice.found} for r in primary
+    under = list(readings(claim, paper, table, verdict))
+    primary = [reading for reading in under if reading.choice.co_primary and reading.looked_at]
+    return Decision(
+        **_judged(claim, verdict, table, datasets),
+        claim=key,
+        text=claim.label,
+        evidence=evidence,
+        kind=claim.kind or ("identity" if claim.checks else None),
+        budget="reduced" if tier != FULL and evidence == TRAINED else "full",
+        afterwards=claim.afterwards,
+        contradicted_by=claim.contradicted_by,
+        settings=summary(under, verdict),
+        co_primary={
+            r.name: CoPrimary(**_judged(claim, r.under, r.table, datasets), found=r.choice.found) for r in primary
         },
-        "alternatives": {reading.name: _alternative(reading) for reading in found},
-    }
+        alternatives={reading.name: _alternative(reading) for reading in under},
+    )
 
 
-def _judged(claim: Claim, decision: Decision, table: Table, budget: str, datasets: Mapping[str, str]) -> dict[str, Any]:
-    """What one reading says of a claim."""
+def _judged(claim: Claim, verdict: Verdict, table: Table, datasets: Mapping[str, str]) -> dict[str, object]:
+    """The fields of `Judged`: a verdict, and what stands beside it under one choice of assumptions."""
     names = experiments_of(claim)
-    there = [table.runs[name] for name in names]
-    said, judged = [sentence(decision)], decision.verdict in JUDGED
+    runs = [table.runs[name] for name in names]
+    said, judged = [sentence(verdict)], verdict.answer in JUDGED
     if judged:
-        replaced = dict.fromkeys(datasets[of.replaced_dataset] for of in there if of.replaced_dataset)
+        replaced = dict.fromkeys(datasets[of.replaced_dataset] for of in runs if of.replaced_dataset)
         said += [f"Trained on another corpus: {'; '.join(replaced)}."] if replaced else []
-        said.append(reduced(there))
-    counts = sizes(decision.parts)
-    rated = [part for part in decision.parts if part.get("ratio")]
-    least = least_sure(rated) if rated else None
+        said.append(reduced(runs))
+    kinds = {one.counts for one in verdict.comparisons}
     return {
-        "verdict": decision.verdict,
-        "answer": answer(decision.verdict, budget),
-        "size": size_of(counts),
-        "sizes": counts,
-        "ratio": least and least["ratio"] | {"part": decision.parts.index(least)},
-        "levels": _levels(claim, table) if judged else [],
+        **dict(verdict),
+        "experiments": tuple(names),
+        "n": {name: len(of.finished) for name, of in zip(names, runs, strict=True)},
+        "counts": next((kind for kind in ("folds", "seeds") if kind in kinds), "exact"),
+        "levels": tuple(_levels(claim, table)) if judged else (),
         "sentence": " ".join(filter(None, said)),
-        "method": decision.method,
-        "replicas": decision.replicas,
-        "parts": decision.parts,
-        "experiments": names,
-        "n": {name: len(of.finished) for name, of in zip(names, there, strict=True)},
     }
 
 
-def _alternative(reading: Reading) -> dict[str, Any]:
-    return {
-        "verdict": reading.under.verdict,
-        "sentence": sentence(reading.under),
-        "holds": reading.under.holds,
-        "flips": reading.turns,
-        "before": reading.chosen.verdict,
-        "parts": [reading.looked_at, reading.parts],
-        "experiments": reading.run,
-        "same": same_numbers(reading),
-    }
+def _alternative(reading: Reading) -> Alternative:
+    return Alternative(
+        answer=reading.under.answer,
+        holds=reading.under.holds,
+        weakest=reading.under.weakest,
+        notes=reading.under.notes,
+        before=reading.chosen.answer,
+        flips=reading.turns,
+        looked_at=reading.looked_at,
+        of=reading.parts,
+        experiments=tuple(reading.run),
+        same=same_numbers(reading),
+        sentence=sentence(reading.under),
+    )
 
 
-def _levels(claim: Claim, table: Table) -> list[dict[str, Any]]:
-    """Every number of the claim that the paper prints, beside ours: in per cent and in deviations of one replica."""
-    found = []
+def _levels(claim: Claim, table: Table) -> Iterator[Printed]:
+    """Every number of the claim that the paper prints, beside ours: in per cent and in SDs of one replica."""
     for term in dict.fromkeys(terms_of(claim)):
         runs, (metric, split) = table.runs[term.experiment], term.quantity
         ours, paper = runs.mean(term.quantity), runs.reported_in_our_unit(term.quantity)
@@ -162,13 +120,18 @@ def _levels(claim: Claim, table: Table) -> list[dict[str, Any]]:
         measured = measure(Contrast(((1.0, term),), log=log), table)
         deviation = math.sqrt(measured.variances[0]) if measured and measured.variances else None
         gap = measured.estimate.value - math.log(paper) if log else ours - paper
-        found.append(
-            {"experiment": runs.name, "title": runs.title, "metric": metric, "split": split, "ours": ours,
-             "unit": runs.unit(term.quantity), "paper": paper, "percent": 100 * (ours / paper - 1) if paper else None,
-             "deviations": gap / deviation if deviation else None,
-             "n": sum(term.quantity in r.metrics for r in runs.finished)}
-        )  # fmt: skip
-    return found
+        yield Printed(
+            experiment=runs.name,
+            title=runs.title,
+            metric=metric,
+            split=split,
+            unit=runs.unit(term.quantity),
+            ours=ours,
+            paper=paper,
+            percent=100 * (ours / paper - 1) if paper else None,
+            deviations=gap / deviation if deviation else None,
+            n=sum(term.quantity in r.metrics for r in runs.finished),
+        )
 
 
 def _quantities(runs: Mapping[str, Runs]) -> set[Quantity]:
@@ -212,11 +175,3 @@ def _check_reported(paper: Paper, runs: Mapping[str, Runs], file: Path) -> None:
             if quantity not in there:
                 where = f"{file}: key experiments.{name}.reported.{i}"
                 raise _no_record(where, quantity, there, f"{quantity[0]} ({quantity[1]})")
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, float):
-        return float(f"{value:.{_DIGITS}g}")
-    if isinstance(value, Mapping):
-        return {key: _rounded(entry) for key, entry in value.items()}
-    return [_rounded(entry) for entry in value] if isinstance(value, list | tuple) else value

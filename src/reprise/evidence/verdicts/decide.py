@@ -1,12 +1,11 @@
 """The decision on one claim: which statistic it takes, and whether there is anything to take it of."""
 
-from dataclasses import replace
-
 from reprise.config.claims import Claim
 from reprise.evidence import verdicts
 from reprise.evidence.contrasts import statements, terms_of
+from reprise.evidence.decisions import Listed, Reason, Verdict
 from reprise.evidence.runs import Runs, Table, trains
-from reprise.evidence.verdicts import Decision, kinds, means
+from reprise.evidence.verdicts import kinds, means
 
 
 def experiments_of(claim: Claim) -> list[str]:
@@ -30,11 +29,11 @@ def parts_of(claim: Claim) -> list[set[str]]:
     return [{term.experiment for test in s.tests for _, term in test.weights} for s in statements(claim)]
 
 
-def decide(claim: Claim, table: Table) -> Decision:
+def decide(claim: Claim, table: Table) -> Verdict:
     """The decision on a claim, or why there is none."""
     if not (parts := parts_of(claim)):
         why = claim.reason or "No statistic is entered for it yet."
-        return Decision(verdicts.NOT_TESTED, notes=(("reason", {"why": why}),))
+        return Verdict(answer=verdicts.NOT_TESTED, notes=(Reason(kind="reason", why=why),))
     looked_at = set().union(*filter(table.covered, parts))
     needed = [name for name in experiments_of(claim) if name in looked_at]
     absent = [name for name in needed if not table.runs[name].replicas]
@@ -42,8 +41,8 @@ def decide(claim: Claim, table: Table) -> Decision:
     if absent and (not claim.unit or _undecidable(claim, table, needed, absent)):
         away = list(dict.fromkeys(filter(None, (table.runs[name].unavailable for name in absent))))
         if away:
-            return Decision(verdicts.NOT_AVAILABLE, notes=(("unavailable", {"why": " ".join(away)}),))
-        return Decision(verdicts.NOT_RUN, notes=missing)
+            return Verdict(answer=verdicts.NO_DATA, notes=(Reason(kind="unavailable", why=" ".join(away)),))
+        return Verdict(answer=verdicts.NOT_RUN, notes=missing)
     if claim.checks:
         return kinds.of_checks(claim, table)
     if claim.share:
@@ -52,7 +51,7 @@ def decide(claim: Claim, table: Table) -> Decision:
         return kinds.of_ranks(claim, table)
     if claim.unit:
         found = kinds.of_unit(claim, table)
-        return replace(found, notes=(*found.notes, *missing))
+        return found.model_copy(update={"notes": (*found.notes, *missing)})
     return kinds.of_optimum(claim, table) if claim.optimum else means.decide(claim, table)
 
 
@@ -75,9 +74,9 @@ def _undecidable(claim: Claim, table: Table, needed: list[str], absent: list[str
     )
 
 
-def _absence(absent: list[Runs]) -> tuple[tuple[str, dict[str, list[str]]], ...]:
-    said: dict[str, list[str]] = {"not-at-tier": [], "not-trained": [], "not-run": []}
+def _absence(absent: list[Runs]) -> tuple[Listed, ...]:
+    titles: dict[str, list[str]] = {"not-at-tier": [], "not-trained": [], "not-run": []}
     for runs in absent:
         waits = runs.resolved and ("not-trained" if trains(runs.resolved) else "not-run")
-        said[waits or "not-at-tier"].append(runs.title)
-    return tuple((key, {"which": titles}) for key, titles in said.items() if titles)
+        titles[waits or "not-at-tier"].append(runs.title)
+    return tuple(Listed(kind=kind, titles=tuple(some)) for kind, some in titles.items() if some)

@@ -4,46 +4,45 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from statistics import median
-from typing import Any
 
 from reprise.config.claims import Claim, Comparison, UnitQuestion
 from reprise.evidence import verdicts
+from reprise.evidence.decisions import Beats, Error, Listed, Nothing, Ranks, Share, Unit, Units, Verdict
 from reprise.evidence.runs import Quantity, Runs, Table
 from reprise.evidence.statistics import binomial, clopper_pearson, mean, ranks_above
-from reprise.evidence.verdicts import AGREES, DISAGREES, OPEN, Decision, Part, means
+from reprise.evidence.verdicts import AGREES, DISAGREES, UNDECIDED, Part, means
 
 
-def of_checks(claim: Claim, table: Table) -> Decision:
-    """Every comparison of the checks within its tolerance; whether the corrected formula is, is a note."""
-    rows, corrected = (
-        [row for name in names for row in _errors(table.runs[name])] for names in (claim.checks, claim.corrections)
-    )
-    held = all(row["held"] for row in rows)
-    notes = ()
-    if corrected and not held and all(row["held"] for row in corrected):
-        notes = (("corrected", max(corrected, key=lambda row: row["estimate"])),)
-    verdict = AGREES if held else DISAGREES
-    rows += [row | {"corrected": True} for row in corrected]
-    return Decision(verdict, rows, "computed error", held, notes=notes)
+def of_checks(claim: Claim, table: Table) -> Verdict:
+    """Every comparison of the checks within its tolerance; those of the corrected formula stand beside them."""
+    errors = [error for name in claim.checks for error in _errors(table.runs[name])]
+    corrected = [error for name in claim.corrections for error in _errors(table.runs[name], corrected=True)]
+    held = all(error.held for error in errors)
+    answer = AGREES if held else DISAGREES
+    return Verdict(answer=answer, comparisons=(*errors, *corrected), method="computed error", holds=held)
 
 
-def _errors(runs: Runs) -> list[dict[str, Any]]:
+def _errors(runs: Runs, corrected: bool = False) -> list[Error]:
     tolerance = runs.resolved.config["tolerance"]
-    common = {"form": "error", "experiment": runs.name, "interval": None, "n": {runs.name: 1}, "paper": None}
     return [
-        common | {"label": split, "estimate": value, "tolerance": tolerance, "held": value <= tolerance}
+        Error(
+            label=split,
+            n={runs.name: 1},
+            counts="exact",
+            answer=AGREES if value <= tolerance else DISAGREES,
+            experiment=runs.name,
+            estimate=value,
+            tolerance=tolerance,
+            held=value <= tolerance,
+            corrected=corrected,
+        )
         for replica in runs.replicas
         for (metric, split), value in replica.metrics.items()
         if metric == "max_error"
     ]
 
 
-def share_of_tolerance(row: Mapping[str, Any]) -> float:
-    """The error in units of its tolerance, of which there may be none."""
-    return row["estimate"] / (row["tolerance"] or 1.0)
-
-
-def of_shares(claim: Claim, table: Table) -> Decision:
+def of_shares(claim: Claim, table: Table) -> Verdict:
     """Each experiment's share of replicas has to keep the bound: "reaches 100 %" says how many do.
 
     A replica counts where the metric, or a point of its curve of that name, is at least `reaches`; one that diverged
@@ -62,15 +61,28 @@ def of_shares(claim: Claim, table: Table) -> Decision:
         else:
             parts.append(Part(share.at_most - reached / n, *reversed(binomial(reached, n, share.at_most))))
         rows.append(
-            {"form": "share", "experiment": runs.name, "label": runs.title, "n": {runs.name: n}, "paper": None,
-             "reached": reached, "at_least": share.at_least, "at_most": share.at_most, "estimate": reached / n,
-             "interval": clopper_pearson(reached, n, verdicts.LEVEL), "level": verdicts.LEVEL, "p": parts[-1].p_for}
-        )  # fmt: skip
+            Share(
+                label=runs.title,
+                n={runs.name: n},
+                counts="seeds",
+                answer=verdicts.direction(parts[-1:]),
+                p=parts[-1].p_for,
+                tail=verdicts.TAIL,
+                experiment=runs.name,
+                reached=reached,
+                at_least=share.at_least,
+                at_most=share.at_most,
+                estimate=reached / n,
+                interval=clopper_pearson(reached, n, verdicts.LEVEL),
+                level=verdicts.LEVEL,
+            )
+        )
     method = "counted" if share.any else "binomial test"
-    return Decision(verdicts.direction(parts), rows, method, all(part.toward > 0 for part in parts))
+    holds = all(part.toward > 0 for part in parts)
+    return Verdict(answer=verdicts.direction(parts), comparisons=tuple(rows), method=method, holds=holds)
 
 
-def of_ranks(claim: Claim, table: Table) -> Decision:
+def of_ranks(claim: Claim, table: Table) -> Verdict:
     """The replicas of `higher` against those of all of `lower` together, exactly; one that diverged ranks last.
 
     It agrees where the rank test says so and the median of `higher` is above that of each of the others.
@@ -80,29 +92,40 @@ def of_ranks(claim: Claim, table: Table) -> Decision:
     others = [runs[name] for name in claim.ranks.lower if table.covered({claim.ranks.higher, name})]
     above, below = _numbers(high, quantity), {of.name: _numbers(of, quantity) for of in others}
     if not above or not all(below.values()):
-        return Decision(OPEN, notes=(("nothing", {}),))
+        return Verdict(answer=UNDECIDED, notes=(Nothing(),))
     together = [x for numbers in below.values() for x in numbers]
     gaps = [median(above) - median(numbers) for numbers in below.values()]
     toward = min(0.0 if math.isnan(gap) else gap for gap in gaps)
     p_for = ranks_above(above, together) if toward > 0 else 1.0
-    row = {
-        "form": "ranks", "label": high.title, "others": [of.title for of in others], "p": p_for,
-        "replicas": [len(above), len(together)], "above": sum(x > max(together) for x in above),
-        "n": {name: len(numbers) for name, numbers in {high.name: above, **below}.items()},
-        **dict.fromkeys(("estimate", "interval", "paper")),
-    }  # fmt: skip
+    part = Part(toward, p_for, ranks_above(together, above))
+    ranks = Ranks(
+        label=high.title,
+        n={name: len(numbers) for name, numbers in {high.name: above, **below}.items()},
+        counts="seeds",
+        answer=verdicts.direction([part]),
+        p=p_for,
+        tail=verdicts.TAIL,
+        others=tuple(of.title for of in others),
+        replicas=(len(above), len(together)),
+        above=sum(x > max(together) for x in above),
+    )
     each = [Comparison(lower=name, higher=claim.ranks.higher) for name in claim.ranks.lower]
     pairs = claim.model_copy(update={"ranks": None, "kind": "superiority", "compare": each})
     found = means.decide(pairs, table)
-    verdict = verdicts.direction([Part(toward, p_for, ranks_above(together, above))])
-    return Decision(verdict, [row, *found.parts], "exact rank-sum test", toward > 0, found.replicas)
+    return Verdict(
+        answer=ranks.answer,
+        comparisons=(ranks, *found.comparisons),
+        method="exact rank-sum test",
+        holds=toward > 0,
+        replicas=found.replicas,
+    )
 
 
 def _numbers(runs: Runs, quantity: Quantity) -> list[float]:
     return [r.metrics[quantity] for r in runs.finished if quantity in r.metrics] + [math.inf] * runs.diverged
 
 
-def of_optimum(claim: Claim, table: Table) -> Decision:
+def of_optimum(claim: Claim, table: Table) -> Verdict:
     """All sweeps of `optimum` have the lowest metric at one place: one value of what is varied serves all of them.
 
     A place serves where no other place of its sweep is lower by more than the margin, in all of the sweeps. The claim
@@ -112,15 +135,15 @@ def of_optimum(claim: Claim, table: Table) -> Decision:
     """
     places, table = range(len(claim.optimum[0])), replace(table, covered=lambda names: True)
     found = [means.decide(_serves(claim, place), table, tail=verdicts.TAIL / len(places)) for place in places]
-    refuted = [means.decide(_serves(claim, place), table).verdict == DISAGREES for place in places]
+    refuted = [means.decide(_serves(claim, place), table).answer == DISAGREES for place in places]
     best = found[(chosen := min(places, key=lambda place: _doubt(found[place])))]
-    if not best.parts:
+    if not best.comparisons:
         return best
-    verdict = DISAGREES if all(refuted) else OPEN
-    verdict = AGREES if best.verdict == AGREES else verdict
-    lowest = all(part["estimate"] >= 0 for part in best.parts)
-    place = "lowest" if lowest else "best", {"which": [table.runs[sweep[chosen]].title for sweep in claim.optimum]}
-    return Decision(verdict, best.parts, best.method, best.holds, best.replicas, (place, *best.notes))
+    answer = DISAGREES if all(refuted) else UNDECIDED
+    answer = AGREES if best.answer == AGREES else answer
+    kind = "lowest" if all(one.estimate >= 0 for one in best.comparisons) else "best"
+    place = Listed(kind=kind, titles=tuple(table.runs[sweep[chosen]].title for sweep in claim.optimum))
+    return best.model_copy(update={"answer": answer, "notes": (place, *best.notes)})
 
 
 def _serves(claim: Claim, place: int) -> Claim:
@@ -130,10 +153,10 @@ def _serves(claim: Claim, place: int) -> Claim:
     return claim.model_copy(update={"kind": "non-inferiority", "optimum": None, "compare": compare})
 
 
-def _doubt(decision: Decision) -> tuple[float, float]:
-    """How unsure the least sure comparison is; where no deviation is known, how much lower the metric is elsewhere."""
-    least_sure = max((part["p"] for part in decision.parts), default=math.inf)
-    return least_sure, -min((part["estimate"] for part in decision.parts), default=-math.inf)
+def _doubt(verdict: Verdict) -> tuple[float, float]:
+    """How unsure the weakest comparison is; where no deviation is known, how much lower the metric is elsewhere."""
+    least_sure = max((one.p for one in verdict.comparisons), default=math.inf)
+    return least_sure, -min((one.estimate for one in verdict.comparisons), default=-math.inf)
 
 
 CLEAR = 2.0
@@ -145,39 +168,52 @@ def distance(printed: Mapping[str, float], ours: Mapping[str, float]) -> float:
     return mean(math.log(ours[name] / printed[name]) for name in printed)
 
 
-def judged_by(asked: UnitQuestion, name: str) -> set[str]:
+def judged_by(question: UnitQuestion, name: str) -> set[str]:
     """What one model's number is judged by: its own runs, and those of the model that says what is ordinary."""
-    return {name, *filter(None, (asked.reference,))}
+    return {name, *filter(None, (question.reference,))}
 
 
-def of_unit(claim: Claim, table: Table) -> Decision:
+def of_unit(claim: Claim, table: Table) -> Verdict:
     """Whether a paper's entropies can be in the unit that it states: they and ours of the same models, in either."""
-    asked, quantity, runs = claim.unit, (claim.metric, claim.split), table.runs
+    question, quantity, runs = claim.unit, (claim.metric, claim.split), table.runs
     printed, ours, otherwise = {}, {}, {}
-    for name in (name for name in asked.experiments if table.covered(judged_by(asked, name))):
-        value, found = runs[name].reported(quantity), runs[name].mean(quantity, asked.stated)
+    for name in (name for name in question.experiments if table.covered(judged_by(question, name))):
+        value, found = runs[name].reported(quantity), runs[name].mean(quantity, question.stated)
         if value is not None and found is not None:
             printed[name], ours[name] = value, found
-            otherwise[name] = runs[name].mean(quantity, asked.other)
+            otherwise[name] = runs[name].mean(quantity, question.other)
     if not printed:
-        return Decision(OPEN, notes=(("nothing", {}),))
+        return Verdict(answer=UNDECIDED, notes=(Nothing(),))
     stated, other = distance(printed, ours), distance(printed, otherwise)
-    verdict = OPEN
+    answer = UNDECIDED
     if abs(stated) * CLEAR < abs(other):
-        verdict = AGREES
+        answer = AGREES
     elif abs(other) * CLEAR < abs(stated):
-        verdict = DISAGREES
+        answer = DISAGREES
     lowest, beaten = min(printed.values()), {}
-    if asked.published and lowest < asked.published.value:
-        beaten[asked.published.what] = asked.published.value
-    if asked.reference and (reference := runs[asked.reference].mean(quantity, asked.stated) or 0.0) > lowest:
-        beaten[f"our {runs[asked.reference].title}"] = reference
-    notes = [("unit", {"models": len(printed), "stated": asked.stated, "other": asked.other, "off": [stated, other]})]
+    if question.published and lowest < question.published.value:
+        beaten[question.published.what] = question.published.value
+    if question.reference and (reference := runs[question.reference].mean(quantity, question.stated) or 0.0) > lowest:
+        beaten[f"our {runs[question.reference].title}"] = reference
+    notes = [Units(models=len(printed), stated=question.stated, other=question.other, off=(stated, other))]
     if beaten:
-        notes.append(("beats", {"lowest": lowest, "unit": asked.stated, "beaten": beaten}))
+        notes.append(Beats(lowest=lowest, unit=question.stated, beaten=beaten))
     rows = [
-        {"form": "unit", "experiment": of.name, "label": of.title, "n": {of.name: len(of.finished)}, "interval": None,
-         "estimate": ours[name], "paper": value}
+        Unit(
+            label=of.title,
+            n={of.name: len(of.finished)},
+            counts="seeds",
+            answer=answer,
+            experiment=of.name,
+            estimate=ours[name],
+            paper=value,
+        )
         for of, (name, value) in zip(map(runs.get, printed), printed.items(), strict=True)
-    ]  # fmt: skip
-    return Decision(verdict, rows, f"means in {asked.stated}", abs(stated) < abs(other), notes=tuple(notes))
+    ]
+    return Verdict(
+        answer=answer,
+        comparisons=tuple(rows),
+        method=f"means in {question.stated}",
+        holds=abs(stated) < abs(other),
+        notes=tuple(notes),
+    )

@@ -1,15 +1,30 @@
 """Claims about means: superiority, non-inferiority, equivalence, orderings, gaps, trends and levels."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from reprise.config.claims import Claim, Learned
 from reprise.evidence import verdicts
 from reprise.evidence.contrasts import Contrast, Statement, Term, statements
+from reprise.evidence.decisions import (
+    Difference,
+    Estimated,
+    Gap,
+    Level,
+    Listed,
+    Lost,
+    Note,
+    Nothing,
+    Rise,
+    Trend,
+    Unequal,
+    Unlearned,
+    Verdict,
+)
+from reprise.evidence.decisions import Term as Mean
 from reprise.evidence.measure import Compared, compare, measure
 from reprise.evidence.runs import Runs, Table
 from reprise.evidence.statistics import replicas_needed
-from reprise.evidence.verdicts import Decision, Part
+from reprise.evidence.verdicts import Part
 
 METHODS = {
     "seeds": "independent seeds, variances moderated after Smyth, degrees of freedom after Satterthwaite",
@@ -24,7 +39,7 @@ _UNEQUAL = 0.05
 """Below this p of Bartlett's test a family's variances are said to differ."""
 
 
-def decide(claim: Claim, table: Table, tail: float | None = None) -> Decision:
+def decide(claim: Claim, table: Table, tail: float | None = None) -> Verdict:
     """The decision on a claim about means.
 
     `tail`, where it is not the claim's kind that gives it, is what comparisons are established and refuted by.
@@ -35,7 +50,7 @@ def decide(claim: Claim, table: Table, tail: float | None = None) -> Decision:
     notes = _lost(stated, {name: runs[name] for name in names})
     parts = [compare(statement, table) for statement in stated]
     if None in parts:
-        return Decision(verdicts.OPEN, notes=(*notes, ("nothing", {})))
+        return Verdict(answer=verdicts.UNDECIDED, notes=(*notes, Nothing()))
     not_learned = unlearned(claim.learned, runs, names)
     judged = [_judgeable(part, claim, table, not_learned) for part in parts]
     tail, method = tail or verdicts.tail_of(claim.kind), parts[0].plain.method
@@ -46,31 +61,33 @@ def decide(claim: Claim, table: Table, tail: float | None = None) -> Decision:
     if not_learned:
         notes.append(unlearned_note(claim.learned, runs, not_learned))
     if unknown := dict.fromkeys(name for part in parts for name in part.test.unknown):
-        notes.append(("unknown", {"which": [runs[name].title for name in unknown]}))
+        notes.append(Listed(kind="unknown", titles=tuple(runs[name].title for name in unknown)))
     if (doubt := min((p for part in parts if (p := part.plain.doubt) is not None), default=1.0)) < _UNEQUAL:
-        notes.append(("unequal", {"p": doubt}))
+        notes.append(Unequal(p=doubt))
     if claim.trend and len(parts) == len(statements(claim)) and (rise := _rise(claim, table)):
-        notes.append(("rise", rise))
-    return Decision(
-        verdicts.direction(judged, tail, lost=any(name in {"diverged", "lacking"} for name, _ in notes)),
-        [_row(part, found, claim, table) | {"tail": tail} for part, found in zip(parts, judged, strict=True)],
-        METHODS[method],
-        all(found.toward > 0 for found in judged),
-        _forecast(parts, tail),
-        tuple(notes),
+        notes.append(rise)
+    return Verdict(
+        answer=verdicts.direction(judged, tail, lost=any(isinstance(note, Lost) for note in notes)),
+        comparisons=tuple(
+            _comparison(part, found, claim, table, tail) for part, found in zip(parts, judged, strict=True)
+        ),
+        method=METHODS[method],
+        holds=all(found.toward > 0 for found in judged),
+        replicas=_forecast(parts, tail),
+        notes=tuple(notes),
     )
 
 
-def _lost(stated: Sequence[Statement], experiments: Mapping[str, Runs]) -> list[tuple[str, dict[str, Any]]]:
-    """Notes on replicas without a number: those that diverged, and those that finished without a metric asked for."""
+def _lost(stated: Sequence[Statement], experiments: Mapping[str, Runs]) -> list[Note]:
+    """Replicas without a number, by experiment: those that diverged, and those that finished without the metric."""
     terms = {term for statement in stated for _, term in statement.plain.weights}
-    found = {"diverged": [], "lacking": []}
+    notes: dict[str, list[Note]] = {"diverged": [], "lacking": []}
     for name, runs in experiments.items():
-        asked = {term.quantity for term in terms if term.experiment == name}
-        without = sum(not asked <= r.metrics.keys() for r in runs.finished)
-        for note, lost, of in (("diverged", runs.diverged, runs.replicas), ("lacking", without, runs.finished)):
-            found[note] += [f"{lost} of {len(of)} of {runs.title}"] if lost else []
-    return [(note, {"which": which}) for note, which in found.items() if which]
+        quantities = {term.quantity for term in terms if term.experiment == name}
+        without = sum(not quantities <= r.metrics.keys() for r in runs.finished)
+        for kind, lost, of in (("diverged", runs.diverged, runs.replicas), ("lacking", without, runs.finished)):
+            notes[kind] += [Lost(kind=kind, title=runs.title, lost=lost, of=len(of))] if lost else []
+    return [*notes["diverged"], *notes["lacking"]]
 
 
 def unlearned(rule: Learned | None, runs: Mapping[str, Runs], names: Iterable[str]) -> list[str]:
@@ -83,17 +100,17 @@ def unlearned(rule: Learned | None, runs: Mapping[str, Runs], names: Iterable[st
     return [name for name, level in levels.items() if level is None or not rule.shown_by(level)]
 
 
-def unlearned_note(rule: Learned, runs: Mapping[str, Runs], names: Iterable[str]) -> tuple[str, dict[str, Any]]:
-    return "unlearned", {"which": [runs[name].title for name in names], "why": rule.why}
+def unlearned_note(rule: Learned, runs: Mapping[str, Runs], names: Iterable[str]) -> Unlearned:
+    return Unlearned(titles=tuple(runs[name].title for name in names), why=rule.why)
 
 
 def _judgeable(part: Compared, claim: Claim, table: Table, not_learned: Iterable[str]) -> Part:
     against = [test.estimate.p_below() for test in part.tests]
-    void = any(term.experiment in set(not_learned) for _, term in part.statement.plain.weights)
+    learned = not any(term.experiment in set(not_learned) for _, term in part.statement.plain.weights)
     if claim.kind in {"superiority", "ordering"} and abs(part.plain.estimate.value) < _item(part, table):
-        return Part(0.0, 1.0, 1.0, void)
+        return Part(0.0, 1.0, 1.0, learned)
     estimate = part.test.estimate
-    return Part(estimate.value, estimate.p_above(), min(1.0, len(against) * min(against)), void)
+    return Part(estimate.value, estimate.p_above(), min(1.0, len(against) * min(against)), learned)
 
 
 def _item(part: Compared, table: Table) -> float:
@@ -121,7 +138,7 @@ def _forecast(parts: Sequence[Compared], tail: float) -> int | None:
     return None if not found or None in found else max(found)
 
 
-def _rise(claim: Claim, table: Table) -> dict[str, Any] | None:
+def _rise(claim: Claim, table: Table) -> Rise | None:
     """What a sweep shows against falling to its end: by how much that is surely above its lowest place."""
     terms = [Term(name, (claim.metric, claim.split)) for name in claim.trend.experiments]
     means = [table.runs[t.experiment].mean(t.quantity) for t in terms]
@@ -132,53 +149,61 @@ def _rise(claim: Claim, table: Table) -> dict[str, Any] | None:
     found = measure(contrast, table).estimate
     if (interval := found.interval(verdicts.LEVEL)) is None or interval[0] <= 0:
         return None
-    return {
-        "end": table.runs[terms[-1].experiment].title,
-        "lowest": table.runs[terms[lowest].experiment].title,
-        "by": found.value,
-        "interval": interval,
-        "scale": "log" if contrast.log else "difference",
-    }
+    return Rise(
+        end=table.runs[terms[-1].experiment].title,
+        lowest=table.runs[terms[lowest].experiment].title,
+        by=found.value,
+        interval=interval,
+        scale="log" if contrast.log else "difference",
+    )
 
 
-def _row(part: Compared, judged: Part, claim: Claim, table: Table) -> dict[str, Any]:
-    """A part in numbers. `estimate` is the plain difference, in the direction of the claim; `p` that of the test.
-
-    `paper` is as printed, in `paper_unit`; `paper_here` the same in our unit and on our scale, None where it cannot be
-    turned into that.
-    """
+def _comparison(part: Compared, judged: Part, claim: Claim, table: Table, tail: float) -> Estimated:
+    """A part in numbers. The estimate is the plain difference, in the direction of the claim; `p` that of the test."""
     runs, plain = table.runs, part.statement.plain
     terms = [(weight, term, runs[term.experiment]) for weight, term in plain.weights]
     level = LEVELS.get(claim.kind, verdicts.LEVEL)
-    compared = len(terms) > 1 and part.plain.method != "exact"
     interval = part.plain.estimate.interval(verdicts.LEVEL)
-    return {
-        "form": "trend" if claim.trend and len(terms) > 2 else "gap" if claim.gaps else "means",
-        "terms": [
-            {"experiment": of.name, "title": of.title, "metric": term.quantity[0], "split": term.quantity[1],
-             "weight": weight, "mean": mean}
+    between = len(terms) > 1 and part.plain.method != "exact"
+    numbers = {
+        "label": "",
+        "n": {runs[name].name: count for name, count in part.plain.counts.items()},
+        "counts": part.plain.method,
+        "answer": verdicts.direction([judged], tail),
+        "p": judged.p_for,
+        "tail": tail,
+        "terms": tuple(
+            Mean(
+                experiment=of.name,
+                title=of.title,
+                metric=term.quantity[0],
+                split=term.quantity[1],
+                weight=weight,
+                mean=mean,
+                unit=of.unit(term.quantity),
+                paper=of.reported(term.quantity),
+                paper_unit=of.reported_unit(term.quantity),
+            )
             for (weight, term, of), mean in zip(terms, part.means, strict=True)
-        ],
-        "bound": -plain.offset * terms[0][0] if len(terms) == 1 else None,
+        ),
         "scale": "log" if plain.log else "difference",
+        "unit": _same(of.unit(term.quantity) for _, term, of in terms),
         "estimate": part.plain.estimate.value,
         "error": part.plain.estimate.error,
         "interval": part.plain.estimate.interval(level),
         "level": level,
         "toward": judged.toward,
-        "p": judged.p_for,
-        "void": judged.void,
-        "method": part.plain.method,
-        "n": {runs[name].name: count for name, count in part.plain.counts.items()},
-        "borrowed": [runs[name].name for name in part.plain.borrowed],
+        "borrowed": tuple(runs[name].name for name in part.plain.borrowed),
         "doubt": part.plain.doubt,
-        "unit": _same(of.unit(term.quantity) for _, term, of in terms),
         "paper": part.paper,
         "paper_unit": _same(of.reported_unit(term.quantity) for _, term, of in terms),
         "paper_here": part.paper_here,
-        "size": verdicts.size(interval, part.paper_here) if compared else None,
-        "ratio": verdicts.ratio(part.plain.estimate.value, interval, part.paper_here) if compared else None,
-    }  # fmt: skip
+        "size": verdicts.size(interval, part.paper_here) if between else None,
+        "ratio": verdicts.ratio(part.plain.estimate.value, interval, part.paper_here) if between else None,
+    }
+    if len(terms) == 1:
+        return Level(**numbers, bound=-plain.offset * terms[0][0])
+    return (Trend if claim.trend and len(terms) > 2 else Gap if claim.gaps else Difference)(**numbers)
 
 
 def _same(units: Iterable[str | None]) -> str | None:

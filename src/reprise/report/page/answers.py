@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, NOT_AVAILABLE, NOT_RUN, OPEN, TRAINED, VOID
+from reprise.evidence.decisions import Alternative, Decision, Estimated
+from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, NO_DATA, NOT_JUDGED, NOT_RUN, TRAINED, UNDECIDED
 from reprise.evidence.words.forms import number, unit_words
 from reprise.evidence.words.sentences import MARGIN_KINDS, effect, established, is_ranked, size_words
 from reprise.records.resolved import FULL
@@ -24,7 +24,7 @@ class Answer:
     one with a margin, nor a rank test. Of several comparisons it is the least sure, as `ours` and `theirs`, the effects
     themselves in words. `n` says on how many seeds or folds it rests; `kind` is how it is coloured: its direction, or
     "not-run" whatever the reason. `afterwards`: its rule was set when its numbers were known; `contradicted`: the
-    reduced budget answers the opposite; `decided_below`: it agrees or disagrees where the full protocol is open.
+    reduced budget answers the opposite; `decided_below`: it agrees or disagrees where the full protocol is undecided.
     `tried`: whether an alternative to a choice answers it too; `turned`: those that change the answer; `co_primary`:
     the directions under readings of equal rank.
     """
@@ -67,67 +67,68 @@ def answers(tiers: Tiers) -> list[Answer]:
     found = []
     for name, context in next(iter(tiers.values())).items():
         for key in context.paper.claims:
-            there = [(contexts[name], contexts[name].claims.get(key, {})) for contexts in tiers.values()]
-            said = [entry.get("verdict") for _, entry in there]
+            there = [(contexts[name], contexts[name].claims.get(key)) for contexts in tiers.values()]
+            said = [decision.answer if decision else None for _, decision in there]
             ran = [i for i, verdict in enumerate(said) if verdict in JUDGED]
-            could = [i for i, verdict in enumerate(said) if verdict != NOT_AVAILABLE]
+            could = [i for i, verdict in enumerate(said) if verdict != NO_DATA]
             at = [*ran, *could, 0][0]
-            found.append(_answer(there[at][0], key, set(said), [entry for _, entry in there[at + 1 :]]))
+            found.append(
+                _answer(there[at][0], key, set(said), [decision for _, decision in there[at + 1 :] if decision])
+            )
     return found
 
 
-def _answer(context: Context, key: str, said: set[str | None], below: Sequence[Mapping[str, Any]]) -> Answer:
+def _answer(context: Context, key: str, said: set[str | None], below: Sequence[Decision]) -> Answer:
     """The answer that the context has; `said` are the directions at all tiers, `below` the entries of lesser ones."""
-    claim, found = context.paper.claims[key], context.claims.get(key, {})
-    direction, size = found.get("verdict", NOT_RUN), size_words(found) if found else ""
-    plainly = found and found["kind"] not in MARGIN_KINDS and not is_ranked(found)
-    ratio = found["ratio"] or {} if plainly else {}
-    part = found["parts"][ratio["part"]] if ratio else {}
-    unit = unit_words(part["unit"]) if part and part["scale"] != "log" else ""
-    ours, theirs = (effect(part[which], None, part) if part else "" for which in ("estimate", "paper_here"))
-    converted = part and unit and part["paper_unit"] not in (None, part["unit"])
-    printed = f", from {number(part['paper'])}{unit_words(part['paper_unit'])}" if converted else ""
-    several = [one for one in found["parts"] if one.get("ratio")] if ratio else []
+    claim, found = context.paper.claims[key], context.claims.get(key)
+    direction, size = (found.answer, size_words(found)) if found else (NOT_RUN, "")
+    plainly = found and found.kind not in MARGIN_KINDS and not is_ranked(found)
+    part = found.rated if plainly else None
+    unit = unit_words(part.unit) if part and part.scale != "log" else ""
+    ours, theirs = (effect(x, None, part) for x in (part.estimate, part.paper_here)) if part else ("", "")
+    converted = part and unit and part.paper_unit not in (None, part.unit)
+    printed = f", from {number(part.paper)}{unit_words(part.paper_unit)}" if converted else ""
+    several = [one for one in found.comparisons if isinstance(one, Estimated) and one.ratio] if part else []
     hold = f", of which {established(several)} hold" if direction != AGREES else ""
     least = f"the least sure of {len(several)} comparisons{hold}" if len(several) > 1 else ""
     # Alternatives may have been run at a lesser tier alone: what they turn there counts where that tier says the same.
-    under: dict[str, tuple[Mapping[str, Any], str]] = {}
-    for entry in (found, *(one for one in below if one.get("verdict") == direction)):
-        budget = "" if entry is found else " at a reduced budget"
-        for name, one in entry.get("alternatives", {}).items():
-            if one["verdict"] in JUDGED - {VOID}:
+    under: dict[str, tuple[Alternative, str]] = {}
+    for decision in filter(None, (found, *(one for one in below if one.answer == direction))):
+        budget = "" if decision is found else " at a reduced budget"
+        for name, one in decision.alternatives.items():
+            if one.answer in JUDGED - {NOT_JUDGED}:
                 under.setdefault(name, (one, budget))
     return Answer(
         paper=context.paper_id,
         claim=key,
         link=f"{context.paper_id}/{key}",
-        text=found.get("short") or claim.label,
+        text=claim.label,
         full=context.tier == FULL,
         direction=direction,
         kind=direction if direction in JUDGED else "not-run",
         size=size,
-        evidence=found.get("evidence", TRAINED),
-        ratio=ratio.get("value"),
-        low=ratio.get("low"),
-        high=ratio.get("high"),
+        evidence=found.evidence if found else TRAINED,
+        ratio=part and part.ratio.value,
+        low=part and part.ratio.low,
+        high=part and part.ratio.high,
         ours=ours,
         theirs=f"{theirs}{unit}{printed}",
-        n="; ".join(filter(None, (least, counted(found)))),
+        n="; ".join(filter(None, (least, found and counted(found)))),
         tried=bool(under),
-        turned=tuple(f"{one['verdict']} under {name}{budget}" for name, (one, budget) in under.items() if one["flips"]),
-        co_primary={name: one["verdict"] for name, one in found.get("co_primary", {}).items()},
-        afterwards=bool(found.get("afterwards")),
+        turned=tuple(f"{one.answer} under {name}{budget}" for name, (one, budget) in under.items() if one.flips),
+        co_primary={name: one.answer for name, one in found.co_primary.items()} if found else {},
+        afterwards=bool(found and found.afterwards),
         contradicted={AGREES, DISAGREES} <= said,
-        decided_below=direction == OPEN and bool({AGREES, DISAGREES} & said),
+        decided_below=direction == UNDECIDED and bool({AGREES, DISAGREES} & said),
     )
 
 
-def counted(found: Mapping[str, Any]) -> str:
+def counted(found: Decision) -> str:
     """ "3 seeds", "2–10 folds": on how many the experiments of a claim rest; "" of what is counted or worked out."""
-    counts = found.get("n", {}).values()
-    if found.get("evidence") != TRAINED or not any(counts):
+    counts = found.n.values()
+    if found.evidence != TRAINED or not any(counts):
         return ""
-    noun = "fold" if any(part.get("method") == "folds" for part in found["parts"]) else "seed"
+    noun = "fold" if found.counts == "folds" else "seed"
     return f"{interval(min(counts), max(counts))} {noun}{'' if max(counts) == 1 else 's'}"
 
 

@@ -5,7 +5,17 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from reprise.evidence import readings, verdicts
-from reprise.evidence.verdicts import AGREES, ARITHMETIC, COUNTED, DISAGREES, EQUATION, JUDGED, OPEN, TRAINED, VOID
+from reprise.evidence.verdicts import (
+    AGREES,
+    ARITHMETIC,
+    COUNTED,
+    DISAGREES,
+    EQUATION,
+    JUDGED,
+    NOT_JUDGED,
+    TRAINED,
+    UNDECIDED,
+)
 from reprise.evidence.words.forms import listed
 from reprise.report.page.answers import Answer, Tiers, of_paper, tally
 from reprise.report.page.forest import forest
@@ -17,13 +27,13 @@ STRIPS = {
     COUNTED: (COUNTED,),
     "equations and arithmetic": (EQUATION, ARITHMETIC),
 }
-DIRECTIONS = {AGREES: "agree", DISAGREES: "disagree", OPEN: "open"}
-_BECAME = {AGREES: "Replicates", DISAGREES: "Does not replicate", OPEN: "Undecided", VOID: "No answer"}
+DIRECTIONS = {AGREES: "agree", DISAGREES: "disagree", UNDECIDED: "undecided"}
+_BECAME = {AGREES: "Replicates", DISAGREES: "Does not replicate", UNDECIDED: "Undecided", NOT_JUDGED: "No answer"}
 _ARE = {
     AGREES: ("replicates", "replicate"),
     DISAGREES: ("does not replicate", "do not replicate"),
-    OPEN: ("is undecided", "are undecided"),
-    VOID: ("has no answer", "have no answer"),
+    UNDECIDED: ("is undecided", "are undecided"),
+    NOT_JUDGED: ("has no answer", "have no answer"),
 }
 
 
@@ -95,12 +105,12 @@ def counts(found: Sequence[Answer]) -> str:
 def _tallied(found: Sequence[Answer]) -> str:
     """ "agree 6 (2 with a criterion set afterwards), disagree 1, open 7, not run 2"."""
     count = tally(found)
-    said = {direction: f"{DIRECTIONS.get(direction, direction)} {count[direction]}" for direction in verdicts.VERDICTS}
+    said = {direction: f"{DIRECTIONS.get(direction, direction)} {count[direction]}" for direction in verdicts.ANSWERS}
     if late := sum(a.afterwards for a in found if a.direction == AGREES):
         said[AGREES] += f" ({late} with a criterion set afterwards)"
     if below := sum(a.decided_below for a in found):
-        said[OPEN] += f" ({below} decided in reduced runs)"
-    return ", ".join(said[direction] for direction in verdicts.VERDICTS if count[direction])
+        said[UNDECIDED] += f" ({below} decided in reduced runs)"
+    return ", ".join(said[direction] for direction in verdicts.ANSWERS if count[direction])
 
 
 def became(answer: Answer) -> str:
@@ -135,7 +145,7 @@ def trust(tiers: Tiers, found: Sequence[Answer]) -> list[str]:
         diverged[context.paper.name or context.paper.title] += int((status == "diverged").sum())
     found = [a for a in found if a.evidence == TRAINED]
     tried, agreeing = [a for a in found if a.tried], [a.afterwards for a in found if a.direction == AGREES]
-    void = [a.afterwards for a in found if a.direction == VOID]
+    void = [a.afterwards for a in found if a.direction == NOT_JUDGED]
     opposite = [a.link for a in found if a.contradicted]
     where = f": {listed([name for name, n in diverged.items() if n])}" if diverged.total() else ""
     replaced = sorted({c.paper.document for c in contexts if any(d.data for d in c.paper.deviations.values())})
@@ -144,7 +154,7 @@ def trust(tiers: Tiers, found: Sequence[Answer]) -> list[str]:
         f"{sum(bool(a.turned) for a in tried)} of the {len(tried)} answers that were tried under another choice than "
         "ours point the other way there, or are decided there alone",
         f"{sum(agreeing)} of the {len(agreeing)} answers that agree have a criterion set afterwards",
-        f"{len(void)} claims are void, since a model did not learn; the level is set afterwards for {sum(void)}",
+        f"{len(void)} claims are not judged, since a model did not learn; the level is set afterwards for {sum(void)}",
     ]
     said += [f"the reduced budget says the opposite of {listed(opposite)}"] if opposite else []
     rows = Counter(c.paper.document for c in next(iter(tiers.values())).values())

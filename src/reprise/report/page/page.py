@@ -24,7 +24,7 @@ from reprise.evidence.verdicts import EQUIVALENCE_TAIL, JUDGED, TAIL
 from reprise.evidence.verdicts.kinds import CLEAR
 from reprise.evidence.words.forms import number, percent
 from reprise.evidence.words.sentences import answer as words_of
-from reprise.evidence.words.sentences import size_words
+from reprise.evidence.words.sentences import reading_line, size_words
 from reprise.files import write_atomically
 from reprise.records.resolved import FULL
 from reprise.report.page import cards, first
@@ -42,6 +42,7 @@ TIERS = {
 """In the order in which a claim's answer is looked for."""
 _FILTERS = (sentence, cut, integer, fixed, number, percent)
 _GLOBALS = {"comparisons": comparisons, "under": under, "words_of": words_of, "size_words": size_words}
+_GLOBALS |= {"reading_line": reading_line}
 _GLOBALS |= {"protocols": PROTOCOLS, "about": TIERS, "head": HEAD}
 _GLOBALS |= {"tail": TAIL, "equivalence_tail": EQUIVALENCE_TAIL, "clear": CLEAR}
 
@@ -137,9 +138,9 @@ def _claims(found: Sequence[Answer], tiers: Mapping[str, Context]) -> list[dict[
     rows = []
     for answer in found:
         there = {tier: c.claims[answer.claim] for tier, c in tiers.items() if answer.claim in c.claims}
-        judged = {tier: entry for tier, entry in there.items() if entry["verdict"] in JUDGED}
+        judged = {tier: decision for tier, decision in there.items() if decision.answer in JUDGED}
         claim = next(iter(tiers.values())).paper.claims[answer.claim]
-        decided = decided_by(claim, next(iter(there.values()), {}))
+        decided = decided_by(claim, next(iter(there.values()), None))
         rows.append({"answer": answer, "claim": claim, "judged": judged, "decided": decided})
     return sorted(rows, key=lambda row: not row["judged"])
 

@@ -46,21 +46,6 @@ def read_collected(path: Path, columns: Mapping[str, str], tier: str) -> pd.Data
         return pd.read_csv(path, usecols=list(columns), dtype=dict(columns), keep_default_na=False, na_values=missing)
 
 
-def read_claims(path: Path, tier: str) -> dict[str, dict[str, Any]]:
-    """What `reprise verify` found, by paper and claim; empty where it did not run.
-
-    Errors: `UserError` where the file is damaged, or holds something else.
-    """
-    if not path.is_file():
-        return {}
-    with _reading(path, "verify", tier):
-        content = json.loads(path.read_text(encoding="utf-8"))
-        papers = content.values() if isinstance(content, dict) else [None]
-        if not all(isinstance(claims, dict) and all(isinstance(c, dict) for c in claims.values()) for claims in papers):
-            raise ValueError("does not hold claims by paper")
-        return content
-
-
 def read_samples(path: Path, tier: str) -> list[dict[str, Any]]:
     """The lines of samples.jsonl: texts that models wrote, with the keys of the other files.
 

@@ -17,9 +17,10 @@ from reprise.config.project import PAPERS, Project
 from reprise.config.resolve import resolve_tier
 from reprise.config.schema import Dataset, Display, Experiment, Paper, Reported
 from reprise.errors import UserError
+from reprise.evidence.decisions import Decision, read_claims
 from reprise.evidence.runs import Replica, Runs, trains
 from reprise.records.resolved import FULL, TIERS, Resolved
-from reprise.report.parts.collected import CURVE_COLUMNS, METRIC_COLUMNS, read_claims, read_collected, read_samples
+from reprise.report.parts.collected import CURVE_COLUMNS, METRIC_COLUMNS, read_collected, read_samples
 
 _NOT_IN_TIER = "not in this tier"
 _NOT_TRAINED = "not trained yet"
@@ -76,8 +77,8 @@ class Context:
     reference: Path
     file: str
     datasets: Mapping[str, Dataset]
-    claims: Mapping[str, Any]
-    in_full: Mapping[str, Any]
+    claims: Mapping[str, Decision]
+    in_full: Mapping[str, Decision]
     """At another tier than the paper's the claims as they were judged there, so that no reduced number stands alone."""
     folder: Path  # what was collected, results/<tier>
     papers: Mapping[str, Context] = field(repr=False, compare=False)
@@ -216,8 +217,8 @@ def load_contexts(project: Project, experiments: list[Resolved]) -> dict[str, Co
     folder = project.root / "results" / tier
     metrics = read_collected(folder / "metrics.csv", METRIC_COLUMNS, tier)
     curves = read_collected(folder / "curves.csv.gz", CURVE_COLUMNS, tier)
-    claims = read_claims(folder / "claims.json", tier)
-    in_full = {} if tier == FULL else read_claims(project.root / "results" / FULL / "claims.json", FULL)
+    claims = read_claims(project.root, tier)
+    in_full = {} if tier == FULL else read_claims(project.root, FULL)
     datasets = dict(project.config.datasets)
     for name, dataset in datasets.items():
         if project.config.ldc_wsj and dataset.prepare == ldc_wsj.REPLACES:  # the raw text takes the place of Mikolov's

@@ -9,9 +9,25 @@ from typing import Any
 from reprise.config.claims import Bound, Claim
 from reprise.evidence import readings
 from reprise.evidence.contrasts import terms_of
-from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, NOT_RUN, VERDICTS
+from reprise.evidence.decisions import (
+    Alternative,
+    AnyComparison,
+    CoPrimary,
+    Decision,
+    Difference,
+    Error,
+    Estimated,
+    Gap,
+    Level,
+    Ranks,
+    Share,
+    Trend,
+    Unit,
+)
+from reprise.evidence.verdicts import AGREES, ANSWERS, DISAGREES, JUDGED, NOT_RUN
 from reprise.evidence.words.forms import margin_words, number, percent
 from reprise.evidence.words.names import name_of
+from reprise.evidence.words.sentences import answer as words_of
 from reprise.evidence.words.sentences import effect, is_borrowed, level, level_paper
 from reprise.records.resolved import FULL
 from reprise.report.parts.context import Context, Status
@@ -27,14 +43,15 @@ About = Callable[[Mapping[str, Any]], Collection[str]]
 """The metrics that a row shows, as patterns of "<metric> <split>"; none where no claim can be about it."""
 
 
-def in_order(context: Context) -> list[tuple[str, Mapping[str, Any]]]:
+def in_order(context: Context) -> list[tuple[str, Decision]]:
     """What was found on each claim, in the order of the paper's file."""
     return [(key, context.claims[key]) for key in context.paper.claims if key in context.claims]
 
 
 def in_full_sentence(context: Context, key: str) -> str:
     """ " Full protocol: open.", where that came to another verdict than this tier; else ""."""
-    there, here = (found.get(key, {}).get("verdict", NOT_RUN) for found in (context.in_full, context.claims))
+    both = (of.get(key) for of in (context.in_full, context.claims))
+    there, here = (decision.answer if decision else NOT_RUN for decision in both)
     return f" {PROTOCOLS[FULL]}: {there}." if there in JUDGED and there != here else ""
 
 
@@ -48,11 +65,11 @@ def of_experiments(context: Context, names: Iterable[str], about: Collection[str
     for name in names:
         base, _, suffix = name.partition("@")
         for key, claim in in_order(context):
-            judged = claim["alternatives"].get(suffix) if suffix else claim
-            wanted = judged and base in judged["experiments"] and (key in only or not only)
+            judged = claim.alternatives.get(suffix) if suffix else claim
+            wanted = judged and base in judged.experiments and (key in only or not only)
             if wanted and _is_about(context.paper.claims[key], base, about):
-                found.setdefault(judged["verdict"], {})[key] = None
-    return "; ".join(f"{verdict}: {', '.join(found[verdict])}" for verdict in VERDICTS if verdict in found)
+                found.setdefault(judged.answer, {})[key] = None
+    return "; ".join(f"{verdict}: {', '.join(found[verdict])}" for verdict in ANSWERS if verdict in found)
 
 
 def _is_about(claim: Claim, experiment: str, about: Collection[str]) -> bool:
@@ -81,23 +98,23 @@ def beside(context: Context, table: Table, about: About, only: Collection[str] =
     return replace(table, columns=columns, rows=table.rows.assign(claims=said), notes=notes)
 
 
-def was_judged(alternative: Mapping[str, Any]) -> bool:
+def was_judged(alternative: Alternative) -> bool:
     """Whether a claim was judged under an alternative, and the same comparisons as chosen beside it."""
-    return alternative["holds"] is not None and {alternative["verdict"], alternative["before"]} <= JUDGED
+    return alternative.holds is not None and {alternative.answer, alternative.before} <= JUDGED
 
 
-def is_looked_at(alternative: Mapping[str, Any]) -> bool:
+def is_looked_at(alternative: Alternative) -> bool:
     """Whether some of a claim's comparisons are to be judged under an alternative, run or not."""
-    return alternative["parts"][0] > 0
+    return alternative.looked_at > 0
 
 
-def part_of(alternative: Mapping[str, Any]) -> str:
+def part_of(alternative: Alternative) -> str:
     """ " (2 of 4 comparisons)", of an alternative under which a part of a claim is looked at; "" where it is all."""
-    looked_at, every = alternative["parts"]
+    looked_at, every = alternative.looked_at, alternative.of
     return f" ({looked_at} of {every} comparisons)" if looked_at < every else ""
 
 
-def turns(entries: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
+def turns(entries: Iterable[tuple[str, Alternative]]) -> str:
     """What claims are as chosen and under a choice: "L1: open → agrees; U3: no longer points its way; U2: same side".
 
     First stand those that it turns, last those that were not run under it yet and those that rest on the assumption,
@@ -109,12 +126,12 @@ def turns(entries: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
         if not is_looked_at(entry):
             said = 3, "not looked at"
         elif not was_judged(entry):
-            said = 2, entry["verdict"]
-        elif entry["flips"]:
-            decided = f"{entry['before']} → {entry['verdict']}" if entry["verdict"] in {AGREES, DISAGREES} else ""
-            said = 0, (decided or f"{'points' if entry['holds'] else 'no longer points'} its way") + part_of(entry)
+            said = 2, entry.answer
+        elif entry.flips:
+            decided = f"{entry.before} → {entry.answer}" if entry.answer in {AGREES, DISAGREES} else ""
+            said = 0, (decided or f"{'points' if entry.holds else 'no longer points'} its way") + part_of(entry)
         else:
-            said = 1, f"same side{part_of(entry)}" + (" (the same numbers)" if entry["same"] else "")
+            said = 1, f"same side{part_of(entry)}" + (" (the same numbers)" if entry.same else "")
         found.setdefault(said, []).append(key)
     return "; ".join(f"{', '.join(found[said])}: {said[1]}" for said in sorted(found, key=lambda said: said[0]))
 
@@ -129,16 +146,16 @@ class Outcome:
 
     suffix: str
     status: Status
-    claims: Mapping[str, Mapping[str, Any]]
+    claims: Mapping[str, Alternative]
     trains: bool = True
 
     @property
-    def judged(self) -> dict[str, Mapping[str, Any]]:
+    def judged(self) -> dict[str, Alternative]:
         return {key: entry for key, entry in self.claims.items() if was_judged(entry)}
 
     @property
-    def turned(self) -> dict[str, Mapping[str, Any]]:
-        return {key: entry for key, entry in self.judged.items() if entry["flips"]}
+    def turned(self) -> dict[str, Alternative]:
+        return {key: entry for key, entry in self.judged.items() if entry.flips}
 
     @property
     def state(self) -> str:
@@ -156,7 +173,7 @@ def outcomes(context: Context) -> list[Outcome]:
     for assumption, alternative, choice in context.paper.choices():
         suffix = f"{assumption}={alternative}"
         status = context.total(f"{name}@{suffix}" for name in choice.experiments)
-        claims = {k: c["alternatives"][suffix] for k, c in in_order(context) if suffix in c["alternatives"]}
+        claims = {k: c.alternatives[suffix] for k, c in in_order(context) if suffix in c.alternatives}
         found.append(Outcome(suffix, status, claims, trains=not choice.metrics))
     return found
 
@@ -181,75 +198,75 @@ def reading_table(context: Context) -> tuple[str, list[tuple[str, ...]]] | None:
     return (said, readings.lines(found)) if said else None
 
 
-def under(reading: str, found: Mapping[str, Any]) -> str:
+def under(reading: str, found: CoPrimary) -> str:
     """ "Under schedule=rnnlm, found afterwards: agrees. …": what a reading of equal rank says; briefly if not run."""
-    if found["verdict"] not in JUDGED:
-        return f"Other {reading.partition('=')[0]} ({reading}): {found['verdict']}."
-    when = f", found {found['found']}" if found["found"] else ""
-    return f"Under {reading}{when}: {found['answer']}. {found['sentence']}"
+    if found.answer not in JUDGED:
+        return f"Other {reading.partition('=')[0]} ({reading}): {found.answer}."
+    when = f", found {found.found}" if found.found else ""
+    return f"Under {reading}{when}: {words_of(found.answer)}. {found.sentence}"
 
 
-def comparisons(found: Mapping[str, Any]) -> list[dict[str, str]]:
+def comparisons(found: Decision) -> list[dict[str, str]]:
     """Every comparison of a claim as `compared`; where metrics differ, or all else is the same, that stands first."""
-    rows = [compared(part) for part in found["parts"]]
+    rows = [compared(part) for part in found.comparisons]
     same = Counter(row["what"] for row in rows)
-    measured = {part["terms"][0]["metric"] for part in found["parts"] if part.get("terms")}
-    for row, part in zip(rows, found["parts"], strict=True):
-        terms = part.get("terms")
-        if terms and (same[row["what"]] > 1 or len(measured) > 1) and part["bound"] is None:
-            alike = len({term["title"] for term in terms}) == 1 < len(terms)
-            own = terms[0]["title"] if alike else name_of(terms[0]["metric"], terms[0]["split"])
+    measured = {part.terms[0].metric for part in found.comparisons if isinstance(part, Estimated)}
+    for row, part in zip(rows, found.comparisons, strict=True):
+        terms = part.terms if isinstance(part, Estimated) and not isinstance(part, Level) else ()
+        if terms and (same[row["what"]] > 1 or len(measured) > 1):
+            alike = len({term.title for term in terms}) == 1 < len(terms)
+            own = terms[0].title if alike else name_of(terms[0].metric, terms[0].split)
             row["what"] = f"{own}: {row['what']}"
     return rows
 
 
-def compared(part: Mapping[str, Any]) -> dict[str, str]:
+def compared(part: AnyComparison) -> dict[str, str]:
     """One comparison of a claim in words: what, the paper's effect, ours with its 95 % interval, on how many replicas.
 
     Differences are above 0 on the claim's side; those of perplexities are in per cent of what it calls the higher.
     """
-    counts = sorted(part["n"].values())
+    counts = sorted(part.n.values())
     n = interval(counts[0], counts[-1])
-    found = {"n": f"{n}†" if is_borrowed(part) else n, "paper": NONE, "what": part.get("label", "")}
-    if part.get("corrected"):
+    found = {"n": f"{n}†" if is_borrowed(part) else n, "paper": NONE, "what": part.label}
+    if isinstance(part, Error) and part.corrected:
         found["what"] = f"corrected: {found['what']}"
-    match part["form"]:
-        case "means" if part["bound"] is not None:
-            (term,) = part["terms"]
-            found |= {"ours": level(part), "paper": NONE if part["paper_here"] is None else level_paper(part)}
-            asked = f"at {'least' if term['weight'] > 0 else 'most'} {significant(part['bound'], 4)}"
-            found["what"] = f"{asked}: {name_of(term['metric'], term['split'])}, {term['title']}"
-        case "means" | "gap" | "trend":
-            unit = "" if part["scale"] == "log" else unit_symbol(part["unit"] or "")
-            bounds = part["interval"]
+    match part:
+        case Level():
+            (term,) = part.terms
+            found |= {"ours": level(part), "paper": NONE if part.paper_here is None else level_paper(part)}
+            asked = f"at {'least' if term.weight > 0 else 'most'} {significant(part.bound, 4)}"
+            found["what"] = f"{asked}: {name_of(term.metric, term.split)}, {term.title}"
+        case Difference() | Gap() | Trend():
+            unit = "" if part.scale == "log" else unit_symbol(part.unit or "")
+            bounds = part.interval
             bounds = None if bounds is None or bounds[0] == bounds[1] else bounds
-            value, between, end = effect(part["estimate"], bounds, part).partition(" [")
+            value, between, end = effect(part.estimate, bounds, part).partition(" [")
             found["ours"] = f"{value}{unit}{between}{end}"
-            if part["paper_here"] is not None:
-                found["paper"] = f"{effect(part['paper_here'], None, part)}{unit}"
+            if part.paper_here is not None:
+                found["paper"] = f"{effect(part.paper_here, None, part)}{unit}"
             found["what"] = _titles(part)
-        case "share":
-            low, high = (fixed(100 * end, 0) for end in part["interval"])
-            found["ours"] = f"{part['reached']} of {counts[-1]} [{low} %, {high} %]"
-        case "error":
-            found["ours"] = f"error {significant(part['estimate'], 2)}, at most {significant(part['tolerance'], 2)}"
-        case "ranks":
-            found["what"] = f"{part['label']} above all others, by rank"
-            found["ours"] = f"rank test, p = {significant(part['p'], 2)}"
-        case "unit":
-            found |= {"paper": significant(part["paper"], 4), "ours": significant(part["estimate"], 4)}
+        case Share():
+            low, high = (fixed(100 * end, 0) for end in part.interval)
+            found["ours"] = f"{part.reached} of {counts[-1]} [{low} %, {high} %]"
+        case Error():
+            found["ours"] = f"error {significant(part.estimate, 2)}, at most {significant(part.tolerance, 2)}"
+        case Ranks():
+            found["what"] = f"{part.label} above all others, by rank"
+            found["ours"] = f"rank test, p = {significant(part.p, 2)}"
+        case Unit():
+            found |= {"paper": significant(part.paper, 4), "ours": significant(part.estimate, 4)}
     return found
 
 
-def _titles(part: Mapping[str, Any]) -> str:
+def _titles(part: Estimated) -> str:
     """ "s-RNN, H = 100 − r-RNTN, K = 100": the terms' titles, those that count as they are before the others."""
-    terms = part["terms"]
-    titles = [(term["title"], term["weight"] > 0) for term in terms]
+    terms = part.terms
+    titles = [(term.title, term.weight > 0) for term in terms]
     if len(terms) > 1 and len(set(dict(titles))) == 1:  # one experiment: its metrics differ
-        titles = [(name_of(term["metric"], term["split"]), up) for term, (_, up) in zip(terms, titles, strict=True)]
-    if part["form"] == "trend":
+        titles = [(name_of(term.metric, term.split), up) for term, (_, up) in zip(terms, titles, strict=True)]
+    if isinstance(part, Trend):
         return f"slope from {titles[0][0]} to {titles[-1][0]}"
-    if part["form"] == "gap":
+    if isinstance(part, Gap):
         half = len(titles) // 2
         return " − ".join(f"({_less(some)})" for some in (titles[:half], [(t, not up) for t, up in titles[half:]]))
     return _less(titles)
@@ -274,10 +291,10 @@ def _together(titles: Sequence[str]) -> tuple[str, str]:
     return f"mean of {', '.join(shared)}", f", {first} to {last}"
 
 
-def decided_by(claim: Claim, found: Mapping[str, Any]) -> str:
+def decided_by(claim: Claim, found: Decision | None) -> str:
     """ "Superiority: at least 0.1 lower asked (ours: a tenth). Paired by fold, …. Criterion: …" of one claim.
 
-    `found`: its entry in claims.json; empty where it was not judged.
+    `found`: what claims.json says of it; None where it was not judged.
     """
     kind, asked = claim.kind or ("identity" if claim.checks else ""), []
     if claim.share:
@@ -290,7 +307,7 @@ def decided_by(claim: Claim, found: Mapping[str, Any]) -> str:
         asked.append(f"{allowed} ({claim.margin.origin})")
     criterion = f"criterion: {claim.criterion}" if claim.criterion else ""
     late = f"set when its numbers were known: {claim.afterwards}" if claim.afterwards else ""
-    said = (f"{kind}: {', '.join(asked)}" if asked else kind, found.get("method"), criterion, late)
+    said = (f"{kind}: {', '.join(asked)}" if asked else kind, found and found.method, criterion, late)
     return " ".join(sentence(text[0].upper() + text[1:]) for text in said if text)
 
 

@@ -11,10 +11,11 @@ from reprise.config.claims import Claim
 from reprise.errors import UserError, known
 from reprise.evidence.arithmetic import AGREES, DIFFERS, NOT_EQUAL, work_out
 from reprise.evidence.contrasts import terms_of
+from reprise.evidence.decisions import Decision, Estimated
 from reprise.evidence.readings import HEAD
 from reprise.evidence.verdicts import EVIDENCE, JUDGED, NOT_RUN
 from reprise.evidence.words.names import name_of, plain
-from reprise.evidence.words.sentences import size_words
+from reprise.evidence.words.sentences import answer, reading_line, size_words
 from reprise.records.resolved import FULL
 from reprise.report.papers.shared import cells
 from reprise.report.papers.shared.cells import Row, picked, text, values
@@ -48,34 +49,35 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
                 f"run `python -m reprise verify --tier {context.tier}`"
             )
         found = context.claims[key]
-        folded.append((f"{key}: {found['answer']}", _in_full(context, key, claim, found)))
-        if found["verdict"] not in JUDGED:
-            missing.setdefault(found["verdict"], []).append(key)
+        folded.append((f"{key}: {answer(found.answer, found.budget)}", _in_full(context, key, claim, found)))
+        if found.answer not in JUDGED:
+            missing.setdefault(found.answer, []).append(key)
             continue
-        direction = f"{found['answer']}{'*' if found['afterwards'] else ''}"
-        common = {"claim": key, "evidence": found["evidence"], "direction": direction, "text": found["short"]}
+        direction = f"{answer(found.answer, found.budget)}{'*' if found.afterwards else ''}"
+        common = {"claim": key, "evidence": found.evidence, "direction": direction, "text": found.text}
         parts = verdicts.comparisons(found)
-        parts = [row | {"size": size_words(found, part)} for row, part in zip(parts, found["parts"], strict=True)]
+        parts = [row | {"size": size_words(found, part)} for row, part in zip(parts, found.comparisons, strict=True)]
         if len(parts) != 1:  # what is compared stands below the claim, else in its place
             rows.append(common | {"number": 0, "of": len(parts), "size": size_words(found), "paper": "", "ours": ""})
         first = int(len(parts) > 1)
         rows += [common | {"number": i, "of": len(parts)} | part for i, part in enumerate(parts, first)]
     notes = []
     for kind in EVIDENCE:
-        answers = [found["answer"] for found in context.claims.values() if found["evidence"] == kind]
+        judged = [found for found in context.claims.values() if found.evidence == kind]
+        answers = [answer(found.answer, found.budget) for found in judged]
         if answers:
-            said = ", ".join(f"{n} {answer}" for answer, n in Counter(answers).most_common())
+            said = ", ".join(f"{n} {words}" for words, n in Counter(answers).most_common())
             notes.append(f"{kind.capitalize()}, {plural(len(answers), 'claim')}: {said}.")
     notes += [f"{verdict.capitalize()}: {', '.join(keys)}." for verdict, keys in missing.items()]
     if context.tier == FULL and NOT_RUN in missing:
         notes.append(f"python -m reprise estimate {context.paper_id} lists what is not run and how long it takes.")
-    if any(found["afterwards"] for found in context.claims.values()):
+    if any(found.afterwards for found in context.claims.values()):
         notes.append("*: the bound, margin or test was set when its numbers were known.")
     if any("†" in row.get("n", "") for row in rows):
         notes.append("†: one seed or fold of a model; its variance is borrowed from its family.")
     notes += [_OF_DIFFERENCES] if rows else []
-    parts = (part for found in context.claims.values() for part in found["parts"])
-    notes += [_OF_PERPLEXITIES] if any(part.get("scale") == "log" for part in parts) else []
+    parts = (part for found in context.claims.values() for part in found.comparisons)
+    notes += [_OF_PERPLEXITIES] if any(isinstance(part, Estimated) and part.scale == "log" for part in parts) else []
     if found := verdicts.reading_table(context):
         lines = [HEAD, ["--"] * len(HEAD), *found[1]]
         folded.append((f"Readings: {found[0]}", ["\n".join(f"| {' | '.join(line)} |" for line in lines)]))
@@ -91,14 +93,14 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     return Table(columns, pd.DataFrame(rows, columns=keys), notes, folded=folded)
 
 
-def _in_full(context: Context, key: str, claim: Claim, found: Mapping[str, Any]) -> list[str]:
+def _in_full(context: Context, key: str, claim: Claim, found: Decision) -> list[str]:
     """What stands folded under the table: a paragraph each."""
-    against, readings = found["contradicted_by"], (found["readings"] or {}).get("line", "")
+    against, readings = found.contradicted_by, reading_line(found.settings)
     said = [
         claim.source,
-        f"{found['sentence']}{verdicts.in_full_sentence(context, key)}",
+        f"{found.sentence}{verdicts.in_full_sentence(context, key)}",
         f"The paper contradicts itself: {sentence(against)}" if against else "",
-        *(verdicts.under(name, other) for name, other in found["co_primary"].items()),
+        *(verdicts.under(name, other) for name, other in found.co_primary.items()),
         f"Readings: {readings}." if readings else "",
         verdicts.decided_by(claim, found),
     ]

@@ -1,0 +1,425 @@
+"""What was found of a claim, as types. claims.json is their dump, and the same classes read it back.
+
+{paper: {claim: Decision}}. Floats have six significant digits, so that machines agree on every byte.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
+
+from reprise.config.claims import Kind
+from reprise.errors import UserError
+from reprise.files import json_text
+
+AnswerName = Literal["agrees", "disagrees", "undecided", "not judged", "not run", "no data", "not tested"]
+SizeName = Literal["consistent", "smaller", "larger", "opposite"]
+Evidence = Literal["trained", "counted", "equation", "arithmetic"]
+Counted = Literal["seeds", "folds", "exact"]
+_DIGITS = 6
+
+
+class Typed(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Term(Typed):
+    """One mean of a comparison: ours, and the paper's number as printed, in its own unit.
+
+    The comparison's estimate is the sum of weight * mean.
+    """
+
+    experiment: str
+    title: str
+    metric: str
+    split: str
+    weight: float
+    mean: float
+    unit: str | None
+    paper: float | None
+    paper_unit: str | None
+
+
+class Ratio(Typed):
+    """Our effect divided by the paper's, with the 95 % interval of ours."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+class Comparison(Typed):
+    """One thing that a claim rests on. `n`: replicas of each experiment; `counts`: whether these are seeds or folds.
+
+    `p`: one-sided, that the comparison does not hold; None where no test decides it. `tail`: the level it is held to.
+    """
+
+    label: str
+    n: dict[str, int]
+    counts: Counted
+    answer: AnswerName
+    p: float | None = None
+    tail: float | None = None
+
+
+class Estimated(Comparison):
+    """A combination of means, above 0 on the claim's side, in `unit`; with `scale` "log", of logarithms.
+
+    `interval`: at `level`; None where one replica shows no SD. `toward`: the estimate, margin included. `borrowed`:
+    experiments of one replica, whose SD is that of their family. `doubt`: Bartlett's p that all folds vary alike.
+    `paper`: the paper's combination as printed, in `paper_unit`; `paper_here`: in our unit and on our scale.
+    """
+
+    terms: tuple[Term, ...]
+    scale: Literal["difference", "log"]
+    unit: str | None
+    estimate: float
+    error: float | None
+    interval: tuple[float, float] | None
+    level: float
+    toward: float
+    borrowed: tuple[str, ...]
+    doubt: float | None
+    paper: float | None
+    paper_unit: str | None
+    paper_here: float | None
+    size: SizeName | None
+    ratio: Ratio | None
+
+
+class Difference(Estimated):
+    """The higher side minus the lower one."""
+
+    kind: Literal["difference"] = "difference"
+
+
+class Gap(Estimated):
+    """A difference minus the next difference."""
+
+    kind: Literal["gap"] = "gap"
+
+
+class Trend(Estimated):
+    """The slope of a metric over log x, above 0 where it falls."""
+
+    kind: Literal["trend"] = "trend"
+
+
+class Level(Estimated):
+    """A mean held to a bound: at least `bound` where its weight is above 0, at most `bound` where it is below."""
+
+    kind: Literal["level"] = "level"
+    bound: float
+
+
+class Share(Comparison):
+    """How many replicas of an experiment reach a number, as a share with its exact interval, and the bound on it."""
+
+    kind: Literal["share"] = "share"
+    experiment: str
+    reached: int
+    at_least: float | None
+    at_most: float | None
+    estimate: float
+    interval: tuple[float, float]
+    level: float
+
+
+class Ranks(Comparison):
+    """The replicas of one experiment above those of others: how many lie `above` all `replicas[1]` of theirs."""
+
+    kind: Literal["ranks"] = "ranks"
+    others: tuple[str, ...]
+    replicas: tuple[int, int]
+    above: int
+
+
+class Error(Comparison):
+    """A computed error beside its tolerance. `corrected`: of the formula as it should read, which decides nothing."""
+
+    kind: Literal["error"] = "error"
+    experiment: str
+    estimate: float
+    tolerance: float
+    held: bool
+    corrected: bool = False
+
+    @property
+    def share(self) -> float:
+        """The error in units of its tolerance, of which there may be none."""
+        return self.estimate / (self.tolerance or 1.0)
+
+
+class Unit(Comparison):
+    """One model's mean beside the paper's number, both taken to be in one unit."""
+
+    kind: Literal["unit"] = "unit"
+    experiment: str
+    estimate: float
+    paper: float
+
+
+AnyComparison = Annotated[Difference | Gap | Trend | Level | Share | Ranks | Error | Unit, Field(discriminator="kind")]
+
+
+class Nothing(Typed):
+    """No experiment has a number to compare."""
+
+    kind: Literal["nothing"] = "nothing"
+
+
+class Reason(Typed):
+    """Why records cannot decide the claim, or why its data cannot be had."""
+
+    kind: Literal["reason", "unavailable"]
+    why: str
+
+
+class Listed(Typed):
+    """Experiments by their titles: absent ones, those that show no SD, the place of an optimum in each sweep."""
+
+    kind: Literal["not-at-tier", "not-trained", "not-run", "unknown", "lowest", "best"]
+    titles: tuple[str, ...]
+
+
+class Lost(Typed):
+    """Replicas of one experiment that diverged, or finished without the metric."""
+
+    kind: Literal["diverged", "lacking"]
+    title: str
+    lost: int
+    of: int
+
+
+class Unequal(Typed):
+    """Bartlett's test says that the family's models vary unequally from fold to fold."""
+
+    kind: Literal["unequal"] = "unequal"
+    p: float
+
+
+class Unlearned(Typed):
+    """Models whose mean does not lie beyond the chance level, and where that level comes from."""
+
+    kind: Literal["unlearned"] = "unlearned"
+    titles: tuple[str, ...]
+    why: str
+
+
+class Rise(Typed):
+    """By how much the last place of a sweep surely lies above the lowest one."""
+
+    kind: Literal["rise"] = "rise"
+    end: str
+    lowest: str
+    by: float
+    interval: tuple[float, float]
+    scale: Literal["difference", "log"]
+
+
+class Units(Typed):
+    """By what mean logarithm ours are above the printed numbers, read in the stated unit and in the other one."""
+
+    kind: Literal["units"] = "units"
+    models: int
+    stated: str
+    other: str
+    off: tuple[float, float]
+
+
+class Beats(Typed):
+    """Published and our own better models that the lowest printed number would beat in the stated unit."""
+
+    kind: Literal["beats"] = "beats"
+    lowest: float
+    unit: str
+    beaten: dict[str, float]
+
+
+Note = Annotated[
+    Nothing | Reason | Listed | Lost | Unequal | Unlearned | Rise | Units | Beats, Field(discriminator="kind")
+]
+
+
+class Verdict(Typed):
+    """What the run records say of a claim under one choice of every assumption.
+
+    `holds`: whether every comparison lies on the claim's side, whatever its error. `replicas`: how many of each
+    experiment would show the paper's own effect.
+    """
+
+    answer: AnswerName
+    comparisons: tuple[AnyComparison, ...] = ()
+    method: str | None = None
+    holds: bool | None = None
+    replicas: int | None = None
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def weakest(self) -> AnyComparison | None:
+        """The comparison that the claim hangs on: that with the largest p; of errors the largest; None without any."""
+        return weakest([one for one in self.comparisons if not getattr(one, "corrected", False)])
+
+    @property
+    def rated(self) -> Estimated | None:
+        """The weakest comparison for which the paper gives an effect."""
+        return weakest([one for one in self.comparisons if isinstance(one, Estimated) and one.ratio])
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many comparisons have each size, of those that have one."""
+        found = [one.size for one in self.comparisons if isinstance(one, Estimated)]
+        return {size: found.count(size) for size in SizeName.__args__ if size in found}
+
+    @property
+    def size(self) -> str | None:
+        """The size of all comparisons, "mixed" where they differ; None where none has one."""
+        return ("mixed" if len(self.sizes) > 1 else next(iter(self.sizes))) if self.sizes else None
+
+
+def weakest(comparisons: list[Any]) -> Any:
+    """The comparison with the largest p; of errors the largest share of its tolerance; None without any."""
+
+    def weakness(one: Comparison) -> tuple[float, float]:
+        if isinstance(one, Error):
+            return 0.0, one.share
+        return (1.0 if one.p is None else one.p), -(one.toward if isinstance(one, Estimated) else 0.0)
+
+    return max(comparisons, key=weakness, default=None)
+
+
+class Printed(Typed):
+    """A number that the paper prints, in our unit, beside ours; `deviations`: the gap in SDs of one replica."""
+
+    experiment: str
+    title: str
+    metric: str
+    split: str
+    unit: str | None
+    ours: float
+    paper: float
+    percent: float | None
+    deviations: float | None
+    n: int
+
+
+class Judged(Verdict):
+    """A verdict with what stands beside it: experiments, replicas of each, the paper's numbers beside ours.
+
+    `counts`: what `n` counts, seeds or folds, or "exact" where no chance is in it. `sentence` is going to go.
+    """
+
+    experiments: tuple[str, ...]
+    n: dict[str, int]
+    counts: Counted
+    levels: tuple[Printed, ...]
+    sentence: str
+
+
+class CoPrimary(Judged):
+    """The claim under an alternative setting of equal rank. `found`: when it was found, as "afterwards"."""
+
+    found: str | None
+
+
+class Alternative(Typed):
+    """The claim under an alternative setting, by its weakest comparison.
+
+    `before`: the answer as chosen on the same comparisons. `flips`: whether the answer changes. `looked_at` of all `of`
+    comparisons were made. `experiments`: those run under it. `same`: whether both compare the same numbers.
+    """
+
+    answer: AnswerName
+    holds: bool | None
+    weakest: AnyComparison | None
+    notes: tuple[Note, ...]
+    before: AnswerName
+    flips: bool
+    looked_at: int
+    of: int
+    experiments: tuple[str, ...]
+    same: bool
+    sentence: str
+
+
+class Settings(Typed):
+    """Under how many settings a claim holds, `of` all that judge it, and under which it does not.
+
+    `decided`: it agrees under each of those under which it holds. `chosen`: it holds as chosen.
+    """
+
+    holds: int
+    of: int
+    decided: bool
+    chosen: bool
+    against: tuple[str, ...]
+
+
+class Was(Typed):
+    """A criterion that was replaced when the numbers were known, and its answer."""
+
+    criterion: str
+    answer: AnswerName
+    why: str
+
+
+class Decision(Judged):
+    """What was found of one claim at one tier.
+
+    `text`: the claim in at most 60 characters. `budget`: "reduced" of models that a tier below `paper` trained.
+    `afterwards`: what of the criterion was set when its numbers were known. `contradicted_by`: what the paper itself
+    says against the claim.
+    """
+
+    claim: str
+    text: str
+    evidence: Evidence
+    kind: Kind | None
+    budget: Literal["full", "reduced"]
+    afterwards: str | None
+    was: tuple[Was, ...] = ()
+    contradicted_by: str | None
+    settings: Settings | None
+    co_primary: dict[str, CoPrimary]
+    alternatives: dict[str, Alternative]
+
+
+class Claims(RootModel[dict[str, dict[str, Decision]]]):
+    """claims.json: what was found of every claim of every paper, from the run records of one tier alone."""
+
+
+def dump_claims(decisions: Mapping[str, Mapping[str, Decision]]) -> str:
+    """Return the text of claims.json."""
+    return json_text({p: {k: _rounded(d.model_dump()) for k, d in of.items()} for p, of in decisions.items()})
+
+
+def read_claims(root: Path, tier: str) -> dict[str, dict[str, Decision]]:
+    """Read results/<tier>/claims.json back.
+
+    Returns:
+        Every decision by paper and claim; none where the file is not there.
+
+    Raises:
+        UserError: The file is damaged, or of another version of Reprise.
+    """
+    path = root / "results" / tier / "claims.json"
+    if not path.is_file():
+        return {}
+    try:
+        return Claims.model_validate(json.loads(path.read_text(encoding="utf-8"))).root
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        why = f"key {'.'.join(map(str, first['loc']))}: {first['msg']}"
+    except (ValueError, RecursionError):
+        why = "no JSON"
+    raise UserError(f"{path}: {why}; run `python -m reprise verify --tier {tier}`")
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.{_DIGITS}g}")
+    if isinstance(value, Mapping):
+        return {key: _rounded(entry) for key, entry in value.items()}
+    return [_rounded(entry) for entry in value] if isinstance(value, list | tuple) else value
