@@ -18,11 +18,13 @@ if TYPE_CHECKING:  # training imports this package, and has no pydantic
 
 
 def prepare_corpus(dataset: NamedDataset, options: Values, raw_root: Path, path: Path) -> Corpus:
-    """Prepares the dataset from `raw_root/<dataset>/`, saves it at `path` and returns it.
+    """Prepare the dataset from `raw_root/<dataset>/`, save it at `path` and return it.
 
     Fills `provenance` with the dataset's name, the options, and the raw files' checksums, which are verified first.
-    Raises UserError for a missing or altered raw file, and facts that differ from the dataset's `expected`; nothing is
-    then written to `path`.
+
+    Raises:
+        UserError: for a missing or altered raw file, a part of the text without a token to predict, and facts that
+            differ from the dataset's `expected`; nothing is then written to `path`.
     """
     preparation = PREPARATIONS[dataset.prepare]
     raw = dataset.raw_folder(raw_root)
@@ -33,6 +35,8 @@ def prepare_corpus(dataset: NamedDataset, options: Values, raw_root: Path, path:
         if file.own_digest and (problem := mismatch(raw / file.name, *file.own_digest)):
             raise UserError(f"{raw / file.name}: {problem}; {how_to_fetch(raw)}")
     made = import_module(preparation.target).prepare(raw, options)
+    if empty := made.unpredicted_part():
+        raise UserError(f"{raw}: {empty} has no token to predict; use more text, or choose other sizes")
     if difference := _difference(dataset.expected, made.facts):
         place = f"config/config.yaml: key datasets.{dataset.name}.expected"
         raise UserError(f"{place}.{difference}; correct the entry, or what {preparation.file} makes")

@@ -63,11 +63,12 @@ def ranked(counts: Mapping[Word, int]) -> dict[Word, int]:
 
 
 def unk_shares(splits: Mapping[str, Split], vocabulary: Iterable[str]) -> dict[str, float]:
-    """The share of `<unk>` in each split, to nine digits; 0 in an empty text."""
+    """Return the share of `<unk>` in each split, to nine digits; an empty split has none."""
     unknown = [i for i, word in enumerate(vocabulary) if word == UNKNOWN]
     return {
-        split: round(float(np.isin(data.tokens, unknown).mean()), 9) if len(data.tokens) else 0.0
+        split: round(float(np.isin(data.tokens, unknown).mean()), 9)
         for split, data in splits.items()
+        if len(data.tokens)
     }
 
 
@@ -138,8 +139,23 @@ class Corpus:
             raise UserError(f"corpus {self.name}: no fact 'boundaries'; its preparation has to say </s>, none or line")
         return self.facts["boundaries"]
 
+    def unpredicted_part(self) -> str | None:
+        """Return which split, or which lines of a fold, has no token that a model predicts; None where each has one.
+
+        Every token of a text with `</s>` is predicted, of others all but the first of a split, or of a line.
+        """
+        for split, data in self.splits.items():
+            if len(data.tokens) < (1 if self.boundaries == SENTENCE_END else 2):
+                return f"the split {split}"
+            predicted = np.diff(data.offsets) > 1
+            for fold, parts in enumerate(self.extra.get("part", ())):
+                for number, name in enumerate(SPLITS):
+                    if not predicted[parts == number].any():
+                        return f"the part {name} of fold {fold}"
+        return None
+
     def check(self) -> None:
-        """Raises ValueError where the parts do not fit together."""
+        """Raise ValueError where the parts do not fit together."""
         size = len(self.vocabulary)
         fits = {
             "a word stands twice in the vocabulary": len(set(self.vocabulary)) == size,

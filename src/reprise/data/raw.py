@@ -1,20 +1,26 @@
-"""Raw files: their checksums, and reading them as bytes or lines."""
+"""Raw files: their checksums, and the one reader of their text, which every corpus takes."""
 
 import gzip
 import hashlib
+import re
+import unicodedata
 import zlib
 from pathlib import Path
 
 from reprise.errors import UserError
+from reprise.files import read_whole
+
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+"""Soft hyphens, characters without width, and marks of direction or byte order: none of them is a letter."""
 
 
 def how_to_fetch(raw: Path) -> str:
-    """The remedy for files that are missing in a raw folder, which is called as its dataset is."""
+    """Return the remedy for files that are missing in a raw folder, which is called as its dataset is."""
     return f"run `python -m reprise fetch {raw.name}`"
 
 
 def file_digest(path: Path, algorithm: str) -> str:
-    """Hexadecimal digest of a file: sha256, sha1, md5, or git-blob (the id that git gives its content).
+    """Return the hexadecimal digest of a file: sha256, sha1, md5, or git-blob (the id that git gives its content).
 
     A git blob id is the SHA-1 of the bytes `blob <size>`, a zero byte and the content.
     """
@@ -27,43 +33,64 @@ def file_digest(path: Path, algorithm: str) -> str:
 
 
 def mismatch(path: Path, algorithm: str, digest: str) -> str | None:
-    """None where the file has this digest, else a clause with both digests."""
-    found = file_digest(path, algorithm)
-    if found == digest:
+    """Return None where the file has this digest, else a clause with both digests."""
+    actual = file_digest(path, algorithm)
+    if actual == digest:
         return None
-    return f"wrong checksum ({algorithm}): expected {digest}, got {found}"
+    return f"wrong checksum ({algorithm}): expected {digest}, got {actual}"
 
 
-def read_bytes(path: Path) -> bytes:
-    """A raw file, unpacked where it is called .gz. UserError where it is missing, damaged or empty."""
-    try:
-        data = path.read_bytes()
-        data = gzip.decompress(data) if path.suffix == ".gz" else data
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such raw file; {how_to_fetch(path.parent)}") from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise UserError(f"{path}: cannot be read ({error}); fetch it again") from None
-    if not data.strip():
-        raise UserError(f"{path}: empty; fetch it again")
-    return data
+def unreadable(path: Path, problem: str, line: int | None = None) -> UserError:
+    """Return the error for a raw file that is there, but holds something else than its preparation reads.
+
+    Its checksum was verified, so that to fetch it again would not help.
+
+    Args:
+        path: the file.
+        problem: what is wrong, in words.
+        line: the number of the line, from 1, where there is one.
+    """
+    place = path if line is None else f"{path}: line {line}"
+    return UserError(f"{place}: {problem}; correct the file, and its digest in config/config.yaml, or name another one")
 
 
 def read_text(path: Path) -> str:
-    """The same as UTF-8; UserError, with the line, where it is not."""
-    data = read_bytes(path)
+    """Return the text of a raw file: the one door by which text comes into a corpus.
+
+    A file called .gz is unpacked. The text is UTF-8 in normal form C without `_INVISIBLE` characters, and every line
+    end (LF, CR LF, CR) is a line feed.
+
+    Raises:
+        UserError: where the file is missing, damaged, in another encoding (with the offset of the byte), or empty.
+    """
     try:
-        return data.decode()
+        data = read_whole(path)
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such raw file; {how_to_fetch(path.parent)}") from None
+    try:
+        data = gzip.decompress(data) if path.suffix == ".gz" else data
+        text = data.decode()
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise unreadable(path, f"damaged gzip file ({error})") from None
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise UserError(f"{path}: line {line}: not UTF-8; fetch it again") from None
+        raise _not_utf8(path, data, error.start) from None
+    if (zero := data.find(0)) >= 0:  # every second byte of English in UTF-16
+        raise _not_utf8(path, data, zero)
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", _INVISIBLE.sub("", text))
+    if not text.strip():
+        raise unreadable(path, "holds no text")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _not_utf8(path: Path, data: bytes, offset: int) -> UserError:
+    line = data.count(b"\n", 0, offset) + 1
+    return unreadable(path, f"not UTF-8 at byte {offset} (0x{data[offset]:02x}); convert it to UTF-8", line)
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of `read_text`, with line ends of either kind.
+    """Return the lines of `read_text`, blank ones too.
 
     Not `splitlines`: words may hold characters that Unicode calls line ends.
     """
-    lines = read_text(path).split("\n")
-    if not lines[-1]:
-        lines.pop()  # what stands after the last line end is no line
-    return [line.removesuffix("\r") for line in lines]
+    return read_text(path).removesuffix("\n").split("\n")

@@ -15,6 +15,9 @@ from reprise.data import prepare_corpus
 from reprise.data.corpus import Corpus, Split
 from reprise.errors import UserError
 
+TEXT8 = {"vocabulary_rule": "train-at-least-10", "minimum_count": 10}
+LINES = {"tokens": "characters", "folds": 2, "fold_seed": 0}
+
 
 def small() -> Corpus:
     split = Split(np.array([2, 0, 1, 0, 1], np.int32), np.array([0, 3, 5], np.int64))
@@ -167,3 +170,26 @@ def test_a_corpus_that_does_not_say_what_ends_a_sentence_is_one_clear_line():
     with pytest.raises(UserError, match=r"corpus toy: no fact 'boundaries'; its preparation has to say"):
         _ = small().boundaries
     assert replace(small(), facts={"boundaries": "none"}).boundaries == "none"
+
+
+@pytest.mark.parametrize(
+    ("prepare", "options", "files", "part"),
+    [
+        # 90 % of the bytes and the rest of a word leave the last two parts nothing, or one word, which is only read.
+        ("text8", TEXT8, {"text8": "a " * 8 + "longest"}, "the split valid"),
+        ("text8", TEXT8, {"text8": "\n".join("abcdefghijklmnopqr")}, "the split valid"),
+        ("books", {}, {"book_X.txt": "START OF THE PROJECT GUTENBERG EBOOK End of Project Gutenberg"}, None),
+        ("wsj_characters", LINES, ptb_files("a\n" * 30), "the part train of fold 0"),
+        ("wsj_characters", LINES, ptb_files("ab\n" * 30, "ab\n", "ab\n"), None),
+    ],
+)
+def test_a_part_without_a_token_to_predict_is_refused_when_the_corpus_is_made(tmp_path, prepare, options, files, part):
+    written(tmp_path / "raw" / "toy", files)
+    spec = NamedDataset(name="toy", title="Toy", licence="none", homepage="", prepare=prepare)
+    made = tmp_path / "toy.npz"
+    if part is None:
+        assert prepare_corpus(spec, options, tmp_path / "raw", made).unpredicted_part() is None
+        return
+    with pytest.raises(UserError, match=f"raw/toy: {part} has no token to predict"):
+        prepare_corpus(spec, options, tmp_path / "raw", made)
+    assert not made.exists()

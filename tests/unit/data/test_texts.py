@@ -1,6 +1,7 @@
 """Running text, sentences, lines and pairs of small files: what is a token, how words rank, where texts are cut."""
 
 import gzip
+import unicodedata
 from itertools import combinations
 
 import numpy as np
@@ -14,6 +15,7 @@ from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from reprise.data.pairs import multi30k
 from reprise.data.pairs.mteval import words_13a
 from reprise.data.pairs.pairs import is_parallel, lines_of_test, source_of
+from reprise.data.raw import read_lines, read_text
 from reprise.data.synthetic.palindromes import palindromes
 from reprise.data.text import books, ptb, text8, wsj_characters
 from reprise.data.text.character_lines import CHARACTERS, PAIRS, TEST, TRAIN, VALID, assign_folds, cut, normalise
@@ -33,7 +35,7 @@ def test_ranks_and_sentence_ends(tmp_path):
     assert corpus.counts.tolist() == [4, 3, 2, 2, 1]
     assert read(corpus, "train") == ["b a a c </s>", "é a b </s>", "</s>", "c </s>"]
     assert read(corpus, "test") == ["c </s>"]
-    assert corpus.facts["characters"] == {"train": 16, "valid": 4, "test": 2}
+    assert corpus.facts["characters"] == {"train": 17, "valid": 4, "test": 2}  # a blank line has its line end
     assert corpus.facts["tokens"] == {"train": 12, "valid": 3, "test": 2}
     assert corpus.facts["unk_share"] == {"train": 0.0, "valid": 0.0, "test": 0.0}
 
@@ -66,6 +68,36 @@ def test_rules_of_text8s_vocabulary(tmp_path, monkeypatch, rule, vocabulary, cou
     assert (corpus.facts["boundaries"], corpus.facts["words"]) == ("none", 17)
 
 
+def test_a_text_is_the_same_whoever_wrote_its_file(tmp_path):
+    """Byte-order mark, normal form, soft hyphens and line ends are the editor's."""
+    plain = "été sœur\n\nÅge\n"
+    writings = [
+        plain.encode("utf-8-sig"),
+        unicodedata.normalize("NFD", plain).encode(),
+        plain.replace("\n", "\r\n").encode(),
+        plain.replace("\n", "\r").encode(),
+        plain.replace("t", "\u00adt\u200b").replace("œ", "\u2060œ").encode(),
+        "e\u00ad\u0301te\u0301 sœur\n\n\u212bge\n".encode(),
+    ]
+    for data in (plain.encode(), *writings):
+        (tmp_path / "a.txt").write_bytes(data)
+        assert read_text(tmp_path / "a.txt") == plain
+        assert read_lines(tmp_path / "a.txt") == ["été sœur", "", "Åge"]
+
+
+def test_a_text_with_a_word_a_line_is_cut_like_one_in_a_line(tmp_path):
+    words = " ".join(f"mot{i % 7}é" for i in range(100))
+    options = {"vocabulary_rule": "train-at-least-10", "minimum_count": 10}
+    one, other = (
+        text8.prepare(written(tmp_path / name, {"text8": text}), options)
+        for name, text in (("blanks", words), ("lines", words.replace(" ", "\n")))
+    )
+    for split, words_of_split in (("train", 90), ("valid", 5), ("test", 5)):
+        assert len(one.splits[split].tokens) == words_of_split
+        assert read(one, split) == read(other, split)
+    assert sum(one.facts["characters"].values()) == len(words)
+
+
 def test_text8_is_cut_at_word_ends():
     words = b"abcdefgh " * 100
     assert text8.cuts(words) == [0, 810, 855, 900]  # 90 % and 95 % are word starts already
@@ -75,8 +107,8 @@ def test_text8_is_cut_at_word_ends():
 
 def test_lines_are_small_letters_and_spaces():
     text = " <unk> N  years-old \n the company 's  1987\r\n...\n\nA.T.&T. don't\nCaf\u00e9s &\nlast"
-    assert normalise(text.encode()) == ["unk n years old", "the company s", "", "", "a t t don t", "caf s", "last"]
-    assert normalise(b"end\n") == ["end"]
+    lines = ["unk n years old", "the company s", "", "", "a t t don t", "caf s", "last"]
+    assert normalise(text.split("\n")) == lines
 
 
 def test_bigrams_neither_overlap_nor_leave_words():
@@ -139,6 +171,36 @@ def test_a_book_is_one_stretch_between_its_header_and_its_licence(tmp_path):
     assert corpus.facts["tokens"] == corpus.facts["characters"] == {"train": len(text)}
     begin, end = corpus.extra["licence"]
     assert text[begin:end] == " X It s a tale . "
+
+
+@pytest.mark.parametrize(
+    ("begins", "ends"),
+    [
+        (
+            "*** START OF THE PROJECT GUTENBERG EBOOK THE CROW ***",
+            "*** END OF THE PROJECT GUTENBERG EBOOK THE CROW ***",
+        ),
+        ("***START OF THE PROJECT GUTENBERG EBOOK THE CROW***", "***END OF THE PROJECT GUTENBERG EBOOK THE CROW***"),
+        ("*** START OF THIS PROJECT GUTENBERG ETEXT ***", "*** END OF THIS PROJECT GUTENBERG ETEXT ***"),
+        (
+            "*END*THE SMALL PRINT! FOR PUBLIC DOMAIN ETEXTS*Ver.1*END*",
+            "End of this Project Gutenberg Etext of The Crow",
+        ),
+        ("*END THE SMALL PRINT! FOR PUBLIC DOMAIN E-TEXTS*", "The End of the Project Gutenberg E-text"),
+        (
+            "*** START OF THIS PROJECT GUTENBERG EBOOK ***\n*END*THE SMALL PRINT!*",
+            "Ende dieses Project Gutenberg Etextes",
+        ),
+        ("*** START OF THE PROJECT GUTENBERG EBOOK ***", "End of this is COPYRIGHTED Project Gutenberg Etext"),
+    ],
+)
+def test_a_book_is_found_between_the_lines_of_every_age(tmp_path, begins, ends):
+    text = f"Welcome to Project Gutenberg\n**START**THE SMALL PRINT!**\n{begins}\nA crow came.\n{ends}\nLicence"
+    corpus = books.prepare(written(tmp_path, {"book_X.txt": text}), {})
+    begin, end = corpus.extra["licence"]
+    book = read(corpus, "train", "")[0][begin:end]
+    assert "A crow came." in book
+    assert "gutenberg" not in book.lower()
 
 
 TEXTS = {

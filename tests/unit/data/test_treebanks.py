@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from corpus_helpers import read
 from treebank_helpers import DU_LAIT, LA, LA_CHATTE, LE_CHAT, text, toy_corpus, write_parts
+from treebank_helpers import read as read_rows
 
 from reprise.data.corpus import Corpus
 from reprise.data.treebank import ud_french, ud_tags
@@ -31,12 +32,27 @@ def test_rows_are_read_whatever_the_line_ends_and_the_packing(tmp_path):
     assert (first.feature("Gender"), first.feature("Tense")) == ("Masc", None)
 
 
+def test_features_are_a_set(tmp_path):
+    orders = ("Case=Acc,Dat|Gender=Fem|Number=Sing", "Number=Sing|Case=Dat,Acc|Gender=Fem")
+    one, other = (read_rows(tmp_path, f"la la PRON {features}")[0].rows[0].features for features in orders)
+    assert one == other == (("Case", "Acc,Dat"), ("Gender", "Fem"), ("Number", "Sing"))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "line", "problem"),
     [
         ("\tDET\t_\t", "\tDET\t", 3, "9 columns instead of 10"),
         ("\tLe\t", "\tL  e\t", 3, "two blanks"),
-        ("\tLe\t", "\t\t", 3, "without a form"),
+        ("\tLe\t", "\t\t", 3, "FORM is empty"),
+        ("\tLe\t", "\t\u200d\t", 3, "FORM is empty"),
+        ("\tLe\t", "\t\u00a0\t", 3, "FORM is padded"),
+        ("\tDET\t", "\tDET \t", 3, "UPOS is padded"),
+        ("\t2\tdet", "\t\tdet", 3, "HEAD is empty"),
+        ("\t2\tdet", "\t1\tdet", 3, "circle"),
+        ("\t0\troot", "\t1\troot", 3, "circle"),
+        ("\t0\troot", "\t2\troot", 4, "circle"),
+        ("Gender=Masc|Number=Sing\t2", "Gender=Masc=Fem\t2", 3, "Name=Value"),
+        ("Gender=Masc|Number=Sing\t2", "Gender=Masc|Number=\t2", 3, "Name=Value"),
         ("2\tchat", "3\tchat", 4, "'3' where 2 is due"),
         ("1\tLe", "2-3\tLe", 3, "'2-3' where 1 is due"),
         ("3\tdort", "3-4\tdu\t_\t_\t_\t_\t_\t_\t_\t_\n3\tdort", 5, "a range up to 4 in a sentence of 3 words"),
@@ -52,7 +68,7 @@ def test_a_malformed_row_is_one_line_with_file_and_line(tmp_path, old, new, line
     assert old in whole
     path = tmp_path / "toy-ud-dev.conllu"
     path.write_text(whole.replace(old, new, 1), encoding="utf-8")
-    with pytest.raises(UserError, match=rf"^{path}: line {line}: .*{problem}.*fetch the file again$"):
+    with pytest.raises(UserError, match=rf"^{path}: line {line}: .*{problem}.*; correct the file, .*$"):
         read_treebank(path)
 
 

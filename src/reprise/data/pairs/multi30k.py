@@ -11,7 +11,7 @@ from pathlib import Path
 from reprise.data.corpus import Corpus
 from reprise.data.pairs.mteval import words_13a
 from reprise.data.pairs.pairs import TARGETS, Pair, parallel_corpus
-from reprise.data.raw import read_lines
+from reprise.data.raw import read_lines, unreadable
 from reprise.errors import UserError
 from reprise.options import COUNT, Options, Values
 
@@ -47,12 +47,10 @@ def _aligned(raw: Path, name: str) -> list[tuple[str, str]]:
     for path, lines in zip(paths, (sources, targets), strict=True):
         if "" in lines:
             number = lines.index("") + 1
-            raise UserError(f"{path}: line {number} is empty, so that its pair is none; fetch it again")
+            raise unreadable(path, "empty, so that the other language's line has no translation", number)
     if len(sources) != len(targets):
-        raise UserError(
-            f"{paths[1]}: {len(targets):,} lines where {paths[0].name} has {len(sources):,}; a line has to be the"
-            " translation of the other's: fetch both again"
-        )
+        problem = f"{len(targets):,} lines, but {paths[0].name} has {len(sources):,} and each needs its translation"
+        raise unreadable(paths[1], problem)
     return list(zip(sources, targets, strict=True))
 
 

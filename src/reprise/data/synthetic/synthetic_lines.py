@@ -19,4 +19,4 @@ def prepare(raw: Path, options: Values) -> Corpus:
     """
     source = make_chain(_WORDS, _SEED)
     text = source.text(source.sample(options["lines"], _SEED, 0))
-    return character_lines.corpus_of("synthetic-lines", text.encode(), options)
+    return character_lines.corpus_of("synthetic-lines", text.splitlines(), options)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from reprise.data.corpus import Corpus, Split
-from reprise.data.raw import how_to_fetch, read_text
+from reprise.data.raw import how_to_fetch, read_text, unreadable
 from reprise.errors import UserError
 from reprise.options import Options, Values
 
@@ -21,31 +21,43 @@ NEIGHBOURS = 100
 """Losses of so many steps before and after one are averaged with its own: a single batch's is noisy."""
 _OTHERS = re.compile(r"[^A-Za-z0-9(),.!¿?:;ÁÉÍÓÚáéíóúñÑü\-'`]+")
 _WORD = re.compile(r"[^\W\d_]+")
-_HEADER_ENDS = re.compile(r"START OF TH(?:IS|E) PROJECT GUTENBERG EBOOK")
-_LICENCE_BEGINS = re.compile(r"End of (?:the )?Project Gutenberg")
+# The lines about a book as Project Gutenberg wrote them from 1991 to today, in a text that `clean` gives: EBook and
+# Etext, this and the, with and without asterisks; the oldest header ends with its "small print".
+_HEADER_ENDS = re.compile(
+    r"START OF (?:TH(?:IS|E) )?PROJECT GUTENBERG(?:-TM|['’ ]S)? E-?(?:BOOK|TEXT)|END ?THE SMALL PRINT!", re.IGNORECASE
+)
+_LICENCE_BEGINS = re.compile(
+    r"\b(?:END OF|ENDE) (?:TH(?:E|IS)|DIESE[RS]?)? ?(?:IS )?(?:(?:A )?COPYRIGHTED )?PROJE[CK]T GUTENBERG", re.IGNORECASE
+)
 
 
 def prepare(raw: Path, options: Values) -> Corpus:
-    """Corpus of the one file `book_*.txt` in `raw`: see `characters_of`.
+    """Return the corpus of the one file `book_*.txt` in `raw`: see `characters_of`.
 
     Extra `licence`, (2,) int64: the text before the first and from the second position on is Project Gutenberg's.
-    Raises UserError for a folder or file that does not hold such a book.
+
+    Raises:
+        UserError: for a folder or file that does not hold such a book.
     """
     paths = sorted(raw.glob(PATTERN))
     if len(paths) != 1:
         raise UserError(f"{raw}: {len(paths)} files {PATTERN} where one book is wanted; {how_to_fetch(raw)}")
     path = paths[0]
     text = clean(read_text(path))
-    header, licence = _HEADER_ENDS.search(text), _LICENCE_BEGINS.search(text)
-    if header is None or licence is None or header.end() > licence.start():
-        raise UserError(f"{path}: Project Gutenberg's header and licence are not where they are expected")
-    return characters_of("books", text, (header.end(), licence.start()))
+    headers = list(_HEADER_ENDS.finditer(text))
+    licence = _LICENCE_BEGINS.search(text, headers[0].end()) if headers else None
+    if licence is None:
+        lines = "*** START OF THE PROJECT GUTENBERG EBOOK", "*** END OF THE PROJECT GUTENBERG EBOOK"
+        raise unreadable(path, f"the book has to stand between the lines '{lines[0]}' and '{lines[1]}'")
+    # The oldest books have both headers: the small print stands below the line START OF.
+    header = max(found.end() for found in headers if found.end() <= licence.start())
+    return characters_of("books", text, (header, licence.start()))
 
 
 def clean(text: str) -> str:
-    """Every run of other characters than the author kept, blanks among them, is one blank; none stands at the ends.
+    """Return the text with one blank in place of every run of characters that the author dropped; none at its ends.
 
-    A byte-order mark counts as such a character, and apostrophes that are not ASCII do too ("king s").
+    Blanks are such characters, and so are apostrophes that are not ASCII ("king s").
     Source: the author's code (`process_str`), whose three substitutions and strip come to this.
     """
     return _OTHERS.sub(" ", text).strip()

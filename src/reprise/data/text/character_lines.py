@@ -1,6 +1,7 @@
 """Lines of 27 symbols in folds: the corpora of document 000 (section 4), whatever text they are made from."""
 
 import re
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -33,14 +34,13 @@ _CUTS = {"characters": re.compile(r"[ a-z]"), "bigrams": re.compile(r" |[a-z]{1,
 _FOLDS, _VALIDATION_LINES = 1, 2
 
 
-def normalise(text: bytes) -> list[str]:
-    """The lines as the paper preprocesses them (section 4): what is no letter becomes a space, a run of spaces becomes
-    one, capitals become small letters. Spaces at the ends of a line are taken away.
+def normalise(lines: Iterable[str]) -> list[str]:
+    """Preprocess lines as the paper does (section 4): what is no letter becomes a space, a run of spaces becomes one,
+    capitals become small letters. Spaces at the ends of a line are taken away.
 
-    A letter is one of a..z and A..Z; every byte of another character counts as a space.
+    A letter is one of a..z and A..Z.
     """
-    lines = text.removesuffix(b"\n").split(b"\n")
-    return [re.sub(rb"[^a-z]+", b" ", line.lower()).strip().decode() for line in lines]
+    return [re.sub(r"[^A-Za-z]+", " ", line).strip().lower() for line in lines]
 
 
 def cut(lines: list[str], tokens: str) -> Split:
@@ -48,8 +48,8 @@ def cut(lines: list[str], tokens: str) -> Split:
     where one is left over, and spaces: "state art" is st, at, e, space, ar, t. Ids are places in CHARACTERS + PAIRS.
     """
     ids = {symbol: i for i, symbol in enumerate(CHARACTERS + PAIRS)}
-    found = [np.array([ids[symbol] for symbol in _CUTS[tokens].findall(line)], np.int32) for line in lines]
-    return Split(np.concatenate([np.zeros(0, np.int32), *found]), offsets_of(map(len, found)))
+    cut_lines = [np.array([ids[symbol] for symbol in _CUTS[tokens].findall(line)], np.int32) for line in lines]
+    return Split(np.concatenate([np.zeros(0, np.int32), *cut_lines]), offsets_of(map(len, cut_lines)))
 
 
 def assign_folds(lines: int, folds: int, seed: int) -> np.ndarray:
@@ -72,8 +72,8 @@ def assign_folds(lines: int, folds: int, seed: int) -> np.ndarray:
     return part
 
 
-def corpus_of(name: str, text: bytes, options: Values) -> Corpus:
-    """The corpus of a text: one split, `lines`, in the text's order; `extra["part"]` as `assign_folds` makes it.
+def corpus_of(name: str, text: Iterable[str], options: Values) -> Corpus:
+    """Return the corpus of a text's lines: one split, `lines`, in their order; `extra["part"]` as of `assign_folds`.
 
     Options: `tokens`, "characters" (27) or "bigrams" (703 symbols, all that are possible); `folds`; `fold_seed`. The
     lines and their folds are the same under either kind of tokens. Facts, among others: the median length of a line in
@@ -89,8 +89,8 @@ def corpus_of(name: str, text: bytes, options: Values) -> Corpus:
     words = " ".join(lines).split()
     types = set(words)
     long = {
-        f"share_of_{kind}": round(sum(len(word) > LONG for word in found) / len(found), 9)
-        for kind, found in (("words", words), ("types", types))
+        f"share_of_{kind}": round(sum(len(word) > LONG for word in counted) / len(counted), 9)
+        for kind, counted in (("words", words), ("types", types))
     }
     facts = {
         "lines": split.sentences,

@@ -4,6 +4,7 @@ Document 001, section 4, splits it 90/5/5 and turns words that occur fewer than 
 `<unk>`, which it says leaves 37,751 words; over which part they are counted it does not say.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import chain, pairwise
@@ -12,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from reprise.data.corpus import SPLITS, UNKNOWN, Corpus, Split, ranked, unk_shares
-from reprise.data.raw import read_bytes
+from reprise.data.raw import read_text
 from reprise.errors import UserError
 from reprise.options import COUNT, Options, Values
 
@@ -22,11 +23,12 @@ OPTIONS: Options = {
     "vocabulary_rule": ("train-at-least-10", "all-at-least-10", "train-more-than-10", "top-37750"),
 }
 _UNKNOWN = UNKNOWN.encode()
+_BLANK = re.compile(rb"\s")
 _CHUNK = 1 << 22  # bytes split into words at a time: text8's 17 million would take over 1 GB
 
 
 def prepare(raw: Path, options: Values) -> Corpus:
-    """Corpus of `raw/text8`, cut by bytes 90/5/5 at the next word boundary.
+    """Return the corpus of `raw/text8`, cut by bytes 90/5/5 at the next word boundary.
 
     Each split is one stretch without `</s>` (facts["boundaries"] = "none"): a model reads
     tokens[:-1] and predicts tokens[1:], so the first word of a split is not predicted.
@@ -41,7 +43,7 @@ def prepare(raw: Path, options: Values) -> Corpus:
         raise UserError(
             f"dataset text8: vocabulary_rule {rule} and minimum_count {least} disagree; write minimum_count: {number}"
         )
-    text = read_bytes(raw / "text8")
+    text = read_text(raw / "text8").encode()
     parts = {split: text[a:b] for split, (a, b) in zip(SPLITS, pairwise(cuts(text)), strict=True)}
     counts = ranked(vocabulary([Counter(_words(part)) for part in parts.values()], kind, int(number)))
     ids = {word: i for i, word in enumerate(counts)}
@@ -53,25 +55,25 @@ def prepare(raw: Path, options: Values) -> Corpus:
     spelled = {word.decode(): count for word, count in counts.items()}
     facts = {
         "words": sum(len(data.tokens) for data in splits.values()),
-        "characters": {split: len(part) for split, part in parts.items()},
+        "characters": {split: len(part.decode()) for split, part in parts.items()},
         "unk_share": unk_shares(splits, spelled),
     }
     return Corpus.of("text8", splits, spelled, "none", facts)
 
 
 def cuts(text: bytes) -> list[int]:
-    """Where the three parts begin and the last one ends: 0, 90 %, 95 % (each moved on to a word's end) and 100 %."""
+    """Return where the three parts begin and the last ends: 0, 90 %, 95 % (each moved on to a word's end), 100 %."""
     places = [0]
     for percent in (90, 95):
         place = max(len(text) * percent // 100, places[-1])
-        if 0 < place < len(text) and text[place - 1 : place] != b" ":
-            place = text.find(b" ", place)
-        places.append(place if place >= 0 else len(text))
+        if 0 < place < len(text) and not text[place - 1 : place].isspace():
+            place = _next_blank(text, place)
+        places.append(place)
     return [*places, len(text)]
 
 
 def vocabulary(counted: list[Counter[bytes]], kind: str, number: int) -> dict[bytes, int]:
-    """Training counts of the kept words and of `<unk>`, in the order of first appearance.
+    """Count the kept words and `<unk>` in training, in the order of first appearance.
 
     `counted` are the word counts of train, valid and test in the order of appearance.
     """
@@ -91,10 +93,14 @@ def vocabulary(counted: list[Counter[bytes]], kind: str, number: int) -> dict[by
     return {**dict.fromkeys(chain(merged, [_UNKNOWN], unseen), 0), **merged}
 
 
+def _next_blank(text: bytes, start: int) -> int:
+    blank = _BLANK.search(text, start)
+    return blank.start() if blank else len(text)
+
+
 def _words(text: bytes) -> Iterator[bytes]:
     start = 0
     while start < len(text):
-        end = text.find(b" ", start + _CHUNK)
-        end = len(text) if end < 0 else end
+        end = _next_blank(text, start + _CHUNK)
         yield from text[start:end].split()
         start = end

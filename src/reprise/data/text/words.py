@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from reprise.data.corpus import SENTENCE_END, Corpus, Split, ranked
-from reprise.data.raw import read_text
+from reprise.data.raw import read_lines, unreadable
 from reprise.errors import UserError
 
 SENTENCES = "words and a </s> at the end of every sentence"
@@ -16,27 +16,31 @@ _END = SENTENCE_END.encode()
 
 
 def read_sentences(path: Path) -> list[bytes]:
-    """Words of a text with a sentence a line, `</s>` after each; words are cut at ASCII blanks.
+    """Return the words of a text with a sentence a line, `</s>` after each; words are cut at ASCII blanks.
 
-    Raises UserError where the file is missing or empty, is not UTF-8 or holds `</s>` itself.
+    Raises:
+        UserError: as `read_lines`, and where the text holds `</s>` itself.
     """
-    text = read_text(path).encode()
-    if not text.endswith(b"\n"):
-        text += b"\n"
-    words = text.replace(b"\n", b" " + _END + b" ").split()
-    if words.count(_END) != text.count(b"\n"):
-        raise UserError(f"{path}: holds the word {SENTENCE_END}, which marks sentence ends")
+    words: list[bytes] = []
+    for number, line in enumerate(read_lines(path), start=1):
+        sentence = line.encode().split()
+        if _END in sentence:
+            raise unreadable(path, f"holds the word {SENTENCE_END}, which marks the ends of sentences", number)
+        words += sentence
+        words.append(_END)
     return words
 
 
 def word_corpus(
     name: str, words: Mapping[str, list[bytes]], paths: Mapping[str, Path], rare: Iterable[str] = ()
 ) -> Corpus:
-    """Corpus of the words of each split as `read_sentences` gives them; the vocabulary is that of the split `train`.
+    """Return the corpus of the words of each split, as `read_sentences` gives them; `train` has the vocabulary.
 
     Words of `rare` are part of the vocabulary, also where the training text lacks them. Facts: tokens, sentences and
-    characters a split, vocabulary. A separator, blank or line end, is a character, and `</s>` none. Raises UserError,
-    naming the path, for a word outside the vocabulary: such texts are closed.
+    characters a split, vocabulary. A separator, blank or line end, is a character, and `</s>` none.
+
+    Raises:
+        UserError: for a word outside the vocabulary, with the path: such texts are closed.
     """
     counted = Counter(words["train"])
     for word in rare:
@@ -50,7 +54,9 @@ def word_corpus(
         except KeyError as error:
             raise UserError(f"{path}: {error.args[0].decode()!r} is not in the training text's vocabulary") from None
         splits[split] = Split.ended_by(tokens, ids[_END])
-        length = len(b" ".join(words[split]).decode()) + 1
-        characters[split] = length - splits[split].sentences * (len(_END) + 1)
+        # Each word brings the separator behind it, and so does the line end of a blank line.
+        lengths = np.diff(splits[split].offsets)
+        letters = len(b"".join(words[split]).decode()) - len(lengths) * len(_END)
+        characters[split] = letters + int(np.maximum(lengths - 1, 1).sum())
     spelled = {word.decode(): count for word, count in counts.items()}
     return Corpus.of(name, splits, spelled, SENTENCE_END, {"characters": characters})

@@ -11,28 +11,25 @@ from pathlib import Path
 
 from reprise.config.ldc_wsj import stories
 from reprise.data.corpus import Corpus
-from reprise.data.raw import read_bytes
+from reprise.data.raw import read_lines
 from reprise.data.text import character_lines
 from reprise.options import Values
 
 TOKENS = character_lines.TOKENS
 OPTIONS = character_lines.OPTIONS
 FILES = ("ptb.train.txt", "ptb.valid.txt", "ptb.test.txt")
-_HEADER = b".START"
+_HEADER = ".START"
 
 
 def prepare(raw: Path, options: Values) -> Corpus:
-    """Corpus of the stories in `raw`, else of `raw/ptb.{train,valid,test}.txt`, in this order.
+    """Return the corpus of the stories in `raw`, else of `raw/ptb.{train,valid,test}.txt`, in this order.
 
-    Options as in `character_lines.corpus_of`. Raises UserError for missing or empty files.
+    Options: as of `character_lines.corpus_of`.
+
+    Raises:
+        UserError: for missing files, and what `read_lines` refuses.
     """
-    texts = [sentences(path.read_bytes()) for path in stories(raw)]
-    if not texts:
-        texts = [text if text.endswith(b"\n") else text + b"\n" for text in (read_bytes(raw / name) for name in FILES)]
-    return character_lines.corpus_of("wsj-characters", b"".join(texts), options)
-
-
-def sentences(story: bytes) -> bytes:
-    """A story of the Treebank without its `.START` line, every line closed."""
-    lines = [line for line in story.splitlines() if line.strip() != _HEADER]
-    return b"".join(line + b"\n" for line in lines)
+    lines = [line for path in stories(raw) for line in read_lines(path) if line.strip() != _HEADER]
+    if not lines:
+        lines = [line for name in FILES for line in read_lines(raw / name)]
+    return character_lines.corpus_of("wsj-characters", lines, options)

@@ -1,9 +1,10 @@
 """Sentences of a treebank in the CoNLL-U format (https://universaldependencies.org/format.html).
 
-The package `conllu` reads the rows; what it lets pass (missing columns, ids out of order, heads outside the sentence)
-is refused here, with file and line.
+The package `conllu` reads the rows; what it lets pass (missing or padded columns, ids out of order, heads outside the
+sentence or in a circle) is refused here, with file and line.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
@@ -11,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from conllu.exceptions import ParseException
-from conllu.parser import DEFAULT_FIELD_PARSERS, DEFAULT_FIELDS, parse_dict_value, parse_line, parse_nullable_value
+from conllu.parser import DEFAULT_FIELD_PARSERS, DEFAULT_FIELDS, parse_line, parse_nullable_value
 
-from reprise.data.raw import read_lines
+from reprise.data.raw import read_lines, unreadable
 from reprise.errors import UserError
 
 COLUMNS = 10
 Features = tuple[tuple[str, str], ...]
-"""(name, value) pairs in the order of the file, for example (("Gender", "Fem"), ("Number", "Sing"))."""
+"""(name, value) pairs sorted by name, for example (("Gender", "Fem"), ("Number", "Sing")): they are a set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,34 +62,41 @@ class Treebank:
     lines: int
 
 
-def read_treebank(path: Path) -> Treebank:
-    """The sentences of a `.conllu` or `.conllu.gz` file, with line ends of either kind.
+def read_treebank(path: Path, reserved: str = "") -> Treebank:
+    """Return the sentences of a `.conllu` or `.conllu.gz` file.
 
-    Raises UserError, naming file and line, where the file is missing, empty, damaged, not UTF-8 or no CoNLL-U.
+    Args:
+        path: the file.
+        reserved: a form, in lower case, that stands for something else in the corpus.
+
+    Raises:
+        UserError: as `read_lines`, and, with the line, where the file is no CoNLL-U or holds the reserved form.
     """
     lines = read_lines(path)
     blocks = groupby(enumerate(lines, start=1), key=lambda numbered: bool(numbered[1]))
-    sentences = [_sentence(list(block), path) for holds, block in blocks if holds]
-    if not sentences:
-        raise UserError(f"{path}: holds no sentence; fetch it again")
+    sentences = [_sentence(list(block), path, reserved) for holds, block in blocks if holds]
     return Treebank(sentences, len(lines))
 
 
-def _sentence(block: list[tuple[int, str]], path: Path) -> Sentence:
-    """The sentence of a block of lines with their numbers."""
+def _sentence(block: list[tuple[int, str]], path: Path, reserved: str) -> Sentence:
+    """Return the sentence of a block of lines with their numbers."""
 
     def wrong(number: int, problem: str) -> UserError:
-        return UserError(f"{path}: line {number}: {problem}; correct the row, or fetch the file again")
+        return unreadable(path, problem, number)
 
     rows: list[tuple[int, Row]] = []
     words, covered = 0, (0, 0)  # words read, and the last word of a range with the line that says so
     for number, line in block:
         if line.startswith("#"):
             continue
-        if (columns := line.count("\t") + 1) != COLUMNS:
-            raise wrong(number, f"{columns} columns instead of {COLUMNS}")
-        if "  " in line:  # conllu would take it for the end of a column
-            raise wrong(number, "two blanks in a row")
+        columns = line.split("\t")
+        if len(columns) != COLUMNS:
+            raise wrong(number, f"{len(columns)} columns instead of {COLUMNS}")
+        for name, column in zip(DEFAULT_FIELDS, columns, strict=True):
+            if not column or column != column.strip():
+                raise wrong(number, f"the column {name.upper()} is {'padded with blanks' if column else 'empty'}")
+            if "  " in column:  # conllu would take it for the end of a column
+                raise wrong(number, f"two blanks in a row in the column {name.upper()}")
         try:
             token = parse_line(line, DEFAULT_FIELDS, _PARSERS)
         except ParseException as error:
@@ -101,9 +109,9 @@ def _sentence(block: list[tuple[int, str]], path: Path) -> Sentence:
             case (int(before), ".", int()) if before == words:
                 continue
             case _:
-                raise wrong(number, f"the id {line.partition(chr(9))[0]!r} where {words + 1} is due")
-        if not token["form"].strip():
-            raise wrong(number, "a row without a form")
+                raise wrong(number, f"the id {columns[0]!r} where {words + 1} is due")
+        if token["form"].lower() == reserved:
+            raise wrong(number, f"the form {token['form']}, which stands for something else in the corpus")
         lemma, deprel = (parse_nullable_value(token[column]) for column in ("lemma", "deprel"))
         is_range = isinstance(token["id"], tuple)
         row = Row(token["form"], lemma, token["upos"], token["feats"], token["head"], deprel, is_range)
@@ -115,17 +123,38 @@ def _sentence(block: list[tuple[int, str]], path: Path) -> Sentence:
     for number, row in rows:
         if row.head is not None and not 0 <= row.head <= words:
             raise wrong(number, f"the head {row.head} in a sentence of {words} words")
-    return Sentence(tuple(row for _, row in rows))
+    sentence = Sentence(tuple(row for _, row in rows))
+    if circle := _word_in_circle([word.head for word in sentence.words]):
+        raise wrong([number for number, row in rows if not row.is_range][circle - 1], "heads that form a circle")
+    return sentence
+
+
+def _word_in_circle(heads: Sequence[int | None]) -> int | None:
+    """Return the number, from 1, of a word whose heads lead back to it; None where there is none."""
+    passed_by = [0] * len(heads)  # the word from which a walk up the tree came by first
+    for start in range(1, len(heads) + 1):
+        word: int | None = start
+        while word and not passed_by[word - 1]:
+            passed_by[word - 1] = start
+            word = heads[word - 1]
+        if word and passed_by[word - 1] == start:
+            return word
+    return None
 
 
 @cache
 def _features(text: str) -> Features:
-    pairs = parse_dict_value(text)
-    if pairs is None:
+    if text == "_":
         return ()
-    if len(pairs) < text.count("|") + 1 or not all(pairs.values()):
+    pairs = [part.partition("=")[::2] for part in text.split("|")]
+    parts = [part for pair in pairs for part in pair]
+    if len(dict(pairs)) < len(pairs) or text.count("=") != len(pairs) or not all(map(_is_filled, parts)):
         raise ParseException(f"Failed parsing field 'feats': {text!r} is no list of Name=Value")
-    return tuple((name, str(value)) for name, value in pairs.items())
+    return tuple(sorted((name, ",".join(sorted(value.split(",")))) for name, value in pairs))
+
+
+def _is_filled(text: str) -> bool:
+    return text not in ("", "_") and not any(map(str.isspace, text))
 
 
 _PARSERS: dict[str, Any] = {

@@ -39,8 +39,6 @@ def corpus_of(
     for word, tag in chain(*splits["train"]):
         tags_of[word].add(tag)
         counted[word] += 1
-    if UNKNOWN in counted:
-        raise UserError(f"a text holds the word {UNKNOWN}, which stands for words that are too rare")
     rare = sum(n for n in counted.values() if n < minimum_count)
     counts = ranked({UNKNOWN: rare} | {word: n for word, n in counted.items() if n >= minimum_count})
     unknown = list(counts).index(UNKNOWN)

@@ -6,7 +6,7 @@ training part are held out for validation, and its test and development parts to
 
 from pathlib import Path
 
-from reprise.data.corpus import Corpus
+from reprise.data.corpus import UNKNOWN, Corpus
 from reprise.data.treebank.conllu_rows import read_treebank
 from reprise.data.treebank.tagged import corpus_of
 from reprise.data.treebank.ud_french import treebank_file
@@ -28,7 +28,9 @@ def prepare(raw: Path, options: Values) -> Corpus:
 
     Raises UserError for options that make no sense, and files that are missing, ambiguous or no CoNLL-U.
     """
-    training, test, dev = (read_treebank(treebank_file(raw, part)).sentences for part in ("train", "test", "dev"))
+    training, test, dev = (
+        read_treebank(treebank_file(raw, part), UNKNOWN).sentences for part in ("train", "test", "dev")
+    )
     held_out = options["validation_sentences"]
     if held_out >= len(training):
         raise UserError(
