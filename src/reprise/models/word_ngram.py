@@ -110,7 +110,8 @@ class Backoff(WordNGram):
 
     Katz's scheme ("Estimation of probabilities from sparse data", 1987) with the absolute discount of `discount` in
     place of his, which leaves nothing to back off to after a context whose n-grams were all seen often. Single words
-    are interpolated with 1 / V.
+    are interpolated with 1 / V. After a context that every word followed there is nothing to back off to, and what the
+    discount took away goes back to these words, each in proportion to its share.
     """
 
     OPTIONS = {"order": COUNT}
@@ -121,11 +122,12 @@ class Backoff(WordNGram):
         for k in range(2, n + 1):
             table, (context, ngram) = counts.table(k), held.find(counts, k)
             discounted, left = _discounted(table)
+            every_word = table.types == self.vocabulary
             # What may follow the shorter context and did not follow this one.
             rest = 1 - table.sum_by_context(seen[table.shorter])
-            weight = np.divide(left, rest, out=np.zeros_like(left), where=rest > 0)
-            p = np.where(ngram >= 0, at(discounted, ngram, 0.0), at(weight, context, 1.0) * p)
-            seen = discounted
+            weight = np.divide(left, rest, out=np.zeros_like(left), where=~every_word)
+            seen = discounted / np.where(every_word, 1 - left, 1.0)[table.contexts]
+            p = np.where(ngram >= 0, at(seen, ngram, 0.0), at(weight, context, 1.0) * p)
         return p
 
 
@@ -157,12 +159,13 @@ def relative(table: Table) -> np.ndarray:
 
 
 def discount(table: Table) -> float:
-    """n_1 / (n_1 + 2 n_2), of the n-grams counted once and twice; 1/2 where there are none of them.
+    """Return n_1 / (n_1 + 2 n_2), of the n-grams counted once and twice; 1/2 where either of them is none.
 
-    Ney, Essen and Kneser, "On structuring probabilistic dependences in stochastic language modelling" (1994).
+    So it lies between 0 and 1, and leaves each n-gram something and the others too. Ney, Essen and Kneser, "On
+    structuring probabilistic dependences in stochastic language modelling" (1994).
     """
     once, twice = (int((table.counts == r).sum()) for r in (1, 2))
-    return once / (once + 2 * twice) if once else 0.5
+    return once / (once + 2 * twice) if once and twice else 0.5
 
 
 def _discounted(table: Table) -> tuple[np.ndarray, np.ndarray]:

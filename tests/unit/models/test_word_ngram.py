@@ -6,8 +6,11 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 from corpus_helpers import split_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from reprise.models import word_ngram
+from reprise.models.ngram import NGram
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
 from reprise.models.word_ngram import Additive, Backoff, KneserNey, Relative, StupidBackoff, discount
 
@@ -52,7 +55,7 @@ class ByHand:
     def discount(self, table):
         counts = [n for words in table.values() for n in words.values()]
         once, twice = counts.count(1), counts.count(2)
-        return once / (once + 2 * twice) if once else 0.5
+        return once / (once + 2 * twice) if once and twice else 0.5
 
 
 def relative(hand, *context, word):
@@ -109,7 +112,6 @@ MODELS = {
     Backoff(V, 4): backoff,
     KneserNey(V, 4): kneser_ney,
 }
-PROPER = [model for model in MODELS if model.proper and not isinstance(model, Relative)]
 
 
 def counted(lines=TRAINING, order=4, across="sentence"):
@@ -129,21 +131,60 @@ def test_they_count_as_by_hand(model, across):
         np.testing.assert_allclose(model.estimate(counts, held, n), expected, rtol=1e-12)
 
 
-def after_every_context(order):
-    """Every word after every context that the training text has, and after others."""
-    known = {context for k in range(1, order + 1) for context in ByHand(TRAINING, order).after[k]}
-    contexts = [c for c in known if len(c) == order - 1] + [(6,) * (order - 1), (1, 6, 1)[: order - 1]]
-    rows = np.array([[*context[::-1], word] for context, word in itertools.product(contexts, range(V))])
+def after_every_context(order, lines=TRAINING, words=V, end=END):
+    """Return every word after every context that the text has, and after others, and the number of contexts."""
+    known = {gram[:-1] for gram in grams(lines, order)}
+    others = set(itertools.islice(itertools.product((words - 1, 1, end), repeat=order - 1), 30))
+    contexts = sorted(known | others)
+    rows = np.array([[*context[::-1], word] for context, word in itertools.product(contexts, range(words))])
     return HeldOut(Positions(rows[:, -1], rows[:, :-1].T)), len(contexts)
 
 
-@pytest.mark.parametrize("model", PROPER, ids=lambda m: type(m).__name__)
-def test_probabilities_of_all_words_after_a_context_sum_to_one(model):
-    held, contexts = after_every_context(4)
-    for n in range(1, 5):
-        p = model.estimate(counted(), held, n).reshape(contexts, V)
-        np.testing.assert_allclose(p.sum(1), 1, rtol=1e-12)
-        assert p.min() > 0
+# Texts in which counts of counts are 0, a context was followed by every word, or an n-gram was seen at one order only.
+TEXTS = [
+    TRAINING,
+    [[1, 2, END]],
+    [[1, 1, END], [1, 2, END], [1, END]] * 3,
+    [[a, b, END] for a in range(1, V) for b in range(1, V)],
+    [[1, 2, 3, END], [1, 2, 3, END], [4, END]],
+    [[1] * 40 + [END]],
+]
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.sampled_from(TEXTS)
+    | st.lists(st.lists(st.integers(1, 3), max_size=6).map(lambda line: [*line, END]), min_size=1)
+)
+def test_probabilities_of_all_words_after_a_context_sum_to_one(lines):
+    """Of every model and order, over a vocabulary that the text fills and over one with unseen words."""
+    for words in {max(2, 1 + max(map(max, lines))), V}:
+        positions = Positions.of(split_of(lines), 3, END, "sentence")
+        for n in range(1, 5):
+            counts = NGramCounts(positions, words)
+            held, contexts = after_every_context(n, lines, words)
+            assert all(0 < discount(counts.table(k)) < 1 for k in range(1, n + 1))
+            for model in (Relative(words, 4), Additive(words, 4, 0.1), Backoff(words, 4), KneserNey(words, 4)):
+                p = model.estimate(counts, held, n).reshape(contexts, words)
+                p = p[~np.isnan(p).any(1)]  # a relative frequency is not defined after what was never seen
+                np.testing.assert_allclose(p.sum(1), 1, rtol=1e-9)
+                assert isinstance(model, Relative) or p.min() > 0
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.lists(st.integers(0, 3), min_size=2, max_size=8), min_size=1, max_size=8))
+def test_witten_and_bell_leave_all_symbols_a_probability_that_sums_to_one(lines):
+    for words in (4, 6):
+        model = NGram(words, 4, "witten-bell")
+        training, _ = model.predictions(split_of(lines), np.ones(len(lines), bool))
+        counts = model.count(training)
+        contexts = {tuple(column) for column in training.before.T} | {(0, 3, 1), (words, words, words), (5, 5, 5)}
+        rows = np.array([[*context, word] for context, word in itertools.product(sorted(contexts), range(words))])
+        held = HeldOut(Positions(rows[:, -1], rows[:, :-1].T))
+        for n in range(1, 5):
+            p = model.estimate(counts, held, n).reshape(len(contexts), words)
+            np.testing.assert_allclose(p.sum(1), 1, rtol=1e-12)
+            assert p.min() > 0
 
 
 def test_scores_of_all_words_after_a_context_do_not_sum_to_one_and_their_sum_is_told():

@@ -9,6 +9,7 @@ import torch
 from protocol_helpers import curves, finish, values
 
 from reprise.catalogue.models import MODELS
+from reprise.data.corpus import Split
 from reprise.data.text import ptb
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
 from reprise.training.protocol import generator_for
@@ -63,6 +64,18 @@ def test_where_a_word_has_no_probability_there_is_no_cross_entropy(counted, load
     scored = {m["metric"]: m["n"] for m in found.metrics if m["metric"].startswith("scored_nats")}
     words = len(loaded.splits["test"].tokens)
     assert scored["scored_nats_order_3"] == round((1 - shares[3]) * words) < scored["scored_nats_order_2"] < words
+
+
+def test_where_no_word_has_a_probability_there_is_no_mean(counted, loaded, tmp_path):
+    for split in ("valid", "test"):  # words that training has, in an order that it has not
+        loaded.splits[split] = Split.whole(loaded.splits["train"].tokens[40:0:-1])
+    loaded.save(tmp_path / "reversed.npz")
+    outcome = finish(counted(model="relative-ngram", boundary="text", order=4, corpus=tmp_path / "reversed.npz"))
+    found = values(outcome)
+    assert found["test", "unpredicted_share_order_4"] == 1
+    assert found["test", "scored_nats_order_2"] > 0
+    assert ("test", "scored_nats_order_4") not in found
+    assert 4 not in curves(outcome)["test", "scored_nats"]
 
 
 def test_scores_that_are_no_probabilities_have_no_cross_entropy(counted):

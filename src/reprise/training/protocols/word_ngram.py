@@ -76,11 +76,11 @@ class WordNGramCount(Pieces):
             some = ~(undefined | zero)
             shares = float(zero.mean()), float(undefined.mean())
             # Without the words that have no probability this is no cross-entropy of the text.
-            nats = float(-np.log(p[some]).mean()) if some.any() else 0.0
+            nats = {entropy if some.all() else "scored_nats": float(-np.log(p[some]).mean())} if some.any() else {}
             found[split] = {
                 "scored": int(some.sum()),
                 **dict(zip(_SHARES, (*shares, sum(shares)), strict=True)),
-                entropy if some.all() else "scored_nats": nats,
+                **nats,
             }
             if isinstance(self.model, StupidBackoff):
                 found[split]["score_sum"] = float(self.model.score_sums(counts, held, n).mean())
