@@ -81,6 +81,8 @@ def _claim(project: Project, paper: str, key: str) -> None:
     out.print(f"the paper: {claim.source}")
     if claim.criterion:
         out.print(f"criterion: {' '.join(claim.criterion.split())}")
+    for former in claim.was:
+        out.print(f"former criterion: {former.criterion} Its answer: {former.answer} Replaced because: {former.why}")
     out.print(f"\nanswer at the tier {tier}", style="bold cyan")
     out.print(f"{answer_words(decision)}. {decision.sentence}".strip() if decision else f"{NOT_RUN}.")
     alternatives = decision.alternatives if decision else {}

@@ -66,6 +66,10 @@ def _check_numbers(claim: Claim, where: str) -> None:
         raise UserError(f"{where}.margin.value: {margin.value:g} is {100 * margin.value:g} %; write 0.05 for 5 %")
     if len(claim.label) > 60:
         raise UserError(f"{where}.short: missing; write what is tested in at most 60 characters")
+    if claim.was and not claim.afterwards:
+        raise UserError(
+            f"{where}.afterwards: missing; say what of the rule was set when the answer under `was` was known"
+        )
     if claim.evidence == "arithmetic" and not claim.checks:
         raise UserError(f"{where}.evidence: arithmetic is what checks are; remove it")
     if trend and (len(trend.x) != len(trend.experiments) or sorted(set(trend.x)) != trend.x or trend.x[0] <= 0):

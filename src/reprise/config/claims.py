@@ -156,6 +156,14 @@ class UnitQuestion(Strict):
     published: Published | None = None
 
 
+class Former(Strict):
+    """A criterion that was replaced once its answer was known."""
+
+    criterion: str
+    answer: str = Field(description="its answer at the fullest tier that ran it")
+    why: str = Field(description="why it was replaced")
+
+
 class Claim(Strict):
     """A proposition of a paper.
 
@@ -200,6 +208,7 @@ class Claim(Strict):
     margin: Margin | None = None
     learned: Learned | None = None
     afterwards: str | None = Field(None, description="what of the rule was set after its numbers were known")
+    was: list[Former] = Field([], description="criteria that stood here before, with their answers")
     criterion: str | None = Field(None, description="how the statistic stands for the words, where that is a choice")
     contradicted_by: str | None = Field(None, description="what the paper itself, or its author's log, says against it")
     reason: str | None = Field(None, description="why records cannot decide it")

@@ -77,6 +77,13 @@ def test_show_has_equation_settings_numbers_and_the_command(capsys):
     assert {RNN, "digits/lstm-t5"} <= {word.rstrip(":") for word in out.split()}
 
 
+def test_show_has_a_former_criterion_with_its_answer(capsys):
+    former = "    was: [{criterion: By rank., answer: Undecided., why: Ranks tie.}]\n    afterwards: the test\n"
+    edit("    kind: superiority\n", f"{former}    kind: superiority\n")
+    out = run(capsys, "show digits/D1 --tier quick")[1]
+    assert all(words in " ".join(out.split()) for words in ("By rank.", "Undecided.", "Ranks tie."))
+
+
 def test_show_has_the_answer_of_another_tier_the_generated_data_apart(capsys):
     said, there = claims()["D1"]["answer"], Path("results/paper/claims.json")
     assert "--tier quick:" not in run(capsys, "show digits/D1 --tier paper")[1]

@@ -68,6 +68,9 @@ DIGITS = [
     ("function: palindromes.convergence", "function: checks.errors", "tables.convergence.function"),
     ("function: palindromes.training_curves", "function: lecture.error_surface", "figures.curves.function"),
     # claims
+    ("tested: The formula counts", f"tested: {'very ' * 17}The formula counts", "claims.D2.tested"),
+    ("tested: The formula counts the parameters", "tested: ''", "claims.D2.tested"),
+    (CLAIM, f"    was: [{{criterion: a, answer: b, why: c}}]\n{CLAIM}", "claims.D1.afterwards"),
     ("lower: rnn-t5", "lower: rnn-t50", "claims.D1.compare.lower"),
     ("lower: rnn-t5", "lower: rnn-t5@weight-law=other", "claims.D1.compare.lower"),
     ("lower: rnn-t5", "lower: count", "claims.D1.compare.lower"),

@@ -307,7 +307,13 @@ def decided_by(claim: Claim, found: Decision | None) -> str:
         asked.append(f"{allowed} ({claim.margin.origin})")
     criterion = f"criterion: {claim.criterion}" if claim.criterion else ""
     late = f"set when its numbers were known: {claim.afterwards}" if claim.afterwards else ""
-    said = (f"{kind}: {', '.join(asked)}" if asked else kind, found and found.method, criterion, late)
+    said = [f"{kind}: {', '.join(asked)}" if asked else kind, found and found.method, criterion, late]
+    for former in claim.was:
+        said += [
+            f"former criterion: {former.criterion}",
+            f"its answer: {former.answer}",
+            f"replaced because: {former.why}",
+        ]
     return " ".join(sentence(text[0].upper() + text[1:]) for text in said if text)
 
 
