@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import re
+import secrets
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,22 +21,20 @@ _LIST_OF_NUMBERS = re.compile(r"\[\n([-+0-9.eE,\s]+)\]")
 
 @contextlib.contextmanager
 def atomic_path(path: Path | str) -> Iterator[Path]:
-    """Yields a temporary path beside `path`; on a clean exit it is synced and renamed to `path`.
+    """Yield a temporary path in the folder of `path`; on a clean exit it is synced and renamed to `path`.
 
     On an exception the temporary file is removed and what stood at `path` before is untouched.
     An `OSError` (a full disk, say) names `path`.
     """
     path = Path(path)
-    temporary = None
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-        os.close(handle)
-        temporary = Path(name)
+        # The system applies the umask, which a process of several threads could not read without changing it.
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
         yield temporary
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
-        temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     except OSError as error:
         # A write that fails, or a temporary file that cannot be made, knows only the temporary name, or none.
@@ -45,20 +44,20 @@ def atomic_path(path: Path | str) -> Iterator[Path]:
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
-        if temporary:
+        with contextlib.suppress(OSError):  # of a folder that was never made
             temporary.unlink(missing_ok=True)
     _sync_folder(path.parent)
 
 
 def write_atomically(path: Path | str, content: str | bytes) -> None:
-    """Writes text (UTF-8) or bytes to `path`, whole or not at all."""
+    """Write text (UTF-8) or bytes to `path`, whole or not at all."""
     data = content.encode() if isinstance(content, str) else content
     with atomic_path(path) as temporary:
         temporary.write_bytes(data)
 
 
 def read_whole(path: Path) -> bytes:
-    """The content of a file. An `OSError` names `path`, also one of a disk that fails while it is read."""
+    """Return the content of a file. An `OSError` names `path`, also one of a disk that fails while it is read."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -68,12 +67,12 @@ def read_whole(path: Path) -> bytes:
 
 
 def is_there(path: Path) -> bool:
-    """Whether something stands at `path`, or did: behind a link that leads nowhere, on a disk that is not mounted."""
+    """Return whether something stands at `path`, or did: behind a dead link, on a disk that is not mounted."""
     return path.exists() or dead_link(path) is not None
 
 
 def dead_link(path: Path) -> Path | None:
-    """The link at `path` or on the way to it that leads nowhere, or to itself; None where there is none."""
+    """Return the link at `path` or on the way to it that leads nowhere, or to itself; None where there is none."""
     for part in (path, *path.parents):
         if part.exists():
             return None
@@ -82,32 +81,37 @@ def dead_link(path: Path) -> Path | None:
     return None
 
 
-def told_of_link(link: Path) -> str:
-    """The words about a `dead_link`."""
+def describe_dead_link(link: Path) -> str:
+    """Say where a `dead_link` leads, and the remedy."""
     return f"the link {link} leads nowhere (to {link.readlink()}); mount what it is to lead to, or remove the link"
 
 
+def as_csv_text(value: Any) -> Any:
+    """Return a value as a cell of a CSV file: a text that a spreadsheet would take for a formula begins with '."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "\t", "\r")) else value
+
+
 def canonical_json(value: Any) -> str:
-    """The one spelling of `value` in JSON: sorted keys, no blanks, ASCII; refuses NaN and infinity (ValueError)."""
+    """Return the one spelling of `value` in JSON: sorted keys, no blanks, ASCII; ValueError for NaN and infinity."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
 def json_text(value: Any) -> str:
-    """`value` as readable JSON with sorted keys, a list of numbers on one line.
+    """Return `value` as readable JSON with sorted keys, a list of numbers on one line.
 
     Refuses NaN and infinity (ValueError).
     """
     text = json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
-    return _LIST_OF_NUMBERS.sub(lambda found: "[" + " ".join(found[1].split()) + "]", text) + "\n"
+    return _LIST_OF_NUMBERS.sub(lambda numbers: "[" + " ".join(numbers[1].split()) + "]", text) + "\n"
 
 
 def write_json(path: Path | str, value: Any) -> None:
-    """Writes `json_text(value)` to `path`, whole or not at all."""
+    """Write `json_text(value)` to `path`, whole or not at all."""
     write_atomically(path, json_text(value))
 
 
 def write_if_changed(path: Path | str, content: str) -> bool:
-    """Writes `content` unless `path` holds it already, so that modification times mean something."""
+    """Write `content` unless `path` holds it already, so that modification times mean something."""
     path, data = Path(path), content.encode()
     # As bytes: what is there may be damaged, and no text at all.
     if path.is_file() and path.read_bytes() == data:
@@ -116,8 +120,8 @@ def write_if_changed(path: Path | str, content: str) -> bool:
     return True
 
 
-def told_of(error: OSError, action: str = "") -> str:
-    """The line about what the system refused, with its remedy. Where the error names no file, `action` stands there."""
+def describe_os_error(error: OSError, action: str = "") -> str:
+    """Say in one line what the system refused, with the remedy; `action` stands for a file that the error lacks."""
     remedy = "make room or fix the access, then run it again"
     if not error.filename:
         return f"{action}: {error}; {remedy}" if action else f"{error}; {remedy}"
@@ -125,7 +129,7 @@ def told_of(error: OSError, action: str = "") -> str:
     where = Path(os.fsdecode(error.filename if error.filename2 is None else error.filename2))
     if isinstance(error, (NotADirectoryError, FileExistsError)):
         if link := dead_link(where):
-            return f"{where}: {told_of_link(link)}"
+            return f"{where}: {describe_dead_link(link)}"
         file = next(part for part in (where, *where.parents) if part.exists())
         return f"{where}: {file} is no folder, and one is wanted; move it away, or name another place"
     if isinstance(error, IsADirectoryError):
@@ -134,7 +138,7 @@ def told_of(error: OSError, action: str = "") -> str:
 
 
 def named_file(option: str, text: str, example: str) -> Path:
-    """The file that an option names; `UserError` where it cannot be one: `example` is a name for it in a folder."""
+    """Return the file that an option names; `UserError` where it cannot be one. `example` names one in a folder."""
     path = Path(text)
     if path.is_dir() or text.endswith("/"):
         raise UserError(f"{option} {text or repr(text)}: is a folder; name a file in it, {path / example}")
@@ -144,13 +148,13 @@ def named_file(option: str, text: str, example: str) -> Path:
 
 
 def require_place(path: Path, what: str) -> None:
-    """`UserError`, which begins with `what`, where no file could be written to `path`: before hours go into it.
+    """Raise `UserError`, which begins with `what`, where no file could be written to `path`: before hours go into it.
 
     It is tried, as rights alone do not tell: of a disk that is read-only, say, or of a folder of the kernel's.
     """
     path = path.absolute()
     if link := dead_link(path):
-        raise UserError(f"{what}: {told_of_link(link)}")
+        raise UserError(f"{what}: {describe_dead_link(link)}")
     if path.exists() and not path.is_file():
         raise UserError(f"{what}: is no plain file; move it away, or name another")
     folder = next(parent for parent in path.parents if parent.exists())  # the others will be made
@@ -164,7 +168,7 @@ def require_place(path: Path, what: str) -> None:
 
 
 def output_file(option: str, example: str) -> Callable[[str], Path]:
-    """The type of an option that names a file to write: `UserError` where none could be written."""
+    """Make the type of an option that names a file to write: `UserError` where none could be written."""
 
     def checked(text: str) -> Path:
         path = named_file(option, text, example)
@@ -172,12 +176,6 @@ def output_file(option: str, example: str) -> Callable[[str], Path]:
         return path
 
     return checked
-
-
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
 
 
 def _sync_folder(folder: Path) -> None:

@@ -16,13 +16,6 @@ prepare_environment()
 torch.sparse.check_sparse_tensor_invariants.disable()
 
 
-@pytest.fixture(autouse=True)
-def torchs_usual_ways():
-    """A training leaves torch deterministic, which is a warning more on a GPU in later tests."""
-    yield
-    torch.use_deterministic_algorithms(False)
-
-
 @pytest.fixture
 def fresh_build(monkeypatch, tmp_path):
     """A machine on which nothing is compiled yet; what is then, lies in its folder `built`."""

@@ -9,11 +9,12 @@ import contextlib
 import inspect
 import os
 import sys
-from collections.abc import Callable, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
-from reprise import __version__
+from reprise import __version__, environment
 from reprise.cli.commands import ARGUMENTS, COMMANDS, EXAMPLES
 from reprise.errors import (
     EXIT_FAILED,
@@ -25,7 +26,7 @@ from reprise.errors import (
     UserError,
     printable,
 )
-from reprise.files import told_of
+from reprise.files import describe_os_error
 
 SHELLS = ("bash", "zsh", "tcsh")
 
@@ -47,6 +48,7 @@ def command_parser(command: str, parser: argparse.ArgumentParser | None = None) 
     parser.description = inspect.getdoc(_function(command))
     parser.epilog = f"example: reprise {command} {EXAMPLES[command]}".rstrip()
     parser.add_argument("--quiet", action="store_true", help="print no result and no progress, only errors")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error; also REPRISE_DEBUG=1")
     for names, how in ARGUMENTS[command]:
         parser.add_argument(*names, **how)
     return parser
@@ -96,6 +98,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.error("no command")
         options = command_parser(command).parse_args(given.rest)
         with contextlib.ExitStack() as stack:
+            if options.debug or environment.debug():
+                stack.enter_context(_tracebacks())
             if options.quiet:  # errors leave as exceptions, and are told outside
                 nothing = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
                 stack.enter_context(contextlib.redirect_stdout(nothing))
@@ -120,7 +124,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_FAILED
     except OSError as error:
         # A full disk, a folder that is closed: nothing that a traceback explains better.
-        return _told(f"error: {told_of(error, command)}", EXIT_FAILED)
+        return _told(f"error: {describe_os_error(error, command)}", EXIT_FAILED)
+
+
+@contextlib.contextmanager
+def _tracebacks() -> Iterator[None]:
+    """Print the traceback of an error that ends a command in one line, and of the errors that led to it."""
+    try:
+        yield
+    except Exception as error:
+        cause: BaseException | None = error
+        while cause:
+            cause.__suppress_context__, cause = False, cause.__context__
+        traceback.print_exception(error)
+        raise
 
 
 def _told(line: str, status: int) -> int:

@@ -52,7 +52,7 @@ def run_command(given: argparse.Namespace) -> int:
 
 
 def _train(given: argparse.Namespace, experiments: Sequence[Resolved], say: Log) -> int:
-    from reprise.training.loop import trains_in_stack
+    from reprise.training.loop import torch_settings, trains_in_stack
     from reprise.training.timebox import Runner, damaged, missing
 
     end, roots = time.monotonic() + 60 * (given.minutes or math.inf), [Path(), given.output]
@@ -68,7 +68,8 @@ def _train(given: argparse.Namespace, experiments: Sequence[Resolved], say: Log)
         groups.setdefault(job.resolved.id if trains_in_stack(job) else job.title, []).append(job)
     runner = Runner(groups.values(), end, say, given.at_once)
     say(f"tier {given.tier}: {len(jobs) - len(left_out)} replicas to train in {len(groups)} jobs")
-    runner.run()
+    with torch_settings():
+        runner.run()
     counts = {
         "failed": len(runner.failed),
         "unfinished": len(runner.unfinished),

@@ -13,6 +13,8 @@ from reprise.training.devices import claim_gpu, gpus_wanted, prepare_environment
 
 _MOST_THREADS = 1024
 """More than any machine has cores; torch takes no number of any size."""
+_MOST_REPLICAS = 10_000
+"""The most that an experiment can have in config/."""
 
 
 def train_command(given: argparse.Namespace) -> int | None:
@@ -37,8 +39,8 @@ def train_command(given: argparse.Namespace) -> int | None:
             f"{given.config or 'config/'}: the hash of {resolved.id} is {resolved.config_hash}, not {given.hash}: "
             "the configuration was changed while the pipeline ran; run it again"
         )
-    if given.replica < 0:
-        raise UserError(f"--replica {given.replica}: replicas count from 0")
+    if not 0 <= given.replica < _MOST_REPLICAS:
+        raise UserError(f"--replica {given.replica}: give a number of 0 to {_MOST_REPLICAS - 1}")
     if not 1 <= given.threads <= _MOST_THREADS:
         raise UserError(f"--threads {given.threads}: give a number of 1 to {_MOST_THREADS}")
     if given.replica >= resolved.replicas:
@@ -65,10 +67,11 @@ def train_command(given: argparse.Namespace) -> int | None:
     if device != "cpu" and (visible := visible_gpus()) > 1 and gpus_wanted(resolved, visible):
         claim_gpu(visible)
     # torch takes seconds to import: only once the input is known to be good.
-    from reprise.training.loop import Job, run_jobs
+    from reprise.training.loop import Job, run_jobs, torch_settings
 
     engine = given.engine or resolved.engine
-    run_jobs([Job(resolved, given.replica, output, corpus, engine, device, wait=given.wait, threads=given.threads)])
+    with torch_settings(given.threads):
+        run_jobs([Job(resolved, given.replica, output, corpus, engine, device, wait=given.wait)])
     print(f"{output}: done")
     return None
 

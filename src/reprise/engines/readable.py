@@ -32,11 +32,11 @@ class ReadableEngine(Readable):
             self.descend(loss, **{name: value for name, value in batch.items() if name not in tensors})
         return {name: value.detach() for name, value in found.items()}
 
-    def descend(self, loss: Tensor, rate: float, clip_norm: float) -> None:
-        """One SGD step on the scalar `loss`; the gradient's norm over all parameters is clipped to `clip_norm`."""
+    def descend(self, loss: Tensor, rate: float, clip_norm: float | None = None) -> None:
+        """Make one SGD step on the scalar `loss`; with `clip_norm` the norm of the whole gradient is clipped to it."""
         parameters = list(self.model.parameters())
         gradients = torch.autograd.grad(loss, parameters)
-        step = clipped(rate, clip_norm, gradients)
+        step = rate if clip_norm is None else clipped(rate, clip_norm, gradients)
         with torch.no_grad():
             for parameter, gradient in zip(parameters, gradients, strict=True):
                 parameter.sub_(gradient, alpha=step)

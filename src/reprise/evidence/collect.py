@@ -20,7 +20,7 @@ from reprise.catalogue.datasets import PREPARATIONS
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.catalogue.stated import worded
 from reprise.evidence.numbers import numbers_of
-from reprise.files import json_text, write_atomically
+from reprise.files import as_csv_text, json_text, write_atomically
 from reprise.records.model import records_of
 from reprise.records.resolved import Resolved
 
@@ -109,7 +109,7 @@ def _csv(rows: Iterable[dict[str, Any]], columns: tuple[str, ...]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: as_csv_text(value) for name, value in row.items()} for row in rows)
     return text.getvalue()
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from reprise.errors import UserError
-from reprise.files import canonical_json, dead_link, read_whole, told_of_link, write_json
+from reprise.files import canonical_json, dead_link, describe_dead_link, read_whole, write_json
 from reprise.records.resolved import Resolved, hash_of
 
 SCHEMA = 1
@@ -122,7 +122,7 @@ def load_record(path: Path, expected: Resolved | None = None, replica: int | Non
         return decode_record(read_whole(path), path, expected, replica)
     except OSError as error:
         if link := dead_link(path):
-            raise UserError(f"{path}: no such record: {told_of_link(link)}") from None
+            raise UserError(f"{path}: no such record: {describe_dead_link(link)}") from None
         if isinstance(error, FileNotFoundError):
             raise UserError(f"{path}: no such record; run the pipeline to train it") from None
         if isinstance(error, IsADirectoryError):

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from reprise.errors import UserError
-from reprise.files import atomic_path, dead_link, is_there, read_whole, told_of_link
+from reprise.files import atomic_path, dead_link, describe_dead_link, is_there, read_whole
 
 MAGIC = b"REPRISE1"
 
@@ -72,7 +72,7 @@ class CheckpointFile:
         there = [path for path in (self.path, self.previous) if is_there(path)]
         for path in there:
             if link := dead_link(path):
-                raise UserError(f"{path}: no such checkpoint: {told_of_link(link)}")
+                raise UserError(f"{path}: no such checkpoint: {describe_dead_link(link)}")
             try:
                 content = decode(read_whole(path))
             except (DamagedCheckpoint, FileNotFoundError) as error:

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,6 @@ class Job:
     engine: str = "auto"
     device: str = "auto"
     wait: bool = False
-    threads: int = 1
     root: Path = Path()
     watch: Callable[[], str] | None = None  # why to stop now, or ""
     stopped: Callable[[], str] | None = None  # the reader of a `stop_signal` around several jobs
@@ -88,9 +87,6 @@ def run_jobs(jobs: Sequence[Job]) -> list[dict[str, Any]]:
                 busy = error
         if busy and not mine:
             raise busy
-        torch.set_num_threads(first.threads)
-        torch.use_deterministic_algorithms(True, warn_only=True)
-        torch.utils.deterministic.fill_uninitialized_memory = False  # a kernel more for every tensor
         # Another process may have finished some while this one waited for the lock.
         records = {j.replica: load_record(j.output, j.resolved, j.replica) for j in mine if is_there(j.output)}
         left = [job for job in mine if job.replica not in records]
@@ -121,6 +117,7 @@ def _largest(resolved: Resolved) -> str:
 
 
 def _check(job: Job) -> dict[str, Any]:
+    forget_peak_memory()
     began = time.perf_counter()
     findings = run_check(job.resolved.config["check"])
     metrics = [metric(f.name, "max_error", f.error, f.unit, f.n) for f in findings]
@@ -198,7 +195,8 @@ class _Trainer:
         self.pause = environment.seconds_between_saves()
 
     def run(self) -> list[dict[str, Any]]:
-        """The records, in the order of the members. Raises `Interrupted` where a signal or the watch stopped it."""
+        """Return the records, in the order of the members; `Interrupted` where a signal or the watch stopped it."""
+        forget_peak_memory()
         signals = nullcontext(self.job.stopped) if self.job.stopped else stop_signal()
         with self.progress.bar or nullcontext(), signals as stopped:
             self._resume()
@@ -291,6 +289,31 @@ class _Trainer:
         self.checkpoint.save({"training": training, "seconds": self.seconds(), "resumed": self.resumed})
         now = time.perf_counter()
         self.save_at = now + max(self.pause, _WORK_PER_SAVE * (now - start))
+
+
+@contextmanager
+def torch_settings(threads: int = 1) -> Iterator[None]:
+    """Set torch's global switches for trainings and restore them: CPU threads, and the same sums in every run.
+
+    Around a whole command, not around one of several trainings that one process does at the same time.
+    """
+    memory = torch.utils.deterministic
+    before = torch.get_num_threads(), torch.get_deterministic_debug_mode(), memory.fill_uninitialized_memory
+    try:
+        torch.set_num_threads(threads)
+        torch.set_deterministic_debug_mode("warn")
+        memory.fill_uninitialized_memory = False  # a kernel more for every tensor
+        yield
+    finally:
+        torch.set_num_threads(before[0])
+        torch.set_deterministic_debug_mode(before[1])
+        memory.fill_uninitialized_memory = before[2]
+
+
+def forget_peak_memory() -> None:
+    """Let Linux count this process's peak of memory anew, so that a record's is not that of a training before it."""
+    with suppress(OSError):  # of a system that cannot: a later training's peak is then at least an earlier one's
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 @contextmanager

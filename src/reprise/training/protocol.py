@@ -2,19 +2,22 @@
 
 import hashlib
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+import reprise
 from reprise.catalogue.models import MODELS, ModelRefused
 from reprise.catalogue.protocols import PROTOCOLS
-from reprise.catalogue.stated import load, told_with_place
+from reprise.catalogue.stated import load
 from reprise.data.corpus import SENTENCE_END, SPLITS, Corpus
 from reprise.engines.optimisers import clip_by_global_norm
 from reprise.engines.stack import Member, Stack, join
@@ -22,6 +25,8 @@ from reprise.errors import UserError, beyond_memory
 from reprise.options import COUNT, POSITIVE
 from reprise.records.record import Outcome
 from reprise.records.resolved import Resolved
+
+_PACKAGE = Path(reprise.__file__).parent
 
 ADAM = {"batch_size": COUNT, "optimiser": ("adam",), "learning_rate": POSITIVE, "clip_norm": POSITIVE}
 """Options of protocols whose updates are Adam's on clipped gradients."""
@@ -300,20 +305,40 @@ def build_training(resolved: Resolved, replica: int, corpus: Path | None, engine
 
 @contextmanager
 def report_model(resolved: Resolved) -> Iterator[None]:
-    """Around a training: where the model does not do what its protocol asks of it, one line says so.
+    """Report in one line what a model file outside of this package gets wrong; our own errors keep their traceback.
 
-    Nobody checks beforehand what a model of one's own has, which protocols and engines read each in its own way.
+    Raises:
+        UserError: The user's file raised an error, or its model lacks an attribute that the protocol reads.
     """
     try:
         yield
-    except (AttributeError, LookupError, NameError, RuntimeError, TypeError, ValueError) as error:
-        if resolved.is_check or beyond_memory(error):
+    except Exception as error:
+        if resolved.is_check or isinstance(error, (UserError, OSError)) or beyond_memory(error):
             raise
-        model, protocol = resolved.config["model"]["name"], resolved.config["training"]["protocol"]
-        like = [MODELS[name].file for name in PROTOCOLS[protocol].models if name not in ("none", model)]
+        name, protocol = resolved.config["model"]["name"], resolved.config["training"]["protocol"]
+        place = _place_in_model(error, MODELS[name].target.partition(":")[0])
+        if place is None:
+            raise
+        like = [MODELS[other].file for other in PROTOCOLS[protocol].models if other not in ("none", name)]
         remedy = f"; what the protocol needs of a model is in {like[0]}" if like else ""
-        where = f"while the protocol {protocol} trained the model {model} ({MODELS[model].file}){remedy}"
-        raise UserError(f"{told_with_place(error)}: {where}") from error
+        where = f"while the protocol {protocol} trained the model {name}{remedy}"
+        raise UserError(f"{place}: {type(error).__name__}: {str(error).partition(chr(10))[0]}: {where}") from error
+
+
+def _place_in_model(error: Exception, module: str) -> str | None:
+    """Return file and line of a user's model module that are to blame for an error; None where they are not."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if file is None or Path(file).is_relative_to(_PACKAGE):
+        return None
+    # What torch or numpy raise was raised by whoever called them.
+    frames = [
+        f for f in extract_tb(error.__traceback__) if f.filename == file or Path(f.filename).is_relative_to(_PACKAGE)
+    ]
+    if frames and frames[-1].filename == file:
+        return f"{file}, line {frames[-1].lineno}"
+    if isinstance(error, AttributeError) and type(error.obj).__module__ == module:
+        return file
+    return None
 
 
 def generator_for(seed: int, stream: str) -> torch.Generator:

@@ -5,6 +5,7 @@ import math
 import os
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -12,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 
 from reprise.errors import Interrupted, UserError
-from reprise.files import is_there, told_of
+from reprise.files import describe_os_error, is_there
 from reprise.records.record import load_record
 from reprise.records.resolved import Resolved
 from reprise.training.locks import Held
@@ -33,6 +34,7 @@ class Log:
     def __call__(self, line: str) -> None:
         stamped = f"{datetime.now():%H:%M:%S} {line.rstrip()}"
         print(stamped, file=sys.stderr, flush=True)
+        self.path.parent.mkdir(parents=True, exist_ok=True)  # somebody may have tidied up
         with self.path.open("a", encoding="utf-8") as file:
             file.write(stamped + "\n")
 
@@ -124,7 +126,10 @@ class Runner:
         except (UserError, OSError) as error:
             if isinstance(error, OSError) and error.errno in _FULL:
                 raise  # nothing could be saved of the others either
-            self.say(f"{title}: left out: {told_of(error) if isinstance(error, OSError) else error}")
+            self.say(f"{title}: left out: {describe_os_error(error) if isinstance(error, OSError) else error}")
+            without = self.failed
+        except Exception:  # an error of ours ends this training alone, and its traceback is kept
+            self.say(f"{title}: left out:\n{traceback.format_exc()}")
             without = self.failed
         without += [job for job in jobs if not job.output.exists()]
         for record in records:

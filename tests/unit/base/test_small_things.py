@@ -1,22 +1,27 @@
 """Files, devices, units, the command line."""
 
+import csv
+import io
 import json
 import math
 import os
 import shlex
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from experiment_helpers import DIGITS, experiment
 
 from reprise import cli
 from reprise.cli.common import console, table
 from reprise.errors import printable
-from reprise.files import atomic_path, write_if_changed, write_json
+from reprise.files import as_csv_text, atomic_path, write_if_changed, write_json
 from reprise.records.resolved import Resolved
 from reprise.report.page.cards import command
+from reprise.report.parts.tables import Table
 from reprise.training.devices import gpu_ids, gpus_wanted, visible_gpus
 from reprise.units import bits, perplexity
 
@@ -29,6 +34,42 @@ def test_a_failed_write_leaves_what_was_there(tmp_path):
         raise RuntimeError
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_a_file_has_the_mode_of_the_umask_also_where_threads_write(tmp_path):
+    before = os.umask(0o077)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda i: write_if_changed(tmp_path / f"{i}", "x"), range(200)))
+        assert os.umask(0o077) == 0o077
+    finally:
+        os.umask(before)
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
+
+
+@pytest.mark.parametrize("variable", [True, False])
+def test_debug_shows_the_traceback_of_an_error_and_of_its_cause(tmp_path, monkeypatch, capsys, variable):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("REPRISE_DEBUG", raising=False)
+    command = ["resolve", "--tier", "quick"]
+    assert cli.main(command) == 2
+    assert "Traceback" not in capsys.readouterr().err
+    if variable:
+        monkeypatch.setenv("REPRISE_DEBUG", "1")
+    assert cli.main(command if variable else [*command, "--debug"]) == 2
+    shown = capsys.readouterr().err
+    assert shown.count("Traceback") == 2
+    assert "FileNotFoundError" in shown
+    assert shown.splitlines()[-1].startswith("reprise: error: ")
+
+
+@pytest.mark.parametrize("text", ["=1+1", "=HYPERLINK(0)", "+A1", "\t=1"])
+def test_no_cell_of_a_csv_file_is_a_formula(text):
+    frame = pd.DataFrame({"name": ["a = b", text], "value": [-1.5, math.nan], "n": [1, 2]})
+    table = Table([], frame)
+    rows = list(csv.DictReader(io.StringIO(table.csv())))
+    assert rows == [{"name": "a = b", "value": "-1.5", "n": "1"}, {"name": f"'{text}", "value": "", "n": "2"}]
+    assert (as_csv_text(-1.5), as_csv_text(text)) == (-1.5, f"'{text}")
 
 
 def test_write_if_changed_keeps_the_time(tmp_path):
@@ -133,7 +174,7 @@ def test_schemas_are_written_in_a_clone_alone_or_into_the_folder_that_is_named(t
     assert os.listdir(tmp_path) == []
     for word in ("written", "unchanged"):
         assert cli.main(["schemas", "--folder", "there"]) == 0
-        assert capsys.readouterr().out.count(f".schema.json: {word}\n") == len(os.listdir("there")) == 2
+        assert capsys.readouterr().out.count(f".schema.json: {word}\n") == len(os.listdir("there")) > 1
     (tmp_path / "config").mkdir()
     (tmp_path / "config/config.yaml").touch()
     assert cli.main(["schemas"]) == 0

@@ -109,6 +109,22 @@ def test_resolved_files_of_what_config_no_longer_names_are_not_read(place):
     assert records(one)
 
 
+def test_a_mistake_of_ours_ends_its_training_alone_and_its_traceback_is_kept(place, monkeypatch):
+    (one,) = write(small("a", replicas=2))
+    advance, failures = SubsequenceSGD.advance, iter([KeyError("of ours")])
+
+    def fail_once(training):
+        for error in failures:
+            raise error
+        return advance(training)
+
+    monkeypatch.setattr(SubsequenceSGD, "advance", fail_once)
+    assert run() == EXIT_FAILED
+    assert "Traceback" in log()
+    assert "KeyError: 'of ours'" in log()
+    assert len(records(one)) == 1
+
+
 @pytest.mark.parametrize(("number", "goes_on"), [(errno.EACCES, True), (errno.ENOSPC, False)])
 def test_a_file_that_cannot_be_had_leaves_out_its_replica_and_a_full_disk_ends_the_run(
     number, goes_on, place, monkeypatch, capsys

@@ -1,6 +1,5 @@
 """The batch-1 engines over several subsequences, and how text is cut into them."""
 
-import copy
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,13 +7,10 @@ import pytest
 import torch
 from compiler_helpers import needs_compiler
 from corpus_helpers import random_split
-from protocol_helpers import same_bits
-from torch.nn import functional
 
 from reprise.engines.rntn.native import FusedEngine
-from reprise.engines.rntn.reference import ReferenceEngine, RowsInUse
+from reprise.engines.rntn.reference import ReferenceEngine
 from reprise.engines.rntn.subsequences import Subsequences, cut
-from reprise.models.mrnn import MRNN
 from reprise.models.rntn import RNTN, initialise
 
 
@@ -63,27 +59,6 @@ def test_large_logits_stay_finite():
     assert fast.evaluate(data) == pytest.approx(ReferenceEngine(model.double()).evaluate(data), rel=1e-6)
     assert np.isfinite(trained(fast, data))
     assert all(value.isfinite().all() for value in fast.export().values())
-
-
-@pytest.mark.parametrize(
-    "model", [RNTN(130, 16), RNTN(137, 30, 7), RNTN(50, 33, 50), RNTN(129, 17, 9, bias="shared"), MRNN(103, 40, 29)]
-)
-def test_a_step_by_the_rows_in_use_has_the_bits_of_one_by_whole_tables(model):
-    other = copy.deepcopy(small(model))
-    generator = torch.Generator().manual_seed(3)
-    for _ in range(3):
-        x, y = (torch.randint(0, min(9, model.vocabulary), (20,), generator=generator) for _ in range(2))
-        with RowsInUse(model) as rows:
-            logits, _ = model(x, model.initial_state())
-        rows.descend(functional.cross_entropy(logits, y, reduction="sum"), 0.3)
-        assert model.W_h.shape in {table.shape for table, _, _ in rows.taken}
-        logits, _ = other(x, other.initial_state())
-        parameters = list(other.parameters())
-        gradients = torch.autograd.grad(functional.cross_entropy(logits, y, reduction="sum"), parameters)
-        with torch.no_grad():
-            for parameter, gradient in zip(parameters, gradients, strict=True):
-                parameter.sub_(gradient, alpha=0.3)
-        assert same_bits(dict(model.state_dict()), dict(other.state_dict()))
 
 
 def sentences(*lengths):

@@ -1,27 +1,27 @@
 """Jobs: their locks and devices, and replicas of one experiment as one job in the engine `stacked`."""
 
 import fcntl
+import os
 import sys
-import types
 from dataclasses import replace
 from functools import partialmethod
+from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
 from experiment_helpers import DIGITS, experiment, jobs_of
 from protocol_helpers import checkpoints
-from torch import nn
 
 import reprise.models
 from reprise.catalogue import stated
 from reprise.catalogue.models import MODELS, ModelEntry
-from reprise.catalogue.protocols import PROTOCOLS
 from reprise.catalogue.stated import load
 from reprise.engines.stack import OutOfMemory, Stack
 from reprise.errors import Interrupted, UserError
 from reprise.records.model import read_record
 from reprise.training.locks import Held, replica_lock
-from reprise.training.loop import choose_device, run_jobs
+from reprise.training.loop import choose_device, forget_peak_memory, run_facts, run_jobs, torch_settings
 
 REPLICAS = 3
 
@@ -118,44 +118,70 @@ def test_what_runs_on_a_cpu_takes_no_gpu(monkeypatch):
             choose_device("cuda", protocol, engine)
 
 
-class Lacking(nn.Module):
-    """A network that was written for something else."""
+OWN = """
+import torch
+from torch import nn
 
+class Lacking(nn.Module):
     def __init__(self, hidden_size, **options):
         super().__init__()
         self.W, self.weight_law = nn.Parameter(torch.ones(hidden_size, 3)), "plain"
-
+"""
+BROKEN = (
+    OWN
+    + """
+    def initialise(self, generator):
+        return {}["a key"]
+"""
+)
+SHAPES = (
+    OWN
+    + """
     def fan_in(self):
         return {"W": 3}
 
     def forward(self, x):
-        return self.W[x]
+        return self.W @ self.W
+"""
+)
+
+
+@pytest.fixture
+def own_model(monkeypatch, tmp_path):
+    """Makes a model file outside of the package; a function of its text."""
+
+    def make(text: str) -> Path:
+        file = tmp_path / "own_model.py"
+        file.write_text(text)
+        monkeypatch.syspath_prepend(str(tmp_path))
+        monkeypatch.delitem(sys.modules, "own_model", raising=False)
+        monkeypatch.setitem(MODELS, "own", ModelEntry("own_model:Lacking"))
+        return file
+
+    yield make
+    sys.modules.pop("own_model", None)
 
 
 @pytest.mark.parametrize(
-    ("protocol", "engine", "says"),
+    ("protocol", "engine", "text", "says"),
     [
-        (
-            "recall",
-            "auto",
-            r"protocols/recall.py, line \d+: AttributeError: 'Lacking' object has no attribute 'initialise'",
-        ),
-        ("final-digit", "auto", r"engines/palindromes/reference.py, line \d+: \w+Error: .*"),
-        ("final-digit", "stacked", r"engines/stack/symbols.py, line \d+: \w+Error: .*"),
+        ("recall", "auto", OWN, ": AttributeError: 'Lacking' object has no attribute 'initialise'"),
+        ("recall", "auto", BROKEN, ", line 11: KeyError: 'a key'"),
+        ("final-digit", "auto", SHAPES, r", line 14: RuntimeError: mat1 and mat2 .*"),
     ],
 )
-def test_a_model_that_lacks_what_its_protocol_needs_is_one_line(small, monkeypatch, tmp_path, protocol, engine, says):
-    own = types.ModuleType("reprise.models.own")
-    own.Lacking = Lacking
-    monkeypatch.setitem(sys.modules, own.__name__, own)
-    monkeypatch.setitem(MODELS, "own", ModelEntry("reprise.models.own:Lacking"))
+def test_a_mistake_of_the_users_model_is_one_line(small, own_model, tmp_path, protocol, engine, text, says):
+    file = own_model(text)
     (job, _) = jobs_of([small.resolved(protocol, model="own")], tmp_path, engine)
-    like = PROTOCOLS[protocol].models[0].replace("notes-rnn", "recurrent")
-    says += (
-        rf": while the protocol {protocol} trained the model own \(src/reprise/models/own.py\); "
-        f"what the protocol needs of a model is in src/reprise/models/{like}.py"
-    )
-    with pytest.raises(UserError, match=f"^src/reprise/(training/)?{says}$"):
+    with pytest.raises(UserError, match=rf"^{file}{says}: while the protocol {protocol} trained the model own; "):
+        run_jobs([job])
+
+
+@pytest.mark.parametrize("error", [TypeError, KeyError, RuntimeError, AttributeError, ZeroDivisionError])
+def test_a_mistake_of_ours_keeps_its_kind(small, monkeypatch, tmp_path, error):
+    (job, _) = jobs_of([small.resolved("recall")], tmp_path, "auto")
+    monkeypatch.setattr("reprise.training.protocol.Steps.advance", Mock(side_effect=error("of ours")))
+    with pytest.raises(error, match="of ours"):
         run_jobs([job])
 
 
@@ -181,3 +207,30 @@ def test_what_others_have_written_is_read(tmp_path, content, holder):
         fcntl.flock(held, fcntl.LOCK_EX)
         with pytest.raises(Interrupted, match=f"is being trained by process {holder};"), replica_lock(lock, "p/e"):
             pass
+
+
+def test_torchs_switches_are_set_for_trainings_and_restored():
+    threads, mode = torch.get_num_threads(), torch.get_deterministic_debug_mode()
+    with pytest.raises(KeyError), torch_settings(2):
+        assert torch.get_num_threads() == 2
+        assert torch.are_deterministic_algorithms_enabled()
+        assert not torch.utils.deterministic.fill_uninitialized_memory
+        raise KeyError
+    assert (torch.get_num_threads(), torch.get_deterministic_debug_mode()) == (threads, mode)
+    assert torch.utils.deterministic.fill_uninitialized_memory
+
+
+def test_a_records_peak_of_memory_is_its_own():
+    if not os.access("/proc/self/clear_refs", os.W_OK):
+        pytest.skip("this system does not count a peak anew")
+
+    def peak() -> float:
+        return run_facts("none", torch.device("cpu"), 0.0, 0)["peak_memory_mib"]
+
+    forget_peak_memory()
+    low = peak()
+    del (large := [torch.ones(300 * 2**18)])[:]  # 300 MiB, and gone
+    assert large == []
+    assert peak() > low + 250
+    forget_peak_memory()
+    assert peak() < low + 100

@@ -4,6 +4,7 @@ Salle and Villavicencio (ACL 2018), section 4: plain SGD on windows of B streams
 window to window, the gradient's norm over all parameters clipped.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor, nn
@@ -21,6 +22,8 @@ class GatedWindows:
     """
 
     state: State = ()
+    forward: Callable[..., tuple[Tensor, State]] = staticmethod(nn.Module.__call__)
+    """What computes logits and state of a model, words, the state before them, and masks."""
 
     def reset(self, batch: int) -> None:
         """State zero for B streams."""
@@ -56,7 +59,7 @@ class GatedWindows:
         """The loss that a step descends; the summed loss in nats, and the last state."""
         y, state = batch["y"], tuple(batch[f"state_{i}"] for i in range(model.states))
         masks = (batch["mask_E"], batch["mask_H"]) if "mask_E" in batch else None
-        logits, after = model(batch["x"], state, masks)
+        logits, after = self.forward(model, batch["x"], state, masks)
         nats = functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="sum")
         found = {"nats": nats} | {f"state_{i}": s for i, s in enumerate(after)}
         reduction = self.options.get("reduction", "sum-steps")

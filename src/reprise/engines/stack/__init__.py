@@ -35,7 +35,7 @@ def join(stack: Stack, protocol: str, model: nn.Module, options: Mapping[str, An
         case "batched-sgd":
             return GatedMember(stack, model, SGD(), clip, reduction=options["loss_reduction"])
         case "line-epochs":
-            return LineMember(stack, model, Adam(epsilon=options.get("epsilon", 1e-8)), clip)
+            return LineMember(stack, model, Adam(), clip)
         case "windows":
             epsilon, inside = options["epsilon"], 0.0
             if options["optimiser"] == "rmsprop-epsilon-inside":

@@ -133,8 +133,7 @@ class GatedMember(GatedWindows, Member):
         self.rows = ({"E": "words"} if gathers else {}) | dict.fromkeys(self.of_matrix, "matrices")
         if self.of_matrix:  # a word is read as its number among those of the window; each of these has its matrix
             self.readable.model.matrices, self.readable.model.mapping = model.vocabulary, "f"
-        if gathers:
-            self.readable.model.__class__ = SHARED_PRODUCTS[type(model)]
+        self.forward = SHARED_PRODUCTS.get(type(model), type(model).__call__)
 
     def expanded(self, parameters: Tensors, batch: Tensors) -> Tensors:
         """See `Member`: a matrix for every distinct word."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from reprise.files import write_atomically
+from reprise.files import as_csv_text, write_atomically
 from reprise.report.parts.words import cut
 
 _OPEN, _CLOSE, _LONG_OPEN, _LONG_CLOSE = "\ue000\ue001\ue002\ue003"  # stand for tags until all else is escaped
@@ -73,7 +73,8 @@ class Table:
 
     def csv(self) -> str:
         """Every raw value, floats to 12 digits, since further ones differ between processors; empty if none."""
-        return self.rows.to_csv(index=False, lineterminator="\n", float_format="%.12g")
+        texts = {name: column.map(as_csv_text) for name, column in self.rows.select_dtypes(["object", "str"]).items()}
+        return self.rows.assign(**texts).to_csv(index=False, lineterminator="\n", float_format="%.12g")
 
     def markdown(self) -> str:
         """Pipe tables without padding, the notes as a list, and what is folded.
