@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from reprise.cli.bench import COMMITTED, committed_table
 from reprise.cli.common import console, project_and_experiments, require_paper, table
 from reprise.errors import Failed, UserError
 from reprise.files import is_there, write_atomically
@@ -29,9 +30,9 @@ _DRAWN = ("tables/*", "figures/*.svg")
 def verify_command(given: argparse.Namespace) -> None:
     """Judge every claim of the papers from the run records of a tier, and write results/<tier>/claims.json.
 
-    With --check nothing is written: everything that follows from the records (metrics, curves, samples, claims, tables
-    and figures) is made again elsewhere, and the exit status is 1 unless the files that are there are the same to the
-    byte.
+    With --check nothing is written: everything that follows from the records (metrics, curves, samples, claims, tables,
+    figures and README's results) is made again elsewhere, and the exit status is 1 unless the files that are there are
+    the same to the byte, and the goals and tables of the benchmarks are those of results/bench.
     """
     project, experiments = project_and_experiments(given.tier)
     from reprise.evidence.decisions import dump_claims
@@ -56,6 +57,7 @@ def verify_command(given: argparse.Namespace) -> None:
     if differ := list(_changed(folder, project.root, tier)):
         remedy = f"run collect, verify and render --tier {tier}"
         raise Failed(f"{folder}: not what the run records give: {', '.join(_first(differ))}; {remedy}")
+    check_benchmarks(project.root)
     print(f"{folder}: everything follows from the run records; {summary(claims)}")
 
 
@@ -107,19 +109,63 @@ def _changed(folder: Path, root: Path, tier: str) -> Iterator[str]:
                     (Path(clone) / path.relative_to(root)).symlink_to(path.resolve())
         if (folder / "runs").is_dir():
             (again / "runs").symlink_to((folder / "runs").resolve())
+        from reprise.report.page.readme import PLOT
+
         drawn = any("/" in name for name in there)
         paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
-        for command in ("collect", "verify", "render") if drawn else ("collect",):
-            arguments = [sys.executable, "-m", "reprise", command, "--tier", tier]
+        commands = [
+            (command, "--tier", tier) for command in (("collect", "verify", "render") if drawn else ("collect",))
+        ]
+        # README and its plot are of all tiers: those of the others are taken as they are.
+        readme = drawn and (root / PLOT).is_file()
+        if readme:
+            commands.append(("render", "--readme"))
+            for other in (root / "results").iterdir():
+                if other.name not in (tier, PLOT.name):
+                    (again.parent / other.name).symlink_to(other.resolve())
+        for command in commands:
+            arguments = [sys.executable, "-m", "reprise", *command]
             done = subprocess.run(arguments, cwd=clone, env=environment, capture_output=True, text=True, check=False)
             if done.returncode:
-                raise UserError(f"{folder}: `reprise {command}` fails: {done.stderr.strip().splitlines()[-1]}")
+                raise UserError(
+                    f"{folder}: `reprise {' '.join(command)}` fails: {done.stderr.strip().splitlines()[-1]}"
+                )
         made = {name for name in _files(again) if drawn or name in _COLLECTED}
         for name in sorted(there | made):
             old, new = folder / name, again / name
             if not (old.is_file() and new.is_file() and old.read_bytes() == new.read_bytes()):
                 yield name
+        for name in ("README.md", str(PLOT)) if readme else ():
+            if (root / name).read_bytes() != (Path(clone) / name).read_bytes():
+                yield name
+
+
+def check_benchmarks(root: Path) -> None:
+    """Hold what is said of the benchmarks to their rows in results/bench; nothing where none is there.
+
+    Raises:
+        UserError: A file is damaged.
+        Failed: Its goals do not follow from its rows, or docs/engines.md has other tables.
+    """
+    paths = sorted((root / COMMITTED).glob("*.json"))
+    if not paths:
+        return
+    from reprise.bench.harness import judge
+
+    for path in paths:
+        try:
+            result = json.loads(path.read_text(encoding="utf-8"))
+            goals = result["goals"]
+            again = judge([goal["goal"] for goal in goals], result["rows"])
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            remedy = f"run `python -m reprise bench {path.stem} --json {path}`"
+            raise UserError(f"{path}: not a whole benchmark; {remedy}") from None
+        if goals != again:
+            raise Failed(f"{path}: key goals does not follow from the rows; restore the file, or time it again")
+    docs = root / "docs/engines.md"
+    if docs.is_file() and committed_table(root / COMMITTED) not in docs.read_text(encoding="utf-8"):
+        raise Failed(f"{docs}: other tables than `python -m reprise bench --table` prints; put those in their place")
 
 
 def _differences(path: Path, root: Path, claims: Mapping[str, Mapping[str, Decision]], text: str) -> list[str]:

@@ -25,7 +25,7 @@ from reprise.catalogue.checks import run_check
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.engines.stack import NAME as STACKED
 from reprise.engines.stack import OutOfMemory, Stack
-from reprise.errors import Interrupted, UserError, report_memory
+from reprise.errors import Interrupted, UserError, beyond_memory, report_memory
 from reprise.files import is_there
 from reprise.records.record import Outcome, load_record, make_record, metric, write_record
 from reprise.records.resolved import Resolved
@@ -263,17 +263,21 @@ class _Trainer:
         saved = self.checkpoint.load(self.progress.say)
         if saved is None:
             return
-        states = saved["training"] if self.stack else {self.job.replica: saved["training"]}
-        going = [member for member in self.members if member.job.replica in states]
-        for member in going:
-            try:
+        replicas = self.job.resolved.record_path
+        try:
+            states = saved["training"] if self.stack else {self.job.replica: saved["training"]}
+            going = [member for member in self.members if member.job.replica in states]
+            for member in going:
                 member.training.restore(states.pop(member.job.replica))
-            except KeyError as key:
-                remedy = "another version of Reprise made it; remove the file to train from the start"
-                raise UserError(f"{self.checkpoint.path}: key {key} is missing; {remedy}") from None
-        record = self.job.resolved.record_path
-        self.others = {r: s for r, s in states.items() if not is_there(self.job.output.with_name(Path(record(r)).name))}
-        self.before, self.resumed = saved["seconds"], saved["resumed"] + 1
+            trained = {r for r in states if is_there(self.job.output.with_name(Path(replicas(r)).name))}
+            self.others = {r: state for r, state in states.items() if r not in trained}
+            self.before, self.resumed = saved["seconds"], saved["resumed"] + 1
+        except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            if beyond_memory(error):
+                raise
+            what = f"key {error} is missing" if isinstance(error, KeyError) else str(error).partition("\n")[0]
+            remedy = "another version of Reprise made it; remove the file to train from the start"
+            raise UserError(f"{self.checkpoint.path}: {what}; {remedy}") from error
         for member in going[:1]:
             self.progress.say(f"goes on from {member.training.unit} {member.training.done:g}")
 

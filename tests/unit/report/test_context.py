@@ -1,13 +1,18 @@
 """What figures and tables may read: values, counts, citations; and what is said of a file that is damaged."""
 
 import gzip
+import json
+import shutil
 
 import pytest
+from config_helpers import ROOT
 from report_case import LAST, experiments, make_context, make_project
 
 from reprise.errors import UserError
 from reprise.report.parts.collected import METRIC_COLUMNS
 from reprise.report.parts.context import Status, load_contexts
+
+SAMPLE_KEYS = ("paper", "experiment", "variant", "replica", "status", "text")
 
 
 def test_values_are_those_of_finished_replicas_and_status_counts_diverged_and_missing_ones_too(tmp_path):
@@ -34,6 +39,10 @@ def test_citations_hold_whether_or_not_the_tier_runs_the_experiment(tmp_path):
         context.original("uva_curves.csv")
 
 
+ROW = ",".join(METRIC_COLUMNS).encode() + b"\nrrntn,a,,0,%b,,test,loss,1.5,1,%b,%b,cpu,hand,2,finished,abc,"
+LINE = json.dumps(dict(zip(SAMPLE_KEYS, ("rrntn", "a", "", 0, "finished", "é"), strict=True))).encode() + b"\n"
+
+
 @pytest.mark.parametrize(
     ("name", "command", "content", "expected"),
     [
@@ -47,6 +56,12 @@ def test_citations_hold_whether_or_not_the_tier_runs_the_experiment(tmp_path):
             ("claims.json", "verify", text, "")
             for text in (b"{", b"[]", b"3", b'{"rrntn": 3}', b'{"rrntn": {"R1": []}}')
         ),
+        ("metrics.csv", "collect", ROW % (b"9" * 30, b"4", b"7"), "large"),
+        ("metrics.csv", "collect", ROW % (b"0", b"1e999", b"7"), ""),
+        ("metrics.csv", "collect", ROW % (b"0", b"4", b"7.5"), ""),
+        ("metrics.csv", "collect", b"\n".join([ROW % (b"0", b"4", b"7"), b"rrntn,a,,1,1"]), "row 2"),
+        ("samples.jsonl", "collect", LINE + LINE[:-3], ""),
+        ("samples.jsonl", "collect", LINE + b"[" * 100_000 + b"\n", ""),
         *(("samples.jsonl", "collect", text, "") for text in (b"{\n", b"3\n", b'{"paper": "rrntn"}\n[]\n')),
     ],
 )
@@ -63,3 +78,25 @@ def test_a_file_that_cannot_be_read_is_told_in_one_line(tmp_path, name, command,
     assert expected in line
     assert line.endswith(f"run `python -m reprise {command} --tier paper`")
     assert "\n" not in line
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+def test_collected_rows_that_are_cut_off_are_noticed(share, tmp_path):
+    folder = tmp_path / "results/paper"
+    project = make_project(tmp_path)
+    for name in ("metrics.csv", "metrics.json"):
+        shutil.copyfile(ROOT / "results/paper" / name, folder / name)
+    rows = (folder / "metrics.csv").read_bytes().splitlines(keepends=True)
+    (folder / "metrics.csv").write_bytes(b"".join(rows[: int(share * len(rows))]))
+    with pytest.raises(UserError, match=r"metrics\.csv: \d+ numbers, and \d+ in metrics\.json; run .*collect"):
+        load_contexts(project, experiments())
+
+
+def test_a_sample_without_a_key_that_a_table_reads_is_one_line(tmp_path):
+    context = make_context(tmp_path)
+    path = tmp_path / "results/paper/samples.jsonl"
+    path.write_bytes(LINE.replace(b"rrntn", b"palindromes"))
+    (sample,) = context.samples("a")
+    assert sample["text"] == "é"
+    with pytest.raises(UserError, match=rf"{path}: .* 'prompt'; run .*collect"):
+        sample["prompt"]

@@ -1,6 +1,7 @@
 """The page without a browser: its size, its folded parts, the forest plot and the first screen's words."""
 
 import base64
+import hashlib
 import json
 import re
 import zlib
@@ -9,12 +10,14 @@ from xml.etree import ElementTree
 import pytest
 from report_case import contexts, experiments, make_project, project
 
+from reprise.errors import UserError
 from reprise.evidence.verdicts import NO_DATA
 from reprise.report.page.answers import Answer, answers
 from reprise.report.page.first import became
 from reprise.report.page.forest import HIGH, LOW, forest
 from reprise.report.page.page import page
 from reprise.report.parts.context import load_contexts
+from reprise.report.render import render
 
 # The page of all committed records is written once, for all of them.
 pytestmark = pytest.mark.slow
@@ -59,6 +62,37 @@ def test_every_claim_experiment_and_display_with_results_is_found_in_the_index(t
             assert {f"{name}/{key}" for key in context.paper.claims} <= addresses
     # Nothing of it was run at the full size: no empty box.
     assert addresses & {f"llrnn/{tier}/table-4" for tier in ("paper", "reduced")} == {"llrnn/reduced/table-4"}
+
+
+def test_nothing_from_a_file_is_markup_on_the_page(tmp_path):
+    """Tables are drawn from data; a drawing is an image, in which a browser runs nothing."""
+    made = make_project(tmp_path)
+    found = load_contexts(made, experiments())
+    render(made, found, ["palindromes-convergence", "palindromes-figure-1"])
+    folder = tmp_path / "results/paper"
+    whole = folded(page(made, {"paper": found}))["palindromes/paper"]
+    assert whole.count("<table") == 1
+    for file in (folder / "tables").iterdir():
+        file.write_text('<img src=x onerror="planted()">', encoding="utf-8")
+    assert folded(page(made, {"paper": found}))["palindromes/paper"] == whole
+    drawing = folder / "figures/palindromes-figure-1.svg"
+    drawing.write_text('<svg xmlns="http://www.w3.org/2000/svg" onload="planted()"/>', encoding="utf-8")
+    images = re.findall("<img[^>]*>", folded(page(made, {"paper": found}))["palindromes/paper"])
+    assert [image.count('"') for image in images] == [4]
+    for content in (b"\xff\xfe", b"<svg", b"<p>planted</p>", b""):
+        drawing.write_bytes(content)
+        with pytest.raises(UserError, match=rf"{drawing}: .* render --tier paper"):
+            page(made, {"paper": found})
+
+
+def test_the_page_runs_its_own_script_alone(text):
+    (policy,) = re.findall('http-equiv="Content-Security-Policy" content="([^"]+)"', text)
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == "'none'"
+    (script,) = re.findall("<script>(.*?)</script>", text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert rules["script-src"] == f"'sha256-{digest}'"
+    assert not re.search(r"<[^>]+ on[a-z]+=", text + "".join(folded(text).values()))
 
 
 def test_a_paper_without_claims_or_results_has_a_page(tmp_path):

@@ -5,6 +5,7 @@ reader unfolds it.
 """
 
 import base64
+import hashlib
 import json
 import re
 import zlib
@@ -13,12 +14,14 @@ from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from xml.etree import ElementTree
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from reprise.config.displays import Entry, entries
 from reprise.config.project import Project
+from reprise.errors import UserError
 from reprise.evidence.readings import HEAD
 from reprise.evidence.verdicts import EQUIVALENCE_TAIL, JUDGED, TAIL
 from reprise.evidence.verdicts.kinds import CLEAR
@@ -33,6 +36,7 @@ from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import fixed, integer
 from reprise.report.parts.verdicts import comparisons, decided_by, outcomes, reading_table, under
 from reprise.report.parts.words import PROTOCOLS, cut, sentence
+from reprise.report.render import find_function
 
 TIERS = {
     FULL: "the papers' own protocol",
@@ -73,6 +77,7 @@ def page(project: Project, tiers: Tiers) -> str:
     for context in contexts:
         here = {tier: there[context.paper_id] for tier, there in tiers.items()}
         blocks |= _blocks(environment, project, context, here, of_paper(found, context.paper_id), index)
+    script = Path(__file__).with_name("page.js").read_text(encoding="utf-8")
     blocks["index"] = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
     return environment.get_template("page.html.j2").render(
         overall=first.overall(found, contexts),
@@ -82,6 +87,8 @@ def page(project: Project, tiers: Tiers) -> str:
         trust=first.trust(judged, found),
         blocks={name: Markup(packed(text)) for name, text in blocks.items()},
         tiers=list(judged),
+        script=Markup(script),
+        script_hash=_script_hash(script),
     )
 
 
@@ -162,18 +169,32 @@ def _display(context: Context, entry: Entry, folder: Path) -> dict[str, Any] | N
     if context.of_experiments(entry.id) and not context.total(context.cited_by(entry.id)).run:
         return None
     figure = entry.kind == "figures"
-    file = folder / entry.kind / f"{entry.name}.{'svg' if figure else 'html'}"
+    file = folder / entry.kind / f"{entry.name}.{'svg' if figure else 'csv'}"
     if not file.is_file():
         return None
-    text = file.read_text(encoding="utf-8")
-    table, end, notes = ("", "", "") if figure else text.rpartition("</table>")
-    # As an address in an attribute, readable, so that it is packed well. Inline, identifiers inside one drawing would
-    # meet those of another.
-    image = escape("data:image/svg+xml," + quote(text, safe=" \n!$&'()*+,-./:;=?@[]_~{}|^`"))
-    return {
-        "entry": entry,
-        "facts": cards.replicas_of(context, entry.id),
-        "image": Markup(image) if figure else None,
-        "table": Markup(re.sub("<th(?=[ >])", '<th scope="col"', table) + end),
-        "notes": Markup(notes),
-    }
+    shown = {"entry": entry, "facts": cards.replicas_of(context, entry.id), "image": None}
+    if figure:
+        return shown | {"image": _image(file, context.tier)}
+    # Drawn anew: a file may hold anything, and markup on the page is what wrote it, the project alone.
+    made = find_function(entry.kind, entry.display.function)(context, entry.id, entry.options()).html()
+    table, end, notes = made.rpartition("</table>")
+    return shown | {"table": Markup(re.sub("<th(?=[ >])", '<th scope="col"', table) + end), "notes": Markup(notes)}
+
+
+def _image(file: Path, tier: str) -> Markup:
+    """A drawing as an address of an image, in which a browser runs nothing.
+
+    Inline, identifiers inside one drawing would meet those of another. It stays readable, so that it is packed well.
+    """
+    try:
+        text = file.read_text(encoding="utf-8")
+        if not ElementTree.fromstring(text).tag.endswith("svg"):
+            raise ValueError
+    except (ValueError, ElementTree.ParseError):
+        raise UserError(f"{file}: not a drawing; run `python -m reprise render --tier {tier}`") from None
+    return Markup(escape("data:image/svg+xml," + quote(text, safe=" \n!$&'()*+,-./:;=?@[]_~{}|^`")))
+
+
+def _script_hash(script: str) -> str:
+    """What a Content-Security-Policy calls a script by."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"

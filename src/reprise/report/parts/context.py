@@ -20,7 +20,7 @@ from reprise.errors import UserError
 from reprise.evidence.decisions import Decision, read_claims
 from reprise.evidence.runs import Replica, Runs, trains
 from reprise.records.resolved import FULL, TIERS, Resolved
-from reprise.report.parts.collected import CURVE_COLUMNS, METRIC_COLUMNS, read_collected, read_samples
+from reprise.report.parts.collected import CURVE_COLUMNS, read_collected, read_metrics, read_samples
 
 _NOT_IN_TIER = "not in this tier"
 _NOT_TRAINED = "not trained yet"
@@ -215,7 +215,7 @@ def load_contexts(project: Project, experiments: list[Resolved]) -> dict[str, Co
     """
     tier = project.config.tier
     folder = project.root / "results" / tier
-    metrics = read_collected(folder / "metrics.csv", METRIC_COLUMNS, tier)
+    metrics = read_metrics(folder, tier)
     curves = read_collected(folder / "curves.csv.gz", CURVE_COLUMNS, tier)
     claims = read_claims(project.root, tier)
     in_full = {} if tier == FULL else read_claims(project.root, FULL)

@@ -1,0 +1,48 @@
+"""`reprise verify --check` beyond the claims: README's results and their plot, and the benchmarks."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from config_helpers import ROOT
+from verify_helpers import verify
+
+from reprise.cli import main
+from reprise.cli.verify import check_benchmarks
+from reprise.errors import EXIT_FAILED, Failed, UserError
+from reprise.report.page.readme import BEGIN, END, PLOT
+
+
+@pytest.mark.slow
+def test_check_covers_the_results_in_readme_and_their_plot(clone, capsys):
+    shutil.copytree(ROOT / "config/reference", "config/reference", dirs_exist_ok=True)
+    readme = Path("README.md")
+    readme.write_text(f"# Toy\n{BEGIN}\n{END}\n", encoding="utf-8")
+    for command in (["collect"], ["verify"], ["render"]):
+        assert main([*command, "--tier", "quick"]) == 0
+    assert main(["render", "--readme"]) == 0
+    assert verify("--check") == 0
+    for path in (readme, PLOT):
+        whole = path.read_text(encoding="utf-8")
+        path.write_text(whole.replace("</svg>", "<g/></svg>").replace(END, f"9 of 9\n{END}"), encoding="utf-8")
+        assert verify("--check") == EXIT_FAILED
+        assert str(path) in capsys.readouterr().err
+        path.write_text(whole, encoding="utf-8")
+
+
+def test_check_holds_the_goals_of_benchmarks_to_their_rows(tmp_path):
+    check_benchmarks(ROOT)
+    folder = tmp_path / "results/bench"
+    shutil.copytree(ROOT / "results/bench", folder)
+    check_benchmarks(tmp_path)
+    path = folder / "gso.json"
+    result = json.loads(path.read_text(encoding="utf-8"))
+    result["goals"][0]["found"] *= 1.5
+    path.write_text(json.dumps(result), encoding="utf-8")
+    with pytest.raises(Failed, match="key goals"):
+        check_benchmarks(tmp_path)
+    for content in (b"{", b"[]", b'{"goals": [1], "rows": []}', b"\xff"):
+        path.write_bytes(content)
+        with pytest.raises(UserError, match=r"gso\.json: .*bench gso"):
+            check_benchmarks(tmp_path)
