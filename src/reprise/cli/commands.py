@@ -3,11 +3,11 @@
 import os
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from reprise.bench import BENCHES
 from reprise.files import named_file, output_file
-from reprise.records.resolved import TIERS
+from reprise.records.resolved import TIERS, Keep
 
 Argument = tuple[tuple[str, ...], dict[str, Any]]
 
@@ -32,6 +32,8 @@ COMMANDS = {
     "show": ("show", "show one experiment or claim: equation, settings, records, numbers, command"),
     "diff": ("diff", "compare two run records: configuration, environment, numbers"),
     "estimate": ("estimate", "say how long what is missing will take on this machine"),
+    "evaluate": ("evaluate", "measure kept weights with the readable model, beside their record"),
+    "sample": ("sample", "let kept weights write a text"),
     "cache": ("cache", "check the figures that DVC keeps against their checksums"),
     "schemas": ("steps", "write the JSON Schemas of the configuration"),
     "bench": ("bench", "time the engines beside what else one could run"),
@@ -51,13 +53,22 @@ EXAMPLES = {
     "show": "rrntn/s-rnn-100 --tier paper",
     "diff": "again.json results/paper/runs/palindromes/rnn-t10/0-d2f4cbc3ddb4.json",
     "estimate": "rrntn --tier paper --cores 8",
+    "evaluate": "rrntn/s-rnn-100 --tier paper",
+    "sample": "books/grimm --tier paper --prompt 'Hansel and Gr' --length 200",
     "cache": ".dvc/cache",
     "schemas": "",
     "bench": "rntn --only h100-k --budget 150",
 }
 
 TIER = argument("--tier", choices=TIERS, help="default: the tier of config/config.yaml")
+WEIGHTS = argument("--weights", choices=get_args(Keep), help="replicas whose weights are kept")
 DEVICE = argument("--device", choices=("auto", "cpu", "cuda"), help="default: the configured one")
+KEPT = (
+    argument("--replica", type=int, default=0, help="default: 0"),
+    argument("--weights", type=Path, metavar="FILE", help="default: where training leaves them"),
+    argument("--corpus", type=Path, help="default: where the pipeline puts it"),
+)
+"""What commands take that read kept weights."""
 
 ARGUMENTS: dict[str, list[Argument]] = {
     "fetch": [
@@ -84,6 +95,7 @@ ARGUMENTS: dict[str, list[Argument]] = {
         ),
         argument("--engine", help="auto, reference or another engine of the model; default: the configured one"),
         DEVICE,
+        WEIGHTS,
         argument("--threads", type=int, default=1, help="CPU threads (default 1: a job a core is faster)"),
         argument("--found", type=Path, metavar="FOLDER", help="move the record that `run --output FOLDER` left"),
         argument("--wait", action="store_true", help="wait for another process that trains this replica"),
@@ -98,6 +110,7 @@ ARGUMENTS: dict[str, list[Argument]] = {
         argument("--output", type=Path, default=Path(), help="the folder that gets results/ and logs/"),
         argument("--checkpoints", type=Path, default=Path(), help="the folder that gets checkpoints/"),
         DEVICE,
+        WEIGHTS,
         argument("--resolved", action="store_true", help="take results/<tier>/config/ as it is, config/ unread"),
     ],
     "collect": [TIER],
@@ -133,6 +146,24 @@ ARGUMENTS: dict[str, list[Argument]] = {
         argument("--cores", type=int, default=os.cpu_count() or 1, help="default: those of this machine"),
         argument("--no-calibration", action="store_true", help="use what is known and measure nothing"),
         TIER,
+    ],
+    "evaluate": [
+        argument("experiment", help="<paper>/<experiment>, as in config/papers/<paper>.yaml"),
+        TIER,
+        *KEPT,
+        argument("--text", type=Path, metavar="FILE", help="measure this text in place of the test text"),
+    ],
+    "sample": [
+        argument("experiment", help="<paper>/<experiment>, as in config/papers/<paper>.yaml"),
+        TIER,
+        *KEPT,
+        argument("--prompt", default="", help="what the text begins with"),
+        argument("--source", metavar="TEXT", help="the sentence to translate"),
+        argument("--beam", type=int, metavar="N", help="of a translation: keep N texts open (default: 1, greedy)"),
+        argument("--temperature", type=float, default=1.0, help="below 1 draws likely words more often (default 1)"),
+        argument("--top-k", type=int, metavar="K", help="draw among the K likeliest alone"),
+        argument("--seed", type=int, default=0, help="another seed draws another text (default 0)"),
+        argument("--length", type=int, default=100, help="words or characters to write (default 100)"),
     ],
     "cache": [
         argument(

@@ -7,6 +7,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +90,8 @@ def _job(resolved: Resolved, replica: int, given: argparse.Namespace) -> Job:
     corpus = given.corpora / Path(resolved.corpus).name if resolved.corpus else None
     device = (given.device or resolved.device) if learns(resolved) else "cpu"
     output = given.output / resolved.record_path(replica)
+    if given.weights:
+        resolved = replace(resolved, weights=given.weights)
     return Job(resolved, replica, output, corpus, resolved.engine, device, root=given.checkpoints)
 
 

@@ -3,10 +3,11 @@
 import argparse
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from reprise.errors import UserError
-from reprise.files import is_there, require_place
+from reprise.files import is_there, read_whole, require_place, write_atomically
 from reprise.records.record import load_record, write_record
 from reprise.records.resolved import Resolved, read_resolved
 from reprise.training.devices import claim_gpu, gpus_wanted, prepare_environment, visible_gpus
@@ -33,6 +34,8 @@ def train_command(given: argparse.Namespace) -> int | None:
         if (status := run_warm(sys.argv[1:])) is not None:
             return status
     resolved = _resolved(given)
+    if given.weights:
+        resolved = replace(resolved, weights=given.weights)
     if given.hash not in (None, resolved.config_hash):
         # Whoever reads config/ while a pipeline runs, `snakemake -n` for example, writes resolved configurations anew.
         raise UserError(
@@ -49,6 +52,7 @@ def train_command(given: argparse.Namespace) -> int | None:
     output = given.output or Path(resolved.record_path(given.replica))
     there = given.found / resolved.record_path(given.replica) if given.found else None
     if there is not None and is_there(there):
+        move_weights(resolved, given.replica, there, output)
         write_record(output, load_record(there, resolved, given.replica))
         there.unlink()  # so that whoever removes the record later has it trained again
         print(f"{output}: moved from {given.found}")
@@ -74,6 +78,14 @@ def train_command(given: argparse.Namespace) -> int | None:
         run_jobs([Job(resolved, given.replica, output, corpus, engine, device, wait=given.wait)])
     print(f"{output}: done")
     return None
+
+
+def move_weights(resolved: Resolved, replica: int, there: Path, output: Path) -> None:
+    """Move what weights lie with a record, so that they lie with the record's new place."""
+    old, new = resolved.weights_file(replica, there), resolved.weights_file(replica, output)
+    if old.is_file():
+        write_atomically(new, read_whole(old))
+        old.unlink()
 
 
 def _resolved(given: argparse.Namespace) -> Resolved:

@@ -121,9 +121,6 @@ def _changed(folder: Path, root: Path, tier: str) -> Iterator[str]:
         readme = drawn and (root / PLOT).is_file()
         if readme:
             commands.append(("render", "--readme"))
-            for other in (root / "results").iterdir():
-                if other.name not in (tier, PLOT.name):
-                    (again.parent / other.name).symlink_to(other.resolve())
         for command in commands:
             arguments = [sys.executable, "-m", "reprise", *command]
             done = subprocess.run(arguments, cwd=clone, env=environment, capture_output=True, text=True, check=False)

@@ -145,6 +145,7 @@ def _resolve(project: Project, paper: Paper, entry: _Entry) -> Resolved:
         device=project.config.device,
         assumption=entry.assumption,
         alternative=entry.alternative,
+        weights=entry.experiment.weights and entry.experiment.weights.keep,
     )
 
 

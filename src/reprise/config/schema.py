@@ -11,11 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from reprise.config.base import Id, Origin, Strict
 from reprise.config.claims import Arithmetic, Claim, Learned
 from reprise.config.datasets import Dataset
+from reprise.records.model import Engine as TrainingEngine
+from reprise.records.resolved import Keep
 from reprise.units import Unit
 
 Tier = Literal["quick", "reduced", "paper"]
 # "auto", the names of the engines in reprise.engines, of which a model knows some, and the stack's.
-Engine = Literal["auto", "reference", "hand", "fused", "layerwise", "grouped", "stacked"]
+Engine = Literal["auto", TrainingEngine]
 Scalar = bool | int | float | str
 # So many have never been trained; more would be listed for hours.
 Replicas = Annotated[int, Field(ge=1, le=10_000)]
@@ -85,6 +87,12 @@ class Reported(Strict):
     note: str | None = None
 
 
+class Weights(Strict):
+    """What is kept of the trained models."""
+
+    keep: Keep = Field(description="of which replicas: by default the first one, at the tier quick none")
+
+
 class Experiment(Strict):
     title: str
     model: ModelSection | None = None
@@ -92,6 +100,7 @@ class Experiment(Strict):
     training: TrainingSection | None = None
     check: CheckSection | None = None
     precision: Setting | None = None
+    weights: Weights | None = None
     tiers: dict[Tier, TierEntry]
     cited_by: list[Id] = []
     reported: list[Reported] = []

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -86,6 +86,36 @@ def translations(
         open_ &= words[0] != end
     columns = torch.stack(written).T.tolist()
     return [column[: column.index(end)] if end in column else column for column in columns]
+
+
+@torch.no_grad()
+def beam_translation(
+    model: Translator, source: Tensor, end: int, longest: int, width: int, barred: Collection[int] = ()
+) -> list[int]:
+    """Translate one source (T, 1) by beam search.
+
+    Of `width` open translations each is continued by every word, and the `width` likeliest go on; one that has reached
+    `end` waits. The result is the one with the highest log-probability a word.
+    """
+    states, c = model.encode(source, torch.tensor([len(source)]))
+    beams: list[tuple[float, list[int], Any]] = [(0.0, [], states)]
+    closed: list[tuple[float, list[int]]] = []
+    for _ in range(longest):
+        longer = []
+        for score, words, before in beams:
+            h, after = model.decode(torch.tensor([[words[-1] if words else end]]), before, c)
+            logits = model.logits(h[0, 0])
+            logits[list(barred)] = -math.inf
+            log_p = torch.log_softmax(logits.double(), 0)
+            for value, word in zip(*(part.tolist() for part in log_p.topk(min(width, len(log_p)))), strict=True):
+                longer.append((score + value, [*words, word], after))
+        longer.sort(key=lambda one: -one[0])
+        closed += [(score / len(words), words[:-1]) for score, words, _ in longer[:width] if words[-1] == end]
+        beams = [one for one in longer[:width] if one[1][-1] != end]
+        if not beams or len(closed) >= width:
+            break
+    closed += [(score / len(words), words) for score, words, _ in beams]
+    return max(closed, key=lambda one: one[0])[1]
 
 
 @torch.no_grad()

@@ -109,6 +109,14 @@ class Translations(TypedDict):
     matches_4: list[Count]
 
 
+class Code(TypedDict):
+    """The packages of code that trained, and the digest of their files."""
+
+    __pydantic_config__ = _STRICT
+    packages: list[Line]
+    sha256: Sha256
+
+
 class Run(TypedDict):
     """How a record was made. None of it is part of the result."""
 
@@ -124,6 +132,10 @@ class Run(TypedDict):
     versions: NotRequired[dict[Line, Line]]
     platform: NotRequired[Line]
     cpu_capability: NotRequired[Line]
+    commit: NotRequired[CommitHash | None]
+    dirty: NotRequired[bool | None]
+    code: NotRequired[Code]
+    weights_sha256: NotRequired[Sha256]
 
 
 _COUNTS = ("hypothesis_words", "reference_words", "matches_1", "matches_2", "matches_3", "matches_4")

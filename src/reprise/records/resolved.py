@@ -8,7 +8,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from reprise.errors import UserError
 from reprise.files import canonical_json
@@ -17,6 +17,8 @@ TIERS = ("quick", "reduced", "paper")
 """Protocols of different length, not different hardware."""
 FULL = "paper"
 """The tier that does what the papers did."""
+Keep = Literal["all", "first", "none"]
+"""Of which replicas of an experiment the weights are kept. All of them would be some 15 GB."""
 
 
 def hash_of(value: Any) -> str:
@@ -45,6 +47,7 @@ class Resolved:
     device: str = "auto"
     assumption: str | None = None
     alternative: str | None = None
+    weights: Keep | None = None
 
     @property
     def config_hash(self) -> str:
@@ -68,6 +71,24 @@ class Resolved:
 
     def record_path(self, replica: int) -> str:
         return f"results/{self.tier}/runs/{self.id}/{replica}-{self.config_hash}.json"
+
+    def weights_path(self, replica: int) -> str:
+        return f"results/{self.tier}/weights/{self.id}/{replica}-{self.config_hash}.safetensors"
+
+    def weights_file(self, replica: int, record: Path) -> Path:
+        """Say where the weights of a replica lie whose record is at `record`.
+
+        Beside the folder of records where the pipeline put it there; else beside the record itself.
+        """
+        usual = Path(self.record_path(replica)).parts
+        if record.parts[-len(usual) :] == usual:
+            return record.parents[len(usual) - 1] / self.weights_path(replica)
+        return record.with_suffix(".safetensors")
+
+    def keeps_weights(self, replica: int) -> bool:
+        """Whether the weights of a replica are kept: as it is set, else of the first one, but in the quick tier."""
+        keep = self.weights or ("none" if self.tier == "quick" else "first")
+        return keep == "all" or (keep == "first" and replica == 0)
 
     def record_paths(self) -> list[str]:
         return [self.record_path(replica) for replica in range(self.replicas)]

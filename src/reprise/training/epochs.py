@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from torch import Tensor
@@ -31,11 +31,15 @@ class Epochs(Learner):
 
     PARTS = SPLITS
     LAST: tuple[str, ...] = ()
+    TRAINED: tuple[str, ...] = ("train",)
+    """Parts that are of the training text."""
+    OF_HISTORY: tuple[str, ...] = ("best_epoch",)
+    """Metrics of a part that is only read which follow from more than one epoch."""
     NEXT = "batch"
     """What `next` counts, in the words of a `Diverged`."""
     LOSS: Mapping[str, str] = {}
     """The losses of parts, in its words, if not "<part> loss"."""
-    KEPT = ("epoch", "part", "next", "sums", "history")
+    KEPT = ("epoch", "part", "next", "sums", "history", "best")
 
     unit = "epoch"
     at_once: int  # of what `next` counts, in a call: about a second, so that signals and saves need not wait
@@ -45,6 +49,7 @@ class Epochs(Learner):
         self.epoch, self.part = 0, self.PARTS[0]
         self.sums: dict[str, float] = {}
         self.history: list[dict[str, float]] = []
+        self.best: dict[str, Tensor] | None = None  # the best epoch's parameters, where that is what is reported
         super().__init__(*arguments)
         self.open(self.part)
 
@@ -119,6 +124,40 @@ class Epochs(Learner):
         """There are no more epochs."""
         self.open((*self.LAST, FINISHED)[0])
 
+    def measure(self, tell: Callable[[str], None]) -> Outcome:
+        """Reads every part once that is not trained on; what the outcome says of these."""
+        self.sums = dict.fromkeys(self.TRAINED, 0.0)
+        for part in self.PARTS:
+            self._read_part(part, tell)
+        self.end_epoch()
+        for part in self.LAST:
+            self._read_part(part, tell)
+        self.open(FINISHED)
+        outcome = self.outcome()
+        outcome.metrics = [m for m in outcome.metrics if m["split"] != "train" and m["metric"] not in self.OF_HISTORY]
+        return outcome
+
+    def _read_part(self, part: str, tell: Callable[[str], None]) -> None:
+        if part in self.TRAINED:
+            return
+        self.open(part)
+        while self.next < self.length():
+            tell(f"{part} text: {self.next / self.length():.0%}")
+            nats = self.take()
+            self.sums[part] = self.summed() + nats
+
+    def keep_best(self) -> None:
+        """Keeps the parameters of the epoch that has ended, where it is the best so far."""
+        if self.best_epoch == self.epoch:
+            self.best = self.learnt()
+
+    def reported(self) -> dict[str, Tensor]:
+        return self.learnt() if self.best is None else self.best
+
+    @property
+    def reported_at(self) -> dict[str, int]:
+        return {self.unit: self.epoch if self.best is None else self.best_epoch}
+
     @property
     def best_epoch(self) -> int:
         """The best epoch, from 1."""
@@ -163,13 +202,7 @@ class BatchEpochs(Epochs):
     What comes last is read with the parameters of the best epoch.
     """
 
-    KEPT = (*Epochs.KEPT, "best")
-
     batches: Sequence[Any]
-
-    def __init__(self, *arguments: Any) -> None:
-        self.best: dict[str, Tensor] | None = None  # the best epoch's parameters, where anything comes last
-        super().__init__(*arguments)
 
     def open(self, part: str) -> None:
         super().open(part)
@@ -180,8 +213,7 @@ class BatchEpochs(Epochs):
 
     def end_epoch(self) -> None:
         super().end_epoch()
-        if self.LAST and self.best_epoch == self.epoch:
-            self.best = {name: value.detach().clone() for name, value in self.readable().state_dict().items()}
+        self.keep_best()
 
     def begin_last(self) -> None:
         if self.LAST:
@@ -242,6 +274,7 @@ class HalvingSchedule(Epochs):
                 self.learning_rate /= 2
         self.history.append({"learning_rate": self.learning_rate, **losses})
         self.epoch += 1
+        self.keep_best()
         return undo
 
     def note(self) -> str:

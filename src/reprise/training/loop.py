@@ -32,8 +32,10 @@ from reprise.records.resolved import Resolved
 from reprise.training.checkpoint import CheckpointFile
 from reprise.training.devices import learns, processor
 from reprise.training.locks import Held, replica_lock
+from reprise.training.origin import code_facts
 from reprise.training.progress import TrainingProgress
 from reprise.training.protocol import Diverged, Training, build_training, report_model
+from reprise.training.weights import describe, save_weights
 
 CHECKPOINTS = Path("checkpoints")
 # A save of a large model may take seconds: then it is made rarely enough to cost at most a twentieth of the time.
@@ -121,7 +123,7 @@ def _check(job: Job) -> dict[str, Any]:
     began = time.perf_counter()
     findings = run_check(job.resolved.config["check"])
     metrics = [metric(f.name, "max_error", f.error, f.unit, f.n) for f in findings]
-    facts = run_facts("none", torch.device("cpu"), time.perf_counter() - began, 0)
+    facts = run_facts("none", torch.device("cpu"), time.perf_counter() - began, 0) | code_facts()
     record = make_record(job.resolved, job.replica, Outcome(metrics=metrics), None, None, facts)
     write_record(job.output, record)
     return record
@@ -169,6 +171,10 @@ class Member:
     training: Training
     diverged: dict[str, Any] | None = None
     record: dict[str, Any] = field(default_factory=dict)
+    code: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.code = code_facts(getattr(self.training, "kernel", None))
 
     @property
     def ended(self) -> bool:
@@ -241,13 +247,18 @@ class _Trainer:
         if not ended:
             return
         for member in ended:
-            facts = run_facts(member.training.engine, self.device, self.seconds(), self.resumed)
+            facts = run_facts(member.training.engine, self.device, self.seconds(), self.resumed) | member.code
             if self.stack:
                 facts["stack_replicas"] = len(self.members)
             if self.device.type == "cuda":
                 facts["peak_gpu_memory_mib"] = round(torch.cuda.max_memory_allocated(self.device) / 2**20, 1)
             job, training = member.job, member.training
             outcome = training.outcome()
+            # Before the record, which names its checksum: a record is never without the weights that it names.
+            if not member.diverged and job.resolved.keeps_weights(job.replica) and (kept := training.reported()):
+                path = job.resolved.weights_file(job.replica, job.output)
+                about = describe(job.resolved, job.replica, training.vocabulary_sha256, training.reported_at)
+                facts["weights_sha256"] = save_weights(path, kept, about)
             member.record = make_record(job.resolved, job.replica, outcome, training.parameters, member.diverged, facts)
             write_record(job.output, member.record)
         self.live = [member for member in self.live if not member.ended]

@@ -22,6 +22,7 @@ from reprise.data.corpus import SENTENCE_END, SPLITS, Corpus
 from reprise.engines.optimisers import clip_by_global_norm
 from reprise.engines.stack import Member, Stack, join
 from reprise.errors import UserError, beyond_memory
+from reprise.files import canonical_json
 from reprise.options import COUNT, POSITIVE
 from reprise.records.record import Outcome
 from reprise.records.resolved import Resolved
@@ -54,6 +55,7 @@ class Training(ABC):
     total: int
     parameters: int
     engine: str
+    vocabulary_sha256: str | None = None
 
     def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: Engine):
         self.config, self.seed, self.path, self.asked = config, seed, corpus, engine
@@ -96,11 +98,16 @@ class Training(ABC):
             else:
                 setattr(self, name, state[name])
 
+    def reported(self) -> dict[str, Tensor] | None:
+        """The parameters that the outcome is of, a state_dict of the readable model; None where nothing is learnt."""
+        return None
+
     def load_corpus(self, *splits: str) -> Corpus:
         """The corpus that the training was given; UserError without one, for a file that is none or lacks a split."""
         if self.path is None:
             raise UserError("this protocol needs a prepared corpus; name it with --corpus")
         corpus = Corpus.load(self.path)
+        self.vocabulary_sha256 = hashlib.sha256(canonical_json(corpus.vocabulary).encode()).hexdigest()
         if lacking := [split for split in splits if split not in corpus.splits]:
             raise UserError(f"{self.path}: no {lacking[0]} split, {self._needed}")
         return corpus
@@ -233,6 +240,39 @@ class Learner(Training):
         if self._apart:
             self.model.load_state_dict(self.kernel.export())
         return self.model
+
+    def learnt(self) -> dict[str, Tensor]:
+        """The parameters as they are now, a state_dict of the readable model, as copies."""
+        if self._apart:
+            return self.kernel.export()
+        return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+
+    def reported(self) -> dict[str, Tensor]:
+        return self.learnt()
+
+    def measure(self, tell: Callable[[str], None]) -> Outcome:
+        """Measures, with the parameters that were taken, what a record reports of texts that are only read.
+
+        Args:
+            tell: Takes a word about what is being read.
+
+        Raises:
+            UserError: The protocol reports nothing of that kind.
+        """
+        raise UserError(f"the protocol {self.protocol} reports numbers of the training alone; there is none to measure")
+
+    def next_log_p(self, symbols: Tensor) -> Tensor:
+        """The log-probabilities (V,), in nats, of the symbol after these (T,), by the readable model.
+
+        Raises:
+            UserError: The model writes no text.
+        """
+        raise UserError(f"the protocol {self.protocol} trains no model that writes a text")
+
+    @property
+    def reported_at(self) -> dict[str, int]:
+        """Which epoch or step the reported parameters are of."""
+        return {self.unit: int(self.done)}
 
     def take_parameters(self, parameters: Mapping[str, Tensor]) -> None:
         """Goes on from these, a state_dict of the readable model."""

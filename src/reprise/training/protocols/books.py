@@ -4,6 +4,7 @@ What the document leaves open is as in its author's code.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from reprise.data.text.books import NEIGHBOURS
 from reprise.engines.books import choose
 from reprise.engines.optimisers import FIRST_MEAN_SQUARES, RMSProp
 from reprise.errors import UserError
+from reprise.evaluation.sampling import log_probabilities
 from reprise.models.deep_lstm import State, initialise
 from reprise.options import COUNT, NATURAL, NOT_NEGATIVE, POSITIVE, SHARE, Number
 from reprise.records.record import Outcome, curve, metric
@@ -106,6 +108,16 @@ class CharacterWindows(Steps):
         """Characters and their next ones, (T, B) each: the mean loss in nats, and the last state."""
         return self.kernel.loss_and_gradients(x, y, state)
 
+    def measure(self, tell: Callable[[str], None] = lambda _: None) -> Outcome:
+        """What the texts show that are written after the last step."""
+        tell("texts")
+        x, _ = self.windows(self.places_of(self.total)[0])
+        metrics, samples = self.texts.at_the_end(self.readable(), self.total - 1, x)
+        return Outcome(metrics=metrics, samples=samples)
+
+    def next_log_p(self, symbols: Tensor) -> Tensor:
+        return log_probabilities(self.readable(), symbols[:, None])[-1, 0]
+
     def places_of(self, step: int) -> tuple[Tensor, Tensor]:
         """Where the windows of a step begin, (B,) int64, and which of them begin anew."""
         B, T = self.options["batch_size"], self.options["length"]
@@ -144,10 +156,9 @@ class CharacterWindows(Steps):
         if self.source is not None:
             source = metric("train", "source_entropy", self.source, "nats/character", len(self.tokens))
             outcome.metrics.append(source)
-        x, _ = self.windows(self.places_of(self.total)[0])
-        of_texts, samples = self.texts.at_the_end(self.readable(), last, x)
-        outcome.metrics += of_texts
-        outcome.samples += samples
+        measured = self.measure()
+        outcome.metrics += measured.metrics
+        outcome.samples += measured.samples
         return outcome
 
     def _mean_loss(self, name: str, first: int, last: int) -> dict[str, Any]:

@@ -4,6 +4,7 @@
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from reprise import counters
 from reprise.data.corpus import SENTENCE_END, SPLITS
@@ -90,6 +91,10 @@ class BatchedSGD(HalvingSchedule):
             reduction=self.options["loss_reduction"],
             clip_norm=self.options["clip_norm"],
         )
+
+    def next_log_p(self, symbols: Tensor) -> Tensor:
+        model = self.readable()
+        return torch.log_softmax(model(symbols[:, None], model.initial_state(1))[0][-1, 0], -1)
 
     def _masks(self, first: int, T: int, B: int) -> Masks | None:
         """Dropout on embeddings and softmax input from step `first` on, (T, B, E) and (T, B, H).

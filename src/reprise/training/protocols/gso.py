@@ -117,6 +117,9 @@ class LineEpochs(BatchEpochs):
         order = np.argsort(places)
         return LineLosses(self.lines, self.vocabulary, places[order], nats[order].astype(np.float64), best[order])
 
+    def next_log_p(self, symbols: Tensor) -> Tensor:
+        return torch.log_softmax(self.readable()(symbols[:, None])[-1, 0], -1)
+
     def losses(self) -> dict[str, float]:
         return {"train": self.sums["train"] / self.counts["train"], "valid": self.read_lines().micro}
 

@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from reprise import counters
 from reprise.catalogue.stated import ByOption
 from reprise.engines.loglinear import choose
+from reprise.errors import UserError
 from reprise.evaluation.agreement import Pairs
 from reprise.evaluation.sampling import continuations_of_window
 from reprise.models.lexicon import Lexicon
@@ -64,6 +66,8 @@ class Windows(Epochs):
         "sample_words": COUNT,
     }
     PARTS, LAST = ("train", "valid", *TESTS), (AGAIN, "agreement", "sample")
+    TRAINED = ("train", AGAIN)
+    OF_HISTORY = (*Epochs.OF_HISTORY, "cross_entropy_best")
     NEXT = "step"
     KEPT = (*Epochs.KEPT, "margins", "samples")
     CARRIED = "state"
@@ -141,6 +145,13 @@ class Windows(Epochs):
             }
             for text in continuations_of_window(self.kernel.log_probabilities, start, SAMPLES, words, key)
         ]
+
+    def next_log_p(self, symbols: Tensor) -> Tensor:
+        """After the last window of the training text, which stands before the symbols."""
+        if self.text.carried:
+            raise UserError("a model on a carried state was trained without a window to begin from; it writes no text")
+        before = torch.cat([self.text.tokens["train"], symbols])[-self.options["window"] :]
+        return self.kernel.log_probabilities(before[:, None])[0]
 
     def note(self) -> str:
         """What the last epoch brought."""

@@ -1,6 +1,6 @@
 """Recalling a name from two sentences back: document 003, section 2.3, as a task; and the Jacobians meanwhile."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -119,6 +119,13 @@ class Recall(_Named, Steps):
             return int(torch.randint(self.filler + 1, (), generator=self.data))
         with_filler = torch.randint(2, (), generator=self.data)
         return int(with_filler * torch.randint(1, self.filler + 1, (), generator=self.data))
+
+    def measure(self, tell: Callable[[str], None]) -> Outcome:
+        """How often the name is recalled, and the norms at the end."""
+        tell("names")
+        self.jacobians = {"end": self.probe(self.readable())}
+        self.recalled = self._test()
+        return self.outcome()
 
     @torch.no_grad()
     def _test(self) -> dict[str, list[float]]:

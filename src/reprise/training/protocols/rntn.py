@@ -1,5 +1,6 @@
 """Plain SGD on subsequences, batch 1: the training of document 001's s-RNN family (section 4)."""
 
+import torch
 from torch import Tensor
 
 from reprise import counters
@@ -62,6 +63,10 @@ class SubsequenceSGD(HalvingSchedule):
             dropout=self.options["dropout"],
             key=counters.key(self.seed, _DROPOUT_STREAM, self.epoch),
         )
+
+    def next_log_p(self, symbols: Tensor) -> Tensor:
+        model = self.readable()
+        return torch.log_softmax(model(symbols, model.initial_state())[0][-1], -1)
 
     def losses(self) -> dict[str, float]:
         """Evaluates the other texts."""

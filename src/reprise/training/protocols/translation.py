@@ -17,7 +17,7 @@ from reprise.engines.lecture.translation import translator_of
 from reprise.engines.stack import Stack
 from reprise.errors import UserError
 from reprise.evaluation.bleu_counts import bleu_counts
-from reprise.evaluation.sampling import translations
+from reprise.evaluation.sampling import beam_translation, translations
 from reprise.models.translation import initialise
 from reprise.options import COUNT
 from reprise.records.record import Outcome, metric
@@ -112,6 +112,20 @@ class Translation(BatchEpochs):
         found = translations(self.readable(), batch.source, batch.lengths, self.end, limit, barred)
         self.translations |= dict(zip(numbers.tolist(), found, strict=True))
         return 0.0
+
+    def translate(self, sentence: str, longest: int, width: int) -> str:
+        """Translates a sentence, its unknown words read as `<unk>`: by the likeliest word each time, or by a beam."""
+        numbers = {word: i for i, word in enumerate(source_of(self.corpus).vocabulary)}
+        words = (sentence.lower() if self.corpus.facts["lowercase"] else sentence).split()
+        if not words:
+            raise UserError("--source: has no words; give a sentence")
+        source = torch.tensor([[numbers.get(word, numbers[UNKNOWN])] for word in words])
+        barred = [self.corpus.vocabulary.index(UNKNOWN)]
+        if width == 1:
+            (found,) = translations(self.readable(), source, torch.tensor([len(words)]), self.end, longest, barred)
+        else:
+            found = beam_translation(self.readable(), source, self.end, longest, width, barred)
+        return " ".join(self.corpus.vocabulary[word] for word in found)
 
     def loss(self, batch: PairBatch) -> tuple[Tensor, float]:
         """(26) of the pairs, and the nats of all."""

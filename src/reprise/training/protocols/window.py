@@ -37,8 +37,8 @@ class WindowSGD(HalvingSchedule):
 
     def prepare(self) -> None:
         loaded, options = self.load_words(running=False), self.config["model"]["options"]
-        end, window = loaded.vocabulary.index(SENTENCE_END), options["window"]
-        texts = {s: Positions.of(loaded.splits[s], window, end, self.options["boundary"]) for s in SPLITS}
+        self.end, window = loaded.vocabulary.index(SENTENCE_END), options["window"]
+        texts = {s: Positions.of(loaded.splits[s], window, self.end, self.options["boundary"]) for s in SPLITS}
         self.data = {
             # The latest word last, as the model reads them.
             split: (torch.from_numpy(text.before[::-1].T.copy()), torch.from_numpy(text.words))
@@ -63,6 +63,12 @@ class WindowSGD(HalvingSchedule):
             return self.kernel.evaluate(x[some], y[some])
         chosen, clip_norm = self.order()[some], self.options["clip_norm"]
         return self.kernel.train(x[chosen], y[chosen], learning_rate=self.learning_rate, clip_norm=clip_norm)
+
+    def next_log_p(self, symbols: Tensor) -> Tensor:
+        """After boundary words, which stand before the symbols."""
+        window = self.config["model"]["options"]["window"]
+        before = torch.cat([torch.full((window,), self.end), symbols])[-window:]
+        return torch.log_softmax(self.readable()(before[None])[0], -1)
 
     def order(self) -> Tensor:
         """The windows of this epoch in the order in which they are read; it follows from seed and epoch alone."""

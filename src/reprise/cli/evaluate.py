@@ -1,0 +1,153 @@
+"""A second measurement of a trained model, by the readable model and without training."""
+
+import argparse
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from reprise.cli.common import console, find_experiment, numbers, shown, table
+from reprise.config.project import Project
+from reprise.errors import Failed, UserError
+from reprise.files import is_there
+from reprise.records.model import RunRecord, read_record
+from reprise.records.record import Outcome
+from reprise.records.resolved import Resolved
+
+RELATIVE = 1e-5
+"""What float32 sums in another order differ by, relatively; of a share, one item besides."""
+
+
+def evaluate_command(given: argparse.Namespace) -> None:
+    """Measure kept weights on the validation and test text with the readable model, beside what their record says.
+
+    The exit status is 1 where a number differs from the record's by more than rounding in float32 explains. With
+    --text a text of one's own takes the place of the test text, and nothing is compared; a word that the vocabulary
+    lacks is read as <unk>.
+    """
+    project, experiment = find_experiment(given.tier, given.experiment)
+    out = console()
+    with TemporaryDirectory() as folder:
+        corpus = corpus_file(project, experiment, given.corpus)
+        if given.text:
+            corpus = with_own_test(corpus, given.text, Path(folder) / "own.npz", out.print)
+        training, said, digest = load_trained(project, experiment, given.replica, given.weights, corpus)
+        with out.status("measuring") as status:
+            measured = training.measure(status.update)
+    found = {key: value for key, (value, _) in numbers(as_record(measured)).items()}
+    at = ", ".join(f"{unit} {count}" for unit, count in said["at"].items())
+    out.print(f"{experiment.id}, replica {given.replica}, weights of {at} (SHA-256 {digest[:12]}…), readable model")
+    if given.text:
+        rows = [(*key, shown(value)) for key, value in found.items() if key[1] == "test"]
+        out.print(table(("metric", "split", "measured"), rows))
+        return
+    path = project.root / experiment.record_path(given.replica)
+    record = read_record(path, experiment, given.replica) if is_there(path) else None
+    if record is None:
+        out.print(table(("metric", "split", "measured"), [(*key, shown(value)) for key, value in found.items()]))
+        raise Failed(f"{path}: no such record; nothing to compare with")
+    rows = list(compared(record, found, measured))
+    out.print(table(("metric", "split", "record", "measured", "difference", ""), rows))
+    if recorded := record["run"].get("weights_sha256"):
+        out.print(f"weights: {'those that the record names' if recorded == digest else 'others than the record names'}")
+    beyond = [row for row in rows if row[-1]]
+    if beyond:
+        raise Failed(f"{experiment.id}: {len(beyond)} of {len(rows)} numbers differ from the record beyond rounding")
+    out.print(f"{len(rows)} numbers, none differs beyond rounding in float32")
+
+
+def as_record(outcome: Outcome) -> dict[str, Any]:
+    """What is measured, by the names of a record's keys."""
+    return {**vars(outcome), "status": "finished"}
+
+
+def compared(
+    record: RunRecord, found: dict[tuple[str, str], float], measured: Outcome
+) -> Iterator[tuple[str, str, str, str, str, str]]:
+    """A row a number that was measured: record, measured, difference, and "beyond rounding" where it is."""
+    items = {(m["metric"], m["split"]): m["n"] for m in measured.metrics if m["unit"] == "share"}
+    for key, (value, _) in numbers(record).items():
+        if key not in found:
+            continue
+        difference = found[key] - value
+        allowed = RELATIVE * abs(value) + 1 / items[key] if items.get(key) else RELATIVE * max(abs(value), RELATIVE)
+        within = abs(difference) <= allowed or math.isclose(found[key], value, rel_tol=RELATIVE)
+        yield *key, shown(value), shown(found[key]), f"{difference:+.2g}", "" if within else "beyond rounding"
+
+
+def load_trained(
+    project: Project, experiment: Resolved, replica: int, weights: Path | None, corpus: Path | None
+) -> tuple[Any, dict[str, Any], str]:
+    """Make the training of a replica, with the readable model and kept weights in it.
+
+    Args:
+        project: The clone.
+        experiment: The experiment.
+        replica: The number of the replica.
+        weights: The file; by default where training leaves it.
+        corpus: The prepared corpus, if the experiment reads one.
+
+    Returns:
+        The training, what the weights say of themselves, and their SHA-256.
+    """
+    if experiment.is_check:
+        raise UserError(f"{experiment.id}: is a check, and trains no model")
+    from reprise.training.protocol import Learner, build_training
+    from reprise.training.weights import load_weights
+
+    training = build_training(experiment, replica, corpus, "reference")
+    if not isinstance(training, Learner):
+        raise UserError(f"{experiment.id}: the protocol {training.protocol} learns nothing, and keeps no weights")
+    path = weights or project.root / experiment.weights_path(replica)
+    said, digest = load_weights(path, experiment, training.model, training.vocabulary_sha256)
+    training.take_parameters(training.model.state_dict())
+    training.model.eval()
+    return training, said, digest
+
+
+def corpus_file(project: Project, experiment: Resolved, stated: Path | None) -> Path | None:
+    """Find the prepared corpus of an experiment, which is made where it is missing and its raw files are there."""
+    if experiment.corpus is None:
+        return None
+    path = stated or project.root / experiment.corpus
+    if stated is None and not path.is_file():
+        from reprise.cli.steps import RAW
+        from reprise.data import prepare_corpus
+
+        data = experiment.config["data"]
+        prepare_corpus(project.spec(data["dataset"]), data["options"], project.root / RAW, path)
+    if not path.is_file():
+        raise UserError(f"{path}: no such corpus; name another with --corpus")
+    return path
+
+
+def with_own_test(corpus: Path | None, text: Path, path: Path, say: Any) -> Path:
+    """Write a corpus whose test text is that of a file, a sentence a line.
+
+    Raises:
+        UserError: The file cannot be read as UTF-8, is empty, or the corpus is not one of words.
+    """
+    from reprise.data.corpus import SENTENCE_END, SPLITS, UNKNOWN, Corpus, Split
+
+    loaded = None if corpus is None else Corpus.load(corpus)
+    if loaded is None or not {*SPLITS} <= loaded.splits.keys() or UNKNOWN not in loaded.vocabulary:
+        raise UserError(f"--text {text}: this model reads no text of words with {UNKNOWN}; leave --text away")
+    try:
+        lines = [line.split() for line in text.read_text(encoding="utf-8-sig").splitlines()]
+    except FileNotFoundError:
+        raise UserError(f"--text {text}: no such file; name another") from None
+    except (UnicodeDecodeError, IsADirectoryError):
+        raise UserError(f"--text {text}: is no text in UTF-8; name another file") from None
+    lines = [line for line in lines if line]
+    if not lines:
+        raise UserError(f"--text {text}: has no words; name another file")
+    known = {*loaded.vocabulary}
+    unknown = [word for line in lines for word in line if word not in known]
+    end = [SENTENCE_END] if loaded.boundaries == SENTENCE_END else []
+    own = Split.of_words([[*line, *end] for line in lines], loaded.vocabulary)
+    words = sum(map(len, lines))
+    say(f"{text}: {words} words in {len(lines)} lines; {len(unknown)} are read as {UNKNOWN}")
+    replace(loaded, splits={**loaded.splits, "test": own}).save(path)
+    return path

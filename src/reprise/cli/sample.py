@@ -1,0 +1,103 @@
+"""Texts that kept weights write."""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from reprise.cli.common import find_experiment
+from reprise.cli.evaluate import corpus_file, load_trained
+from reprise.errors import UserError, printable
+
+_MOST = 100_000
+"""Symbols that are written at most."""
+
+
+def sample_command(given: argparse.Namespace) -> None:
+    """Let kept weights write: words or characters one after another, each drawn from the model given those before it.
+
+    A model of translation translates --source: by the likeliest word each time, or with --beam N open translations.
+    The same seed gives the same text. What is written appears at once.
+    """
+    require(given.temperature > 0, f"--temperature {given.temperature:g}: give a number above 0")
+    require(given.top_k is None or given.top_k >= 1, f"--top-k {given.top_k}: give a number of 1 or more")
+    require(given.beam is None or given.beam >= 1, f"--beam {given.beam}: give a number of 1 or more")
+    require(1 <= given.length <= _MOST, f"--length {given.length}: give a number of 1 to {_MOST}")
+    project, experiment = find_experiment(given.tier, given.experiment)
+    corpus = corpus_file(project, experiment, given.corpus)
+    training, _, _ = load_trained(project, experiment, given.replica, given.weights, corpus)
+    if translates := hasattr(training, "translate"):
+        require(given.source is not None, f"{experiment.id}: is a model of translation; give a sentence with --source")
+        print(printable(training.translate(given.source, given.length, given.beam or 1)))
+        return
+    unfit = next((option for option in ("source", "beam") if getattr(given, option) is not None), None)
+    require(unfit is None or translates, f"--{unfit}: {experiment.id} is no model of translation; use --prompt")
+    from reprise.data.corpus import Corpus
+
+    loaded = Corpus.load(corpus) if corpus else None
+    require(loaded is not None, f"{experiment.id}: trains no model of a text; name another experiment")
+    text = Text(loaded.vocabulary, loaded.boundaries)
+    start = text.read(given.prompt)
+    sys.stdout.write(printable(text.spell(start)))
+    before = None
+    for symbol in written(training.next_log_p, start or [text.first], given):
+        sys.stdout.write(printable(text.piece(symbol, before is None and not start)))
+        sys.stdout.flush()
+        before = symbol
+    print()
+
+
+def require(holds: bool, line: str) -> None:
+    """Raise a `UserError` unless what a command was given is sound."""
+    if not holds:
+        raise UserError(line)
+
+
+class Text:
+    """How a corpus spells symbols: words with blanks between them, or characters."""
+
+    def __init__(self, vocabulary: Sequence[str], boundaries: str):
+        self.vocabulary, self.numbers = vocabulary, {word: i for i, word in enumerate(vocabulary)}
+        self.end = self.numbers.get(boundaries)
+        self.of_words = self.end is not None or "<unk>" in self.numbers
+        self.first = self.end if self.end is not None else 0
+
+    def read(self, text: str) -> list[int]:
+        """Symbols of a text; unknown words are <unk>. Raises `UserError` for what has no number."""
+        pieces = text.split() if self.of_words else text
+        symbols = [piece if piece in self.numbers or not self.of_words else "<unk>" for piece in pieces]
+        lacking = next((symbol for symbol in symbols if symbol not in self.numbers), None)
+        require(lacking is None, f"--prompt: the model does not know {lacking!r}; leave it away")
+        return [self.numbers[symbol] for symbol in symbols]
+
+    def spell(self, symbols: Sequence[int]) -> str:
+        return "".join(self.piece(symbol, at == 0) for at, symbol in enumerate(symbols))
+
+    def piece(self, symbol: int, first: bool) -> str:
+        """What a symbol adds to the text; the end of a sentence begins a line."""
+        if symbol == self.end:
+            return "\n"
+        blank = " " if self.of_words and not first else ""
+        return blank + self.vocabulary[symbol]
+
+
+def written(next_log_p: Callable[[Any], Any], start: Sequence[int], given: argparse.Namespace) -> Iterator[int]:
+    """Draw one symbol after another, each from p ** (1 / temperature), of the likeliest `top_k` where these are asked.
+
+    Symbol t is drawn by number t of the seed's stream, so that the same seed gives the same text.
+    """
+    import torch
+
+    from reprise import counters
+    from reprise.evaluation.sampling import draw
+
+    symbols = list(start)
+    uniform = counters.uniform32(counters.key(given.seed, 0), 0, given.length) / 2.0**32
+    with torch.no_grad():
+        for number in uniform:
+            log_p = next_log_p(torch.tensor(symbols)).double() / given.temperature
+            if given.top_k is not None and given.top_k < len(log_p):
+                least = log_p.topk(given.top_k).values[-1]
+                log_p[log_p < least] = -torch.inf
+            symbols.append(int(draw(torch.softmax(log_p, 0)[None], number[None])[0]))
+            yield symbols[-1]

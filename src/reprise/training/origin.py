@@ -1,0 +1,70 @@
+"""What code makes a number: the Git commit, whether files differ from it, and a digest of the packages that train."""
+
+import hashlib
+import os
+import subprocess
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import reprise
+
+_SOURCE = Path(reprise.__file__).parent
+_SUFFIXES = (".py", ".cpp", ".h")
+_PACKAGES = ("data", "evaluation", "models", "training")
+_SECONDS = 10
+
+
+def code_facts(kernel: Any = None) -> dict[str, Any]:
+    """Say what code trains.
+
+    Args:
+        kernel: What learns; its engine's package counts, those of other engines do not.
+
+    Returns:
+        `commit` and `dirty`, None outside of a Git repository; `code`, the packages and their digest.
+    """
+    packages = sorted({*_PACKAGES, *engine_packages(type(kernel).__module__)})
+    return {**git_state(), "code": {"packages": packages, "sha256": digest_packages(tuple(packages))}}
+
+
+def engine_packages(module: str) -> list[str]:
+    """Say which packages of engines a module is in: "reprise.engines.rntn.native" is in engines/rntn."""
+    root, _, rest = module.partition(".engines.")
+    return [f"engines/{rest.split('.')[0]}"] if root == "reprise" and "." in rest else []
+
+
+@cache
+def digest_packages(packages: Sequence[str]) -> str:
+    """Take the SHA-256 over the files of these packages, and of what stands beside them: engines/*.py, counters.py."""
+    shared = [*_SOURCE.glob("*.py"), *_SOURCE.glob("engines/*.py")]
+    files = [*shared, *(path for package in packages for path in (_SOURCE / package).rglob("*"))]
+    total = hashlib.sha256()
+    for name, path in sorted(_named(files)):
+        total.update(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return total.hexdigest()
+
+
+def _named(files: Iterable[Path]) -> set[tuple[str, Path]]:
+    return {(path.relative_to(_SOURCE).as_posix(), path) for path in files if path.suffix in _SUFFIXES}
+
+
+@cache
+def git_state() -> dict[str, Any]:
+    """Say which commit the code is of, and whether a file differs from it; None for both where Git cannot tell."""
+    commit = _git("rev-parse", "HEAD")
+    changes = _git("status", "--porcelain", "--untracked-files=no")
+    if commit is None or changes is None:
+        return {"commit": None, "dirty": None}
+    return {"commit": commit.strip(), "dirty": bool(changes)}
+
+
+def _git(*arguments: str) -> str | None:
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}  # `status` writes nothing
+    how: dict[str, Any] = {"capture_output": True, "text": True, "timeout": _SECONDS, "check": False}
+    try:
+        done = subprocess.run(["git", *arguments], cwd=_SOURCE, env=environment, **how)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None

@@ -1,0 +1,101 @@
+"""A trained model's parameters of the epoch that its record reports, as `.safetensors` beside the records.
+
+The format holds tensors and texts and nothing that could run. Equal parameters give equal bytes: what the metadata
+say stands under one key, since the format does not order several.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from reprise.errors import UserError
+from reprise.files import canonical_json, dead_link, read_whole, write_atomically
+from reprise.records.resolved import Resolved
+
+FORMAT = "reprise-weights-1"
+_KEY = "reprise"
+
+
+def save_weights(path: Path, parameters: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> str:
+    """Write parameters, whole or not at all.
+
+    Args:
+        path: The file.
+        parameters: A state_dict of the readable model.
+        metadata: What the file says of itself, see `describe`.
+
+    Returns:
+        The file's SHA-256.
+    """
+    tensors = {name: value.detach().cpu().clone().contiguous() for name, value in parameters.items()}
+    content = save(tensors, {_KEY: canonical_json({"format": FORMAT, **metadata})})
+    write_atomically(path, content)
+    return hashlib.sha256(content).hexdigest()
+
+
+def describe(resolved: Resolved, replica: int, vocabulary: str | None, at: Mapping[str, int]) -> dict[str, Any]:
+    """Say what weights are of: experiment, configuration, vocabulary (its SHA-256), and the epoch or step."""
+    return {
+        "experiment": resolved.id,
+        "replica": replica,
+        "config_hash": resolved.config_hash,
+        "model": resolved.config["model"],
+        "vocabulary_sha256": vocabulary,
+        "at": dict(at),
+    }
+
+
+def load_weights(
+    path: Path, resolved: Resolved, model: nn.Module, vocabulary: str | None
+) -> tuple[dict[str, Any], str]:
+    """Read weights into the readable model.
+
+    Args:
+        path: The file.
+        resolved: The experiment whose weights they must be, with the configuration of today.
+        model: The readable model, which takes the parameters.
+        vocabulary: The SHA-256 of the vocabulary that the corpus has.
+
+    Returns:
+        What the file says of itself, and its SHA-256.
+
+    Raises:
+        UserError: There is no such file, or it is damaged or of another model, configuration or vocabulary.
+    """
+    remedy = f"train it again: `python -m reprise train {resolved.id} --tier {resolved.tier} --replica N --weights all`"
+    if not path.is_file():
+        why = "the link leads nowhere" if dead_link(path) else "no such file"
+        raise UserError(f"{path}: {why}; name another with --weights, or {remedy}")
+    content = read_whole(path)
+    try:
+        with safe_open(path, framework="pt", device="cpu") as file:
+            said = json.loads((file.metadata() or {})[_KEY])
+            shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+        stated = {key: said[key] for key in ("format", "experiment", "config_hash", "vocabulary_sha256", "at")}
+    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError, OSError):
+        raise UserError(f"{path}: not a whole file of Reprise's weights; {remedy}") from None
+    wanted = {"format": FORMAT, "experiment": resolved.id, "config_hash": resolved.config_hash}
+    for key, value in (wanted | {"vocabulary_sha256": vocabulary}).items():
+        if stated[key] != value:
+            raise UserError(f"{path}: key {key}: {stated[key]!r}, not {value!r}; name the weights of this experiment")
+    own = model.state_dict()
+    if shapes != {name: tuple(value.shape) for name, value in own.items()}:
+        raise UserError(f"{path}: other parameters than the model {resolved.config['model']['name']} has; {remedy}")
+    with safe_open(path, framework="pt", device="cpu") as file:
+        tensors = {name: file.get_tensor(name) for name in own}
+    if wrong := [name for name, value in tensors.items() if value.dtype != own[name].dtype or not finite(value)]:
+        raise UserError(f"{path}: {wrong[0]} holds other numbers than {own[wrong[0]].dtype}, all finite; {remedy}")
+    model.load_state_dict(tensors)
+    return said, hashlib.sha256(content).hexdigest()
+
+
+def finite(value: Tensor) -> bool:
+    """Whether no number of a tensor is infinite or none."""
+    return bool(torch.isfinite(value).all())

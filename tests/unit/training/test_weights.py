@@ -1,0 +1,158 @@
+"""Kept weights: those of the reported epoch, to the bit, and a second measurement by the readable model."""
+
+import hashlib
+import json
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import pytest
+import torch
+from compiler_helpers import needs_compiler
+from experiment_helpers import jobs_of
+from safetensors.torch import save_file
+from test_protocols import LEARN, changes_of, make  # noqa: F401
+
+from reprise.cli.common import numbers
+from reprise.cli.evaluate import as_record, compared
+from reprise.errors import Interrupted, UserError
+from reprise.records.record import load_record
+from reprise.records.resolved import Resolved
+from reprise.training.loop import run_jobs
+from reprise.training.protocol import build_training
+from reprise.training.weights import load_weights
+
+TRAINED_ALONE = "final-digit", "final-digit, lstm"
+"""Whose records hold numbers of the training alone."""
+
+
+def kept(resolved, folder, replica=0):
+    return folder / resolved.weights_path(replica)
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def loaded(resolved, path):
+    training = build_training(resolved, 0, Path(resolved.corpus) if resolved.corpus else None, "reference")
+    load_weights(path, resolved, training.model, training.vocabulary_sha256)
+    training.take_parameters(training.model.state_dict())
+    return training
+
+
+def differences(record, training):
+    measured = training.measure(lambda _: None)
+    found = {key: value for key, (value, _) in numbers(as_record(measured)).items()}
+    return list(compared(record, found, measured))
+
+
+def experiment(small, case, keep="all"):
+    return replace(small.resolved(case.partition(",")[0], **changes_of(case)), weights=keep, replicas=1)
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, marks=needs_compiler) for case in LEARN])
+def test_weights_of_the_reported_epoch_are_measured_again_by_the_readable_model(small, make, case, tmp_path):  # noqa: F811
+    """And a training that was stopped leaves the same file."""
+    make(case)  # shortens the calls
+    resolved = experiment(small, case)
+    (record,) = run_jobs(jobs_of([resolved], tmp_path))
+    path = kept(resolved, tmp_path)
+    assert record["run"]["weights_sha256"] == digest(path)
+    again = loaded(resolved, path)
+    if case in TRAINED_ALONE:
+        with pytest.raises(UserError, match="none to measure"):
+            again.measure(print)
+    else:
+        rows = differences(record, again)
+        assert rows
+        assert [row for row in rows if row[-1]] == []
+        # The test can fail: other weights give other numbers.
+        other = loaded(resolved, path)
+        other.take_parameters({name: 1.5 * value + 0.01 for name, value in other.learnt().items()})
+        assert [row for row in differences(record, other) if row[-1]]
+    asked = count(1)
+    stopped = jobs_of([resolved], tmp_path / "stopped")
+    with pytest.raises(Interrupted):
+        run_jobs([replace(job, watch=lambda: "the test" if next(asked) == 3 else "") for job in stopped])
+    run_jobs(stopped)
+    assert digest(kept(resolved, tmp_path / "stopped")) == digest(path)
+
+
+@pytest.mark.parametrize("case", ["final-digit", "batched-sgd", "tagging"])
+def test_members_of_a_stack_leave_the_weights_of_a_replica_alone(small, case, tmp_path):
+    resolved = replace(experiment(small, case), replicas=2)
+    run_jobs(jobs_of([resolved], tmp_path / "two", "stacked"))
+    for job in jobs_of([resolved], tmp_path / "one", "stacked"):
+        run_jobs([job])
+    for replica in range(2):
+        two, one = (kept(resolved, tmp_path / which, replica) for which in ("two", "one"))
+        assert digest(two) == digest(one)
+
+
+@pytest.mark.parametrize(("keep", "there"), [("all", [0, 1]), ("first", [0]), ("none", []), (None, [])])
+def test_weights_are_kept_of_the_replicas_that_the_setting_names(small, keep, there, tmp_path):
+    resolved = replace(experiment(small, "recall", keep), replicas=2)
+    run_jobs(jobs_of([resolved], tmp_path))
+    assert [replica for replica in range(2) if kept(resolved, tmp_path, replica).is_file()] == there
+    records = [load_record(tmp_path / path) for path in resolved.record_paths()]
+    assert [replica for replica in range(2) if "weights_sha256" in records[replica]["run"]] == there
+    full = Resolved("p", "e", "paper", "t", 2, {}, {}, None)
+    assert [full.keeps_weights(replica) for replica in range(2)] == [True, False]
+
+
+def test_a_record_says_what_code_made_it(small, tmp_path):
+    (record,) = run_jobs(jobs_of([experiment(small, "tagging")], tmp_path))
+    run = record["run"]
+    assert {"models", "training", "data"} < {*run["code"]["packages"]}
+    assert len(run["code"]["sha256"]) == 64
+    assert (run["commit"] is None) == (run["dirty"] is None)
+
+
+def renamed(path, other):
+    path.write_bytes(other.read_bytes())
+
+
+HOSTILE = {
+    "cut": lambda path, _: path.write_bytes(path.read_bytes()[:-7]),
+    "cut in the head": lambda path, _: path.write_bytes(path.read_bytes()[:40]),
+    "empty": lambda path, _: path.write_bytes(b""),
+    "text": lambda path, _: path.write_text("weights"),
+    "long head": lambda path, _: path.write_bytes((2**62).to_bytes(8, "little") + b"{}"),
+    "pickle": lambda path, _: torch.save({"a": torch.zeros(2)}, path),
+    "folder": lambda path, _: (path.unlink(), path.mkdir()),
+    "foreign": lambda path, _: save_file({"a": torch.zeros(2)}, path),
+    "foreign with metadata": lambda path, _: save_file({"a": torch.zeros(2)}, path, {"reprise": '{"format": []}'}),
+    "renamed": renamed,
+    "not finite": lambda path, own: save_file(
+        {name: torch.full_like(value, torch.nan) for name, value in own.items()}, path, metadata_of(path)
+    ),
+    "other type": lambda path, own: save_file({n: v.half() for n, v in own.items()}, path, metadata_of(path)),
+    "other shape": lambda path, own: save_file({n: v[:1].clone() for n, v in own.items()}, path, metadata_of(path)),
+    "nothing in it": lambda path, own: save_file({}, path, metadata_of(path)),
+}
+
+
+def metadata_of(path):
+    head = json.loads(path.read_bytes()[8 : 8 + int.from_bytes(path.read_bytes()[:8], "little")])
+    return head["__metadata__"]
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_file_that_is_not_the_replicas_weights_is_one_line(small, kind, tmp_path):
+    resolved = experiment(small, "tagging")
+    run_jobs(jobs_of([resolved], tmp_path))
+    path, other = kept(resolved, tmp_path), experiment(small, "recall")
+    training = build_training(resolved, 0, Path(resolved.corpus), "reference")
+    load_weights(path, resolved, training.model, training.vocabulary_sha256)
+    if kind == "renamed":
+        run_jobs(jobs_of([other], tmp_path))
+        HOSTILE[kind](path, kept(other, tmp_path))
+    else:
+        HOSTILE[kind](path, training.learnt())
+    before = training.learnt()
+    with pytest.raises(UserError) as caught:
+        load_weights(path, resolved, training.model, training.vocabulary_sha256)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "\n" not in str(caught.value)
+    assert all(value.equal(before[name]) for name, value in training.learnt().items())
