@@ -104,7 +104,7 @@ class Trend(Strict):
 
 
 class Ranks(Strict):
-    """All replicas of `lower` together lie below those of `higher`, by an exact rank test; diverged ones rank last."""
+    """The replicas of each of `lower` lie below those of `higher`, by exact rank tests; diverged ones rank last."""
 
     higher: Name
     lower: Annotated[list[Name], Field(min_length=1)]
@@ -113,7 +113,8 @@ class Ranks(Strict):
 class Learned(Strict):
     """What shows that a model learnt its task at all: the mean of this metric lies beyond the chance level.
 
-    Of an accuracy the mean is above `above`, of a loss below `below`. Comparisons with a model that did not are void.
+    Of an accuracy the mean is above `above`, of a loss below `below`. `reprise.evidence.verdicts` says what follows
+    where one did not.
     """
 
     metric: str

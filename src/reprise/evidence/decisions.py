@@ -128,12 +128,18 @@ class Share(Comparison):
 
 
 class Ranks(Comparison):
-    """The replicas of one experiment above those of others: how many lie `above` all `replicas[1]` of theirs."""
+    """The replicas of one experiment, `label`, above those of `other`; one that diverged ranks last.
+
+    `above`: how many of the first lie above all of the second. `medians`: of each; None where that replica diverged.
+    `p`: None where replicas are so few that no order of them could decide.
+    """
 
     kind: Literal["ranks"] = "ranks"
-    others: tuple[str, ...]
+    other: str
     replicas: tuple[int, int]
     above: int
+    medians: tuple[float | None, float | None]
+    toward: float
 
 
 class Error(Comparison):
@@ -259,8 +265,12 @@ class Verdict(Typed):
 
     @property
     def weakest(self) -> AnyComparison | None:
-        """The comparison that the claim hangs on: that with the largest p; of errors the largest; None without any."""
-        return weakest([one for one in self.comparisons if not getattr(one, "corrected", False)])
+        """The comparison that the claim hangs on: that with the largest p; of errors the largest; None without any.
+
+        Those that cannot be judged count where no other is there.
+        """
+        comparisons = [one for one in self.comparisons if not getattr(one, "corrected", False)]
+        return weakest([one for one in comparisons if one.answer != "not judged"] or comparisons)
 
     @property
     def rated(self) -> Estimated | None:
@@ -285,7 +295,7 @@ def weakest(comparisons: list[Any]) -> Any:
     def weakness(one: Comparison) -> tuple[float, float]:
         if isinstance(one, Error):
             return 0.0, one.share
-        return (1.0 if one.p is None else one.p), -(one.toward if isinstance(one, Estimated) else 0.0)
+        return (1.0 if one.p is None else one.p), -getattr(one, "toward", 0.0)
 
     return max(comparisons, key=weakness, default=None)
 

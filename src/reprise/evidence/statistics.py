@@ -7,7 +7,6 @@ import math
 from bisect import bisect_left
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 from scipy import special, stats
@@ -172,32 +171,22 @@ def replicas_needed(effect: float, variances: Sequence[float], ratio: float = 0.
 
 
 def binomial(successes: int, n: int, share: float) -> tuple[float, float]:
-    """One-sided p values of a true share of `share` or less, and of `share` or more, by the binomial law itself.
-
-    Of few replicas the normal law would err too often: five of five would tell a share from a half at 2.5 %.
-    """
-    sides = ((successes, share), (n - successes, 1 - share))
-    above, below = (float(special.bdtrc(k - 1, n, p)) if k else 1.0 for k, p in sides)
-    return above, below
+    """One-sided exact p values of a true share of `share` or less, and of `share` or more."""
+    return tuple(float(stats.binomtest(successes, n, share, side).pvalue) for side in ("greater", "less"))
 
 
 def clopper_pearson(successes: int, n: int, level: float = 0.95) -> tuple[float, float]:
     """The interval of a share: all that `binomial` does not tell from it, either way (Clopper and Pearson 1934)."""
-    tail = (1 - level) / 2
-    low = float(special.betaincinv(successes, n - successes + 1, tail)) if successes else 0.0
-    high = float(special.betaincinv(successes + 1, n - successes, 1 - tail)) if successes < n else 1.0
-    return low, high
+    bounds = stats.binomtest(successes, n).proportion_ci(level, "exact")
+    return float(bounds.low), float(bounds.high)
 
 
 def ranks_above(high: Sequence[float], low: Sequence[float]) -> float:
-    """One-sided exact p value of `high` and `low` being of one law, against `high` lying above; ties share their rank.
+    """One-sided exact p value (Mann-Whitney) of both having one distribution, against `high` lying above.
 
-    Infinite numbers (a replica that diverged) are allowed. Every choice of the places of `high` is looked at.
+    Infinite numbers (a replica that diverged) are allowed. A tie between the two counts a half, rounded against it.
     """
-    n, every = len(high), len(high) + len(low)
-    ranks = stats.rankdata([*high, *low])
-    sums = np.array([sum(ranks[i] for i in chosen) for chosen in combinations(range(every), n)])
-    return float(np.mean(sums >= ranks[:n].sum() - 1e-9))
+    return float(stats.mannwhitneyu(high, low, alternative="greater", method="exact").pvalue)
 
 
 def slope_weights(x: Sequence[float]) -> list[float]:

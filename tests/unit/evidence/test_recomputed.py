@@ -98,12 +98,12 @@ def test_differences_of_perplexities(key):
 
 def test_ranks_of_models_that_blow_up():
     others = ["s-rnn-100", "r-rntn-100-k100", "rntn-100", "s-rnn-150", "r-rntn-150-k100"]
-    low = [x for name in others for x in numbers("paper", f"rrntn/{name}", "perplexity", "test")]
     high = numbers("paper", "rrntn/m-rnn-100", "perplexity", "test")
+    low = [numbers("paper", f"rrntn/{name}", "perplexity", "test") for name in others]
     claim = found("paper")["rrntn"]["R9"]
-    exact = stats.mannwhitneyu(high, low, alternative="greater", method="exact").pvalue
-    assert claim.comparisons[0].p == pytest.approx(exact, rel=1e-4)
-    assert claim.answer == (AGREES if exact <= 0.025 else UNDECIDED)
+    exact = [stats.mannwhitneyu(high, of, alternative="greater", method="exact").pvalue for of in low]
+    assert [one.p for one in claim.comparisons] == pytest.approx(exact, rel=1e-4)
+    assert claim.answer == (AGREES if max(exact) <= 0.025 else UNDECIDED)
 
 
 def test_a_share_of_replicas():

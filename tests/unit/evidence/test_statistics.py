@@ -84,12 +84,16 @@ def test_equal_numbers_have_their_own_mean_and_no_deviation(value, n):
 
 @pytest.mark.parametrize(("successes", "n"), [(0, 10), (3, 20), (11, 20), (20, 20), (1, 1), (5, 5)])
 @pytest.mark.parametrize("level", [0.9, 0.95])
-def test_shares_are_judged_as_by_scipy(successes, n, level):
-    expected = stats.binomtest(successes, n).proportion_ci(level, method="exact")
-    assert ours.clopper_pearson(successes, n, level) == pytest.approx((expected.low, expected.high), abs=1e-12)
-    for share in (0.5, 0.05, 0.9):
-        tails = [stats.binomtest(successes, n, share, side).pvalue for side in ("greater", "less")]
-        assert ours.binomial(successes, n, share) == pytest.approx(tails, rel=1e-9)
+def test_the_interval_of_a_share_has_the_shares_that_the_binomial_test_does_not_refuse(successes, n, level):
+    low, high = ours.clopper_pearson(successes, n, level)
+    assert (low == 0) == (successes == 0)
+    assert (high == 1) == (successes == n)
+    if successes:
+        assert ours.binomial(successes, n, low)[0] == pytest.approx((1 - level) / 2)
+    if successes < n:
+        assert ours.binomial(successes, n, high)[1] == pytest.approx((1 - level) / 2)
+    tails = stats.binom.sf(successes - 1, n, 0.3), stats.binom.cdf(successes, n, 0.3)
+    assert ours.binomial(successes, n, 0.3) == pytest.approx(tails)
 
 
 @pytest.mark.parametrize(
@@ -134,13 +138,20 @@ def test_the_prior_is_that_of_greatest_likelihood():
     assert 0.5 < found.freedom < 5
 
 
-@pytest.mark.parametrize(("high", "low"), [([4.0, 5.0], [1.0, 2.0, 3.0]), ([1.0, 6.0], [2.0, 2.0, 3.0, 1.0])])
-def test_ranks_are_compared_as_by_scipy(high, low):
+def test_ranks_are_compared_over_all_orders():
     def total(x, y):
         return stats.rankdata([*x, *y])[: len(x)].sum()
 
-    expected = stats.permutation_test((high, low), total, alternative="greater", n_resamples=np.inf)
-    assert ours.ranks_above(high, low) == pytest.approx(expected.pvalue)
+    for high, low in (([4.0, 5.0], [1.0, 2.0, 3.0]), ([1.5, 6.0], [2.0, 2.0, 3.0, 1.0])):
+        exact = stats.permutation_test((high, low), total, alternative="greater", n_resamples=np.inf).pvalue
+        assert ours.ranks_above(high, low) == pytest.approx(exact)
+    # A tie between the two is never counted for the one that should lie above.
+    exact = stats.permutation_test(([2.0, 6.0], [2.0, 1.0]), total, alternative="greater", n_resamples=np.inf).pvalue
+    assert ours.ranks_above([2.0, 6.0], [2.0, 1.0]) >= exact
+    assert ours.ranks_above([math.inf, math.inf, 5.0], [1.0, 2.0, 3.0]) == pytest.approx(1 / math.comb(6, 3))
+    # So many that nobody could look at every order.
+    high = np.arange(50, 60.0)
+    assert ours.ranks_above(high, np.arange(50.0)) == pytest.approx(1 / math.comb(60, 10))
 
 
 def test_a_slope_is_that_of_least_squares():

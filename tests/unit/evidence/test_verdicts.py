@@ -10,13 +10,14 @@ from claims_helpers import below, claim, curves, decide, learning, margin, runs
 from scipy import stats
 
 from reprise.evidence import verdicts
-from reprise.evidence.decisions import Ratio, Rise
+from reprise.evidence.decisions import Ratio, Rise, Unlearned
 from reprise.evidence.verdicts import AGREES, DISAGREES, NO_DATA, NOT_JUDGED, NOT_RUN, NOT_TESTED, UNDECIDED, Part
-from reprise.evidence.words.sentences import sentence, size_words
+from reprise.evidence.words.sentences import size_words
 
 LOW, HIGH = [10.0, 10.2, 9.8], [12.0, 12.2, 11.8]
 A_BELOW_B = claim("superiority", compare=below("a", "b"))
-TOGETHER = Part(1.0, 0.02, 0.98), Part(-1.0, 0.98, 0.02), Part(1.0, 0.2, 0.8), Part(1.0, 0.02, 0.98, learned=False)
+TOGETHER = Part(1.0, 0.02, 0.98), Part(-1.0, 0.98, 0.02), Part(1.0, 0.2, 0.8), Part(1.0, 1.0, 0.98, learned=False)
+TOGETHER += (Part(-1.0, 0.99, 0.01),)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +31,9 @@ TOGETHER = Part(1.0, 0.02, 0.98), Part(-1.0, 0.98, 0.02), Part(1.0, 0.2, 0.8), P
         ([0, 0], True, UNDECIDED),
         ([1], True, UNDECIDED),
         ([0, 3], False, NOT_JUDGED),
-        ([1, 3], False, DISAGREES),
+        ([1, 3], False, NOT_JUDGED),
+        ([4, 3], False, DISAGREES),
+        ([], False, NOT_JUDGED),
         ([3], False, NOT_JUDGED),
     ],
 )
@@ -134,8 +137,8 @@ CASES = [
     (GAIN, sweep(107.0, 100.0, 110.0, spread=0.1), DISAGREES),
     (FALLS, sweep(140.0, 130.0, 125.0, 120.0, spread=0.2), AGREES),
     (FALLS, sweep(120.0, 125.0, 130.0, 140.0, spread=0.2), DISAGREES),
-    (WORST, [*pair([10.0, 11.0, 12.0], [13.0, 14.0, 15.0]), runs("c", [20.0, 1e9], diverged=1)], AGREES),
-    (WORST, [*pair([10.0, 11.0, 12.0], [13.0, 14.0, 15.0]), runs("c", [1.0, 2.0, 3.0])], DISAGREES),
+    (WORST, [*pair([10.0, 11.0, 12.0], [13.0, 14.0, 15.0]), runs("c", [20.0, 1e9, 1e8, 30.0], diverged=1)], AGREES),
+    (WORST, [*pair([10.0, 11.0, 12.0], [13.0, 14.0, 15.0]), runs("c", [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])], DISAGREES),
     # Above most of the others together, and yet not above one of them.
     (WORST, [*pair([float(x) for x in range(1, 15)], [30.0, 31.0, 32.0]), runs("c", [20.0, 21.0, 22.0])], UNDECIDED),
     (MOST, [curves("a", [1.0] * 9 + [0.9])], AGREES),
@@ -226,8 +229,9 @@ def test_numbers_behind_the_verdicts_of_gains_sweeps_and_ranks():
     assert rise.by == pytest.approx(math.log(130 / 120), rel=1e-3)
     assert (rise.end, rise.lowest) == ("D", "C")
     high = runs("c", [20.0, 1e9], diverged=1)
-    part = decide(WORST, *pair([10.0, 11.0, 12.0], [13.0, 14.0, 15.0]), high).comparisons[0]
-    assert (part.p, part.replicas) == (pytest.approx(1 / math.comb(9, 3)), (3, 6))
+    part = decide(WORST, *pair([10.0, 11.0, 12.0, 9.0, 8.0], [13.0] * 9), high).comparisons[0]
+    assert (part.p, part.replicas) == (pytest.approx(1 / math.comb(8, 3)), (3, 5))
+    assert part.medians == (1e9, 10.0)
 
 
 @pytest.mark.parametrize(
@@ -246,18 +250,63 @@ def test_where_a_part_lies_to_the_margin_is_not_said_where_no_deviation_is_known
     assert size_words(claim_found, found.comparisons[0]) == size
 
 
-def test_a_model_that_did_not_learn_says_nothing():
-    rule = {"metric": "accuracy", "split": "test", "above": 0.2, "why": "chance"}
-    given = claim("superiority", compare=[below("a", "b"), below("a", "c")], learned=rule)
-    a, b, c = (learning(runs(n, v), *[0.9] * 3) for n, v in (("a", LOW), ("b", HIGH), ("c", HIGH)))
-    chance = learning(runs("c", HIGH), 0.1, 0.2, 0.2)
-    assert decide(given, a, b, c).answer == AGREES
-    found = decide(given, a, b, chance)
-    assert (found.answer, [part.answer for part in found.comparisons]) == (NOT_JUDGED, [AGREES, NOT_JUDGED])
-    assert "Did not learn (chance), so that nothing counts beside it: C." in sentence(found)
-    # What did learn can still refute it; a number that is missing shows no learning.
-    assert decide(given, a, learning(runs("b", [1.0] * 3), *[0.9] * 3), chance).answer == DISAGREES
-    assert decide(given, a, b, runs("c", HIGH)).answer == NOT_JUDGED
+LEARNED = {"metric": "accuracy", "split": "test", "above": 0.2, "why": "chance"}
+FAILED = [0.1, 0.2, 0.2]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "values", "answer"),
+    [
+        # The perplexity of A ought to be lower: whether B learnt is the effect.
+        ([0.9] * 3, [0.9] * 3, (LOW, HIGH), AGREES),
+        ([0.9] * 3, FAILED, (LOW, HIGH), AGREES),
+        ([0.9] * 3, FAILED, (HIGH, LOW), DISAGREES),
+        # A that did not learn establishes nothing, and refutes where it is worse.
+        (FAILED, [0.9] * 3, (LOW, HIGH), NOT_JUDGED),
+        (FAILED, [0.9] * 3, (HIGH, LOW), DISAGREES),
+        (FAILED, FAILED, (LOW, HIGH), NOT_JUDGED),
+    ],
+)
+def test_only_the_side_that_ought_to_be_better_has_to_learn(a, b, values, answer):
+    given = claim("superiority", compare=below("a", "b"), learned=LEARNED)
+    there = [learning(runs(n, v), *x) for n, v, x in zip("ab", values, (a, b), strict=True)]
+    found = decide(given, *there)
+    assert (found.answer, found.comparisons[0].answer) == (answer, answer)
+    noted = [title for note in found.notes if isinstance(note, Unlearned) for title in note.titles]
+    assert sorted(noted) == [n for n, x in (("A", a), ("B", b)) if x == FAILED]
+    # Of an accuracy the higher side ought to be better.
+    turned = claim("superiority", metric="accuracy", compare=below("b", "a"), learned=LEARNED)
+    assert decide(turned, *there).answer == (
+        UNDECIDED if a == b != FAILED else NOT_JUDGED if a == b else AGREES if b == FAILED else DISAGREES
+    )
+
+
+def test_a_model_that_did_not_learn_says_nothing_of_its_own_places():
+    """Within one model: the comparison is not judged, and the others are without it."""
+    places = {"compare": [below({"experiment": n, "metric": "far"}, {"experiment": n, "metric": "near"}) for n in "ab"]}
+    given = claim("superiority", learned=LEARNED, **places)
+    more = {("near", "test"): [0.8, 0.81, 0.79], ("far", "test"): [0.3, 0.31, 0.29]}
+    a, b = (runs(n, LOW, more=more) for n in "ab")
+    found = decide(given, learning(a, *[0.9] * 3), learning(b, *FAILED))
+    assert (found.answer, [one.answer for one in found.comparisons]) == (AGREES, [AGREES, NOT_JUDGED])
+    assert found.weakest == found.comparisons[0]
+    assert decide(given, learning(a, *FAILED), learning(b, *FAILED)).answer == NOT_JUDGED
+    # One without the metric is not known to have learnt; that no side is ahead takes both.
+    assert decide(given, a, b).answer == NOT_JUDGED
+    same = claim("equivalence", equal=[["a", "b"]], margin=margin(0.3), learned=LEARNED)
+    assert decide(same, learning(runs("a", LOW), *[0.9] * 3), learning(runs("b", LOW), *FAILED)).answer == NOT_JUDGED
+
+
+def test_the_pair_with_the_largest_p_decides_by_rank():
+    """C is far above A and no higher than B: together they would be below it."""
+    a, b = [float(x) for x in range(1, 15)], [20.0, 21.0, 22.0, 23.0]
+    found = decide(WORST, *pair(a, b), runs("c", [20.5, 21.5, 22.5, 23.5]))
+    exact = [stats.mannwhitneyu([20.5, 21.5, 22.5, 23.5], low, alternative="greater").pvalue for low in (a, b)]
+    assert [one.p for one in found.comparisons] == pytest.approx(exact)
+    assert (found.answer, found.weakest.other) == (UNDECIDED, "B")
+    # One replica against three: no order of four is rarer than a quarter.
+    found = decide(WORST, *pair([1.0, 2.0, 3.0], [1.5, 2.5, 3.5]), runs("c", [9.0]))
+    assert (found.answer, [(one.p, one.above) for one in found.comparisons]) == (UNDECIDED, [(None, 1)] * 2)
 
 
 def test_a_unit_per_token_is_told_from_one_per_character():

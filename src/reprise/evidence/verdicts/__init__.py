@@ -4,7 +4,9 @@ Answer. A claim *agrees* where each of its comparisons is established by a one-s
 two-sided 95 % interval excludes the opposite), of an equivalence by two tests at 5 % each. All of them have to hold, so
 that each is tested at the full level (intersection-union). It *disagrees* where the opposite of one comparison is
 established in the same way, all of them tested together after Holm. Anything else is *undecided*. It is *not judged*
-where a model that it compares did not learn its task, by the rule that the claim states, and nothing else refutes it.
+where the side that ought to be better did not learn its task, by the rule that the claim states, and nothing refutes
+it. Where the other side did not learn, that is the effect. A comparison within one model that did not learn says
+nothing; the others of its claim are judged without it.
 
 A replica that diverged, or finished without the metric, has no number. What is left is no fair sample, so that such a
 claim is at best undecided; a rank test, and a share of replicas, count it as what it was.
@@ -38,7 +40,8 @@ class Part:
     """One comparison of a claim, ready to be judged.
 
     `toward`: how far the estimate lies on the claim's side, margin included. `p_for` and `p_against`: one-sided p
-    values of the comparison's opposite, and of the comparison itself. `learned`: whether its models did.
+    values of the comparison's opposite, and of the comparison itself. `learned`: whether the side that ought to be
+    better did.
     """
 
     toward: float
@@ -54,14 +57,12 @@ def tail_of(kind: str) -> float:
 def direction(parts: Sequence[Part], tail: float = TAIL, lost: bool = False) -> str:
     """The direction of a claim all of whose parts have to hold; `lost`: a comparison lost replicas.
 
-    A part whose models did not learn establishes and refutes nothing. That all hold is as sure as the least sure part
-    (Berger, Technometrics 24, 1982); that one does not, is the first step of Holm (1979): the surest, at the level
-    divided by their number.
+    That all hold is as sure as the least sure part (Berger, Technometrics 24, 1982); that one does not, is the first
+    step of Holm (1979): the surest, at the level divided by their number. Without any part there is nothing to judge.
     """
-    sound = [part.p_against for part in parts if part.learned]
-    if sound and len(sound) * min(sound) <= tail:
+    if parts and len(parts) * min(part.p_against for part in parts) <= tail:
         return UNDECIDED if lost else DISAGREES
-    if len(sound) < len(parts):
+    if not parts or not all(part.learned for part in parts):
         return NOT_JUDGED
     if max(part.p_for for part in parts) <= tail:
         return UNDECIDED if lost else AGREES

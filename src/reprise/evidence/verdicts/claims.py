@@ -13,7 +13,7 @@ from reprise.evidence.decisions import Alternative, CoPrimary, Decision, Printed
 from reprise.evidence.measure import measure
 from reprise.evidence.numbers import LETTERS
 from reprise.evidence.runs import Quantity, Runs, Table, load_runs
-from reprise.evidence.verdicts import JUDGED, TRAINED
+from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, TRAINED, UNDECIDED
 from reprise.evidence.verdicts.alternatives import Reading, readings, renamed, same_numbers, summary
 from reprise.evidence.verdicts.decide import decide, evidence_of, experiments_of
 from reprise.evidence.words.reductions import reduced
@@ -67,10 +67,16 @@ def judge(key: str, claim: Claim, paper: Paper, table: Table, tier: str, dataset
         contradicted_by=claim.contradicted_by,
         settings=summary(under, verdict),
         co_primary={
-            r.name: CoPrimary(**_judged(claim, r.under, r.table, datasets), found=r.choice.found) for r in primary
+            r.name: CoPrimary(**_judged(claim, _of_all(r), r.table, datasets), found=r.choice.found) for r in primary
         },
         alternatives={reading.name: _alternative(reading) for reading in under},
     )
+
+
+def _of_all(reading: Reading) -> Verdict:
+    """The verdict under the alternative; undecided where a part of the claim's comparisons was left out."""
+    decided = reading.under.answer in {AGREES, DISAGREES} and reading.looked_at < reading.parts
+    return reading.under.model_copy(update={"answer": UNDECIDED} if decided else {})
 
 
 def _judged(claim: Claim, verdict: Verdict, table: Table, datasets: Mapping[str, str]) -> dict[str, object]:

@@ -83,42 +83,47 @@ def of_shares(claim: Claim, table: Table) -> Verdict:
 
 
 def of_ranks(claim: Claim, table: Table) -> Verdict:
-    """The replicas of `higher` against those of all of `lower` together, exactly; one that diverged ranks last.
+    """The replicas of `higher` against those of each of `lower`, by exact rank tests; one that diverged ranks last.
 
-    It agrees where the rank test says so and the median of `higher` is above that of each of the others.
+    All of them have to hold, so that the claim is as sure as the pair with the largest p.
     """
     runs, quantity = table.runs, (claim.metric, claim.split)
     high = runs[claim.ranks.higher]
     others = [runs[name] for name in claim.ranks.lower if table.covered({claim.ranks.higher, name})]
-    above, below = _numbers(high, quantity), {of.name: _numbers(of, quantity) for of in others}
-    if not above or not all(below.values()):
+    above, below = _numbers(high, quantity), [_numbers(of, quantity) for of in others]
+    if not above or not all(below):
         return Verdict(answer=UNDECIDED, notes=(Nothing(),))
-    together = [x for numbers in below.values() for x in numbers]
-    gaps = [median(above) - median(numbers) for numbers in below.values()]
-    toward = min(0.0 if math.isnan(gap) else gap for gap in gaps)
-    p_for = ranks_above(above, together) if toward > 0 else 1.0
-    part = Part(toward, p_for, ranks_above(together, above))
-    ranks = Ranks(
-        label=high.title,
-        n={name: len(numbers) for name, numbers in {high.name: above, **below}.items()},
-        counts="seeds",
-        answer=verdicts.direction([part]),
-        p=p_for,
-        tail=verdicts.TAIL,
-        others=tuple(of.title for of in others),
-        replicas=(len(above), len(together)),
-        above=sum(x > max(together) for x in above),
-    )
-    each = [Comparison(lower=name, higher=claim.ranks.higher) for name in claim.ranks.lower]
-    pairs = claim.model_copy(update={"ranks": None, "kind": "superiority", "compare": each})
-    found = means.decide(pairs, table)
+    parts, pairs = [], []
+    for of, numbers in zip(others, below, strict=True):
+        medians = median(above), median(numbers)
+        gap = medians[0] - medians[1]
+        parts.append(Part(0.0 if math.isnan(gap) else gap, ranks_above(above, numbers), ranks_above(numbers, above)))
+        decidable = 1 / math.comb(len(above) + len(numbers), len(above)) <= verdicts.TAIL
+        pairs.append(
+            Ranks(
+                label=high.title,
+                n={high.name: len(above), of.name: len(numbers)},
+                counts="seeds",
+                answer=verdicts.direction(parts[-1:]),
+                p=parts[-1].p_for if decidable else None,
+                tail=verdicts.TAIL,
+                other=of.title,
+                replicas=(len(above), len(numbers)),
+                above=sum(x > max(numbers) for x in above),
+                medians=tuple(x if math.isfinite(x) else None for x in medians),
+                toward=min(max(parts[-1].toward, -_FAR), _FAR),
+            )
+        )
     return Verdict(
-        answer=ranks.answer,
-        comparisons=(ranks, *found.comparisons),
-        method="exact rank-sum test",
-        holds=toward > 0,
-        replicas=found.replicas,
+        answer=verdicts.direction(parts),
+        comparisons=tuple(pairs),
+        method="exact rank-sum tests (Mann-Whitney)",
+        holds=all(part.toward > 0 for part in parts),
     )
+
+
+_FAR = 1e300
+"""In place of the infinite gap to a median that diverged."""
 
 
 def _numbers(runs: Runs, quantity: Quantity) -> list[float]:

@@ -1,6 +1,6 @@
 """Claims about means: superiority, non-inferiority, equivalence, orderings, gaps, trends and levels."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from reprise.config.claims import Claim, Learned
 from reprise.evidence import verdicts
@@ -52,7 +52,8 @@ def decide(claim: Claim, table: Table, tail: float | None = None) -> Verdict:
     if None in parts:
         return Verdict(answer=verdicts.UNDECIDED, notes=(*notes, Nothing()))
     not_learned = unlearned(claim.learned, runs, names)
-    judged = [_judgeable(part, claim, table, not_learned) for part in parts]
+    judged = [_judgeable(part, claim, table, set(not_learned)) for part in parts]
+    counted = [part for part in judged if part]
     tail, method = tail or verdicts.tail_of(claim.kind), parts[0].plain.method
     if method == "folds" and all(max(part.plain.counts.values()) == 1 for part in parts):
         method = "fold"
@@ -67,12 +68,12 @@ def decide(claim: Claim, table: Table, tail: float | None = None) -> Verdict:
     if claim.trend and len(parts) == len(statements(claim)) and (rise := _rise(claim, table)):
         notes.append(rise)
     return Verdict(
-        answer=verdicts.direction(judged, tail, lost=any(isinstance(note, Lost) for note in notes)),
+        answer=verdicts.direction(counted, tail, lost=any(isinstance(note, Lost) for note in notes)),
         comparisons=tuple(
             _comparison(part, found, claim, table, tail) for part, found in zip(parts, judged, strict=True)
         ),
         method=METHODS[method],
-        holds=all(found.toward > 0 for found in judged),
+        holds=all(part.toward > 0 for part in counted) if counted else None,
         replicas=_forecast(parts, tail),
         notes=tuple(notes),
     )
@@ -104,13 +105,40 @@ def unlearned_note(rule: Learned, runs: Mapping[str, Runs], names: Iterable[str]
     return Unlearned(titles=tuple(runs[name].title for name in names), why=rule.why)
 
 
-def _judgeable(part: Compared, claim: Claim, table: Table, not_learned: Iterable[str]) -> Part:
+_LOSSES = ("perplexity", "cross_entropy", "loss")
+"""What the names of metrics begin with of which less is better."""
+
+
+def _failed(part: Compared, claim: Claim, not_learned: Set[str]) -> tuple[bool, bool]:
+    """Tell whether the side that ought to be better did not learn, and whether the comparison says anything at all.
+
+    Of claims that no side is ahead, both sides ought to be as good.
+    """
+    terms = part.statement.plain.weights
+    failed = [(weight, term) for weight, term in terms if term.experiment in not_learned]
+    if not failed:
+        return False, True
+    if len({term.experiment for _, term in terms}) == 1:
+        return True, False
+    if claim.kind not in {"superiority", "ordering"}:
+        return True, True
+    better = (weight < 0 if term.quantity[0].startswith(_LOSSES) else weight > 0 for weight, term in failed)
+    return any(better), True
+
+
+def _judgeable(part: Compared, claim: Claim, table: Table, not_learned: Set[str]) -> Part | None:
+    """The comparison as `direction` takes it; None where it is within one model that did not learn."""
     against = [test.estimate.p_below() for test in part.tests]
-    learned = not any(term.experiment in set(not_learned) for _, term in part.statement.plain.weights)
+    failed, judged = _failed(part, claim, not_learned)
+    if not judged:
+        return None
+    if failed and claim.kind not in {"superiority", "ordering"}:
+        return Part(part.test.estimate.value, 1.0, 1.0, learned=False)
     if claim.kind in {"superiority", "ordering"} and abs(part.plain.estimate.value) < _item(part, table):
-        return Part(0.0, 1.0, 1.0, learned)
+        return Part(0.0, 1.0, 1.0, not failed)
     estimate = part.test.estimate
-    return Part(estimate.value, estimate.p_above(), min(1.0, len(against) * min(against)), learned)
+    p_for = 1.0 if failed else estimate.p_above()
+    return Part(estimate.value, p_for, min(1.0, len(against) * min(against)), not failed)
 
 
 def _item(part: Compared, table: Table) -> float:
@@ -158,7 +186,7 @@ def _rise(claim: Claim, table: Table) -> Rise | None:
     )
 
 
-def _comparison(part: Compared, judged: Part, claim: Claim, table: Table, tail: float) -> Estimated:
+def _comparison(part: Compared, judged: Part | None, claim: Claim, table: Table, tail: float) -> Estimated:
     """A part in numbers. The estimate is the plain difference, in the direction of the claim; `p` that of the test."""
     runs, plain = table.runs, part.statement.plain
     terms = [(weight, term, runs[term.experiment]) for weight, term in plain.weights]
@@ -169,8 +197,8 @@ def _comparison(part: Compared, judged: Part, claim: Claim, table: Table, tail: 
         "label": "",
         "n": {runs[name].name: count for name, count in part.plain.counts.items()},
         "counts": part.plain.method,
-        "answer": verdicts.direction([judged], tail),
-        "p": judged.p_for,
+        "answer": verdicts.direction([judged] if judged else [], tail),
+        "p": judged.p_for if judged else None,
         "tail": tail,
         "terms": tuple(
             Mean(
@@ -192,7 +220,7 @@ def _comparison(part: Compared, judged: Part, claim: Claim, table: Table, tail: 
         "error": part.plain.estimate.error,
         "interval": part.plain.estimate.interval(level),
         "level": level,
-        "toward": judged.toward,
+        "toward": judged.toward if judged else 0.0,
         "borrowed": tuple(runs[name].name for name in part.plain.borrowed),
         "doubt": part.plain.doubt,
         "paper": part.paper,

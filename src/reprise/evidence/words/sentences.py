@@ -111,8 +111,7 @@ def _parts(verdict: Verdict) -> str:
         return f"{count}{worst.label}, {_error(worst)}.{right}"
     if isinstance(parts[0], Share):
         return f"Reached by {listed([_share(part) for part in parts])}; {_asked_share(parts[0])}."
-    parts = parts[:1] if isinstance(parts[0], Ranks) else parts
-    least = weakest(parts)
+    least = verdict.weakest
     said = _ranks(least) if isinstance(least, Ranks) else _means(least)
     if len(parts) == 1:
         return f"{said}."
@@ -123,7 +122,7 @@ def _parts(verdict: Verdict) -> str:
 
 def established(parts: Iterable[Comparison]) -> int:
     """How many of a claim's comparisons are significant, each by itself."""
-    return sum(part.p <= part.tail and part.answer != NOT_JUDGED for part in parts)
+    return sum(part.p is not None and part.p <= part.tail and part.answer != NOT_JUDGED for part in parts)
 
 
 def _error(row: Error) -> str:
@@ -143,8 +142,8 @@ def _asked_share(row: Share) -> str:
 
 def _ranks(row: Ranks) -> str:
     above, together = row.replicas
-    said = f"{row.above} of {above} replicas of {row.label} lie above all {together} of {listed(row.others)}"
-    return f"{said} (p = {row.p:.2g})"
+    said = f"{row.above} of {above} replicas of {row.label} lie above all {together} of {row.other}"
+    return f"{said} (p = {row.p:.2g})" if row.p is not None else f"{said} (no test can decide)"
 
 
 def _means(row: Estimated) -> str:

@@ -251,8 +251,8 @@ def compared(part: AnyComparison) -> dict[str, str]:
         case Error():
             found["ours"] = f"error {significant(part.estimate, 2)}, at most {significant(part.tolerance, 2)}"
         case Ranks():
-            found["what"] = f"{part.label} above all others, by rank"
-            found["ours"] = f"rank test, p = {significant(part.p, 2)}"
+            found["what"] = f"{part.label} above {part.other}, by rank"
+            found["ours"] = "no test can decide" if part.p is None else f"rank test, p = {significant(part.p, 2)}"
         case Unit():
             found |= {"paper": significant(part.paper, 4), "ours": significant(part.estimate, 4)}
     return found
