@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
-from reprise.config.claims import Kind
+from reprise.config.claims import Former, Kind
 from reprise.errors import UserError
 from reprise.files import json_text
 
@@ -26,7 +26,7 @@ class Typed(BaseModel):
 
 
 class Term(Typed):
-    """One mean of a comparison: ours, and the paper's number as printed, in its own unit.
+    """One mean of a comparison: ours, of perplexities the geometric one, and the paper's number in its own unit.
 
     The comparison's estimate is the sum of weight * mean.
     """
@@ -43,11 +43,15 @@ class Term(Typed):
 
 
 class Ratio(Typed):
-    """Our effect divided by the paper's, with the 95 % interval of ours."""
+    """Our effect divided by the paper's, with the 95 % interval of ours.
+
+    `rounding`: what `value` may be by the rounding of the paper's numbers; None where they may be equal.
+    """
 
     value: float
     low: float | None
     high: float | None
+    rounding: tuple[float, float] | None
 
 
 class Comparison(Typed):
@@ -69,7 +73,8 @@ class Estimated(Comparison):
 
     `interval`: at `level`; None where one replica shows no SD. `toward`: the estimate, margin included. `borrowed`:
     experiments of one replica, whose SD is that of their family. `doubt`: Bartlett's p that all folds vary alike.
-    `paper`: the paper's combination as printed, in `paper_unit`; `paper_here`: in our unit and on our scale.
+    `paper`: the paper's combination as printed, in `paper_unit`; `paper_here`: in our unit and on our scale, and
+    `paper_band` what it may be by the rounding of the paper's numbers.
     """
 
     terms: tuple[Term, ...]
@@ -85,6 +90,7 @@ class Estimated(Comparison):
     paper: float | None
     paper_unit: str | None
     paper_here: float | None
+    paper_band: tuple[float, float] | None
     size: SizeName | None
     ratio: Ratio | None
 
@@ -301,7 +307,10 @@ def weakest(comparisons: list[Any]) -> Any:
 
 
 class Printed(Typed):
-    """A number that the paper prints, in our unit, beside ours; `deviations`: the gap in SDs of one replica."""
+    """A number that the paper prints, in our unit, beside our mean, of perplexities the geometric one.
+
+    `deviations`: the gap in SDs of one replica; None where one replica shows none.
+    """
 
     experiment: str
     title: str
@@ -367,20 +376,13 @@ class Settings(Typed):
     against: tuple[str, ...]
 
 
-class Was(Typed):
-    """A criterion that was replaced when the numbers were known, and its answer."""
-
-    criterion: str
-    answer: AnswerName
-    why: str
-
-
 class Decision(Judged):
     """What was found of one claim at one tier.
 
-    `text`: the claim in at most 60 characters. `budget`: "reduced" of models that a tier below `paper` trained.
-    `afterwards`: what of the criterion was set when its numbers were known. `contradicted_by`: what the paper itself
-    says against the claim.
+    `text`: what we compare, in at most 60 characters. `welch`: the answer by Welch's test, where families lend no
+    deviation; None of claims that do not compare means of seeds. `budget`: "reduced" of models that a tier below
+    `paper` trained. `afterwards`: what of the criterion was set when its numbers were known; `was`: the criteria that
+    it replaced. `contradicted_by`: what the paper itself says against the claim.
     """
 
     claim: str
@@ -389,8 +391,9 @@ class Decision(Judged):
     kind: Kind | None
     budget: Literal["full", "reduced"]
     afterwards: str | None
-    was: tuple[Was, ...] = ()
+    was: tuple[Former, ...] = ()
     contradicted_by: str | None
+    welch: AnswerName | None
     settings: Settings | None
     co_primary: dict[str, CoPrimary]
     alternatives: dict[str, Alternative]

@@ -52,8 +52,9 @@ class Measured:
 class Compared:
     """A statement, measured: the plain difference, the mean of each of its terms, the tests, the paper's difference.
 
-    `paper` is as printed; `paper_here` in our unit and on our scale, None where the paper's cannot be turned into it,
-    and `paper_tests` what the tests would be at the paper's own numbers.
+    Means of logarithms are geometric. `paper` is as printed; `paper_here` in our unit and on our scale, None where the
+    paper's cannot be turned into it; `band` what that may be by the rounding of the paper's numbers; and `paper_tests`
+    what the tests would be at the paper's own numbers.
     """
 
     statement: Statement
@@ -63,6 +64,7 @@ class Compared:
     paper: float | None = None
     paper_here: float | None = None
     paper_tests: tuple[float | None, ...] = ()
+    band: tuple[float, float] | None = None
 
     @property
     def test(self) -> Measured:
@@ -82,12 +84,25 @@ def compare(statement: Statement, table: Table) -> Compared | None:
     return Compared(
         statement,
         plain,
-        tuple(mean(found.values()) for found in numbers),
+        tuple(_mean(found.values(), statement.plain.log) for found in numbers),
         tests,
         _papers(statement.plain, table, printed=True),
         _papers(statement.plain, table),
         tuple(_papers(test, table) for test in statement.tests),
+        _band(statement.plain, table),
     )
+
+
+def _mean(values: Collection[float], log: bool) -> float:
+    return math.exp(mean(map(math.log, values))) if log else mean(values)
+
+
+def _band(contrast: Contrast, table: Table) -> tuple[float, float] | None:
+    """The least and the largest contrast that the paper's numbers may have been rounded from; None as of `_papers`."""
+    bands = [(w, table.runs[term.experiment].reported_band(term.quantity)) for w, term in contrast.weights]
+    if None in (band for _, band in bands) or (contrast.log and min(band[0] for _, band in bands) <= 0):
+        return None
+    return contrast.of(band[w < 0] for w, band in bands), contrast.of(band[w > 0] for w, band in bands)
 
 
 def _papers(contrast: Contrast, table: Table, printed: bool = False) -> float | None:
@@ -157,7 +172,9 @@ def _over_seeds(contrast: Contrast, table: Table, samples: dict[str, dict]) -> M
         # Weights up to a common scale: one prior serves all members of a family whose parts differ by it alone.
         scale = terms[0][0]
         key = of.family, tuple((weight / scale, quantity) for weight, quantity in terms)
-        if key not in priors:
+        if key not in priors and not table.moderated:
+            priors[key] = None
+        elif key not in priors:
             there = (runs.combined(key[1], contrast.log) for runs in table.members({of.family} - {None}))
             priors[key] = prior(tuple(one for found in there if (one := spread([*found.values()]))))
         own = spread([x / scale for x in samples[name].values()])

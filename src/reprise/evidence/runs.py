@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from itertools import accumulate
 from typing import Any
 
 from reprise.catalogue.protocols import PROTOCOLS
@@ -36,7 +38,10 @@ def trains(resolved: Resolved) -> bool:
 
 @dataclass(frozen=True)
 class Replica:
-    """What one run record says. `best` is the highest point of every curve, which diverged replicas have too."""
+    """What one run record says. `best` is the highest point of every curve, which diverged replicas have too.
+
+    `rise`: by how much its validation loss, in nats, later lay above its lowest; None of one without that curve.
+    """
 
     number: int
     fold: int | str | None
@@ -45,6 +50,7 @@ class Replica:
     units: dict[Quantity, str] = field(default_factory=dict)
     sizes: dict[Quantity, int | None] = field(default_factory=dict)
     best: dict[Quantity, float] = field(default_factory=dict)
+    rise: float | None = None
 
     def value(self, quantity: Quantity, unit: str | None = None) -> float:
         """Its number, of an entropy perhaps in another unit.
@@ -61,7 +67,8 @@ class Replica:
 class Runs:
     """An experiment or variant in one tier, and the replicas of it that are there.
 
-    `unavailable`: why its data cannot be had, "" where they can.
+    `unavailable`: why its data cannot be had, "" where they can. `digits`: the place of the last digit that the paper
+    prints, 0.01 of 1.23, by quantity.
     """
 
     name: str
@@ -70,6 +77,7 @@ class Runs:
     entry: Experiment
     replicas: list[Replica] = field(default_factory=list)
     unavailable: str = ""
+    digits: Mapping[Quantity, float] = field(default_factory=dict)
 
     @property
     def finished(self) -> list[Replica]:
@@ -150,8 +158,18 @@ class Runs:
 
     def reported_in_our_unit(self, quantity: Quantity) -> float | None:
         """The same as an entropy in the unit of ours; None where there is nothing to turn it by."""
-        value, stated, unit = self.reported(quantity), self.reported_unit(quantity), self.unit(quantity)
-        if value is None or stated in {None, unit}:
+        value = self.reported(quantity)
+        return None if value is None else self._in_our_unit(value, quantity)
+
+    def reported_band(self, quantity: Quantity) -> tuple[float, float] | None:
+        """The numbers that round to the paper's, in our unit; None as of `reported_in_our_unit`."""
+        value, half = self.reported(quantity), self.digits.get(quantity, 0.0) / 2
+        ends = [] if value is None else [self._in_our_unit(end, quantity) for end in (value - half, value + half)]
+        return None if not ends or None in ends else tuple(ends)
+
+    def _in_our_unit(self, value: float, quantity: Quantity) -> float | None:
+        stated, unit = self.reported_unit(quantity), self.unit(quantity)
+        if stated in {None, unit}:
             return value
         counts = ((r.sizes.get(quantity), r.metrics.get(("predicted_characters", quantity[1]))) for r in self.finished)
         try:
@@ -177,12 +195,13 @@ class Table:
 
     `everyone`: all experiments and variants, who know how far replicas differ; where none are given, `runs` are all.
     `covered`: whether the part of a claim that is about these experiments is looked at, which not all are under an
-    alternative.
+    alternative. `moderated`: whether families lend their experiments a deviation.
     """
 
     runs: Mapping[str, Runs]
     everyone: Collection[Runs] = ()
     covered: Callable[[set[str]], bool] = lambda names: True
+    moderated: bool = True
 
     def under(self, variants: Mapping[str, Runs]) -> Table:
         """With variants in the place of experiments."""
@@ -200,24 +219,47 @@ def load_runs(project: Project, experiments: Iterable[Resolved]) -> dict[str, di
     "<metric>@<step>", or "<metric>@epoch=<epoch>" on another axis: replicas have it among their metrics.
     Errors: as of `reprise.records.record.read_record`.
     """
-    asked = {paper_id: _points(paper) for paper_id, paper in project.papers.items()}
+    points = {paper_id: _points(paper) for paper_id, paper in project.papers.items()}
     found: dict[str, dict[str, Runs]] = {}
     for paper_id, paper in project.papers.items():
-        names = [*((name, name, None) for name in paper.experiments), *paper.variants()]
-        given = ((name, paper.experiments[base], alternative) for name, base, alternative in names)
-        found[paper_id] = {name: Runs(name, _title(entry, other), None, entry) for name, entry, other in given}
+        names, digits = [*((name, name, None) for name in paper.experiments), *paper.variants()], _digits(paper)
+        found[paper_id] = {
+            name: Runs(name, _title(entry, alternative), None, entry, digits=digits[base])
+            for name, base, alternative in names
+            for entry in [paper.experiments[base]]
+        }
     for resolved in experiments:
-        entry = project.papers[resolved.paper].experiments[resolved.base]
-        replicas = [_replica(record, asked[resolved.paper]) for record in records_of(resolved, project.root)]
+        replicas = [_replica(record, points[resolved.paper]) for record in records_of(resolved, project.root)]
         dataset = None if resolved.is_check else project.config.datasets.get(resolved.config["data"]["dataset"])
         away = (dataset and dataset.unavailable) or ""
-        runs = Runs(resolved.experiment, _title(entry, resolved.alternative), resolved, entry, replicas, away)
-        found[resolved.paper][resolved.experiment] = runs
+        found[resolved.paper][resolved.experiment] = replace(
+            found[resolved.paper][resolved.experiment], resolved=resolved, replicas=replicas, unavailable=away
+        )
     return found
 
 
 def _title(entry: Experiment, alternative: str | None) -> str:
     return f"{entry.title} ({alternative})" if alternative else entry.title
+
+
+def _digits(paper: Paper) -> dict[str, dict[Quantity, float]]:
+    """The place of the last printed digit of every reported number, by experiment.
+
+    A column has as many decimals in all of its rows, where YAML leaves out zeros at the end: those of the longest.
+    """
+    decimals: dict[tuple[str, str, str], int] = {}
+    for entry in paper.experiments.values():
+        for r in (r for r in entry.reported if r.value is not None):
+            key = r.metric, r.split, r.origin
+            decimals[key] = max(decimals.get(key, 0), -Decimal(str(r.value)).as_tuple().exponent)
+    return {
+        name: {
+            (r.metric, r.split): 10.0 ** -decimals[r.metric, r.split, r.origin]
+            for r in entry.reported
+            if r.value is not None
+        }
+        for name, entry in paper.experiments.items()
+    }
 
 
 def _points(paper: Paper) -> set[str]:
@@ -235,8 +277,19 @@ def _at(record: dict[str, Any], points: Collection[str]) -> Iterator[dict[str, A
                 yield {"metric": metric, "split": curve["split"], "value": y, "unit": curve["unit"], "n": None}
 
 
+_TIME, _VALIDATION = {"epoch", "step"}, ("cross_entropy", "valid")
+
+
 def _replica(record: dict[str, Any], points: Collection[str] = ()) -> Replica:
     rows = [*numbers_of(record), *_at(record, points), *different_translations(record)]
     of = ({(row["metric"], row["split"]): row[key] for row in rows} for key in ("value", "unit", "n"))
     best = {(c["metric"], c["split"]): max(c["y"]) for c in record["curves"] if c["y"]}
-    return Replica(record["replica"], record["fold"], record["status"] == "finished", *of, best)
+    losses = (c["y"] for c in record["curves"] if c["axis"] in _TIME and (c["metric"], c["split"]) == _VALIDATION)
+    return Replica(
+        record["replica"], record["fold"], record["status"] == "finished", *of, best, _rise(next(losses, ()))
+    )
+
+
+def _rise(losses: Sequence[float]) -> float | None:
+    """By how much a loss later lies above its lowest so far, at most."""
+    return max((loss - least for loss, least in zip(losses, accumulate(losses, min), strict=True)), default=None)

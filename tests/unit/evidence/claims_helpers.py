@@ -24,6 +24,7 @@ def runs(
     quantity: tuple[str, str] = QUANTITY,
     paper: float | None = None,
     paper_unit: str | None = None,
+    digit: float = 0.0,
     diverged: int = 0,
     folds: bool = False,
     unit: str = "1",
@@ -47,7 +48,8 @@ def runs(
         units, sizes = dict.fromkeys(metrics, unit), {quantity: n}
         replicas.append(Replica(i, i if folds else None, True, metrics, units, sizes))
     replicas += [Replica(len(values) + i, None, False, {}) for i in range(diverged)]
-    return Runs(name, name.upper(), resolved, Experiment.model_validate(entry), replicas)
+    entry = Experiment.model_validate(entry)
+    return Runs(name, name.upper(), resolved, entry, replicas, digits={quantity: digit})
 
 
 def measured(weights: Sequence[tuple[float, str]], *there: Runs, offset: float = 0.0) -> Measured | None:

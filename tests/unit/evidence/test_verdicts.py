@@ -6,12 +6,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from claims_helpers import below, claim, curves, decide, learning, margin, runs
+from claims_helpers import below, claim, curves, decide, learning, margin, runs, table
 from scipy import stats
 
 from reprise.evidence import verdicts
 from reprise.evidence.decisions import Ratio, Rise, Unlearned
 from reprise.evidence.verdicts import AGREES, DISAGREES, NO_DATA, NOT_JUDGED, NOT_RUN, NOT_TESTED, UNDECIDED, Part
+from reprise.evidence.verdicts import decide as rules
 from reprise.evidence.words.sentences import size_words
 
 LOW, HIGH = [10.0, 10.2, 9.8], [12.0, 12.2, 11.8]
@@ -62,8 +63,19 @@ def test_the_size_of_an_effect(interval, paper, found):
 
 
 def test_ratios():
-    assert verdicts.ratio(1.0, (0.5, 2.0), -2.0) == Ratio(value=-0.5, low=-1.0, high=-0.25)
+    assert verdicts.ratio(1.0, (0.5, 2.0), -2.0) == Ratio(value=-0.5, low=-1.0, high=-0.25, rounding=None)
+    assert verdicts.ratio(1.0, (0.5, 2.0), 2.0, (1.0, 4.0)).rounding == (0.25, 1.0)
+    assert verdicts.ratio(1.0, (0.5, 2.0), 2.0, (0.0, 4.0)).rounding is None
     assert verdicts.ratio(1.0, (0.5, 2.0), None) is None
+
+
+@pytest.mark.parametrize(
+    ("interval", "found"),
+    [((0.4, 0.6), "consistent"), ((0.3, 0.49), "smaller"), ((1.51, 2), "larger"), ((-2.0, -0.1), "opposite")],
+)
+def test_a_size_is_told_from_all_that_rounds_to_the_papers_number(interval, found):
+    assert verdicts.size(interval, 1.0, (0.5, 1.5)) == found
+    assert verdicts.size(tuple(-end for end in reversed(interval)), -1.0, (-1.5, -0.5)) == found
 
 
 def lacking(of):
@@ -187,6 +199,29 @@ def test_the_papers_effect_stands_beside_ours_on_one_scale():
     for unit, effect in ((None, 1.0), ("bits/token", math.log(2))):
         there = (runs(n, v, paper=p, paper_unit=unit, **loss) for n, v, p in (("a", LOW, 1.0), ("b", HIGH, 2.0)))
         assert decide(given, *there).comparisons[0].paper_here == pytest.approx(effect)
+
+
+def test_the_rounding_of_the_papers_numbers_is_carried_into_its_effect():
+    """1.23 and 1.21 are printed: their difference may be 0.01 to 0.03; as logarithms the same in shares."""
+    loss = {"quantity": ("loss", "test"), "unit": "nats/token"}
+    for log, quantity, metric in ((False, loss, "loss"), (True, {}, "perplexity")):
+        given = claim("superiority", metric=metric, split="test", compare=below("a", "b"))
+        there = (runs(n, v, paper=p, digit=0.01, **quantity) for n, v, p in (("a", LOW, 1.21), ("b", HIGH, 1.23)))
+        (one,) = decide(given, *there).comparisons
+        ends = (1.225, 1.215), (1.235, 1.205)
+        assert one.paper_band == pytest.approx([math.log(h / low) if log else h - low for h, low in ends])
+        assert one.ratio.rounding == pytest.approx([one.estimate / end for end in reversed(one.paper_band)])
+
+
+def test_welchs_test_stands_beside_the_moderated_one():
+    """Two and two replicas: by their own deviation they do not differ, by that of a family of many they do."""
+    there = [*pair([10.0, 10.2], [10.4, 10.6]), *(runs(n, [9.9, 10.1, 10.0, 10.05]) for n in "cdef")]
+    assert decide(A_BELOW_B, *there).answer == AGREES
+    alone = replace(table(*there), moderated=False)
+    (one,) = rules.decide(A_BELOW_B, alone).comparisons
+    logs = np.log([10.4, 10.6]), np.log([10.0, 10.2])
+    welch = stats.ttest_ind(*logs, equal_var=False, alternative="greater").pvalue
+    assert (one.p, one.answer) == (pytest.approx(welch), UNDECIDED)
 
 
 def test_the_forecast_is_made_at_the_papers_effect_and_not_at_ours():

@@ -36,6 +36,6 @@ def test_differences_of_perplexities_are_in_per_cent_of_the_higher():
     terms = (Term(title="A", weight=1.0, **term), Term(title="B", weight=-1.0, **term))
     numbers = {"scale": "log", "unit": "1", "estimate": math.log(1.25), "interval": (0.0, math.log(1.5)), "error": 0.1}
     numbers |= {"level": 0.95, "counts": "seeds", "paper_here": math.log(1.1), "n": {"a": 3, "b": 1}, "toward": 0.1}
-    rest = dict.fromkeys(("doubt", "paper", "paper_unit", "size", "ratio"))
+    rest = dict.fromkeys(("doubt", "paper", "paper_unit", "paper_band", "size", "ratio"))
     found = compared(Difference(label="", answer="agrees", terms=terms, borrowed=(), **numbers, **rest))
     assert found == {"what": "A − B", "paper": "9.1 %", "ours": "20.0 % [0.0, 33.3]", "n": "1–3"}

@@ -11,8 +11,8 @@ nothing; the others of its claim are judged without it.
 A replica that diverged, or finished without the metric, has no number. What is left is no fair sample, so that such a
 claim is at best undecided; a rank test, and a share of replicas, count it as what it was.
 
-Size. Of a difference for which the paper gives numbers: *consistent* where the paper's lies in our 95 % interval, else
-*smaller*, *larger*, or *opposite* where the interval excludes none as well.
+Size. Of a difference for which the paper gives numbers: *consistent* where our 95 % interval has a number that may have
+been rounded to the paper's, else *smaller*, *larger*, or *opposite* where the interval excludes none as well.
 """
 
 from collections.abc import Sequence
@@ -69,21 +69,33 @@ def direction(parts: Sequence[Part], tail: float = TAIL, lost: bool = False) -> 
     return UNDECIDED
 
 
-def size(interval: Sequence[float] | None, paper: float | None) -> str | None:
-    """Our effect's size, by its 95 % interval, beside the paper's; None where either is missing, or the paper's 0."""
+Range = tuple[float, float]
+
+
+def size(interval: Range | None, paper: float | None, band: Range | None = None) -> str | None:
+    """Our effect's size, by its 95 % interval, beside the paper's; None where either is missing, or the paper's 0.
+
+    `band`: what the paper's may be, by its rounding.
+    """
     if interval is None or not paper:
         return None
-    low, high = interval if paper > 0 else (-interval[1], -interval[0])
-    if low <= abs(paper) <= high:
+    (low, high), (least, most) = interval, band or (paper, paper)
+    if paper < 0:
+        low, high, least, most = -high, -low, -most, -least
+    if low <= most and least <= high:
         return CONSISTENT
     if high < 0:
         return OPPOSITE
-    return SMALLER if high < abs(paper) else LARGER
+    return SMALLER if high < least else LARGER
 
 
-def ratio(estimate: float, interval: Sequence[float] | None, paper: float | None) -> Ratio | None:
-    """Our effect over the paper's, with the interval of ours; None where the paper gives none."""
+def ratio(estimate: float, interval: Range | None, paper: float | None, band: Range | None = None) -> Ratio | None:
+    """Our effect over the paper's, with the interval of ours; None where the paper gives none.
+
+    `band` as of `size`; where it has 0 in it, the ratio may be anything.
+    """
     if not paper:
         return None
     low, high = sorted(bound / paper for bound in interval) if interval else (None, None)
-    return Ratio(value=estimate / paper, low=low, high=high)
+    rounding = None if band is None or band[0] <= 0 <= band[1] else tuple(sorted(estimate / end for end in band))
+    return Ratio(value=estimate / paper, low=low, high=high, rounding=rounding)

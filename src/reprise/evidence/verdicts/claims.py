@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from reprise.config.claims import Claim, Learned
@@ -9,10 +10,11 @@ from reprise.config.project import PAPERS, Project
 from reprise.config.schema import Paper
 from reprise.errors import UserError, known
 from reprise.evidence.contrasts import Contrast, terms_of
-from reprise.evidence.decisions import Alternative, CoPrimary, Decision, Printed, Verdict
+from reprise.evidence.decisions import Alternative, CoPrimary, Decision, Estimated, Printed, Verdict
 from reprise.evidence.measure import measure
 from reprise.evidence.numbers import LETTERS
 from reprise.evidence.runs import Quantity, Runs, Table, load_runs
+from reprise.evidence.statistics import mean
 from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, TRAINED, UNDECIDED
 from reprise.evidence.verdicts.alternatives import Reading, readings, renamed, same_numbers, summary
 from reprise.evidence.verdicts.decide import decide, evidence_of, experiments_of
@@ -64,13 +66,22 @@ def judge(key: str, claim: Claim, paper: Paper, table: Table, tier: str, dataset
         kind=claim.kind or ("identity" if claim.checks else None),
         budget="reduced" if tier != FULL and evidence == TRAINED else "full",
         afterwards=claim.afterwards,
+        was=tuple(claim.was),
         contradicted_by=claim.contradicted_by,
+        welch=_by_welch(claim, verdict, table),
         settings=summary(under, verdict),
         co_primary={
             r.name: CoPrimary(**_judged(claim, _of_all(r), r.table, datasets), found=r.choice.found) for r in primary
         },
         alternatives={reading.name: _alternative(reading) for reading in under},
     )
+
+
+def _by_welch(claim: Claim, verdict: Verdict, table: Table) -> str | None:
+    """The answer where every experiment has its own replicas' deviation alone."""
+    if not any(isinstance(one, Estimated) and one.counts == "seeds" for one in verdict.comparisons):
+        return None
+    return decide(claim, replace(table, moderated=False)).answer
 
 
 def _of_all(reading: Reading) -> Verdict:
@@ -119,13 +130,15 @@ def _levels(claim: Claim, table: Table) -> Iterator[Printed]:
     """Every number of the claim that the paper prints, beside ours: in per cent and in SDs of one replica."""
     for term in dict.fromkeys(terms_of(claim)):
         runs, (metric, split) = table.runs[term.experiment], term.quantity
-        ours, paper = runs.mean(term.quantity), runs.reported_in_our_unit(term.quantity)
-        if ours is None or paper is None:
+        paper, log = runs.reported_in_our_unit(term.quantity), metric == "perplexity"
+        values = list(runs.combined([(1.0, term.quantity)], log=log).values())
+        if paper is None or not values or (log and paper <= 0):
             continue
-        log = metric == "perplexity" and paper > 0
         measured = measure(Contrast(((1.0, term),), log=log), table)
-        deviation = math.sqrt(measured.variances[0]) if measured and measured.variances else None
-        gap = measured.estimate.value - math.log(paper) if log else ours - paper
+        known = measured and measured.variances and len(values) > 1
+        deviation = math.sqrt(measured.variances[0]) if known else None
+        gap = mean(values) - (math.log(paper) if log else paper)
+        ours = math.exp(mean(values)) if log else mean(values)
         yield Printed(
             experiment=runs.name,
             title=runs.title,

@@ -226,8 +226,9 @@ def _comparison(part: Compared, judged: Part | None, claim: Claim, table: Table,
         "paper": part.paper,
         "paper_unit": _same(of.reported_unit(term.quantity) for _, term, of in terms),
         "paper_here": part.paper_here,
-        "size": verdicts.size(interval, part.paper_here) if between else None,
-        "ratio": verdicts.ratio(part.plain.estimate.value, interval, part.paper_here) if between else None,
+        "paper_band": part.band,
+        "size": verdicts.size(interval, part.paper_here, part.band) if between else None,
+        "ratio": verdicts.ratio(part.plain.estimate.value, interval, part.paper_here, part.band) if between else None,
     }
     if len(terms) == 1:
         return Level(**numbers, bound=-plain.offset * terms[0][0])

@@ -1,0 +1,58 @@
+"""How far the answers to many claims hang on how they are tested. Nothing here changes an answer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from scipy import stats
+
+from reprise.evidence.decisions import Decision
+from reprise.evidence.verdicts import AGREES, DISAGREES, TAIL, TRAINED
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """Claims on trained models, by name.
+
+    Attributes:
+        agree: Those that agree.
+        benjamini_hochberg: Those of them that still agree where at most a share `TAIL` of all agreements may be false.
+        holm: Those that still agree where none of them may be false, at the level `TAIL`.
+        welch: Every claim whose answer is another by Welch's test, with that answer.
+        afterwards: By answer, the claims whose criterion was set when its numbers were known.
+    """
+
+    agree: tuple[str, ...]
+    benjamini_hochberg: tuple[str, ...]
+    holm: tuple[str, ...]
+    welch: Mapping[str, str]
+    afterwards: Mapping[str, tuple[str, ...]]
+
+
+def examine_sensitivity(decisions: Mapping[str, Decision]) -> Sensitivity:
+    """Examine claims on trained models; those that no test decides are left out of the corrections."""
+    trained = {name: one for name, one in decisions.items() if one.evidence == TRAINED}
+    tested = {name: one.weakest for name, one in trained.items() if one.weakest and one.weakest.p is not None}
+    # Levels differ from kind to kind; a p value is held to its own.
+    p = {name: min(1.0, one.p * TAIL / one.tail) for name, one in tested.items() if one.tail}
+    found = dict(zip(p, stats.false_discovery_control(list(p.values())) if p else (), strict=True))
+    agree = tuple(name for name, one in trained.items() if one.answer == AGREES)
+    return Sensitivity(
+        agree=agree,
+        benjamini_hochberg=tuple(name for name in agree if found.get(name, 1.0) <= TAIL),
+        holm=tuple(name for name in agree if name in _holm(p)),
+        welch={name: one.welch for name, one in trained.items() if one.welch not in {None, one.answer}},
+        afterwards={
+            answer: tuple(name for name, one in trained.items() if one.answer == answer and one.afterwards)
+            for answer in (AGREES, DISAGREES)
+        },
+    )
+
+
+def _holm(p: Mapping[str, float]) -> set[str]:
+    """The names that Holm's procedure (1979) accepts: in their order, until one is above its share of the level."""
+    accepted = set()
+    for i, name in enumerate(sorted(p, key=p.__getitem__)):
+        if p[name] * (len(p) - i) > TAIL:
+            break
+        accepted.add(name)
+    return accepted

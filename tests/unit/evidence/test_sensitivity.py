@@ -1,0 +1,68 @@
+"""Counts over many claims: corrections, Welch's answers, criteria set afterwards; and trainings that went wrong."""
+
+from types import SimpleNamespace
+
+import pytest
+from claims_helpers import runs
+from config_helpers import experiments, project
+from scipy import stats
+
+from reprise.evidence.runs import load_runs
+from reprise.evidence.sensitivity import examine_sensitivity
+from reprise.evidence.stability import RISE, count_unstable
+
+
+def decision(answer, p, *, tail=0.025, welch=None, afterwards=None, evidence="trained"):
+    weakest = SimpleNamespace(p=p, tail=tail)
+    return SimpleNamespace(answer=answer, weakest=weakest, welch=welch, afterwards=afterwards, evidence=evidence)
+
+
+def test_agreements_that_survive_a_correction_for_several():
+    p = [0.001, 0.004, 0.008, 0.013, 0.02, 0.2]
+    decisions = {f"c{i}": decision("agrees" if x <= 0.025 else "undecided", x) for i, x in enumerate(p)}
+    # Two more that count in nothing: one that no test decides, one of another kind of evidence.
+    decisions |= {"none": decision("agrees", None), "equation": decision("agrees", 0.5, evidence="equation")}
+    found = examine_sensitivity(decisions)
+    assert found.agree == ("c0", "c1", "c2", "c3", "c4", "none")
+    # Holm: 0.001 * 6, 0.004 * 5 and then 0.008 * 4 > 0.025. Benjamini and Hochberg: 0.02 * 6 / 5 is within it.
+    assert found.holm == ("c0", "c1")
+    adjusted = stats.false_discovery_control(p)
+    assert found.benjamini_hochberg == tuple(f"c{i}" for i, x in enumerate(adjusted) if x <= 0.025)
+    assert len(found.benjamini_hochberg) == 5
+    # Two tests at 5 % each: 0.04 counts as 0.02 at half the level.
+    assert examine_sensitivity({"a": decision("agrees", 0.04, tail=0.05)}).holm == ("a",)
+    assert examine_sensitivity({}).agree == ()
+
+
+def test_answers_by_welch_and_criteria_set_afterwards_are_counted_both_ways():
+    found = examine_sensitivity(
+        {
+            "a": decision("agrees", 0.01, welch="undecided", afterwards="the level"),
+            "b": decision("agrees", 0.01, welch="agrees"),
+            "c": decision("disagrees", 0.99, afterwards="the margin"),
+        }
+    )
+    assert found.welch == {"a": "undecided"}
+    assert found.afterwards == {"agrees": ("a",), "disagrees": ("c",)}
+
+
+@pytest.mark.parametrize(("tier", "paper"), [("paper", "rrntn"), ("paper", "palindromes")])
+def test_trainings_that_went_wrong_are_those_of_the_records(tier, paper):
+    of = load_runs(project(tier), experiments(tier))[paper]
+    rows = {row.experiment: row for row in count_unstable(of.values())}
+    assert sum(row.trained for row in rows.values()) == sum(len(one.replicas) for one in of.values() if one.learns)
+    assert sum(row.diverged for row in rows.values()) == sum(one.diverged for one in of.values())
+    # Only the m-RNN blows up, and only LSTMs on long palindromes diverge.
+    unstable = {name for name, row in rows.items() if row.unstable}
+    diverged = {name for name, row in rows.items() if row.diverged}
+    assert all(name.startswith("m-rnn") for name in unstable)
+    assert all(name.startswith("lstm") for name in diverged)
+    assert bool(unstable if paper == "rrntn" else diverged)
+
+
+def test_a_training_is_unstable_by_its_rise_and_only_if_it_finished():
+    of = runs("a", [1.0, 1.0, 1.0], diverged=1)
+    for replica, rise in zip(of.replicas, (RISE + 0.01, RISE - 0.01, None, 9.0), strict=True):
+        object.__setattr__(replica, "rise", rise)
+    (row,) = count_unstable([of])
+    assert (row.trained, row.diverged, row.unstable) == (4, 1, 1)
