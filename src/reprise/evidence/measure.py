@@ -4,7 +4,7 @@ A family is what was trained of one model on one text and task under one reading
 another choice may change how far replicas differ, as another schedule of the m-RNN does, whose trainings blow up.
 
 Seeds: an experiment's own variance is moderated by that of its family (`moderated`); an experiment with one
-replica has its family's alone.
+replica has its family's alone. One replica of each cannot be tested.
 
 Folds differ in difficulty, and a fold that is hard is so for every model: a difference of two models is no lone sample.
 On all folds of all members of a family log L_ik = a_i + b_k + e_ik, of model i on fold k, is fitted by least squares;
@@ -181,6 +181,10 @@ def _over_seeds(contrast: Contrast, table: Table, samples: dict[str, dict]) -> M
         known[name] = key, scale**2, priors[key].moderate(own) if priors[key] else own
     if unknown := tuple(name for name, (*_, found) in known.items() if found is None):
         return Measured(Estimate(value), counts, unknown=unknown)
+    variances = tuple(square * found.variance for _, square, found in known.values())
+    # Where no experiment has two replicas, nothing of their own says how far they differ: a forecast, but no test.
+    if known and all(counts[name] == 1 for name in known):
+        return Measured(Estimate(value), counts, tuple(known), variances, unknown=tuple(known))
     # Members of a family share its prior: together they know no more than all of its replicas.
     sources = []
     for key, family in priors.items():
@@ -191,7 +195,7 @@ def _over_seeds(contrast: Contrast, table: Table, samples: dict[str, dict]) -> M
         combine(value, sources) if sources else Estimate(value, 0.0, 1),
         counts,
         borrowed=tuple(name for name in known if counts[name] == 1),
-        variances=tuple(square * found.variance for _, square, found in known.values()),
+        variances=variances,
     )
 
 

@@ -144,7 +144,7 @@ def _rows(runs: Mapping[str, Runs], paper: Paper, variants: Mapping[str, Runs]) 
 def _deviation(term: Term, table: Table) -> tuple[float, float] | None:
     """The deviation of one replica's logarithm and its degrees of freedom."""
     found = measure(Contrast(((1.0, term),), log=True), table)
-    if found is None or not found.variances or not found.variances[0]:
+    if found is None or found.estimate.error is None or not found.variances or not found.variances[0]:
         return None
     return math.sqrt(found.variances[0]), found.estimate.freedom
 

@@ -4,6 +4,7 @@ import json
 import math
 from dataclasses import replace
 from functools import cache
+from itertools import compress
 
 import numpy as np
 import pytest
@@ -102,7 +103,10 @@ def test_ranks_of_models_that_blow_up():
     low = [numbers("paper", f"rrntn/{name}", "perplexity", "test") for name in others]
     claim = found("paper")["rrntn"]["R9"]
     exact = [stats.mannwhitneyu(high, of, alternative="greater", method="exact").pvalue for of in low]
-    assert [one.p for one in claim.comparisons] == pytest.approx(exact, rel=1e-4)
+    # Of three against three no order is rarer than one in twenty.
+    decidable = [math.comb(len(high) + len(of), len(of)) >= 40 for of in low]
+    assert [one.p for one in claim.comparisons if one.p] == pytest.approx([*compress(exact, decidable)], rel=1e-4)
+    assert [one.p is not None for one in claim.comparisons] == decidable
     assert claim.answer == (AGREES if max(exact) <= 0.025 else UNDECIDED)
 
 

@@ -7,10 +7,11 @@ import pytest
 from claims_helpers import QUANTITY, below, claim, decide, learning, margin, measured, runs, table
 
 from reprise.data.text.character_lines import TEST, TRAIN, assign_folds
+from reprise.evidence.contrasts import Contrast, Term
+from reprise.evidence.measure import measure
 from reprise.evidence.moderated import prior
 from reprise.evidence.statistics import spread
 from reprise.evidence.verdicts import AGREES, COUNTED, DISAGREES
-from reprise.evidence.verdicts import decide as decisions
 from reprise.evidence.verdicts.decide import evidence_of
 
 A_BELOW_B = claim("superiority", compare=below("a", "b"))
@@ -31,29 +32,33 @@ def test_seeds_of_one_family_moderate_each_other():
     # A lone replica has its family's variance alone.
     lone = measured([(1.0, "d")], *there)
     assert lone.variances == pytest.approx([known.moderate(None).variance])
-    assert lone.borrowed == ("d",)
+    assert lone.borrowed == lone.unknown == ("d",)
+    # It is good for a forecast, and tests nothing, unless something beside it has two replicas.
+    assert lone.estimate.error is None
+    beside = measured([(1.0, "b"), (-1.0, "d")], *there)
+    assert beside.estimate.error == pytest.approx(math.sqrt(variances[0] / 3 + lone.variances[0]))
     assert measured([(1.0, "d")], there[3]).unknown == ("d",)
 
 
 def test_a_reading_lends_to_its_own_variants_alone():
     quiet, wild = [100.0, 100.1, 99.9], [100.0, 160.0, 60.0]
-    chosen = [runs("a", [110.0]), runs("b", [130.0]), runs("c", quiet)]
+    chosen = [runs("a", [110.0]), runs("b", [130.0, 130.2]), runs("c", quiet)]
     variants = [runs("a@x=y", [111.0]), runs("b@x=y", [131.0])]
 
-    def errors(*more):
+    def variances(*more):
         everyone = [*chosen, *variants, *more]
         as_chosen = table(*everyone)
         under = as_chosen.under({"a": variants[0], "b": variants[1]})
-        return [decisions.decide(A_BELOW_B, one).comparisons[0].error for one in (as_chosen, under)]
+        a = Contrast(((1.0, Term("a", QUANTITY)),), log=True)
+        return [measure(a, one).variances for one in (as_chosen, under)]
 
-    alone, unknown = errors()
-    assert alone == pytest.approx(math.sqrt(2) * np.std(np.log(quiet), ddof=1))
-    assert unknown is None
+    pooled = prior(tuple(spread(np.log(v)) for v in ([130.0, 130.2], quiet))).moderate(None).variance
+    alone, unknown = variances()
+    assert (alone, unknown) == (pytest.approx((pooled,)), ())
     # Replicas of a variant lend to variants of the same reading, and to nobody else.
-    same = errors(runs("d@x=y", wild))
-    assert same[0] == alone
-    assert same[1] == pytest.approx(math.sqrt(2) * np.std(np.log(wild), ddof=1))
-    assert errors(runs("d@x=z", wild), runs("e@w=y", quiet)) == [alone, None]
+    same = variances(runs("d@x=y", wild))
+    assert same == [alone, pytest.approx((np.var(np.log(wild), ddof=1),))]
+    assert variances(runs("d@x=z", wild), runs("e@w=y", quiet)) == [alone, ()]
 
 
 def test_counted_numbers_have_no_doubt_and_a_term_in_both_differences_varies_once_by_twice_that():
