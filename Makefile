@@ -8,7 +8,12 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min((os.cpu_count() or 1) + 1,
 # The environment's programs come first for everything that is started from here.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # The installers write no bytecode, which takes longer than all else; Python writes that of the modules it imports.
-export PYTHONDONTWRITEBYTECODE :=
+unexport PYTHONDONTWRITEBYTECODE
+# Without docstrings neither the page nor `--help` has its text.
+unexport PYTHONOPTIMIZE
+# Snakemake and uv want a cache folder. Where the home folder cannot be written, it lies in the clone.
+export XDG_CACHE_HOME := $(shell cache="$${XDG_CACHE_HOME:-$$HOME/.cache}"; \
+  mkdir -p "$$cache" 2> /dev/null && [ -w "$$cache" ] || cache="$(CURDIR)/build/cache"; echo "$$cache")
 
 # uv installs in seconds, but reads neither pip's configuration nor its CPU builds of torch: where it fails, and for
 # torch, pip is asked.
@@ -27,7 +32,7 @@ help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /	/'
 
 run: env ## the quick tier and the page of all results, results/report.html (TIER=reduced or paper trains those)
-	@python workflow/scripts/progress.py logs/$(TIER).log snakemake --cores $(CORES) --config tier=$(TIER) -- all
+	@snakemake --cores $(CORES) --config tier=$(TIER) -- all
 	@echo "Done: open results/report.html"
 
 test: dev ## the tests of before a commit, in WORKERS processes
@@ -48,19 +53,23 @@ env: .venv/ready ## only the environment of the pipeline
 
 dev: .venv/dev-ready ## the environment with the tests' tools, linters and DVC besides
 
-.venv/ready: requirements.lock pyproject.toml
+# Every program of an environment names the environment's folder, so one that was moved has to be made again.
+MOVED := $(shell [ ! -s .venv/ready ] || [ "$$(cat .venv/ready)" = "$$(cd .venv && pwd -P)" ] || echo .venv/moved)
+.PHONY: $(MOVED)
+
+.venv/ready: requirements.lock pyproject.toml $(MOVED)
 	@command -v $(PYTHON) > /dev/null || { \
 	  echo "reprise: error: no command $(PYTHON); name a Python 3.11 or newer: make PYTHON=/path/to/python3.12 run" >&2; exit 2; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "reprise: error: $$($(PYTHON) --version 2>&1) is too old; name Python 3.11 or newer: make PYTHON=python3.12 run" >&2; exit 2; }
 	@echo "making the environment .venv"
-	@$(PYTHON) -m venv .venv
+	@$(PYTHON) -m venv $(if $(MOVED),--clear) .venv
 	@$(PIP) $(UV) || echo "uv could not be installed; pip takes its place and a minute more"
 	@sed '/^torch==/d' requirements.lock > .venv/requirements.txt
 	@$(QUICK) --requirement .venv/requirements.txt || $(PIP) --no-deps --requirement .venv/requirements.txt
 	@$(PIP) $(TORCH)
 	@$(QUICK) --editable . || $(PIP) --no-deps --editable .
-	@touch $@
+	@cd .venv && pwd -P > ready
 
 .venv/dev-ready: .venv/ready requirements-dev.lock
 	@echo "adding the tests' tools to .venv"

@@ -34,6 +34,7 @@ include: "workflow/rules/report.smk"
 
 
 onstart:
+    begin_run()
     print(f"reprise: tier {TIER}: {outlook()}", file=sys.stderr, flush=True)
 
 

@@ -57,8 +57,8 @@ def mirror():
 
 @pytest.fixture(scope="session")
 def pipeline_variables(tmp_path_factory):
-    """Environment of pipelines that tests run: processes left behind end soon, and engines are compiled once."""
-    return {"TMPDIR": str(tmp_path_factory.mktemp("t")), "REPRISE_WARM_IDLE": "5", "REPRISE_BUILD": str(COMPILED)}
+    """Environment of pipelines that tests run: engines are compiled once."""
+    return {"TMPDIR": str(tmp_path_factory.mktemp("t")), "REPRISE_BUILD": str(COMPILED)}
 
 
 @pytest.fixture(scope="session")

@@ -133,7 +133,7 @@ class Project:
             process.wait()
 
     def processes(self) -> list[int]:
-        """Those alive with this project's TMPDIR in their environment, warm ones and jobs of a cluster included."""
+        """Those alive with this project's TMPDIR in their environment, jobs of a cluster included."""
         return processes_with(f"TMPDIR={self.variables['TMPDIR']}\0", "environ")
 
     def kill_everything(self) -> None:

@@ -3,9 +3,9 @@
 __version__ = "0.1.0"
 
 ORDER = (
-    ("cli", "cluster"),
+    ("cli", "plan"),
     ("report",),
-    ("estimate", "bench"),
+    ("estimate", "bench", "cluster"),
     ("evidence",),
     ("checks",),
     ("training",),

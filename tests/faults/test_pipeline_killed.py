@@ -19,6 +19,7 @@ import pytest
 from project import PYTHON, SECONDS, Project, contents, halt, new_project, read_record, result_bytes, script, wait_until
 from replica import alive
 
+from reprise.errors import EXIT_INTERRUPTED
 from reprise.records.resolved import read_resolved
 
 pytestmark = pytest.mark.faults
@@ -73,11 +74,6 @@ def started(project: Project, target: str = "all") -> Iterator[Started]:
         yield Started(project, process, log)
 
 
-def unlock(project: Project) -> None:
-    """What Snakemake asks for after kill -9."""
-    assert project.snakemake("--unlock").status == 0
-
-
 def evidence(project: Project) -> dict[str, bytes]:
     """All results as bytes, but for what says how long something took.
 
@@ -120,7 +116,6 @@ def power_cut(project: Project, ready: Callable[[Started], object], seconds: flo
         assert run.process.poll() is None, run.said
         project.kill_everything()
     assert not (project.root / "results/report.html").exists()
-    unlock(project)
     return run
 
 
@@ -171,7 +166,6 @@ def test_killed_as_a_corpus_was_put_there(tmp_path, separate):
         run.wait_until((project.root / corpus).exists)
         project.kill_everything()
     assert any((project.root / ".snakemake/incomplete").iterdir())
-    unlock(project)
     after = project.plan()
     assert [name for name in before.trained if name.startswith("words/")]
     there = {f"{path.parent.parent.name}/{path.parent.name} {path.name[0]}" for path in project.records()}
@@ -194,8 +188,8 @@ def test_two_pipelines_at_once(training):
         pid = first.half_way()
         before = contents(project.root / "results")
         second = project.snakemake()
-        assert second.status == 1
-        assert "Directory cannot be locked" in second.log
+        assert second.status == EXIT_INTERRUPTED
+        assert f"another run works in this clone: process {first.process.pid} on " in second.log
         assert contents(project.root / "results") == before
         os.kill(pid, signal.SIGCONT)
         first.ends_well()
@@ -210,8 +204,6 @@ def test_an_orphan_of_a_killed_pipeline(training):
         first.process.kill()
         first.process.wait()
         assert pid in project.processes()
-        assert "Directory cannot be locked" in project.snakemake().log
-        unlock(project)
         second = project.snakemake()
         assert second.status == 1
         holder = f"{LSTM} replica 0 is being trained by process {pid} on {platform.node()}; wait for it"
@@ -224,3 +216,49 @@ def test_an_orphan_of_a_killed_pipeline(training):
     with started(project, record) as third:
         third.ends_well()
     assert read_record(project.root / record)["run"]["resumed"] == 1
+
+
+def test_a_closed_terminal(training):
+    """SIGHUP to all: trainings save, Snakemake ends and leaves nothing in the way of the next run."""
+    project, record = training
+    with started(project, record) as first:
+        pid = first.half_way()
+        for process in project.processes():
+            os.kill(process, signal.SIGHUP)
+        os.kill(pid, signal.SIGCONT)
+        assert first.process.wait() == 1, first.said
+        assert project.processes() == []
+    assert not (project.root / record).exists()
+    with started(project, record) as second:
+        second.ends_well()
+    assert read_record(project.root / record)["run"]["resumed"] == 1
+
+
+def test_a_training_that_is_killed_says_so_in_its_log(training):
+    project, record = training
+    with started(project, record) as first:
+        os.kill(first.half_way(), signal.SIGKILL)
+        assert first.process.wait() == 1, first.said
+    log = project.root / "logs/train/quick" / LSTM / Path(record).with_suffix(".log").name
+    assert "killed by signal 9; memory is the usual cause" in log.read_text(encoding="utf-8").splitlines()[-1]
+    with started(project, record) as second:
+        second.ends_well()
+    assert read_record(project.root / record)["run"]["resumed"] == 1
+
+
+def test_the_reader_of_its_output_goes_away(training):
+    """It ends with an error, its training too, or goes on to the record; no process is left in either case."""
+    project, record = training
+    command = (PYTHON, "-m", "snakemake", "--cores", "1", "--config", "tier=quick", "--", record)
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    process = subprocess.Popen(command, cwd=project.root, env=project.environment(), **pipes)
+    try:
+        while b"training" not in process.stdout.readline():
+            pass
+        process.stdout.close()
+        assert (process.wait(timeout=SECONDS) == 0) == (project.root / record).exists()
+        assert project.processes() == []
+    finally:
+        project.kill_everything()
+    with started(project, record) as second:
+        second.ends_well()

@@ -34,7 +34,7 @@ A_DAY = 1440
 LATE_SECONDS = 10.0
 """Twice what Snakemake waits for a file by itself."""
 SURVIVING_SECONDS = 60.0
-"""After which a process is taken to outlive its job: a tenth of what a warm one waits for here."""
+"""After which a process is taken to outlive its job: longer than SLURM takes to end one."""
 
 # Where it finds nothing new, the plugin waits ten seconds longer each time; here it looks every second.
 _IMPATIENT = """
@@ -101,7 +101,7 @@ def disturbed_run(folder: Path) -> Finished:
         status = process.wait(BUSY_SECONDS)
         # Snakemake ends with the last job's output, on a busy machine before that job's own processes do.
         wait_until(lambda: not {job["JobState"] for job in jobs()} & {"RUNNING", "COMPLETING"}, BUSY_SECONDS)
-        # SLURM may be done with a job some seconds before its processes; a warm one would wait for longer than this.
+        # SLURM may be done with a job some seconds before its processes.
         with contextlib.suppress(AssertionError):
             wait_until(lambda: not _of_trainings(project), SURVIVING_SECONDS)
         return Finished(project, status, log.read_text(encoding="utf-8"), jobs(), submitted, _of_trainings(project))
@@ -124,7 +124,7 @@ def run_as_shipped(folder: Path) -> Finished:
 
 def _project(folder: Path, name: str, minutes: int, **variables: str) -> Project:
     """The toy project, whose trainings ask for so many minutes; what one leaves behind is still there in the end."""
-    usual = {"TMPDIR": str(folder), "REPRISE_BUILD": str(COMPILED), "REPRISE_WARM_IDLE": "600"}
+    usual = {"TMPDIR": str(folder), "REPRISE_BUILD": str(COMPILED)}
     project = new_project(folder / name, usual | variables)
     memory = "train: {mem_mb: 500, runtime: "
     project.edit("config/config.yaml", f"{memory}5}}", f"{memory}{minutes}}}")

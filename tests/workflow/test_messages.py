@@ -1,6 +1,8 @@
 """Whoever makes a mistake reads one line: the file, the key, the remedy. No traceback, nothing beside it."""
 
+import os
 import shutil
+import time
 
 import pytest
 from project import PYTHON, ROOT, Project, Run, script
@@ -33,6 +35,25 @@ def test_conda_that_is_not_there_is_one_line(clone, tmp_path):
         (programs / name).symlink_to(shutil.which(name) or f"/bin/{name}")
     run = clone.snakemake("--dry-run", "--use-conda", PATH=str(programs))
     assert "--use-conda: no command 'conda' on this machine" in one_line(run)
+
+
+@pytest.mark.skipif(shutil.which("sbatch") is not None, reason="this machine has SLURM")
+def test_a_cluster_that_is_not_there_is_named_before_anything_is_submitted(clone):
+    run = clone.snakemake("--profile", "profiles/slurm")
+    assert run.status == 2
+    assert "no command 'sbatch' on this machine" in run.messages[-1]
+
+
+def test_inputs_dated_in_the_future_are_named_before_anything_trains(clone):
+    """Snakemake would train, then delete what each job made of them."""
+    module = clone.root / "src/reprise/evidence/arithmetic.py"
+    os.utime(module, times=(time.time() + 3600,) * 2)
+    run = clone.snakemake()
+    assert run.status == 2
+    (line,) = [line for line in run.messages if line.startswith("reprise: error: ")]
+    assert "dated in the future, src/reprise/evidence/arithmetic.py for example" in line
+    assert clone.records() == []
+    assert not (clone.root / "data").exists()
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="no make on this machine")

@@ -54,8 +54,7 @@ def test_a_configuration_that_changed_while_the_pipeline_ran_is_not_trained(clon
     (command,) = re.findall(r"(PYTHONPATH=src .* train digits/lstm-t5 .*) > \S+ 2>&1$", planned.out, re.MULTILINE)
     clone.edit(DIGITS, "value: 30,", "value: 31,")
     clone.plan()
-    # As in a job of a cluster: nothing is left behind that has imported torch.
-    refused = clone.run("sh", "-c", command, SLURM_JOB_ID="7")
+    refused = clone.run("sh", "-c", command)
     assert refused.returncode == EXIT_USAGE
     assert refused.stderr.startswith("reprise: error: results/quick/config/digits/lstm-t5.json: the hash of ")
     assert refused.stderr.endswith("the configuration was changed while the pipeline ran; run it again\n")

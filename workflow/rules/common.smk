@@ -4,6 +4,7 @@ import functools
 import os
 import re
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -13,16 +14,29 @@ from reprise.cluster import slurm_partition, within_limits
 from reprise.config.project import load_project
 from reprise.environment import LDC_WSJ
 from reprise.config.resolve import other_tiers, resolve_tier
+from reprise.plan import require_past
+from reprise.training.locks import Held, lock_clone
 from reprise.training.devices import gpus_wanted, learns, trains_together, visible_gpus
-from reprise.errors import UserError
+from reprise.errors import EXIT_INTERRUPTED, EXIT_USAGE, UserError
 from reprise.estimate.estimates import estimates, memory_limit, summary, time_limit
 from reprise.files import told_of, write_if_changed
 
 
-def stop(line):
-    """Ends with one line instead of a traceback."""
+def stop(error):
+    """End with one line instead of a traceback."""
+    line = told_of(error) if isinstance(error, OSError) else error
     print(f"reprise: error: {line}", file=sys.stderr, flush=True)
-    os._exit(2)
+    sys.exit(EXIT_INTERRUPTED if isinstance(error, Held) else EXIT_USAGE)
+
+
+# What the user's shell exports for other programs goes: without bytecode `import torch` takes twice as long in every
+# job, and without docstrings the page lacks its text. Where a terminal goes, the job waits for its training to save.
+shell.prefix(
+    "set -euo pipefail; trap : HUP; unset PYTHONDONTWRITEBYTECODE PYTHONOPTIMIZE; "
+    "report_kill() {{ local status=$?; [ $status -le 128 ] || "
+    'echo "reprise: killed by signal $((status - 128)); memory is the usual cause of signal 9; '
+    'run it again, and it goes on from its last checkpoint" >> $1; return $status; }}; '
+)
 
 
 try:
@@ -66,7 +80,28 @@ try:
     for experiment in EXPERIMENTS:
         write_if_changed(experiment.config_path(), experiment.to_json())
 except OSError as error:
-    stop(told_of(error))
+    stop(error)
+
+
+def begin_run():
+    """Before the first job: one run a clone, inputs that outputs can follow, and an orderly end where a terminal goes."""
+    if hasattr(workflow.executor_settings, "partition_config") and not shutil.which(
+        "sbatch"
+    ):
+        stop(
+            "--profile profiles/slurm: no command 'sbatch' on this machine; run it on the cluster's head node, "
+            "or omit the profile"
+        )
+    try:
+        lock_clone(Path(".snakemake/reprise.lock"))
+        inputs = [Path(path) for path in (*PAGE, *WORDING, *REFERENCE, *RECORDS)]
+        require_past(path for path in inputs if path.exists())
+    except (Held, UserError, OSError) as error:
+        stop(error)
+    # Under nohup it is ignored, and stays so.
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+        signal.signal(signal.SIGHUP, signal.getsignal(signal.SIGTERM))
+
 
 needs_conda = any(
     "conda" in str(method).lower()

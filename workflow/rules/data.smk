@@ -18,7 +18,7 @@ rule fetch:
     message:
         "fetching {wildcards.file} of {wildcards.dataset} (REPRISE_MIRROR first, then the network)"
     shell:
-        "PYTHONPATH=src python -m reprise fetch {wildcards.dataset} --file {wildcards.file} > {log} 2>&1"
+        "PYTHONPATH=src python -P -m reprise fetch {wildcards.dataset} --file {wildcards.file} > {log} 2>&1"
 
 
 rule prepare:
@@ -42,4 +42,4 @@ rule prepare:
     message:
         "preparing the corpus {wildcards.corpus}"
     shell:
-        "PYTHONPATH=src python -m reprise prepare {params.experiment} --tier {params.tier} --output {output} > {log} 2>&1"
+        "PYTHONPATH=src python -P -m reprise prepare {params.experiment} --tier {params.tier} --output {output} > {log} 2>&1"

@@ -61,7 +61,7 @@ rule collect:
     message:
         "collecting the run records of the tier {params.tier}"
     shell:
-        "PYTHONPATH=src python -m reprise collect --tier {params.tier} > {log} 2>&1"
+        "PYTHONPATH=src python -P -m reprise collect --tier {params.tier} > {log} 2>&1"
 
 
 rule claims:
@@ -84,7 +84,7 @@ rule claims:
     message:
         "judging the claims from the run records of the tier {params.tier}"
     shell:
-        "PYTHONPATH=src python -m reprise verify --tier {params.tier} > {log} 2>&1"
+        "PYTHONPATH=src python -P -m reprise verify --tier {params.tier} > {log} 2>&1"
 
 
 # One job a paper: what takes long is to load what was collected, not to draw.
@@ -130,7 +130,7 @@ for name, paper in PROJECT.papers.items():
         message:
             f"drawing the figures and writing the tables of {name}"
         shell:
-            "PYTHONPATH=src python -m reprise render --tier {params.tier} {params.names} > {log} 2>&1"
+            "PYTHONPATH=src python -P -m reprise render --tier {params.tier} {params.names} > {log} 2>&1"
 
 
 rule page:
@@ -162,4 +162,4 @@ rule page:
     message:
         "writing {output}"
     shell:
-        "PYTHONPATH=src python -m reprise render --tier {params.tier} --report > {log} 2>&1"
+        "PYTHONPATH=src python -P -m reprise render --tier {params.tier} --report > {log} 2>&1"

@@ -30,8 +30,8 @@ rule train_together:
     message:
         "training {wildcards.paper}/{wildcards.experiment}, all missing replicas together"
     shell:
-        "PYTHONPATH=src python -m reprise run --tier {params.tier} --experiment {wildcards.paper}/{wildcards.experiment} "
-        "--resolved {params.device} --output {params.found} > {log} 2>&1"
+        "PYTHONPATH=src python -P -m reprise run --tier {params.tier} --experiment {wildcards.paper}/{wildcards.experiment} "
+        "--resolved {params.device} --output {params.found} > {log} 2>&1 || report_kill {log}"
 
 
 rule train:
@@ -63,6 +63,6 @@ rule train:
     message:
         "training {wildcards.paper}/{wildcards.experiment}, replica {wildcards.replica}"
     shell:
-        "PYTHONPATH=src REPRISE_WARM=1 python -m reprise train {wildcards.paper}/{wildcards.experiment} "
+        "PYTHONPATH=src python -P -m reprise train {wildcards.paper}/{wildcards.experiment} "
         "--replica {wildcards.replica} --config {params.config} --hash {wildcards.config_hash} {params.corpus} "
-        "--threads {threads} {params.device} --found {params.found} --output {output} > {log} 2>&1"
+        "--threads {threads} {params.device} --found {params.found} --output {output} > {log} 2>&1 || report_kill {log}"

@@ -1,7 +1,6 @@
 """One replica of one experiment."""
 
 import argparse
-import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -18,21 +17,14 @@ _MOST_REPLICAS = 10_000
 """The most that an experiment can have in config/."""
 
 
-def train_command(given: argparse.Namespace) -> int | None:
+def train_command(given: argparse.Namespace) -> None:
     """Train one replica of one experiment (or run a check) and leave its run record.
 
-    A run that is stopped (SIGTERM, SIGINT) saves its state and exits 75; the same command goes on from there to the
-    same numbers. A replica that another process trains exits 75 too, and names that process. REPRISE_SAVE_SECONDS says
-    how often the state is saved besides (default: every 30 seconds), for power cuts and kill -9.
+    A run that is stopped (SIGTERM, SIGINT, SIGHUP) saves its state and exits 75; the same command goes on from there
+    to the same numbers. A replica that another process trains exits 75 too, and names that process. The state is saved
+    every 30 seconds besides, for power cuts and kill -9; REPRISE_SAVE_SECONDS sets another number.
     """
     prepare_environment()
-    if os.environ.get("REPRISE_WARM"):
-        from reprise.cli.warm import run_warm
-
-        # Unset for the process that does the work, which would look for another one otherwise.
-        del os.environ["REPRISE_WARM"]
-        if (status := run_warm(sys.argv[1:])) is not None:
-            return status
     resolved = _resolved(given)
     if given.weights:
         resolved = replace(resolved, weights=given.weights)
@@ -56,11 +48,11 @@ def train_command(given: argparse.Namespace) -> int | None:
         write_record(output, load_record(there, resolved, given.replica))
         there.unlink()  # so that whoever removes the record later has it trained again
         print(f"{output}: moved from {given.found}")
-        return None
+        return
     if is_there(output):
         load_record(output, resolved, given.replica)
         print(f"{output}: already there; nothing to train (--output FILE trains it again)")
-        return None
+        return
     corpus = given.corpus or (Path(resolved.corpus) if resolved.corpus else None)
     if corpus is not None and not corpus.is_file():
         dataset = resolved.config["data"]["dataset"]
@@ -77,7 +69,7 @@ def train_command(given: argparse.Namespace) -> int | None:
     with torch_settings(given.threads):
         run_jobs([Job(resolved, given.replica, output, corpus, engine, device, wait=given.wait)])
     print(f"{output}: done")
-    return None
+    return
 
 
 def move_weights(resolved: Resolved, replica: int, there: Path, output: Path) -> None:

@@ -122,7 +122,7 @@ def _changed(folder: Path, root: Path, tier: str) -> Iterator[str]:
         if readme:
             commands.append(("render", "--readme"))
         for command in commands:
-            arguments = [sys.executable, "-m", "reprise", *command]
+            arguments = [sys.executable, "-P", "-m", "reprise", *command]
             done = subprocess.run(arguments, cwd=clone, env=environment, capture_output=True, text=True, check=False)
             if done.returncode:
                 raise UserError(

@@ -3,3 +3,8 @@
 Everything here reads results/<tier>/metrics.csv and curves.csv.gz and the configuration; nothing trains.
 The same files give the same bytes.
 """
+
+import os
+
+# Figures are written to files. A notebook exports a backend of its own to the programs that it starts.
+os.environ["MPLBACKEND"] = "Agg"

@@ -306,6 +306,10 @@ class _Trainer:
         self.save_at = now + max(self.pause, _WORK_PER_SAVE * (now - start))
 
 
+_STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""What stops a training; one that is ignored stays so, as SIGHUP under nohup."""
+
+
 @contextmanager
 def torch_settings(threads: int = 1) -> Iterator[None]:
     """Set torch's global switches for trainings and restore them: CPU threads, and the same sums in every run.
@@ -333,9 +337,10 @@ def forget_peak_memory() -> None:
 
 @contextmanager
 def stop_signal() -> Iterator[Callable[[], str]]:
-    """Turns SIGTERM and SIGINT into a flag that is read between two pieces of work; yields its reader."""
+    """Turn SIGTERM, SIGINT and SIGHUP into a flag that is read between two pieces of work; yield its reader."""
     received: list[str] = []
-    numbers = (signal.SIGTERM, signal.SIGINT) if threading.current_thread() is threading.main_thread() else ()
+    main = threading.current_thread() is threading.main_thread()
+    numbers = [n for n in _STOPPING if signal.getsignal(n) is not signal.SIG_IGN] if main else []
     old = {n: signal.signal(n, lambda n, _: received.append(signal.Signals(n).name)) for n in numbers}
     try:
         yield lambda: received[0] if received else ""
