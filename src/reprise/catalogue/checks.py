@@ -14,7 +14,7 @@ _BY_FILE = {
     "gso": """
         mrnn-is-the-case-without-e integration-is-the-constrained-case full-tensor-by-sufficient-rank
         first-order-jacobian-printed first-order-jacobian-corrected second-order-jacobian-printed
-        second-order-jacobian-corrected sizes-of-the-budget
+        second-order-jacobian-corrected sizes-of-the-budget first-order-term-keeps-the-gradient
     """,
     "loglinear": "softmax-is-log-linear expected-minus-observed background-alone log-linear-parameters",
     "loglinear_numerals": "unseen-numerals",

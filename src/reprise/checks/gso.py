@@ -11,10 +11,12 @@ from torch import Tensor
 from reprise.checks import Finding, drawn, parameters, relative
 from reprise.models import sizes
 from reprise.models.gso import GSO, FirstOrder, MultiplicativeIntegration, Recurrence
+from reprise.models.gso_start import initial_model
 from reprise.models.second_order import FullTensor, MultiplicativeRNN
 
 _CASES = 20
 _SYMBOLS, _HIDDEN, _RANK, _STEPS, _LINES = 5, 6, 7, 9, 4
+_LETTERS, _LONG = 27, 50
 _ACTIVATIONS = ("tanh", "identity")
 
 
@@ -88,6 +90,32 @@ def second_order_jacobian_corrected() -> Iterator[Finding]:
     return _second_order("i = t .. t-n+1", lambda t, n: range(t, t - n, -1))
 
 
+@torch.no_grad()
+def first_order_term_keeps_the_gradient() -> Iterator[Finding]:
+    """Section 4.1: E in (13) prevents gradients from vanishing. Networks as they start here, before training.
+
+    The norm of dh_t / dh_{t-n} without E, as a share of the norm of the same network with E, n = 50.
+    """
+    options = {"hidden_size": 64, "second_order_size": 64, "input_term": True, "recurrent_term": True,
+               "matrix_law": "orthogonal", "f_law": "normal", "f_std": 0.1}  # fmt: skip
+    for activation in _ACTIVATIONS:
+        generator, shares = torch.Generator().manual_seed(6), []
+        for _ in range(5):
+            model = initial_model("gso", options | {"activation": activation}, _LETTERS, generator).double()
+            x = torch.randint(_LETTERS, (2 * _LONG, 1), generator=generator)
+            kept = _jacobian_norm(model, x)
+            shares.append(_jacobian_norm(_with(model, E=torch.zeros_like(model.E)), x) / kept)
+        yield Finding.worst(f"norm without E over norm with E, {activation}", shares, "1")
+
+
+def _jacobian_norm(model: GSO, x: Tensor) -> float:
+    """The spectral norm of (13) over the last 50 of the symbols x (T, 1)."""
+    h = model.states(x)[:, 0]
+    slopes = 1 - h**2 if model.activation == "tanh" else torch.ones_like(h)
+    factors = [torch.diag(slopes[i]) @ _factor(model, x[i, 0]) for i in range(len(x) - 1, len(x) - 1 - _LONG, -1)]
+    return float(torch.linalg.matrix_norm(reduce(torch.matmul, factors), 2))
+
+
 def sizes_of_the_budget() -> Iterator[Finding]:
     """Every size of Table 1 and Figure 1: parameters of the module against the formula, and what it has over 500,000.
 
@@ -132,13 +160,15 @@ def _first_order(name: str, indices: Callable[[int, int], range]) -> Finding:
 
 
 def _second_order(name: str, indices: Callable[[int, int], range]) -> Iterator[Finding]:
-    def factor(model: GSO, x: Tensor) -> Tensor:
-        return model.E + model.A @ torch.diag(model.B[:, x]) @ model.C
-
     for n in (1, 2, 4, 6):
         models = _random_models(partial(GSO, _SYMBOLS, _HIDDEN, _RANK, True, True), seed=5)
-        errors = [_product_error(model, x, n, indices(_STEPS, n), factor) for model, x in models]
+        errors = [_product_error(model, x, n, indices(_STEPS, n), _factor) for model, x in models]
         yield Finding.worst(f"{name}, n = {n}", errors)
+
+
+def _factor(model: GSO, x: Tensor) -> Tensor:
+    """E + A diag(B x) C of (13) for one symbol: (h, h)."""
+    return model.E + model.A @ torch.diag(model.B[:, x]) @ model.C
 
 
 def _product_error(

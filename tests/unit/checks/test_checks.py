@@ -119,6 +119,7 @@ NOTICED = [
     ("mrnn-is-the-case-without-e", MultiplicativeRNN, "transition", shifted, 1e-8),
     ("full-tensor-by-sufficient-rank", FullTensor, "transition", shifted, 1e-8),
     ("second-order-jacobian-corrected", GSO, "transition", of_another_state, 1e-4),
+    ("first-order-term-keeps-the-gradient", gso, "_with", lambda change: lambda model, **values: model, 0.99),
     ("norm-clipping", lecture, "clip_by_global_norm", component_by_component, 0.01),
     ("norm-clipping", lecture, "clip_by_global_norm", lambda clip: lambda parameters, threshold: None, 1),
     ("gate-limits", GRU, "step", exchanged, 0.1),

@@ -185,6 +185,6 @@ class Windows(Epochs):
 
 
 def rates_of(options: Mapping[str, Any]) -> dict[str, float]:
-    """RMSprop's settings; "rmsprop-epsilon-inside" has its epsilon inside the root, as Keras up to 0.3."""
+    """RMSprop's settings; "rmsprop-epsilon-inside" has its epsilon inside the root, as Keras up to 1.0.2."""
     rates = {name: options[name] for name in ("learning_rate", "rho", "epsilon")}
     return rates if options["optimiser"] == "rmsprop" else rates | {"epsilon": 0.0, "inside": options["epsilon"]}
