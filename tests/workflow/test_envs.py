@@ -100,6 +100,13 @@ def test_the_schema_refuses_what_the_classes_refuse():
         jsonschema.validate(content, schema)
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate({**content, "colour": "red"}, schema)
+    schema = yaml.safe_load((ROOT / "workflow/schemas/paper.schema.json").read_text(encoding="utf-8"))
+    for file in (ROOT / "config/papers").glob("*.yaml"):
+        jsonschema.validate(yaml.safe_load(file.read_text(encoding="utf-8")), schema)
+    for old, new in (("hidden_size: {value: 8", "hidden_sise: {value: 8"), ("value: adam", "value: adan")):
+        text = (TOY / "papers/digits.yaml").read_text(encoding="utf-8").replace(old, new)
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(yaml.safe_load(text), schema)
 
 
 def test_snakemake_takes_every_dataset_by_its_name():

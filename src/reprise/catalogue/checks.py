@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from reprise.catalogue.stated import load
+from reprise.catalogue.loading import load
 
 _BY_FILE = {
     "palindromes": "lstm-parameter-count output-weight-gradient omega-recursion-printed omega-recursion-corrected",

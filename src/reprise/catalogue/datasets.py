@@ -1,38 +1,68 @@
 """The preparations that the configuration may name under `datasets: <name>: prepare:`, and their modules.
 
-Each module states what a token of its text is (`TOKENS`) and its options (`OPTIONS`).
+Their options are in `reprise.catalogue.options`.
 """
 
-from reprise.catalogue.stated import Entry, Stated
+from dataclasses import dataclass
+
+from reprise.catalogue.loading import source_of
+from reprise.catalogue.wording import ByOption, Wording
+
+SENTENCES = "words and a </s> at the end of every sentence"
+_TARGETS = f"{SENTENCES} of the target text, rare words as <unk>"
+_BOOK = "characters, blanks among them"
+_LINES = ByOption(
+    "tokens",
+    {
+        "characters": "small letters and spaces of a line, whose end is no token",
+        "bigrams": "pairs of letters within a word, single ones left over, and spaces of a line, whose end is no token",
+    },
+)
+_FRENCH = ByOption(
+    "accounting",
+    {
+        "rows": "lower-cased words and ranges, and three @nil a sentence for the file's lines that are neither",
+        "surface": "lower-cased words and ranges",
+        "words": "lower-cased words",
+    },
+)
 
 
-class Preparation(Entry):
+@dataclass(frozen=True)
+class Preparation:
     """A module of `reprise.data`; "" where there is no data."""
 
-    tokens = Stated("TOKENS", none="")
+    target: str
+    tokens: Wording = ""
     """The tokens of the text in words, for readers of a loss per token; "" where there is no such loss."""
-    corpus = Stated("CORPUS", True, none=False)
+    corpus: bool = True
     """Whether it leaves a corpus file: False for data made while training, batch by batch."""
 
+    @property
+    def file(self) -> str:
+        return source_of(self.target)
 
-_MODULES = {
-    "none": "",
-    "palindromes": "synthetic.palindromes",
-    "names": "synthetic.names",
-    "ptb": "text.ptb",
-    "text8": "text.text8",
-    "books": "text.books",
-    "wsj_characters": "text.wsj_characters",
-    "ud_french": "treebank.ud_french",
-    "ud_tags": "treebank.ud_tags",
-    "multi30k": "pairs.multi30k",
-    "synthetic": "synthetic.synthetic",
-    "synthetic_lines": "synthetic.synthetic_lines",
-    "synthetic_pairs": "synthetic.synthetic_pairs",
-    "synthetic_prose": "synthetic.synthetic_prose",
-    "synthetic_tagged": "synthetic.synthetic_tagged",
-    "synthetic_tags": "synthetic.synthetic_tags",
+
+def _preparation(module: str, tokens: Wording, corpus: bool = True) -> Preparation:
+    return Preparation(f"reprise.data.{module}", tokens, corpus)
+
+
+PREPARATIONS = {
+    "none": Preparation("", corpus=False),
+    "palindromes": _preparation("synthetic.palindromes", "digits", corpus=False),
+    "names": _preparation("synthetic.names", "words", corpus=False),
+    "ptb": _preparation("text.ptb", f"{SENTENCES}, <unk> and N among the words"),
+    "text8": _preparation("text.text8", "words of running text without sentences, rare ones as <unk>"),
+    "books": _preparation("text.books", _BOOK),
+    "wsj_characters": _preparation("text.wsj_characters", _LINES),
+    "ud_french": _preparation("treebank.ud_french", _FRENCH),
+    "ud_tags": _preparation("treebank.ud_tags", "lower-cased words, rare ones as <unk>"),
+    "multi30k": _preparation("pairs.multi30k", _TARGETS),
+    "synthetic": _preparation("synthetic.synthetic", SENTENCES),
+    "synthetic_lines": _preparation("synthetic.synthetic_lines", _LINES),
+    "synthetic_pairs": _preparation("synthetic.synthetic_pairs", _TARGETS),
+    "synthetic_prose": _preparation("synthetic.synthetic_prose", _BOOK),
+    "synthetic_tagged": _preparation("synthetic.synthetic_tagged", "words, rare ones as <unk>"),
+    "synthetic_tags": _preparation("synthetic.synthetic_tags", "words and a @nil at the end of every sentence"),
 }
-"""`prepare:` -> file in src/reprise/data/."""
-
-PREPARATIONS = {name: Preparation(module and f"reprise.data.{module}") for name, module in _MODULES.items()}
+"""`prepare:` -> file in src/reprise/data/, and what its tokens are."""

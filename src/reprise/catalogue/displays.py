@@ -1,29 +1,21 @@
-"""Which functions draw figures and write tables, and what each is told: read from their files without importing them.
+"""The functions that draw figures and write tables: what each draws.
 
-"<folder>.<function>" in a paper's file is a function of report/papers/<folder>/figures.py or tables.py that has the
-decorator `display`. A mistake is thus reported also where nothing that draws is installed.
+"<folder>.<function>" in a paper's file is a function of report/papers/<folder>/figures.py or tables.py. What they draw
+stands here, so that a mistake is reported also where nothing that draws is installed. Their options are in
+`reprise.catalogue.options.displays`.
 """
 
-import ast
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
-from typing import Any, TypeVar
+from dataclasses import dataclass
 
 KINDS = ("figures", "tables")
-FOLDER = Path(__file__).resolve().parents[1] / "report" / "papers"
-_MARKED = re.compile(r"^@display\((.*?)\)\ndef (\w+)\(", re.MULTILINE | re.DOTALL)
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
 class Draws:
-    """What a function draws: experiments of these protocols, or `checks`, that have these `settings` (dotted).
+    """What a function draws: experiments of these protocols that have these `settings` (dotted).
 
-    `alone`: it draws exactly one. `of_experiments` is false for the paper's claims, choices and arithmetic. `options`
-    holds every option with its default, which gives the type too.
+    `alone`: it draws exactly one. `checks`: it draws checks. `of_experiments` is false for a function that draws the
+    paper's claims, choices or arithmetic.
     """
 
     protocols: tuple[str, ...] = ()
@@ -31,28 +23,71 @@ class Draws:
     alone: bool = False
     checks: bool = False
     of_experiments: bool = True
-    options: Mapping[str, Any] = field(default_factory=dict)
 
 
-def display(**stated: Any) -> Callable[[Function], Function]:
-    """Marks a function that a paper's file may name; `stated` are fields of `Draws`, as literals."""
-    Draws(**stated)
-    return lambda function: function
+def _of(*protocols: str, settings: tuple[str, ...] = (), alone: bool = False) -> Draws:
+    return Draws(protocols, settings, alone)
 
 
-@cache
-def functions() -> dict[str, dict[str, Draws]]:
-    """By kind and by "<folder>.<function>" what every marked function draws."""
-    found: dict[str, dict[str, Draws]] = {kind: {} for kind in KINDS}
-    for kind in KINDS:
-        for file in sorted(FOLDER.glob(f"*/{kind}.py")):
-            # The marks alone: to parse a whole file takes a hundred times as long.
-            for stated, name in _MARKED.findall(file.read_text(encoding="utf-8")):
-                words = ast.parse(f"display({stated})", mode="eval").body.keywords
-                found[kind][f"{file.parent.name}.{name}"] = Draws(**{w.arg: ast.literal_eval(w.value) for w in words})
-    return found
+_OF_PAPER = Draws(of_experiments=False)
+
+FUNCTIONS: dict[str, dict[str, Draws]] = {
+    "figures": {
+        "shared.curves": Draws(),
+        "palindromes.training_curves": _of("final-digit"),
+        "books.loss_curves": _of("character-windows"),
+        "books.measures_over_steps": _of("character-windows"),
+        "rrntn.perplexity_against_matrices": _of(
+            "batched-sgd", "subsequence-sgd", settings=("model.mapping", "model.matrices")
+        ),
+        "gso.loss_against_ratio": _of("line-epochs", settings=("data.tokens", "model.second_order_size")),
+        "gso.loss_by_position": _of("line-epochs", alone=True),
+        "lecture.ngrams": _of("word-ngram"),
+        "lecture.recall": _of("recall"),
+        "lecture.error_surface": _of("error-surface", alone=True),
+        "lecture.jacobians": _of("recall"),
+        "lecture.random_jacobians": _of("random-jacobians"),
+        "lecture.taggers": _of("tagging"),
+        "lecture.translation_ladder": _of("translation"),
+    },
+    "tables": {
+        "shared.claims": _OF_PAPER,
+        "shared.checks": Draws(checks=True),
+        "shared.printed": _OF_PAPER,
+        "shared.errata": _OF_PAPER,
+        "shared.assumptions": _OF_PAPER,
+        "shared.perplexity": Draws(),
+        "palindromes.convergence": _of("final-digit"),
+        "books.loss_at_steps": _of("character-windows"),
+        "books.measures": _of("character-windows"),
+        "books.expectations": _of("character-windows"),
+        "books.samples": _of("character-windows", alone=True),
+        "books.completions": _of("character-windows", alone=True),
+        "gso.ablation": _of("line-epochs", settings=("data.tokens",)),
+        "gso.unit_audit": _of("line-epochs", "ngram"),
+        "gso.predictions": _of("line-epochs", alone=True),
+        "gso.facts": _of("corpus-facts", alone=True),
+        "loglinear.splits": _of("corpus-facts"),
+        "loglinear.statistics": _of("corpus-facts"),
+        "loglinear.tags": _of("corpus-facts"),
+        "loglinear.perplexities": _of("windows"),
+        "loglinear.controls": _of("windows"),
+        "loglinear.generated": _of("windows"),
+        "loglinear.agreement": _of("windows"),
+        "lecture.ngrams": _of("word-ngram"),
+        "lecture.storage": _of("word-ngram", alone=True),
+        "lecture.language_models": _of("window-sgd", "word-ngram"),
+        "lecture.recall": _of("recall"),
+        "lecture.taggers": _of("tagging"),
+        "lecture.pooling": _of("sentence-labels"),
+        "lecture.word_order": _of("word-order"),
+        "lecture.translation_ladder": _of("translation"),
+        "lecture.translation_examples": _of("translation"),
+    },
+}
+"""By kind and "<folder>.<function>" what every function draws."""
 
 
 def draws(function: str) -> Draws:
-    """What "<folder>.<function>" draws, of either kind; anything, where it is not there."""
-    return next((there[function] for there in functions().values() if function in there), Draws())
+    """What "<folder>.<function>" draws, of either kind; anything, where it is not listed."""
+    return next((listed[function] for listed in FUNCTIONS.values() if function in listed), Draws())

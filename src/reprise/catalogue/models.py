@@ -1,11 +1,13 @@
-"""The models that the configuration may name, and their classes; each class states its own options (`OPTIONS`)."""
+"""The models that the configuration may name, and their classes; their options are in `reprise.catalogue.options`."""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reprise.catalogue.stated import Entry, load
+from reprise.catalogue.loading import load, source_of
 from reprise.errors import UserError, beyond_memory
 
 if TYPE_CHECKING:
@@ -16,64 +18,84 @@ class ModelRefused(ValueError):
     """Sizes or options that a model's constructor does not take: some bounds only the corpus knows."""
 
 
-class ModelEntry(Entry):
-    """A model's class; "" where nothing is trained."""
+@dataclass(frozen=True)
+class Model:
+    """A model's class, "module:Class" ("" where nothing is trained).
 
-    def build(self, **sizes_and_options: Any) -> nn.Module:
-        """The module; its parameters are not initialised yet.
+    Its constructor takes all options but those of its initialisation, which the protocol passes on to that.
+    """
 
-        Raises `ModelRefused`, and `UserError` where the class does not take what it is made with.
+    target: str
+    initialisation: tuple[str, ...] = ()
+
+    @property
+    def file(self) -> str:
+        return source_of(self.target.partition(":")[0])
+
+    def build(self, options: Mapping[str, Any], **sizes: Any) -> nn.Module:
+        """Make the module; its parameters are not initialised yet.
+
+        Args:
+            options: the experiment's options of the model.
+            **sizes: what the corpus decides, e.g. `vocabulary`.
+
+        Raises:
+            ModelRefused: where the class refuses a size or an option.
+            UserError: where the class does not take what it is made with.
         """
         made = load(self.target, "src/reprise/catalogue/models.py")
+        arguments = sizes | {name: value for name, value in options.items() if name not in self.initialisation}
         takes = inspect.signature(made)
         try:
-            takes.bind(**sizes_and_options)
+            takes.bind(**arguments)
         except TypeError:
             raise UserError(
                 f"{self.file}: {self.target.partition(':')[2]} takes {', '.join(takes.parameters) or 'nothing'}; its "
-                f"protocol and options give it {', '.join(sizes_and_options)}: name its arguments so"
+                f"protocol and options give it {', '.join(arguments)}: name its arguments so"
             ) from None
         try:
-            return made(**sizes_and_options)
+            return made(**arguments)
         except (ValueError, RuntimeError, MemoryError) as error:
             if beyond_memory(error):
-                sizes = {name: value for name, value in sizes_and_options.items() if type(value) is int}
-                largest = f", with {max(sizes, key=sizes.get)} {max(sizes.values())}" if sizes else ""
+                numbers = {name: value for name, value in arguments.items() if type(value) is int}
+                largest = f", with {max(numbers, key=numbers.get)} {max(numbers.values())}" if numbers else ""
                 raise ModelRefused(f"needs more memory than there is{largest}") from error
             if not isinstance(error, ValueError):
                 raise
             raise ModelRefused(str(error)) from error
 
 
-_CLASSES = {
-    "none": "",  # for protocols that train nothing
-    "elman": "elman:Elman",
-    "lstm": "lstm:LSTM",
-    "r-rntn": "rntn:RNTN",
-    "m-rnn": "mrnn:MRNN",
-    "gru-lm": "gated:GRU",
-    "lstm-lm": "gated:LSTM",
-    "stacked-lstm": "deep_lstm:DeepLSTM",
-    "gso": "gso:GSO",
-    "first-order": "gso:FirstOrder",
-    "mi-rnn": "gso:MultiplicativeIntegration",
-    "log-linear": "loglinear:LogLinearRNN",
-    "log-linear-logistic": "loglinear:LogisticGates",
-    "n-gram": "ngram:NGram",
-    "relative-ngram": "word_ngram:Relative",
-    "additive-ngram": "word_ngram:Additive",
-    "stupid-backoff": "word_ngram:StupidBackoff",
-    "backoff-ngram": "word_ngram:Backoff",
-    "kneser-ney": "word_ngram:KneserNey",
-    "window-lm": "window:WindowModel",
-    "notes-rnn": "recurrent:RNN",
-    "notes-gru": "recurrent:GRU",
-    "notes-lstm": "recurrent:LSTM",
-    "tagger": "bidirectional:Tagger",
-    "sentence-classifier": "pooling:SentenceClassifier",
-    "translation": "translation:Translator",
-    "single-unit": "single_unit:SingleUnit",
-}
-"""`model: {name: …}` -> file and class in src/reprise/models/."""
+def _model(target: str, *initialisation: str) -> Model:
+    return Model(f"reprise.models.{target}", initialisation)
 
-MODELS = {name: ModelEntry(target and f"reprise.models.{target}") for name, target in _CLASSES.items()}
+
+MODELS = {
+    "none": Model(""),
+    "elman": _model("elman:Elman"),
+    "lstm": _model("lstm:LSTM"),
+    "r-rntn": _model("rntn:RNTN", "weight_std", "bias_law"),
+    "m-rnn": _model("mrnn:MRNN", "weight_std", "bias_law", "factor_law"),
+    "gru-lm": _model("gated:GRU", "weight_range"),
+    "lstm-lm": _model("gated:LSTM", "weight_range"),
+    "stacked-lstm": _model("deep_lstm:DeepLSTM"),
+    "gso": _model("gso:GSO", "matrix_law", "f_law", "f_std"),
+    "first-order": _model("gso:FirstOrder", "matrix_law", "b_law", "b_std"),
+    "mi-rnn": _model("gso:MultiplicativeIntegration", "matrix_law", "b_law", "b_std", "alpha", "beta_1", "beta_2"),
+    "log-linear": _model("loglinear:LogLinearRNN"),
+    "log-linear-logistic": _model("loglinear:LogisticGates"),
+    "n-gram": _model("ngram:NGram"),
+    "relative-ngram": _model("word_ngram:Relative"),
+    "additive-ngram": _model("word_ngram:Additive"),
+    "stupid-backoff": _model("word_ngram:StupidBackoff"),
+    "backoff-ngram": _model("word_ngram:Backoff"),
+    "kneser-ney": _model("word_ngram:KneserNey"),
+    "window-lm": _model("window:WindowModel"),
+    "notes-rnn": _model("recurrent:RNN"),
+    "notes-gru": _model("recurrent:GRU"),
+    "notes-lstm": _model("recurrent:LSTM"),
+    "tagger": _model("bidirectional:Tagger"),
+    "sentence-classifier": _model("pooling:SentenceClassifier"),
+    "translation": _model("translation:Translator"),
+    "single-unit": _model("single_unit:SingleUnit"),
+}
+"""`model: {name: …}` -> file and class in src/reprise/models/, and the options of its initialisation."""

@@ -121,6 +121,7 @@ def json_schemas() -> dict[str, str]:
     from pydantic.json_schema import GenerateJsonSchema
 
     from reprise.config.schema import Config, Paper
+    from reprise.config.sections import NAMES
     from reprise.evidence.decisions import Claims
 
     class Untitled(GenerateJsonSchema):
@@ -132,13 +133,20 @@ def json_schemas() -> dict[str, str]:
     paper = Paper.model_json_schema(schema_generator=Untitled)
     paper["properties"]["families"] = {
         "type": "object",
-        "additionalProperties": {"type": "object"},
+        "additionalProperties": {"$ref": "#/$defs/Experiment"},
         "description": "what experiments have in common: `like: <family>` in an experiment takes it over",
     }
     experiment = paper["$defs"]["Experiment"]
     says = "the family that fills in what is not said here"
     experiment["properties"]["like"] = {"type": "string", "description": says}
     experiment["required"] = []
+    # What a family has said already, an experiment need not say again.
+    for name, definition in paper["$defs"].items():
+        if name.endswith("Section") and name != "CheckSection":
+            definition["required"] = []
+    for section in NAMES:
+        (choice,) = (one for one in experiment["properties"][section]["anyOf"] if "oneOf" in one)
+        choice["anyOf"] = choice.pop("oneOf")
     kinds = {"config": Config.model_json_schema(schema_generator=Untitled), "paper": paper}
     kinds["claims"] = Claims.model_json_schema(schema_generator=Untitled)
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reprise.catalogue.displays import KINDS, Draws, functions
+from reprise.catalogue.displays import FUNCTIONS, KINDS, Draws
+from reprise.catalogue.options.displays import display_options
+from reprise.config.mistakes import complete
 from reprise.config.project import PAPERS
 from reprise.config.schema import Display, Experiment, Paper
 from reprise.errors import UserError, require_known
-from reprise.options import check_options
 
 
 @dataclass(frozen=True)
@@ -30,15 +31,15 @@ class Entry:
         return f"{self.paper}-{self.id}"
 
     def options(self) -> dict[str, Any]:
-        """The arguments of its function: the options of the file over the registered defaults.
+        """The arguments of its function: the options of the file, and the defaults of the others.
 
-        Errors: `UserError` where there is no such function or option, or the option has another type.
+        Raises:
+            UserError: where there is no such function or option, or where the option has another type.
         """
-        function, there = self.display.function, functions()[self.kind]
-        require_known(function, there, f"{self.where}.function", "function")
-        defaults = there[function].options
-        kinds = {name: type(value) for name, value in defaults.items()}
-        return check_options({**defaults, **self.display.options}, kinds, f"{self.where}.options", function)
+        function = self.display.function
+        require_known(function, FUNCTIONS[self.kind], f"{self.where}.function", "function")
+        kind = display_options(self.kind, function)
+        return complete(kind, function, self.display.options, lambda option: f"{self.where}.options.{option}")[0]
 
 
 def entries(papers: Mapping[str, Paper], root: Path = Path()) -> dict[str, Entry]:
@@ -61,7 +62,7 @@ def check_displays(papers: Mapping[str, Paper], root: Path) -> None:
         entry.options()
         function, experiments = entry.display.function, papers[entry.paper].experiments
         cited = {name: e for name, e in experiments.items() if entry.id in e.cited_by}
-        draws = functions()[entry.kind][function]
+        draws = FUNCTIONS[entry.kind][function]
         if not draws.of_experiments:
             continue
         if not cited:

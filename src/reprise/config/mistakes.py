@@ -1,6 +1,6 @@
 """Mistakes that pydantic finds, as one line that names the file, the key and the remedy."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -8,8 +8,10 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from reprise.catalogue.options.base import Options, options_of
 from reprise.config.base import FORMS, Strict
-from reprise.errors import UserError, shortened
+from reprise.config.sections import NAMES
+from reprise.errors import UserError, known, shortened
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -21,6 +23,12 @@ _TYPES = {
     "list_type": "a list",
     "model_type": "a mapping",
     "dict_type": "a mapping",
+}
+_BOUNDS = {
+    "greater_than": "above",
+    "greater_than_equal": "of at least",
+    "less_than": "below",
+    "less_than_equal": "of at most",
 }
 
 
@@ -101,6 +109,8 @@ def _keys(error: Any, content: Any) -> list[str]:
             found.append(str(part))
     if error["type"] == "missing":
         found.append(str(error["loc"][-1]))
+    if error["type"] == "union_tag_not_found":
+        found.append(NAMES[found[-1]][0])
     return found
 
 
@@ -116,12 +126,66 @@ def _remedy(error: Any, keys: list[str], wanted: list[str]) -> str:
         case "string_pattern_mismatch":
             pattern = error["ctx"]["pattern"]
             return f"{shortened(error['input'])} {FORMS.get(pattern, f'is not of the form {pattern}; correct it')}"
+        case "union_tag_not_found":
+            name = error["input"].get(keys[-1]) if isinstance(error["input"], Mapping) else None
+            return (
+                f"{shortened(name)} is not known; {known(str(name), NAMES[keys[-2]][1])}" if name else "missing; add it"
+            )
         case "value_error":
             return error["msg"].removeprefix("Value error, ")
         case "literal_error":
             return f"{shortened(error['input'])} is not known; write one of {error['ctx']['expected']}"
+    if error["type"] in _BOUNDS:
+        (bound,) = error["ctx"].values()
+        return f"{shortened(error['input'])} is out of bounds; write a number {_BOUNDS[error['type']]} {bound:.10g}"
+    if error["type"] in ("int_type", "float_type") and _is_number(error["input"]):
+        return f"{shortened(error['input'])} is a word; remove the quotes"
     if wanted and error["type"] in _TYPES:
-        setting = " {value: …, from: …}" if error.get("ctx", {}).get("class_name") == "Setting" else ""
+        setting = " {value: …, from: …}" if error.get("ctx", {}).get("class_name", "").startswith("Setting") else ""
         either = " or ".join(", ".join(wanted).rsplit(", ", 1))
         return f"{shortened(error['input'])} should be {either}{setting}; correct it"
     return f"{error['msg'].lower()}, not {shortened(error['input'])}; correct the value"
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a text would be a number without its quotes."""
+    try:
+        return isinstance(value, str) and bool(value) and isinstance(float(value), float)
+    except ValueError:
+        return False
+
+
+def complete(
+    kind: type[Options], name: str, values: Mapping[str, Any], place: Callable[[str], str]
+) -> tuple[dict[str, Any], list[str]]:
+    """Check the values of options and add the defaults.
+
+    Args:
+        kind: the options of the thing called `name`.
+        name: the name under which the configuration has it.
+        values: what the experiment states, by option.
+        place: where an option was written, as errors begin.
+
+    Returns:
+        All options with their values, and those whose value is the default.
+
+    Raises:
+        UserError: at the first option that is unknown, missing, or out of its type or bounds.
+    """
+    for option in values:
+        if option not in options_of(kind):
+            raise UserError(f"{place(option)}: {name} has no such option; {known(option, options_of(kind))}")
+    try:
+        options = kind.model_validate({"name": name, **values})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        keys = [str(key) for key in first["loc"]]
+        remedy = f"missing; {name} needs this option, add it"
+        if first["type"] != "missing":
+            remedy = _remedy(first, keys, [_TYPES[first["type"]]] if first["type"] in _TYPES else [])
+        raise UserError(f"{place(keys[0])}: {remedy}") from None
+    content = options.model_dump(exclude={"name"})
+    fields = kind.model_fields
+    return content, [
+        key for key, value in content.items() if not fields[key].is_required() and value == fields[key].default
+    ]

@@ -1,24 +1,23 @@
 """Works out the experiments of a tier: reductions applied, variants written out, every name checked."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
-from reprise.catalogue.checks import CHECKS
 from reprise.catalogue.datasets import PREPARATIONS
-from reprise.catalogue.models import MODELS
+from reprise.catalogue.options import MODEL_OPTIONS, PREPARATION_OPTIONS, PROTOCOL_OPTIONS
+from reprise.catalogue.options.base import options_of
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.config.displays import check_displays
+from reprise.config.mistakes import complete
 from reprise.config.project import CONFIG, Project
 from reprise.config.references import check_references, check_same_text
 from reprise.config.schema import Alternative, Experiment, Paper, TierEntry
 from reprise.errors import UserError, known, require_known
-from reprise.options import Options, check_option, check_options
 from reprise.records.resolved import Resolved, hash_of
 
 SECTIONS = ("model", "data", "training")
-PRECISIONS = ("float32", "float64")
 
 
 @dataclass(frozen=True)
@@ -37,6 +36,16 @@ class _Entry:
     @property
     def name(self) -> str:
         return f"{self.key}@{self.assumption}={self.alternative}" if self.assumption else self.key
+
+
+@dataclass(frozen=True)
+class _Training:
+    """What is resolved of an experiment's sections: fields of `Resolved`."""
+
+    config: dict[str, Any]
+    origins: dict[str, str]
+    corpus: str | None
+    defaults: dict[str, list[str]]
 
 
 def resolve_tier(project: Project, tier: str | None = None) -> list[Resolved]:
@@ -88,23 +97,15 @@ def _check_sections(project: Project, experiment: Experiment, where: Callable[..
     for section in (*SECTIONS, "precision"):
         if getattr(experiment, section) is None:
             raise UserError(f"{where(section)}: missing; add it, or name a family that has it with 'like'")
-    check_option(experiment.precision.value, PRECISIONS, where("precision"))
     model, protocol = experiment.model.name, experiment.training.protocol
-    if model not in MODELS:
-        listed = "(a model of your own: add it to src/reprise/catalogue/models.py)"
-        raise UserError(f"{where('model', 'name')}: no model '{model}'; {known(model, MODELS)} {listed}")
-    require_known(protocol, PROTOCOLS, where("training", "protocol"), "protocol")
     trained = PROTOCOLS[protocol].models
     if model not in trained:
-        remedy = f"write {' or '.join(trained)}, or add it to TRAINS in {PROTOCOLS[protocol].file}"
+        remedy = f"write {' or '.join(trained)}, or add it to the protocol's row in src/reprise/catalogue/protocols.py"
         raise UserError(f"{where('model', 'name')}: the protocol {protocol} does not train '{model}'; {remedy}")
-    for option in PROTOCOLS[protocol].model_options:
-        if option not in MODELS[model].options:
-            raise UserError(f"{MODELS[model].file}: OPTIONS: {protocol} needs the option '{option}' of it; add it")
     own = experiment.data.dataset
-    for section, (kinds, owner) in _options(project, experiment, own, where("data", "dataset")).items():
-        values = {option: setting.value for option, setting in getattr(experiment, section).settings.items()}
-        check_options(values, kinds, partial(where, section), owner)
+    prepare = _find_preparation(project, own, where("data", "dataset"))
+    values = {option: setting.value for option, setting in experiment.data.settings.items()}
+    complete(PREPARATION_OPTIONS[prepare], prepare, values, partial(where, "data"))
 
 
 def corpus_path(dataset: str, options: Mapping[str, Any], raw: Mapping[str, str]) -> str:
@@ -128,19 +129,16 @@ def _entries(paper: Paper, place: Callable[..., str]) -> Iterator[_Entry]:
 
 def _resolve(project: Project, paper: Paper, entry: _Entry) -> Resolved:
     if (check := entry.experiment.check) is not None:
-        require_known(check.name, CHECKS, entry.where("check", "name"), "check")
-        config, origins, corpus = {"check": check.name, "tolerance": check.tolerance}, {}, None
+        training = _Training({"check": check.name, "tolerance": check.tolerance}, {}, None, {})
     else:
-        config, origins, corpus = _training_config(project, entry)
+        training = _training_config(project, entry)
     return Resolved(
         paper=paper.paper,
         experiment=entry.name,
         tier=entry.tier,
         title=entry.experiment.title,
         replicas=entry.in_tier.replicas,
-        config=config,
-        origins=origins,
-        corpus=corpus,
+        **asdict(training),
         engine=project.config.engine,
         device=project.config.device,
         assumption=entry.assumption,
@@ -149,63 +147,82 @@ def _resolve(project: Project, paper: Paper, entry: _Entry) -> Resolved:
     )
 
 
-def _options(project: Project, experiment: Experiment, dataset: str, where: str) -> dict[str, tuple[Options, str]]:
-    """By section, the options that the experiment's parts take where it reads `dataset`, and whose they are.
+def _find_preparation(project: Project, dataset: str, where: str) -> str:
+    """Look up the name of a dataset's preparation.
 
     `where` begins the `UserError` for a dataset that is not there; an unknown preparation is reported in config.yaml.
     """
     require_known(dataset, project.config.datasets, where, "dataset")
     prepare = project.config.datasets[dataset].prepare
     place = f"{project.root / CONFIG}: key datasets.{dataset}.prepare"
-    require_known(prepare, PREPARATIONS, place, "preparation")
-    model, protocol = experiment.model.name, experiment.training.protocol
-    return {
-        "model": (MODELS[model].options, f"model {model}"),
-        "data": (PREPARATIONS[prepare].options, f"dataset {dataset}"),
-        "training": (PROTOCOLS[protocol].options, f"protocol {protocol}"),
-    }
+    require_known(prepare, PREPARATION_OPTIONS, place, "preparation")
+    return prepare
 
 
-def _training_config(project: Project, entry: _Entry) -> tuple[dict[str, Any], dict[str, str], str | None]:
-    """The hashed configuration, the origin of each setting, and the path of the corpus if there is one.
+def _training_config(project: Project, entry: _Entry) -> _Training:
+    """Work out the configuration of one experiment in one tier.
 
     A setting's value is that of the experiment, then what the tier reduces, then what the variant changes.
     """
     experiment, tier = entry.experiment, entry.tier
-    name = experiment.data.dataset if entry.in_tier.dataset is None else entry.in_tier.dataset
-    takes = _options(project, experiment, name, entry.where("tiers", tier, "dataset"))
+    dataset = experiment.data.dataset if entry.in_tier.dataset is None else entry.in_tier.dataset
+    names = {
+        "training": experiment.training.protocol,
+        "model": experiment.model.name,
+        "data": _find_preparation(project, dataset, entry.where("tiers", tier, "dataset")),
+    }
+    kinds = {
+        "training": PROTOCOL_OPTIONS[names["training"]],
+        "model": MODEL_OPTIONS[names["model"]],
+        "data": PREPARATION_OPTIONS[names["data"]],
+    }
     settings = {section: getattr(experiment, section).settings for section in SECTIONS}
     if entry.in_tier.dataset is not None:
         settings["data"] = {}  # another dataset has options of its own, which the tier's entry gives
     values = {s: {k: setting.value for k, setting in settings[s].items()} for s in SECTIONS}
     origins = {f"{s}.{k}": setting.origin for s in SECTIONS for k, setting in settings[s].items()}
     origins["precision"] = experiment.precision.origin
-    changes = [(("tiers", tier), f"tier {tier}", entry.in_tier.reductions)]
-    if entry.choice is not None:
-        of_all, of_one = entry.choice.settings, entry.choice.settings_of.get(entry.key, {})
-        origin = f"assumption {entry.assumption}"
-        changes.append((("settings",), origin, {k: v for k, v in of_all.items() if k not in of_one}))
-        changes.append((("settings_of", entry.key), origin, of_one))
-    for keys, origin, given in changes:
-        for option, value in given.items():
+    places: dict[str, str] = {}
+    for keys, origin, changes in _changes(entry):
+        for option, value in changes.items():
             place = entry.where(*keys, option)
-            section = next((s for s in ("training", "model", "data") if option in takes[s][0]), None)
+            section = next((s for s, kind in kinds.items() if option in options_of(kind)), None)
             if section is None:
-                every = [k for kinds, _ in takes.values() for k in kinds]
+                every = [option for kind in kinds.values() for option in options_of(kind)]
                 raise UserError(f"{place}: the experiment has no setting '{option}'; {known(option, every)}")
-            values[section][option] = check_option(value, takes[section][0][option], place)
+            values[section][option] = value
             origins[f"{section}.{option}"] = origin
-    for option in takes["data"][0]:
-        if option not in values["data"]:
-            place = entry.where("tiers", tier)
-            raise UserError(f"{place}: {takes['data'][1]} needs the option '{option}'; add it")
-    made = {s: check_options(values[s], kinds, entry.where(s), owner) for s, (kinds, owner) in takes.items()}
-    raw = project.spec(name).checksums()
+            places[f"{section}.{option}"] = place
+    options, defaults = {}, {}
+    for section in SECTIONS:
+
+        def find_place(option: str, section: str = section) -> str:
+            missing = option not in values[section]
+            return places.get(f"{section}.{option}") or entry.where(
+                *(("tiers", tier) if missing else (section, option))
+            )
+
+        options[section], unhashed = complete(kinds[section], names[section], values[section], find_place)
+        if unhashed:
+            defaults[section] = unhashed
+            origins |= {f"{section}.{k}": "default" for k in unhashed if k not in values[section]}
+    raw = project.spec(dataset).checksums()
     config = {
-        "model": {"name": experiment.model.name, "options": made["model"]},
-        "data": {"dataset": name, "options": made["data"], "raw": raw},
-        "training": {"protocol": experiment.training.protocol, "options": made["training"]},
+        "model": {"name": names["model"], "options": options["model"]},
+        "data": {"dataset": dataset, "options": options["data"], "raw": raw},
+        "training": {"protocol": names["training"], "options": options["training"]},
         "precision": experiment.precision.value,
     }
-    has_corpus = PREPARATIONS[project.config.datasets[name].prepare].corpus
-    return config, origins, corpus_path(name, made["data"], raw) if has_corpus else None
+    hashed = {option: value for option, value in options["data"].items() if option not in defaults.get("data", ())}
+    has_corpus = PREPARATIONS[names["data"]].corpus
+    return _Training(config, origins, corpus_path(dataset, hashed, raw) if has_corpus else None, defaults)
+
+
+def _changes(entry: _Entry) -> Iterator[tuple[tuple[str, ...], str, Mapping[str, Any]]]:
+    """What the tier and the alternative change: the keys of the place, the origin, and values by option."""
+    yield ("tiers", entry.tier), f"tier {entry.tier}", entry.in_tier.reductions
+    if entry.choice is not None:
+        of_one = entry.choice.settings_of.get(entry.key, {})
+        of_all = {option: value for option, value in entry.choice.settings.items() if option not in of_one}
+        yield ("settings",), f"assumption {entry.assumption}", of_all
+        yield ("settings_of", entry.key), f"assumption {entry.assumption}", of_one

@@ -8,9 +8,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from reprise.catalogue.checks import CHECKS
 from reprise.config.base import Id, Origin, Strict
 from reprise.config.claims import Arithmetic, Claim, Learned
 from reprise.config.datasets import Dataset
+from reprise.config.sections import DataSection, ModelSection, Setting, TrainingSection
 from reprise.records.model import Engine as TrainingEngine
 from reprise.records.resolved import Keep
 from reprise.units import Unit
@@ -25,41 +27,8 @@ Replicas = Annotated[int, Field(ge=1, le=10_000)]
 DatasetId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
 
 
-class Setting(Strict):
-    """A hyperparameter: its value and where it comes from."""
-
-    # The bounds of the option refuse what is no number, and say more.
-    model_config = ConfigDict(allow_inf_nan=True)
-
-    value: Scalar
-    origin: Origin = Field(alias="from")
-
-
-class Section(BaseModel):
-    """A named thing (model, dataset, protocol) and its settings; the registry knows which settings it takes."""
-
-    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
-    __pydantic_extra__: dict[str, Setting]
-
-    @property
-    def settings(self) -> dict[str, Setting]:
-        return dict(self.__pydantic_extra__ or {})
-
-
-class ModelSection(Section):
-    name: str
-
-
-class DataSection(Section):
-    dataset: str
-
-
-class TrainingSection(Section):
-    protocol: str
-
-
 class CheckSection(Strict):
-    name: str
+    name: Literal[tuple(CHECKS)]
     tolerance: float = Field(ge=0)
 
 
@@ -99,7 +68,7 @@ class Experiment(Strict):
     data: DataSection | None = None
     training: TrainingSection | None = None
     check: CheckSection | None = None
-    precision: Setting | None = None
+    precision: Setting[Literal["float32", "float64"]] | None = None
     weights: Weights | None = None
     tiers: dict[Tier, TierEntry]
     cited_by: list[Id] = []

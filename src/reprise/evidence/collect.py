@@ -18,7 +18,7 @@ from typing import Any
 
 from reprise.catalogue.datasets import PREPARATIONS
 from reprise.catalogue.protocols import PROTOCOLS
-from reprise.catalogue.stated import worded
+from reprise.catalogue.wording import fill_in
 from reprise.evidence.numbers import numbers_of
 from reprise.files import as_csv_text, json_text, write_atomically
 from reprise.records.model import records_of
@@ -66,8 +66,8 @@ def counted_by(experiment: Resolved, preparations: Mapping[str, str]) -> str:
     if experiment.is_check:
         return ""
     data, training = experiment.config["data"], experiment.config["training"]
-    predicted = worded(PROTOCOLS[training["protocol"]].predicted, training["options"])
-    tokens = worded(PREPARATIONS[preparations[data["dataset"]]].tokens, data["options"])
+    predicted = fill_in(PROTOCOLS[training["protocol"]].predicted, training["options"])
+    tokens = fill_in(PREPARATIONS[preparations[data["dataset"]]].tokens, data["options"])
     return f"{tokens}; predicted: {predicted}" if predicted else ""
 
 

@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reprise.models.initialisation import declare, initialise_by_columns
-from reprise.options import COUNT
 
 _ACTIVATIONS = {"sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": functional.relu}
 
@@ -51,15 +50,6 @@ class DeepBidirectional(nn.Module):
     `directions` "forward" reads from left to right alone, with everything else the same: the network of section 2 with
     biases. `activation` is f.
     """
-
-    OPTIONS = {
-        "embedding_size": COUNT,
-        "hidden_size": COUNT,
-        "layers": COUNT,
-        "directions": ("forward", "both"),
-        "lower_layer": ("both", "own"),
-        "activation": ("tanh", "sigmoid", "relu"),
-    }
 
     def __init__(
         self,
@@ -98,8 +88,6 @@ class DeepBidirectional(nn.Module):
 
 class Tagger(nn.Module):
     """`DeepBidirectional` under a softmax over K classes for every word: equations 19 and 22."""
-
-    OPTIONS = DeepBidirectional.OPTIONS
 
     def __init__(self, vocabulary: int, classes: int, **network: int | str) -> None:
         super().__init__()

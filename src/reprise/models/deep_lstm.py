@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from reprise.models.initialisation import declare, truncated_normal
-from reprise.options import COUNT
 
 ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
 State = tuple[tuple[Tensor, Tensor], ...]
@@ -29,15 +28,6 @@ class DeepLSTM(nn.Module):
     `vocabulary` V symbols in and out, `hidden_size` n units in each of `layers`, `activation` phi, `forget_bias` beta.
     The laws are those of the initial weights; see `initialise`.
     """
-
-    OPTIONS = {
-        "hidden_size": COUNT,
-        "layers": COUNT,
-        "activation": ("relu", "tanh"),
-        "forget_bias": float,
-        "kernel_law": ("glorot-uniform", "fan-in-truncated-normal"),
-        "output_law": ("fan-in-truncated-normal",),
-    }
 
     def __init__(
         self,

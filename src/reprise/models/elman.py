@@ -3,8 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from reprise.models.initialisation import WEIGHT_LAWS, declare
-from reprise.options import COUNT
+from reprise.models.initialisation import declare
 
 
 class Elman(nn.Module):
@@ -12,8 +11,6 @@ class Elman(nn.Module):
 
     `input_size` d symbols in, `hidden_size` n units, `output_size` k classes out.
     """
-
-    OPTIONS = {"hidden_size": COUNT, "weight_law": WEIGHT_LAWS}
 
     def __init__(self, input_size: int, hidden_size: int, output_size: int, weight_law: str = ""):
         super().__init__()

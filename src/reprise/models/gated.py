@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 from reprise.models.initialisation import declare
 from reprise.models.rntn import RNTN
-from reprise.options import COUNT, NOT_NEGATIVE
 
 State = tuple[Tensor, ...]
 Masks = tuple[Tensor, Tensor]
@@ -27,28 +26,22 @@ class GatedLanguageModel(nn.Module):
     `mapping` is "f" (5) or "f_mod" (16). Raises ValueError for K outside 1 .. V.
     """
 
-    OPTIONS = {
-        "embedding_size": COUNT,
-        "hidden_size": COUNT,
-        "matrices": COUNT,
-        "mapping": ("f", "f_mod"),
-        "weight_range": NOT_NEGATIVE,
-    }
-
     gates: tuple[str, ...] = ()  # logistic gates, in the order of the equations
     candidate: str = ""  # the gate whose matrix and bias depend on the word
     states: int = 0  # tensors that a step hands to the next
 
-    def __init__(self, vocabulary: int, embedding: int, hidden: int, matrices: int = 1, mapping: str = "f") -> None:
+    def __init__(
+        self, vocabulary: int, embedding_size: int, hidden_size: int, matrices: int = 1, mapping: str = "f"
+    ) -> None:
         super().__init__()
         if not 1 <= matrices <= vocabulary:
             raise ValueError(f"matrices must be in 1 .. {vocabulary}, the vocabulary, not {matrices}")
-        V, H, K = vocabulary, hidden, matrices
-        self.vocabulary, self.embedding, self.hidden, self.matrices, self.mapping = V, embedding, H, K, mapping
-        declare(self, E=(V, embedding))  # row w is the embedding of word w
+        V, d, H, K = vocabulary, embedding_size, hidden_size, matrices
+        self.vocabulary, self.embedding, self.hidden, self.matrices, self.mapping = V, d, H, K, mapping
+        declare(self, E=(V, d))  # row w is the embedding of word w
         for gate in (*self.gates, self.candidate):
             own = (K,) if gate == self.candidate else ()
-            declare(self, **{f"W_h{gate}": (H, embedding), f"U_h{gate}": (*own, H, H), f"b_h{gate}": (*own, H)})
+            declare(self, **{f"W_h{gate}": (H, d), f"U_h{gate}": (*own, H, H), f"b_h{gate}": (*own, H)})
         declare(self, W_o=(V, H), b_o=(V,))
 
     matrix_index = RNTN.matrix_index  # f(w) - 1 (5) or f_mod(w) (16)

@@ -14,7 +14,6 @@ import torch
 from torch import Tensor, nn
 
 from reprise.models.initialisation import declare
-from reprise.options import COUNT, NOT_NEGATIVE
 
 Term = Tensor | float  # 0.0 stands for a term that the model does not have
 
@@ -29,8 +28,6 @@ def times(W: Tensor | None, h: Tensor) -> Term:
     return 0.0 if W is None else h @ W.T
 
 
-MATRIX_LAWS = ("orthogonal", "glorot-uniform")
-BIAS_START = {"b_law": ("zero", "normal"), "b_std": NOT_NEGATIVE}
 ACTIVATIONS = {"tanh": torch.tanh, "identity": torch.positive}
 
 
@@ -93,28 +90,17 @@ class GSO(SymbolModel):
     gradient with respect to f and c only: nothing is learnt before an update has moved f.
     """
 
-    OPTIONS = {
-        "hidden_size": COUNT,
-        "second_order_size": COUNT,
-        "input_term": bool,
-        "recurrent_term": bool,
-        "activation": ("tanh", "identity"),
-        "matrix_law": MATRIX_LAWS,
-        "f_law": ("zero", "normal"),
-        "f_std": NOT_NEGATIVE,
-    }
-
     def __init__(
         self,
         vocabulary: int,
-        hidden: int,
-        second_order: int,
+        hidden_size: int,
+        second_order_size: int,
         input_term: bool,
         recurrent_term: bool,
         activation: str,
     ) -> None:
-        super().__init__(vocabulary, hidden, activation)
-        V, h, m = vocabulary, hidden, second_order
+        super().__init__(vocabulary, hidden_size, activation)
+        V, h, m = vocabulary, hidden_size, second_order_size
         D, E = (h, V) if input_term else None, (h, h) if recurrent_term else None
         declare(self, A=(h, m), B=(m, V), C=(m, h), D=D, E=E, f=(h,))
         self.register_output()
@@ -134,11 +120,10 @@ class FirstOrder(SymbolModel):
     U (h, V), W (h, h), b (h).
     """
 
-    OPTIONS = {"hidden_size": COUNT, "activation": ("tanh", "identity"), "matrix_law": MATRIX_LAWS, **BIAS_START}
-
-    def __init__(self, vocabulary: int, hidden: int, activation: str) -> None:
-        super().__init__(vocabulary, hidden, activation)
-        declare(self, U=(hidden, vocabulary), W=(hidden, hidden), b=(hidden,))
+    def __init__(self, vocabulary: int, hidden_size: int, activation: str) -> None:
+        super().__init__(vocabulary, hidden_size, activation)
+        h = hidden_size
+        declare(self, U=(h, vocabulary), W=(h, h), b=(h,))
         self.register_output()
 
     def inputs(self, x: Tensor) -> tuple[Term]:
@@ -158,22 +143,11 @@ class MultiplicativeIntegration(SymbolModel):
     U (h, V), W (h, h), b (h); alpha, beta_1, beta_2 (h) in the general form only.
     """
 
-    OPTIONS = {
-        "hidden_size": COUNT,
-        "activation": ("tanh", "identity"),
-        "form": ("simple", "general"),
-        "matrix_law": MATRIX_LAWS,
-        **BIAS_START,
-        "alpha": float,
-        "beta_1": float,
-        "beta_2": float,
-    }
-
-    def __init__(self, vocabulary: int, hidden: int, activation: str, form: str) -> None:
-        super().__init__(vocabulary, hidden, activation)
-        self.form = form
-        declare(self, U=(hidden, vocabulary), W=(hidden, hidden), b=(hidden,))
-        declare(self, **dict.fromkeys(("alpha", "beta_1", "beta_2"), (hidden,) if form == "general" else None))
+    def __init__(self, vocabulary: int, hidden_size: int, activation: str, form: str) -> None:
+        super().__init__(vocabulary, hidden_size, activation)
+        h, self.form = hidden_size, form
+        declare(self, U=(h, vocabulary), W=(h, h), b=(h,))
+        declare(self, **dict.fromkeys(("alpha", "beta_1", "beta_2"), (h,) if form == "general" else None))
         self.register_output()
 
     def inputs(self, x: Tensor) -> tuple[Term]:

@@ -21,15 +21,12 @@ MULTIPLIERS = ("alpha", "beta_1", "beta_2")
 
 
 def initial_model(name: str, options: Mapping[str, Any], vocabulary: int, generator: torch.Generator) -> SymbolModel:
-    """The model that the registry calls `name`, with the `options` it lists, its parameters at their start."""
-    rest = dict(options)
-    sizes = {key.removesuffix("_size"): rest.pop(key) for key in options if key.endswith("_size")}
+    """Make the model that the catalogue calls `name`, its parameters at their start."""
     bias = "f" if name == "gso" else "b"
-    start = {"matrix_law": rest.pop("matrix_law")}
-    start |= {f"bias_{what}": rest.pop(f"{bias}_{what}") for what in ("law", "std")}
-    start["multipliers"] = {key: rest.pop(key) for key in MULTIPLIERS if key in rest}
-    model = MODELS[name].build(vocabulary=vocabulary, **sizes, **rest)
-    initialise(model, generator, **start)
+    multipliers = {key: options[key] for key in MULTIPLIERS if key in options}
+    model = MODELS[name].build(options, vocabulary=vocabulary)
+    laws = {"matrix_law": options["matrix_law"], "bias_law": options[f"{bias}_law"], "bias_std": options[f"{bias}_std"]}
+    initialise(model, generator, **laws, multipliers=multipliers)
     return model
 
 

@@ -6,8 +6,6 @@ from collections.abc import Container
 import torch
 from torch import Tensor, nn
 
-WEIGHT_LAWS = ("fan-in-truncated-normal", "fan-in-truncated-normal-corrected")
-"""Values of `weight_law`."""
 # Standard deviation of a standard normal cut at two: later TensorFlow divides by it, that of 2017 did not.
 _STD_CUT_AT_TWO = 0.87962566103423978
 

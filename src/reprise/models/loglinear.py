@@ -14,7 +14,6 @@ from torch import Tensor, nn
 
 from reprise.models.initialisation import declare
 from reprise.models.lexicon import Lexicon, Sparse
-from reprise.options import COUNT, NATURAL
 
 State = tuple[tuple[Tensor, Tensor], ...]
 """h and c of every layer, (B, H) each."""
@@ -38,18 +37,6 @@ class LogLinearRNN(nn.Module):
     Options: `input` is psi, `output` phi: one-hot vectors ("one-hot", "softmax") or the features of
     `Lexicon.features(features_from, top_types, word_identity)`; `background` is the b of `Lexicon.log_background`.
     """
-
-    OPTIONS = {
-        "input": ("one-hot", "features"),
-        "output": ("softmax", "log-linear"),
-        "background": ("none", "corpus", "train"),
-        "features_from": ("corpus", "train"),
-        "top_types": NATURAL,
-        "word_identity": bool,
-        "embedding_size": COUNT,
-        "hidden_size": COUNT,
-        "layers": COUNT,
-    }
 
     def __init__(
         self,

@@ -7,8 +7,7 @@ source of them; they are the usual ones without peepholes, which its description
 import torch
 from torch import Tensor, nn
 
-from reprise.models.initialisation import WEIGHT_LAWS, declare
-from reprise.options import COUNT
+from reprise.models.initialisation import declare
 
 
 class LSTM(nn.Module):
@@ -21,8 +20,6 @@ class LSTM(nn.Module):
 
     The four gates are stacked in the order g, i, f, o: W_x (4n, d), W_h (4n, n), b (4n,).
     """
-
-    OPTIONS = {"hidden_size": COUNT, "weight_law": WEIGHT_LAWS}
 
     def __init__(self, input_size: int, hidden_size: int, output_size: int, weight_law: str = ""):
         super().__init__()

@@ -12,24 +12,14 @@ from torch import Tensor, nn
 
 from reprise.models.initialisation import declare
 from reprise.models.rntn import softmax_input
-from reprise.options import COUNT, NOT_NEGATIVE
 
 
 class MRNN(nn.Module):
     """The m-RNN over V words with H hidden units and M factors; `h_0` as in `RNTN`."""
 
-    OPTIONS = {
-        "hidden_size": COUNT,
-        "factors": COUNT,
-        "factor_law": ("normal", "one"),
-        "h_0": float,
-        "weight_std": NOT_NEGATIVE,
-        "bias_law": ("normal", "zero"),
-    }
-
-    def __init__(self, vocabulary: int, hidden: int, factors: int, h_0: float = 0.0) -> None:
+    def __init__(self, vocabulary: int, hidden_size: int, factors: int, h_0: float = 0.0) -> None:
         super().__init__()
-        V, H, M = vocabulary, hidden, factors
+        V, H, M = vocabulary, hidden_size, factors
         self.vocabulary, self.hidden, self.factors, self.h_0 = V, H, M, h_0
         # row x of W_h is W_h x, that of v is v_x
         declare(self, W_h=(V, H), v=(V, M), U_l=(H, M), U_r=(M, H), b_h=(H,), W_o=(V, H), b_o=(V,))

@@ -16,14 +16,11 @@ import numpy as np
 from reprise.data.corpus import Split
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
 from reprise.models.word_ngram import WordNGram, at
-from reprise.options import COUNT
 
 
 @dataclass(frozen=True)
 class NGram(WordNGram):
     """An `order`-gram model of V tokens: contexts of 0 to `order` - 1 tokens; V is the boundary symbol."""
-
-    OPTIONS = {"order": COUNT, "smoothing": ("witten-bell",)}
 
     smoothing: str
 

@@ -17,8 +17,6 @@ from reprise.models.initialisation import declare
 class SentenceClassifier(nn.Module):
     """`DeepBidirectional`, its states made one vector by `pooling` ("max", "mean" or "last"), and K classes."""
 
-    OPTIONS = {**DeepBidirectional.OPTIONS, "pooling": ("last", "max", "mean")}
-
     def __init__(self, vocabulary: int, classes: int, pooling: str, **network: int | str) -> None:
         super().__init__()
         self.pooling = pooling

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 from reprise.models.initialisation import declare
-from reprise.options import COUNT, NOT_NEGATIVE
 
 State = tuple[Tensor, ...]
 
@@ -24,13 +23,6 @@ class Recurrent(nn.Module, ABC):
     `recurrent_law` gives the recurrence matrices: "gaussian", N(0, (scale^2 / H)), whose eigenvalues fill a disc of
     radius about `recurrent_scale`, or "identity", that number times the identity.
     """
-
-    OPTIONS = {
-        "hidden_size": COUNT,
-        "recurrent_law": ("gaussian", "identity"),
-        "recurrent_scale": NOT_NEGATIVE,
-        "input_std": NOT_NEGATIVE,
-    }
 
     gates: tuple[str, ...] = ("",)  # one recurrence matrix and one input matrix each
     parts = 1  # tensors that a step hands to the next
@@ -77,8 +69,6 @@ class Recurrent(nn.Module, ABC):
 
 class RNN(Recurrent):
     """h_t = f(W_hh h_{t-1} + W_hx x_t)   (5), f: sigmoid, tanh, or ReLU (section 2.4)"""
-
-    OPTIONS = {"activation": ("sigmoid", "tanh", "relu"), **Recurrent.OPTIONS}
 
     def __init__(self, vocabulary: int, hidden_size: int, activation: str, **laws: str | float) -> None:
         super().__init__(vocabulary, hidden_size, **laws)

@@ -17,7 +17,6 @@ import torch
 from torch import Tensor, nn
 
 from reprise.models.initialisation import declare
-from reprise.options import COUNT, NOT_NEGATIVE
 
 
 class RNTN(nn.Module):
@@ -28,20 +27,10 @@ class RNTN(nn.Module):
     before a sentence, which the paper does not state. Raises ValueError for K outside 1 .. V.
     """
 
-    OPTIONS = {
-        "hidden_size": COUNT,
-        "matrices": COUNT,
-        "mapping": ("f", "f_mod"),
-        "bias": ("matrix", "shared"),
-        "h_0": float,
-        "weight_std": NOT_NEGATIVE,
-        "bias_law": ("normal", "zero"),
-    }
-
     def __init__(
         self,
         vocabulary: int,
-        hidden: int,
+        hidden_size: int,
         matrices: int = 1,
         mapping: str = "f",
         bias: str = "matrix",
@@ -50,7 +39,7 @@ class RNTN(nn.Module):
         super().__init__()
         if not 1 <= matrices <= vocabulary:
             raise ValueError(f"matrices must be in 1 .. {vocabulary}, the vocabulary, not {matrices}")
-        V, H, K = vocabulary, hidden, matrices
+        V, H, K = vocabulary, hidden_size, matrices
         self.vocabulary, self.hidden, self.matrices = V, H, K
         self.mapping, self.bias, self.h_0 = mapping, bias, h_0
         # row x of W_h is W_h x, a column of the paper's

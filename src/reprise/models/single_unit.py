@@ -10,14 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reprise.options import COUNT
-
 
 @dataclass(frozen=True)
 class SingleUnit:
     """h_0, T and the target."""
-
-    OPTIONS = {"initial_state": float, "steps": COUNT, "target": float}
 
     initial_state: float
     steps: int

@@ -28,7 +28,6 @@ from torch.nn import functional
 from reprise.errors import UserError
 from reprise.models.initialisation import declare, initialise_by_columns
 from reprise.models.recurrences import UNITS, State
-from reprise.options import COUNT
 
 
 class Translator(nn.Module):
@@ -36,18 +35,6 @@ class Translator(nn.Module):
 
     `UserError` for L below 1, and for extensions II to IV without I.
     """
-
-    OPTIONS = {
-        "unit": ("rnn", "gru", "lstm"),
-        "embedding_size": COUNT,
-        "hidden_size": COUNT,
-        "layers": COUNT,
-        "untied": bool,
-        "context": bool,
-        "bidirectional": bool,
-        "reverse_source": bool,
-        "matrix_law": ("gaussian", "uniform"),
-    }
 
     units = UNITS
     linear = staticmethod(functional.linear)

@@ -11,17 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from reprise.models.initialisation import declare, initialise_by_columns
-from reprise.options import COUNT
 
 
 class WindowModel(nn.Module):
     """V words, vectors of size d, H hidden units, a window of n words; `direct` has W3."""
 
-    OPTIONS = {"embedding_size": COUNT, "hidden_size": COUNT, "window": COUNT, "direct": bool}
-
-    def __init__(self, vocabulary: int, embedding: int, hidden: int, window: int, direct: bool) -> None:
+    def __init__(self, vocabulary: int, embedding_size: int, hidden_size: int, window: int, direct: bool) -> None:
         super().__init__()
-        V, d, H, n = vocabulary, embedding, hidden, window
+        V, d, H, n = vocabulary, embedding_size, hidden_size, window
         self.vocabulary, self.embedding, self.hidden, self.window, self.direct = V, d, H, n, direct
         # row w of E is the vector of word w
         W3 = {"W3": (V, n * d)} if direct else {}

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Table
-from reprise.options import COUNT, NOT_NEGATIVE, POSITIVE
 
 
 @dataclass(frozen=True)
@@ -40,8 +39,6 @@ class Relative(WordNGram):
     It is 0 for what never followed c, and not defined after a context that was never seen.
     """
 
-    OPTIONS = {"order": COUNT}
-
     def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
         table, (context, ngram) = counts.table(n), held.find(counts, n)
         frequency = at(relative(table), ngram, 0.0)
@@ -56,8 +53,6 @@ class Additive(WordNGram):
 
     After a context that was never seen that is 1 / V.
     """
-
-    OPTIONS = {"order": COUNT, "delta": POSITIVE}
 
     delta: float
 
@@ -76,8 +71,6 @@ class StupidBackoff(WordNGram):
     Brants et al., "Large language models in machine translation" (EMNLP 2007), equation 5. These are scores: they do
     not sum to one (`score_sums` says to what).
     """
-
-    OPTIONS = {"order": COUNT, "alpha": NOT_NEGATIVE}
 
     alpha: float
     proper = False
@@ -114,8 +107,6 @@ class Backoff(WordNGram):
     discount took away goes back to these words, each in proportion to its share.
     """
 
-    OPTIONS = {"order": COUNT}
-
     def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
         p = _interpolate(counts.table(1), held.find(counts, 1), 1 / self.vocabulary)
         seen = _interpolate_seen(counts.table(1), 1 / self.vocabulary)
@@ -142,8 +133,6 @@ class KneserNey(WordNGram):
     words are interpolated with 1 / V, so that a word of the vocabulary that the text lacks has a probability. `D` is
     that of `discount`, order by order.
     """
-
-    OPTIONS = {"order": COUNT}
 
     def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
         p: np.ndarray | float = 1 / self.vocabulary

@@ -81,7 +81,7 @@ def make_record(
         "seed": replica,
         # Where the data are cut into folds a replica is a fold, so that experiments can be compared fold by fold.
         "fold": replica if "folds" in resolved.config.get("data", {}).get("options", {}) else None,
-        "config": resolved.config,
+        "config": resolved.hashed_config,
         "config_hash": resolved.config_hash,
         "status": "diverged" if diverged else "finished",
         "diverged": diverged,

@@ -6,7 +6,7 @@ raw-file checksums) and over nothing else: neither engine, device nor threads, n
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,7 +30,7 @@ def hash_of(value: Any) -> str:
 class Resolved:
     """One experiment (or variant) of one tier.
 
-    `config` holds what is hashed: {model: {name, options}, data: {dataset, options, raw},
+    `config` holds what decides the numbers: {model: {name, options}, data: {dataset, options, raw},
     training: {protocol, options}, precision}, or {check, tolerance} for a check. `origins` says where each setting
     comes from, by dotted name.
     """
@@ -48,10 +48,21 @@ class Resolved:
     assumption: str | None = None
     alternative: str | None = None
     weights: Keep | None = None
+    defaults: dict[str, list[str]] = field(default_factory=dict)
+    """By section, the options whose value is the default: they are in `config`, and no part of the hash."""
+
+    @property
+    def hashed_config(self) -> dict[str, Any]:
+        """`config` without the options whose value is the default."""
+        config = dict(self.config)
+        for section, names in self.defaults.items():
+            kept = {name: value for name, value in config[section]["options"].items() if name not in names}
+            config[section] = {**config[section], "options": kept}
+        return config
 
     @property
     def config_hash(self) -> str:
-        return hash_of(self.config)
+        return hash_of(self.hashed_config)
 
     @property
     def id(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reprise.catalogue.stated import load
+from reprise.catalogue.loading import load
 from reprise.config.displays import Entry, entries
 from reprise.config.project import Project
 from reprise.errors import UserError, known

@@ -8,7 +8,6 @@ from typing import Any
 from torch import Tensor
 
 from reprise.data.corpus import SPLITS, Corpus
-from reprise.options import COUNT, NOT_NEGATIVE
 from reprise.records.record import Outcome, curve, metric
 from reprise.training.protocol import Diverged, Learner
 from reprise.units import perplexity
@@ -235,12 +234,6 @@ class HalvingSchedule(Epochs):
     `source` is the text's own entropy.
     """
 
-    OPTIONS = {
-        "schedule": ("halve-below-ratio",),
-        "halving_ratio": NOT_NEGATIVE,
-        "patience": COUNT,
-        "max_epochs": COUNT,
-    }
     KEPT = (*Epochs.KEPT, "learning_rate", "failures")
     LOSS = {"train": "training loss"}
 

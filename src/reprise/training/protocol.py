@@ -15,22 +15,18 @@ import torch
 from torch import Tensor, nn
 
 import reprise
+from reprise.catalogue.loading import load
 from reprise.catalogue.models import MODELS, ModelRefused
 from reprise.catalogue.protocols import PROTOCOLS
-from reprise.catalogue.stated import load
 from reprise.data.corpus import SENTENCE_END, SPLITS, Corpus
 from reprise.engines.optimisers import clip_by_global_norm
 from reprise.engines.stack import Member, Stack, join
 from reprise.errors import UserError, beyond_memory
 from reprise.files import canonical_json
-from reprise.options import COUNT, POSITIVE
 from reprise.records.record import Outcome
 from reprise.records.resolved import Resolved
 
 _PACKAGE = Path(reprise.__file__).parent
-
-ADAM = {"batch_size": COUNT, "optimiser": ("adam",), "learning_rate": POSITIVE, "clip_norm": POSITIVE}
-"""Options of protocols whose updates are Adam's on clipped gradients."""
 
 Engine = str | Stack
 """What a protocol is told to compute with: an engine by its name, or the stack that its replica is a member of."""
@@ -142,11 +138,10 @@ class Training(ABC):
                 raise UserError(f"{path}: the {name} lines of fold {fold} have nothing to predict; use more lines")
         return parts
 
-    def model_of(self, *read: str, **sizes: Any) -> Any:
-        """The readable model that is configured, without the options that the protocol has `read` itself."""
+    def build_model(self, **sizes: Any) -> Any:
+        """Make the readable model that is configured; `sizes` are what the corpus decides."""
         model = self.config["model"]
-        options = {name: value for name, value in model["options"].items() if name not in read}
-        return MODELS[model["name"]].build(**sizes, **options)
+        return MODELS[model["name"]].build(model["options"], **sizes)
 
     def generator(self, stream: str) -> torch.Generator:
         """The replica's generator for one purpose, see `generator_for`."""
@@ -156,7 +151,6 @@ class Training(ABC):
 class Pieces(Training):
     """What is computed without learning, `total` pieces of it: each is `found` at once."""
 
-    OPTIONS = {}
     KEPT = ("found",)
     engine = "numpy"
     parameters = 0
@@ -177,7 +171,6 @@ class Learner(Training):
     `model`'s parameters, and calls `update`, or `read` for a loss without an update; a member is its own optimiser.
     """
 
-    GPU = True
     CARRIED = ""
     """What of the kernel goes on from batch to batch: an attribute of it, tensors in tuples of any depth."""
 

@@ -1,4 +1,4 @@
-"""What the catalogue names is there, and states its options so that they can be read without importing it."""
+"""What the catalogue names is there, and the configuration is checked without importing it."""
 
 import inspect
 import subprocess
@@ -8,61 +8,61 @@ from pathlib import Path
 
 import pytest
 
-from reprise.catalogue import stated as stated_
 from reprise.catalogue.checks import CHECKS, run_check
 from reprise.catalogue.datasets import PREPARATIONS
-from reprise.catalogue.displays import KINDS, functions
-from reprise.catalogue.models import MODELS, ModelEntry
+from reprise.catalogue.displays import FUNCTIONS, KINDS
+from reprise.catalogue.loading import load
+from reprise.catalogue.models import MODELS, Model
+from reprise.catalogue.options import MODEL_OPTIONS, PREPARATION_OPTIONS, PROTOCOL_OPTIONS
+from reprise.catalogue.options.base import options_of
+from reprise.catalogue.options.displays import DISPLAY_OPTIONS
 from reprise.catalogue.protocols import PROTOCOLS
-from reprise.catalogue.stated import load, stated
 from reprise.errors import UserError
 from reprise.report.render import find_function
 from reprise.training.protocol import Training
 
 ROOT = Path(__file__).parents[3]
-TARGETS = [(entry.target, entry) for entry in [*MODELS.values(), *PROTOCOLS.values()] if entry.target]
 
 
-@pytest.mark.parametrize(("target", "entry"), TARGETS, ids=[target for target, _ in TARGETS])
-def test_a_class_is_there_and_states_what_is_read_of_it(target, entry):
-    made = load(target, "")
-    assert dict(entry.options) == dict(getattr(made, "OPTIONS", {}))
+@pytest.mark.parametrize(
+    ("rows", "options"),
+    [(MODELS, MODEL_OPTIONS), (PROTOCOLS, PROTOCOL_OPTIONS), (PREPARATIONS, PREPARATION_OPTIONS)],
+    ids=["models", "protocols", "preparations"],
+)
+def test_whatever_may_be_named_has_options(rows, options):
+    assert rows.keys() == options.keys()
 
 
 @pytest.mark.parametrize("name", [name for name, entry in PREPARATIONS.items() if entry.target])
-def test_a_preparation_is_there_and_states_what_is_read_of_it(name):
+def test_a_preparation_is_there(name):
     entry, module = PREPARATIONS[name], import_module(PREPARATIONS[name].target)
-    assert (entry.options, entry.tokens) == (module.OPTIONS, module.TOKENS)
     assert entry.corpus == callable(getattr(module, "prepare", None))
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)
-def test_a_protocol_trains_models_that_are_there_and_have_what_it_reads(name):
+def test_a_protocol_is_there_and_trains_models_that_are(name):
     entry = PROTOCOLS[name]
     assert set(entry.models) <= MODELS.keys()
-    assert all(set(entry.model_options) <= MODELS[model].options.keys() for model in entry.models)
     assert issubclass(load(entry.target, ""), Training)
+
+
+@pytest.mark.parametrize("name", [name for name, model in MODELS.items() if model.target])
+def test_a_model_is_there(name):
+    assert callable(load(MODELS[name].target, ""))
 
 
 def test_checks_are_there():
     assert not any(inspect.signature(load(target, "")).parameters for target in CHECKS.values())
 
 
-@pytest.mark.parametrize(("kind", "function"), [(kind, name) for kind in KINDS for name in functions()[kind]])
+@pytest.mark.parametrize(("kind", "function"), [(kind, name) for kind in KINDS for name in FUNCTIONS[kind]])
 def test_what_a_function_draws_is_there(kind, function):
-    draws = functions()[kind][function]
+    draws = FUNCTIONS[kind][function]
     assert set(draws.protocols) <= PROTOCOLS.keys()
-    options = {"model": MODELS, "data": PREPARATIONS}
+    options = {"model": MODEL_OPTIONS, "data": PREPARATION_OPTIONS}
     for section, option in (setting.split(".") for setting in draws.settings):
-        assert any(option in entry.options for entry in options[section].values())
-
-
-@pytest.mark.parametrize("name", ["X", "READ"], ids=["nowhere stated", "to be run"])
-def test_what_is_not_stated_names_the_file(tmp_path, monkeypatch, name):
-    (tmp_path / "new.py").write_text("class New:\n    READ = open('/dev/null').read()\n", encoding="utf-8")
-    monkeypatch.setattr(stated_, "_path", lambda module: tmp_path / "new.py")
-    with pytest.raises(UserError, match=r"^src/reprise/models/new\.py: "):
-        stated("reprise.models.new:New", name)
+        assert any(option in options_of(one) for one in options[section].values())
+    assert DISPLAY_OPTIONS[kind].keys() <= FUNCTIONS[kind].keys()
 
 
 def test_the_configuration_is_checked_without_what_trains_or_draws():
@@ -78,7 +78,7 @@ def test_the_configuration_is_checked_without_what_trains_or_draws():
 @pytest.mark.parametrize("target", ["reprise.models.mgu:MGU", "reprise.models.gated:GRUs", "reprise.models.rntn:RNTN"])
 def test_a_model_that_is_not_as_registered_is_one_line(target):
     with pytest.raises(UserError, match="src/reprise/"):
-        ModelEntry(target).build(vocabulary=5, embedding=2, hidden=2)
+        Model(target).build({}, vocabulary=5, embedding_size=2, hidden_size=2)
 
 
 def test_a_check_or_figure_that_nobody_wrote_is_one_line(monkeypatch):

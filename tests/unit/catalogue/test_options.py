@@ -1,60 +1,122 @@
-"""Options keep to their types and bounds."""
+"""Options keep to their types and bounds, and are those that constructors, preparations and protocols read."""
 
-from itertools import chain
+import inspect
+from typing import Annotated, Literal
 
+import annotated_types
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
-from reprise.catalogue.datasets import PREPARATIONS
+from reprise.catalogue.loading import load
 from reprise.catalogue.models import MODELS
-from reprise.catalogue.protocols import PROTOCOLS
+from reprise.catalogue.options import MODEL_OPTIONS, PREPARATION_OPTIONS, PROTOCOL_OPTIONS
+from reprise.catalogue.options.base import (
+    Count,
+    Finite,
+    Integer,
+    Natural,
+    NotNegative,
+    Options,
+    Positive,
+    Share,
+    TwoOrMore,
+    by_name,
+    options_of,
+)
+from reprise.catalogue.options.books import CharacterWindows
+from reprise.catalogue.options.generated import SyntheticTagged
+from reprise.catalogue.options.rntn import SubsequenceSGD
+from reprise.config.mistakes import complete
+from reprise.data.synthetic import synthetic_tagged
 from reprise.engines.rntn.subsequences import MAX_LENGTH
 from reprise.errors import UserError
-from reprise.options import COUNT, NATURAL, NOT_NEGATIVE, POSITIVE, SHARE, Number, at_least, check_option, check_options
 from reprise.training.protocols.books import NEIGHBOURS
 
-FREE = {"h_0", "forget_bias", "alpha", "beta_1", "beta_2", "initial_state", "target", "seed", "fold_seed"}
-FREE |= {f"{axis}_{place}" for axis in "wb" for place in ("start", "low", "high")}
-"""Numbers of which any will do."""
+EVERY = {**MODEL_OPTIONS, **PROTOCOL_OPTIONS, **PREPARATION_OPTIONS}
 
 
 @pytest.mark.parametrize(
     ("kind", "taken", "refused"),
     [
-        (COUNT, [1, 10**9], [0, -1, 1.0, True, "1", 10**12]),
-        (NATURAL, [0, 7], [-1, 10**30]),
-        (at_least(2), [2], [1]),
-        (POSITIVE, [1e-9, 3], [0, 0.0, -0.1, float("inf"), float("nan"), True, 1e300]),
-        (NOT_NEGATIVE, [0, 0.5], [-1e-9]),
-        (SHARE, [0, 0.999], [1, 1.0, 2.5, -0.5]),
-        (Number(int, at_least=1, at_most=64), [1, 64], [65, 0]),
-        (float, [-2, 0.0], [float("nan"), float("-inf"), "x", -1e300, 10**400]),
-        (int, [-2], [0.5, False, -(10**30)]),
-        (("tanh", "relu"), ["tanh"], ["sigmoid", 1, None]),
+        (Count, [1, 10**9], [0, -1, 1.0, True, "1", 10**12]),
+        (Natural, [0, 7], [-1, 10**30]),
+        (TwoOrMore, [2], [1]),
+        (Positive, [1e-9, 3], [0, 0.0, -0.1, float("inf"), float("nan"), True, 1e300]),
+        (NotNegative, [0, 0.5], [-1e-9]),
+        (Share, [0, 0.999], [1, 1.0, 2.5, -0.5]),
+        (Finite, [-2, 0.0], [float("nan"), float("-inf"), "x", -1e300, 10**400]),
+        (Integer, [-2], [0.5, False, -(10**30)]),
+        (Literal["tanh", "relu"], ["tanh"], ["sigmoid", 1, None]),
     ],
     ids=str,
 )
 def test_a_value_keeps_to_its_type_and_bounds(kind, taken, refused):
+    class Some(Options):
+        name: Literal["some"]
+        size: kind
+
     for value in taken:
-        assert check_option(value, kind, "f: key k") == value
+        assert complete(Some, "some", {"size": value}, "f: key {}".format) == ({"size": value}, [])
     for value in refused:
-        with pytest.raises(UserError, match="^f: key k: ") as caught:
-            check_option(value, kind, "f: key k")
+        with pytest.raises(UserError, match="^f: key size: ") as caught:
+            complete(Some, "some", {"size": value}, "f: key {}".format)
         assert len(str(caught.value)) < 120
 
 
-def test_every_option_is_stated_and_no_other():
-    assert check_options({"a": 1}, {"a": float}, "f", "m") == {"a": 1.0}
-    for values in ({}, {"a": 1, "b": 2}):
-        with pytest.raises(UserError, match="^f"):
-            check_options(values, {"a": float}, "f", "m")
+class Defaulted(Options):
+    """Options of which one was added later."""
+
+    name: Literal["one", "two"]
+    rate: Positive
+    momentum: Share = 0.0
 
 
-def test_a_number_has_bounds_unless_any_will_do():
-    entries = chain(MODELS.values(), PROTOCOLS.values(), PREPARATIONS.values())
-    unbounded = {name for entry in entries for name, kind in entry.options.items() if kind in (int, float)}
-    assert unbounded == FREE
+def test_every_option_is_stated_or_has_a_default_and_no_other():
+    assert by_name(Defaulted) == {"one": Defaulted, "two": Defaulted}
+    options, defaults = complete(Defaulted, "two", {"rate": 1}, str)
+    assert (options, defaults) == ({"rate": 1.0, "momentum": 0.0}, ["momentum"])
+    assert isinstance(options["rate"], float)
+    # A default that is stated is one too.
+    assert complete(Defaulted, "two", {"rate": 1, "momentum": 0}, str)[1] == ["momentum"]
+    assert complete(Defaulted, "two", {"rate": 1, "momentum": 0.5}, str)[1] == []
+    for values in ({}, {"rate": 1, "b": 2}, {"rate": 1, "name": "one"}):
+        with pytest.raises(UserError):
+            complete(Defaulted, "two", values, str)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_number_has_bounds(name):
+    """Of either side, so that neither memory nor float32 ends before them."""
+    for option in options_of(EVERY[name]):
+        field = EVERY[name].model_fields[option]
+        if field.annotation in (int, float):
+            adapter = TypeAdapter(Annotated[field.annotation, *field.metadata])
+            for far in (10**12, -(10**12)) if field.annotation is int else (1e39, -1e39, float("nan")):
+                with pytest.raises(ValidationError):
+                    adapter.validate_python(far)
+
+
+@pytest.mark.parametrize("name", [name for name, model in MODELS.items() if model.target])
+def test_a_constructor_takes_its_options_but_those_of_the_initialisation(name):
+    options = options_of(MODEL_OPTIONS[name])
+    assert set(MODELS[name].initialisation) <= set(options)
+    arguments = inspect.signature(load(MODELS[name].target, name)).parameters
+    if any(argument.kind is argument.VAR_KEYWORD for argument in arguments.values()):
+        return
+    assert set(options) - set(MODELS[name].initialisation) <= arguments.keys()
+    assert not set(MODELS[name].initialisation) & arguments.keys()
 
 
 def test_bounds_that_follow_from_the_code_agree_with_it():
-    assert PROTOCOLS["subsequence-sgd"].options["subsequence_length"].at_most == MAX_LENGTH
-    assert PROTOCOLS["character-windows"].options["log_every"].at_most <= NEIGHBOURS
+    adapters = {
+        SubsequenceSGD: ("subsequence_length", MAX_LENGTH),
+        CharacterWindows: ("log_every", NEIGHBOURS),
+    }
+    for kind, (option, most) in adapters.items():
+        field = kind.model_fields[option]
+        adapter = TypeAdapter(Annotated[field.annotation, *field.metadata])
+        assert adapter.validate_python(most) == most
+        with pytest.raises(ValidationError):
+            adapter.validate_python(most + 1)
+    least = SyntheticTagged.model_fields["vocabulary_size"].metadata
+    assert annotated_types.Ge(4 * synthetic_tagged.TAGS) in least

@@ -36,7 +36,7 @@ GENERATED = {
 
 @pytest.mark.parametrize("module", GENERATED, ids=lambda module: module.__name__.rpartition(".")[2])
 def test_a_generated_text_follows_from_its_options(tmp_path, module):
-    seed = "seed" if "seed" in module.OPTIONS else "fold_seed"
+    seed = "seed" if "seed" in GENERATED[module] else "fold_seed"
     for name, changed in (("a", {}), ("b", {}), ("c", {seed: 4})):
         module.prepare(tmp_path, GENERATED[module] | changed).save(tmp_path / name)
     first, again, other = ((tmp_path / name).read_bytes() for name in "abc")

@@ -105,7 +105,6 @@ def counted(experiment, values) -> int:
     module, name = MODELS[experiment.model.name].target.split(":")
     model = getattr(import_module(module), name)
     options = {key: setting.value for key, setting in experiment.model.settings.items()}
-    options |= {key.removesuffix("_size"): value for key, value in options.items()}
     options |= {"vocabulary": values.get("V"), "input_size": values.get("d"), "output_size": values.get("k")}
     with torch.device("meta"):
         built = model(**{key: options[key] for key in inspect.signature(model).parameters if key in options})

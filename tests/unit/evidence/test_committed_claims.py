@@ -3,11 +3,12 @@
 import re
 from dataclasses import replace
 from functools import cache
+from typing import get_args
 
 import pytest
 from config_helpers import ROOT, experiments, project
 
-from reprise.catalogue.datasets import PREPARATIONS
+from reprise.catalogue.options.texts import Text8
 from reprise.config.schema import Paper
 from reprise.evidence.contrasts import Term, terms_of
 from reprise.evidence.decisions import read_claims
@@ -50,7 +51,7 @@ def test_every_family_that_claims_compare_has_a_member_to_borrow_from(tier):
 
 def test_the_vocabulary_of_text8_is_asked_under_every_rule():
     given, runs = there("rrntn", "paper")
-    rules = PREPARATIONS["text8"].options["vocabulary_rule"]
+    rules = get_args(Text8.model_fields["vocabulary_rule"].annotation)
     there_ = [r.resolved.config["data"]["options"] for name, r in runs.items() if name.startswith("text8-corpus")]
     assert sorted(options["vocabulary_rule"] for options in there_) == sorted(rules)
     assert given.claims["R24"].level.equals == runs["text8-corpus"].reported(("vocabulary", "all")) == 37751

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from reprise.catalogue.models import MODELS
+from reprise.catalogue.options import MODEL_OPTIONS
+from reprise.catalogue.options.base import options_of
 from reprise.models.gso import GSO, FirstOrder, MultiplicativeIntegration
 from reprise.models.gso_start import initial_model
 from reprise.models.second_order import FullTensor, MultiplicativeRNN
@@ -147,7 +148,7 @@ def test_a_start_is_that_of_its_seed_and_every_parameter_has_one():
     options = {"gso": GSO_OPTIONS, "first-order": first_order}
     options["mi-rnn"] = {**options["first-order"], "form": "general", "alpha": 1.0, "beta_1": 0.5, "beta_2": 0.5}
     for name, stated in options.items():
-        assert set(stated) == set(MODELS[name].options)
+        assert set(stated) == set(options_of(MODEL_OPTIONS[name]))
         one, again, other = (start(name, seed, **stated).state_dict() for seed in (1, 1, 2))
         assert all(torch.equal(one[key], again[key]) for key in one)
         constant = {"c", "alpha", "beta_1", "beta_2"} & set(one)

@@ -61,10 +61,10 @@ def parameters_of(experiment, larger=0):
     if "second_order_size" in options:
         ratio = experiment.title.rpartition(" = ")[2] if " = " in experiment.title else "1"
         assert options["second_order_size"] == sizes.second_order_size(h, Fraction(ratio))
-        given["second_order"] = sizes.second_order_size(h + larger, Fraction(ratio))
+        given["second_order_size"] = sizes.second_order_size(h + larger, Fraction(ratio))
     symbols = {"characters": 27, "bigrams": 703}[experiment.data.settings["tokens"].value]
     with torch.device("meta"):
-        model = MODELS[experiment.model.name].build(vocabulary=symbols, hidden=h + larger, **given)
+        model = MODELS[experiment.model.name].build(given, vocabulary=symbols, hidden_size=h + larger)
     return sum(p.numel() for p in model.parameters())
 
 

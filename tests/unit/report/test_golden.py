@@ -3,7 +3,7 @@
 import pytest
 from report_case import ROOT, contexts, project
 
-from reprise.catalogue.displays import functions
+from reprise.catalogue.displays import FUNCTIONS
 from reprise.config.displays import entries
 from reprise.report.render import write_display
 
@@ -22,12 +22,12 @@ def held_to_what_is_committed(kind: str, function: str, folder) -> None:
                 assert path.read_text(encoding="utf-8") == committed.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("function", functions()["tables"])
+@pytest.mark.parametrize("function", FUNCTIONS["tables"])
 def test_a_table_is_written_as_it_is_committed(function, tmp_path):
     held_to_what_is_committed("tables", function, tmp_path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("function", functions()["figures"])
+@pytest.mark.parametrize("function", FUNCTIONS["figures"])
 def test_a_figure_is_drawn_as_it_is_committed(function, tmp_path):
     held_to_what_is_committed("figures", function, tmp_path)

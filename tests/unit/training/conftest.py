@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from reprise.catalogue.models import MODELS
-from reprise.catalogue.stated import load
+from reprise.catalogue.options import MODEL_OPTIONS
+from reprise.catalogue.options.base import options_of
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.data import prepare_corpus
@@ -60,8 +60,8 @@ class Small:
         sections[2] |= DATA.get(dataset, {})
         for key, value in changes.items():
             next((options for options in sections if key in options), sections[0])[key] = value
-        if target := MODELS[config["model"]["name"]].target:
-            known = getattr(load(target, ""), "OPTIONS", sections[0])
+        if (name := config["model"]["name"]) in MODEL_OPTIONS:
+            known = options_of(MODEL_OPTIONS[name])
             config["model"]["options"] = {key: value for key, value in sections[0].items() if key in known}
         corpus = self.corpus(dataset, sections[2]) if base.corpus else None
         return Resolved("p", "e", "quick", "t", 2, config, {}, corpus and str(corpus))

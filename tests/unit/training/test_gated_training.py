@@ -55,7 +55,9 @@ def given_in_an_epoch(training):
 def test_losses_that_are_told_are_those_of_one_pass_over_the_text(made, loaded, engine, model):
     training = made(3, engine, model=model, dropout=0.0, max_epochs=1)
     finish(training)
-    readable = MODELS[model].build(vocabulary=60, embedding=12, hidden=8, matrices=3, mapping="f")
+    readable = MODELS[model].build(
+        {"embedding_size": 12, "hidden_size": 8, "matrices": 3, "mapping": "f"}, vocabulary=60
+    )
     readable.load_state_dict(training.kernel.export())
     end = loaded.vocabulary.index("</s>")
     for split in ("valid", "test"):

@@ -14,9 +14,8 @@ from experiment_helpers import DIGITS, experiment, jobs_of
 from protocol_helpers import checkpoints
 
 import reprise.models
-from reprise.catalogue import stated
-from reprise.catalogue.models import MODELS, ModelEntry
-from reprise.catalogue.stated import load
+from reprise.catalogue.loading import load
+from reprise.catalogue.models import MODELS, Model
 from reprise.engines.stack import OutOfMemory, Stack
 from reprise.errors import Interrupted, UserError
 from reprise.records.model import read_record
@@ -155,7 +154,7 @@ def own_model(monkeypatch, tmp_path):
         file.write_text(text)
         monkeypatch.syspath_prepend(str(tmp_path))
         monkeypatch.delitem(sys.modules, "own_model", raising=False)
-        monkeypatch.setitem(MODELS, "own", ModelEntry("own_model:Lacking"))
+        monkeypatch.setitem(MODELS, "own", Model("own_model:Lacking"))
         return file
 
     yield make
@@ -186,16 +185,12 @@ def test_a_mistake_of_ours_keeps_its_kind(small, monkeypatch, tmp_path, error):
 
 
 def test_a_mistake_in_a_file_is_one_line(monkeypatch, tmp_path):
-    """Where its options are read, and where it is imported."""
     file = tmp_path / "broken.py"
-    file.write_text("OPTIONS = {}\n\nclass Broken(:\n")
+    file.write_text("SIZES = {}\n\nclass Broken(:\n")
     says = "broken.py, line 3: SyntaxError: invalid syntax; correct the file"
     monkeypatch.setattr(reprise.models, "__path__", [str(tmp_path)])
     with pytest.raises(UserError, match=says):
         load("reprise.models.broken:Broken", "")
-    monkeypatch.setattr(stated, "_path", lambda module: file)
-    with pytest.raises(UserError, match=says):
-        stated.stated("reprise.models.broken:Broken", "OPTIONS")
 
 
 @pytest.mark.parametrize(("content", "holder"), [("", "unknown"), ("12 node-07.cluster", "12 on node-07.cluster")])

@@ -13,8 +13,8 @@ import pytest
 import torch
 from protocol_helpers import same_bits
 
+from reprise.catalogue.loading import load
 from reprise.catalogue.protocols import PROTOCOLS
-from reprise.catalogue.stated import load
 from reprise.engines.stack import OutOfMemory, Stack, join
 from reprise.engines.stack.lockstep import Lockstep
 from reprise.models.gated import GRU

@@ -35,7 +35,7 @@ def loaded(small):
 def test_a_record_has_every_order_and_every_part_of_the_text(counted, loaded, boundary):
     training = counted(model="kneser-ney", boundary=boundary)
     outcome = finish(training)
-    end, model = loaded.vocabulary.index("</s>"), MODELS["kneser-ney"].build(vocabulary=60, order=3)
+    end, model = loaded.vocabulary.index("</s>"), MODELS["kneser-ney"].build({"order": 3}, vocabulary=60)
     all_words = Positions.of(loaded.splits["train"], 2, end, boundary)
     held = HeldOut(Positions.of(loaded.splits["test"], 2, end, boundary))
     stored, entropy = curves(outcome), curves(outcome)["test", "cross_entropy"]

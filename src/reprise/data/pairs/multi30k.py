@@ -10,13 +10,11 @@ from pathlib import Path
 
 from reprise.data.corpus import Corpus
 from reprise.data.pairs.mteval import words_13a
-from reprise.data.pairs.pairs import TARGETS, Pair, parallel_corpus
+from reprise.data.pairs.pairs import Pair, parallel_corpus
 from reprise.data.raw import read_lines, unreadable
 from reprise.errors import UserError
-from reprise.options import COUNT, Options, Values
+from reprise.options import Values
 
-TOKENS = TARGETS
-OPTIONS: Options = {"pairs": COUNT, "lowercase": bool, "minimum_count": COUNT}
 FILES = {"train": "train", "valid": "val", "test": "test_2016_flickr"}
 _ELISION = re.compile(r"(?<=\w)'(?=\w)")
 

@@ -11,10 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reprise.data.corpus import SENTENCE_END, SPLITS, UNKNOWN, Corpus, Split, ranked, unk_shares
-from reprise.data.text.words import SENTENCES
 
-TARGETS = f"{SENTENCES} of the target text, rare words as <unk>"
-"""Tokens, where the target text is predicted."""
 _WORDS, _LINES = "source_words", "test_{side}_lines"
 
 Pair = tuple[list[str], list[str]]

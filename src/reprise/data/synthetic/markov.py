@@ -14,16 +14,9 @@ import numpy as np
 
 from reprise.counters import WORD, mix, uniform64
 from reprise.data.corpus import SENTENCE_END
-from reprise.options import COUNT, Number, Options
 
 MOST_WORDS = 100_000
 """Beyond these a generator's tables fill the memory of most machines, and no text of ours needs them."""
-GENERATED: Options = {
-    "vocabulary_size": Number(int, at_least=16, at_most=MOST_WORDS),
-    "training_sentences": COUNT,
-    "seed": int,
-}
-"""The options that generated texts have in common; `</s>` is one of the words."""
 TOTAL = 1 << 16  # sum of a row's weights
 
 _HOME = 20  # words that stand in one list only, a list

@@ -9,13 +9,6 @@ walking home after a long day at work.", drawn one by one.
 import torch
 from torch import Tensor
 
-from reprise.options import NATURAL, Options, at_least
-
-TOKENS = "words"
-OPTIONS: Options = {"names": at_least(2), "filler": NATURAL}
-CORPUS = False
-"""The texts are made while training."""
-
 _TEXTS = ("walked into the room .", "walked in too .", "said hi to")
 _FILLER = "it was late in the day and everyone was walking home after a long day at work ."
 

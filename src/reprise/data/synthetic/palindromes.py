@@ -2,12 +2,6 @@
 
 import torch
 
-from reprise.options import Options, at_least
-
-TOKENS = "digits"
-OPTIONS: Options = {"length": at_least(2)}
-CORPUS = False
-"""The batches are made while training."""
 DIGITS = 10
 
 

@@ -4,13 +4,11 @@ from pathlib import Path
 from typing import Any
 
 from reprise.data.corpus import SPLITS, Corpus
-from reprise.data.synthetic.markov import GENERATED, entropy, make_chain
-from reprise.data.text.words import SENTENCES, word_corpus
+from reprise.data.synthetic.markov import entropy, make_chain
+from reprise.data.text.words import word_corpus
 from reprise.files import write_if_changed
 from reprise.options import Values
 
-TOKENS = SENTENCES
-OPTIONS = GENERATED
 HELD_OUT = 400
 """Sentences for validation, and as many for the test."""
 

@@ -5,10 +5,8 @@ from pathlib import Path
 from reprise.data.corpus import Corpus
 from reprise.data.synthetic.markov import make_chain
 from reprise.data.text import character_lines
-from reprise.options import COUNT, Options, Values
+from reprise.options import Values
 
-TOKENS = character_lines.TOKENS
-OPTIONS: Options = {**character_lines.OPTIONS, "lines": COUNT}
 _WORDS, _SEED = 200, 1
 
 

@@ -3,14 +3,12 @@
 from pathlib import Path
 
 from reprise.data.corpus import SPLITS, Corpus
-from reprise.data.pairs.pairs import TARGETS, parallel_corpus
-from reprise.data.synthetic.markov import GENERATED, make_chain
+from reprise.data.pairs.pairs import parallel_corpus
+from reprise.data.synthetic.markov import make_chain
 from reprise.errors import UserError
 from reprise.files import write_if_changed
-from reprise.options import Options, Values, at_least
+from reprise.options import Values
 
-TOKENS = TARGETS
-OPTIONS: Options = {**GENERATED, "training_sentences": at_least(10), "most_words": at_least(2)}
 NAME = "synthetic-pairs"
 _DRAWN = 8
 """Sentences that are drawn for each that is wanted: some are longer than `most_words`."""

@@ -3,14 +3,11 @@
 from pathlib import Path
 
 from reprise.data.corpus import Corpus
-from reprise.data.synthetic.markov import GENERATED, make_chain
-from reprise.data.text.books import TOKENS as BOOK_TOKENS
+from reprise.data.synthetic.markov import make_chain
 from reprise.data.text.books import characters_of
 from reprise.files import write_if_changed
-from reprise.options import COUNT, Options, Values
+from reprise.options import Values
 
-TOKENS = BOOK_TOKENS
-OPTIONS: Options = {**GENERATED, "licence_sentences": COUNT}
 NAME = "synthetic-prose"
 
 

@@ -12,17 +12,11 @@ from random import Random
 import numpy as np
 
 from reprise.data.corpus import Corpus
-from reprise.data.synthetic.markov import GENERATED, MOST_WORDS, shuffled
+from reprise.data.synthetic.markov import shuffled
 from reprise.data.treebank.tagged import corpus_of
-from reprise.options import Number, Options, Values, at_least
+from reprise.options import Values
 
 TAGS = 8
-TOKENS = "words, rare ones as <unk>"
-OPTIONS: Options = {
-    **GENERATED,
-    "vocabulary_size": Number(int, at_least=4 * TAGS, at_most=MOST_WORDS),
-    "training_sentences": at_least(10),
-}
 _SHARED = 0.5  # of the tokens, spelt alike under all tags
 _FALLING = 0.25  # each successor of a tag is so much less likely than the one before it in the tag's own order
 _SHORTEST, _LENGTHS = 3, 16  # words of a sentence: from 3 to 18

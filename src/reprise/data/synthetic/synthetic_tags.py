@@ -6,11 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from reprise.data.corpus import Corpus, Split, sparse_rows
-from reprise.data.synthetic.markov import GENERATED, Chain, make_chain
-from reprise.options import Options, Values, at_least
+from reprise.data.synthetic.markov import Chain, make_chain
+from reprise.options import Values
 
-TOKENS = "words and a @nil at the end of every sentence"
-OPTIONS: Options = {**GENERATED, "training_sentences": at_least(10)}
 SPLITS = ("train", "valid", "test1", "test2")
 NIL = "@nil"
 _STEP = 5  # a minimal pair at every fifth token: enough to measure, few enough for a test

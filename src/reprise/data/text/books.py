@@ -12,10 +12,8 @@ import numpy as np
 from reprise.data.corpus import Corpus, Split
 from reprise.data.raw import how_to_fetch, read_text, unreadable
 from reprise.errors import UserError
-from reprise.options import Options, Values
+from reprise.options import Values
 
-TOKENS = "characters, blanks among them"
-OPTIONS: Options = {}
 PATTERN = "book_*.txt"
 NEIGHBOURS = 100
 """Losses of so many steps before and after one are averaged with its own: a single batch's is noisy."""

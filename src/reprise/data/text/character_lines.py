@@ -5,20 +5,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from reprise.catalogue.stated import ByOption
 from reprise.data.corpus import Corpus, Split, offsets_of
 from reprise.data.synthetic.markov import shuffled
 from reprise.errors import UserError
-from reprise.options import Options, Values, at_least
+from reprise.options import Values
 
-TOKENS = ByOption(
-    "tokens",
-    {
-        "characters": "small letters and spaces of a line, whose end is no token",
-        "bigrams": "pairs of letters within a word, single ones left over, and spaces of a line, whose end is no token",
-    },
-)
-OPTIONS: Options = {"tokens": ("characters", "bigrams"), "folds": at_least(2), "fold_seed": int}
 CHARACTERS = [" ", *"abcdefghijklmnopqrstuvwxyz"]
 PAIRS = [a + b for a in CHARACTERS[1:] for b in CHARACTERS[1:]]
 SPLIT = "lines"

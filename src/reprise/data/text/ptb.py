@@ -3,11 +3,8 @@
 from pathlib import Path
 
 from reprise.data.corpus import SPLITS, Corpus, unk_shares
-from reprise.data.text.words import SENTENCES, read_sentences, word_corpus
-from reprise.options import Options, Values
-
-TOKENS = f"{SENTENCES}, <unk> and N among the words"
-OPTIONS: Options = {}
+from reprise.data.text.words import read_sentences, word_corpus
+from reprise.options import Values
 
 
 def prepare(raw: Path, options: Values) -> Corpus:

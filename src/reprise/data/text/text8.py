@@ -15,13 +15,8 @@ import numpy as np
 from reprise.data.corpus import SPLITS, UNKNOWN, Corpus, Split, ranked, unk_shares
 from reprise.data.raw import read_text
 from reprise.errors import UserError
-from reprise.options import COUNT, Options, Values
+from reprise.options import Values
 
-TOKENS = "words of running text without sentences, rare ones as <unk>"
-OPTIONS: Options = {
-    "minimum_count": COUNT,
-    "vocabulary_rule": ("train-at-least-10", "all-at-least-10", "train-more-than-10", "top-37750"),
-}
 _UNKNOWN = UNKNOWN.encode()
 _BLANK = re.compile(rb"\s")
 _CHUNK = 1 << 22  # bytes split into words at a time: text8's 17 million would take over 1 GB

@@ -15,8 +15,6 @@ from reprise.data.raw import read_lines
 from reprise.data.text import character_lines
 from reprise.options import Values
 
-TOKENS = character_lines.TOKENS
-OPTIONS = character_lines.OPTIONS
 FILES = ("ptb.train.txt", "ptb.valid.txt", "ptb.test.txt")
 _HEADER = ".START"
 

@@ -15,27 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-from reprise.catalogue.stated import ByOption
 from reprise.data.corpus import Corpus, Split, offsets_of, ranked, sparse_rows
 from reprise.data.raw import how_to_fetch
 from reprise.data.treebank.agreement import find_pairs
 from reprise.data.treebank.conllu_rows import Features, Row, Sentence, read_treebank
 from reprise.errors import UserError
-from reprise.options import COUNT, Options, Values
+from reprise.options import Values
 
-TOKENS = ByOption(
-    "accounting",
-    {
-        "rows": "lower-cased words and ranges, and three @nil a sentence for the file's lines that are neither",
-        "surface": "lower-cased words and ranges",
-        "words": "lower-cased words",
-    },
-)
-OPTIONS: Options = {
-    "accounting": ("rows", "surface", "words"),
-    "validation": ("last", "random"),
-    "validation_sentences": COUNT,
-}
 PARTS = {"train": "train", "test1": "test", "test2": "dev"}
 """Split -> part of the treebank (the paper's Table 1); the split valid comes out of the treebank's training part."""
 

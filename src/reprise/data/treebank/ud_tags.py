@@ -11,10 +11,8 @@ from reprise.data.treebank.conllu_rows import read_treebank
 from reprise.data.treebank.tagged import corpus_of
 from reprise.data.treebank.ud_french import treebank_file
 from reprise.errors import UserError
-from reprise.options import COUNT, Options, Values
+from reprise.options import Values
 
-TOKENS = "lower-cased words, rare ones as <unk>"
-OPTIONS: Options = {"minimum_count": COUNT, "validation_sentences": COUNT}
 LABEL = "AUX"
 """The part of speech whose presence is a sentence's label: compound tenses, passives and, since release 2, copulas."""
 

@@ -14,7 +14,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from reprise.catalogue.models import MODELS
-from reprise.config.schema import ModelSection
+from reprise.config.sections import Section
 from reprise.evidence.statistics import clopper_pearson
 from reprise.evidence.words.names import name_of
 from reprise.records.resolved import Resolved
@@ -98,7 +98,7 @@ _FORMULA = re.compile(r" {4}| *(\S+|\w+\(.* \| .*\)) += ")
 """A line of prose has words before its equals sign; a formula has one name, or a probability as P(x | y)."""
 
 
-def equations(model: ModelSection) -> str:
+def equations(model: Section) -> str:
     """The model's equation, and that of the gated unit that takes the place of its f; "" without any."""
     unit = model.settings.get("unit")
     gates = (

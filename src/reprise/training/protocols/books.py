@@ -18,7 +18,6 @@ from reprise.engines.optimisers import FIRST_MEAN_SQUARES, RMSProp
 from reprise.errors import UserError
 from reprise.evaluation.sampling import log_probabilities
 from reprise.models.deep_lstm import State, initialise
-from reprise.options import COUNT, NATURAL, NOT_NEGATIVE, POSITIVE, SHARE, Number
 from reprise.records.record import Outcome, curve, metric
 from reprise.training.protocol import Steps
 from reprise.training.protocols.books_texts import BookTexts
@@ -37,29 +36,6 @@ class CharacterWindows(Steps):
     nats; texts are written after the update, every `sample_every`.
     """
 
-    TRAINS = ("stacked-lstm",)
-    PREDICTED = "{length} of every window, all but its first; of a text that the model writes, all that it writes"
-    OPTIONS = {
-        "batch_size": COUNT,
-        "length": COUNT,
-        "window_state": ("zero", "carried"),
-        "steps": COUNT,
-        "learning_rate": POSITIVE,
-        "decay": SHARE,
-        "epsilon": NOT_NEGATIVE,
-        "mean_square_start": ("one", "zero"),
-        "clip_norm": POSITIVE,
-        # Some step is logged within the hundred steps around every mark.
-        "log_every": Number(int, at_least=1, at_most=100),
-        "sample_every": COUNT,
-        "table_every": COUNT,
-        "samples": COUNT,
-        "sample_length": COUNT,
-        "final_length": COUNT,
-        "completions": NATURAL,
-        "temperature": POSITIVE,
-    }
-
     KEPT = ("step", "losses", "measures", "samples", "carried")
 
     at_once = 16  # about half a second
@@ -74,7 +50,7 @@ class CharacterWindows(Steps):
             raise UserError(f"{self.path}: {len(self.tokens)} characters are too few for windows of `length`; lower it")
         self.source = loaded.facts.get("source_nats", {}).get("train")
         self.texts = BookTexts(loaded, self.options, self.seed)
-        self.model = self.model_of(vocabulary=len(loaded.vocabulary))
+        self.model = self.build_model(vocabulary=len(loaded.vocabulary))
         initialise(self.model, self.generator("weights"))
         # Texts are drawn and measured on the CPU, which trains as fast as they are needed.
         self.compute(self.model, choose)

@@ -4,7 +4,6 @@ with Algorithm 1 and without.
 
 import numpy as np
 
-from reprise.options import COUNT, POSITIVE, at_least
 from reprise.records.record import Outcome, curve, metric
 from reprise.training.protocol import Pieces
 
@@ -15,22 +14,12 @@ _COLUMNS = ("weight", "bias", "error", "gradient_norm")
 class ErrorSurface(Pieces):
     """The surface on a grid, then both paths from the same point; nothing is drawn, so that one replica says all."""
 
-    TRAINS = ("single-unit",)
-    OPTIONS = {
-        "learning_rate": POSITIVE,
-        "threshold": POSITIVE,
-        "updates": COUNT,
-        "points": at_least(2),
-        **{f"{axis}_{place}": float for axis in "wb" for place in ("start", "low", "high")},
-    }
-    CHANCE = False
-
     unit = "part"
     total = 2
     parameters = 2
 
     def prepare(self) -> None:
-        self.unit_model = self.model_of()
+        self.unit_model = self.build_model()
 
     def advance(self) -> str:
         """The surface first, the paths next."""

@@ -11,7 +11,6 @@ from reprise.data.corpus import SENTENCE_END, SPLITS
 from reprise.engines.gated import choose
 from reprise.errors import UserError
 from reprise.models.gated import Masks, initialise
-from reprise.options import COUNT, POSITIVE, SHARE
 from reprise.training.epochs import HalvingSchedule, side_by_side
 
 _SOFTMAX_INPUT, _EMBEDDINGS = 1, 2  # streams of dropout masks
@@ -27,21 +26,6 @@ class BatchedSGD(HalvingSchedule):
     read in one stream, the state carried from the first word to the last.
     """
 
-    TRAINS = ("gru-lm", "lstm-lm")
-    PREDICTED = (
-        "all, but for the first of a text without sentences; of the training text fewer than {batch_size} at its end "
-        "are left out"
-    )
-    OPTIONS = {
-        "batch_size": COUNT,
-        "steps": COUNT,
-        "loss_reduction": ("sum-steps", "mean-steps"),
-        "learning_rate": POSITIVE,
-        "dropout": SHARE,
-        "clip_norm": POSITIVE,
-        **HalvingSchedule.OPTIONS,
-    }
-    READS = ("embedding_size", "hidden_size", "weight_range")
     NEXT = "step"
     CARRIED = "state"
 
@@ -58,8 +42,7 @@ class BatchedSGD(HalvingSchedule):
         if not self.length():
             raise UserError(f"{self.path}: the training text has fewer words than batch_size streams; lower it")
         self.widths = options["embedding_size"], options["hidden_size"]
-        sizes = dict(zip(("embedding", "hidden"), self.widths, strict=True))
-        model = self.model_of(*self.READS, vocabulary=len(loaded.vocabulary), **sizes)
+        model = self.build_model(vocabulary=len(loaded.vocabulary))
         initialise(model, options["weight_range"], self.generator("weights"))
         self.compute(model, choose)
         self.begin({split: y.numel() for split, (_, y) in self.data.items()}, loaded)

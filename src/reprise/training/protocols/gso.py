@@ -15,10 +15,9 @@ from reprise.engines.gso.packing import PackedBatch, by_length, pack
 from reprise.engines.readable import clipped
 from reprise.evaluation.line_losses import LineLosses
 from reprise.models.gso_start import initial_model
-from reprise.options import COUNT, NOT_NEGATIVE
 from reprise.records.record import Outcome, metric
 from reprise.training.epochs import FINISHED, BatchEpochs
-from reprise.training.protocol import ADAM, Diverged
+from reprise.training.protocol import Diverged
 
 _ORDER = 3  # stream of the order of the training lines
 _SHOWN = 3
@@ -35,17 +34,6 @@ class LineEpochs(BatchEpochs):
 
     UserError without a corpus, or with one that has no such fold.
     """
-
-    TRAINS = ("gso", "first-order", "mi-rnn")
-    PREDICTED = "all but the first of every line"
-    OPTIONS = {
-        **ADAM,
-        "clip_norm": NOT_NEGATIVE,  # 0 for none
-        "max_epochs": COUNT,
-        "loss_reduction": ("mean-tokens", "mean-lines"),
-        "selection": ("best-valid",),
-    }
-    READS = ("matrix_law",)
 
     PARTS, LAST = ("train", "valid"), ("test",)
     KEPT = (*BatchEpochs.KEPT, "found", "best_metrics", "diverged")

@@ -8,14 +8,12 @@ import torch
 from torch import Tensor
 
 from reprise import counters
-from reprise.catalogue.stated import ByOption
 from reprise.engines.loglinear import choose
 from reprise.errors import UserError
 from reprise.evaluation.agreement import Pairs
 from reprise.evaluation.sampling import continuations_of_window
 from reprise.models.lexicon import Lexicon
 from reprise.models.loglinear import initialise
-from reprise.options import COUNT, NOT_NEGATIVE, POSITIVE, SHARE
 from reprise.records.record import Outcome, metric
 from reprise.training.epochs import Epochs
 from reprise.training.protocols.loglinear_text import READING, SCHEMES
@@ -43,28 +41,6 @@ class Windows(Epochs):
     the last window of the training text. UserError without a corpus, or with one that does not fit.
     """
 
-    TRAINS = ("log-linear", "log-linear-logistic")
-    PREDICTED = ByOption(
-        "scheme",
-        {
-            "sliding": "all but the first {window} of a split",
-            "sliding-in-order": "all but the first {window} of a split",
-            "streams": "all but the first of a split; of the training text fewer than {batch_size} at its end are "
-            "left out",
-        },
-    )
-    OPTIONS = {
-        "scheme": ("sliding", "sliding-in-order", "streams"),
-        "window": COUNT,
-        "batch_size": COUNT,
-        "optimiser": ("rmsprop", "rmsprop-epsilon-inside"),
-        "learning_rate": POSITIVE,
-        "rho": SHARE,
-        "epsilon": NOT_NEGATIVE,
-        "patience": COUNT,
-        "max_epochs": COUNT,
-        "sample_words": COUNT,
-    }
     PARTS, LAST = ("train", "valid", *TESTS), (AGAIN, "agreement", "sample")
     TRAINED = ("train", AGAIN)
     OF_HISTORY = (*Epochs.OF_HISTORY, "cross_entropy_best")
@@ -84,7 +60,7 @@ class Windows(Epochs):
         self.lexicon = Lexicon.of(loaded)
         self.source = loaded.facts.get("source_nats", {})
         self.pairs = None if self.text.carried else Pairs.of(loaded, self.options["window"])
-        model = self.model_of(lexicon=self.lexicon)
+        model = self.build_model(lexicon=self.lexicon)
         initialise(model, self.generator("weights"))
         self.features = model.features
         self.compute(model, choose)

@@ -21,17 +21,13 @@ class NGramCount(Pieces):
     A replica is a fold. Where the validation lines are counted as well, only the test lines are held out.
     """
 
-    TRAINS = ("n-gram",)
-    PREDICTED = "all but the first of every line"
-    OPTIONS = {"counted_lines": ("train", "train-and-valid")}
-
     unit = "order"
 
     def prepare(self) -> None:
         loaded = self.load_corpus()
         self.lines_by_part(loaded)  # refuses a corpus without such a fold
         part, self.lines, self.vocabulary = loaded.extra["part"][self.seed], loaded.splits[SPLIT], loaded.vocabulary
-        self.model = self.model_of(vocabulary=len(loaded.vocabulary))
+        self.model = self.build_model(vocabulary=len(loaded.vocabulary))
         counted = COUNTED[self.options["counted_lines"]]
         training, _ = self.model.predictions(self.lines, np.isin(part, counted))
         self.counts = self.model.count(training)

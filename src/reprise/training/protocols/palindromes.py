@@ -6,9 +6,8 @@ from torch import Tensor
 from reprise.data.synthetic.palindromes import DIGITS, palindromes
 from reprise.engines.palindromes import choose
 from reprise.models.initialisation import initialise_by_fan_in
-from reprise.options import COUNT
 from reprise.records.record import Outcome, curve, metric
-from reprise.training.protocol import ADAM, Steps
+from reprise.training.protocol import Steps
 
 _UNITS = {"cross_entropy": "nats/token", "accuracy": "share"}
 
@@ -19,16 +18,13 @@ class FinalDigit(Steps):
     As in the author's code the loss and accuracy that are logged are those of the step's own batch before its update.
     """
 
-    TRAINS = ("elman", "lstm")
-    PREDICTED = "the last one of every palindrome"
-    OPTIONS = {**ADAM, "steps": COUNT, "log_every": COUNT}
     KEPT = ("step", "log", "data")
 
     at_once = 1
 
     def prepare(self) -> None:
         self.total, self.length = self.options["steps"], self.config["data"]["options"]["length"]
-        self.model = self.model_of(input_size=DIGITS, output_size=DIGITS)
+        self.model = self.build_model(input_size=DIGITS, output_size=DIGITS)
         initialise_by_fan_in(self.model, self.generator("weights"))
         self.compute(self.model, choose)
         self.use_adam()

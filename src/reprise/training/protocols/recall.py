@@ -12,9 +12,8 @@ from reprise.data.synthetic.phrases import FILLERS, FIXED
 from reprise.engines.choice import reference_alone
 from reprise.evaluation.jacobians import JacobianNorms, jacobian_norms
 from reprise.models.recurrent import Recurrent
-from reprise.options import COUNT
 from reprise.records.record import Outcome, curve, metric
-from reprise.training.protocol import ADAM, Pieces, Steps, Training
+from reprise.training.protocol import Pieces, Steps, Training
 
 TEXTS = 1000
 """Texts a length that are tested."""
@@ -32,7 +31,7 @@ class _Named(Training):
         """The network that is configured, with its first weights."""
         data = self.config["data"]["options"]
         self.names, self.filler = Names(data["names"]), data["filler"]
-        model = self.model_of(vocabulary=len(self.names.vocabulary))
+        model = self.build_model(vocabulary=len(self.names.vocabulary))
         model.initialise(self.generator("weights"))
         return model.to(self.dtype)
 
@@ -59,15 +58,6 @@ class Recall(_Named, Steps):
     Jacobians are measured on texts with the longest filler; at the end also how often, and with what probability, the
     name is recalled, by the number of words between it and the blank.
     """
-
-    TRAINS = ("notes-rnn", "notes-gru", "notes-lstm")
-    PREDICTED = "the name at the end of every text"
-    OPTIONS = {
-        **ADAM,
-        "steps": COUNT,
-        "text_lengths": ("half-without", "alike"),
-        "log_every": COUNT,
-    }
 
     KEPT = ("step", "log", "data", "jacobians", "recalled")
 
@@ -154,8 +144,6 @@ class Recall(_Named, Steps):
 
 class RandomJacobians(_Named, Pieces):
     """The norms of a network with its first weights, which is not trained; a replica is a draw of weights and texts."""
-
-    TRAINS = ("notes-rnn",)
 
     unit = "network"
     total = 1

@@ -8,7 +8,6 @@ from reprise.data.corpus import SENTENCE_END, SPLITS
 from reprise.engines.rntn import choose
 from reprise.engines.rntn.subsequences import cut
 from reprise.models.rntn import initialise
-from reprise.options import POSITIVE, SHARE, Number
 from reprise.training.epochs import HalvingSchedule
 
 _DROPOUT_STREAM = 1
@@ -17,18 +16,6 @@ _DROPOUT_STREAM = 1
 class SubsequenceSGD(HalvingSchedule):
     """Epochs over the training text, each followed by the loss on the validation and test text."""
 
-    TRAINS = ("r-rntn", "m-rnn")
-    PREDICTED = "all, but for the first of a text without sentences"
-    OPTIONS = {
-        # What the engines have room for.
-        "subsequence_length": Number(int, at_least=1, at_most=64),
-        "loss_reduction": ("sum", "mean"),
-        "learning_rate": POSITIVE,
-        "dropout": SHARE,
-        **HalvingSchedule.OPTIONS,
-        "schedule": ("halve-below-ratio", "rnnlm"),
-    }
-    READS = ("hidden_size", "weight_std", "bias_law")
     PARTS = ("train",)
     NEXT = "subsequence"
     KEPT = (*HalvingSchedule.KEPT, "kept")
@@ -42,8 +29,7 @@ class SubsequenceSGD(HalvingSchedule):
         running = loaded.boundaries == "none"
         start, length = None if running else loaded.vocabulary.index(SENTENCE_END), self.options["subsequence_length"]
         self.data = {s: cut(loaded.splits[s], start, length, carry=running) for s in SPLITS}
-        sizes = {"vocabulary": len(loaded.vocabulary), "hidden": options["hidden_size"]}
-        model = self.model_of(*self.READS, "factor_law", **sizes)
+        model = self.build_model(vocabulary=len(loaded.vocabulary))
         factors = {"v": 1.0} if options.get("factor_law") == "one" else None
         std, biases = options["weight_std"], options["bias_law"]
         initialise(model, std, self.generator("weights"), biases=biases, constants=factors)

@@ -14,10 +14,8 @@ from reprise.data.treebank.tagged import KINDS, most_frequent_tags
 from reprise.engines.choice import reference_alone
 from reprise.errors import UserError
 from reprise.models.bidirectional import initialise
-from reprise.options import COUNT
 from reprise.records.record import Outcome, curve, metric
 from reprise.training.epochs import BatchEpochs
-from reprise.training.protocol import ADAM
 
 _POOL = 50  # batches whose sentences are sorted by length together: little padding, and batches that still differ
 _READING = 64
@@ -86,7 +84,6 @@ class SentenceSGD(BatchEpochs):
     step. A class says `items_of` a corpus's split, and how many classes there are, `classes_of` the corpus.
     """
 
-    OPTIONS = {**ADAM, "patience": COUNT, "max_epochs": COUNT}
     KEPT = (*BatchEpochs.KEPT, "right")
 
     at_once = 8
@@ -100,7 +97,7 @@ class SentenceSGD(BatchEpochs):
         self.splits = loaded.splits
         self.items = {split: self.items_of(loaded, split) for split in SPLITS}
         self.counts = {split: len(items.classes) for split, items in self.items.items()}
-        model = self.model_of(vocabulary=len(loaded.vocabulary), classes=self.classes_of(loaded))
+        model = self.build_model(vocabulary=len(loaded.vocabulary), classes=self.classes_of(loaded))
         initialise(model, self.generator("weights"))
         self.compute(model, reference_alone)
         self.use_adam(fused=True)
@@ -189,9 +186,6 @@ class Tagging(SentenceSGD):
     word's most frequent tag.
     """
 
-    TRAINS = ("tagger",)
-    PREDICTED = "a tag for every one"
-
     groups, of_words = KINDS, True
 
     def items_of(self, corpus: Corpus, split: str) -> Items:
@@ -208,9 +202,6 @@ class SentenceLabels(SentenceSGD):
     Sentences are grouped into those no longer than the median of their split, and longer ones. Guessing takes the more
     frequent label.
     """
-
-    TRAINS = ("sentence-classifier",)
-    PREDICTED = "a label for every sentence"
 
     groups, of_words = ("short", "long"), False
 

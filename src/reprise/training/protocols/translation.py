@@ -19,10 +19,9 @@ from reprise.errors import UserError
 from reprise.evaluation.bleu_counts import bleu_counts
 from reprise.evaluation.sampling import beam_translation, translations
 from reprise.models.translation import initialise
-from reprise.options import COUNT
 from reprise.records.record import Outcome, metric
 from reprise.training.epochs import BatchEpochs
-from reprise.training.protocols.tagging import SentenceSGD, batch_of, by_length, cut, shuffled
+from reprise.training.protocols.tagging import batch_of, by_length, cut, shuffled
 from reprise.units import perplexity
 
 _SORTED_TOGETHER = 20
@@ -76,10 +75,6 @@ class Translation(BatchEpochs):
     validation loss. The decoder reads the words of the given target before each word, when it translates its own. The
     test's sources are translated by the likeliest word at each time, `<unk>` excepted, up to `output_limit` words.
     """
-
-    TRAINS = ("translation",)
-    PREDICTED = "all, each after the true ones before it"
-    OPTIONS = {**SentenceSGD.OPTIONS, "output_limit": COUNT}
 
     PARTS, LAST = ("train", "valid"), ("test", "translate")
     KEPT = (*BatchEpochs.KEPT, "translations")

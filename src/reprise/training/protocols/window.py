@@ -7,7 +7,6 @@ from reprise.data.corpus import SENTENCE_END, SPLITS
 from reprise.engines.lecture.window import choose
 from reprise.models.ngram_counts import Positions
 from reprise.models.window import initialise
-from reprise.options import COUNT, POSITIVE
 from reprise.training.epochs import HalvingSchedule
 
 _READING = 500
@@ -21,16 +20,6 @@ class WindowSGD(HalvingSchedule):
     or of the text ("text") stand boundary words, `</s>`, which is predicted and counted itself.
     """
 
-    TRAINS = ("window-lm",)
-    PREDICTED = "all"
-    OPTIONS = {
-        "boundary": ("sentence", "text"),
-        "batch_size": COUNT,
-        "learning_rate": POSITIVE,
-        "clip_norm": POSITIVE,
-        **HalvingSchedule.OPTIONS,
-    }
-    READS = ("embedding_size", "hidden_size", "window")
     NEXT = "window"
 
     at_once = 10_000
@@ -44,8 +33,7 @@ class WindowSGD(HalvingSchedule):
             split: (torch.from_numpy(text.before[::-1].T.copy()), torch.from_numpy(text.words))
             for split, text in texts.items()
         }
-        sizes = {"embedding": options["embedding_size"], "hidden": options["hidden_size"], "window": window}
-        model = self.model_of(*self.READS, vocabulary=len(loaded.vocabulary), **sizes)
+        model = self.build_model(vocabulary=len(loaded.vocabulary))
         initialise(model, self.generator("weights"))
         self.compute(model, choose)
         self.begin({split: len(text) for split, text in texts.items()}, loaded)

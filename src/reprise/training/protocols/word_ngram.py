@@ -8,7 +8,6 @@ from reprise.data.corpus import SENTENCE_END
 from reprise.errors import UserError
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
 from reprise.models.word_ngram import StupidBackoff
-from reprise.options import NATURAL
 from reprise.records.record import Outcome, curve, metric
 from reprise.training.protocol import Pieces
 
@@ -29,16 +28,11 @@ class WordNGramCount(Pieces):
     sentence; `boundary` says whether a context reaches into the sentence before.
     """
 
-    TRAINS = (*DISTRIBUTIONS, "stupid-backoff")
-    PREDICTED = "all"
-    OPTIONS = {"boundary": ("sentence", "text"), "halvings": NATURAL}
-    CHANCE = False
-
     unit = "model"
 
     def prepare(self) -> None:
         loaded, halvings = self.load_words(running=False), self.options["halvings"]
-        self.model = self.model_of(vocabulary=len(loaded.vocabulary))
+        self.model = self.build_model(vocabulary=len(loaded.vocabulary))
         end, train = loaded.vocabulary.index(SENTENCE_END), loaded.splits["train"]
         self.training, *held = (
             Positions.of(loaded.splits[split], self.model.order - 1, end, self.options["boundary"])

@@ -10,7 +10,6 @@ from reprise.data.synthetic.phrases import CHANGES, PHRASES, metric_of
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
 from reprise.records.record import Outcome, metric
 from reprise.training.protocol import Pieces
-from reprise.training.protocols.word_ngram import DISTRIBUTIONS
 
 
 class WordOrder(Pieces):
@@ -22,9 +21,6 @@ class WordOrder(Pieces):
     replica. A piece of work is one order.
     """
 
-    TRAINS = DISTRIBUTIONS
-    COUNTED = ("phrases",)
-
     unit = "order"
 
     def prepare(self) -> None:
@@ -32,7 +28,7 @@ class WordOrder(Pieces):
         self.ids = {word: i for i, word in enumerate(loaded.vocabulary)}
         # Where no word stands for unknown ones, they are one more word, which training lacks.
         self.unknown = self.ids.setdefault(UNKNOWN, len(self.ids))
-        self.model = self.model_of(vocabulary=len(self.ids))
+        self.model = self.build_model(vocabulary=len(self.ids))
         self.total = self.model.order
         self.end = loaded.vocabulary.index(SENTENCE_END)
         self.counts = NGramCounts(self._positions(loaded.splits["train"]), self.model.vocabulary)

@@ -8,7 +8,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from reprise.catalogue.displays import display
 from reprise.data.text.books import NEIGHBOURS
 from reprise.report.papers.books.tables import near, original_of, table_steps
 from reprise.report.parts import style
@@ -28,7 +27,6 @@ _MEASURES = {"words_in_book": "words of the book", "distinct_2": "different word
 _DECODERS = {"sample": style.OURS, "argmax": {**style.OURS, "color": style.VERMILION, "linestyle": (0, (3, 1))}}
 
 
-@display(protocols=("character-windows",))
 def loss_curves(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """A column a book: the loss over the step, ours over the original; below, ours minus the original.
 
@@ -102,7 +100,6 @@ def _legend(figure: Figure) -> None:
     legend(figure, handles, 4)
 
 
-@display(protocols=("character-windows",))
 def measures_over_steps(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """A row a book, a column a measure of the texts, over the step: sampled, by argmax, and the book's own value."""
     names = context.cited_by(figure_id)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from reprise.catalogue.displays import display
 from reprise.data.text.books import NEIGHBOURS
 from reprise.evaluation import text_measures
 from reprise.report.papers.shared import cells
@@ -84,7 +83,6 @@ def near(losses: Any, step: int) -> Any:
     return losses.loc[step - NEIGHBOURS : step + NEIGHBOURS]
 
 
-@display(protocols=("character-windows",))
 def loss_at_steps(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a book and step: the original's mean loss and ours, and whether ours is within two deviations of it.
 
@@ -138,7 +136,6 @@ def _losses(context: Context, name: str) -> list[dict[str, Any]]:
     return rows
 
 
-@display(protocols=("character-windows",))
 def measures(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a book, way of drawing and step: the measures of 100-character texts, and of the longer ones at the end.
 
@@ -212,7 +209,6 @@ def _measured(
     return row | {"split": "", "point": ""}
 
 
-@display(protocols=("character-windows",))
 def expectations(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a quantity, a column a book: probabilities, entropies and shares of words after the prompts."""
     names = context.cited_by(table_id)
@@ -265,7 +261,6 @@ _ON_T = (
 )
 
 
-@display(protocols=("character-windows",), alone=True)
 def samples(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a step: what the original wrote after a random character, and what ours wrote, drawn in both ways."""
     (name,) = context.cited_by(table_id)
@@ -290,7 +285,6 @@ def samples(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
     return Table(columns, pd.DataFrame(rows), [_drawing(context, name), *_notes(context, name, original)])
 
 
-@display(protocols=("character-windows",), alone=True)
 def completions(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """Rows of each prompt: the original's completion, those that ours sampled, and its likeliest."""
     (name,) = context.cited_by(table_id)

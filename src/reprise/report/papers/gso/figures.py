@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
-from reprise.catalogue.displays import display
 from reprise.data.text.character_lines import LONG
 from reprise.report.papers.gso.tables import CHARACTER, TOKEN, astray, on_equal_folds
 from reprise.report.parts import style, words
@@ -30,7 +29,6 @@ _LEAST = 30
 _SUFFIXES = {"letters": ("", _FIRST), "spaces after words": ("_of_space", _SECOND)}
 
 
-@display(protocols=("line-epochs",), settings=("data.tokens", "model.second_order_size"))
 def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """Test loss over |m|/|h| (logarithmic), a line a kind of token: per character, and above the best ratio.
 
@@ -73,7 +71,6 @@ def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, A
     return figure
 
 
-@display(protocols=("line-epochs",), alone=True)
 def loss_by_position(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """Test loss over the position in the word, letters and the spaces after words apart, above the number of each.
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-from reprise.catalogue.displays import display
 from reprise.config import ldc_wsj
 from reprise.config.claims import Published
 from reprise.data.text.character_lines import LONG
@@ -74,7 +73,6 @@ def corpora(context: Context, names: Sequence[str]) -> list[str]:
     return [*said, *words.corpora(context, names)]
 
 
-@display(protocols=("line-epochs",), settings=("data.tokens",))
 def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """Table 1, a row a model: the paper's number as printed, ours in nats and bits per character, the gap in either.
 
@@ -112,7 +110,6 @@ def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     return verdicts.beside(context, Table(columns, rows, notes), lambda row: _ABOUT)
 
 
-@display(options={"claim": ""}, protocols=("line-epochs", "ngram"))
 def unit_audit(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a model: the printed number read as bits and as nats, and ours, each beside that of a counted n-gram model.
 
@@ -302,7 +299,6 @@ _PIECE = re.compile(r".{1,80}$|.{0,79} |.{80}", re.DOTALL)
 """A line is broken after the last space within 80 characters, or there if there is none."""
 
 
-@display(options={"printed": []}, protocols=("line-epochs",), alone=True)
 def predictions(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """Figure 2: a true line, and under each character the one that was most probable there; the paper's, then ours.
 
@@ -333,7 +329,6 @@ def predictions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     return Table(columns, pd.DataFrame(rows, columns=["whose", "right", "kind", "text", "begins"]), notes)
 
 
-@display(protocols=("corpus-facts",), alone=True)
 def facts(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a fact of the corpus: the paper's number, ours, and the difference where the paper's is exact."""
     (name,) = context.cited_by(table_id)

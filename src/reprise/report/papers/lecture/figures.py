@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
-from reprise.catalogue.displays import display
 from reprise.data.synthetic.phrases import FIXED, SENTENCE_2
 from reprise.errors import UserError, require_known
 from reprise.evaluation.bleu_counts import ORDER
@@ -27,7 +26,6 @@ _DRAWN = {"markersize": 4, "linewidth": 1.3}
 _SENTENCES = {FIXED: "1", FIXED + SENTENCE_2: "2"}
 
 
-@display(protocols=("word-ngram",))
 def ngrams(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """Perplexity over n, share of words without a probability over n, and different n-grams over the text's size."""
     names = context.cited_by(figure_id)
@@ -77,7 +75,6 @@ def _stored(axes: Axes, context: Context, names: list[str]) -> None:
     ticks(axes.xaxis, sizes, lambda value: f"{value / 1000:.0f}")
 
 
-@display(protocols=("recall",))
 def recall(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """Share of names recalled over the distance, a labelled line a network: mean and its 95 % interval."""
     names = context.cited_by(figure_id)
@@ -117,7 +114,6 @@ def _apart(values: list[float], least: float = 0.075) -> list[float]:
     return [place - over for place in places]
 
 
-@display(protocols=("error-surface",), alone=True)
 def error_surface(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """The error over weight and bias as shades, and both paths; and the error update by update."""
     (name,) = context.cited_by(figure_id)
@@ -167,13 +163,11 @@ _LOWEST = 1e-70
 """Norms below it are beside the point, and would leave the others no room."""
 
 
-@display(protocols=("recall",))
 def jacobians(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """A panel a network: before and after training, and both bounds with the first weights."""
     return _panels(context, figure_id, ("start", "end"), _BOUNDS)
 
 
-@display(protocols=("random-jacobians",))
 def random_jacobians(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """A panel a network that is not trained, and its bound."""
     return _panels(context, figure_id, ("start",), _BOUNDS[:1])
@@ -244,7 +238,6 @@ _ESTIMATE = {"color": style.BLUE, "marker": "o", "markersize": 4.5}
 _DULL = {**_ESTIMATE, "color": style.GREY, "marker": "X"}
 
 
-@display(protocols=("tagging",))
 def taggers(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """A panel a group of words, a row a network: a faint dot a seed, their mean with its interval, and the baseline."""
     names = context.cited_by(figure_id)
@@ -286,7 +279,6 @@ _GROUPS = 5
 """Of the test sentences by the length of their sources, about equally large."""
 
 
-@display(options={"lines": ""}, protocols=("translation",))
 def translation_ladder(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """Perplexity and BLEU, a row a model; BLEU over the length of the source for some of them.
 

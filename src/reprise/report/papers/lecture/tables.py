@@ -6,7 +6,6 @@ from typing import Any
 
 import pandas as pd
 
-from reprise.catalogue.displays import display
 from reprise.data.synthetic.phrases import CHANGES, FIXED, PHRASES, SENTENCE_2, metric_of
 from reprise.errors import require_known
 from reprise.evidence.numbers import TRANSLATIONS
@@ -39,7 +38,6 @@ _ABOUT = {
 }
 
 
-@display(protocols=("word-ngram",))
 def ngrams(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a model and quantity, a column an order: test perplexity, infinite where a word has no probability."""
     names = context.cited_by(table_id)
@@ -75,7 +73,6 @@ def _order(n: int) -> Any:
     return show
 
 
-@display(protocols=("word-ngram",), alone=True)
 def storage(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row an order, a column a size of the training text: different n-grams."""
     (name,) = context.cited_by(table_id)
@@ -92,7 +89,6 @@ def storage(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
     return verdicts.beside(context, Table(columns, frame, notes), lambda row: (f"stored_order_{row['order']}* train",))
 
 
-@display(options={"cited": ""}, protocols=("window-sgd", "word-ngram"))
 def language_models(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a model: test perplexity of the notes' own, then of those cited from other papers.
 
@@ -143,7 +139,6 @@ def _language_model(context: Context, name: str, here: bool) -> dict[str, Any]:
     }
 
 
-@display(protocols=("recall",))
 def recall(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a network: the names recalled over the distances of both sentences and the longest, and Jacobian norms."""
     names = context.cited_by(table_id)
@@ -185,7 +180,6 @@ _MOVED = {"shuffled": "share above a random order", "swapped": "share above two 
 _PARTS = {"": "All words", "_ambiguous": "Words with several tags", "_unseen": "Words unseen in training"}
 
 
-@display(protocols=("tagging",))
 def taggers(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a network, and last the words' most frequent tags: test accuracy of all words and of two groups of them."""
     names = context.cited_by(table_id)
@@ -197,7 +191,6 @@ def taggers(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
     return _labelled(context, names, [text("Network", "title"), cells.PARAMETERS], _PARTS, "Nats a tag", rows)
 
 
-@display(protocols=("sentence-labels",))
 def pooling(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a way to make one vector of all states: test accuracy of the sentences' labels, by length of sentence."""
     names, groups = context.cited_by(table_id), {"": "Accuracy", "_short": "Short sentences", "_long": "Long"}
@@ -247,7 +240,6 @@ def _labelled(
     return verdicts.beside(context, Table(columns, frame, notes), lambda row: ("accuracy* test", "guessing* test"))
 
 
-@display(protocols=("word-order",))
 def word_order(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """Rows a model: the phrases' log-probabilities and the shares of test sentences; a column an order."""
     names = context.cited_by(table_id)
@@ -301,7 +293,6 @@ def translations(context: Context, name: str) -> list[dict[str, Any]]:
     return [sample for sample in context.samples(name, None) if sample["kind"] == TRANSLATIONS]
 
 
-@display(protocols=("translation",))
 def translation_ladder(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a model: test perplexity and BLEU, validation perplexity and the epoch that they are of."""
     names = context.cited_by(table_id)
@@ -344,7 +335,6 @@ def _of(part: float, whole: float) -> str:
     return NONE if pd.isna(part) else f"{integer(part)} of {integer(whole)}"
 
 
-@display(protocols=("translation",))
 def translation_examples(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """Rows of each sentence: its source and reference, and what the first replica of each model makes of it."""
     names = context.cited_by(table_id)

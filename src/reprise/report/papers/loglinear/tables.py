@@ -6,7 +6,6 @@ from typing import Any
 
 import pandas as pd
 
-from reprise.catalogue.displays import display
 from reprise.errors import require_known
 from reprise.report.papers.shared import cells
 from reprise.report.papers.shared.cells import Row, picked, signed, text, values, with_variants
@@ -45,20 +44,17 @@ PAPER_TAGS = [f"{name}:{value}" for name, values in {"POS": _POS, **_FEATURES}.i
 """The 52 tags of Table 3, in its order; names that are cut there (POS:PUNC, POS:SCON, PronType:In) in full."""
 
 
-@display(protocols=("corpus-facts",))
 def splits(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """Table 1: sentences of every split, a row a corpus and split, with the variants that this tier has."""
     return _compared(context, table_id, [(split, "sentences", title, 0) for split, title in SPLITS.items()], "Split")
 
 
-@display(protocols=("corpus-facts",))
 def statistics(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """Table 2: sentences, tokens, types and their ratios, a row a corpus and number, with this tier's variants."""
     quantities = [("all", metric, title, places) for metric, (title, places) in STATISTICS.items()]
     return _compared(context, table_id, quantities, "Statistic")
 
 
-@display(protocols=("corpus-facts",))
 def tags(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """Table 3: a row a tag of the paper or of a corpus, with the tokens and types of each corpus that bear it."""
     names = context.cited_by(table_id)
@@ -132,7 +128,6 @@ SHOWN = {"train": "Train", "test1": "Test1", "test2": "Test2"}
 BOTH = "tests"
 
 
-@display(protocols=("windows",))
 def perplexities(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A table a split, a row an experiment: the paper's log-perplexity and ours, at the last epoch and at the best one.
 
@@ -166,7 +161,6 @@ def _of_split(row: Row, split: str) -> dict[str, Any]:
     return {"split": SHOWN[split]} | found | {"other": row["train_read" if split == "train" else f"{split}_best"]}
 
 
-@display(options={"base": "", "full": ""}, protocols=("windows",))
 def controls(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a model: the one of `base` or `full` that it differs least from, in what, and the change on both tests.
 
@@ -311,7 +305,6 @@ LEAST, MOST = 6, 30
 WORDS_METRIC, BY_FREQUENCY, ALL = "agreement", "agreement_by_frequency", "all"
 
 
-@display(protocols=("windows",))
 def generated(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a word of the first whole sentence that the cited model wrote, with its features."""
     (name, *_) = context.cited_by(table_id)
@@ -327,7 +320,6 @@ def generated(context: Context, table_id: str, options: Mapping[str, Any]) -> Ta
     return Table([text("Word", "word"), text("Features", "features")], rows, [f"{context.title(name)}{note}"])
 
 
-@display(protocols=("windows",))
 def agreement(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a model and feature: the share of pairs judged right, of all and by distance.
 

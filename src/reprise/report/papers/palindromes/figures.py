@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from reprise.catalogue.displays import display
 from reprise.errors import UserError
 from reprise.evidence.statistics import clopper_pearson
 from reprise.report.papers.palindromes.tables import SPLIT, first_steps
@@ -30,7 +29,6 @@ _THEIRS = {"color": style.BLACK, "linewidth": 1.3, "zorder": 4}
 _THEIR_STEP = {"color": style.BLACK, "linewidth": 1.0, "linestyle": (0, (4, 2)), "zorder": 4}
 
 
-@display(options={"smooth": 1}, protocols=("final-digit",))
 def training_curves(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """A column an experiment: the share of seeds that have made no mistake in a batch by a step, above their losses.
 

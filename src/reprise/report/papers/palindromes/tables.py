@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from reprise.catalogue.displays import display
 from reprise.errors import require_known
 from reprise.evidence.statistics import clopper_pearson
 from reprise.report.papers.shared import cells
@@ -25,7 +24,6 @@ _MODELS = {"elman": "RNN", "lstm": "LSTM"}
 _FIRST, _LAST = "first_full_accuracy_step", "last_ten_accuracy"
 
 
-@display(options={"variant": ""}, protocols=("final-digit",))
 def convergence(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row an experiment: first logged step at 100 % accuracy, and accuracy of the last ten batches, with its gap.
 

@@ -8,7 +8,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reprise.catalogue.displays import display
 from reprise.errors import UserError
 from reprise.records.resolved import FULL
 from reprise.report.parts import style, words
@@ -45,7 +44,6 @@ class _Point:
     seeds: np.ndarray
 
 
-@display(protocols=("batched-sgd", "subsequence-sgd"), settings=("model.mapping", "model.matrices"))
 def perplexity_against_matrices(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """Test perplexity over K, a line a map, with every seed and 95 % intervals; a panel a reading that was run.
 

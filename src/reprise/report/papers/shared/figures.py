@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from reprise.catalogue.displays import display
 from reprise.errors import require_known
 from reprise.evidence.words.names import name_of
 from reprise.report.parts import style
@@ -24,7 +23,6 @@ _LOGGED = {"perplexity": "cross_entropy"}
 """Metric -> the one on the curves that it is worked out from."""
 
 
-@display(options={"metric": "cross_entropy", "split": "valid"})
 def curves(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
     """A line a cited experiment: the mean over the replicas that finished, as far as all of them go, in the band of its
     95 % interval. One that diverged is a line of its own.

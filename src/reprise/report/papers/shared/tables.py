@@ -6,7 +6,6 @@ from typing import Any
 
 import pandas as pd
 
-from reprise.catalogue.displays import display
 from reprise.config.claims import Claim
 from reprise.errors import UserError, known
 from reprise.evidence.arithmetic import AGREES, DIFFERS, NOT_EQUAL, work_out
@@ -34,7 +33,6 @@ _OF_DIFFERENCES = "A − B is above 0 on the claim's side; [95 % interval]."
 _OF_PERPLEXITIES = "Differences of perplexities are in per cent of what the claim calls the higher."
 
 
-@display(of_experiments=False)
 def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a claim and, where there are several, below it a row a comparison: the paper's effect and ours.
 
@@ -113,7 +111,6 @@ def _what(row: Row) -> str:
     return f"{begins} {said if row['number'] else cut(said, _WIDTH)}"
 
 
-@display(checks=True)
 def checks(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a comparison: its largest error, the tolerance, whether it holds, and the claims that name it."""
     rows, notes = [], []
@@ -149,7 +146,6 @@ def _error(row: Row) -> str:
     return f"{significant(row['error'], 2)} {unit}".strip()
 
 
-@display(of_experiments=False)
 def printed(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a printed number: its formula, its value, and whether the two agree. Those that do not come first."""
     rows = []
@@ -172,7 +168,6 @@ def printed(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
     return Table(columns, pd.DataFrame(rows), notes)
 
 
-@display(of_experiments=False)
 def errata(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row a place of the paper that cannot be meant as it stands: what it says, and what is right."""
     columns = [
@@ -210,7 +205,6 @@ def _formula(row: Row) -> str:
     return f"{both}; {row['values']}" if row["values"] else both
 
 
-@display(options={"numbers": ""}, of_experiments=False)
 def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row an assumption, alternative and experiment that it was run on: our number, that under the alternative, and
     the claims' verdicts under both, whether they change or not.
@@ -393,7 +387,6 @@ _SETBACK = 1.5
 """A validation perplexity of so many times an earlier one is no noise."""
 
 
-@display()
 def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row an experiment: the paper's test perplexity, ours ± its interval, and the gap, absolute and in deviations.
 

@@ -1,0 +1,97 @@
+"""Options of the functions that draw figures and write tables; a function that is not listed takes none."""
+
+from typing import Literal
+
+from reprise.catalogue.options.base import Count, Options, by_name
+
+
+class Curves(Options):
+    """A panel with the curves of every experiment."""
+
+    name: Literal["shared.curves"]
+    metric: str = "cross_entropy"
+    split: str = "valid"
+
+
+class TrainingCurves(Options):
+    """Accuracy over the update."""
+
+    name: Literal["palindromes.training_curves"]
+    smooth: Count = 1
+    """points of a rolling mean"""
+
+
+class LadderFigure(Options):
+    """Perplexity and BLEU of translation models."""
+
+    name: Literal["lecture.translation_ladder"]
+    lines: str = ""
+    """models of the right panel, by blanks"""
+
+
+class Convergence(Options):
+    """Updates to full accuracy."""
+
+    name: Literal["palindromes.convergence"]
+    variant: str = ""
+    """<assumption>=<alternative> that has rows of its own"""
+
+
+class Assumptions(Options):
+    """Numbers under every alternative."""
+
+    name: Literal["shared.assumptions"]
+    numbers: str = ""
+    """"<metric> <split>" of the numbers, by commas"""
+
+
+class UnitAudit(Options):
+    """Printed numbers read as bits and as nats."""
+
+    name: Literal["gso.unit_audit"]
+    claim: str = ""
+    """the claim about the unit"""
+
+
+class Predictions(Options):
+    """Lines and the likeliest characters."""
+
+    name: Literal["gso.predictions"]
+    printed: list[dict[Literal["line", "prediction"], str]] = []
+    """the paper's pairs"""
+
+
+class LanguageModels(Options):
+    """Perplexities of the notes' language models."""
+
+    name: Literal["lecture.language_models"]
+    cited: str = ""
+    """experiments of other papers, by blanks: <paper>/<experiment>"""
+
+
+class Controls(Options):
+    """Log-linear networks with fewer features."""
+
+    name: Literal["loglinear.controls"]
+    base: str = ""
+    """the experiment without features"""
+    full: str = ""
+    """the experiment with all features"""
+
+
+class NoOptions(Options):
+    """A function without options."""
+
+    name: str
+
+
+DISPLAY_OPTIONS = {
+    "figures": by_name(Curves, TrainingCurves, LadderFigure),
+    "tables": by_name(Convergence, Assumptions, UnitAudit, Predictions, LanguageModels, Controls),
+}
+"""Kind -> "<folder>.<function>" -> its options."""
+
+
+def display_options(kind: str, function: str) -> type[Options]:
+    """The options of a function."""
+    return DISPLAY_OPTIONS[kind].get(function, NoOptions)

@@ -1,0 +1,36 @@
+"""Document 001: gated networks whose candidate matrix depends on the word."""
+
+from typing import Literal
+
+from reprise.catalogue.options.base import Count, NotNegative, Options, Positive, Share
+from reprise.catalogue.options.training import Halving
+
+
+class GatedNetwork(Options):
+    """A GRU or an LSTM of words, and with several matrices an r-GRU or an r-LSTM."""
+
+    name: Literal["gru-lm", "lstm-lm"]
+    embedding_size: Count
+    hidden_size: Count
+    matrices: Count
+    """recurrence matrices of the candidate, K"""
+    mapping: Literal["f", "f_mod"]
+    """which matrix a word has: f shares the last among rare words, f_mod takes the word's rank modulo K"""
+    weight_range: NotNegative
+    """initial weights are uniform in plus and minus this"""
+
+
+class BatchedSGD(Halving):
+    """Plain SGD on parallel streams of text, truncated back-propagation through time."""
+
+    name: Literal["batched-sgd"]
+    batch_size: Count
+    """streams"""
+    steps: Count
+    """words of every stream an update"""
+    loss_reduction: Literal["sum-steps", "mean-steps"]
+    """over the words of a stream; over streams it is the mean"""
+    dropout: Share
+    """probability that an embedding or a unit before the softmax is dropped"""
+    clip_norm: Positive
+    """global norm that gradients are shortened to"""

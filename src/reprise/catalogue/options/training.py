@@ -1,0 +1,29 @@
+"""Options that the protocols of several families have."""
+
+from typing import Literal
+
+from reprise.catalogue.options.base import Count, NotNegative, Options, Positive
+
+
+class Adam(Options):
+    """Adam on clipped gradients."""
+
+    batch_size: Count
+    """examples an update"""
+    optimiser: Literal["adam"]
+    learning_rate: Positive
+    clip_norm: Positive
+    """global norm that gradients are shortened to"""
+
+
+class Halving(Options):
+    """Plain SGD whose learning rate is halved where the validation loss stalls (see `HalvingSchedule`)."""
+
+    learning_rate: Positive
+    """of the first epoch"""
+    schedule: Literal["halve-below-ratio"]
+    halving_ratio: NotNegative
+    """perplexity of the epoch before over the present one; below it the learning rate is halved"""
+    patience: Count
+    """halvings in a row that end training"""
+    max_epochs: Count

@@ -1,0 +1,23 @@
+"""Texts of the catalogue that depend on an experiment's options."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class ByOption:
+    """A text for each value of an option."""
+
+    option: str
+    texts: Mapping[str, str]
+
+
+Wording = str | ByOption
+"""A text in which {name} stands for the value of an option, or one such text for each value of an option."""
+
+
+def fill_in(wording: Wording, options: Mapping[str, Any]) -> str:
+    """Fill these options into a text. Raises KeyError for an option, or a value of it, that has no text."""
+    text = wording if isinstance(wording, str) else wording.texts[options[wording.option]]
+    return text.format_map(options)

@@ -1,0 +1,91 @@
+"""The sections of an experiment: what it names (model, dataset, protocol), and its settings with their origins.
+
+They are made from the options of the catalogue, of which each has its type and bounds.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import ConfigDict, Discriminator, Field, Tag, create_model
+
+from reprise.catalogue.options import MODEL_OPTIONS, PREPARATION_OPTIONS, PROTOCOL_OPTIONS
+from reprise.catalogue.options.base import Options, options_of
+from reprise.config.base import Origin, Strict
+
+T = TypeVar("T")
+NAMES = {"model": ("name", MODEL_OPTIONS), "training": ("protocol", PROTOCOL_OPTIONS)}
+"""Section -> the key of its name, and what there is to name."""
+
+
+class Setting(Strict, Generic[T]):
+    """A hyperparameter: its value and where it comes from."""
+
+    # The bounds of the option refuse what is no number, and say more.
+    model_config = ConfigDict(allow_inf_nan=True)
+
+    value: T
+    origin: Origin = Field(alias="from")
+
+    @classmethod
+    def model_parametrized_name(cls, params: tuple[Any, ...]) -> str:
+        """Name the class of one type of value, e.g. "Setting_int_ge_1", for the JSON Schema's definitions."""
+        bounds = re.findall(r"\b([gl][et])=([-\d.e+]+)", str(params))
+        words = [word for word in re.findall(r"'([\w-]+)'|\b(int|float|bool|str)\b", str(params)) if any(word)]
+        return "_".join(["Setting", *("".join(word) for word in words[:6]), *("_".join(bound) for bound in bounds)])
+
+
+class Section(Strict):
+    """A named thing (model, dataset, protocol) and its settings."""
+
+    @property
+    def settings(self) -> dict[str, Setting[Any]]:
+        """The settings that the file states, by option."""
+        stated = {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
+        return {name: value for name, value in stated.items() if isinstance(value, Setting)}
+
+
+def _setting(kind: type[Options], option: str) -> Any:
+    field = kind.model_fields[option]
+    return Setting[Annotated[field.annotation, *field.metadata]] if field.metadata else Setting[field.annotation]
+
+
+def _section(kind: type[Options], key: str) -> type[Section]:
+    """The section that takes these options: one without a default has to be stated."""
+    fields: dict[str, Any] = {key: (kind.model_fields["name"].annotation, ...)}
+    for option in options_of(kind):
+        field, setting = kind.model_fields[option], _setting(kind, option)
+        described = {"description": field.description} if field.description else {}
+        required = field.is_required()
+        fields[option] = (setting, Field(**described)) if required else (setting | None, Field(None, **described))
+    return create_model(f"{kind.__name__}Section", __base__=Section, __doc__=kind.__doc__, **fields)
+
+
+def _union(section: str) -> Any:
+    """What may stand in a section of an experiment: one class a kind of options, told apart by the name."""
+    key, options = NAMES[section]
+    kinds = {kind.__name__: kind for kind in options.values()}
+    members = [Annotated[_section(kind, key), Tag(tag)] for tag, kind in kinds.items()]
+
+    def tag(content: Any) -> str | None:
+        name = content.get(key) if isinstance(content, Mapping) else getattr(content, key, None)
+        return options[name].__name__ if isinstance(name, str) and name in options else None
+
+    return Annotated[reduce(or_, members), Discriminator(tag)]
+
+
+def _of_any_dataset() -> dict[str, Any]:
+    """The options of all preparations: which of them a dataset has, config.yaml tells."""
+    settings: dict[str, Any] = {}
+    for kind in dict.fromkeys(PREPARATION_OPTIONS.values()):
+        for option in options_of(kind):
+            settings[option] = settings.get(option) | _setting(kind, option)
+    return {option: (setting, None) for option, setting in settings.items()}
+
+
+ModelSection = _union("model")
+TrainingSection = _union("training")
+DataSection: type[Section] = create_model("DataSection", __base__=Section, dataset=(str, ...), **_of_any_dataset())
+DataSection.__doc__ = "A dataset of config.yaml and the options of its preparation."
