@@ -3,9 +3,14 @@
 Their options are in `reprise.catalogue.options`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 from reprise.catalogue.loading import source_of
+from reprise.catalogue.own import is_own, load_own
 from reprise.catalogue.wording import ByOption, Wording
 
 SENTENCES = "words and a </s> at the end of every sentence"
@@ -40,7 +45,13 @@ class Preparation:
 
     @property
     def file(self) -> str:
-        return source_of(self.target)
+        return self.target if is_own(self.target) else source_of(self.target)
+
+    def prepare(self, raw: Path, options: Mapping[str, Any]) -> Any:
+        """Make the corpus from the raw files in a folder."""
+        if is_own(self.target):
+            return load_own(self.target)(raw, **options)
+        return import_module(self.target).prepare(raw, options)
 
 
 def _preparation(module: str, tokens: Wording, corpus: bool = True) -> Preparation:
@@ -66,3 +77,8 @@ PREPARATIONS = {
     "synthetic_tags": _preparation("synthetic.synthetic_tags", "words and a @nil at the end of every sentence"),
 }
 """`prepare:` -> file in src/reprise/data/, and what its tokens are."""
+
+
+def find_preparation(name: str) -> Preparation:
+    """Look a preparation up: one of the catalogue, or one of one's own by its import path."""
+    return Preparation(name, "tokens") if is_own(name) else PREPARATIONS[name]

@@ -43,10 +43,16 @@ def describe_with_place(error: Exception) -> str:
     if isinstance(error, SyntaxError):
         file, line, message = Path(error.filename), error.lineno, error.msg
     else:
-        ours = [frame for frame in extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(_PACKAGE)]
+        frames = extract_tb(error.__traceback__)
+        ours = [frame for frame in frames if _is_ours(Path(frame.filename))] or frames
         file, line, message = Path(ours[-1].filename), ours[-1].lineno, str(error).partition("\n")[0]
     named = Path("src/reprise", file.relative_to(_PACKAGE)) if file.is_relative_to(_PACKAGE) else file
     return f"{named}, line {line}: {type(error).__name__}: {message}"
+
+
+def _is_ours(file: Path) -> bool:
+    """Tell files of this package and of the project folder from those of libraries."""
+    return file.is_relative_to(_PACKAGE) or (file.is_relative_to(Path.cwd()) and "site-packages" not in file.parts)
 
 
 def source_of(module: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reprise.catalogue.loading import load, source_of
+from reprise.catalogue.own import is_own, load_own
 from reprise.errors import UserError, beyond_memory
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ class Model:
 
     @property
     def file(self) -> str:
-        return source_of(self.target.partition(":")[0])
+        module = self.target.partition(":")[0]
+        return source_of(module) if module.startswith("reprise.") else f"{module.replace('.', '/')}.py"
 
     def build(self, options: Mapping[str, Any], **sizes: Any) -> nn.Module:
         """Make the module; its parameters are not initialised yet.
@@ -43,7 +45,8 @@ class Model:
             ModelRefused: where the class refuses a size or an option.
             UserError: where the class does not take what it is made with.
         """
-        made = load(self.target, "src/reprise/catalogue/models.py")
+        own = not self.target.startswith("reprise.")
+        made = load_own(self.target) if own else load(self.target, "src/reprise/catalogue/models.py")
         arguments = sizes | {name: value for name, value in options.items() if name not in self.initialisation}
         takes = inspect.signature(made)
         try:
@@ -99,3 +102,8 @@ MODELS = {
     "single-unit": _model("single_unit:SingleUnit"),
 }
 """`model: {name: …}` -> file and class in src/reprise/models/, and the options of its initialisation."""
+
+
+def find_model(name: str) -> Model:
+    """Look a model up: one of the catalogue, or one of one's own by its import path."""
+    return Model(name) if is_own(name) else MODELS[name]

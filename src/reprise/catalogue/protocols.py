@@ -21,6 +21,8 @@ class Protocol:
     """Whether it can use a GPU."""
     chance: bool = True
     """Whether a replica's number is in its results; where it is not, one replica says all."""
+    any_module: bool = False
+    """Whether it trains torch modules of one's own, named by import path, and no others."""
     counted: tuple[str, ...] = ()
     """Splits whose numbers have no chance in them, of a protocol that has."""
 
@@ -67,6 +69,14 @@ _ROWS = {
     "ngram": Protocol("ngram:NGramCount", ("n-gram",), "all but the first of every line", gpu=False),
     "word-ngram": Protocol("word_ngram:WordNGramCount", (*_NGRAMS, "stupid-backoff"), "all", gpu=False, chance=False),
     "word-order": Protocol("word_order:WordOrder", _NGRAMS, gpu=False, counted=("phrases",)),
+    "language-model": Protocol(
+        "language_model:LanguageModel",
+        (),
+        "all, but for the first of a text without sentences; of the training text fewer than {batch_size} at its end "
+        "are left out",
+        gpu=False,
+        any_module=True,
+    ),
     "tagging": Protocol("tagging:Tagging", ("tagger",), "a tag for every one"),
     "sentence-labels": Protocol("tagging:SentenceLabels", ("sentence-classifier",), "a label for every sentence"),
     "translation": Protocol("translation:Translation", ("translation",), "all, each after the true ones before it"),

@@ -31,6 +31,9 @@ Hex = _text(
 )
 Plain = _text(PLAIN, "is no plain file name; write letters, digits, '.', '_', '+' and '-'")
 """The name of a file, which leads out of no folder."""
+ImportPath = _text(
+    r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$", "is no import path; write <package>.<module>:<name>"
+)
 Url = _text(r"^https?://", "is no address; begin with https://")
 
 

@@ -5,9 +5,11 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
-from reprise.catalogue.datasets import PREPARATIONS
+from reprise.catalogue.datasets import find_preparation
 from reprise.catalogue.options import MODEL_OPTIONS, PREPARATION_OPTIONS, PROTOCOL_OPTIONS
-from reprise.catalogue.options.base import options_of
+from reprise.catalogue.options.base import Options, options_of
+from reprise.catalogue.options.own import own_options
+from reprise.catalogue.own import is_own, load_own
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.config.displays import check_displays
 from reprise.config.mistakes import complete
@@ -99,13 +101,14 @@ def _check_sections(project: Project, experiment: Experiment, where: Callable[..
             raise UserError(f"{where(section)}: missing; add it, or name a family that has it with 'like'")
     model, protocol = experiment.model.name, experiment.training.protocol
     trained = PROTOCOLS[protocol].models
-    if model not in trained:
+    if is_own(model) != PROTOCOLS[protocol].any_module or (model not in trained and not is_own(model)):
+        trained = trained or ("<module>:<Class>",)
         remedy = f"write {' or '.join(trained)}, or add it to the protocol's row in src/reprise/catalogue/protocols.py"
         raise UserError(f"{where('model', 'name')}: the protocol {protocol} does not train '{model}'; {remedy}")
     own = experiment.data.dataset
     prepare = _find_preparation(project, own, where("data", "dataset"))
     values = {option: setting.value for option, setting in experiment.data.settings.items()}
-    complete(PREPARATION_OPTIONS[prepare], prepare, values, partial(where, "data"))
+    complete(_preparation_options(prepare), prepare, values, partial(where, "data"))
 
 
 def corpus_path(dataset: str, options: Mapping[str, Any], raw: Mapping[str, str]) -> str:
@@ -155,8 +158,17 @@ def _find_preparation(project: Project, dataset: str, where: str) -> str:
     require_known(dataset, project.config.datasets, where, "dataset")
     prepare = project.config.datasets[dataset].prepare
     place = f"{project.root / CONFIG}: key datasets.{dataset}.prepare"
-    require_known(prepare, PREPARATION_OPTIONS, place, "preparation")
+    if not is_own(prepare):
+        require_known(prepare, PREPARATION_OPTIONS, place, "preparation")
     return prepare
+
+
+def _model_options(name: str) -> type[Options]:
+    return own_options(name, load_own(name), "vocabulary") if is_own(name) else MODEL_OPTIONS[name]
+
+
+def _preparation_options(name: str) -> type[Options]:
+    return own_options(name, load_own(name), "raw") if is_own(name) else PREPARATION_OPTIONS[name]
 
 
 def _training_config(project: Project, entry: _Entry) -> _Training:
@@ -173,8 +185,8 @@ def _training_config(project: Project, entry: _Entry) -> _Training:
     }
     kinds = {
         "training": PROTOCOL_OPTIONS[names["training"]],
-        "model": MODEL_OPTIONS[names["model"]],
-        "data": PREPARATION_OPTIONS[names["data"]],
+        "model": _model_options(names["model"]),
+        "data": _preparation_options(names["data"]),
     }
     settings = {section: getattr(experiment, section).settings for section in SECTIONS}
     if entry.in_tier.dataset is not None:
@@ -214,7 +226,7 @@ def _training_config(project: Project, entry: _Entry) -> _Training:
         "precision": experiment.precision.value,
     }
     hashed = {option: value for option, value in options["data"].items() if option not in defaults.get("data", ())}
-    has_corpus = PREPARATIONS[names["data"]].corpus
+    has_corpus = find_preparation(names["data"]).corpus
     return _Training(config, origins, corpus_path(dataset, hashed, raw) if has_corpus else None, defaults)
 
 

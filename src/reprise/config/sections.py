@@ -3,7 +3,6 @@
 They are made from the options of the catalogue, of which each has its type and bounds.
 """
 
-import re
 from collections.abc import Mapping
 from functools import reduce
 from operator import or_
@@ -13,9 +12,10 @@ from pydantic import ConfigDict, Discriminator, Field, Tag, create_model
 
 from reprise.catalogue.options import MODEL_OPTIONS, PREPARATION_OPTIONS, PROTOCOL_OPTIONS
 from reprise.catalogue.options.base import Options, options_of
-from reprise.config.base import Origin, Strict
+from reprise.config.base import ImportPath, Origin, Strict
 
 T = TypeVar("T")
+_OWN = "own"
 NAMES = {"model": ("name", MODEL_OPTIONS), "training": ("protocol", PROTOCOL_OPTIONS)}
 """Section -> the key of its name, and what there is to name."""
 
@@ -29,13 +29,6 @@ class Setting(Strict, Generic[T]):
     value: T
     origin: Origin = Field(alias="from")
 
-    @classmethod
-    def model_parametrized_name(cls, params: tuple[Any, ...]) -> str:
-        """Name the class of one type of value, e.g. "Setting_int_ge_1", for the JSON Schema's definitions."""
-        bounds = re.findall(r"\b([gl][et])=([-\d.e+]+)", str(params))
-        words = [word for word in re.findall(r"'([\w-]+)'|\b(int|float|bool|str)\b", str(params)) if any(word)]
-        return "_".join(["Setting", *("".join(word) for word in words[:6]), *("_".join(bound) for bound in bounds)])
-
 
 class Section(Strict):
     """A named thing (model, dataset, protocol) and its settings."""
@@ -44,7 +37,21 @@ class Section(Strict):
     def settings(self) -> dict[str, Setting[Any]]:
         """The settings that the file states, by option."""
         stated = {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
+        stated |= self.__pydantic_extra__ or {}
         return {name: value for name, value in stated.items() if isinstance(value, Setting)}
+
+
+class OwnSection(Section):
+    """Something of one's own, by its import path: its options are known once it is imported."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Setting[bool | int | float | str]]
+
+
+class OwnModelSection(OwnSection):
+    """A model of one's own: "module:Class"."""
+
+    name: ImportPath
 
 
 def _setting(kind: type[Options], option: str) -> Any:
@@ -68,9 +75,13 @@ def _union(section: str) -> Any:
     key, options = NAMES[section]
     kinds = {kind.__name__: kind for kind in options.values()}
     members = [Annotated[_section(kind, key), Tag(tag)] for tag, kind in kinds.items()]
+    if section == "model":
+        members.append(Annotated[OwnModelSection, Tag(_OWN)])
 
     def tag(content: Any) -> str | None:
         name = content.get(key) if isinstance(content, Mapping) else getattr(content, key, None)
+        if isinstance(name, str) and ":" in name and section == "model":
+            return _OWN
         return options[name].__name__ if isinstance(name, str) and name in options else None
 
     return Annotated[reduce(or_, members), Discriminator(tag)]
@@ -87,5 +98,5 @@ def _of_any_dataset() -> dict[str, Any]:
 
 ModelSection = _union("model")
 TrainingSection = _union("training")
-DataSection: type[Section] = create_model("DataSection", __base__=Section, dataset=(str, ...), **_of_any_dataset())
+DataSection: type[Section] = create_model("DataSection", __base__=OwnSection, dataset=(str, ...), **_of_any_dataset())
 DataSection.__doc__ = "A dataset of config.yaml and the options of its preparation."

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reprise.catalogue.datasets import PREPARATIONS
+from reprise.catalogue.datasets import find_preparation
 from reprise.data.corpus import Corpus
 from reprise.data.raw import how_to_fetch, mismatch
 from reprise.errors import UserError, known, shortened
@@ -26,7 +25,7 @@ def prepare_corpus(dataset: NamedDataset, options: Values, raw_root: Path, path:
         UserError: for a missing or altered raw file, a part of the text without a token to predict, and facts that
             differ from the dataset's `expected`; nothing is then written to `path`.
     """
-    preparation = PREPARATIONS[dataset.prepare]
+    preparation = find_preparation(dataset.prepare)
     raw = dataset.raw_folder(raw_root)
     for file in dataset.files:
         if not (raw / file.name).is_file():
@@ -34,7 +33,7 @@ def prepare_corpus(dataset: NamedDataset, options: Values, raw_root: Path, path:
         # Of a member its archive alone may have a checksum, which `fetch` verified.
         if file.own_digest and (problem := mismatch(raw / file.name, *file.own_digest)):
             raise UserError(f"{raw / file.name}: {problem}; {how_to_fetch(raw)}")
-    made = import_module(preparation.target).prepare(raw, options)
+    made = preparation.prepare(raw, options)
     if empty := made.unpredicted_part():
         raise UserError(f"{raw}: {empty} has no token to predict; use more text, or choose other sizes")
     if difference := _difference(dataset.expected, made.facts):

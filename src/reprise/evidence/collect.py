@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from reprise.catalogue.datasets import PREPARATIONS
+from reprise.catalogue.datasets import find_preparation
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.catalogue.wording import fill_in
 from reprise.evidence.numbers import numbers_of
@@ -67,7 +67,7 @@ def counted_by(experiment: Resolved, preparations: Mapping[str, str]) -> str:
         return ""
     data, training = experiment.config["data"], experiment.config["training"]
     predicted = fill_in(PROTOCOLS[training["protocol"]].predicted, training["options"])
-    tokens = fill_in(PREPARATIONS[preparations[data["dataset"]]].tokens, data["options"])
+    tokens = fill_in(find_preparation(preparations[data["dataset"]]).tokens, data["options"])
     return f"{tokens}; predicted: {predicted}" if predicted else ""
 
 

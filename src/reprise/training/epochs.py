@@ -220,16 +220,8 @@ class BatchEpochs(Epochs):
         super().begin_last()
 
 
-class HalvingSchedule(Epochs):
-    """Halves the learning rate, and stops; what is reported is the best epoch ("best-valid").
-
-    Schedule `halve-below-ratio` (document 001, section 4): with r = PPL of the epoch before / PPL now on the validation
-    text, r < `halving_ratio` halves the learning rate; after `patience` such epochs in a row training stops. The test
-    loss that counts is that of the epoch with the lowest validation loss.
-
-    Schedule `rnnlm`, that of Mikolov's toolkit, from which the paper's 1.003 seems to come: r is the ratio of the
-    cross-entropies; from the first r < `halving_ratio` on every epoch halves the learning rate, the `patience`-th such
-    epoch (the toolkit's second), in a row or not, is the last; an epoch that made the validation loss worse is undone.
+class RateSchedule(Epochs):
+    """Epochs with a learning rate for each; what is reported is the best epoch ("best-valid").
 
     `source` is the text's own entropy.
     """
@@ -242,29 +234,17 @@ class HalvingSchedule(Epochs):
         self.counts, self.source = counts, corpus.facts.get("source_nats", {})
         self.learning_rate, self.failures = self.options["learning_rate"], 0
 
-    @property
-    def stale(self) -> bool:
-        return self.epoch >= self.total or self.failures >= self.options["patience"]
+    @abstractmethod
+    def schedule(self, losses: Mapping[str, float]) -> bool:
+        """Set the next epoch's learning rate by the losses of this one; True where its updates are undone."""
 
     def end_epoch(self) -> bool:
-        """Takes the epoch's losses; True where the rule undoes its updates. Raises `Diverged` unless all are finite."""
+        """Take the epoch's losses; True where its updates are undone. Raises `Diverged` unless all are finite."""
         losses = self.losses()
         for split in SPLITS:
             if not math.isfinite(losses[split]):
                 raise Diverged(epoch=self.epoch + 1, quantity=f"{split} loss")
-        undo = False
-        if self.history:
-            before, now = self.history[-1]["valid"], losses["valid"]
-            if self.options["schedule"] == "rnnlm":
-                undo = now > before
-                self.failures += before < self.options["halving_ratio"] * now
-                halve = self.failures > 0
-            else:
-                # The cap keeps the exponential finite and lies beyond every ratio that could be asked for.
-                halve = math.exp(min(before - now, 700.0)) < self.options["halving_ratio"]
-                self.failures = self.failures + 1 if halve else 0
-            if halve:
-                self.learning_rate /= 2
+        undo = self.schedule(losses)
         self.history.append({"learning_rate": self.learning_rate, **losses})
         self.epoch += 1
         self.keep_best()
@@ -291,3 +271,38 @@ class HalvingSchedule(Epochs):
                 outcome.metrics += [metric(s, name, v, "nats/token", self.counts[s]) for s, v in values.items()]
             self.count_epochs(outcome)
         return outcome
+
+
+class HalvingSchedule(RateSchedule):
+    """Halves the learning rate, and stops.
+
+    Schedule `halve-below-ratio` (document 001, section 4): with r = PPL of the epoch before / PPL now on the validation
+    text, r < `halving_ratio` halves the learning rate; after `patience` such epochs in a row training stops. The test
+    loss that counts is that of the epoch with the lowest validation loss.
+
+    Schedule `rnnlm`, that of Mikolov's toolkit, from which the paper's 1.003 seems to come: r is the ratio of the
+    cross-entropies; from the first r < `halving_ratio` on every epoch halves the learning rate, the `patience`-th such
+    epoch (the toolkit's second), in a row or not, is the last; an epoch that made the validation loss worse is undone.
+    """
+
+    @property
+    def stale(self) -> bool:
+        return self.epoch >= self.total or self.failures >= self.options["patience"]
+
+    def schedule(self, losses: Mapping[str, float]) -> bool:
+        """Halve the learning rate where the rule says so."""
+        if not self.history:
+            return False
+        before, now = self.history[-1]["valid"], losses["valid"]
+        if self.options["schedule"] == "rnnlm":
+            undo = now > before
+            self.failures += before < self.options["halving_ratio"] * now
+            halve = self.failures > 0
+        else:
+            undo = False
+            # The cap keeps the exponential finite and lies beyond every ratio that could be asked for.
+            halve = math.exp(min(before - now, 700.0)) < self.options["halving_ratio"]
+            self.failures = self.failures + 1 if halve else 0
+        if halve:
+            self.learning_rate /= 2
+        return undo

@@ -22,6 +22,7 @@ import torch
 import reprise
 from reprise import environment
 from reprise.catalogue.checks import run_check
+from reprise.catalogue.own import digest_of, is_own
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.engines.stack import NAME as STACKED
 from reprise.engines.stack import OutOfMemory, Stack
@@ -175,6 +176,8 @@ class Member:
 
     def __post_init__(self) -> None:
         self.code = code_facts(getattr(self.training, "kernel", None))
+        if is_own(model := self.job.resolved.config["model"]["name"]):
+            self.code["sources"] = digest_of(model)
 
     @property
     def ended(self) -> bool:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 import reprise
 from reprise.catalogue.loading import load
-from reprise.catalogue.models import MODELS, ModelRefused
+from reprise.catalogue.models import MODELS, ModelRefused, find_model
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.data.corpus import SENTENCE_END, SPLITS, Corpus
 from reprise.engines.optimisers import clip_by_global_norm
@@ -141,7 +141,7 @@ class Training(ABC):
     def build_model(self, **sizes: Any) -> Any:
         """Make the readable model that is configured; `sizes` are what the corpus decides."""
         model = self.config["model"]
-        return MODELS[model["name"]].build(model["options"], **sizes)
+        return find_model(model["name"]).build(model["options"], **sizes)
 
     def generator(self, stream: str) -> torch.Generator:
         """The replica's generator for one purpose, see `generator_for`."""
@@ -349,7 +349,7 @@ def report_model(resolved: Resolved) -> Iterator[None]:
         if resolved.is_check or isinstance(error, (UserError, OSError)) or beyond_memory(error):
             raise
         name, protocol = resolved.config["model"]["name"], resolved.config["training"]["protocol"]
-        place = _place_in_model(error, MODELS[name].target.partition(":")[0])
+        place = _place_in_model(error, find_model(name).target.partition(":")[0])
         if place is None:
             raise
         like = [MODELS[other].file for other in PROTOCOLS[protocol].models if other not in ("none", name)]

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
-from reprise.catalogue.models import MODELS
+from reprise.catalogue.models import find_model
 from reprise.config.sections import Section
 from reprise.evidence.statistics import clopper_pearson
 from reprise.evidence.words.names import name_of
@@ -104,7 +104,7 @@ def equations(model: Section) -> str:
     gates = (
         _equation("reprise.models.recurrences", unit.value.upper()) if unit and unit.value in {"gru", "lstm"} else ""
     )
-    return "\n".join(filter(None, (_equation(*MODELS[model.name].target.split(":")), gates)))
+    return "\n".join(filter(None, (_equation(*find_model(model.name).target.split(":")), gates)))
 
 
 @cache
@@ -112,7 +112,9 @@ def _equation(module: str, name: str = "") -> str:
     """The indented lines of the docstrings of the class, else of its file, that hold a `=`."""
     if not module:
         return ""
-    path = _PACKAGE.joinpath(*module.split(".")[1:]).with_suffix(".py")
+    own = not module.startswith("reprise.")
+    path = Path(*module.split(".")) if own else _PACKAGE.joinpath(*module.split(".")[1:])
+    path = path.with_suffix(".py")
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in (*(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name), tree):
         lines = inspect.cleandoc(ast.get_docstring(node, clean=False) or "").splitlines()

@@ -1,0 +1,218 @@
+"""Any torch module as a language model, on streams of words or characters, from torch's own parts.
+
+The module has `forward(x, state) -> (logits, state)`, with x (T, B) integers and logits (T, B, V), and
+`initial_state(B)`, a tensor or a tuple of them, batch in any axis. Dropout is the module's own.
+"""
+
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.utils import clip_grad_norm_, clip_grad_value_
+
+from reprise.data.corpus import SENTENCE_END, SPLITS
+from reprise.engines.choice import reference_alone
+from reprise.errors import UserError
+from reprise.training.epochs import RateSchedule, side_by_side
+from reprise.training.protocol import copied
+
+_LAWS: dict[str, Callable[..., Any]] = {
+    "zero": nn.init.zeros_,
+    "constant": nn.init.constant_,
+    "uniform": lambda parameter, a: nn.init.uniform_(parameter, -a, a),
+    "normal": lambda parameter, std: nn.init.normal_(parameter, 0.0, std),
+    "orthogonal": nn.init.orthogonal_,
+    "xavier": nn.init.xavier_uniform_,
+}
+_NUMBERS = {"constant": 1, "uniform": 1, "normal": 1}
+_READ_TOGETHER = 35
+"""Windows of one stream that are read at once where nothing is learnt: as many tokens as so many windows have."""
+
+
+class LanguageModel(RateSchedule):
+    """Epochs over the training text in parallel streams, each followed by the validation and the test text.
+
+    A text is one stream: where it has sentences, each ends with `</s>`, which is also read before the first word. For
+    training it is cut into `batch_size` streams of equal length, what remains is left out. Validation and test text are
+    read in one stream, the state carried. The losses that are reported are those of the epoch with the lowest
+    validation loss.
+
+    Random numbers are torch's own: `torch.manual_seed` before the module is made, and their state is saved, so that a
+    training that was stopped goes on to the same bits.
+    """
+
+    PARTS = SPLITS
+    NEXT = "step"
+    KEPT = (*RateSchedule.KEPT, "carried", "starts", "random", "best")
+    at_once = 1
+
+    def prepare(self) -> None:
+        loaded = self.load_corpus(*SPLITS)
+        start = [loaded.vocabulary.index(SENTENCE_END)] if loaded.boundaries == SENTENCE_END else []
+        self.data = {}
+        for split in SPLITS:
+            tokens = torch.from_numpy(np.append(start, loaded.splits[split].tokens).astype(np.int64))
+            self.data[split] = side_by_side(tokens, self.options["batch_size"] if split == "train" else 1)
+        if not len(self.data["train"][0]):
+            raise UserError(f"{self.path}: the training text has fewer tokens than batch_size streams; lower it")
+        self.interval = self.options["update_interval"] or self.options["bptt"]
+        if self.interval > self.options["bptt"]:
+            raise UserError(f"{self.config['model']['name']}: update_interval is above bptt; lower it")
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            model = self.build_model(vocabulary=len(loaded.vocabulary))
+            initialise(model, self.options["initialisation"])
+            self.random = torch.get_rng_state()
+        self.compute(model, reference_alone)
+        check_contract(self.model, len(loaded.vocabulary))
+        self.descend_by(self._make_optimiser)
+        self.carried: Any = None
+        self.starts: list[Any] = []  # states before the last updates, as far back as gradients go
+        self.best: dict[str, Tensor] | None = None
+        self.begin({split: y.numel() for split, (_, y) in self.data.items()}, loaded)
+
+    def _make_optimiser(self, parameters: Any) -> torch.optim.Optimizer:
+        how = {"lr": self.options["learning_rate"], "weight_decay": self.options["weight_decay"]}
+        match self.options["optimiser"]:
+            case "sgd":
+                return torch.optim.SGD(parameters, momentum=self.options["momentum"], **how)
+            case "rmsprop":
+                return torch.optim.RMSprop(parameters, momentum=self.options["momentum"], **how)
+        return torch.optim.Adam(parameters, **how)
+
+    def open(self, part: str) -> None:
+        super().open(part)
+        self.carried, self.starts = None, []
+
+    def length(self) -> int:
+        return len(self.data[self.part][0])
+
+    def take(self) -> float:
+        training, (x, y) = self.part == "train", self.data[self.part]
+        size = self.interval if training else self.options["bptt"] * _READ_TOGETHER
+        first, self.next = self.next, min(self.next + size, self.length())
+        with torch.random.fork_rng(devices=[]):
+            torch.set_rng_state(self.random)
+            nats = self._train(x, y, first) if training else self._read(x, y, first)
+            self.random = torch.get_rng_state()
+        return nats
+
+    def _read(self, x: Tensor, y: Tensor, first: int) -> float:
+        self.model.eval()
+        with torch.no_grad():
+            state = self._state(1) if self.carried is None else self.carried
+            logits, self.carried = self.model(x[first : self.next], state)
+            return float(
+                functional.cross_entropy(logits.flatten(0, 1), y[first : self.next].flatten(), reduction="sum")
+            )
+
+    def _train(self, x: Tensor, y: Tensor, first: int) -> float:
+        """One update on the next tokens, its gradient going `bptt` tokens back from the last of them."""
+        self.model.train()
+        streams = x.shape[1]
+        fresh = self.carried is None or self.options["states"] == "reset"
+        state = self._state(streams) if fresh else self.carried
+        self.starts = [*([] if self.options["states"] == "reset" else self.starts), (first, state)]
+        back = max(self.next - self.options["bptt"], 0)
+        self.starts = [(at, before) for at, before in self.starts if at >= back]
+        begin, state = self.starts[0]
+        logits, after = self.model(x[begin : self.next], state)
+        nats = functional.cross_entropy(
+            logits[first - begin :].flatten(0, 1), y[first : self.next].flatten(), reduction="sum"
+        )
+        tokens = (self.next - first) * streams
+        loss = nats / (tokens if self.options["loss_reduction"] == "mean" else streams)
+        self.optimiser.zero_grad()
+        loss.backward()
+        self.clip()
+        self.optimiser.step()
+        self.carried = detached(after)
+        return nats.item()
+
+    def _state(self, streams: int) -> Any:
+        return detached(self.model.initial_state(streams))
+
+    def clip(self) -> None:
+        """Clip the gradients as the options say."""
+        match self.options["clipping"]:
+            case "norm":
+                clip_grad_norm_(self.model.parameters(), self.options["clip"])
+            case "value":
+                clip_grad_value_(self.model.parameters(), self.options["clip"])
+
+    @property
+    def stale(self) -> bool:
+        patience = self.options["patience"]
+        return self.epoch >= self.total or bool(patience and self.failures >= patience)
+
+    def schedule(self, losses: Mapping[str, float]) -> bool:
+        """Set the next epoch's learning rate, and undo the epoch where that is asked for."""
+        better = all(losses["valid"] < epoch["valid"] for epoch in self.history)
+        self.failures = 0 if better else self.failures + 1
+        schedule, undo = self.options["schedule"], self.options["undo_worse"]
+        late = schedule == "after-epoch" and self.epoch >= self.options["decay_after"]
+        if late or (schedule == "on-stall" and not better):
+            self.learning_rate /= self.options["decay_factor"]
+            for group in self.optimiser.param_groups:
+                group["lr"] = self.learning_rate
+        if undo and better:
+            self.best = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+        elif undo:
+            self.model.load_state_dict(self.best)
+        return undo and not better
+
+    def state(self) -> dict[str, Any]:
+        return super().state() | {"carried": copied(self.carried)}
+
+
+def detached(state: Any) -> Any:
+    """Cut a state, a tensor or a tuple of any depth, off from what it was computed from."""
+    return tuple(map(detached, state)) if isinstance(state, tuple | list) else state.detach()
+
+
+def initialise(model: nn.Module, table: str) -> None:
+    """Draw parameters by a table "<pattern>: <law>, ...", in the order of their registration.
+
+    Raises:
+        UserError: for a row without a law of `_LAWS` and its number, and for a pattern that no name matches.
+    """
+    rows = [row.split(":") for row in table.split(",")] if table.strip() else []
+    laws = {}
+    for row in rows:
+        pattern, (law, *numbers) = row[0].strip(), row[-1].split() or ("",)
+        if len(row) != 2 or law not in _LAWS or len(numbers) != _NUMBERS.get(law, 0):
+            raise UserError(f"initialisation: '{':'.join(row).strip()}' is no '<pattern>: <law>' of {', '.join(_LAWS)}")
+        laws[pattern] = law, [float(number) for number in numbers]
+    unused = set(laws)
+    for name, parameter in model.named_parameters():
+        matching = next((pattern for pattern in laws if fnmatchcase(name, pattern)), None)
+        if matching is not None:
+            unused.discard(matching)
+            law, numbers = laws[matching]
+            _LAWS[law](parameter, *numbers)
+    if unused:
+        raise UserError(f"initialisation: no parameter has a name like '{min(unused)}'; correct the pattern")
+
+
+def check_contract(model: nn.Module, vocabulary: int) -> None:
+    """Make a first step on two tokens of two streams.
+
+    Raises:
+        UserError: where the module has no `initial_state`, or gives no logits of the vocabulary and a state.
+    """
+    name, asks = type(model).__name__, "forward(x, state) -> (logits (T, B, V), state) and initial_state(B)"
+    if not hasattr(model, "initial_state"):
+        raise UserError(f"{name}: it has no initial_state(B); a language model has {asks}")
+    training = model.training
+    with torch.no_grad():
+        found = model.eval()(torch.zeros(2, 2, dtype=torch.int64), model.initial_state(2))
+    model.train(training)
+    logits = found[0] if isinstance(found, tuple) and len(found) == 2 else found
+    shape = tuple(getattr(logits, "shape", ()))
+    if logits is found or shape != (2, 2, vocabulary):
+        returned = f"{type(found).__name__} {shape}"
+        raise UserError(f"{name}: forward gives {returned} for x (2, 2), V = {vocabulary}; a language model has {asks}")

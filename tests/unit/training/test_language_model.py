@@ -1,0 +1,187 @@
+"""Any torch module as a language model: held to a plain loop, to its own bits after a stop, and to its contract."""
+
+import copy
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from protocol_helpers import finish, goes_on, states_of
+from torch import nn
+from torch.nn import functional
+
+from reprise.catalogue.options.language_model import LanguageModel
+from reprise.config.mistakes import complete
+from reprise.data.corpus import Corpus
+from reprise.errors import UserError
+from reprise.records.resolved import Resolved
+from reprise.training.protocol import build_training
+from reprise.training.protocols.language_model import check_contract, initialise
+
+MODULE = """
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, vocabulary: int, size: int, dropout: float = 0.0, cells: bool = True):
+        super().__init__()
+        self.encoder, self.drop = nn.Embedding(vocabulary, size), nn.Dropout(dropout)
+        self.cells, self.size = cells, size
+        self.rnn = nn.LSTM(size, size, 2, dropout=dropout) if cells else nn.RNN(size, size)
+        self.decoder = nn.Linear(size, vocabulary)
+
+    def initial_state(self, batch):
+        zeros = self.decoder.weight.new_zeros(2 if self.cells else 1, batch, self.size)
+        return (zeros, zeros) if self.cells else zeros
+
+    def forward(self, x, state):
+        h, state = self.rnn(self.drop(self.encoder(x)), state)
+        return self.decoder(self.drop(h)), state
+"""
+OPTIONS = {"batch_size": 4, "bptt": 7, "optimiser": "sgd", "learning_rate": 2.0, "max_epochs": 3}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A project folder with a module of one's own, whose name no other test has imported."""
+    name = f"own_{abs(hash(tmp_path))}"
+    (tmp_path / f"{name}.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    return name
+
+
+@pytest.fixture
+def make(small, folder):
+    """Makes a training of the module by these options."""
+
+    def made(seed=0, size=6, dropout=0.0, cells=True, precision="float64", **options):
+        corpus = Path(small.resolved("batched-sgd").corpus)
+        training = complete(LanguageModel, "language-model", OPTIONS | options, str)[0]
+        config = {
+            "model": {"name": f"{folder}:Net", "options": {"size": size, "dropout": dropout, "cells": cells}},
+            "data": {"dataset": "synthetic", "options": {}, "raw": {}},
+            "training": {"protocol": "language-model", "options": training},
+            "precision": precision,
+        }
+        return build_training(Resolved("p", "e", "quick", "t", 1, config, {}, str(corpus)), seed, corpus, "auto")
+
+    return made
+
+
+def plain_loop(model, path, rate, batch, bptt, epochs, clip=None, anneal=None):
+    """Train by SGD on streams; the validation loss of every epoch, after which the rate falls where it stalls."""
+    corpus = Corpus.load(path)
+    end = corpus.vocabulary.index("</s>")
+    texts = {s: torch.tensor(np.append([end], corpus.splits[s].tokens), dtype=torch.int64) for s in ("train", "valid")}
+    steps = (len(texts["train"]) - 1) // batch
+    x, y = (part[: steps * batch].view(batch, steps).t() for part in (texts["train"][:-1], texts["train"][1:]))
+    best, losses = None, []
+    for _ in range(epochs):
+        model.train()
+        state = model.initial_state(batch)
+        for i in range(0, steps, bptt):
+            state = tuple(s.detach() for s in state)
+            logits, state = model(x[i : i + bptt], state)
+            loss = functional.cross_entropy(logits.flatten(0, 1), y[i : i + bptt].flatten())
+            model.zero_grad()
+            loss.backward()
+            if clip:
+                nn.utils.clip_grad_norm_(model.parameters(), clip)
+            with torch.no_grad():
+                for parameter in model.parameters():
+                    parameter -= rate * parameter.grad
+        model.eval()
+        with torch.no_grad():
+            logits, _ = model(texts["valid"][:-1, None], model.initial_state(1))
+            losses.append(functional.cross_entropy(logits[:, 0], texts["valid"][1:]).item())
+        if best is None or losses[-1] < best:
+            best = losses[-1]
+        elif anneal:
+            rate /= anneal
+    return losses
+
+
+@pytest.mark.parametrize("more", [{}, {"clipping": "norm", "clip": 0.25, "learning_rate": 20.0}])
+def test_it_is_a_plain_training_loop(make, more):
+    training = make(schedule="on-stall", decay_factor=4.0, max_epochs=5, **more)
+    model = copy.deepcopy(training.model)
+    finish(training)
+    expected = plain_loop(
+        model,
+        training.path,
+        training.options["learning_rate"],
+        4,
+        7,
+        5,
+        more.get("clip"),
+        training.options["decay_factor"],
+    )
+    assert [epoch["valid"] for epoch in training.history] == pytest.approx(expected, rel=1e-9)
+    assert expected[-1] < expected[0]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"dropout": 0.5},
+        {"optimiser": "adam", "learning_rate": 0.01, "cells": False},
+        {"optimiser": "rmsprop", "learning_rate": 0.001, "momentum": 0.9, "update_interval": 3, "clipping": "value"},
+        {"undo_worse": True, "schedule": "on-stall", "learning_rate": 40.0, "states": "reset"},
+    ],
+    ids=["dropout", "adam", "depth and interval apart", "undone"],
+)
+def test_it_goes_on_from_its_state_to_the_same_bits(make, options):
+    whole = make(1, **options)
+    states = states_of(whole, "part")
+    for i in (0, 1, len(states) // 2, len(states) - 1):
+        goes_on(make(1, **options), states[i][1], whole)
+
+
+def test_a_gradient_goes_as_far_back_as_it_is_told(make):
+    """With one token an update, the first update is that of any depth; the later ones are not."""
+    deep, flat = (make(bptt=depth, update_interval=1, max_epochs=1) for depth in (12, 1))
+    for training in (deep, flat):
+        training.advance()
+    one, other = (training.model.state_dict()["rnn.weight_hh_l0"].clone() for training in (deep, flat))
+    assert torch.equal(one, other)
+    finish(deep)
+    finish(flat)
+    assert deep.history[0]["train"] != flat.history[0]["train"]
+
+
+def test_the_rate_falls_after_an_epoch_and_training_stops_early(make):
+    training = make(schedule="after-epoch", decay_after=2, decay_factor=2.0, max_epochs=4)
+    finish(training)
+    assert [epoch["learning_rate"] for epoch in training.history] == [2.0, 2.0, 1.0, 0.5]
+    stalled = make(learning_rate=1e-30, initialisation="*: zero", patience=2, max_epochs=9)
+    finish(stalled)
+    assert stalled.epoch == 3
+
+
+def test_first_weights_follow_the_table_and_the_seed(make):
+    table = "decoder.bias: zero, encoder.*: uniform 0.1, rnn.weight_hh*: orthogonal"
+    one, again, other = (make(seed, initialisation=table).model.state_dict() for seed in (0, 0, 1))
+    assert all(torch.equal(one[name], again[name]) for name in one)
+    assert {name for name in one if torch.equal(one[name], other[name])} == {"decoder.bias"}
+    assert one["encoder.weight"].abs().max() <= 0.1
+    for wrong in ("decoder: zero", "decoder.bias: normal", "decoder.bias zero", "*: sparse"):
+        with pytest.raises(UserError, match="^initialisation: "):
+            initialise(nn.Linear(2, 2), wrong)
+
+
+class Stateless(nn.Linear):
+    def initial_state(self, batch):
+        return torch.zeros(batch)
+
+
+def test_a_module_that_is_no_language_model_is_refused():
+    with pytest.raises(UserError, match="initial_state"):
+        check_contract(nn.Linear(2, 2), 5)
+
+    class Short(Stateless):
+        def forward(self, x, state):
+            return x.double(), state
+
+    for module in (Short(2, 2), type("One", (Stateless,), {"forward": lambda self, x, state: x})(2, 2)):
+        with pytest.raises(UserError, match="forward gives"):
+            check_contract(module, 5)
