@@ -19,6 +19,7 @@ def argument(*names: str, **how: Any) -> Argument:
 
 # In `reprise.cli` the module that has the function "<command>_command", whose docstring is the help; what it does.
 COMMANDS = {
+    "new": ("new", "write a project folder for a paper of your own"),
     "fetch": ("steps", "download the raw files of datasets, checksums checked"),
     "prepare": ("steps", "make a corpus from raw files"),
     "resolve": ("steps", "check the configuration and write what training reads"),
@@ -40,6 +41,7 @@ COMMANDS = {
 }
 
 EXAMPLES = {
+    "new": "mypaper",
     "fetch": "ptb",
     "prepare": "rrntn/s-rnn-100 --tier quick",
     "resolve": "--tier quick",
@@ -71,6 +73,7 @@ KEPT = (
 """What commands take that read kept weights."""
 
 ARGUMENTS: dict[str, list[Argument]] = {
+    "new": [argument("folder", type=Path, help="the folder, whose name the paper and its package take")],
     "fetch": [
         argument("dataset", nargs="+", help="names under `datasets` in config/config.yaml"),
         argument("--file", action="append", help="only this raw file (may be given again)"),

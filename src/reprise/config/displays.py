@@ -7,6 +7,8 @@ from typing import Any
 
 from reprise.catalogue.displays import FUNCTIONS, KINDS, Draws
 from reprise.catalogue.options.displays import display_options
+from reprise.catalogue.options.own import own_options
+from reprise.catalogue.own import is_own, load_own
 from reprise.config.mistakes import complete
 from reprise.config.project import PAPERS
 from reprise.config.schema import Display, Experiment, Paper
@@ -37,6 +39,9 @@ class Entry:
             UserError: where there is no such function or option, or where the option has another type.
         """
         function = self.display.function
+        if is_own(function):
+            kind = own_options(function, load_own(function), "context", "id")
+            return complete(kind, function, self.display.options, lambda option: f"{self.where}.options.{option}")[0]
         require_known(function, FUNCTIONS[self.kind], f"{self.where}.function", "function")
         kind = display_options(self.kind, function)
         return complete(kind, function, self.display.options, lambda option: f"{self.where}.options.{option}")[0]
@@ -62,7 +67,7 @@ def check_displays(papers: Mapping[str, Paper], root: Path) -> None:
         entry.options()
         function, experiments = entry.display.function, papers[entry.paper].experiments
         cited = {name: e for name, e in experiments.items() if entry.id in e.cited_by}
-        draws = FUNCTIONS[entry.kind][function]
+        draws = FUNCTIONS[entry.kind].get(function, Draws())
         if not draws.of_experiments:
             continue
         if not cited:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reprise.catalogue.loading import load
+from reprise.catalogue.own import is_own, load_own
 from reprise.config.displays import Entry, entries
 from reprise.config.project import Project
 from reprise.errors import UserError, known
@@ -22,9 +23,16 @@ def find_function(kind: str, name: str) -> Callable[..., Any]:
 
     `UserError` where there is none.
     """
+    if is_own(name):
+        return _with_arguments(load_own(name))
     where = f"src/reprise/report/papers: {name}"
     drawn: Callable[..., Any] = load(f"reprise.report.papers.{name.replace('.', f'.{kind}:', 1)}", where)
     return drawn
+
+
+def _with_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of one's own takes its options as arguments."""
+    return lambda context, id, options: function(context, id, **options)
 
 
 def render(project: Project, contexts: Mapping[str, Context], names: Collection[str] = ()) -> list[Path]:

@@ -1,0 +1,29 @@
+"""A project folder for a paper of one's own."""
+
+import argparse
+import keyword
+import re
+from pathlib import Path
+
+from reprise.errors import UserError
+
+TEMPLATE = Path(__file__).resolve().parents[1] / "templates/project"
+_PLACEHOLDER = "PACKAGE"
+
+
+def new_command(given: argparse.Namespace) -> None:
+    """Write a project folder for a paper of your own: config/, a model, its test and a README.
+
+    It holds a whole small example, from experiments on generated data to a claim, to be replaced step by step.
+    """
+    folder, name = given.folder, given.folder.name
+    if not re.fullmatch(r"[a-z][a-z0-9]*", name) or keyword.iskeyword(name):
+        raise UserError(f"{folder}: the folder's name is that of a package too; write small letters and digits")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UserError(f"{folder}: is there already and not empty; name another folder")
+    for source in sorted(path for path in TEMPLATE.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
+        parts = [part.replace(_PLACEHOLDER, name) for part in source.relative_to(TEMPLATE).parts]
+        target = folder.joinpath(*parts[:-1], ".gitignore" if parts[-1] == "gitignore" else parts[-1])
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(source.read_text(encoding="utf-8").replace(_PLACEHOLDER, name), encoding="utf-8")
+    print(f"{folder}: written; next: cd {folder} && reprise resolve")
