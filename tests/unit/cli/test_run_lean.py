@@ -15,7 +15,8 @@ from reprise.records.model import read_record
 
 GUARD = """
 import builtins, os, sys
-real, allowed = builtins.__import__, {"torch", "numpy", "yaml", "rich", "safetensors", "reprise", *sys.stdlib_module_names}
+real = builtins.__import__
+allowed = {"torch", "numpy", "yaml", "rich", "safetensors", "reprise", *sys.stdlib_module_names}
 def guarded(name, globals=None, locals=None, fromlist=(), level=0):
     top, asks = name.partition(".")[0], (globals or {}).get("__name__", "").partition(".")[0]
     if asks == "reprise" and not level:
