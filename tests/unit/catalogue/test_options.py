@@ -48,7 +48,7 @@ EVERY = {**MODEL_OPTIONS, **PROTOCOL_OPTIONS, **PREPARATION_OPTIONS}
         (Integer, [-2], [0.5, False, -(10**30)]),
         (Literal["tanh", "relu"], ["tanh"], ["sigmoid", 1, None]),
     ],
-    ids="count natural two positive not-negative share finite integer word".split(),
+    ids=["count", "natural", "two", "positive", "not-negative", "share", "finite", "integer", "word"],
 )
 def test_a_value_keeps_to_its_type_and_bounds(kind, taken, refused):
     class Some(Options):
