@@ -7,7 +7,7 @@ from pathlib import Path
 
 from reprise.errors import UserError
 
-TEMPLATE = Path(__file__).resolve().parents[1] / "templates/project"
+TEMPLATE = Path(__file__).with_name("template")
 _PLACEHOLDER = "PACKAGE"
 
 
