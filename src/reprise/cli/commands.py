@@ -138,6 +138,7 @@ ARGUMENTS: dict[str, list[Argument]] = {
     ],
     "show": [
         argument("name", help="<paper>/<experiment> or <paper>/<claim>, as `reprise list <paper>` has them"),
+        argument("--words", action="store_true", help="nearest words by embedding and by matrix, of document 001's"),
         TIER,
     ],
     "diff": [

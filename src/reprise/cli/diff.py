@@ -10,17 +10,22 @@ from reprise.cli.common import console, numbers, shown, spread, table
 from reprise.errors import EXIT_FAILED
 from reprise.records.model import read_record
 
-_ABSENT = "-"
-# How long it took and what it needed say nothing about the numbers.
-_UNIMPORTANT = {"wall_seconds", "peak_memory_mib", "resumed"}
+_ABSENT, _UNKNOWN = "-", "not recorded"
+_MADE_BY = {
+    "code": ("commit", "dirty", "code"),
+    "versions": ("versions",),
+    "processor": ("device", "platform", "cpu_capability"),
+    "engine": ("engine", "threads", "stack_replicas"),
+}
+"""What makes a number beside the configuration, and the keys of `run` that say it. How long it took says nothing."""
 
 
 def diff_command(given: argparse.Namespace) -> int:
-    """Compare two run records: configuration, environment, numbers, and whether these differ by more than seeds do.
+    """Compare two run records: configuration, code, versions, processor, engine and numbers.
 
-    The spread is the standard deviation over the committed replicas of the same configuration; two single replicas
-    differ by less than t * SD * sqrt(2) in 95 of 100 cases. Exit status: 0 where the numbers are equal or within that,
-    else 1.
+    What differs may lie within what seeds do or beyond it. The spread is the standard deviation over the committed
+    replicas of the same configuration; two single replicas differ by less than t * SD * sqrt(2) in 95 of 100 cases.
+    Exit status: 0 where the numbers are equal or within that, else 1.
     """
     out = console()
     first, second = read_record(given.first), read_record(given.second)
@@ -28,11 +33,10 @@ def diff_command(given: argparse.Namespace) -> int:
     if names[0] != names[1]:
         out.print(f"two experiments: {names[0]} and {names[1]}")
     which = [{key: r[key] for key in ("replica", "seed", "fold")} for r in (first, second)]
-    how = [{key: value for key, value in r["run"].items() if key not in _UNIMPORTANT} for r in (first, second)]
     sections = [
         ("configuration", list(_differences(first["config"], second["config"])), f"the same ({first['config_hash']})"),
         ("replica", list(_differences(*which)), f"the same ({first['replica']})"),
-        ("environment", list(_differences(*how)), "the same"),
+        *((name, list(_made_otherwise(first["run"], second["run"], name)), "the same") for name in _MADE_BY),
     ]
     for title, differ, same in sections:
         out.print(f"{title}:{'' if differ else f' {same}'}")
@@ -53,9 +57,20 @@ def diff_command(given: argparse.Namespace) -> int:
     out.print(table(("metric", "split", "first", "second", "difference", "SD over seeds", ""), rows))
     verdicts = [row[-1] for row in rows]
     beyond, within = (verdicts.count(f"{place} seeds") for place in ("beyond", "within"))
-    why = next((f"the {title}s differ" for title, differ, _ in sections if differ), "nothing else differs: report it")
+    other = [title for title, differ, _ in sections if differ]
+    why = f"what differs: {', '.join(other)}" if other else "nothing else differs: report it"
     out.print(f"{within} of {len(rows)} within the spread of seeds, {beyond} beyond it; {why}")
     return EXIT_FAILED if beyond or not within else 0
+
+
+def _made_otherwise(first: Mapping[str, Any], second: Mapping[str, Any], name: str) -> Iterator[tuple[str, str, str]]:
+    """What differs in one of `_MADE_BY` between the keys `run` of two records; old ones do not say everything."""
+    digests = [run.get("code", {}).get("sha256") for run in (first, second)]
+    if name == "code" and digests[0] is not None and digests[0] == digests[1]:
+        return  # another commit, of the same code
+    for key in _MADE_BY[name]:
+        if key in first or key in second:
+            yield from _differences(first.get(key, _UNKNOWN), second.get(key, _UNKNOWN), key)
 
 
 def _differences(first: Any, second: Any, name: str = "") -> Iterator[tuple[str, str, str]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from reprise.cli.common import (
     console,
+    find_experiment,
     not_in_tier,
     numbers,
     project_and_experiments,
@@ -24,13 +25,18 @@ from reprise.evidence.words.sentences import answer_words
 from reprise.records.model import records_of
 from reprise.records.resolved import TIERS, Resolved
 
+_NEIGHBOURS = 5
+"""Words that are listed of each."""
+
 
 def show_command(given: argparse.Namespace) -> None:
     """Show one experiment or claim: equation, settings with origins, records, the paper's number, ours, the command."""
     project, experiments = project_and_experiments(given.tier)
     by_id = {e.id: e for e in experiments}
     paper, _, key = given.name.partition("/")
-    if given.name in by_id:
+    if given.words:
+        _words(project, find_experiment(given.tier, given.name)[1])
+    elif given.name in by_id:
         _experiment(project, by_id[given.name])
     elif paper in project.papers and key in project.papers[paper].claims:
         _claim(project, paper, key)
@@ -71,6 +77,32 @@ def _experiment(project: Project, experiment: Resolved) -> None:
     # With the engine that made the first record, which alone gives its bits again.
     heading("\ntrain it again" if found else "\ntrain it")
     line(command(experiment, next(((record["replica"], record["run"]["engine"]) for record in found), None)))
+
+
+def _words(project: Project, experiment: Resolved) -> None:
+    """The words whose matrix is their own, each with its neighbours by vector and by matrix.
+
+    Both are compared by the cosine, as document 001 compares nothing: its motivation is that predicates and function
+    words act on what was read, and so have matrices of their own.
+    """
+    from reprise.cli.evaluate import corpus_file, load_trained
+    from reprise.data.corpus import Corpus
+    from reprise.evaluation.neighbours import neighbours, words_with_matrices
+
+    corpus = corpus_file(project, experiment, None)
+    training, _, _ = load_trained(project, experiment, 0, None, corpus)
+    model, out = training.readable(), console()
+    if (tables := words_with_matrices(model)) is None:
+        raise UserError(f"{experiment.id}: has no matrices of single words; name an r-RNTN, an r-GRU or an r-LSTM")
+    vocabulary, (vectors, matrices) = Corpus.load(corpus).vocabulary, tables
+    own = range(len(matrices) - 1)  # the last matrix is that of all other words
+    by_vector, by_matrix = (neighbours(table[: len(own)], _NEIGHBOURS) for table in (vectors, matrices))
+    rows = (
+        (vocabulary[word], *(", ".join(vocabulary[i] for i in of[word]) for of in (by_vector, by_matrix)))
+        for word in own
+    )
+    out.print(f"{experiment.id}, replica 0: nearest words by cosine, among the {len(own)} with a matrix of their own")
+    out.print(table(("word", "by embedding", "by matrix"), rows))
 
 
 def _claim(project: Project, paper: str, key: str) -> None:

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -17,6 +17,8 @@ from reprise.cli.bench import COMMITTED, committed_table
 from reprise.cli.common import console, project_and_experiments, require_paper, table
 from reprise.errors import Failed, UserError
 from reprise.files import is_there, write_atomically
+from reprise.records.model import records_of
+from reprise.records.resolved import Resolved
 
 if TYPE_CHECKING:
     from reprise.evidence.decisions import Decision
@@ -49,6 +51,7 @@ def verify_command(given: argparse.Namespace) -> None:
         rows = [_row(f"{p}/{key}", one) for p, of in claims.items() for key, one in of.items() if one.comparisons]
         console().print(table(columns, rows))
         print(f"{path}: {summary(claims)}")
+        print(f"run records: {made_by_other_code(experiments, project.root)}")
         return
     if not path.is_file() or path.read_bytes() != text.encode():
         why = "; ".join(_differences(path, project.root, claims, text)) or "other bytes"
@@ -59,6 +62,17 @@ def verify_command(given: argparse.Namespace) -> None:
         raise Failed(f"{folder}: not what the run records give: {', '.join(_first(differ))}; {remedy}")
     check_benchmarks(project.root)
     print(f"{folder}: everything follows from the run records; {summary(claims)}")
+
+
+def made_by_other_code(experiments: Iterable[Resolved], root: Path) -> str:
+    """Say how many records were made by other code than today's, and how many do not say by which."""
+    from reprise.training.origin import digest_packages
+
+    records = [record["run"].get("code") for experiment in experiments for record in records_of(experiment, root)]
+    codes = [code for code in records if code is not None]
+    other = sum(digest_packages(tuple(code["packages"])) != code["sha256"] for code in codes)
+    unknown = f"{len(records) - len(codes)} do not record the code that made them"
+    return f"{len(records)}; {other} were made by other code than today's, {unknown}"
 
 
 def _first(names: list[str]) -> list[str]:

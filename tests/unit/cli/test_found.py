@@ -117,6 +117,28 @@ def test_equal_records_differ_in_nothing_and_one_replica_knows_no_spread(capsys)
     assert (status, "fewer than two replicas" in out) == (1, True)
 
 
+CODE = {"packages": ["models"], "sha256": "a" * 64}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "named"),
+    [
+        ({"code": CODE}, {"code": CODE | {"sha256": "b" * 64}}, ["code"]),
+        ({"code": CODE, "commit": "1" * 40}, {"code": CODE, "commit": "2" * 40}, []),
+        ({"code": CODE}, {}, ["code"]),
+        ({"versions": {"torch": "1", "numpy": "2"}}, {"versions": {"torch": "3", "numpy": "2"}}, ["versions"]),
+        ({"device": "gpu", "engine": "fused"}, {}, ["processor", "engine"]),
+        ({"wall_seconds": 9.0, "resumed": 4}, {}, []),
+    ],
+)
+def test_what_made_the_difference_is_named(one, other, named, capsys):
+    leave("rnn-t5", *ACCURACIES)
+    _, out = run(capsys, f"diff {again(0.9, 'one.json', **one)} {again(0.8, 'other.json', **other)}")
+    assert [name for name in ("code", "versions", "processor", "engine") if f"{name}: the same" not in out] == named
+    assert ("not recorded" in out) == (one == {"code": CODE})
+    assert ", ".join(named) in out.splitlines()[-1]
+
+
 @pytest.mark.parametrize("share", [0.99, 1.01])
 def test_a_difference_is_held_to_the_spread_of_seeds(share, capsys):
     """Two single runs of one law differ by less than t SD sqrt(2) in 95 of 100 cases."""

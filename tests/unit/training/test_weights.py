@@ -15,6 +15,7 @@ from test_protocols import LEARN, changes_of, make  # noqa: F401
 
 from reprise.cli.common import numbers
 from reprise.cli.evaluate import as_record, compared
+from reprise.data.pairs.pairs import lines_of_test, source_of
 from reprise.errors import Interrupted, UserError
 from reprise.records.record import load_record
 from reprise.records.resolved import Resolved
@@ -156,3 +157,45 @@ def test_a_file_that_is_not_the_replicas_weights_is_one_line(small, kind, tmp_pa
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)
     assert all(value.equal(before[name]) for name, value in training.learnt().items())
+
+
+WRITERS = ("subsequence-sgd", "batched-sgd, lstm", "line-epochs", "windows", "window-sgd", "character-windows")
+
+
+@pytest.mark.parametrize("case", WRITERS)
+def test_a_model_of_a_text_writes_by_the_probabilities_that_it_is_measured_by(small, case):
+    training = build_training(*job_of(experiment(small, case)), "reference")
+    symbols = torch.arange(12) % 5
+    with torch.no_grad():
+        log_p = [training.next_log_p(symbols[:n]) for n in range(1, 13)]
+    for each in log_p:
+        assert each.exp().sum().item() == pytest.approx(1.0, abs=1e-5)
+    # What is read last decides with what stood before it, not alone.
+    with torch.no_grad():
+        other = training.next_log_p(torch.cat([symbols[:10] * 0, symbols[10:]]))
+    assert not other.equal(log_p[-1])
+
+
+def job_of(resolved):
+    return resolved, 0, Path(resolved.corpus)
+
+
+def test_a_model_of_translation_translates_greedily_and_with_a_beam(small):
+    training = build_training(*job_of(experiment(small, "translation")), "reference")
+    source = " ".join(lines_of_test(training.corpus)[0][0].split()[:3])
+    assert training.translate(source, 5, 1) == training.translate(source, 5, 1)
+    assert len(training.translate(source, 5, 4).split()) <= 5
+
+    def log_p(text):
+        words = [training.corpus.vocabulary.index(word) for word in text.split()]
+        numbers = {word: i for i, word in enumerate(source_of(training.corpus).vocabulary)}
+        read = torch.tensor([[numbers.get(word, 1)] for word in source.split()])
+        before = torch.tensor([[training.end], *([word] for word in words)])
+        with torch.no_grad():
+            logits = training.model(read, torch.tensor([len(read)]), before)[:, 0]
+        p = torch.log_softmax(logits, 1)
+        return sum(p[t, word].item() for t, word in enumerate([*words, training.end])) / (len(words) + 1)
+
+    assert log_p(training.translate(source, 20, 8)) >= log_p(training.translate(source, 20, 1)) - 1e-6
+    with pytest.raises(UserError, match="--source"):
+        training.translate("  ", 5, 1)

@@ -1,0 +1,71 @@
+"""What kept weights write, and which words are like which."""
+
+import argparse
+
+import pytest
+import torch
+from torch import nn
+
+from reprise.cli.sample import Text, written
+from reprise.evaluation.neighbours import neighbours, words_with_matrices
+from reprise.models.rntn import RNTN
+
+WORDS = ["</s>", "<unk>", "a", "bc"]
+
+
+def given(**changes):
+    return argparse.Namespace(**{"temperature": 1.0, "top_k": None, "seed": 0, "length": 400} | changes)
+
+
+def fixed(symbols):
+    return torch.log(torch.tensor([0.5, 0.3, 0.15, 0.05]))
+
+
+def counts(**changes):
+    return torch.bincount(torch.tensor(list(written(fixed, [0], given(**changes)))), minlength=4)
+
+
+def test_symbols_are_drawn_as_often_as_the_model_says_and_the_seed_decides():
+    drawn = counts(length=4000) / 4000
+    assert drawn.sub(torch.tensor([0.5, 0.3, 0.15, 0.05])).abs().max() < 0.03
+    assert [list(written(fixed, [0], given(seed=s))) for s in (1, 1)] == [list(written(fixed, [0], given(seed=1)))] * 2
+    assert list(written(fixed, [0], given(seed=1))) != list(written(fixed, [0], given(seed=2)))
+
+
+@pytest.mark.parametrize(("how", "words"), [({"top_k": 1}, {0}), ({"top_k": 2}, {0, 1}), ({"top_k": 9}, {0, 1, 2, 3})])
+def test_only_the_likeliest_are_drawn(how, words):
+    assert {i for i, n in enumerate(counts(**how).tolist()) if n} == words
+
+
+def test_a_low_temperature_draws_the_likeliest_more_often():
+    cold, warm = (counts(temperature=t)[0] for t in (0.3, 3.0))
+    assert cold > 320
+    assert warm < 160
+
+
+def test_every_symbol_follows_those_before_it():
+    def counting(symbols):
+        return torch.log(torch.nn.functional.one_hot((symbols[-1] + 1) % 4, 4).double())
+
+    assert list(written(counting, [2], given(length=6))) == [3, 0, 1, 2, 3, 0]
+
+
+def test_words_have_blanks_between_them_and_sentences_a_line_each():
+    words, letters = Text(WORDS, "</s>"), Text(["\n", "a", "b"], "none")
+    assert words.read("a zz bc") == [2, 1, 3]
+    assert words.spell([2, 3, 0, 2]) == "a bc\n a"
+    assert letters.read("ab\n") == [1, 2, 0]
+    assert letters.spell([1, 2, 0, 1]) == "ab\na"
+
+
+def test_neighbours_are_the_nearest_by_cosine_of_what_rows_do_not_share():
+    rows = torch.tensor([[9.0, 1.0, 0.0], [9.0, 2.0, 0.1], [9.0, -1.0, 0.0], [9.0, -2.0, 0.1]])
+    assert [near[0] for near in neighbours(rows, 1)] == [1, 0, 3, 2]
+    assert all(len(near) == 3 and i not in near for i, near in enumerate(neighbours(rows, 9)))
+
+
+def test_only_models_with_matrices_of_single_words_have_them():
+    vectors, matrices = words_with_matrices(RNTN(10, 4, matrices=5))
+    assert (vectors.shape, matrices.shape) == ((10, 4), (5, 16))
+    for model in (RNTN(10, 4), RNTN(10, 4, matrices=5, mapping="f_mod"), nn.Linear(2, 2)):
+        assert words_with_matrices(model) is None
