@@ -4,6 +4,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+INFINITE = "infinite"
+"""What is written for a number that is: the perplexity of a model that gives a text next to no probability."""
+
 Unit = Literal["nats/token", "bits/token", "nats/character", "bits/character"]
 
 
@@ -39,16 +42,14 @@ def convert(value: float, unit: str, to: str, tokens: int | None = None, charact
 
 
 def derived(row: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Metrics that follow from one of the `metrics` of a run record: rows like it.
+    """Yield the metrics that follow from one of the `metrics` of a run record: rows like it.
 
-    From a cross-entropy per token its perplexity and, where the predicted characters of its split are counted too,
-    its bits per character.
+    From a cross-entropy per token its perplexity, which may be infinite, and, where the predicted characters of its
+    split are counted too, its bits per character.
     """
     if row.get("metric") != "cross_entropy" or row["unit"] != "nats/token":
         return
-    value = perplexity(row["value"])
-    if math.isfinite(value):
-        yield {**row, "metric": "perplexity", "value": value, "unit": "1"}
+    yield {**row, "metric": "perplexity", "value": perplexity(row["value"]), "unit": "1"}
     counts = [m["value"] for m in metrics if (m["metric"], m["split"]) == ("predicted_characters", row["split"])]
     for count in counts:
         value = convert(row["value"], row["unit"], "bits/character", row["n"], count)

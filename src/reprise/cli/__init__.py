@@ -7,6 +7,7 @@ starts at once.
 import argparse
 import contextlib
 import inspect
+import io
 import os
 import sys
 import traceback
@@ -81,22 +82,26 @@ def _print_completion(shell: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command; returns its exit status.
+    """Run a command and return its exit status.
 
     0; 1 where the answer is no, or the system's was; 2 after bad input; 75 where the work was put off; 130 where it was
     stopped.
     """
     command = ""
+    for stream in (sys.stdout, sys.stderr):
+        # Not each terminal knows each letter, and no result is lost for one of them. A closed stream is None.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         parser = _parser()
-        given = parser.parse_args(arguments)
-        command = given.command
-        if given.print_completion:
-            _print_completion(given.print_completion)
+        parsed = parser.parse_args(arguments)
+        command = parsed.command
+        if parsed.print_completion:
+            _print_completion(parsed.print_completion)
             return 0
         if command is None:
             parser.error("no command")
-        options = command_parser(command).parse_args(given.rest)
+        options = command_parser(command).parse_args(parsed.rest)
         with contextlib.ExitStack() as stack:
             if options.debug or environment.debug():
                 stack.enter_context(_tracebacks())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from reprise.errors import UserError, known, printable
 from reprise.evidence.numbers import numbers_of
 from reprise.files import is_there
 from reprise.records.resolved import TIERS, Resolved
+from reprise.units import INFINITE
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -96,10 +98,13 @@ def numbers(record: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, str
 
 
 def spread(values: Sequence[float]) -> tuple[float, float | None]:
-    """Mean and standard deviation over replicas; None for the deviation of one."""
-    return mean(values), stdev(values) if len(values) > 1 else None
+    """Return mean and standard deviation over replicas; None for the deviation of one, or where one is infinite."""
+    varies = len(values) > 1 and all(map(math.isfinite, values))
+    return mean(values), stdev(values) if varies else None
 
 
 def shown(value: float) -> str:
-    """A number in six significant digits, whole where it is whole."""
+    """Return a number in six significant digits, whole where it is whole, or that it is infinite."""
+    if math.isinf(value):
+        return INFINITE
     return f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e15 else f"{value:.6g}"

@@ -11,6 +11,7 @@ import csv
 import gzip
 import io
 import json
+import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -23,6 +24,7 @@ from reprise.evidence.numbers import numbers_of
 from reprise.files import as_csv_text, json_text, write_atomically
 from reprise.records.model import records_of
 from reprise.records.resolved import Resolved
+from reprise.units import INFINITE
 
 KEYS = ("paper", "experiment", "variant", "replica", "seed", "fold", "split", "metric", "value", "unit", "n")
 KEYS += ("parameters", "device", "engine", "seconds", "status", "config_hash")
@@ -121,7 +123,8 @@ def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
             groups.setdefault((row["paper"], name, f"{row['split']}.{row['metric']}"), []).append(row["value"])
     tree: dict[str, Any] = {}
     for (paper, experiment, metric), values in groups.items():
-        std = statistics.stdev(values) if len(values) > 1 else None
-        entry = {"mean": statistics.fmean(values), "std": std, "n": len(values)}
+        finite = all(map(math.isfinite, values))
+        std = statistics.stdev(values) if finite and len(values) > 1 else None
+        entry = {"mean": statistics.fmean(values) if finite else INFINITE, "std": std, "n": len(values)}
         tree.setdefault(paper, {}).setdefault(experiment, {})[metric] = entry
     return tree

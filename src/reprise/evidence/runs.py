@@ -52,6 +52,13 @@ class Replica:
     best: dict[Quantity, float] = field(default_factory=dict)
     rise: float | None = None
 
+    def number_of(self, quantity: Quantity, log: bool) -> float:
+        """Return a metric or its logarithm; that of an infinite perplexity is the cross-entropy that it was made of."""
+        value = self.metrics[quantity]
+        if log and math.isinf(value):
+            return self.metrics["cross_entropy", quantity[1]]
+        return math.log(value) if log else value
+
     def value(self, quantity: Quantity, unit: str | None = None) -> float:
         """Its number, of an entropy perhaps in another unit.
 
@@ -113,9 +120,8 @@ class Runs:
 
         `log`: of their logarithms.
         """
-        number = math.log if log else float
         return {
-            r.number if r.fold is None else r.fold: sum(w * number(r.metrics[quantity]) for w, quantity in terms)
+            r.number if r.fold is None else r.fold: sum(w * r.number_of(quantity, log) for w, quantity in terms)
             for r in self.finished
             if all(quantity in r.metrics for _, quantity in terms)
         }

@@ -1,6 +1,8 @@
 """What all commands have in common: help with an example, completion, exit statuses."""
 
+import io
 import shlex
+import sys
 
 import pytest
 
@@ -30,3 +32,21 @@ def test_completion_knows_commands_and_options(shell, capsys):
     assert cli.main(["--print-completion", shell]) == 0
     script = capsys.readouterr().out
     assert all(name in script for name in (*cli.COMMANDS, "replica", "tier"))
+
+
+@pytest.mark.parametrize(("encoding", "printed"), [("ascii", "? 1 ?2"), ("latin-1", "§ 1 ?2"), ("utf-8", "§ 1 −2")])
+def test_what_a_terminal_cannot_show_ends_no_command(monkeypatch, encoding, printed):
+    def show(options):
+        """Show."""
+        print("§ 1 −2")
+        print("§ 1 −2", file=sys.stderr)
+
+    monkeypatch.setattr(cli, "_function", lambda command: show)
+    streams = [io.TextIOWrapper(io.BytesIO(), encoding=encoding) for _ in range(2)]
+    for name, stream in zip(("stdout", "stderr"), streams, strict=True):
+        monkeypatch.setattr(sys, name, stream)
+    status = cli.main(["show", "a/b"])
+    for stream in streams:
+        stream.flush()
+    assert [stream.buffer.getvalue().decode(encoding) for stream in streams] == [f"{printed}\n"] * 2
+    assert status == 0

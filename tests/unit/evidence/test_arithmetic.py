@@ -1,6 +1,7 @@
 """Paper arithmetic: formulas, what counts as agreement, and every committed formula held to the model it counts."""
 
 import inspect
+import math
 from importlib import import_module
 
 import pytest
@@ -149,6 +150,12 @@ def test_entropies_are_converted_in_one_place():
         convert(1.0, "nats/token", "nats/character")
     with pytest.raises(ValueError, match="no unit"):
         convert(1.0, "nats", "bits/token")
+
+
+def test_a_perplexity_beyond_all_numbers_is_infinite():
+    loss = {"metric": "cross_entropy", "split": "test", "unit": "nats/token", "value": 800.0, "n": 100}
+    (row,) = derived(loss, [loss])
+    assert (row["metric"], row["value"], row["n"]) == ("perplexity", math.inf, 100)
 
 
 def test_a_record_with_counted_characters_gives_bits_per_character():

@@ -69,6 +69,20 @@ def test_files_hold_what_the_records_say(tmp_path):
         assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
 
 
+def test_an_infinite_perplexity_makes_the_mean_infinite(tmp_path):
+    one = experiment(replicas=3)
+    for replica, loss in enumerate((1.0, 800.0, 2.0)):
+        leave(tmp_path, one, replica, loss)
+    collect([one], tmp_path, tmp_path / "out")
+    numbers = [
+        float(r["value"]) for r in rows((tmp_path / "out/metrics.csv").read_text()) if r["metric"] == "perplexity"
+    ]
+    assert numbers == [math.e, math.inf, math.exp(2)]
+    summary = json.loads((tmp_path / "out/metrics.json").read_text())["p"]["e"]
+    assert summary["test.perplexity"] == {"mean": "infinite", "std": None, "n": 3}
+    assert summary["test.cross_entropy"]["mean"] == pytest.approx(803 / 3)
+
+
 def test_diverged_replicas_and_variants_and_no_records_of_another_configuration(tmp_path):
     variant = experiment("e@law=other", replicas=1, assumption="law", alternative="other")
     leave(tmp_path, variant, 0, 1.0, diverged={"step": 5, "quantity": "training loss"})

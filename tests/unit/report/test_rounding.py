@@ -15,6 +15,7 @@ def test_means_and_deviations():
     assert mean(np.array([1.0, 2.0, 6.0])) == pytest.approx(3.0)
     assert deviation([1.0, 2.0, 6.0]) == pytest.approx(7**0.5)
     assert (mean([]), deviation([1.0])) == (None, None)
+    assert (mean([np.inf, 1.0]), deviation([np.inf, 1.0])) == (np.inf, None)
 
 
 def test_single_numbers():
@@ -27,6 +28,9 @@ def test_single_numbers():
     ("function", "given", "limits", "shown"),
     [
         (spread, (1.0, None, 2), {}, "1.00"),
+        (spread, (np.inf, None, 2), {"least": 1.0}, "infinite"),
+        (spread, (np.inf, np.inf, 2), {"least": 1.0}, "infinite"),
+        (even, (np.inf, 1.0), {}, "infinite"),
         # Of a share the interval ends at 0 and 1, of a perplexity at 1; any other is as far to both sides.
         (spread, (0.98, 0.05, 2), {"share": True}, "0.98 (0.93–1.00)"),
         (spread, (0.02, 0.05, 2), {"share": True}, "0.02 (0.00–0.07)"),

@@ -14,8 +14,10 @@ from reprise.errors import UserError
 from reprise.report.papers.gso.tables import astray
 from reprise.report.papers.palindromes import tables as palindromes
 from reprise.report.papers.shared.tables import checks
+from reprise.report.papers.shared.tables import perplexity as perplexities
 from reprise.report.parts import rounding, tables
 from reprise.report.parts.tables import Column, Table
+from reprise.units import perplexity as to_perplexity
 
 FIRST_PAPER = "First step at 100\u00a0%: paper"
 FIRST_OURS = "First step at 100\u00a0%: ours, median (lowest–highest)"
@@ -37,6 +39,18 @@ def test_the_deviation_of_one_length_is_not_that_of_another(tmp_path):
     metrics = [metric(n, i, LAST, v) for n, of in values.items() for i, v in enumerate(of)]
     read = by(convergence(make_context(tmp_path, metrics=metrics)), "experiment")
     assert [read[name][LAST_OURS] for name in values] == ["1.000 ± 0.000", f"0.500 ± {12.7062 * 0.01:.3f}"]
+
+
+@pytest.mark.parametrize("nats", [(5.0, 800.0, 5.1), (800.0, 900.0)])
+def test_an_infinite_perplexity_is_no_missing_one(tmp_path, nats):
+    metrics = []
+    for i, value in enumerate(nats):
+        metrics.append(metric("rrntn/s-rnn-100", i, "cross_entropy", value, "test", "nats/token"))
+        metrics.append(metric("rrntn/s-rnn-100", i, "perplexity", to_perplexity(value), "test"))
+    context = make_context(tmp_path, "rrntn", metrics=metrics)
+    read = by(perplexities(context, "table-1", {}), "experiment")["s-rnn-100"]
+    assert read["Test perplexity: ours ± 95 % interval"] == "infinite"
+    assert read["Replicas"].split()[0] == str(len(nats))
 
 
 def test_convergence_counts_a_replica_that_reached_100_percent_before_it_diverged(tmp_path):

@@ -9,6 +9,7 @@ import pandas as pd
 from reprise.evidence import statistics
 from reprise.evidence.words.forms import digits as decimals
 from reprise.evidence.words.forms import plural as plural
+from reprise.units import INFINITE
 
 NONE = "–"
 """Stands where there is no number to show."""
@@ -25,7 +26,9 @@ def least_of(metric: str | None) -> float | None:
 
 
 def fixed(value: float | None, places: int) -> str:
-    """A number with so many decimals and a proper minus sign; a dash where there is none."""
+    """Return a number with so many decimals and a proper minus sign; a dash where there is none."""
+    if value == math.inf:
+        return INFINITE
     return NONE if pd.isna(value) else f"{value:,.{places}f}".replace("-", "−")
 
 
@@ -35,14 +38,19 @@ def integer(value: float | int | None) -> str:
 
 
 def significant(value: float | None, digits: int = 3) -> str:
-    """A number of unknown size, to so many significant digits."""
+    """Return a number of unknown size, to so many significant digits."""
+    if value == math.inf:
+        return INFINITE
     return NONE if pd.isna(value) else f"{value:.{digits}g}".replace("-", "−")
 
 
 def deviation(values: Sequence[float] | np.ndarray) -> float | None:
-    """The standard deviation of a sample (n - 1), of equal values exactly 0; None for fewer than two values."""
-    found = statistics.spread(list(values))
-    return found.deviation if found else None
+    """Return the standard deviation of a sample (n - 1), of equal values exactly 0.
+
+    None for fewer than two values, and where one is infinite.
+    """
+    known = statistics.spread(list(values)) if np.isfinite(values).all() else None
+    return known.deviation if known else None
 
 
 def mean(values: Sequence[float] | np.ndarray) -> float | None:
@@ -57,7 +65,7 @@ def spread(
 
     The mean of a `share` is from 0 to 1, and so is its interval; `least` is where any other begins: see `_beside`.
     """
-    if pd.isna(centre) or pd.isna(reach):
+    if pd.isna(centre) or pd.isna(reach) or centre == math.inf:
         return fixed(centre, places)
     return _beside(centre, reach, lambda value: fixed(value, places), share, least)
 
@@ -71,7 +79,7 @@ def even(centre: float | None, reach: float | None, share: bool = False, least: 
     if pd.isna(centre):
         return NONE
     text = integer(centre) if float(centre).is_integer() and abs(centre) >= 10 else significant(centre, 5)
-    if pd.isna(reach):
+    if pd.isna(reach) or centre == math.inf:
         return text
     reach = 0.0 if reach < _NOISE * abs(centre) else reach
     if "e" in text and abs(centre) < 1:

@@ -139,7 +139,8 @@ def _measured(name: str, quantity: Quantity, runs: Mapping[str, Runs]) -> Measur
     # A perplexity's interval is taken of its logarithm, as verdicts do.
     log = quantity[0] == "perplexity"
     found = measure(Contrast(((1.0, Term(name, quantity)),), log=log), Table(runs))
-    if found is None or found.estimate.error is None or not found.variances:
+    unknown = found is None or found.estimate.error is None or not found.variances
+    if unknown or plain.mean == math.inf:
         return plain
     reach, scale = _reach(found), plain.mean if log else 1.0
     return replace(
