@@ -94,6 +94,7 @@ def test_sentences_come_out_again(data):
 @FUZZ
 @given(RAW)
 def test_running_words_come_out_again(data):
+    data = (data + b"\n") * 60  # long enough for three splits
     corpus = prepared("text8", {"vocabulary_rule": "top-37750", "minimum_count": 1}, {"text8": data})
     if corpus:
         words = [word.decode() for word in normalised(data).encode().split()]
@@ -105,6 +106,7 @@ def test_running_words_come_out_again(data):
 @FUZZ
 @given(RAW)
 def test_lines_of_letters_come_out_again(data):
+    data = (data + b"\n") * 12  # long enough for two folds
     files = {f"ptb.{split}.txt": data for split in ("train", "valid", "test")}
     corpus = prepared("wsj_characters", {"tokens": "characters", "folds": 2, "fold_seed": 0}, files)
     if corpus:
@@ -134,10 +136,13 @@ def test_pairs_come_out_again(data, packed):
         assert lines_of_test(corpus) == [(line.strip(), line.strip()) for line in lines_of(data)]
 
 
+ELLE_EST = "Elle elle PRON _ 2 nsubj\nest être AUX Number=Sing|VerbForm=Fin 0 root"
+
+
 @st.composite
 def treebanks(draw) -> bytes:
     """Return CoNLL-U, at some places of which something else stands."""
-    text = conllu([LE_CHAT, DU_LAIT, LA_CHATTE])
+    text = conllu([LE_CHAT, DU_LAIT, LA_CHATTE, ELLE_EST])
     for _ in range(draw(st.integers(0, 3))):
         begin = draw(st.integers(0, len(text)))
         end = begin + draw(st.integers(0, 3))
