@@ -158,6 +158,10 @@ class Corpus:
         """Raise ValueError where the parts do not fit together."""
         size = len(self.vocabulary)
         fits = {
+            "name, facts or provenance are of another kind": isinstance(self.name, str)
+            and isinstance(self.facts, dict)
+            and isinstance(self.provenance, dict),
+            "a word of the vocabulary is no text": all(isinstance(word, str) for word in self.vocabulary),
             "a word stands twice in the vocabulary": len(set(self.vocabulary)) == size,
             "counts and vocabulary differ": _is_row(self.counts, np.int64) and len(self.counts) == size,
         }
@@ -216,8 +220,8 @@ class Corpus:
                     raise UserError(f"{path}: not a corpus of this version of Reprise; remove it and {_PREPARE}")
                 splits = {n: Split(arrays[f"tokens.{n}"], arrays[f"offsets.{n}"]) for n in header["splits"]}
                 extra = {n: arrays[f"extra.{n}"] for n in header["extra"]}
-                told = (header[key] for key in ("facts", "provenance"))
-                corpus = cls(header["name"], splits, header["vocabulary"], arrays["counts"], *told, extra)
+                described = (header[key] for key in ("facts", "provenance"))
+                corpus = cls(header["name"], splits, header["vocabulary"], arrays["counts"], *described, extra)
             corpus.check()
         except (UserError, MemoryError):
             raise

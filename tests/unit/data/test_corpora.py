@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import json
 import os
 from dataclasses import replace
 from unittest.mock import Mock
@@ -108,6 +109,14 @@ def test_file_that_cannot_be_read_is_not_called_damaged(path, monkeypatch):
 FOREIGN = "not a corpus of this version"
 
 
+def header_with(**values):
+    """Return the header of a corpus like `small` with other values, as an array of the file."""
+    toy = small()
+    header = {"format": "reprise-corpus-1", "name": toy.name, "splits": list(toy.splits), "extra": list(toy.extra)}
+    header |= {"vocabulary": toy.vocabulary, "facts": toy.facts, "provenance": toy.provenance, **values}
+    return {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -115,6 +124,12 @@ FOREIGN = "not a corpus of this version"
         ({"offsets.train": np.array([0, 3, 6], np.int64)}, "damaged corpus"),
         ({"counts": np.zeros(2, np.int64)}, "damaged corpus"),
         ({"header": np.array([{}], dtype=object)}, "damaged corpus"),
+        (header_with(facts=[1]), "damaged corpus"),
+        (header_with(provenance="sha256:0"), "damaged corpus"),
+        (header_with(vocabulary=[1, 2, 3]), "damaged corpus"),
+        (header_with(vocabulary={"a": 1}), "damaged corpus"),
+        (header_with(splits=3), "damaged corpus"),
+        (header_with(extra=["none"]), "damaged corpus"),
         ({"header": None}, FOREIGN),
         ({"header": np.frombuffer(b'{"format": "reprise-corpus-0"}', np.uint8)}, FOREIGN),
     ],
