@@ -11,6 +11,7 @@ from protocol_helpers import curves, finish, values
 from reprise.catalogue.models import MODELS
 from reprise.data.corpus import Split
 from reprise.data.text import ptb
+from reprise.errors import UserError
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
 from reprise.training.protocol import generator_for
 from reprise.training.protocols.word_order import changes, joined, sentences_of
@@ -105,6 +106,14 @@ def test_single_words_are_tied_in_all_orders(scored):
         assert (found["test", f"above_{change}_order_1"], found["test", f"tied_with_{change}_order_1"]) == (0, 1)
     assert found["test", "above_shuffled_order_2"] > 0.9
     assert found["test", "above_shuffled_order_2"] > found["test", "above_swapped_order_2"] > 0.6
+
+
+def test_a_text_without_an_order_to_change_is_refused(scored, loaded, tmp_path):
+    end = loaded.vocabulary.index("</s>")
+    loaded.splits["test"] = Split.ended_by(np.array([5, 5, end, 6, end]), end)
+    loaded.save(tmp_path / "same.npz")
+    with pytest.raises(UserError, match=r"same\.npz: no test sentence has two different words"):
+        scored(corpus=tmp_path / "same.npz")
 
 
 def test_scores_are_those_of_the_model(scored, loaded):

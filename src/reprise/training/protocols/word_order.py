@@ -7,6 +7,7 @@ import torch
 
 from reprise.data.corpus import SENTENCE_END, UNKNOWN, Split, offsets_of
 from reprise.data.synthetic.phrases import CHANGES, PHRASES, metric_of
+from reprise.errors import UserError
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
 from reprise.records.record import Outcome, metric
 from reprise.training.protocol import Pieces
@@ -34,7 +35,9 @@ class WordOrder(Pieces):
         self.counts = NGramCounts(self._positions(loaded.splits["train"]), self.model.vocabulary)
         sentences = sentences_of(loaded.splits["test"])
         changed = [changes(words, self.generator(f"sentence {i}")) for i, words in enumerate(sentences)]
-        kept = [i for i, found in enumerate(changed) if found]
+        kept = [i for i, orders in enumerate(changed) if orders]
+        if not kept:
+            raise UserError(f"{self.path}: no test sentence has two different words to exchange; use more text")
         self.texts = {"original": self._held([sentences[i] for i in kept])}
         self.texts |= {name: self._held([changed[i][k] for i in kept]) for k, name in enumerate(CHANGES)}
         spelled = ([self.ids.get(word, self.unknown) for word in phrase.split()] for phrase in PHRASES)
