@@ -40,6 +40,8 @@ def trains(resolved: Resolved) -> bool:
 class Replica:
     """What one run record says. `best` is the highest point of every curve, which diverged replicas have too.
 
+    `finished`: whether training ended and, for claims, every number is finite. An infinite perplexity is judged as a
+    divergence is.
     `rise`: by how much its validation loss, in nats, later lay above its lowest; None of one without that curve.
     """
 
@@ -291,9 +293,8 @@ def _replica(record: dict[str, Any], points: Collection[str] = ()) -> Replica:
     of = ({(row["metric"], row["split"]): row[key] for row in rows} for key in ("value", "unit", "n"))
     best = {(c["metric"], c["split"]): max(c["y"]) for c in record["curves"] if c["y"]}
     losses = (c["y"] for c in record["curves"] if c["axis"] in _TIME and (c["metric"], c["split"]) == _VALIDATION)
-    return Replica(
-        record["replica"], record["fold"], record["status"] == "finished", *of, best, _rise(next(losses, ()))
-    )
+    finished = record["status"] == "finished" and all(math.isfinite(row["value"]) for row in rows)
+    return Replica(record["replica"], record["fold"], finished, *of, best, _rise(next(losses, ())))
 
 
 def _rise(losses: Sequence[float]) -> float | None:

@@ -16,6 +16,7 @@ from reprise.catalogue.protocols import PROTOCOLS
 from reprise.errors import UserError
 from reprise.evidence import collect as collecting
 from reprise.evidence.collect import collect, counted_by
+from reprise.evidence.runs import _replica
 from reprise.records.model import read_record
 from reprise.records.record import Outcome, curve, make_record, metric, write_record
 from reprise.records.resolved import Resolved
@@ -81,6 +82,9 @@ def test_an_infinite_perplexity_makes_the_mean_infinite(tmp_path):
     summary = json.loads((tmp_path / "out/metrics.json").read_text())["p"]["e"]
     assert summary["test.perplexity"] == {"mean": "infinite", "std": None, "n": 3}
     assert summary["test.cross_entropy"]["mean"] == pytest.approx(803 / 3)
+    # Claims take such a replica for a diverged one.
+    records = [read_record(tmp_path / one.record_path(replica), one, replica) for replica in range(3)]
+    assert [_replica(record).finished for record in records] == [True, False, True]
 
 
 def test_diverged_replicas_and_variants_and_no_records_of_another_configuration(tmp_path):
