@@ -142,10 +142,11 @@ class Corpus:
     def unpredicted_part(self) -> str | None:
         """Return which split, or which lines of a fold, has no token that a model predicts; None where each has one.
 
-        Every token of a text with `</s>` is predicted, of others all but the first of a split, or of a line.
+        Every token of a text with `</s>` is predicted, and every tag; of others all but the first of a split or line.
         """
         for split, data in self.splits.items():
-            if len(data.tokens) < (1 if self.boundaries == SENTENCE_END else 2):
+            all_predicted = self.boundaries == SENTENCE_END or f"tags.{split}" in self.extra
+            if len(data.tokens) < (1 if all_predicted else 2):
                 return f"the split {split}"
             predicted = np.diff(data.offsets) > 1
             for fold, parts in enumerate(self.extra.get("part", ())):

@@ -8,7 +8,6 @@ import numpy as np
 
 from reprise.data.corpus import SENTENCE_END, Corpus, Split, ranked
 from reprise.data.raw import read_lines, unreadable
-from reprise.errors import UserError
 
 SENTENCES = "words and a </s> at the end of every sentence"
 """Tokens are words and the ends of sentences."""
@@ -52,7 +51,7 @@ def word_corpus(
         try:
             tokens = np.fromiter(map(ids.__getitem__, words[split]), np.int32, len(words[split]))
         except KeyError as error:
-            raise UserError(f"{path}: {error.args[0].decode()!r} is not in the training text's vocabulary") from None
+            raise unreadable(path, f"{error.args[0].decode()!r} is not in the training text's vocabulary") from None
         splits[split] = Split.ended_by(tokens, ids[_END])
         # Each word brings the separator behind it, and so does the line end of a blank line.
         lengths = np.diff(splits[split].offsets)
