@@ -69,16 +69,21 @@ def console() -> Console:
     return PrintableConsole(highlight=False, markup=False, width=None if sys.stdout.isatty() else _WIDTH)
 
 
-def table(columns: Iterable[str], rows: Iterable[Iterable[str]], title: str | None = None) -> Table:
-    """A table without lines, for `console()`."""
+def table(columns: Iterable[str], rows: Iterable[Iterable[str]], title: str | None = None, ids: int = 1) -> Table:
+    """Make a table without lines, for `console()`; the first `ids` columns hold identifiers and never break."""
     from rich.table import Table
 
-    found = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for column in columns:
-        found.add_column(column, overflow="fold")
-    for row in rows:
-        found.add_row(*row)
-    return found
+    made = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    texts = [tuple(row) for row in rows]
+    for place, column in enumerate(columns):
+        if place < ids:
+            width = max((len(row[place]) for row in texts), default=0)
+            made.add_column(column, no_wrap=True, min_width=max(width, len(column)))
+        else:
+            made.add_column(column, overflow="fold")
+    for row in texts:
+        made.add_row(*row)
+    return made
 
 
 def trained(experiment: Resolved, root: Path) -> list[str]:

@@ -1,24 +1,19 @@
 """What there is: papers, or the experiments and claims of some."""
 
+from __future__ import annotations
+
 import argparse
 import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from reprise.cli.common import (
-    console,
-    project_and_experiments,
-    require_paper,
-    runs_elsewhere,
-    table,
-    trained,
-)
+from reprise.cli.common import console, project_and_experiments, require_paper, runs_elsewhere, table, trained
 from reprise.config.project import Project
-from reprise.evidence.decisions import Decision, read_claims
-from reprise.evidence.verdicts import NOT_RUN
-from reprise.evidence.words.sentences import answer_words
-from reprise.records.resolved import Resolved
+from reprise.evidence.decisions import read_claims
+from reprise.records.resolved import FULL, Resolved
+
+if TYPE_CHECKING:
+    from reprise.report.parts.answers import Answer
 
 
 def list_command(given: argparse.Namespace) -> None:
@@ -27,17 +22,16 @@ def list_command(given: argparse.Namespace) -> None:
     for name in given.paper:
         require_paper(project, name)
     tier, chosen = project.config.tier, given.paper or list(project.papers)
-    decisions = read_claims(project.root, tier)
-    papers = [
-        _paper(project, name, [e for e in experiments if e.paper == name], decisions.get(name, {})) for name in chosen
-    ]
+    answers = _answers(project, given.tier)
+    papers = [_paper(project, name, [e for e in experiments if e.paper == name], answers[name]) for name in chosen]
     if given.json:
         print(json.dumps({"tier": tier, "papers": papers}, indent=1, ensure_ascii=False))
         return
     out = console()
     if not given.paper:
-        columns = ("paper", "document", "trained", "answers to its claims")
-        out.print(table(columns, map(_summary, papers), f"tier {tier}"))
+        columns = ("paper", "document", "trained", "agree / disagree / undecided", "no answer")
+        rows = (_summary(paper, answers[paper["paper"]]) for paper in papers)
+        out.print(table(columns, rows, "claims about trained models, at the fullest tier that judged them"))
     for paper in papers if given.paper else ():
         of = [(e["id"], e["title"], f"{len(e['records'])} of {e['replicas']}") for e in paper["experiments"]]
         claims = [(claim["id"], claim["tested"], claim["answer"]) for claim in paper["claims"]]
@@ -49,9 +43,22 @@ def list_command(given: argparse.Namespace) -> None:
     out.print(f"this is the tier {tier}", *dict.fromkeys(hints), sep="; ")
 
 
-def _paper(
-    project: Project, name: str, experiments: Sequence[Resolved], decisions: Mapping[str, Decision]
-) -> dict[str, Any]:
+def _answers(project: Project, tier: str | None) -> dict[str, list[Answer]]:
+    """Answer every claim by paper, at a tier, or at the fullest tier that judged it, as the page does."""
+    from reprise.report.parts.answers import answer_of
+
+    tiers = [tier] if tier else [FULL, "reduced"]
+    decisions = {name: read_claims(project.root, name) for name in tiers}
+    return {
+        paper: [
+            answer_of(paper, key, claim.label, {name: of.get(paper, {}).get(key) for name, of in decisions.items()})
+            for key, claim in content.claims.items()
+        ]
+        for paper, content in project.papers.items()
+    }
+
+
+def _paper(project: Project, name: str, experiments: Sequence[Resolved], answers: Sequence[Answer]) -> dict[str, Any]:
     paper = project.papers[name]
     return {
         "paper": name,
@@ -68,22 +75,26 @@ def _paper(
             for e in experiments
         ],
         "claims": [
-            {
-                "id": f"{name}/{key}",
-                "tested": claim.tested,
-                "answer": answer_words(decisions[key]) if key in decisions else NOT_RUN,
-            }
-            for key, claim in paper.claims.items()
+            {"id": answer.link, "tested": paper.claims[answer.claim].tested, "answer": _words(answer)}
+            for answer in answers
         ],
     }
 
 
-def _summary(paper: dict[str, Any]) -> tuple[str, ...]:
+def _words(answer: Answer) -> str:
+    cells = answer.cells
+    return ", ".join(filter(None, (cells.answer, cells.size)))
+
+
+def _summary(paper: dict[str, Any], answers: Sequence[Answer]) -> tuple[str, ...]:
+    from reprise.report.parts.answers import DECIDED, tally
+
     done = sum(len(e["records"]) >= e["replicas"] for e in paper["experiments"])
-    counts = Counter(claim["answer"].partition(",")[0] for claim in paper["claims"])
+    count = tally(answer for answer in answers if answer.trained)
     return (
         paper["paper"],
         f"{paper['document']} {paper['title']}",
         f"{done} of {len(paper['experiments'])}",
-        ", ".join(f"{n} {name}" for name, n in counts.most_common()),
+        " / ".join(str(count[name]) for name in DECIDED),
+        str(count.total() - sum(count[name] for name in DECIDED)),
     )

@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Iterator
 from functools import partial
+from textwrap import wrap
 from typing import Any
 
 from reprise.cli.common import (
@@ -20,10 +21,9 @@ from reprise.config.project import Project
 from reprise.errors import UserError
 from reprise.evidence.decisions import read_claims
 from reprise.evidence.runs import load_runs
-from reprise.evidence.verdicts import JUDGED, NOT_RUN
-from reprise.evidence.words.sentences import answer_words
+from reprise.evidence.verdicts import JUDGED, NO_DATA
 from reprise.records.model import records_of
-from reprise.records.resolved import TIERS, Resolved
+from reprise.records.resolved import FULL, Resolved
 
 _NEIGHBOURS = 5
 """Words that are listed of each."""
@@ -39,7 +39,7 @@ def show_command(given: argparse.Namespace) -> None:
     elif given.name in by_id:
         _experiment(project, by_id[given.name])
     elif paper in project.papers and key in project.papers[paper].claims:
-        _claim(project, paper, key)
+        _claim(project, paper, key, given.tier)
     elif given.name in project.papers:
         raise UserError(f"'{given.name}' is a paper; run `reprise list {given.name}`, or name what that lists")
     else:
@@ -62,13 +62,12 @@ def _experiment(project: Project, experiment: Resolved) -> None:
         heading("\nequation")
         out.print(lines)
     heading(f"\nsettings (configuration {experiment.config_hash})")
-    out.print(
-        table(("setting", "value", "from"), ((n, str(value), origin) for n, value, origin in settings(experiment)))
-    )
+    stated = ((name, str(value), origin) for name, value, origin in settings(experiment))
+    out.print(table(("setting", "value", "from"), stated))
     found = records_of(experiment, project.root)
     heading(f"\nnumbers ({len(found)} of {experiment.replicas} replicas trained)")
     if rows := list(_numbers(project, experiment, found)):
-        out.print(table(("metric", "split", "paper", "ours", "SD", "n", "unit"), rows))
+        out.print(table(("metric", "split", "paper", "ours", "SD", "n", "unit"), rows, ids=2))
     for record in found:
         run, path = record["run"], experiment.record_path(record["replica"])
         line(f"{path}: {record['status']}, {run['engine']}, {run['device']}, {run['wall_seconds']:.0f} s")
@@ -105,37 +104,57 @@ def _words(project: Project, experiment: Resolved) -> None:
     out.print(table(("word", "by embedding", "by matrix"), rows))
 
 
-def _claim(project: Project, paper: str, key: str) -> None:
-    out = console()
-    claim, tier = project.papers[paper].claims[key], project.config.tier
-    decision = read_claims(project.root, tier).get(paper, {}).get(key)
-    out.print(f"{paper}/{key}: {claim.tested}", style="bold")
-    out.print(f"the paper: {claim.source}")
-    if claim.criterion:
-        out.print(f"criterion: {' '.join(claim.criterion.split())}")
-    for former in claim.was:
-        out.print(f"former criterion: {former.criterion} Its answer: {former.answer} Replaced because: {former.why}")
-    out.print(f"\nanswer at the tier {tier}", style="bold cyan")
-    out.print(f"{answer_words(decision)}. {decision.sentence}".strip() if decision else f"{NOT_RUN}.")
-    alternatives = decision.alternatives if decision else {}
-    ran = {name: one for name, one in alternatives.items() if one.answer != NOT_RUN}
-    for name, one in ran.items():
-        out.print(f"under {name}: {one.answer}. {one.sentence}".strip())
-    if rest := [name for name in alternatives if name not in ran]:
-        out.print(f"not run under: {', '.join(rest)}")
-    for other in (t for t in TIERS if t not in (tier, "quick")):
-        elsewhere = read_claims(project.root, other).get(paper, {}).get(key)
-        if elsewhere and elsewhere.answer in JUDGED:
-            out.print(f"--tier {other}: {answer_words(elsewhere)}")
-    counts = decision.n if decision else {}
-    names = counts or dict.fromkeys(side.experiment for _, side in claim.sides())
-    if names:
-        out.print("\nexperiments (reprise show <experiment>)", style="bold cyan")
-        for name in names:
-            n = counts.get(name)
-            out.print(f"{paper}/{name}" + ("" if n is None else f": {n} replica{'' if n == 1 else 's'}"))
-    out.print("\njudge it again from the records", style="bold cyan")
-    out.print(f"python -m reprise verify --tier {tier} --check")
+def _claim(project: Project, paper: str, key: str, tier: str | None) -> None:
+    """Print a claim at a tier, or at the fullest tier that judged it where none is named."""
+    from reprise.report.parts.answers import answer_of
+    from reprise.report.parts.rows import ANSWER_WORDS, claim_cells, judged_cells, rows_of
+    from reprise.report.parts.templates import note_lines, render_text
+    from reprise.report.parts.verdicts import rule, setting_words
+
+    content = project.papers[paper]
+    claim = content.claims[key]
+    every = {name: read_claims(project.root, name).get(paper, {}).get(key) for name in (FULL, "reduced", "quick")}
+    named = {tier: every[tier]} if tier else {name: one for name, one in every.items() if name != "quick"}
+    if not tier and not any(named.values()):
+        named = every
+    answer = answer_of(paper, key, claim.label, named)
+    decision = answer.decision
+    above = [(name, one) for name, one in every.items() if one and one.answer == NO_DATA and name != answer.tier]
+    text = render_text(
+        "claim.txt.j2",
+        paper=paper,
+        key=key,
+        claim=claim,
+        answer=answer,
+        missing=[f"Tier {name}: {ANSWER_WORDS[one.answer]}. {' '.join(note_lines(one))}" for name, one in above[:1]],
+        primary=[judged_cells(setting_words(content, n), o) for n, o in decision.co_primary.items()]
+        if decision
+        else [],
+        rows=rows_of(decision) if decision else [],
+        notes=note_lines(decision) if decision else [],
+        alternatives=[
+            (setting_words(content, name), one)
+            for name, one in (decision.alternatives if decision else {}).items()
+            if one.answer in JUDGED
+        ],
+        rule=rule(claim, decision),
+        elsewhere=[
+            (name, claim_cells(key, claim.label, one))
+            for name, one in every.items()
+            if one and one.answer in JUDGED and name not in (answer.tier, "quick")
+        ],
+        experiments=decision.n if decision else dict.fromkeys(side.experiment for _, side in claim.sides()),
+    )
+    print(_wrapped(text.strip()))
+
+
+def _wrapped(text: str) -> str:
+    """Wrap lines at blanks to the width of the console, with their indents; no identifier breaks."""
+    width, lines = console().width, []
+    for line in text.splitlines():
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        lines += wrap(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) or [""]
+    return "\n".join(lines)
 
 
 def _numbers(project: Project, experiment: Resolved, found: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:

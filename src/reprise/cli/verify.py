@@ -200,17 +200,16 @@ def _differences(path: Path, root: Path, claims: Mapping[str, Mapping[str, Decis
 
 
 def readings_command(given: argparse.Namespace) -> None:
-    """Say which reading of a paper is nearest to its printed numbers: descriptive, and found afterwards."""
+    """List the settings of a paper by their distance from its printed numbers: descriptive, and found afterwards."""
     project, experiments = project_and_experiments(given.tier)
     require_paper(project, given.paper)
-    from reprise.evidence.readings import HEAD, distances, lines, sentence
+    from reprise.evidence.readings import HEAD, distances, lines
     from reprise.evidence.runs import load_runs
 
     paper = project.papers[given.paper]
     runs = load_runs(project, experiments)[given.paper]
     found = distances(paper, runs)
     if not found:
-        print(f"{given.paper}: no printed number has a trained one beside it at the tier {project.config.tier}")
+        print(f"{given.paper}: no printed number has one of ours at the tier {project.config.tier}")
         return
     console().print(table(HEAD, lines(found)))
-    print(sentence(paper, runs, found))

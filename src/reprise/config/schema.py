@@ -104,6 +104,7 @@ class Alternative(Strict):
     tiers: dict[Tier, TierEntry] = {}
     replicas_of: dict[Id, Replicas] = {}
     metrics: dict[str, str] = {}
+    words: str | None = Field(None, description="how prose names it: with Mikolov's schedule")
     co_primary: bool = False
     found: Literal["afterwards"] | None = None
     learned: Learned | None = None

@@ -327,14 +327,13 @@ class Printed(Typed):
 class Judged(Verdict):
     """A verdict with what stands beside it: experiments, replicas of each, the paper's numbers beside ours.
 
-    `counts`: what `n` counts, seeds or folds, or "exact" where no chance is in it. `sentence` is going to go.
+    `counts`: what `n` counts, seeds or folds, or "exact" where no chance is in it.
     """
 
     experiments: tuple[str, ...]
     n: dict[str, int]
     counts: Counted
     levels: tuple[Printed, ...]
-    sentence: str
 
 
 class CoPrimary(Judged):
@@ -360,7 +359,6 @@ class Alternative(Typed):
     of: int
     experiments: tuple[str, ...]
     same: bool
-    sentence: str
 
 
 class Settings(Typed):

@@ -16,7 +16,6 @@ from reprise.config.schema import Paper
 from reprise.evidence.contrasts import Contrast, Term
 from reprise.evidence.measure import measure
 from reprise.evidence.runs import Runs, Table
-from reprise.evidence.words.forms import plural
 
 CHOSEN = "as chosen"
 _FAR = 4
@@ -76,40 +75,20 @@ def distances(paper: Paper, runs: Mapping[str, Runs]) -> list[Distance]:
     return sorted(found, key=lambda one: (one.rows < LEAST, one.level))
 
 
-def sentence(paper: Paper, runs: Mapping[str, Runs], found: Sequence[Distance]) -> str:
-    """ "Of 6 readings schedule=rnnlm is nearest to the paper's numbers: 4 geometric means 1.1 to 2.3 % off; as …."
+def off(each: Mapping[Term, float]) -> tuple[int, float, float | None]:
+    """Sum up how far the rows of a setting are from the paper's numbers, in %.
 
-    "" of one.
+    Returns:
+        How many rows there are without one that is much further off than all others, the largest distance among them,
+        and that of the one that is much further off, if there is one.
     """
-    ranked = [one for one in found if one.rows >= LEAST]
-    if len(ranked) < 2:
-        return ""
-    best = ranked[0]
-    text = (
-        f"Of {len(ranked)} readings {'the one as chosen' if best.reading == CHOSEN else best.reading} is nearest to the"
-        f" paper's numbers: {plural(best.rows, 'geometric mean')} {off(best.reading, best.each[0], paper, runs)}"
-    )
-    if best.reading == CHOSEN:
-        return f"{text}."
-    return f"{text}; as chosen {off(CHOSEN, best.each[1], paper, runs)} (found afterwards)."
+    *most, far = sorted(each.values())
+    if most and far >= _FAR * most[-1]:
+        return len(most), most[-1], far
+    return len(each), far, None
 
 
-def off(reading: str, each: Mapping[Term, float], paper: Paper, runs: Mapping[str, Runs]) -> str:
-    """ "2.1 to 4.9 % off"; a row that is much further off than the others is named.
-
-    "0.7 to 2.9 % off, but 45 % for m-RNN (seeds 157 to 540)".
-    """
-    *most, (worst, far) = sorted(each.items(), key=lambda pair: pair[1])
-    low, high = most[0][1], most[-1][1]
-    if far < _FAR * high:
-        return f"{low:.1f} to {far:.1f} % off"
-    name = worst.experiment if reading == CHOSEN else f"{worst.experiment}@{reading}"
-    seeds = [replica.metrics[worst.quantity] for replica in runs[name].finished]
-    title = paper.experiments[worst.experiment].title
-    return f"{low:.1f} to {high:.1f} % off, but {far:.0f} % for {title} (seeds {min(seeds):.0f} to {max(seeds):.0f})"
-
-
-HEAD = ("reading", "rows", "seeds", "level %", "as chosen %", "effect %", "log likelihood", "factor")
+HEAD = ("setting", "rows", "seeds", "level %", "as chosen %", "effect %", "log likelihood", "factor")
 
 
 def lines(found: Sequence[Distance]) -> list[tuple[str, ...]]:

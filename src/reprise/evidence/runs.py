@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
@@ -96,7 +97,7 @@ class Runs:
     def diverged(self) -> int:
         return len(self.replicas) - len(self.finished)
 
-    @property
+    @cached_property
     def family(self) -> tuple[str, ...] | None:
         """What varies alike from replica to replica: model, dataset and task under one reading ("" is as chosen).
 

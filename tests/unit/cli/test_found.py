@@ -52,7 +52,7 @@ def test_list_counts_records_and_quotes_answers(capsys):
     assert {k: (len(e["records"]), e["replicas"]) for k, e in found.items()} == counts
     assert (found[RNN]["records"], found[RNN]["config_hash"]) == (resolved()[RNN].record_paths(), record().stem[2:])
     answers = {c["id"].partition("/")[2]: c["answer"] for c in papers["digits"]["claims"]}
-    assert answers == {key: entry["answer"] for key, entry in claims().items()}
+    assert {k: a.partition(" (")[0] for k, a in answers.items()} == {k: c["answer"] for k, c in claims().items()}
     assert all(not e["records"] for e in papers["words"]["experiments"])
     # Of one paper the others are left out.
     assert [p["paper"] for p in json.loads(run(capsys, "list words --tier quick --json")[1])["papers"]] == ["words"]
@@ -71,7 +71,7 @@ def test_show_has_equation_settings_numbers_and_the_command(capsys):
     assert f"python -m reprise train {RNN} --tier quick --replica 0 --engine reference --output again.json" in out
     # Of a claim what is compared, the paper's words in quotation marks alone, and its experiments.
     status, out = run(capsys, "show digits/D1 --tier quick")
-    assert (status, "digits/D1: The LSTM is better than the RNN\n" in out) == (0, True)
+    assert (status, out.startswith("digits/D1: The LSTM is better than the RNN\n")) == (0, True)
     assert out.count("“the LSTM is better than the RNN” (Figure 1)") == 1
     assert "“" not in run(capsys, "show digits/D2 --tier quick")[1]
     assert {RNN, "digits/lstm-t5"} <= {word.rstrip(":") for word in out.split()}
@@ -89,7 +89,7 @@ def test_show_has_the_answer_of_another_tier_the_generated_data_apart(capsys):
     assert "--tier quick:" not in run(capsys, "show digits/D1 --tier paper")[1]
     there.parent.mkdir()
     there.write_text(CLAIMS.read_text())
-    assert f"\n--tier paper: {said}\n" in run(capsys, "show digits/D1 --tier quick")[1]
+    assert f"\n--tier paper: {said}" in run(capsys, "show digits/D1 --tier quick")[1]
 
 
 def test_a_printed_number_of_another_text_is_called_so(capsys):

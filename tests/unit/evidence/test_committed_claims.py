@@ -12,11 +12,11 @@ from reprise.catalogue.options.texts import Text8
 from reprise.config.schema import Paper
 from reprise.evidence.contrasts import Term, terms_of
 from reprise.evidence.decisions import read_claims
-from reprise.evidence.readings import CHOSEN, off
+from reprise.evidence.readings import off
 from reprise.evidence.runs import Runs, Table, load_runs
 from reprise.evidence.verdicts.alternatives import readings
 from reprise.evidence.verdicts.decide import decide
-from reprise.evidence.words.names import name_of
+from reprise.report.parts.names import name_of
 
 
 @cache
@@ -57,14 +57,13 @@ def test_the_vocabulary_of_text8_is_asked_under_every_rule():
     assert given.claims["R24"].level.equals == runs["text8-corpus"].reported(("vocabulary", "all")) == 37751
 
 
-def test_the_row_on_which_a_reading_is_much_further_off_is_named_with_its_seeds():
-    given, quantity = project().papers["rrntn"], ("perplexity", "test")
-    runs = load_runs(project(), experiments("paper"))["rrntn"]
-    *near, far = (Term(name, quantity) for name in ("s-rnn-100", "rntn-100", "m-rnn-100"))
-    said = off(CHOSEN, dict(zip((*near, far), (2.0, 5.0, 7.0), strict=True)), given, runs)
-    assert said == "2.0 to 7.0 % off"
-    said = off(CHOSEN, dict(zip((*near, far), (2.0, 5.0, 82.0), strict=True)), given, runs)
-    assert said.startswith(f"2.0 to 5.0 % off, but 82 % for {given.experiments['m-rnn-100'].title} (seeds ")
+@pytest.mark.parametrize(
+    ("distances", "expected"),
+    [((2.0, 5.0, 7.0), (3, 7.0, None)), ((2.0, 5.0, 82.0), (2, 5.0, 82.0)), ((3.0,), (1, 3.0, None))],
+)
+def test_a_row_that_is_much_further_off_than_all_others_is_told_apart(distances, expected):
+    terms = (Term(f"e{i}", ("perplexity", "test")) for i in range(len(distances)))
+    assert off(dict(zip(terms, distances, strict=True))) == expected
 
 
 def test_every_claim_has_a_label_and_a_set_afterwards_mark_where_its_criterion_says_so():

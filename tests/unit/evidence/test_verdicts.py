@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from reprise.evidence import verdicts
 from reprise.evidence.decisions import Ratio, Rise, Unlearned
 from reprise.evidence.verdicts import AGREES, DISAGREES, NO_DATA, NOT_JUDGED, NOT_RUN, NOT_TESTED, UNDECIDED, Part
 from reprise.evidence.verdicts import decide as rules
-from reprise.evidence.words.sentences import size_words
 
 LOW, HIGH = [10.0, 10.2, 9.8], [12.0, 12.2, 11.8]
 A_BELOW_B = claim("superiority", compare=below("a", "b"))
@@ -267,22 +265,6 @@ def test_numbers_behind_the_verdicts_of_gains_sweeps_and_ranks():
     part = decide(WORST, *pair([10.0, 11.0, 12.0, 9.0, 8.0], [13.0] * 9), high).comparisons[0]
     assert (part.p, part.replicas) == (pytest.approx(1 / math.comb(8, 3)), (3, 5))
     assert part.medians == (1e9, 10.0)
-
-
-@pytest.mark.parametrize(
-    ("mine", "theirs", "size"),
-    [
-        (LOW, HIGH, "within the margin; even better"),
-        (HIGH, LOW, "beyond the margin"),
-        (LOW, [10.1, 9.7, 10.5], "margin undecided"),
-        ([10.0], [12.0], ""),
-    ],
-)
-def test_where_a_part_lies_to_the_margin_is_not_said_where_no_deviation_is_known(mine, theirs, size):
-    given = claim("non-inferiority", compare=below("a", "b"), margin=margin(0.01))
-    found = decide(given, runs("a", mine), runs("b", theirs))
-    claim_found = SimpleNamespace(kind=given.kind, answer=found.answer, comparisons=found.comparisons)
-    assert size_words(claim_found, found.comparisons[0]) == size
 
 
 LEARNED = {"metric": "accuracy", "split": "test", "above": 0.2, "why": "chance"}

@@ -42,7 +42,7 @@ def test_every_claim_has_a_verdict_or_a_reason(clone, capsys):
     assert [found["D1"][k] for k in ("kind", "evidence", "budget", "answer")] == expected
     assert (found["D2"]["evidence"], found["D2"]["answer"]) == ("equation", "agrees")
     assert found["D1"]["n"] == {"rnn-t5": 2, "lstm-t5": 1}
-    assert found["D3"]["sentence"]
+    assert found["D3"]["notes"][0]["why"]
     said = capsys.readouterr().out
     # Kinds of evidence are never added up; a line a claim that was judged.
     assert "equation: 1 agrees; trained: 1 undecided (reduced budget)" in said
@@ -116,14 +116,15 @@ def test_check_fails_without_a_sound_file_in_one_line(clone, content, says, caps
 def test_missing_records_and_variants_of_another_tier_are_not_run(clone):
     shutil.rmtree("results/quick/runs/digits/lstm-t5")
     found = judged()
-    assert (found["answer"], found["sentence"]) == ("not run", "Not trained yet: LSTM, T = 5.")
+    assert (found["answer"], found["notes"]) == ("not run", [{"kind": "not-trained", "titles": ["LSTM, T = 5"]}])
     project = load_project(".")
     assert judge_claims(project, resolve_tier(project, "paper"))["digits"]["D1"].answer == "not run"
     # The configuration is sound, and the tier that runs the variant judges it.
     edit(OURS, VARIANTS.replace("quick", "paper"))
     edit("lower: rnn-t5", "lower: rnn-t5@weight-law=corrected")
     found = judged({"lstm-t5": [0.9]})
-    assert (found["answer"], found["sentence"][:44]) == ("not run", "Not run at this tier: RNN, T = 5 (corrected)")
+    (note,) = found["notes"]
+    assert (found["answer"], note["kind"], note["titles"]) == ("not run", "not-at-tier", ["RNN, T = 5 (corrected)"])
 
 
 ASKED = "metric: last_ten_accuracy\n    split: train\n    compare"
@@ -168,12 +169,11 @@ def test_a_metric_is_no_mistake_before_anything_was_trained_and_where_a_text_has
     assert judged()["answer"] == "undecided"
 
 
-def test_another_corpus_is_said_and_the_papers_number_left_out(clone):
+def test_of_another_corpus_the_papers_number_is_left_out(clone):
     other = "dataset: synthetic, vocabulary_size: 16, training_sentences: 5, seed: 1"
     edit("tiers: {quick: {replicas: 2}, paper", f"tiers: {{quick: {{replicas: 2, {other}}}, paper")
     edit("lstm}\n    tiers: {quick: {replicas: 1}", f"lstm}}\n    tiers: {{quick: {{replicas: 1, {other}}}")
     found = judged({"rnn-t5": [0.30, 0.32], "lstm-t5": [0.90]})
-    assert found["sentence"].endswith("Trained on another corpus: Sentences of a Markov chain of known entropy.")
     assert found["comparisons"][0]["paper"] is None
     # That corpus may lack what the paper counts of its own.
     edit("{metric: last_ten_accuracy, split: train, value", "{metric: sentences, split: train, value")

@@ -11,11 +11,11 @@ import pytest
 from report_case import contexts, experiments, make_project, project
 
 from reprise.errors import UserError
+from reprise.evidence.decisions import Decision
 from reprise.evidence.verdicts import NO_DATA
-from reprise.report.page.answers import Answer, answers
-from reprise.report.page.first import became
 from reprise.report.page.forest import HIGH, LOW, forest
 from reprise.report.page.page import page
+from reprise.report.parts.answers import Answer, answers
 from reprise.report.parts.context import load_contexts
 from reprise.report.render import render
 
@@ -42,12 +42,9 @@ def test_the_page_of_the_committed_results_is_under_three_megabytes_and_needs_no
     assert not re.search(r'(?:src|href)="(?:https?:)?//[^"]+\.(?:js|css|woff2?|png|svg)"', everything)
 
 
-def test_every_paper_has_an_answer_and_every_claim_a_place_on_the_first_screen(text):
+def test_every_paper_has_its_main_claim_and_every_claim_a_square_on_the_first_screen(text):
     shown = text.partition('<form class="search"')[0]
-    sentences = re.findall(r"</b></a> ([^<:]+):", text.partition("</ul>")[0])
-    heads = ("Replicates", "Does not replicate", "Undecided", "No answer")
-    assert {said.partition(" (")[0].removesuffix(" at a reduced budget") for said in sentences} <= {*heads}
-    assert len(sentences) == len(contexts()["paper"])
+    assert shown.count('<th scope="row">') == len(contexts()["paper"])
     for name, context in contexts()["paper"].items():
         assert f'<a href="#{name}">' in shown
         assert [claim for claim in context.paper.claims if f'href="#{name}/{claim}"' not in shown] == []
@@ -60,6 +57,15 @@ def test_every_claim_experiment_and_display_with_results_is_found_in_the_index(t
             ran = {e.experiment for e in context.experiments if context.status(e.experiment).run}
             assert {f"{name}/{tier}/experiments/{experiment}" for experiment in ran} <= addresses
             assert {f"{name}/{key}" for key in context.paper.claims} <= addresses
+
+
+@pytest.mark.parametrize("asked", ["table 4", "dropout", "adam", "lstm"])
+def test_the_search_finds_tables_settings_and_models_by_the_words_that_people_use(text, asked):
+    assert any(asked in words.lower() for _, words in json.loads(folded(text)["index"]))
+
+
+def test_nothing_of_a_claim_below_its_tier_is_an_empty_box(text):
+    addresses = {address for address, _ in json.loads(folded(text)["index"])}
     # Nothing of it was run at the full size: no empty box.
     assert addresses & {f"llrnn/{tier}/table-4" for tier in ("paper", "reduced")} == {"llrnn/reduced/table-4"}
 
@@ -70,14 +76,14 @@ def test_nothing_from_a_file_is_markup_on_the_page(tmp_path):
     found = load_contexts(made, experiments())
     render(made, found, ["palindromes-convergence", "palindromes-figure-1"])
     folder = tmp_path / "results/paper"
-    whole = folded(page(made, {"paper": found}))["palindromes/paper"]
+    whole = folded(page(made, {"paper": found}))["palindromes"]
     assert whole.count("<table") == 1
     for file in (folder / "tables").iterdir():
         file.write_text('<img src=x onerror="planted()">', encoding="utf-8")
-    assert folded(page(made, {"paper": found}))["palindromes/paper"] == whole
+    assert folded(page(made, {"paper": found}))["palindromes"] == whole
     drawing = folder / "figures/palindromes-figure-1.svg"
     drawing.write_text('<svg xmlns="http://www.w3.org/2000/svg" onload="planted()"/>', encoding="utf-8")
-    images = re.findall("<img[^>]*>", folded(page(made, {"paper": found}))["palindromes/paper"])
+    images = re.findall("<img[^>]*>", folded(page(made, {"paper": found}))["palindromes"])
     assert [image.count('"') for image in images] == [4]
     for content in (b"\xff\xfe", b"<svg", b"<p>planted</p>", b""):
         drawing.write_bytes(content)
@@ -101,54 +107,76 @@ def test_a_paper_without_claims_or_results_has_a_page(tmp_path):
     assert "vanilla RNN versus LSTM" in folded(text)["palindromes"]
 
 
-def answer(**changed) -> Answer:
-    made = dict.fromkeys(Answer.__dataclass_fields__, "") | {
-        "link": "p/R1",
-        "text": "x < y",
-        "kind": "agrees",
-        "decided_below": False,
-    }
-    return Answer(**made | {"full": True, "ratio": 1.0, "low": 0.5, "high": 1.5} | changed)
+def answer(ratio=1.0, low=0.5, high=1.5, claim="R1", tier="paper", afterwards=None) -> Answer:
+    """An answer whose only comparison has this ratio to the paper's effect of 10.0 - 9.0."""
+    terms = [
+        {"experiment": name, "title": name, "metric": "perplexity", "split": "test", "weight": weight, "mean": paper,
+         "unit": "1", "paper": paper, "paper_unit": None}
+        for name, weight, paper in (("a", 1.0, 10.0), ("b", -1.0, 9.0))
+    ]  # fmt: skip
+    ends = dict.fromkeys(("p", "tail", "error", "doubt", "paper_unit"))
+    comparison = ends | {
+        "kind": "difference", "label": "", "n": {"a": 3}, "counts": "seeds", "answer": "agrees", "terms": terms,
+        "scale": "difference", "unit": "1", "estimate": ratio, "interval": None, "level": 0.95, "toward": 1.0,
+        "borrowed": [],
+        "paper": 1.0, "paper_here": 1.0, "paper_band": [0.5, 2.0], "size": None,
+        "ratio": {"value": ratio, "low": low, "high": high, "rounding": None},
+    }  # fmt: skip
+    none = dict.fromkeys(("method", "holds", "replicas", "contradicted_by", "settings", "welch"))
+    content = none | {
+        "answer": "agrees", "comparisons": [comparison], "experiments": ["a"], "n": {"a": 3}, "counts": "seeds",
+        "levels": [], "claim": claim, "text": "x < y", "evidence": "trained", "kind": "superiority", "budget": "full",
+        "afterwards": afterwards, "co_primary": {}, "alternatives": {},
+    }  # fmt: skip
+    return Answer("p", claim, "x < y", tier, Decision.model_validate(content))
 
 
 def drawn(*found: Answer, **how: bool) -> ElementTree.Element:
     return ElementTree.fromstring(forest({"001 A & B": found}, **how))
 
 
+def rows(tree: ElementTree.Element, alone: bool = False) -> list[ElementTree.Element]:
+    return tree.findall(f"{SVG}g" if alone else f"{SVG}a")
+
+
 @pytest.mark.parametrize("narrow", [False, True])
-def test_ratios_stand_at_their_place_reduced_ones_hollow_and_criteria_set_afterwards_with_an_asterisk(narrow):
-    found = answer(ratio=0.0, claim="R4", afterwards=True), answer(full=False), answer(ratio=2.0)
+def test_ours_stands_at_its_ratio_and_the_papers_at_one_reduced_ones_hollow(narrow):
+    found = answer(0.0, claim="R4", afterwards="bound"), answer(tier="reduced"), answer(2.0)
     tree = drawn(*found, narrow=narrow)
-    marks = tree.findall(f".//{SVG}circle")
+    marks = [row.find(f"{SVG}circle") for row in rows(tree)]
     x = [float(mark.get("cx")) for mark in marks]
     assert x[1] - x[0] == pytest.approx(x[2] - x[1])
     assert [("hollow" in mark.get("class")) for mark in marks] == [False, True, False]
-    assert narrow or "R4*  x < y" in [text.text for text in tree.iter(f"{SVG}text")]
+    papers = {row.find(f"{SVG}path").get("d").split()[0] for row in rows(tree)}
+    assert papers == {f"M{x[1]}"}
+    assert "R4*  x < y" in [text.text for text in tree.iter(f"{SVG}text")]
 
 
 @pytest.mark.parametrize(("ratio", "low", "high"), [(LOW - 1, LOW - 2, 0.0), (HIGH + 9, HIGH + 8, HIGH + 10)])
-def test_what_leaves_the_axis_is_an_arrow_with_its_number(ratio, low, high):
-    tree = drawn(answer(ratio=ratio, low=low, high=high), alone=True)
-    assert tree.findall(f".//{SVG}circle") == []
-    assert len(tree.findall(f".//{SVG}polygon")) == 1
-    number = f"{ratio:.2f}" if abs(ratio) < 9.995 else f"{ratio:.0f}"
-    assert number.replace("-", "−") in "".join(tree.itertext())
+def test_what_leaves_the_axis_is_an_arrow_and_its_number_stands_once(ratio, low, high):
+    (row,) = rows(drawn(answer(ratio, low, high), alone=True), alone=True)
+    assert row.findall(f"{SVG}circle") == []
+    assert len(row.findall(f"{SVG}polygon")) == 1
+    number = (f"{ratio:.2f}" if abs(ratio) < 9.995 else f"{ratio:.0f}").replace("-", "−")
+    assert sum(number in (text.text or "") for text in row.findall(f"{SVG}text")) == 1
 
 
-@pytest.mark.parametrize(
-    ("direction", "full", "said"),
-    [("agrees", True, "Replicates"), ("disagrees", False, "Does not replicate at a reduced budget")],
-)
-def test_the_first_word_is_the_answer_to_the_main_claim(direction, full, said):
-    assert became(answer(direction=direction, full=full)) == said
+def test_the_band_of_the_papers_mark_is_what_rounding_leaves_of_its_effect():
+    """An effect of 1 that may be 0.5 to 2 reaches from half the paper's to twice."""
+    found = answer(0.0), answer(1.0), answer(2.0)
+    tree = drawn(*found)
+    places = [float(row.find(f"{SVG}circle").get("cx")) for row in rows(tree)]
+    band = rows(tree)[0].find(f"{SVG}rect")
+    left, width = float(band.get("x")), float(band.get("width"))
+    assert left == pytest.approx((places[0] + places[1]) / 2, abs=0.1)
+    assert left + width == pytest.approx(places[2], abs=0.1)
 
 
 def test_a_claim_is_answered_by_the_fullest_tier_that_ran_it():
     found = {(a.paper, a.claim): a for a in answers({t: contexts()[t] for t in ("paper", "reduced")})}
     asked = ("rrntn", "R1"), ("rrntn", "R3"), ("rrntn", "R9"), ("gso", "G1"), ("llrnn", "L1")
     r1, r3, r9, g1, l1 = (found[key] for key in asked)
-    assert (r1.full, r1.n, l1.full, g1.ratio < 0) == (True, "3 seeds", False, True)
-    assert (r3.ratio, r9.ratio, r9.size) == (None, None, "")
-    assert r3.size.startswith("within the margin")
-    assert (bool(r3.contradicted), r3.name) == (True, "R3*")
-    assert found["rrntn", "R13"].direction != NO_DATA  # the reduced tier has a text
+    assert (r1.full, r1.cells.n, l1.full, g1.plotted.ratio.value < 0) == (True, "3 seeds", False, True)
+    assert (r3.plotted, r9.plotted, r3.cells.size, r9.cells.size) == (None, None, "", "")
+    assert (r3.contradicted, r3.cells.claim.startswith("R3* ")) == (True, True)
+    assert found["rrntn", "R13"].answer != NO_DATA  # the reduced tier has a text

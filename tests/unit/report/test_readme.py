@@ -4,12 +4,13 @@ import json
 import re
 
 import pytest
-from report_case import ROOT, experiments, make_project
+from report_case import ROOT, contexts, experiments, make_project
 
 from reprise import cli
 from reprise.errors import UserError
-from reprise.report.page.readme import BEGIN, END, write_results
+from reprise.report.page.readme import BEGIN, END, results, write_results
 from reprise.report.parts.context import load_contexts
+from reprise.report.parts.summary import summarise
 
 
 def test_what_stands_around_the_results_is_kept(tmp_path):
@@ -19,7 +20,7 @@ def test_what_stands_around_the_results_is_kept(tmp_path):
     path.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
     write_results(project, tiers)
     text = path.read_text(encoding="utf-8")
-    assert text.startswith(f"before\n{BEGIN}\n| document |")
+    assert text.startswith(f"before\n{BEGIN}\nWe tested ")
     assert text.endswith(f"\n{END}\nafter\n")
     assert "old" not in text
     assert (tmp_path / "results/forest.svg").is_file()
@@ -29,16 +30,22 @@ def test_what_stands_around_the_results_is_kept(tmp_path):
     assert path.read_text(encoding="utf-8") == "no marks\n"
 
 
+def test_the_results_are_short():
+    """At most 30 lines, six notes, and 25 words in a sentence; a reader has half a minute."""
+    text = results(summarise(contexts()))
+    assert len(text.splitlines()) <= 30
+    assert len([line for line in text.splitlines() if line.startswith("- ")]) <= 6
+    prose = " ".join(line for line in text.splitlines() if not line.startswith("|"))
+    assert [s for s in re.split(r"(?<=[.:]) |- ", prose) if len(s.split()) > 25] == []
+
+
 def test_every_claim_on_trained_models_is_counted_once():
-    text = (ROOT / "README.md").read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
-    rows = [line.split(" | ", 2)[2] for line in text.splitlines() if line.startswith("| **")]
-    again = r"\(results/\S+\)|; [\d /]+ under \S+"  # other readings count the same claims
-    counted = sum(int(n) for cells in rows for n in re.findall(r"\d+", re.sub(again, "", cells)))
-    claims = json.loads((ROOT / "results/paper/claims.json").read_text(encoding="utf-8"))
-    for pair in re.findall(r"\[([\d /]+)\]\(\S+\); ([\d /]+) under", "\n".join(rows)):
-        chosen, other = (sum(map(int, said.split(" / "))) for said in pair)
-        assert chosen == other
-    assert counted == sum(claim["evidence"] == "trained" for paper in claims.values() for claim in paper.values())
+    summary = summarise(contexts())
+    counted = sum(int(n) for d in summary.documents for n in [*d.counts.split(" / "), d.unanswered])
+    trained = [c for of in contexts()["paper"].values() for c in of.claims.values() if c.evidence == "trained"]
+    assert counted == summary.trained == len(trained)
+    text = results(summary)
+    assert all(document.counts in text for document in summary.documents)
 
 
 def test_the_replica_that_one_may_doubt_has_a_record_of_the_engine_that_trains_it_again():

@@ -18,8 +18,6 @@ from reprise.evidence.statistics import mean
 from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, TRAINED, UNDECIDED
 from reprise.evidence.verdicts.alternatives import Reading, readings, renamed, same_numbers, summary
 from reprise.evidence.verdicts.decide import decide, evidence_of, experiments_of
-from reprise.evidence.words.reductions import reduced
-from reprise.evidence.words.sentences import sentence
 from reprise.records.resolved import FULL, Resolved
 
 
@@ -29,7 +27,6 @@ def judge_claims(project: Project, experiments: Iterable[Resolved]) -> dict[str,
     Errors: `UserError` for a damaged record, and for a claim, an alternative to what it measures, or a number of the
     paper, about a metric that no finished replica has.
     """
-    titles = {name: dataset.title for name, dataset in project.config.datasets.items()}
     decisions: dict[str, dict[str, Decision]] = {}
     for paper_id, runs in load_runs(project, experiments).items():
         paper, file = project.papers[paper_id], project.root / PAPERS / f"{paper_id}.yaml"
@@ -48,18 +45,18 @@ def judge_claims(project: Project, experiments: Iterable[Resolved]) -> dict[str,
                 if choice.metrics.keys() & {term.quantity[0] for term in terms_of(claim)}:
                     where = f"{file}: key assumptions.{assumption}.alternatives.{alternative}.metrics"
                     _check_metrics(renamed(claim, choice.metrics), runs, where)
-            decisions[paper_id][key] = judge(key, claim, paper, table, project.config.tier, titles)
+            decisions[paper_id][key] = judge(key, claim, paper, table, project.config.tier)
     return decisions
 
 
-def judge(key: str, claim: Claim, paper: Paper, table: Table, tier: str, datasets: Mapping[str, str]) -> Decision:
-    """Judge one claim, as chosen and under every alternative setting; `datasets` are titles by name."""
+def judge(key: str, claim: Claim, paper: Paper, table: Table, tier: str) -> Decision:
+    """Judge one claim, as chosen and under every alternative setting."""
     verdict = decide(claim, table)
     evidence = evidence_of(claim, table)
     under = list(readings(claim, paper, table, verdict))
     primary = [reading for reading in under if reading.choice.co_primary and reading.looked_at]
     return Decision(
-        **_judged(claim, verdict, table, datasets),
+        **_judged(claim, verdict, table),
         claim=key,
         text=claim.label,
         evidence=evidence,
@@ -70,9 +67,7 @@ def judge(key: str, claim: Claim, paper: Paper, table: Table, tier: str, dataset
         contradicted_by=claim.contradicted_by,
         welch=_by_welch(claim, verdict, table),
         settings=summary(under, verdict),
-        co_primary={
-            r.name: CoPrimary(**_judged(claim, _of_all(r), r.table, datasets), found=r.choice.found) for r in primary
-        },
+        co_primary={r.name: CoPrimary(**_judged(claim, _of_all(r), r.table), found=r.choice.found) for r in primary},
         alternatives={reading.name: _alternative(reading) for reading in under},
     )
 
@@ -90,23 +85,17 @@ def _of_all(reading: Reading) -> Verdict:
     return reading.under.model_copy(update={"answer": UNDECIDED} if decided else {})
 
 
-def _judged(claim: Claim, verdict: Verdict, table: Table, datasets: Mapping[str, str]) -> dict[str, object]:
+def _judged(claim: Claim, verdict: Verdict, table: Table) -> dict[str, object]:
     """The fields of `Judged`: a verdict, and what stands beside it under one choice of assumptions."""
     names = experiments_of(claim)
     runs = [table.runs[name] for name in names]
-    said, judged = [sentence(verdict)], verdict.answer in JUDGED
-    if judged:
-        replaced = dict.fromkeys(datasets[of.replaced_dataset] for of in runs if of.replaced_dataset)
-        said += [f"Trained on another corpus: {'; '.join(replaced)}."] if replaced else []
-        said.append(reduced(runs))
     kinds = {one.counts for one in verdict.comparisons}
     return {
         **dict(verdict),
         "experiments": tuple(names),
         "n": {name: len(of.finished) for name, of in zip(names, runs, strict=True)},
         "counts": next((kind for kind in ("folds", "seeds") if kind in kinds), "exact"),
-        "levels": tuple(_levels(claim, table)) if judged else (),
-        "sentence": " ".join(filter(None, said)),
+        "levels": tuple(_levels(claim, table)) if verdict.answer in JUDGED else (),
     }
 
 
@@ -122,7 +111,6 @@ def _alternative(reading: Reading) -> Alternative:
         of=reading.parts,
         experiments=tuple(reading.run),
         same=same_numbers(reading),
-        sentence=sentence(reading.under),
     )
 
 

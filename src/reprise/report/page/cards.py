@@ -16,10 +16,10 @@ from markupsafe import Markup
 from reprise.catalogue.models import find_model
 from reprise.config.sections import Section
 from reprise.evidence.statistics import clopper_pearson
-from reprise.evidence.words.names import name_of
 from reprise.records.resolved import Resolved
 from reprise.report.parts import rounding
-from reprise.report.parts.context import Context, of_experiment
+from reprise.report.parts.context import Context
+from reprise.report.parts.names import name_of, split_words
 from reprise.report.parts.rounding import fixed, integer, interval, significant, unit_symbol
 from reprise.report.parts.spreads import measured
 
@@ -27,69 +27,82 @@ _OF_REPLICAS = {"reached_full_accuracy"}
 """Metrics that are 1 or 0 of a replica: their mean is a share of replicas, with its interval as in verdicts."""
 
 
-def metrics(context: Context, experiment: Resolved, rows: pd.DataFrame) -> list[dict[str, str]]:
-    """Every metric in `rows`, mean and its 95 % interval over the finished replicas, beside the paper's number."""
+def metrics(context: Context, experiment: Resolved) -> list[dict[str, str]]:
+    """Collect every metric, mean and its 95 % interval over the finished replicas, and the paper's number."""
     comparable = not context.replaced_dataset(experiment.base)
-    found = []
-    named = rows.loc[rows.metric != "", ["metric", "split", "unit"]].drop_duplicates()
-    for metric, split, unit in named.itertuples(index=False):
+    runs = context.runs[experiment.experiment]
+    units = {quantity: unit for replica in runs.finished for quantity, unit in replica.units.items()}
+    made = []
+    for (metric, split), unit in units.items():
         values = measured(context, experiment.experiment, metric, split)
-        # Numbers that are counted do not vary: nothing stands beside them.
+        # Numbers that are counted do not vary: they have no interval.
         reach = values.reach if values.own or values.reach else None
         ours = rounding.even(values.mean, reach, share=unit == "share", least=rounding.least_of(metric))
         if metric in _OF_REPLICAS and values.n:
             ends = clopper_pearson(round(values.mean * values.n), values.n)
             ours = rounding.from_to(*(fixed(value, 2) for value in (values.mean, *ends)))
         paper = context.reported(experiment.base, metric, split)
-        theirs = significant(paper.value, 5) if paper and comparable else ""
-        found.append(
+        printed = significant(paper.value, 5) if paper and comparable else ""
+        made.append(
             {
                 "metric": name_of(metric, split),
                 "split": split,
-                "paper": f"{theirs} (printed as {paper.unit})" if theirs and paper.unit else theirs,
+                "paper": f"{printed} (printed as {paper.unit})" if printed and paper.unit else printed,
                 "ours": ours,
                 "n": str(values.n),
                 "unit": "" if unit == "1" else unit,
             }
         )
-    return found
+    return sorted(made, key=lambda row: not row["paper"])
 
 
 _PREFERRED = ("cross_entropy", "accuracy")
 _POINTS, _REPLICAS = 60, 5
-_WIDTH, _HEIGHT = 380, 130
+_WIDTH, _HEIGHT, _LEFT = 380, 130, 62
+_COLUMNS = ("axis", "metric", "split", "replica", "x", "value", "unit")
 
 
 def training_curve(context: Context, experiment: str) -> str:
-    """An SVG of the training's main curve, a line a replica and split; "" where there is no curve."""
-    rows = of_experiment(context.curves, experiment)
-    rows = rows[rows.axis.isin(("epoch", "step"))].dropna(subset="value")
-    metric = next((m for m in _PREFERRED if (rows.metric == m).any()), None)
+    """Draw the training's main curve as an SVG, a line a replica and split, with its legend; "" without a curve."""
+    rows = context.curve_rows(experiment)
+    points = list(zip(*(rows[column].tolist() for column in _COLUMNS), strict=True))
+    points = [point for point in points if point[0] in ("epoch", "step") and point[5] == point[5]]
+    metric = next((m for m in _PREFERRED if any(point[1] == m for point in points)), None)
     if metric is None:
         return ""
-    rows = rows[rows.metric == metric]
-    left, right, low, high = rows.x.min(), rows.x.max(), rows.value.min(), rows.value.max()
+    points = [point for point in points if point[1] == metric]
+    axis, unit = points[0][0], points[0][6]
+    xs, ys = [point[4] for point in points], [point[5] for point in points]
+    left, right, low, high = min(xs), max(xs), min(ys), max(ys)
     across, up = (right - left) or 1.0, (high - low) or 1.0
-    x, y = 46 + _WIDTH * (rows.x - left) / across, 4 + _HEIGHT * (1 - (rows.value - low) / up)
-    rows = rows.assign(point=[f"{a:.4g},{b:.4g}" for a, b in zip(x, y, strict=True)])
-    lines = []
-    for split, of_split in rows.groupby("split", sort=False):
-        for _, line in [*of_split.groupby("replica")][:_REPLICAS]:
-            points = " ".join(line.point.iloc[:: max(1, len(line) // _POINTS)])
-            lines.append(f'<polyline class="{escape(split)}" points="{points}"/>')
-    axis, unit = rows.axis.iloc[0], unit_symbol(rows.unit.iloc[0])
+    lines: dict[str, dict[int, list[str]]] = {}
+    for _, _, split, replica, x, y, _ in points:
+        at = f"{_LEFT + _WIDTH * (x - left) / across:.4g},{4 + _HEIGHT * (1 - (y - low) / up):.4g}"
+        lines.setdefault(split, {}).setdefault(replica, []).append(at)
+    drawn = []
+    for split, replicas in lines.items():
+        for line in list(replicas.values())[:_REPLICAS]:
+            drawn.append(
+                f'<polyline class="{escape(split)}" points="{" ".join(line[:: max(1, len(line) // _POINTS)])}"/>'
+            )
+    for place, split in enumerate(lines):
+        x = _LEFT + 90 * place
+        drawn.append(f'<line class="{escape(split)}" x1="{x}" x2="{x + 16}" y1="{_HEIGHT + 32}" y2="{_HEIGHT + 32}"/>')
+        drawn.append(f'<text x="{x + 20}" y="{_HEIGHT + 36}">{escape(split_words(split))}</text>')
+    label = escape(metric.replace("_", "-") + unit_symbol(unit))
     texts = [
-        (42, 12, "end", significant(high, 3)),
-        (42, _HEIGHT + 4, "end", significant(low, 3)),
-        (46, _HEIGHT + 18, "start", significant(left, 3)),
-        (_WIDTH + 46, _HEIGHT + 18, "end", f"{axis} {significant(right, 3)}"),
-        (_WIDTH / 2 + 46, _HEIGHT + 18, "middle", escape(metric.replace("_", " ") + unit)),
+        (_LEFT - 4, 12, "end", significant(high, 3)),
+        (_LEFT - 4, _HEIGHT + 4, "end", significant(low, 3)),
+        (_LEFT, _HEIGHT + 18, "start", significant(left, 3)),
+        (_WIDTH + _LEFT, _HEIGHT + 18, "end", f"{axis} {significant(right, 3)}"),
     ]
-    labels = "".join(f'<text x="{x}" y="{y}" text-anchor="{anchor}">{text}</text>' for x, y, anchor, text in texts)
+    drawn += [f'<text x="{x}" y="{y}" text-anchor="{anchor}">{text}</text>' for x, y, anchor, text in texts]
+    turned = f'transform="translate(12,{_HEIGHT // 2 + 4}) rotate(-90)" text-anchor="middle"'
     return (
-        f'<svg class="curve" viewBox="0 0 {_WIDTH + 60} {_HEIGHT + 24}" role="img" '
-        f'aria-label="Training curve of {escape(context.title(experiment))}">'
-        f'<rect x="46" y="4" width="{_WIDTH}" height="{_HEIGHT}"/>{"".join(lines)}{labels}</svg>'
+        f'<svg class="curve" viewBox="0 0 {_WIDTH + _LEFT + 10} {_HEIGHT + 42}" role="img" '
+        f'aria-label="Training curve of {escape(context.title(experiment))}: {label}">'
+        f'<rect x="{_LEFT}" y="4" width="{_WIDTH}" height="{_HEIGHT}"/>{"".join(drawn)}'
+        f"<text {turned}>{label}</text></svg>"
     )
 
 
@@ -146,9 +159,12 @@ def replicas_of(context: Context, display_id: str) -> str:
 def card(context: Context, experiment: Resolved) -> dict[str, Any]:
     """What an experiment's card shows, by the names of the template."""
     entry = context.paper.experiments[experiment.base]
-    rows = of_experiment(context.metrics, experiment.experiment)
-    replicas = rows.drop_duplicates("replica").sort_values("replica", kind="stable")
-    records = replicas.to_dict("records")
+    rows = context.rows(experiment.experiment)
+    columns = ("replica", "seed", "fold", "status", "engine", "device", "seconds", "parameters")
+    values = zip(*(rows[column].tolist() for column in columns), strict=True)
+    by_replica = {value[0]: dict(zip(columns, value, strict=True)) for value in values}
+    records = [by_replica[replica] for replica in sorted(by_replica)]
+    counted = {n: None for n in (r["parameters"] for r in records) if n is not pd.NA}
     return {
         "experiment": experiment,
         "entry": entry,
@@ -156,10 +172,10 @@ def card(context: Context, experiment: Resolved) -> dict[str, Any]:
         "status": context.status(experiment.experiment),
         "equation": equations(entry.model) if entry.model else "",
         "curve": Markup(training_curve(context, experiment.experiment)),
-        "parameters": next((integer(p) for p in replicas.parameters.dropna()), None),
+        "parameters": next(map(integer, counted), None),
         "settings": list(settings(experiment)),
-        "metrics": metrics(context, experiment, rows),
-        "counted": next((text for text in rows.counted if text), None),
+        "metrics": metrics(context, experiment),
+        "counted": next((text for text in rows.counted.tolist() if text), None),
         "replicas": records,
         "command": command(experiment, next(((r["replica"], r["engine"]) for r in records), None)),
     }

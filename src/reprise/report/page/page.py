@@ -1,7 +1,7 @@
-"""The page: one file without a server, from what was collected at every tier and the files already rendered.
+"""The page: one file without a server, from what was collected at every tier and the figures already drawn.
 
 The first screen is plain HTML. All else is folded: its HTML stands compressed in the file and is unpacked where a
-reader unfolds it.
+reader unfolds it. No markup comes from a file under results/: tables are made anew, drawings are images.
 """
 
 import base64
@@ -9,33 +9,36 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from reprise.config.displays import Entry, entries
 from reprise.config.project import Project
+from reprise.config.schema import Paper
 from reprise.errors import UserError
-from reprise.evidence.readings import HEAD
+from reprise.evidence.readings import HEAD, distances, lines
 from reprise.evidence.verdicts import EQUIVALENCE_TAIL, JUDGED, TAIL
 from reprise.evidence.verdicts.kinds import CLEAR
-from reprise.evidence.words.forms import number, percent
-from reprise.evidence.words.sentences import answer as words_of
-from reprise.evidence.words.sentences import reading_line, size_words
 from reprise.files import write_atomically
 from reprise.records.resolved import FULL
-from reprise.report.page import cards, first
-from reprise.report.page.answers import Answer, Tiers, answers, judging, of_paper
-from reprise.report.parts.context import Context
-from reprise.report.parts.rounding import fixed, integer
-from reprise.report.parts.verdicts import comparisons, decided_by, outcomes, reading_table, under
-from reprise.report.parts.words import PROTOCOLS, cut, sentence
+from reprise.report.page import cards
+from reprise.report.page.forest import plot
+from reprise.report.page.readme import REPLICATES, notes
+from reprise.report.parts.answers import Answer, Tiers, judging
+from reprise.report.parts.context import ABSENCES, Context
+from reprise.report.parts.rows import HEADS, claim_cells, judged_cells, rows_of
+from reprise.report.parts.summary import Document, summarise
+from reprise.report.parts.templates import environment, note_lines
+from reprise.report.parts.verdicts import outcomes, rule, setting_words
+from reprise.report.parts.words import PROTOCOLS
 from reprise.report.render import find_function
 
 TIERS = {
@@ -44,145 +47,213 @@ TIERS = {
     "quick": "minutes: every step of the pipeline on generated data; no replication",
 }
 """In the order in which a claim's answer is looked for."""
-_FILTERS = (sentence, cut, integer, fixed, number, percent)
-_GLOBALS = {"comparisons": comparisons, "under": under, "words_of": words_of, "size_words": size_words}
-_GLOBALS |= {"reading_line": reading_line}
-_GLOBALS |= {"protocols": PROTOCOLS, "about": TIERS, "head": HEAD}
-_GLOBALS |= {"tail": TAIL, "equivalence_tail": EQUIVALENCE_TAIL, "clear": CLEAR}
+_ASIDE = ("shared.claims", "shared.assumptions", "shared.printed", "shared.errata", "shared.checks")
+"""Tables that are not the paper's own: the claims stand as rows, the others at the end of a document's section."""
+_OWN = re.compile(r"(table|figure)-\d")
 
 
-def write_page(project: Project, tiers: Tiers) -> Path:
-    """Writes results/report.html from the files that are there; returns its path."""
+@dataclass(frozen=True)
+class Origin:
+    """Where a page comes from: the date and commit of the clone, and the address of its repository."""
+
+    date: str = ""
+    commit: str = ""
+    repository: str = ""
+
+
+def write_page(project: Project, tiers: Tiers, origin: Origin = Origin()) -> Path:
+    """Write results/report.html and return its path."""
     path = project.root / "results" / "report.html"
-    write_atomically(path, page(project, tiers))
+    write_atomically(path, page(project, tiers, origin))
     return path
 
 
-def page(project: Project, tiers: Tiers) -> str:
-    """The text of the page; equal inputs give equal text.
+def page(project: Project, tiers: Tiers, origin: Origin = Origin()) -> str:
+    """Make the text of the page; equal inputs give equal text.
 
-    `tiers`: the contexts of every tier that was collected. Claims are answered by the tiers of the papers' protocol
-    and the reduced one; by the quick one where there is no other.
+    Args:
+        project: The clone.
+        tiers: The contexts of every tier that was collected. Claims are answered by the tiers of the papers' protocol
+            and the reduced one; by the quick one where there is no other.
+        origin: What the footer says of the clone.
     """
     tiers = {tier: tiers[tier] for tier in TIERS if tier in tiers}
-    judged = judging(tiers)
-    contexts = list(next(iter(tiers.values())).values())
-    found = answers(judged)
-    layout = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}
-    loader = FileSystemLoader(Path(__file__).parent)
-    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, **layout)
-    environment.filters |= {function.__name__: function for function in _FILTERS}
-    environment.globals |= _GLOBALS
-    blocks, index = {}, []
-    for context in contexts:
-        here = {tier: there[context.paper_id] for tier, there in tiers.items()}
-        blocks |= _blocks(environment, project, context, here, of_paper(found, context.paper_id), index)
-    script = Path(__file__).with_name("page.js").read_text(encoding="utf-8")
+    summary = summarise(tiers)
+    blocks: dict[str, str] = {}
+    index: list[tuple[str, str]] = []
+    for document in summary.documents:
+        blocks |= _blocks(project, document, {tier: contexts[document.id] for tier, contexts in tiers.items()}, index)
     blocks["index"] = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
-    return environment.get_template("page.html.j2").render(
-        overall=first.overall(found, contexts),
-        sentences=first.sentences(found, contexts),
-        plots=[Markup(first.plot(found, contexts, narrow=narrow)) for narrow in (False, True)],
-        strips=first.strips(found),
-        trust=first.trust(judged, found),
+    script = Path(__file__).with_name("page.js").read_text(encoding="utf-8")
+    styles = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("forest.css", "page.css"))
+    return _render(
+        "page",
+        summary=summary,
+        notes=notes(summary),
+        plots=[Markup(plot(summary, narrow=narrow)) for narrow in (False, True)],
         blocks={name: Markup(packed(text)) for name, text in blocks.items()},
-        tiers=list(judged),
+        tiers=list(judging(tiers)),
+        origin=origin,
+        style=Markup("\n".join(styles)),
         script=Markup(script),
         script_hash=_script_hash(script),
     )
 
 
+def _render(name: str, **values: Any) -> str:
+    shared = {"heads": HEADS, "protocols": PROTOCOLS, "about": TIERS, "replicates": REPLICATES, "settings_head": HEAD}
+    shared |= {"tail": TAIL, "equivalence_tail": EQUIVALENCE_TAIL, "clear": CLEAR}
+    return environment(True).get_template(f"{name}.html.j2").render({**shared, **values})
+
+
 def packed(text: str) -> str:
-    """A text as a browser's DecompressionStream("deflate") takes it, in base64."""
+    """Pack a text as a browser's DecompressionStream("deflate") takes it, in base64."""
     return base64.b64encode(zlib.compress(text.encode("utf-8"), 9)).decode()
 
 
 def _blocks(
-    environment: Environment,
-    project: Project,
-    context: Context,
-    tiers: Mapping[str, Context],
-    found: Sequence[Answer],
-    index: list[list[str]],
+    project: Project, document: Document, tiers: Mapping[str, Context], index: list[tuple[str, str]]
 ) -> dict[str, str]:
-    """The folded parts of a paper by name, and their entries in the index: address, words."""
-    paper, name = context.paper, context.paper_id
-    blocks, parts = {}, []
-    shown = [entry for entry in entries({name: paper}).values() if entry.display.function != "shared.claims"]
-    for tier, here in tiers.items():
-        displays = [d for entry in shown if (d := _display(here, entry, project.root / "results" / tier))]
-        experiments = [cards.card(here, experiment) for experiment in here.experiments]
-        experiments.sort(key=lambda card: not card["status"].run)
-        ran = [card for card in experiments if card["status"].run]
-        if not ran and not displays:
+    """Make the folded parts of a document by name, and add its entries to the index: address, words."""
+    paper, name = document.context.paper, document.id
+    blocks: dict[str, str] = {}
+    parts: list[dict[str, Any]] = []
+    for tier, context in tiers.items():
+        made = [
+            d for e in entries({name: paper}).values() if (d := _display(context, e, project.root / "results" / tier))
+        ]
+        made.sort(key=lambda display: not _OWN.match(display["entry"].id))
+        every = [cards.card(context, experiment) for experiment in context.experiments]
+        every.sort(key=lambda card: not card["status"].run)
+        ran = [card for card in every if card["status"].run]
+        if not ran and not made:
             continue
         address = f"{name}/{tier}"
-        parts.append({"tier": tier, "ran": len(ran), "of": len(experiments)})
-        given = {"address": address, "paper": name, "tier": tier, "displays": displays, "cards": experiments}
-        for block, template in ((address, "tier"), (f"{address}/experiments", "experiments")):
-            blocks[block] = environment.get_template(f"{template}.html.j2").render(given)
-        for display in displays:
-            entry = display["entry"]
-            index.append([f"{address}/{entry.id}", f"{entry.display.title} · {name}, {tier}"])
-        for card in ran:
-            key = card["experiment"].experiment
-            words = f"{card['entry'].title} {card['variant']} · {key} · {tier}"
-            index.append([f"{address}/experiments/{key}", words])
-    index += [[answer.link, f"{answer.claim}: {answer.text} · {name}"] for answer in found]
-    blocks[name] = environment.get_template("paper.html.j2").render(
-        id=name,
+        part = {"tier": tier, "address": address, "ran": len(ran), "of": len(every), "paper": name}
+        part["own"] = [d for d in made if d["entry"].display.function not in _ASIDE]
+        part["aside"] = [d for d in made if d["entry"].display.function in _ASIDE]
+        parts.append(part)
+        if parts[1:]:  # the fullest tier stands open in the document's section
+            blocks[address] = _render("tier", part=part)
+        blocks[f"{address}/experiments"] = _render("experiments", address=address, paper=name, cards=every)
+        index += [(f"{address}/{d['entry'].id}", _display_words(d["entry"], name, tier)) for d in made]
+        index += [(f"{address}/experiments/{c['experiment'].experiment}", _card_words(c, tier)) for c in ran]
+    index += [(a.link, f"{a.claim}: {a.title} · {paper.claims[a.claim].tested} · {name}") for a in document.answers]
+    blocks[name] = _render(
+        "paper",
+        document=document,
         paper=paper,
-        claims=_claims(found, tiers),
-        tiers=parts,
-        readings=[(PROTOCOLS[tier], there) for tier, here in tiers.items() if (there := reading_table(here))],
-        outcomes=_outcomes(tiers),
+        claims=_claims(document, tiers),
+        parts=parts,
+        settings=[(PROTOCOLS[tier], rows) for tier, context in tiers.items() if (rows := _settings(context))],
+        outcomes=(states := _outcomes(tiers)),
+        tried=(tried := _with_runs(paper, states)),
+        untried=[key for key in paper.assumptions if key not in tried],
     )
     return blocks
 
 
-def _claims(found: Sequence[Answer], tiers: Mapping[str, Context]) -> list[dict[str, Any]]:
-    """Every claim with what claims.json says of it at each tier that judged it; those that were judged first."""
-    rows = []
-    for answer in found:
-        there = {tier: c.claims[answer.claim] for tier, c in tiers.items() if answer.claim in c.claims}
-        judged = {tier: decision for tier, decision in there.items() if decision.answer in JUDGED}
-        claim = next(iter(tiers.values())).paper.claims[answer.claim]
-        decided = decided_by(claim, next(iter(there.values()), None))
-        rows.append({"answer": answer, "claim": claim, "judged": judged, "decided": decided})
-    return sorted(rows, key=lambda row: not row["judged"])
+def _display_words(entry: Entry, paper: str, tier: str) -> str:
+    """Write what the search finds a figure or table by: its id as people say it, its title and its place."""
+    return f"{entry.id.replace('-', ' ').capitalize()}: {entry.display.title} · {entry.display.place} · {paper}, {tier}"
+
+
+def _card_words(card: Mapping[str, Any], tier: str) -> str:
+    """Write what the search finds an experiment by: its title, id, model, data and settings that are words."""
+    stated = [str(value) for name, value, _ in card["settings"] if name in ("model", "data", "training")]
+    stated += [
+        f"{name.rpartition('.')[2].replace('_', ' ')} {value if isinstance(value, str) else ''}".strip()
+        for name, value, _ in card["settings"]
+        if isinstance(value, str) or "dropout" in name
+    ]
+    key = card["experiment"].experiment
+    return f"{card['entry'].title} {card['variant']} · {key} · {', '.join(dict.fromkeys(stated))} · {tier}"
+
+
+def _claims(document: Document, tiers: Mapping[str, Context]) -> list[dict[str, Any]]:
+    """Collect every claim with its row, and per tier its comparisons, notes and settings; those judged first."""
+    made = []
+    for answer in document.answers:
+        claim = document.context.paper.claims[answer.claim]
+        judged = [_judged(tier, context, answer) for tier, context in tiers.items()]
+        made.append(
+            {
+                "answer": answer,
+                "claim": claim,
+                "judged": [part for part in judged if part],
+                "rule": rule(claim, answer.decision),
+            }
+        )
+    return sorted(made, key=lambda row: not row["judged"])
+
+
+def _judged(tier: str, context: Context, answer: Answer) -> dict[str, Any] | None:
+    """Collect what one tier says of a claim; None where it did not judge it."""
+    decision = context.claims.get(answer.claim)
+    if decision is None or (decision.answer not in JUDGED and tier != answer.tier):
+        return None
+    words = partial(setting_words, context.paper)
+    return {
+        "tier": tier,
+        "row": claim_cells(answer.claim, answer.title, decision),
+        "primary": [judged_cells(words(name), other) for name, other in decision.co_primary.items()],
+        "rows": rows_of(decision),
+        "notes": note_lines(decision),
+        "alternatives": [
+            (words(name), one) for name, one in decision.alternatives.items() if one.answer in JUDGED or one.flips
+        ],
+        "experiments": decision.experiments,
+    }
+
+
+def _settings(context: Context) -> list[tuple[str, ...]]:
+    """List how near each setting is to the paper's numbers; none where only ours can be compared."""
+    found = distances(context.paper, context.runs)
+    return lines(found) if len(found) > 1 else []
 
 
 def _outcomes(tiers: Mapping[str, Context]) -> dict[str, str]:
-    """Of every alternative of the paper's assumptions how far it is, at the fullest tier that has run it."""
-    found: dict[str, str] = {}
+    """Say of every alternative of the paper's assumptions how far it is, at the fullest tier that has run it."""
+    states: dict[str, str] = {}
     for tier, context in tiers.items():
         for outcome in outcomes(context):
             key = outcome.suffix
-            if key not in found or (outcome.status.run and found[key] == outcome.status.absence):
+            if key not in states or (outcome.status.run and states[key] == outcome.status.absence):
                 late = tier != FULL and outcome.status.run
-                found[key] = f"{PROTOCOLS[tier].lower()}: {outcome.state}" if late else outcome.state
-    return found
+                states[key] = f"{PROTOCOLS[tier].lower()}: {outcome.state}" if late else outcome.state
+    return states
+
+
+def _with_runs(paper: Paper, states: Mapping[str, str]) -> list[str]:
+    """List the assumptions with an alternative that was run."""
+    return [
+        key
+        for key, entry in paper.assumptions.items()
+        if any(states[f"{key}={name}"] not in ABSENCES for name in entry.alternatives)
+    ]
 
 
 def _display(context: Context, entry: Entry, folder: Path) -> dict[str, Any] | None:
-    """A figure or table; None where its file is missing or no experiment of it was run."""
+    """Make a figure or table; None where its file is missing or no experiment of it was run."""
+    if entry.display.function == "shared.claims":
+        return None
     if context.of_experiments(entry.id) and not context.total(context.cited_by(entry.id)).run:
         return None
     figure = entry.kind == "figures"
     file = folder / entry.kind / f"{entry.name}.{'svg' if figure else 'csv'}"
     if not file.is_file():
         return None
-    shown = {"entry": entry, "facts": cards.replicas_of(context, entry.id), "image": None}
+    shown = {"entry": entry, "facts": cards.replicas_of(context, entry.id), "image": None, "table": None, "notes": ""}
     if figure:
         return shown | {"image": _image(file, context.tier)}
-    # Drawn anew: a file may hold anything, and markup on the page is what wrote it, the project alone.
+    # Made anew: a file may hold anything, and markup on the page is what wrote it, the project alone.
     made = find_function(entry.kind, entry.display.function)(context, entry.id, entry.options()).html()
-    table, end, notes = made.rpartition("</table>")
-    return shown | {"table": Markup(re.sub("<th(?=[ >])", '<th scope="col"', table) + end), "notes": Markup(notes)}
+    table, end, notes_ = made.rpartition("</table>")
+    return shown | {"table": Markup(re.sub("<th(?=[ >])", '<th scope="col"', table) + end), "notes": Markup(notes_)}
 
 
 def _image(file: Path, tier: str) -> Markup:
-    """A drawing as an address of an image, in which a browser runs nothing.
+    """Write a drawing as an address of an image, in which a browser runs nothing.
 
     Inline, identifiers inside one drawing would meet those of another. It stays readable, so that it is packed well.
     """
@@ -196,5 +267,5 @@ def _image(file: Path, tier: str) -> Markup:
 
 
 def _script_hash(script: str) -> str:
-    """What a Content-Security-Policy calls a script by."""
+    """Return what a Content-Security-Policy calls a script by."""
     return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"

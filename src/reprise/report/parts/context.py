@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -26,6 +27,7 @@ _NOT_IN_TIER = "not in this tier"
 _NOT_TRAINED = "not trained yet"
 _NOT_RUN_YET = "not run yet"
 """Of what trains nothing: checks, and facts of a corpus."""
+ABSENCES = (_NOT_IN_TIER, _NOT_TRAINED, _NOT_RUN_YET)
 NOT_MEASURED = "not measured"
 """Of a replica that has finished, but whose record does not have the metric."""
 REFERENCE = Path("config/reference")
@@ -108,8 +110,12 @@ class Context:
         return pd.read_csv(path)
 
     def resolved(self, experiment: str) -> Resolved | None:
-        """The experiment as this tier runs it; None where it does not."""
-        return next((e for e in self.experiments if e.experiment == experiment), None)
+        """Return the experiment as this tier runs it; None where it does not."""
+        return self._resolved_by_name.get(experiment)
+
+    @cached_property
+    def _resolved_by_name(self) -> dict[str, Resolved]:
+        return {e.experiment: e for e in self.experiments}
 
     def entry(self, experiment: str) -> Experiment:
         """The experiment's entry in the paper's file; a variant's is that of its experiment."""
@@ -128,32 +134,44 @@ class Context:
         return found.value if found else None
 
     def by_fold(self, experiment: str, metric: str, split: str = "test") -> pd.Series:
-        """The metric of every finished replica, by its number; empty where there is none."""
-        rows = of_experiment(self.metrics, experiment)
-        rows = rows[(rows.status == "finished") & (rows.metric == metric) & (rows.split == split)]
-        return rows.set_index("replica").value.sort_index()
+        """Collect the metric of every finished replica, by its number; empty where there is none."""
+        runs = self.runs.get(experiment)
+        numbers = (
+            {r.number: r.metrics[metric, split] for r in runs.finished if (metric, split) in r.metrics} if runs else {}
+        )
+        return pd.Series(numbers, dtype=float).sort_index()
 
     def values(self, experiment: str, metric: str, split: str) -> np.ndarray:
-        """The same as an array, in the order of replicas."""
+        """Collect the same as an array, in the order of replicas."""
         return self.by_fold(experiment, metric, split).to_numpy(dtype=float)
+
+    def rows(self, experiment: str) -> pd.DataFrame:
+        """Return the rows of metrics.csv of one experiment or variant."""
+        return self._metrics_by_experiment.get(experiment, self.metrics.iloc[:0])
+
+    def curve_rows(self, experiment: str) -> pd.DataFrame:
+        """Return the rows of curves.csv.gz of one experiment or variant."""
+        return self._curves_by_experiment.get(experiment, self.curves.iloc[:0])
+
+    @cached_property
+    def _metrics_by_experiment(self) -> dict[str, pd.DataFrame]:
+        return _by_experiment(self.metrics)
+
+    @cached_property
+    def _curves_by_experiment(self) -> dict[str, pd.DataFrame]:
+        return _by_experiment(self.curves)
 
     @cached_property
     def runs(self) -> dict[str, Runs]:
         """Every experiment and variant of the tier by its name, with its finished replicas."""
-        rows = self.metrics[self.metrics.status == "finished"]
-        found: dict[str, list[Replica]] = {}
-        for (base, variant, number, fold), of in rows.groupby(["experiment", "variant", "replica", "fold"], sort=True):
-            name = f"{base}@{variant}" if variant else base
-            metrics = dict(zip(zip(of.metric, of.split, strict=True), of.value.astype(float), strict=True))
-            found.setdefault(name, []).append(Replica(int(number), fold or None, True, metrics))
         return {
-            e.experiment: Runs(e.experiment, "", e, self.paper.experiments[e.base], found.get(e.experiment, []))
+            e.experiment: Runs(e.experiment, "", e, self.paper.experiments[e.base], _replicas(self.rows(e.experiment)))
             for e in self.experiments
         }
 
     def points(self, experiment: str, metric: str, split: str, status: str = "finished") -> pd.DataFrame:
         """The curves of all replicas of one status: index x, a column a replica, NaN after its end."""
-        rows = of_experiment(self.curves, experiment)
+        rows = self.curve_rows(experiment)
         rows = rows[(rows.status == status) & (rows.metric == metric) & (rows.split == split)]
         return rows.pivot(index="x", columns="replica", values="value").sort_index()
 
@@ -169,8 +187,9 @@ class Context:
         return sorted(found, key=lambda sample: sample["replica"])
 
     def status(self, experiment: str) -> Status:
-        status = of_experiment(self.metrics, experiment).drop_duplicates("replica").status
-        finished, diverged = (int((status == s).sum()) for s in ("finished", "diverged"))
+        """Count the replicas of an experiment or variant by what became of them."""
+        counts = Counter(dict(zip(*map(self.rows(experiment).get, ("replica", "status")), strict=True)).values())
+        finished, diverged = counts["finished"], counts["diverged"]
         resolved = self.resolved(experiment)
         wanted = resolved.replicas if resolved else 0
         return Status(finished, diverged, max(0, wanted - finished - diverged), resolved is None or trains(resolved))
@@ -201,10 +220,23 @@ class Context:
         return self.runs[experiment].replaced_dataset if experiment in self.runs else None
 
 
-def of_experiment(rows: pd.DataFrame, experiment: str) -> pd.DataFrame:
-    """The rows of one experiment or variant."""
-    base, _, variant = experiment.partition("@")
-    return rows[(rows.experiment == base) & (rows.variant == variant)]
+def _by_experiment(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Split rows by the name of their experiment or variant, once for all questions."""
+    groups = rows.groupby(["experiment", "variant"], sort=False)
+    return {f"{base}@{variant}" if variant else base: of for (base, variant), of in groups}
+
+
+def _replicas(rows: pd.DataFrame) -> list[Replica]:
+    """Read the finished replicas of one experiment from its rows of metrics.csv, with units and sizes."""
+    made: dict[int, Replica] = {}
+    rows = rows[rows.status == "finished"]
+    columns = (rows[c].tolist() for c in ("replica", "fold", "metric", "split", "value", "unit", "n"))
+    for number, fold, metric, split, value, unit, n in zip(*columns, strict=True):
+        replica = made.setdefault(number, Replica(number, fold or None, True, {}))
+        replica.metrics[metric, split] = value
+        replica.units[metric, split] = unit
+        replica.sizes[metric, split] = None if n is pd.NA else n
+    return [made[number] for number in sorted(made)]
 
 
 def load_contexts(project: Project, experiments: list[Resolved]) -> dict[str, Context]:

@@ -7,8 +7,6 @@ import numpy as np
 import pandas as pd
 
 from reprise.evidence import statistics
-from reprise.evidence.words.forms import digits as decimals
-from reprise.evidence.words.forms import plural as plural
 from reprise.units import INFINITE
 
 NONE = "–"
@@ -18,6 +16,34 @@ _NOISE = 1e-12
 _LEAST = {"perplexity": 1.0, "expected_rank": 1.0}
 _NAMED = {"", "1", "share", "relative", "step", "epoch", "rank"}
 """Units that a metric's name says already, or that are none."""
+
+
+def digits(error: float | None) -> int | None:
+    """Count the decimals that show two digits of an error; None where there is none to go by."""
+    return min(12, max(0, 1 - math.floor(math.log10(abs(error))))) if error else None
+
+
+def number(value: float, decimals: int | None = None) -> str:
+    """Write so many decimals, or four significant digits (of a whole number all), with a proper minus sign."""
+    if decimals is None and float(value).is_integer() and abs(value) < 1e15:
+        decimals = 0
+    text = f"{value:.4g}" if decimals is None else f"{value:,.{decimals}f}"
+    return text.replace("-", "−")
+
+
+def percent(share: float) -> str:
+    """Write a share in per cent: "95 %"."""
+    return f"{100 * share:.3g} %"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Join words: a; a and b; a, b and c."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1] if words else "")))
+
+
+def plural(count: int, noun: str) -> str:
+    """Write a count and its noun: "1 seed", "3 seeds"."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def least_of(metric: str | None) -> float | None:
@@ -84,7 +110,7 @@ def even(centre: float | None, reach: float | None, share: bool = False, least: 
     reach = 0.0 if reach < _NOISE * abs(centre) else reach
     if "e" in text and abs(centre) < 1:
         return _beside(centre, reach, lambda value: text if value == centre else significant(value, 2), share, least)
-    places = decimals(reach) if reach else 0 if "e" in text else len(text.partition(".")[2])
+    places = digits(reach) if reach else 0 if "e" in text else len(text.partition(".")[2])
     return _beside(centre, reach, lambda value: fixed(value, places), share, least)
 
 

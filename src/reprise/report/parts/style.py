@@ -29,7 +29,7 @@ from reprise.report.parts.context import Context, Status
 from reprise.report.parts.spreads import Measured, mean_and_interval
 
 PALETTE = "colorblind"
-BLUE, _, _, VERMILION = sns.color_palette(PALETTE)[:4]
+BLUE, _, GREEN, VERMILION, PURPLE = sns.color_palette(PALETTE)[:5]
 BLACK = "#000000"
 GREY = "#8a8a8a"
 
@@ -46,8 +46,8 @@ LOOKS: list[dict[str, Any]] = [
     {"color": VERMILION, "marker": "s", "linestyle": (0, (4, 1.5))},
     {"color": BLACK, "marker": "^", "linestyle": (0, (1, 1))},
     {"color": GREY, "marker": "v", "linestyle": (0, (6, 1.5, 1, 1.5))},
-    {"color": BLUE, "marker": "D", "linestyle": (0, (2, 1))},
-    {"color": VERMILION, "marker": "P", "linestyle": "-"},
+    {"color": GREEN, "marker": "D", "linestyle": (0, (2, 1))},
+    {"color": PURPLE, "marker": "P", "linestyle": "-"},
 ]
 """What tells the lines of a figure apart. Markers are filled: a hollow one is of a single replica."""
 

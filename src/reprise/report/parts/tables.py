@@ -16,7 +16,6 @@ from typing import Any
 import pandas as pd
 
 from reprise.files import as_csv_text, write_atomically
-from reprise.report.parts.words import cut
 
 _OPEN, _CLOSE, _LONG_OPEN, _LONG_CLOSE = "\ue000\ue001\ue002\ue003"  # stand for tags until all else is escaped
 _TAGS = {_OPEN: '<code style="white-space: pre">', _CLOSE: "</code>", _LONG_OPEN: '<span class="long">'}
@@ -24,9 +23,6 @@ _TAGS[_LONG_CLOSE] = "</span>"
 _MARKUP = re.compile(r"<(?=[A-Za-z/!?])|`|\*+(?=[^\s*])|(?<!\w)_+(?=[^\s_])")
 """Beginnings of tags, code and emphasis in Markdown; a star between blanks, or an underscore in a word, is none."""
 NO_BREAK = "\N{NO-BREAK SPACE}"
-_WIDEST = 80
-"""Characters of a cell that Markdown shows; a longer text stands folded below."""
-_HALF = (_WIDEST - 3) // 2
 _LONG = 32
 """Words of so many characters are a text that a page may break into lines."""
 
@@ -81,25 +77,17 @@ class Table:
 
         What a viewer would take for markup or for a tag is escaped.
         """
-        lines, long, shown = [], [], {}
+        lines = []
         for heading, reading in self._parts():
             lines += [f"### {as_written(heading)}", ""] if heading else []
             lines.append(f"| {' | '.join(_cell(column.title) for column in self.columns)} |")
             lines.append(f"|{'|'.join(':--' if column.words else '--:' for column in self.columns)}|")
-            named = ""
             for row in reading.itertuples(index=False):
-                named, cells = row[0] or named, []
-                for column, text in zip(self.columns, row, strict=True):
-                    if column.words and not column.code and len(text) > _WIDEST:
-                        long.append(f"{cut(named, _WIDEST)}, {column.title}: {text}")
-                        text, whole = cut(text, _WIDEST), text
-                        if shown.setdefault((column.title, text), whole) != whole:  # they differ at their ends
-                            text = f"{whole[:_HALF]} … {whole[-_HALF:]}"
-                    cells.append(_cell(text, column.code))
+                cells = (_cell(text, column.code) for column, text in zip(self.columns, row, strict=True))
                 lines.append(f"| {' | '.join(cells)} |")
             lines.append("")
         lines += [*(f"- {as_written(note)}" for note in self.notes), ""] if self.notes else []
-        for title, texts in [*self.folded, *([("Long cells in full", long)] if long else [])]:
+        for title, texts in self.folded:
             lines += ["<details>", f"<summary>{html.escape(title)}</summary>", ""]
             lines += [line for text in texts for line in (as_written(text), "")]
             lines += ["</details>", ""]

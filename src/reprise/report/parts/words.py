@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from reprise.evidence.words.forms import listed
-from reprise.evidence.words.reductions import changes
 from reprise.records.resolved import FULL
 from reprise.report.parts.context import Context, Status
-from reprise.report.parts.rounding import plural
+from reprise.report.parts.reductions import changes
+from reprise.report.parts.rounding import listed, plural
 
 PROTOCOLS = {FULL: "Full protocol", "reduced": "Reduced budget", "quick": "Quick run"}
 """What a reader calls the tiers."""

@@ -13,21 +13,15 @@ from reprise.evaluation import text_measures
 from reprise.report.papers.shared import cells
 from reprise.report.papers.shared.cells import Row, all_values, count, text
 from reprise.report.parts import verdicts, words
-from reprise.report.parts.context import Context, of_experiment
+from reprise.report.parts.context import Context
+from reprise.report.parts.names import PROMPTS
 from reprise.report.parts.rounding import fixed, integer, least_of, significant, spread
 from reprise.report.parts.spreads import INTERVAL, Measured, measured_by, noted
 from reprise.report.parts.tables import Column, Table
 
 ORIGINAL_CURVES = "uva_text_loss_curves.csv"
-_PROMPTS = {
-    "book": "in excerpts of the file",
-    "sample": "after a random character",
-    "hamlet": "after “To be, or not to be …”",
-    "history": "after “History will be kind …”",
-    "hansel": "after “Hansel and Gr”",
-    "operator": "after “Let T be a bounded …”",
-    "bird": "after “Mas vale pajaro …”",
-}
+_PROMPTS = {"book": "in excerpts of the file", "sample": "after a random character"}
+_PROMPTS |= {name: f"after {PROMPTS[name]}" for name in ("hamlet", "history", "hansel", "operator", "bird")}
 EXPECTED = [
     ("hansel", "expected_log_probability", "P of “etel” after “Hansel and Gr”"),
     ("hansel", "expected_rank", "rank of “e” there"),
@@ -194,7 +188,7 @@ def _originals(context: Context, name: str, length: int) -> list[dict[str, Any]]
 
 
 def _at_the_end(context: Context, name: str, split: str, step: int | None, length: int) -> dict[str, Any]:
-    rows = of_experiment(context.metrics, name)
+    rows = context.rows(name)
     stops = int(pd.to_numeric(rows[(rows.metric == _STOPS) & (rows.split == split)].n).sum())
     row = _measured(context, name, _TEXTS[split], step, length, {}) | {"stops": stops or None, "split": split}
     return row | all_values(context, name, {measure: (measure, split) for measure in _MEASURES})

@@ -22,6 +22,7 @@ _KINDS = {"characters": _FIRST, "bigrams": _SECOND}
 _DRAWN = {"markersize": 4, "linewidth": 1.3}
 _BEST = {"color": style.BLACK, "marker": "o", "markersize": 9, "fillstyle": "none", "linestyle": "none", "zorder": 5}
 _ASTRAY = {**style.DIVERGED_END, "color": style.BLACK, "linestyle": "none", "zorder": 6}
+_BAR = handle({"color": style.GREY, "marker": "|", "markersize": 9, "linestyle": "none"}, "bar: 95 % interval")
 _OPTIMUM = 2
 """The paper's best |m|/|h| for both kinds of token (section 4.2)."""
 _LEAST = 30
@@ -66,7 +67,8 @@ def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, A
         _ratios(axes, points[points.n > 0])
     left.set_ylabel("test loss")
     handles += [handle(style.DOTTED, f"best in the paper, about {_OPTIMUM}"), handle(_BEST, "best of ours")]
-    handles += [handle(_ASTRAY, "a fold went astray")] if points.astray.any() else []
+    handles += [_BAR, handle({**_FIRST, "linestyle": "none", "markerfacecolor": "white"}, "hollow: one fold")]
+    handles += [handle(_ASTRAY, "a fold became unstable")] if points.astray.any() else []
     _legend(figure, handles, context, names)
     return figure
 
@@ -142,4 +144,4 @@ def _legend(figure: Figure, handles: list[Line2D], context: Context, names: list
     said = [style.OTHER_CORPUS] if any(context.replaced_dataset(name) for name in names) else []
     if still := sum(map(bool, words.best_at_the_end(context, names).values())):
         said.append(f"best at the last epoch, so more might be better: {still} of {plural(len(names), 'model')}")
-    legend(figure, handles, len(handles), title="; ".join(said) or None)
+    legend(figure, handles, min(4, len(handles)), title="; ".join(said) or None)

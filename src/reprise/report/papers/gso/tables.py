@@ -16,7 +16,7 @@ from reprise.evidence.verdicts.kinds import CLEAR, distance
 from reprise.report.papers.shared import cells
 from reprise.report.papers.shared.cells import Row, picked, signed, text, values
 from reprise.report.parts import verdicts, words
-from reprise.report.parts.context import Context, of_experiment
+from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import NONE, deviation, fixed, integer, mean, plural, significant
 from reprise.report.parts.spreads import INTERVAL, deviations, difference_reach, measured, noted
 from reprise.report.parts.tables import Column, Table
@@ -40,7 +40,7 @@ def on_equal_folds(context: Context, names: Iterable[str], metric: str) -> pd.Da
 
 
 _ASTRAY = 1.1
-"""A validation loss that rises after the best epoch to so many times its lowest is that of a model that went astray."""
+"""A model became unstable if its validation loss rises after the best epoch to so many times its lowest."""
 
 
 def astray(context: Context, name: str) -> list[str]:
@@ -55,7 +55,7 @@ def astray(context: Context, name: str) -> list[str]:
         if len(risen) and fold not in found:
             rise = f"from {fixed(course.min(), 2)} to {fixed(risen.max(), 2)}"
             found[fold] = risen.index[0], f"validation loss {rise}, tested as of epoch {integer(course.idxmin())}"
-    rows = of_experiment(context.metrics, name)
+    rows = context.rows(name)
     courses = context.points(name, TOKEN, "valid", status="diverged")
     for fold in rows[rows.status == "diverged"].replica:
         found[fold] = (courses[fold].last_valid_index() + 1 if fold in courses else 1, "without a number")
@@ -86,28 +86,29 @@ def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     notes += [f"Paper: {note}." for note in sorted(printed)]
     if rows.difference.notna().any():
         notes.append(
-            "Above the model without D and E: the general one of the same activation; mean of the differences of equal "
+            "Above no D, E: above the general model of the same activation without D and E; mean difference of equal "
             f"folds, in nats per character, ± half of its {INTERVAL}."
         )
-    notes += noted(context, names, rows, gaps=rows.gap_as_nats.notna().any())
+    notes += noted(context, names, rows)
     notes += deviations(rows.title, rows.lender)
     where = {name: astray(context, name) for name in names}
-    notes += [f"Went astray: {context.title(name)}, {'; '.join(folds)}." for name, folds in where.items() if folds]
+    notes += [f"Became unstable: {context.title(name)}, {'; '.join(folds)}." for name, folds in where.items() if folds]
     notes += words.of_which(words.AT_THE_END, context, words.best_at_the_end(context, names))
     columns = [
         Column("Model", _model, words=True),
         Column("φ", lambda row: row["activation"] or NONE, words=True),
         cells.PARAMETERS,
-        Column("Paper, as printed", _paper),
-        cells.ours(f"Ours, nats per character ± {INTERVAL}", "nats", 3),
-        cells.interval(f"Ours, bits per character ± {INTERVAL}", "bits", 3),
-        _gap("Gap, if printed in nats (in SDs)", "gap_as_nats"),
-        _gap("Gap, if printed in bits (in SDs)", "gap_as_bits"),
-        Column(f"Above the model without D and E ± {INTERVAL}", _difference),
-        cells.number("Mean of lines, nats", "nats_by_line", 3),
+        Column("Paper", _paper),
+        cells.ours(f"Nats per character ± {INTERVAL}", "nats", 3),
+        cells.interval("Bits per character", "bits", 3),
+        Column("Gap in nats", lambda row: signed(row["gap_as_nats"], 3)),
+        Column("Gap in bits", lambda row: signed(row["gap_as_bits"], 3)),
+        Column("Above no D, E", _difference),
+        cells.number("Mean of lines", "nats_by_line", 3),
         _FOLDS,
     ]
-    return verdicts.beside(context, Table(columns, rows, notes), lambda row: _ABOUT)
+    notes.insert(0, "Gap in nats, in bits: ours minus the printed number, read as nats or as bits per character.")
+    return Table(columns, rows, notes)
 
 
 def unit_audit(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
@@ -262,14 +263,6 @@ def _model(row: Row) -> str:
 
 def _paper(row: Row) -> str:
     return "other text" if row["other_text"] else fixed(row["paper"], 2)
-
-
-def _gap(title: str, key: str) -> Column:
-    def show(row: Row) -> str:
-        text, in_std = signed(row[key], 3), row[f"{key}_in_std"]
-        return text if pd.isna(in_std) else f"{text} ({signed(in_std, 1)})"
-
-    return Column(title, show)
 
 
 def _beside(title: str, key: str) -> Column:

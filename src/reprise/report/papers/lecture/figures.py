@@ -37,7 +37,7 @@ def ngrams(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figu
             look = {**LOOKS[len(handles) % len(LOOKS)], **_DRAWN}
             left.plot(points.index, points.map(perplexity), **look)
             handles.append(handle(look, context.title(name)))
-    left.set(title="test perplexity", yscale="log", xlabel="n")
+    left.set(title="test perplexity", yscale="log", xlabel="order n")
     ticks(left.yaxis, [100, 200, 500, 1000, 2000, 5000, 10000], lambda value: f"{value:,.0f}")
     _shares(middle, context, names)
     _stored(right, context, names)
@@ -51,12 +51,12 @@ def _shares(axes: Axes, context: Context, names: list[str]) -> None:
     """Of relative frequencies: the words whose probability is 0, and those that have none, one above the other."""
     name = next((name for name in names if context.entry(name).model.name == "relative-ngram"), names[0])
     zero, undefined = (context.points(name, f"{kind}_share", "test").mean(axis=1) for kind in ("zero", "undefined"))
-    axes.bar(zero.index, zero, color=style.BLUE, width=0.6, label="0")
+    axes.bar(zero.index, zero, color=style.BLUE, width=0.6, label="probability 0")
     some = undefined[undefined > 0]
     hatched = {"color": "white", "edgecolor": style.VERMILION, "hatch": "///", "width": 0.6}
-    axes.bar(some.index, some, bottom=zero[some.index], label="not defined", **hatched)
-    axes.set(title="words without a probability", xlabel="n", ylim=(0, 1))
-    axes.legend(frameon=False, loc="upper left")
+    axes.bar(some.index, some, bottom=zero[some.index], label="context never seen", **hatched)
+    axes.set(title="share of words unpredicted", xlabel="order n", ylim=(0, 1))
+    axes.legend(frameon=False, loc="upper left", fontsize=6.5)
 
 
 def _stored(axes: Axes, context: Context, names: list[str]) -> None:
@@ -69,7 +69,9 @@ def _stored(axes: Axes, context: Context, names: list[str]) -> None:
         place = (5, 6 * (n - order + 1)) if n > 2 else (5, 0)
         last = points.index[-1], points.iloc[-1]
         axes.annotate(f"n = {n}", last, place, textcoords="offset points", va="center", fontsize=6.5)
-    axes.set(title="different n-grams", xscale="log", yscale="log", xlabel="words of training text, thousands")
+    axes.set(
+        title="different n-grams in the text", xscale="log", yscale="log", xlabel="words of training text, thousands"
+    )
     sizes = stored[1].index
     axes.set_xlim(sizes[0] * 0.8, sizes[-1] * 2.6)
     ticks(axes.xaxis, sizes, lambda value: f"{value / 1000:.0f}")
@@ -84,9 +86,11 @@ def recall(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figu
         return style.absent(context, figure_id, names)
     figure, axes = style.panels(3.4)
     ends: list[tuple[float, str, Any]] = []
-    for look, (name, points) in zip(cycle(LOOKS), recalled.items(), strict=False):
+    for place, (look, (name, points)) in enumerate(zip(cycle(LOOKS), recalled.items(), strict=False)):
         if len(points):
-            style.course(axes, points, {**look, **_DRAWN}, 0, 1)
+            # Later lines are narrower, so that one that lies on another leaves that one's edges to see.
+            width, size = (max(least, most - place * step) for least, most, step in ((1, 4.5, 0.7), (3, 9, 1.2)))
+            style.course(axes, points, {**look, "linewidth": width, "markersize": size}, 0, 1)
             label = ", ".join([context.title(name), *not_all(context.status(name))])
             ends.append((float(points.iloc[-1].mean()), label, look["color"]))
     chance, last = 1 / context.setting(names[0], "data.names"), max(distances)
@@ -133,7 +137,7 @@ def error_surface(context: Context, figure_id: str, options: Mapping[str, Any]) 
         inside = at["weight"].between(w[0], w[-1]) & at["bias"].between(b[0], b[-1])
         if not inside.iloc[-1]:
             end = f"ends at w = {at['weight'].iloc[-1]:.1f}, b = {at['bias'].iloc[-1]:.1f}"
-            left.annotate(end, (1, 1), (-4, -9), "axes fraction", "offset points", ha="right", fontsize=6.5)
+            left.annotate(end, (0, 1), (4, -9), "axes fraction", "offset points", fontsize=6.5)
     left.plot(*(context.points(name, c, "plain").iloc[0, 0] for c in ("weight", "bias")), "k*", markersize=8)
     left.set(xlim=(w[0], w[-1]), ylim=(b[0], b[-1]), xlabel="weight w", ylabel="bias b")
     left.grid(visible=False)
@@ -178,7 +182,7 @@ def _panels(
 ) -> Figure:
     names = context.cited_by(figure_id)
     rows = math.ceil(len(names) / 3)
-    figure, grid = style.panels(1.7 * rows + 0.5, rows, 3, sharex=True, sharey=True, squeeze=False)
+    figure, grid = style.panels(1.7 * rows + 0.5, rows, 3, sharex=True, squeeze=False)
     for axes, name in zip(grid.flat, names, strict=False):
         for metric, look, _ in bounds:
             points = context.points(name, metric, "start")
@@ -189,26 +193,28 @@ def _panels(
         for split in splits:
             if len(points := context.points(name, "jacobian_norm", split)):
                 _norms(axes, points, _SPLITS[split][0])
+        _decades(axes, [context.points(name, "jacobian_norm", split) for split in splits])
         axes.set_title(context.title(name))
         note(axes, ", ".join(not_all(context.status(name))))
     for axes in grid.flat[len(names) :]:
         axes.set_visible(False)
-    _decades(grid[0, 0], [context.points(name, "jacobian_norm", split) for name in names for split in splits])
     for axes in grid[-1]:
         axes.set_xlabel("steps t − k", labelpad=1)
     for axes in grid[:, 0]:
-        axes.set_ylabel("norm")
+        axes.set_ylabel("norm (own scale)")
     handles = [*(handle(*_SPLITS[split]) for split in splits), band()]
     legend(figure, [*handles, *(handle(look, label) for _, look, label in bounds)], 3)
     return figure
 
 
 def _decades(axes: Axes, norms: list[pd.DataFrame]) -> None:
-    """A logarithmic axis at whole decades that holds the mean norms of every network down to `_LOWEST`."""
-    means = pd.concat([_middle(points) for points in norms if len(points)])
+    """Scale a logarithmic axis at whole decades to the mean norms of a network, down to `_LOWEST`."""
+    if not (middles := [_middle(points) for points in norms if len(points)]):
+        return
+    means = pd.concat(middles)
     low = math.floor(math.log10(max(means.min(), _LOWEST)))
     high = math.ceil(math.log10(means.max())) + 1
-    step = next(step for step in (1, 2, 5, 10, 20, 50) if (high - low) / step <= 6)
+    step = next(step for step in (1, 2, 5, 10, 20, 50) if (high - low) / step <= 5)
     axes.set(yscale="log", ylim=(10.0**low, 10.0**high))
     axes.yaxis.set_major_locator(FixedLocator([10.0**d for d in range(low, high + 1) if d % step == 0]))
     axes.yaxis.set_minor_locator(NullLocator())
@@ -313,7 +319,8 @@ def translation_ladder(context: Context, figure_id: str, options: Mapping[str, A
     if not all(learned(context, name) for name in names):
         dull = "did not learn: the same few translations for everything"
         handles.append(handle({**_DULL, "linestyle": "none"}, dull))
-    legend(figure, [*handles, *right.lines], 2)
+    title = "I to V: the notes' extensions, in their order (section 3); each row adds one to the row above"
+    legend(figure, [*handles, *right.lines], 2, title=title)
     return figure
 
 
@@ -327,12 +334,13 @@ def _labels(context: Context, names: list[str]) -> dict[str, str]:
     """ "Translation, I to III, two layers" -> "+ two layers"; with its steps where two would be called alike."""
     parts = {name: context.title(name).partition(", ")[2] or context.title(name) for name in names}
     steps = {name: text.partition(", ") if text.startswith("I") else ("", "", text) for name, text in parts.items()}
-    found, last = {}, [rest for *_, rest in steps.values()]
+    labels, last = {}, [rest for *_, rest in steps.values()]
     for name, (step, _, rest) in steps.items():
         text = f"{'+ ' if step else ''}{rest}" + (f" ({step})" if last.count(rest) > 1 else "")
         status = context.status(name)
-        found[name] = text if status.run else f"{text} ({status.absence})"
-    return found
+        text = "model as the notes print it" if text == "as printed" else text
+        labels[name] = text if status.run else f"{text} ({status.absence})"
+    return labels
 
 
 def _by_length(axes: Axes, context: Context, name: str, look: Mapping[str, Any], label: str) -> None:

@@ -12,7 +12,7 @@ from reprise.evidence.numbers import TRANSLATIONS
 from reprise.report.papers.shared import cells
 from reprise.report.papers.shared.cells import Row, all_values, text, with_variants
 from reprise.report.parts import verdicts, words
-from reprise.report.parts.context import Context, of_experiment
+from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import NONE, fixed, integer, mean, significant
 from reprise.report.parts.spreads import INTERVAL, noted
 from reprise.report.parts.tables import Column, Table
@@ -297,7 +297,7 @@ def translation_ladder(context: Context, table_id: str, options: Mapping[str, An
     """A row a model: test perplexity and BLEU, validation perplexity and the epoch that they are of."""
     names = context.cited_by(table_id)
     rows = pd.DataFrame([_translation_row(context, name) for name in names]).astype({"parameters": "Int64"})
-    counted_by = pd.concat([of_experiment(context.metrics, name) for name in names]).query("metric == 'bleu'").unit
+    counted_by = pd.concat([context.rows(name) for name in names]).query("metric == 'bleu'").unit
     notes = [f"BLEU by sacrebleu, {found.removeprefix('BLEU|')}." for found in counted_by.unique()]
     said = "One and the same translation of all sentences, so that nothing of a source is in it"
     notes += words.of_which(said, context, dict(zip(names, rows.alike, strict=True)))

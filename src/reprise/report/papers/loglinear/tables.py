@@ -10,7 +10,7 @@ from reprise.errors import require_known
 from reprise.report.papers.shared import cells
 from reprise.report.papers.shared.cells import Row, picked, signed, text, values, with_variants
 from reprise.report.parts import verdicts, words
-from reprise.report.parts.context import Context, of_experiment
+from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import NONE, fixed, integer, mean
 from reprise.report.parts.spreads import INTERVAL, deviations, measured, noted
 from reprise.report.parts.tables import Column, Table
@@ -104,7 +104,7 @@ def _by_tag(context: Context, name: str, kind: str) -> dict[str, float]:
 
 def _first_of(context: Context, name: str, start: str) -> pd.DataFrame:
     """The rows of all metrics that begin so, from the first finished replica that has each."""
-    rows = of_experiment(context.metrics, name)
+    rows = context.rows(name)
     return rows[(rows.status == "finished") & rows.metric.str.startswith(start)].drop_duplicates("metric")
 
 

@@ -62,7 +62,7 @@ def training_curves(context: Context, figure_id: str, options: Mapping[str, Any]
         above.tick_params(labelbottom=False)
         below.set_xlabel("step", labelpad=1)
     for above, below in grid[:, 0].reshape(-1, 2):
-        above.set_ylabel("seeds at 100 %")
+        above.set_ylabel("seeds that reached\n100 % accuracy")
         below.set_ylabel("loss (nats)")
     for axes in grid[-2:, columns - (columns * blocks - len(names)) :].flat:
         axes.set_visible(False)

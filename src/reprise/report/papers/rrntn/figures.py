@@ -1,7 +1,7 @@
 """Document 001, Figure 1: perplexity against the number of recurrence matrices."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,10 +23,15 @@ _SERIES = {
     ("gru-lm", "f"): _FIRST,
     ("lstm-lm", "f"): _SECOND,
 }
-_LABELS = {("r-rntn", "f"): "f: the most frequent words", ("r-rntn", "f_mod"): "f_mod: rank modulo K"}
+_LABELS = {
+    ("r-rntn", "f"): "f: each frequent word has a matrix, the others share one",
+    ("r-rntn", "f_mod"): "f_mod: all words share K matrices, by rank modulo K",
+}
 _GATED = {"gru-lm": "r-GRU", "lstm-lm": "r-LSTM"}
-_READING = "schedule=rnnlm"
-"""The reading that is drawn beside the one as chosen: the schedule of the toolkit that the paper used."""
+_SETTING = "schedule=rnnlm"
+"""The alternative setting drawn next to the one as chosen: the schedule of the toolkit that the paper used."""
+_ASIDE = 0.17
+"""How far ours stands below, and the paper's number above, the middle of a row."""
 _SEED = {"markersize": 3, "linestyle": "none", "alpha": 0.45, "markeredgewidth": 0, "zorder": 2}
 _PAPER = {"color": style.BLACK, "marker": "D", "markersize": 5.5, "markerfacecolor": "none", "linestyle": "none"}
 _PAPER["zorder"] = 5
@@ -45,12 +50,14 @@ class _Point:
 
 
 def perplexity_against_matrices(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
-    """Test perplexity over K, a line a map, with every seed and 95 % intervals; a panel a reading that was run.
+    """Draw the test perplexity over K, a line a map, with every seed and 95 % intervals; a panel a setting.
 
     K = 1 and K = V are the same model under either map: f_mod's line reaches to them, and has no points there. The
-    paper's numbers are diamonds. At a reduced tier heights are changes from K = 1, in per cent, since the levels are
-    those of fewer epochs. Gated models, of which two K are run, have a panel each. Experiments on another corpus are
-    left out. A model and map without a line are refused: `UserError`.
+    paper's numbers are diamonds; at a reduced tier they are left out, since levels are those of fewer epochs. Gated
+    models, of which two K are run, have a row an experiment instead. Experiments on another corpus are left out.
+
+    Raises:
+        UserError: A model and map have no line here.
     """
     shown = [name for name in context.cited_by(figure_id) if not context.replaced_dataset(name)]
     points = _points(context, shown, figure_id)
@@ -59,25 +66,24 @@ def perplexity_against_matrices(context: Context, figure_id: str, options: Mappi
     if any(point.line[0] in _GATED for point in points):
         return _gated(context, points, shown)
     panels = {"as chosen": points}
-    under = _points(context, shown, figure_id, f"@{_READING}")
+    under = _points(context, shown, figure_id, f"@{_SETTING}")
     if sum(bool(point.found.n) for point in under) > 1:
-        panels["the toolkit's schedule"] = under
-    if change := context.tier != FULL:
-        panels = {title: _changed(some) for title, some in panels.items()}
+        panels["with Mikolov's schedule"] = under
+    full = context.tier == FULL  # levels of fewer epochs are not the paper's
     figure, every = style.panels(3.2, 1, len(panels), sharey=True, squeeze=False)
     for axes, (title, some) in zip(every[0], panels.items(), strict=True):
-        _sweep(axes, some, paper=not change)
+        _sweep(axes, some, paper=full)
         axes.set(title=title, xscale="log", xlabel="K, the number of recurrence matrices")
         ticks(axes.xaxis, sorted({point.K for point in some if point.found.n}), lambda k: f"{k:.0f}")
         axes.tick_params(axis="x", labelsize=6 if len(panels) > 1 else 7)
         axes.margins(x=0.05, y=0.08)
-    figure.axes[0].set_ylabel("change of the test perplexity from K = 1 (%)" if change else "test perplexity")
-    _legend(figure, context, shown, [line for line in _LABELS if any(p.line == line for p in points)], not change)
+    figure.axes[0].set_ylabel("test perplexity")
+    _legend(figure, context, shown, [line for line in _LABELS if any(p.line == line for p in points)], full)
     return figure
 
 
-def _points(context: Context, names: list[str], figure_id: str, reading: str = "") -> list[_Point]:
-    """In ascending order of K, as chosen or under another reading."""
+def _points(context: Context, names: list[str], figure_id: str, setting: str = "") -> list[_Point]:
+    """In ascending order of K, as chosen or with an alternative setting."""
     points = []
     for name in names:
         line = context.entry(name).model.name, context.setting(name, "model.mapping")
@@ -88,20 +94,9 @@ def _points(context: Context, names: list[str], figure_id: str, reading: str = "
                 f"{where}: {figure_id} has no line for the model {line[0]} with the map {line[1]}; {remedy}"
             )
         matrices, paper = int(context.setting(name, "model.matrices")), context.printed(name, _METRIC, _SPLIT)
-        found = measured(context, name + reading, _METRIC, _SPLIT)
-        points.append(_Point(name, line, matrices, paper, found, context.values(name + reading, _METRIC, _SPLIT)))
+        found = measured(context, name + setting, _METRIC, _SPLIT)
+        points.append(_Point(name, line, matrices, paper, found, context.values(name + setting, _METRIC, _SPLIT)))
     return sorted(points, key=lambda point: point.K)
-
-
-def _changed(points: list[_Point]) -> list[_Point]:
-    """The points as changes from K = 1 in per cent, where that was run."""
-    base = next((point.found.mean for point in points if point.K == 1 and point.found.mean), None)
-    changed = []
-    for point in points if base else []:
-        mean, reach = point.found.mean, point.found.reach
-        found = Measured(mean and 100 * (mean / base - 1), point.found.n, reach=reach and 100 * reach / base)
-        changed.append(replace(point, found=found, seeds=100 * (point.seeds / base - 1)))
-    return changed or points
 
 
 def _sweep(axes: Axes, points: list[_Point], paper: bool) -> None:
@@ -130,23 +125,22 @@ def _seeds(axes: Axes, x: float, point: _Point, look: Mapping[str, Any]) -> None
 
 
 def _gated(context: Context, points: list[_Point], shown: list[str]) -> Figure:
-    """A panel a model: its slope from one matrix to many, and the paper's, as changes from K = 1."""
-    models = [model for model in _GATED if any(point.line[0] == model for point in points)]
-    figure, panels = style.panels(2.9, 1, len(models), width=style.WIDTH * 0.75, sharey=True, squeeze=False)
-    for axes, model in zip(panels[0], models, strict=True):
-        own = [p for p in points if p.line[0] == model]
-        drawn, look = _changed(own), _SERIES[own[0].line]
-        x = range(len(own))
-        axes.plot(x, _heights(drawn), color=look["color"], linewidth=1.3)
-        for place, point in zip(x, drawn, strict=True):
-            _seeds(axes, place, point, look)
-        if own[0].paper and all(p.paper for p in own):
-            theirs = [100 * (p.paper / own[0].paper - 1) for p in own]
-            axes.plot(x, theirs, **{**_PAPER, "linestyle": (0, (4, 2)), "linewidth": 1})
-        axes.set_xticks(list(x), [f"K = {point.K}" for point in own])
-        axes.set_title(f"{_GATED[model]}, H = {context.setting(own[0].experiment, 'model.hidden_size')}")
-        axes.margins(x=0.25)
-    figure.axes[0].set_ylabel("change of the test perplexity (%)")
+    """Draw a row an experiment: our mean with its interval and every seed, and the paper's number above it."""
+    models = list(_GATED)
+    points = sorted(points, key=lambda point: (models.index(point.line[0]), point.K))
+    figure, axes = style.panels(0.36 * len(points) + 1.1, width=style.WIDTH * 0.75)
+    labels = []
+    for row, point in enumerate(points):
+        look = _SERIES[point.line]
+        axes.plot(point.seeds, [row + _ASIDE] * len(point.seeds), **look, **_SEED)
+        style.estimate(axes, row + _ASIDE, point.found, look, across=True)
+        if point.paper is not None:
+            axes.plot([point.paper], [row - _ASIDE], **_PAPER)
+        size = context.setting(point.experiment, "model.hidden_size")
+        absence = "" if point.found.n else f" ({context.status(point.experiment).absence})"
+        labels.append(f"{_GATED[point.line[0]]}, H = {size}, K = {point.K}{absence}")
+    axes.set_yticks(range(len(points)), labels)
+    axes.set(ylim=(len(points) - 0.5, -0.5), xlabel="test perplexity")
     _legend(figure, context, shown, [], True)
     return figure
 
@@ -156,4 +150,6 @@ def _legend(figure: Figure, context: Context, shown: list[str], lines: list[tupl
     handles.append(handle({"color": style.GREY, "marker": "o", **_SEED, "alpha": 0.8}, "one seed"))
     handles += [handle(_PAPER, "paper, Table 1")] if paper else []
     changed = words.reductions(context, [name for name in shown if context.resolved(name)])
-    legend(figure, handles, 4, title=" ".join(["Bars: 95 % intervals; hollow: a single seed.", *changed]))
+    legend(
+        figure, handles, 2 if lines else 4, title=" ".join(["Bars: 95 % intervals; hollow: a single seed.", *changed])
+    )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from reprise.report.parts.context import Context, of_experiment
+from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import NONE, fixed, integer, spread
 from reprise.report.parts.spreads import Measured, beside, measured
 from reprise.report.parts.tables import Column
@@ -84,7 +84,7 @@ def picked(thing: object, *names: str) -> dict[str, Any]:
 
 def parameters(context: Context, name: str) -> int | None:
     """How many parameters the records of an experiment count."""
-    found = of_experiment(context.metrics, name).parameters.dropna()
+    found = context.rows(name).parameters.dropna()
     return int(found.iloc[0]) if len(found) else None
 
 

@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from reprise.errors import require_known
-from reprise.evidence.words.names import name_of
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
+from reprise.report.parts.names import name_of
 from reprise.report.parts.rounding import unit_symbol
 from reprise.report.parts.style import LOOKS, not_all
 from reprise.units import perplexity

@@ -2,42 +2,39 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict, fields
 from typing import Any
 
 import pandas as pd
 
 from reprise.config.claims import Claim
 from reprise.errors import UserError, known
+from reprise.evidence import readings
 from reprise.evidence.arithmetic import AGREES, DIFFERS, NOT_EQUAL, work_out
 from reprise.evidence.contrasts import terms_of
-from reprise.evidence.decisions import Decision, Estimated
-from reprise.evidence.readings import HEAD
-from reprise.evidence.verdicts import EVIDENCE, JUDGED, NOT_RUN
-from reprise.evidence.words.names import name_of, plain
-from reprise.evidence.words.sentences import answer, reading_line, size_words
+from reprise.evidence.decisions import Decision
+from reprise.evidence.verdicts import JUDGED, NOT_RUN
 from reprise.records.resolved import FULL
 from reprise.report.papers.shared import cells
 from reprise.report.papers.shared.cells import Row, picked, text, values
 from reprise.report.parts import rounding, verdicts, words
-from reprise.report.parts.context import Context, of_experiment
+from reprise.report.parts.context import Context
+from reprise.report.parts.names import name_of, plain
 from reprise.report.parts.rounding import NONE, even, fixed, integer, mean, plural, significant
+from reprise.report.parts.rows import ANSWER_WORDS, HEADS, Cells, claim_cells, judged_cells, rows_of
 from reprise.report.parts.spreads import INTERVAL, deviations, measured, noted
 from reprise.report.parts.tables import Column, Table
-from reprise.report.parts.verdicts import Outcome, consequences, outcomes
-from reprise.report.parts.words import cut, sentence, settings
+from reprise.report.parts.templates import note_lines
+from reprise.report.parts.verdicts import Outcome, outcomes
+from reprise.report.parts.words import sentence, settings
 from reprise.units import perplexity as to_perplexity
-
-_WIDTH = 60
-"""Characters of a claim's cell: GitHub shows no wider ones whole."""
-_OF_DIFFERENCES = "A − B is above 0 on the claim's side; [95 % interval]."
-_OF_PERPLEXITIES = "Differences of perplexities are in per cent of what the claim calls the higher."
 
 
 def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row a claim and, where there are several, below it a row a comparison: the paper's effect and ours.
+    """Write a row a claim and, where there are several, a row a comparison below it; folded, what decides each claim.
 
-    Below, folded, stand each claim's words in the paper, what was found, its method, readings and criterion.
-    Errors: `UserError` where claims.json is missing or does not know a claim.
+    Raises:
+        UserError: claims.json is missing, or does not know a claim.
     """
     rows, folded, missing = [], [], {}
     for key, claim in context.paper.claims.items():
@@ -46,69 +43,55 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
                 f"results/{context.tier}/claims.json: no claim {context.paper_id}/{key}; "
                 f"run `python -m reprise verify --tier {context.tier}`"
             )
-        found = context.claims[key]
-        folded.append((f"{key}: {answer(found.answer, found.budget)}", _in_full(context, key, claim, found)))
-        if found.answer not in JUDGED:
-            missing.setdefault(found.answer, []).append(key)
+        decision = context.claims[key]
+        row = claim_cells(key, claim.label, decision)
+        folded.append((f"{key}: {row.answer}", _in_full(context, claim, decision)))
+        if decision.answer not in JUDGED:
+            missing.setdefault(row.answer, []).append(key)
             continue
-        direction = f"{answer(found.answer, found.budget)}{'*' if found.afterwards else ''}"
-        common = {"claim": key, "evidence": found.evidence, "direction": direction, "text": found.text}
-        parts = verdicts.comparisons(found)
-        parts = [row | {"size": size_words(found, part)} for row, part in zip(parts, found.comparisons, strict=True)]
-        if len(parts) != 1:  # what is compared stands below the claim, else in its place
-            rows.append(common | {"number": 0, "of": len(parts), "size": size_words(found), "paper": "", "ours": ""})
-        first = int(len(parts) > 1)
-        rows += [common | {"number": i, "of": len(parts)} | part for i, part in enumerate(parts, first)]
-    notes = []
-    for kind in EVIDENCE:
-        judged = [found for found in context.claims.values() if found.evidence == kind]
-        answers = [answer(found.answer, found.budget) for found in judged]
-        if answers:
-            said = ", ".join(f"{n} {words}" for words, n in Counter(answers).most_common())
-            notes.append(f"{kind.capitalize()}, {plural(len(answers), 'claim')}: {said}.")
-    notes += [f"{verdict.capitalize()}: {', '.join(keys)}." for verdict, keys in missing.items()]
+        common = {"key": key, "evidence": decision.evidence}
+        rows.append(common | {"number": 0} | asdict(row))
+        for name, other in decision.co_primary.items():
+            under = judged_cells(f"· {verdicts.setting_words(context.paper, name)}", other)
+            rows.append(common | {"number": 0} | asdict(under))
+        parts = rows_of(decision) if len(decision.comparisons) > 1 else []
+        rows += [common | {"number": i} | asdict(part) | {"claim": "", "answer": ""} for i, part in enumerate(parts, 1)]
+    notes = [f"{answer.capitalize()}: {', '.join(keys)}." for answer, keys in missing.items()]
     if context.tier == FULL and NOT_RUN in missing:
         notes.append(f"python -m reprise estimate {context.paper_id} lists what is not run and how long it takes.")
-    if any(found.afterwards for found in context.claims.values()):
-        notes.append("*: the bound, margin or test was set when its numbers were known.")
-    if any("†" in row.get("n", "") for row in rows):
-        notes.append("†: one seed or fold of a model; its variance is borrowed from its family.")
-    notes += [_OF_DIFFERENCES] if rows else []
-    parts = (part for found in context.claims.values() for part in found.comparisons)
-    notes += [_OF_PERPLEXITIES] if any(isinstance(part, Estimated) and part.scale == "log" for part in parts) else []
-    if found := verdicts.reading_table(context):
-        lines = [HEAD, ["--"] * len(HEAD), *found[1]]
-        folded.append((f"Readings: {found[0]}", ["\n".join(f"| {' | '.join(line)} |" for line in lines)]))
-    columns = [
-        Column("Claim", _what, words=True),
-        text("Paper", "paper", words=False),
-        text("Ours [95 % CI]", "ours", words=False),
-        Column("n", lambda row: "" if pd.isna(row["n"]) else row["n"]),
-        Column("Direction", lambda row: row["direction"] if row["number"] == 0 else "", words=True),
-        Column("Size", lambda row: "" if pd.isna(row["size"]) else row["size"], words=True),
+    notes += [line for line in LEGEND if rows]
+    if nearest := readings.distances(context.paper, context.runs)[1:]:
+        table = [readings.HEAD, ["--"] * len(readings.HEAD), *readings.lines(nearest)]
+        text_of = "\n".join(f"| {' | '.join(line)} |" for line in table)
+        folded.append(("Settings by their distance from the paper's numbers", [text_of]))
+    columns = [Column(HEADS[0], lambda row: row["claim"], words=True)]
+    columns += [
+        text(head, key) for head, key in zip(HEADS[1:], ("compared", "paper", "ours", "n", "answer"), strict=True)
     ]
-    keys = ["claim", "text", "evidence", "number", "of", "what", "paper", "ours", "n", "direction", "size"]
+    columns.append(text("Size", "size"))
+    keys = ["key", "evidence", "number", *(field.name for field in fields(Cells))]
     return Table(columns, pd.DataFrame(rows, columns=keys), notes, folded=folded)
 
 
-def _in_full(context: Context, key: str, claim: Claim, found: Decision) -> list[str]:
-    """What stands folded under the table: a paragraph each."""
-    against, readings = found.contradicted_by, reading_line(found.settings)
-    said = [
-        claim.source,
-        f"{found.sentence}{verdicts.in_full_sentence(context, key)}",
-        f"The paper contradicts itself: {sentence(against)}" if against else "",
-        *(verdicts.under(name, other) for name, other in found.co_primary.items()),
-        f"Readings: {readings}." if readings else "",
-        verdicts.decided_by(claim, found),
-    ]
-    return [text for text in said if text]
+LEGEND = (
+    "a → b: from the worse value to the better one if the claim holds; the change in brackets.",
+    "Changes of perplexities are in per cent of the value before the arrow.",
+    "Size: our effect next to the paper's. Consistent: the paper's lies in our 95 % CI.",
+    "*: the bound, margin or test was set when its numbers were known.",
+    "†: one seed or fold of a model; its SD is that of its family.",
+)
+"""What the marks in a row of a claim mean."""
 
 
-def _what(row: Row) -> str:
-    """The claim, or which comparison of it."""
-    begins, said = ("·", row["what"]) if row["number"] else (row["claim"], row["text"])
-    return f"{begins} {said if row['number'] else cut(said, _WIDTH)}"
+def _in_full(context: Context, claim: Claim, decision: Decision) -> list[str]:
+    """Write what stands folded under the table: the paper's words, what we test, notes, and what decides the claim."""
+    lines = [claim.source, f"Tested: {sentence(claim.tested)}", *note_lines(decision)]
+    full = context.in_full.get(decision.claim)
+    if full and full.answer in JUDGED and full.answer != decision.answer:
+        lines.append(f"{words.PROTOCOLS[FULL]}: {ANSWER_WORDS[full.answer]}.")
+    if decision.settings and decision.settings.of > 1:
+        lines.append(f"Settings under which it holds: {decision.settings.holds} of {decision.settings.of}.")
+    return [*lines, *(f"{name}: {sentence(value)}" for name, value in verdicts.rule(claim, decision))]
 
 
 def checks(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
@@ -118,7 +101,7 @@ def checks(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
         experiment, tolerance = context.entry(name), context.entry(name).check.tolerance
         cited = [key for key, claim in context.paper.claims.items() if name in (*claim.checks, *claim.corrections)]
         common = {"check": name, "title": experiment.title, "tolerance": tolerance, "claims": ", ".join(cited)}
-        found = of_experiment(context.metrics, name)
+        found = context.rows(name)
         found = found[found.metric == "max_error"].sort_values(["replica", "split"], kind="stable")
         for row in found.itertuples():
             compared = {"comparison": row.split, "error": row.value, **picked(row, "unit", "n")}
@@ -155,7 +138,7 @@ def printed(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
         rows.append(stated | picked(work_out(entry), "value", "other", "agreement", "off") | {"note": entry.note})
     rows.sort(key=lambda row: row["agreement"] == AGREES)
     counts = Counter(row["agreement"] for row in rows).most_common()
-    notes = [f"Of {plural(len(rows), 'number')}: {'; '.join(f'{said} {n}' for said, n in counts)}."]
+    notes = ["; ".join(f"{n} of {plural(len(rows), 'number')}: {answer}" for answer, n in counts) + "."]
     notes += [f"{row['text'].removesuffix('.')}: {row['note'].strip()}" for row in rows if row["note"]]
     columns = [
         text("Number", "text"),
@@ -223,7 +206,10 @@ def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     frame["claims"] = frame.claims.mask(frame.duplicated(["assumption", "alternative"]), "")
     several = frame.loc[frame.metric.notna(), ["metric", "split"]].drop_duplicates()
     columns = [column for column in _ASSUMPTIONS_COLUMNS if column is not _MEASURED or len(several) > 1]
-    notes = [consequences(context)] if found else []
+    run = sum(bool(o.status.run) if o.trains else bool(o.judged) for o in found.values())
+    changed = [suffix for suffix, outcome in found.items() if outcome.turned]
+    notes = [f"Alternatives with runs: {run} of {len(found)}; some claim changes under {len(changed)} of them."]
+    notes = notes if found else []
     if frame.difference_in_deviations.notna().any():
         runs = context.runs
         one = "fold" if any(runs[name].by_fold for name in frame.experiment.dropna() if name in runs) else "replica"
@@ -235,19 +221,13 @@ def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     entries = [entry for outcome in found.values() for entry in outcome.claims.values()]
     judged = filter(verdicts.was_judged, entries)
     if any(verdicts.is_looked_at(entry) and verdicts.part_of(entry) for entry in judged):
-        notes.append(
-            "Where only a part of a claim's comparisons could be looked at (2 of 4), a claim turns where these do."
-        )
+        notes.append("(2 of 4 comparisons): the others were not run under the alternative.")
     if any(map(verdicts.was_judged, entries)):
         notes.append(
-            "A claim turns where the alternative puts it on the other side, or decides it where our choice does not; "
-            "with few replicas it may leave open what our choice decides."
+            "A claim changes where the alternative puts it on the other side, or decides it where our choice does not."
         )
     if not all(map(verdicts.is_looked_at, entries)):
-        notes.append(
-            "Not looked at: the claim rests on the assumption, but what it compares was not to be trained under the "
-            "alternative."
-        )
+        notes.append("Not looked at: the claim's experiments are not trained under the alternative.")
     notes += [f"Deviation {key}: {entry.title}." for key, entry in context.paper.deviations.items()]
     return Table(columns, frame, notes)
 
@@ -317,7 +297,7 @@ def _compared(context: Context, name: str, suffix: str, numbers: list[tuple[str,
 def _above(context: Context, variant: str, name: str, quantity: tuple[str, str]) -> float | None:
     """By how much the mean under the alternative is above that as chosen; of folds, on those that both have."""
     other, chosen = (context.by_fold(run, *quantity) for run in (variant, name))
-    if (of_experiment(context.metrics, name).fold != "").any():
+    if (context.rows(name).fold != "").any():
         return mean((other - chosen).dropna())
     return mean(other) - mean(chosen) if len(other) and len(chosen) else None
 
@@ -473,4 +453,4 @@ def _setbacks(context: Context, name: str) -> list[str]:
                 f"replica {replica} rose to a validation perplexity of {fixed(risen.max(), 0)} in epoch "
                 f"{integer(risen.idxmax())}; its best, {least}, is that of epoch {best} of {last}"
             )
-    return [f"{context.title(name)} went astray for a while: {'; '.join(said)}."] if said else []
+    return [f"{context.title(name)} was unstable for a while: {'; '.join(said)}."] if said else []

@@ -1,11 +1,8 @@
 """What a tier does less of than the paper, in words: under which settings the numbers of a claim or table came."""
 
-from collections.abc import Iterable
-
 from reprise.config.schema import Experiment, Scalar
-from reprise.evidence.runs import Runs
-from reprise.evidence.words.forms import listed, number
 from reprise.records.resolved import Resolved
+from reprise.report.parts.rounding import number
 
 COUNTED = {
     "batch_size": "examples a batch",
@@ -39,21 +36,6 @@ def changes(entry: Experiment, resolved: Resolved | None) -> dict[str, str]:
         for option, now in entry.tiers[resolved.tier].reductions.items()
         if option in stated and now != stated[option]
     }
-
-
-def reduced(experiments: Iterable[Runs]) -> str:
-    """ "Reduced run: at most 6 epochs (paper: 25)."; empty where the tier changes no setting of the experiments it has.
-
-    A setting that it changes in more than one way is only named.
-    """
-    found: dict[str, dict[str, None]] = {}
-    for runs in experiments:
-        for option, words in changes(runs.entry, runs.resolved).items():
-            found.setdefault(option, {})[words] = None
-    said = [
-        next(iter(ways)) if len(ways) == 1 else f"other values of {_name(option)}" for option, ways in found.items()
-    ]
-    return f"Reduced run: {listed(said)}." if said else ""
 
 
 def _name(option: str) -> str:

@@ -1,4 +1,4 @@
-"""What the metrics of records are called in sentences: each with its split, in words that a newcomer reads."""
+"""What the metrics of records are called: each with its split, in words that a newcomer reads."""
 
 import re
 
@@ -12,7 +12,7 @@ _SPLITS = {
     "train": "training",
     "valid": "validation",
 }
-_PROMPTS = {
+PROMPTS = {
     "bird": "“Mas vale pajaro …”",
     "hamlet": "“To be, or not to be …”",
     "hansel": "“Hansel and Gr”",
@@ -55,6 +55,11 @@ _DISTINCT = re.compile(r"distinct_(?P<n>\d+)")
 _DISTANT = re.compile(r"(?P<metric>.+)_at_(?P<distance>\d+)")
 
 
+def split_words(split: str) -> str:
+    """Name a split: "validation"."""
+    return PROMPTS.get(split) or _SPLITS.get(split, split)
+
+
 def plain(metric: str) -> str:
     """ "cross-entropy macro": a metric without words of its own."""
     return metric.replace("cross_entropy", "cross-entropy").replace("_", " ")
@@ -72,7 +77,7 @@ def name_of(metric: str, split: str) -> str:
 
 
 def _name(metric: str, split: str) -> str:
-    of = _PROMPTS.get(split) or _SPLITS.get(split, split)
+    of = split_words(split)
     if metric == "longest_step":
         return _LONGEST.get(split, f"longest step, {of}")
     if found := _AGREEING.fullmatch(metric):
@@ -96,5 +101,5 @@ def _name(metric: str, split: str) -> str:
         if found["metric"] == "log10_jacobian":
             return f"log10 of the Jacobian's norm over {found['distance']} words {_JACOBIAN.get(split, of)}"
         return f"{_name(found['metric'], split)} over {found['distance']} words"
-    where = f"after {of}" if split in _PROMPTS else f"in {of}"
+    where = f"after {of}" if split in PROMPTS else f"in {of}"
     return _METRICS.get(metric, f"{{split}} {plain(metric)}").format(split=of, where=where).strip()

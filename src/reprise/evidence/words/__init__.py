@@ -1,1 +1,0 @@
-"""Words for what was found: one place turns a decision into a short sentence."""

@@ -1,0 +1,147 @@
+"""What README and the page begin with, as numbers: a row a document, the counts, and what to know before believing."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reprise.evidence import readings
+from reprise.evidence.verdicts import AGREES, JUDGED, NOT_JUDGED
+from reprise.report.parts.answers import DECIDED, Answer, Tiers, answers, judging, of_paper, tally
+from reprise.report.parts.context import Context
+from reprise.report.parts.verdicts import setting_words
+
+
+@dataclass(frozen=True)
+class Document:
+    """One paper and the answers to its claims; `main` is its main claim."""
+
+    context: Context
+    main: Answer | None
+    answers: list[Answer]
+
+    @property
+    def id(self) -> str:
+        return self.context.paper_id
+
+    @property
+    def number(self) -> str:
+        return self.context.paper.document
+
+    @property
+    def name(self) -> str:
+        return self.context.paper.name or self.context.paper.title
+
+    @property
+    def trained(self) -> list[Answer]:
+        return [answer for answer in self.answers if answer.trained]
+
+    @property
+    def counts(self) -> str:
+        """ "10 / 1 / 2": how many claims about trained models agree, disagree and are undecided."""
+        count = tally(self.trained)
+        return " / ".join(str(count[answer]) for answer in DECIDED)
+
+    @property
+    def unanswered(self) -> int:
+        """How many claims about trained models have no such answer."""
+        return sum(answer.answer not in DECIDED for answer in self.trained)
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """How near the paper's numbers an alternative setting comes, and our own choice on the same rows.
+
+    `rows`: how many of the paper's numbers lie within `within` %, and within `chosen` % as chosen.
+    """
+
+    document: str
+    setting: str
+    rows: int
+    within: float
+    chosen: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The facts of the first screen and of README's notes; `count` is of claims about trained models."""
+
+    documents: list[Document]
+    answers: list[Answer]
+    records: int
+    diverged: dict[str, int]
+    count: Counter[str]
+    main: Counter[str]
+    tried: int
+    changed: int
+    late: int
+    contradicted: list[str]
+    replaced: list[str]
+    nearest: list[Nearest]
+
+    @property
+    def trained(self) -> int:
+        return self.count.total()
+
+    @property
+    def unanswered(self) -> int:
+        return sum(n for answer, n in self.count.items() if answer not in DECIDED)
+
+    @property
+    def numbers(self) -> list[str]:
+        """The documents, each once."""
+        return sorted({document.number for document in self.documents})
+
+    @property
+    def not_judged(self) -> int:
+        return self.count[NOT_JUDGED]
+
+
+def summarise(tiers: Tiers) -> Summary:
+    """Count what was found at all tiers."""
+    tiers = judging(tiers)
+    every = answers(tiers)
+    contexts = list(next(iter(tiers.values())).values())
+    documents = []
+    for context in contexts:
+        own, headline = of_paper(every, context.paper_id), context.paper.headline
+        main = next((a for a in own if headline and a.claim == headline.claim), None)
+        documents.append(Document(context, main, own))
+    records, diverged = 0, Counter[str]()
+    for context in (context for papers in tiers.values() for context in papers.values()):
+        status = context.metrics.drop_duplicates(["experiment", "variant", "replica"]).status
+        records += len(status)
+        diverged[context.paper.name or context.paper.title] += int((status == "diverged").sum())
+    trained = [answer for answer in every if answer.trained]
+    tried = [answer for answer in trained if answer.answer in JUDGED and answer.alternatives]
+    replaced = {
+        c.paper.document for p in tiers.values() for c in p.values() if any(d.data for d in c.paper.deviations.values())
+    }
+    return Summary(
+        documents=documents,
+        answers=every,
+        records=records,
+        diverged={name: n for name, n in diverged.items() if n},
+        count=tally(trained),
+        main=tally(document.main for document in documents if document.main),
+        tried=len(tried),
+        changed=sum(any(one.flips for _, one in answer.alternatives) for answer in tried),
+        late=sum(bool(a.decision and a.decision.afterwards) for a in trained if a.answer == AGREES),
+        contradicted=[answer.link for answer in trained if answer.contradicted],
+        replaced=sorted(replaced),
+        nearest=[one for document in documents if (one := _nearest(document.context, document.answers))],
+    )
+
+
+def _nearest(context: Context, own: Sequence[Answer]) -> Nearest | None:
+    """Sum up the nearest setting of equal rank at the full protocol; None without one, or on too few numbers."""
+    if not any(answer.full and answer.trained and answer.plotted for answer in own):
+        return None
+    equal = {f"{assumption}={name}" for assumption, name, choice in context.paper.choices() if choice.co_primary}
+    best = next((one for one in readings.distances(context.paper, context.runs) if one.reading in equal), None)
+    if best is None or best.rows < readings.LEAST:
+        return None
+    setting, chosen = best.each
+    rows, within, _ = readings.off(setting)
+    nearest = sorted(setting, key=setting.__getitem__)[:rows]
+    words = setting_words(context.paper, best.reading)
+    return Nearest(context.paper.document, words, rows, within, max(chosen[term] for term in nearest))

@@ -1,0 +1,77 @@
+"""Page, README, claims.json, Markdown and terminal: of every claim the same numbers, whoever shows them."""
+
+import html
+import re
+
+import pytest
+from config_helpers import ROOT
+from report_case import contexts, project
+
+from reprise.cli import main
+from reprise.report.page.page import TIERS, _blocks
+from reprise.report.page.readme import results
+from reprise.report.papers.shared.tables import claims as claims_table
+from reprise.report.parts.answers import answers
+from reprise.report.parts.rows import claim_cells
+from reprise.report.parts.summary import summarise
+
+CLAIMS = [(paper, key) for paper, content in project().papers.items() for key in content.claims]
+
+
+@pytest.fixture(scope="module")
+def answered():
+    return {
+        (answer.paper, answer.claim): answer for answer in answers({t: contexts()[t] for t in ("paper", "reduced")})
+    }
+
+
+@pytest.fixture(scope="module")
+def sections():
+    """The folded section of every document on the page."""
+    tiers = {tier: contexts()[tier] for tier in TIERS if tier in contexts()}
+    made = {}
+    for document in summarise(tiers).documents:
+        made[document.id] = _blocks(project(), document, {t: c[document.id] for t, c in tiers.items()}, [])[document.id]
+    return made
+
+
+@pytest.fixture(scope="module")
+def markdown():
+    return {
+        (t, p): claims_table(contexts()[t][p], "claims", {}).markdown()
+        for t in ("paper", "reduced")
+        for p in project().papers
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("paper", "key"), CLAIMS)
+def test_every_reader_has_the_same_numbers(paper, key, answered, sections, markdown, monkeypatch, capsys):
+    answer = answered[paper, key]
+    cells = answer.cells
+    assert cells == claim_cells(key, answer.title, contexts()[answer.tier][paper].claims[key])
+    (summary,) = re.findall(
+        rf'<details class="claim" id="{paper}/{key}"><summary[^>]*>(.*?)</summary>', sections[paper]
+    )
+    spans = [
+        html.unescape(re.sub("<[^>]+>", "", text)).strip() for text in re.findall(r"<span.*?>(.*?)</span>", summary)
+    ]
+    assert tuple(spans) == cells.texts
+    text = markdown[answer.tier, paper].replace("\\", "")
+    if cells.ours:
+        assert " | ".join((cells.paper, cells.ours, cells.n, cells.answer)) in text
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(["show", f"{paper}/{key}"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert cells.answer in shown
+    assert " ".join(cells.ours.split()) in shown
+
+
+def test_readme_has_the_row_of_every_main_claim():
+    summary = summarise(contexts())
+    lines = [line for line in results(summary).splitlines() if line.startswith("| **")]
+    assert len(lines) == len(summary.documents)
+    for line, document in zip(lines, summary.documents, strict=True):
+        cells = document.main.cells
+        assert all(text in line for text in (cells.claim, cells.compared, cells.paper, cells.ours, cells.n))
