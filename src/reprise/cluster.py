@@ -1,11 +1,15 @@
 """What a job asks a cluster for: never more than some partition allows, or it would wait for ever."""
 
 import math
+import os
 import re
 import shutil
 import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
+
+from reprise.errors import UserError
 
 _SECONDS = 30.0
 _TIME = re.compile(r"(?:(\d+)-)?(\d+):(\d+):(\d+)")
@@ -33,6 +37,42 @@ def within_limits(minutes: int, mem_mb: int, gpus: int, partitions: Iterable[Lim
     able = [limits for limits in able if gpus or not limits.max_gpu] or able
     allowed = [(int(min(minutes, limits.max_runtime)), int(min(mem_mb, limits.max_mem_mb))) for limits in able]
     return max(allowed, default=(minutes, mem_mb))
+
+
+def partition_limits(workflow: Any) -> list[Limits] | None:
+    """Return the limits of the partitions that a profile names, else those that SLURM states of where jobs will go.
+
+    Args:
+        workflow: Snakemake's workflow, whose settings of executor and resources are known once jobs are planned.
+
+    Returns:
+        None where jobs run on this machine; an empty list where SLURM has the last word.
+
+    Raises:
+        UserError: The profile's file of partitions is damaged.
+    """
+    executor, resources = workflow.executor_settings, workflow.resource_settings
+    if not hasattr(executor, "partition_config"):
+        return None
+    path = executor.partition_config or os.environ.get("SNAKEMAKE_SLURM_PARTITIONS")
+    if path and (named := _named_partitions(path)):
+        return named
+    if any("slurm_partition" in rule for rule in resources.overwrite_resources.values()):
+        return []
+    defaults = resources.default_resources or {}
+    chosen = defaults["slurm_partition"] if "slurm_partition" in defaults else None  # noqa: SIM401
+    limits = slurm_partition(chosen and str(getattr(chosen, "raw", chosen)))
+    return [limits] if limits else []
+
+
+def _named_partitions(path: str) -> list[Limits]:
+    from snakemake_executor_plugin_slurm.partitions import read_partition_file
+    from snakemake_interface_common.exceptions import WorkflowError
+
+    try:
+        return [partition.limits for partition in read_partition_file(path)]
+    except (AttributeError, KeyError, TypeError, ValueError, WorkflowError) as error:
+        raise UserError(f"{path}: key partitions: {error}; correct it, see docs/slurm.md") from None
 
 
 def slurm_partition(name: str | None = None) -> Limits | None:

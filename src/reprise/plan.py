@@ -1,17 +1,195 @@
-"""What has to hold before a pipeline starts its first job."""
+"""From experiments to jobs: what each reads, what it asks for, on which device. Snakemake's rules ask here.
 
+Nothing here needs Snakemake, and nothing is written.
+"""
+
+import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
+from reprise.cluster import Limits, within_limits
+from reprise.config.project import Project, load_project
+from reprise.config.resolve import other_tiers, resolve_tier
 from reprise.errors import UserError
+from reprise.estimate.estimates import estimates, memory_limit, summary, time_limit
+from reprise.records.resolved import TIERS, Resolved
+from reprise.training.devices import gpus_wanted, learns, trains_together, visible_gpus
 
+TOGETHER = "build/together"
+"""Where a job that trains all missing replicas of an experiment leaves their records.
+
+The rule `train` takes each to its place: of a job that fails Snakemake deletes the outputs, and the records of replicas
+that have finished are to stay.
+"""
+_MINUTES_TO_MOVE = 10
 _CLOCKS_DIFFER = 10.0
 """Seconds by which the clocks of a file server and of this machine may differ."""
 
 
+@dataclass(frozen=True)
+class Request:
+    """What a job asks for: minutes, memory (MB) and GPUs."""
+
+    runtime: int
+    mem_mb: int
+    gpu: int = 0
+
+
+class Plan:
+    """The jobs of a tier.
+
+    Args:
+        project: The checked configuration.
+        experiments: The tier's experiments and variants.
+        partitions: Returns the limits of a cluster's partitions; None where jobs run on this machine.
+        gpus: Returns the number of GPUs of this machine.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        experiments: Iterable[Resolved],
+        partitions: Callable[[], Sequence[Limits] | None] = lambda: None,
+        gpus: Callable[[], int] = visible_gpus,
+    ) -> None:
+        self.project, self.tier = project, project.config.tier
+        self.experiments = {experiment.id: experiment for experiment in experiments}
+        self.results = f"results/{self.tier}"
+        self.records = [path for experiment in self.experiments.values() for path in experiment.record_paths()]
+        self.configurations = [experiment.config_path() for experiment in self.experiments.values()]
+        self.corpora = {e.corpus: e for e in self.experiments.values() if e.corpus}
+        # Asked late and once: Snakemake knows the cluster's partitions only when it plans the jobs.
+        self._partitions, self._gpus = cache(partitions), cache(gpus)
+
+    @classmethod
+    def load(
+        cls, stated: Mapping[str, Any], partitions: Callable[[], Sequence[Limits] | None] = lambda: None
+    ) -> "Plan":
+        """Read config/ of the current folder; `stated` is what the command line says of it."""
+        project = load_project(".", dict(stated))
+        return cls(project, resolve_tier(project), partitions)
+
+    @cached_property
+    def other_tiers(self) -> str:
+        """A pattern of the tiers whose files this plan does not make."""
+        return "|".join(tier for tier in TIERS if tier != self.tier)
+
+    def existing_records(self) -> str:
+        """Return a pattern of the records that exist, below results/<tier>/runs/; "" where there is none.
+
+        They are sources, so that nothing makes Snakemake train them again: an output is made again where its corpus is
+        missing and has to be made for another experiment.
+        """
+        return _pattern_of_existing(self.records, f"{self.results}/runs/")
+
+    def existing_corpora(self) -> str:
+        """Return a pattern of the corpora that exist, by file name.
+
+        An output that was not marked as finished, because the power failed just then, would be made again, and
+        Snakemake passes over jobs that wait for an `ancient` file which exists and is made again (its issue 4166).
+        """
+        return _pattern_of_existing(self.corpora, "data/corpora/")
+
+    def raw_files(self, corpus: str) -> list[str]:
+        """Return the raw files that a corpus is made of; `corpus` is its name without folder and suffix."""
+        dataset = self.corpora[f"data/corpora/{corpus}.npz"].config["data"]["dataset"]
+        return [f"data/raw/{dataset}/{file.name}" for file in self.project.spec(dataset).files]
+
+    def reader(self, corpus: str) -> str:
+        """Return an experiment that reads a corpus."""
+        return self.corpora[f"data/corpora/{corpus}.npz"].id
+
+    def together(self, name: str) -> bool:
+        """Return whether all missing replicas of an experiment train in one job."""
+        return trains_together(self.experiments[name], self.gpus())
+
+    def inputs(self, name: str, together: bool = False) -> dict[str, list[str]]:
+        """Return what a job of an experiment reads: its configuration, its corpus, and what was trained together.
+
+        Args:
+            name: The experiment.
+            together: Whether the job is the one that trains all its missing replicas.
+        """
+        experiment = self.experiments[name]
+        mark = [f"{TOGETHER}/{self.tier}/{name}.done"] if not together and self.together(name) else []
+        return {
+            "config": [experiment.config_path()],
+            "corpus": [experiment.corpus] if experiment.corpus else [],
+            "together": mark,
+        }
+
+    def device_option(self, name: str, gpu: int) -> str:
+        """Return the option that keeps a job which was given no GPU off one that it sees."""
+        experiment = self.experiments[name]
+        return "--device cpu" if not gpu and (experiment.device == "auto" or not learns(experiment)) else ""
+
+    def gpus(self) -> int:
+        """Return how many GPUs a job can have. On a cluster the partitions say so: the head node has none."""
+        partitions = self._partitions()
+        if partitions is None:
+            return self._gpus()
+        return max((limits.max_gpu for limits in partitions), default=0)
+
+    def request(self, rule: str, attempt: int = 1, name: str = "") -> Request:
+        """Return what a job asks for, doubled with every attempt as far as a partition allows it.
+
+        Args:
+            rule: `train`, `train_together`, or a key of `resources` in config/config.yaml.
+            attempt: Counts from 1.
+            name: The experiment of a training.
+        """
+        if rule == "train_together":
+            minutes, mem_mb, gpus = self._request_of_all(name)
+        elif rule == "train" and self.together(name):
+            minutes, mem_mb, gpus = _MINUTES_TO_MOVE, self.project.config.resources.train.mem_mb, 0
+        elif rule == "train":
+            minutes, mem_mb, gpus = *self._limits(name), 0
+        else:
+            stated = getattr(self.project.config.resources, rule)
+            minutes, mem_mb, gpus = stated.runtime, stated.mem_mb, 0
+        more = 2 ** (attempt - 1)
+        return Request(*within_limits(minutes * more, mem_mb * more, gpus, self._partitions() or []), gpus)
+
+    def _request_of_all(self, name: str) -> tuple[int, int, int]:
+        """Return minutes, memory (MB) and GPUs of all missing replicas. On a CPU they take turns.
+
+        Their memory adds up: what trains on a GPU passes through the program's when it is made and when it is saved.
+        """
+        experiment, gpus = self.experiments[name], self.gpus()
+        missing = sum(not Path(path).exists() for path in experiment.record_paths())
+        minutes, mem_mb = self._limits(name)
+        room = max(self.project.config.resources.train.mem_mb, mem_mb * missing)
+        return minutes if gpus else minutes * max(1, missing), room, gpus_wanted(experiment, gpus)
+
+    @cached_property
+    def _limits(self) -> Callable[[str], tuple[int, int]]:
+        """Minutes and memory (MB) of a replica: as estimated, else as config/config.yaml has them."""
+
+        @cache
+        def limits(name: str) -> tuple[int, int]:
+            experiment, stated = self.experiments[name], self.project.config.resources.train
+            like = self.experiments.get(f"{experiment.paper}/{experiment.base}")
+            return (
+                time_limit(experiment, stated.runtime, like=like),
+                memory_limit(experiment, stated.mem_mb, like=like),
+            )
+
+        return limits
+
+    def outlook(self, at_once: int) -> str:
+        """Return how long the training will take with so many jobs at once, as far as that is known."""
+        try:
+            return summary(estimates(self.experiments.values(), tiers=other_tiers(self.project)), max(1, at_once))
+        except (UserError, OSError) as error:
+            return str(error)
+
+
 def require_past(paths: Iterable[Path]) -> None:
-    """Refuse inputs that are dated in the future.
+    """Refuse inputs that are dated in the future; what does not exist is passed over.
 
     Snakemake deletes an output that is older than an input once its job has ended.
 
@@ -19,9 +197,13 @@ def require_past(paths: Iterable[Path]) -> None:
         UserError: A file is; nothing has been made yet.
     """
     latest = time.time() + _CLOCKS_DIFFER
-    future = [path for path in paths if path.stat().st_mtime > latest]
+    future = [path for path in paths if path.exists() and path.stat().st_mtime > latest]
     if future:
         raise UserError(
             f"{len(future)} files of this clone are dated in the future, {future[0]} for example; "
             "set the clock, or run `find . -newermt now -exec touch {} +`"
         )
+
+
+def _pattern_of_existing(paths: Iterable[str], folder: str) -> str:
+    return "|".join(re.escape(path.removeprefix(folder)) for path in paths if Path(path).exists())

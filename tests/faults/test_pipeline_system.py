@@ -76,13 +76,13 @@ def test_results_that_are_read_only(closed):
 
 def test_resolved_configurations_that_cannot_be_written(finished):
     shutil.rmtree(finished.root / RESULTS / "config")
+    finished.records("digits/count/*.json")[0].unlink()
     results = finished.root / RESULTS
     results.chmod(0o555)
     run = finished.snakemake(within=bound())
     results.chmod(0o755)
-    assert run.status == 2
-    (line,) = run.messages
-    assert f"error: {RESULTS}/config: Permission denied; make room or fix the access, then run it again" in line
+    assert run.status == 1
+    assert "config: Permission denied" in run.log
 
 
 def without_room(folder: Path) -> tuple[str, ...]:

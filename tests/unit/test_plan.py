@@ -1,15 +1,86 @@
-"""What has to hold before a pipeline starts its first job."""
+"""What jobs read and ask for, and what has to hold before the first of them starts."""
 
 import errno
 import fcntl
 import os
+import re
+import shutil
 import time
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
+from project import TOY
 
+from reprise.cluster import Limits
 from reprise.errors import UserError
-from reprise.plan import require_past
+from reprise.plan import Plan, Request, require_past
 from reprise.training.locks import Held, lock_clone, replica_lock
+
+RNN, COUNT, WORDS = "digits/rnn-t5", "digits/count", "words/s-rnn-4"
+
+
+@pytest.fixture
+def toy(tmp_path, monkeypatch):
+    """The current folder is a project with the tests' own small papers."""
+    shutil.copytree(TOY, tmp_path / "config")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def plan(partitions: Sequence[Limits] | None = None, gpus: int = 0) -> Plan:
+    whole = Plan.load({"tier": "quick"})
+    return Plan(whole.project, whole.experiments.values(), lambda: partitions, lambda: gpus)
+
+
+def use(toy: Path, old: str, new: str) -> None:
+    file = toy / "config/config.yaml"
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_a_training_reads_its_configuration_and_its_corpus(toy):
+    words = plan().experiments[WORDS]
+    inputs = {"config": ["results/quick/config/words/s-rnn-4.json"], "corpus": [words.corpus], "together": []}
+    assert plan().inputs(WORDS) == inputs
+    assert plan().inputs(COUNT)["corpus"] == []
+    assert not (toy / "results").exists(), "a plan writes nothing"
+
+
+def test_what_exists_is_a_source(toy):
+    record, other = plan().experiments[RNN].record_paths()
+    assert plan().existing_records() == plan().existing_corpora() == ""
+    for path in (record, plan().experiments[WORDS].corpus):
+        (toy / path).parent.mkdir(parents=True)
+        (toy / path).touch()
+    assert re.fullmatch(plan().existing_records(), record.removeprefix("results/quick/runs/"))
+    assert not re.fullmatch(plan().existing_records(), other.removeprefix("results/quick/runs/"))
+    assert re.fullmatch(plan().existing_corpora(), Path(plan().experiments[WORDS].corpus).name)
+
+
+def test_a_request_is_doubled_with_every_attempt_up_to_what_a_partition_allows(toy):
+    stated = plan().project.config.resources.train
+    first = Request(stated.runtime, stated.mem_mb)
+    assert plan().request("train", 1, RNN) == first
+    assert plan().request("train", 3, RNN) == Request(4 * first.runtime, 4 * first.mem_mb)
+    narrow = [Limits(first.runtime + 1, first.mem_mb + 2)]
+    assert plan(narrow).request("train", 2, RNN) == Request(first.runtime + 1, first.mem_mb + 2)
+    assert plan().request("train", 1, COUNT).runtime == 10
+
+
+def test_replicas_train_together_on_a_gpu_alone(toy):
+    use(toy, "device: cpu", "device: auto")
+    cpu, gpu, cluster = plan(), plan(gpus=1), plan([Limits(max_gpu=2)])
+    assert not cpu.together(RNN)
+    assert not gpu.together(COUNT)
+    for on in (gpu, cluster):
+        assert on.inputs(RNN)["together"] == ["build/together/quick/digits/rnn-t5.done"]
+        assert on.inputs(RNN, together=True)["together"] == []
+        assert on.request("train_together", 1, RNN).gpu == 1
+        assert on.request("train", 1, RNN).gpu == 0
+    # A job that was given no GPU uses none, even where it sees one.
+    assert [gpu.device_option(RNN, count) for count in (0, 1)] == ["--device cpu", ""]
 
 
 def test_inputs_dated_in_the_future_are_refused(tmp_path):

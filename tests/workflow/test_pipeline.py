@@ -28,7 +28,7 @@ def table(path: Path) -> list[dict[str, str]]:
 def test_from_nothing_to_the_page(first_run):
     project, run = first_run
     results = project.root / "results" / "quick"
-    assert run.jobs == {"prepare": 1, "train": 6, "collect": 1, **JUDGED}
+    assert run.jobs == {"resolve": 1, "prepare": 1, "train": 6, "collect": 1, **JUDGED}
     # Before the first job: what is missing, and how long that will take as far as anybody knows.
     before = re.split(r"^Job \d+: ", run.err, maxsplit=1, flags=re.MULTILINE)[0]
     assert re.search(r"^reprise: tier quick: replicas missing: 6; .+ time is not known: \d+$", before, re.MULTILINE)
@@ -49,11 +49,12 @@ def test_from_nothing_to_the_page(first_run):
 
 
 def test_a_configuration_that_changed_while_the_pipeline_ran_is_not_trained(clone):
-    """Looking at the plan meanwhile writes the resolved configurations anew, which waiting jobs name."""
+    """`reprise resolve` writes the resolved configurations anew, which waiting jobs name."""
     planned = clone.snakemake("--dry-run", "--printshellcmds")
     (command,) = re.findall(r"(PYTHONPATH=src .* train digits/lstm-t5 .*) > \S+ 2>&1$", planned.out, re.MULTILINE)
+    assert not (clone.root / "results/quick/config").exists(), "a plan writes nothing"
     clone.edit(DIGITS, "value: 30,", "value: 31,")
-    clone.plan()
+    assert clone.reprise("resolve", "--tier", "quick").returncode == 0
     refused = clone.run("sh", "-c", command)
     assert refused.returncode == EXIT_USAGE
     assert refused.stderr.startswith("reprise: error: results/quick/config/digits/lstm-t5.json: the hash of ")
@@ -77,12 +78,12 @@ CHANGES: dict[str, tuple[list[tuple[str, str, str]], list[str], dict[str, int]]]
             (DIGITS, LSTM, LSTM + '    training: {steps: {value: 30, from: "ours: short"}}\n'),
         ],
         ["digits/rnn-t5 0", "digits/rnn-t5 1"],
-        {"train": 2, "collect": 1, **JUDGED},
+        {"resolve": 1, "train": 2, "collect": 1, **JUDGED},
     ),
     "one replica more": (
         [(DIGITS, "quick: {replicas: 2}", "quick: {replicas: 3}")],
         ["digits/rnn-t5 2"],
-        {"train": 1, "collect": 1, **JUDGED},
+        {"resolve": 1, "train": 1, "collect": 1, **JUDGED},
     ),
     "one replica less": ([(DIGITS, "quick: {replicas: 2}", "quick: {replicas: 1}")], [], {"collect": 1, **JUDGED}),
     "what decides no number": (
@@ -123,10 +124,18 @@ def test_a_change_makes_what_follows_from_it_alone(finished, change):
     assert [plan.trained, plan.jobs] == follows
 
 
-def test_a_record_that_is_named_can_be_trained_again(finished):
-    (record,) = (str(path.relative_to(finished.root)) for path in finished.records("digits/lstm-t5/0-*.json"))
-    assert finished.snakemake("--dry-run", to=[record]).jobs == {}
-    assert finished.snakemake("--dry-run", "--force", to=[record]).trained == ["digits/lstm-t5 0"]
+def test_a_record_is_a_source_until_it_is_removed(finished):
+    (record,) = finished.records("digits/lstm-t5/0-*.json")
+    named = [str(record.relative_to(finished.root))]
+    assert finished.snakemake("--dry-run", "--force", to=named).jobs == {}
+    record.unlink()
+    assert finished.snakemake("--dry-run", to=named).trained == ["digits/lstm-t5 0"]
+
+
+def test_a_target_of_another_tier_names_the_option(finished):
+    run = finished.snakemake("--dry-run", to=["results/paper/tables/words-perplexity.md"])
+    assert run.status == 1
+    assert "write --config tier=paper" in run.log
 
 
 def test_a_diverged_replica_is_shown_and_stops_nothing(finished):

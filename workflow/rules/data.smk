@@ -23,7 +23,7 @@ rule fetch:
 
 rule prepare:
     input:
-        raw_files,
+        lambda wildcards: PLAN.raw_files(wildcards.corpus),
     output:
         "data/corpora/{corpus}.npz",
     log:
@@ -31,13 +31,13 @@ rule prepare:
     benchmark:
         "benchmarks/prepare/{corpus}.tsv"
     wildcard_constraints:
-        corpus=f"(?!({PREPARED})$).+",
+        corpus=f"(?!({PLAN.existing_corpora()})$).+",
     conda:
         "../../envs/data.yaml"
     resources:
         **resources_of("prepare"),
     params:
-        experiment=experiment_of_corpus,
+        experiment=lambda wildcards: PLAN.reader(wildcards.corpus),
         tier=TIER,
     message:
         "preparing the corpus {wildcards.corpus}"

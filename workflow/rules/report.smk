@@ -1,18 +1,40 @@
 """From run records to what people read. Their code is an input: changing a plot draws it again and trains nothing."""
 
+
+def sources(folder):
+    return sorted(
+        str(p)
+        for p in Path("src/reprise", folder).rglob("*")
+        if p.suffix in {".py", ".j2", ".css", ".js", ".mplstyle"}
+    )
+
+
+def shown(name, key, kind, suffix):
+    """A paper's figure or table as `snakemake --report` lists it: under its paper, with title and place."""
+    paper = PLAN.project.papers[name]
+    display = {**paper.figures, **paper.tables}[key]
+    return report(
+        f"{RESULTS}/{kind}s/{name}-{key}.{suffix}",
+        caption="../report/display.rst",
+        category=f"{paper.document}: {paper.title}",
+        subcategory=f"{kind.capitalize()}s",
+        labels={kind: display.title, "place": display.place},
+    )
+
+
 COLLECTED = [
     f"{RESULTS}/{name}"
     for name in ("metrics.csv", "curves.csv.gz", "samples.jsonl", "metrics.json")
 ]
 FIGURES = [
     f"{RESULTS}/figures/{name}-{figure}.{kind}"
-    for name, paper in PROJECT.papers.items()
+    for name, paper in PLAN.project.papers.items()
     for figure in paper.figures
     for kind in ("svg", "png", "pdf")
 ]
 TABLES = [
     f"{RESULTS}/tables/{name}-{table}.{kind}"
-    for name, paper in PROJECT.papers.items()
+    for name, paper in PLAN.project.papers.items()
     for table in paper.tables
     for kind in ("csv", "md", "html")
 ]
@@ -35,7 +57,7 @@ PAGE = [*DRAWING, *sources("models")]
 # Titles, captions and reported numbers; the titles of datasets stand in config/config.yaml.
 WORDING = [
     "config/config.yaml",
-    *(f"config/papers/{name}.yaml" for name in PROJECT.papers),
+    *(f"config/papers/{name}.yaml" for name in PLAN.project.papers),
 ]
 REFERENCE = sorted(str(p) for p in Path("config/reference").glob("*.csv"))
 # One page for all tiers, from what lies under results/.
@@ -44,7 +66,7 @@ REPORT = [*COLLECTED, CLAIMS, *FIGURES, *TABLES, "results/report.html"]
 
 rule collect:
     input:
-        records=RECORDS,
+        records=PLAN.records,
         code=JUDGING,
     output:
         COLLECTED,
@@ -66,7 +88,7 @@ rule collect:
 
 rule claims:
     input:
-        records=RECORDS,
+        records=PLAN.records,
         wording=WORDING,
         code=JUDGING,
     output:
@@ -88,7 +110,7 @@ rule claims:
 
 
 # One job a paper: what takes long is to load what was collected, not to draw.
-for name, paper in PROJECT.papers.items():
+for name, paper in PLAN.project.papers.items():
 
     rule:
         name:

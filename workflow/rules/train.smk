@@ -4,65 +4,84 @@ Checkpoints are not outputs: Snakemake would delete them before it tries again.
 """
 
 
+rule resolve:
+    input:
+        "config/config.yaml",
+        [f"config/papers/{name}.yaml" for name in PLAN.project.papers],
+    output:
+        PLAN.configurations,
+    log:
+        f"logs/{TIER}/resolve.log",
+    benchmark:
+        f"benchmarks/{TIER}/resolve.tsv"
+    localrule: True
+    conda:
+        "../../envs/data.yaml"
+    resources:
+        **resources_of("prepare"),
+    params:
+        tier=TIER,
+    message:
+        "writing the resolved configurations of the tier {params.tier}"
+    shell:
+        "PYTHONPATH=src python -P -m reprise resolve --tier {params.tier} > {log} 2>&1"
+
+
 rule train_together:
     input:
-        corpus=lambda wildcards: [e.corpus for e in [resolved(wildcards)] if e.corpus],
+        unpack(lambda wildcards: PLAN.inputs(wildcards.id, together=True)),
     output:
-        # Records are outputs of the rule `train`, which takes them from where they were found: of a job that fails
-        # Snakemake deletes the outputs, and those of the replicas that have finished are to stay.
-        temp(touch(f"{FOUND}/{TIER}/{{paper}}/{{experiment}}.done")),
+        temp(touch(f"{TOGETHER}/{TIER}/{{id}}.done")),
     log:
-        f"logs/train/{TIER}/{{paper}}/{{experiment}}/together.log",
+        f"logs/train/{TIER}/{{id}}/together.log",
     benchmark:
-        f"benchmarks/train/{TIER}/{{paper}}/{{experiment}}/together.tsv"
+        f"benchmarks/train/{TIER}/{{id}}/together.tsv"
     conda:
         "../../envs/train.yaml"
     threads: 1
     resources:
-        mem_mb=lambda wildcards, attempt: wanted_together(wildcards, attempt)[1],
-        runtime=lambda wildcards, attempt: wanted_together(wildcards, attempt)[0],
+        **resources_of("train_together"),
         # Asked when the job is planned: while this file is read, the partitions are not known yet.
-        gpu=lambda wildcards: gpus_wanted(resolved(wildcards), most_gpus()),
+        gpu=lambda wildcards: PLAN.request("train_together", 1, wildcards.id).gpu,
     params:
         tier=TIER,
-        found=lambda wildcards: FOUND,
-        device=device_of,
+        together=lambda wildcards: TOGETHER,
+        device=lambda wildcards, resources: PLAN.device_option(
+            wildcards.id, resources.get("gpu")
+        ),
     message:
-        "training {wildcards.paper}/{wildcards.experiment}, all missing replicas together"
+        "training {wildcards.id}, all missing replicas together"
     shell:
-        "PYTHONPATH=src python -P -m reprise run --tier {params.tier} --experiment {wildcards.paper}/{wildcards.experiment} "
-        "--resolved {params.device} --output {params.found} > {log} 2>&1 || report_kill {log}"
+        "PYTHONPATH=src python -P -m reprise run --tier {params.tier} --experiment {wildcards.id} --resolved "
+        "{params.device} --output {params.together} > {log} 2>&1 || report_kill {log}"
 
 
 rule train:
     input:
-        corpus=corpus_of,
-        together=lambda wildcards: unless_trained(
-            wildcards, trained_together(wildcards)
-        ),
+        unpack(lambda wildcards: PLAN.inputs(wildcards.id)),
     output:
-        f"{RESULTS}/runs/{{paper}}/{{experiment}}/{{replica}}-{{config_hash}}.json",
+        f"{RESULTS}/runs/{{id}}/{{replica}}-{{config_hash}}.json",
     log:
-        f"logs/train/{TIER}/{{paper}}/{{experiment}}/{{replica}}-{{config_hash}}.log",
+        f"logs/train/{TIER}/{{id}}/{{replica}}-{{config_hash}}.log",
     benchmark:
-        f"benchmarks/train/{TIER}/{{paper}}/{{experiment}}/{{replica}}-{{config_hash}}.tsv"
+        f"benchmarks/train/{TIER}/{{id}}/{{replica}}-{{config_hash}}.tsv"
     wildcard_constraints:
-        paper=f"(?!({DONE})$)[a-z0-9-]+",
+        # A record that exists is a source.
+        id=f"(?!({PLAN.existing_records()})$){EXPERIMENT}",
     conda:
         "../../envs/train.yaml"
     threads: 1
     resources:
         **resources_of("train"),
     params:
-        config=lambda wildcards: resolved(wildcards).config_path(),
         corpus=lambda wildcards, input: (
-            f"--corpus {input.corpus}" if input.corpus else ""
+            f"--corpus {input.corpus}" if input.get("corpus") else ""
         ),
-        device=device_of,
-        found=lambda wildcards: FOUND,
+        device=lambda wildcards: PLAN.device_option(wildcards.id, 0),
+        together=lambda wildcards: TOGETHER,
     message:
-        "training {wildcards.paper}/{wildcards.experiment}, replica {wildcards.replica}"
+        "training {wildcards.id}, replica {wildcards.replica}"
     shell:
-        "PYTHONPATH=src python -P -m reprise train {wildcards.paper}/{wildcards.experiment} "
-        "--replica {wildcards.replica} --config {params.config} --hash {wildcards.config_hash} {params.corpus} "
-        "--threads {threads} {params.device} --found {params.found} --output {output} > {log} 2>&1 || report_kill {log}"
+        "PYTHONPATH=src python -P -m reprise train {wildcards.id} --replica {wildcards.replica} "
+        "--config {input.config} --hash {wildcards.config_hash} {params.corpus} --threads {threads} {params.device} "
+        "--found {params.together} --output {output} > {log} 2>&1 || report_kill {log}"

@@ -15,6 +15,7 @@ COMMANDS = {"collect": "collect", "claims": "verify", "figure": "render", "table
 OTHERWISE = {
     "cli": "passes on what was asked",
     "counters": "draws the numbers of trainings and of generated texts, which no stage makes",
+    "environment": "names folders of data and builds, which decide no number",
     "errors": "the line that a command ends with when it writes nothing",
     "options": "refuses a mistake in config/, or passes it on",
     "training": "reads run records, which the stages depend on",
