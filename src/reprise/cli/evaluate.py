@@ -129,11 +129,13 @@ def with_own_test(corpus: Path | None, text: Path, path: Path, say: Any) -> Path
     Raises:
         UserError: The file cannot be read as UTF-8, is empty, or the corpus is not one of words.
     """
-    from reprise.data.corpus import SENTENCE_END, SPLITS, UNKNOWN, Corpus, Split
+    import numpy as np
+
+    from reprise.data.corpus import SENTENCE_END, SPLITS, UNKNOWN, Corpus, Split, offsets_of
 
     loaded = None if corpus is None else Corpus.load(corpus)
-    if loaded is None or not {*SPLITS} <= loaded.splits.keys() or UNKNOWN not in loaded.vocabulary:
-        raise UserError(f"--text {text}: this model reads no text of words with {UNKNOWN}; leave --text away")
+    if loaded is None or not {*SPLITS} <= loaded.splits.keys() or loaded.boundaries == "line":
+        raise UserError(f"--text {text}: this model reads no text of words; leave --text away")
     try:
         lines = [line.split() for line in text.read_text(encoding="utf-8-sig").splitlines()]
     except FileNotFoundError:
@@ -145,9 +147,13 @@ def with_own_test(corpus: Path | None, text: Path, path: Path, say: Any) -> Path
         raise UserError(f"--text {text}: has no words; name another file")
     known = {*loaded.vocabulary}
     unknown = [word for line in lines for word in line if word not in known]
+    if unknown and UNKNOWN not in known:
+        raise UserError(f"--text {text}: the model does not know {unknown[0]!r}; leave the word away")
     end = [SENTENCE_END] if loaded.boundaries == SENTENCE_END else []
-    own = Split.of_words([[*line, *end] for line in lines], loaded.vocabulary)
-    words = sum(map(len, lines))
-    say(f"{text}: {words} words in {len(lines)} lines; {len(unknown)} are read as {UNKNOWN}")
+    words = [[word if word in known else UNKNOWN for word in line] + end for line in lines]
+    numbers = {word: i for i, word in enumerate(loaded.vocabulary)}
+    tokens = np.array([numbers[word] for line in words for word in line], np.int32)
+    own = Split(tokens, offsets_of(map(len, words)))
+    say(f"{text}: {sum(map(len, lines))} words in {len(lines)} lines; {len(unknown)} are read as {UNKNOWN}")
     replace(loaded, splits={**loaded.splits, "test": own}).save(path)
     return path

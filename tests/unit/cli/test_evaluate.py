@@ -1,0 +1,105 @@
+"""`reprise evaluate` and `reprise sample` by hand, on a model that trained in a second."""
+
+import json
+import shutil
+from pathlib import Path
+
+import config_helpers
+import pytest
+from project import TOY
+from verify_helpers import resolved
+
+from reprise.cli import main
+from reprise.errors import EXIT_FAILED, EXIT_USAGE
+
+NAME = "words/s-rnn-4"
+TIER = ["--tier", "quick"]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A clone with the record and the weights of one replica."""
+    folder = tmp_path_factory.mktemp("trained")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        config_helpers.copy_config(folder, TOY)
+        assert main(["prepare", NAME, *TIER]) == 0
+        assert main(["train", NAME, *TIER, "--replica", "0", "--weights", "first"]) == 0
+    return folder
+
+
+@pytest.fixture
+def here(trained, tmp_path, monkeypatch):
+    shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    one = resolved()[NAME]
+    return Path(one.record_path(0)), Path(one.weights_path(0))
+
+
+def run(capsys, *arguments):
+    capsys.readouterr()
+    status = main([*arguments, *TIER])
+    out = capsys.readouterr()
+    return status, out.out, out.err
+
+
+def test_the_record_is_measured_again(here, capsys):
+    status, out, _ = run(capsys, "evaluate", NAME)
+    assert status == 0
+    rows = [line.split() for line in out.splitlines() if line.startswith("perplexity")]
+    assert {(row[1], row[2] == row[3]) for row in rows} == {("valid", True), ("test", True)}
+    assert "those that the record names" in out
+
+
+def test_a_number_beyond_rounding_fails(here, capsys):
+    from reprise.records.record import load_record, result_digest, write_record
+
+    path, _ = here
+    record = load_record(path)
+    (entry,) = (m for m in record["metrics"] if (m["metric"], m["split"]) == ("cross_entropy", "test"))
+    entry["value"] *= 1 + 1e-4
+    write_record(path, {**record, "result_sha256": result_digest(record)})
+    status, out, err = run(capsys, "evaluate", NAME)
+    assert status == EXIT_FAILED
+    assert out.count("beyond rounding") == 2  # the perplexity with it
+    assert err.count("\n") == 1
+
+
+def test_without_weights_or_record_one_line_says_so(here, capsys):
+    path, weights = here
+    path.unlink()
+    assert run(capsys, "evaluate", NAME)[0] == EXIT_FAILED
+    weights.unlink()
+    for command in ("evaluate", "sample"):
+        status, _, err = run(capsys, command, NAME)
+        assert (status, err.count("\n"), str(weights) in err) == (EXIT_USAGE, 1, True)
+    for name in ("digits/count", "words/no-such"):
+        status, _, err = run(capsys, "evaluate", name)
+        assert (status, err.count("\n")) == (EXIT_USAGE, 1)
+
+
+def test_a_text_of_ones_own_is_measured_in_place_of_the_test_text(here, capsys):
+    from reprise.data.corpus import Corpus
+
+    corpus = Corpus.load(resolved()[NAME].corpus)
+    test = corpus.splits["test"]
+    lines = [test.tokens[a : b - 1] for a, b in zip(test.offsets, test.offsets[1:], strict=False)]
+    Path("own.txt").write_text("\n".join(" ".join(corpus.vocabulary[i] for i in line) for line in lines), "utf-8")
+    status, out, err = run(capsys, "evaluate", NAME, "--text", "own.txt")
+    assert (status, err) == (0, "")
+    record = json.loads(here[0].read_text("utf-8"))
+    (entry,) = (m for m in record["metrics"] if (m["metric"], m["split"]) == ("cross_entropy", "test"))
+    assert f"{entry['value']:.6g}" in out
+    for content in (b"", b"\xff\xfe", b"no-such-word\n"):
+        Path("own.txt").write_bytes(content)
+        status, _, err = run(capsys, "evaluate", NAME, "--text", "own.txt")
+        assert (status, err.count("\n"), "own.txt" in err) == (EXIT_USAGE, 1, True)
+
+
+def test_samples_repeat_by_their_seed_and_bad_options_are_one_line(here, capsys):
+    texts = [run(capsys, "sample", NAME, "--length", "12", "--seed", seed)[1] for seed in ("1", "1", "2")]
+    assert texts[0] == texts[1] != texts[2]
+    bad = (("--length", "0"), ("--temperature", "0"), ("--top-k", "0"), ("--beam", "2"), ("--source", "x"))
+    for option in (*bad, ("--prompt", "no-such-word")):
+        status, _, err = run(capsys, "sample", NAME, *option)
+        assert (status, err.count("\n"), option[0] in err) == (EXIT_USAGE, 1, True)
