@@ -9,10 +9,12 @@ import contextlib
 import inspect
 import io
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
+from importlib.metadata import requires
 from typing import Any, NoReturn
 
 from reprise import __version__, environment
@@ -123,13 +125,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         package = (error.name or "reprise").partition(".")[0]
         if package == "reprise":
             raise  # a module of ours that is missing is no matter of what is installed
-        remedy = "run `make env`, then `. .venv/bin/activate`; with conda, install what envs/ lists"
+        remedy = f'run `pip install "reprise{_extra_of(package)}"` (in a clone `make env`)'
         return _told(f"error: {command} needs the package {package}; {remedy}", EXIT_USAGE)
     except BrokenPipeError:
         return EXIT_FAILED
     except OSError as error:
         # A full disk, a folder that is closed: nothing that a traceback explains better.
         return _told(f"error: {describe_os_error(error, command)}", EXIT_FAILED)
+
+
+def _extra_of(package: str) -> str:
+    """Name the extra that a package is installed with: "[report]"; "" where it belongs to none."""
+    for requirement in requires("reprise") or ():
+        name, _, marker = requirement.partition(";")
+        if re.split(r"[^\w-]", name)[0].replace("-", "_").lower() == package.lower() and "extra" in marker:
+            return f"[{marker.split('==')[1].strip(' ' + chr(34) + chr(39))}]"
+    return ""
 
 
 @contextlib.contextmanager

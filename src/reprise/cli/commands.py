@@ -20,6 +20,7 @@ def argument(*names: str, **how: Any) -> Argument:
 # In `reprise.cli` the module that has the function "<command>_command", whose docstring is the help; what it does.
 COMMANDS = {
     "new": ("new", "write a project folder for a paper of your own"),
+    "snakefile": ("new", "print the path of the workflow, for a Snakefile of your own"),
     "fetch": ("steps", "download the raw files of datasets, checksums checked"),
     "prepare": ("steps", "make a corpus from raw files"),
     "resolve": ("steps", "check the configuration and write what training reads"),
@@ -42,6 +43,7 @@ COMMANDS = {
 
 EXAMPLES = {
     "new": "mypaper",
+    "snakefile": "",
     "fetch": "ptb",
     "prepare": "rrntn/s-rnn-100 --tier quick",
     "resolve": "--tier quick",
@@ -73,6 +75,7 @@ KEPT = (
 """What commands take that read kept weights."""
 
 ARGUMENTS: dict[str, list[Argument]] = {
+    "snakefile": [],
     "new": [argument("folder", type=Path, help="the folder, whose name the paper and its package take")],
     "fetch": [
         argument("dataset", nargs="+", help="names under `datasets` in config/config.yaml"),

@@ -3,12 +3,24 @@
 import argparse
 import keyword
 import re
+import sysconfig
 from pathlib import Path
 
 from reprise.errors import UserError
 
+CLONE = Path(__file__).resolve().parents[3]
 TEMPLATE = Path(__file__).with_name("template")
 _PLACEHOLDER = "PACKAGE"
+
+
+def snakefile_command(given: argparse.Namespace) -> None:
+    """Print where the workflow is, for `module reprise: snakefile: …` in a Snakefile of your own."""
+    installed = Path(sysconfig.get_path("data"), "share/reprise")
+    places = [root / "workflow/Snakefile" for root in (CLONE, installed)]
+    there = next((path for path in places if path.is_file()), None)
+    if there is None:
+        raise UserError(f"{places[-1]}: no such file; install reprise again")
+    print(there)
 
 
 def new_command(given: argparse.Namespace) -> None:

@@ -1,0 +1,136 @@
+"""A paper of one's own, in a folder outside of the clone: from `reprise new` to its page."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reprise.cli import main
+from reprise.config.project import load_project
+from reprise.config.resolve import resolve_tier
+from reprise.data import prepare_corpus
+from reprise.errors import UserError
+
+CORPUS = """
+from pathlib import Path
+
+from reprise.data.corpus import Corpus
+from reprise.data.synthetic.synthetic import prepare as generate
+
+
+def prepare(raw: Path, sentences: int, seed: int = 1) -> Corpus:
+    return generate(raw, {"vocabulary_size": 20, "training_sentences": sentences, "seed": seed})
+"""
+FIGURES = """
+from reprise.report.papers.shared.figures import curves
+
+
+def losses(context, id, split: str = "valid"):
+    return curves(context, id, {"metric": "cross_entropy", "split": split})
+"""
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch, request):
+    """A new project folder, with a name that no other test has imported."""
+    folder = tmp_path / f"paper{abs(hash(request.node.nodeid)) % 10**8}"
+    assert main(["new", str(folder)]) == 0
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    return folder
+
+
+def edit(project, file, old, new):
+    path = project / file
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def paper_of(project):
+    return f"config/papers/{project.name}.yaml"
+
+
+def test_a_new_folder_is_sound_and_no_other_is_touched(project, capsys):
+    assert main(["resolve"]) == 0
+    assert main(["new", str(project)]) == 2
+    for name in ("My Paper", "class", "9lives"):
+        assert main(["new", str(project / name)]) == 2
+    assert {e.config["model"]["name"] for e in resolve_tier(load_project())} == {f"{project.name}.model:SCRN"}
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "tests"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_options_of_ones_own_are_the_annotated_arguments_and_defaults_are_not_hashed(project):
+    before = {e.id: e.config_hash for e in resolve_tier(load_project())}
+    edit(project, paper_of(project), "      alpha: {value: 0.95, from: paper §3}\n", "")
+    experiments = {e.id: e for e in resolve_tier(load_project())}
+    assert {name: e.config_hash for name, e in experiments.items()} == before
+    scrn = experiments[f"{project.name}/scrn"]
+    assert scrn.config["model"]["options"]["alpha"] == 0.95
+    assert "alpha" not in scrn.hashed_config["model"]["options"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ("context_size: {value: 10", "context_size: {value: ten", "model.context_size"),
+        ("context_size: {value: 10", "contextsize: {value: 10", "model.contextsize"),
+        ("model:SCRN", "model:SRN", ""),
+        ("model:SCRN", "models:SCRN", ""),
+        ("protocol: language-model", "protocol: batched-sgd", ""),
+        ("settings: {learning_rate: 4.0}", "settings: {learning_rat: 4.0}", "settings.learning_rat"),
+    ],
+)
+def test_a_mistake_is_one_line(project, old, new, key):
+    edit(project, paper_of(project), old, new)
+    with pytest.raises(UserError) as caught:
+        resolve_tier(load_project())
+    assert key in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_dataset_and_a_figure_of_ones_own(project):
+    (project / project.name / "corpus.py").write_text(CORPUS)
+    (project / project.name / "figures.py").write_text(FIGURES)
+    edit(project, "config/config.yaml", "prepare: synthetic", f"prepare: {project.name}.corpus:prepare")
+    edit(project, paper_of(project), "      vocabulary_size: {value: 100, from: deviation small}\n", "")
+    edit(project, paper_of(project), "training_sentences:", "sentences:")
+    edit(project, paper_of(project), "options: {metric: perplexity, split: valid}", "options: {split: test}")
+    edit(project, paper_of(project), "function: shared.curves", f"function: {project.name}.figures:losses")
+    experiment = resolve_tier(load_project())[0]
+    assert experiment.config["data"]["options"] == {"sentences": 500, "seed": 1}
+    corpus = prepare_corpus(
+        load_project().spec("synthetic"), {"sentences": 30, "seed": 2}, Path("data/raw"), Path("corpus.npz")
+    )
+    assert len(corpus.vocabulary) == 20
+    edit(project, paper_of(project), "options: {split: test}", "options: {split: 3}")
+    with pytest.raises(UserError, match=r"options\.split"):
+        resolve_tier(load_project())
+
+
+@pytest.mark.slow
+def test_it_runs_to_its_page(project):
+    """The example with less of everything."""
+    edit(project, paper_of(project), "max_epochs: {value: 8", "max_epochs: {value: 1")
+    edit(project, paper_of(project), "training_sentences: {value: 500", "training_sentences: {value: 60")
+    name = project.name
+    for command in (
+        f"prepare {name}/scrn",
+        "run --tier quick",
+        "collect",
+        "verify",
+        "render",
+        "render --report",
+        f"show {name}/scrn",
+    ):
+        assert main(command.split()) == 0, command
+    page = (project / "results/report.html").read_text(encoding="utf-8")
+    assert "slight structural modification" in page
+    assert "s_t = (1 - alpha) B x_t + alpha s_{t-1}" in page
+    records = sorted((project / "results/quick/runs").rglob("*.json"))
+    assert len(records) == 12
+    sources = json.loads(records[0].read_text(encoding="utf-8"))["run"]["sources"]
+    assert [*sources] == [f"{name}/model.py"]
