@@ -107,6 +107,9 @@ def render_command(given: argparse.Namespace) -> None:
     print(*written, sep="\n")
 
 
+OPTIONS_PAGE = Path("docs/options.md")
+
+
 def schemas_command(given: argparse.Namespace) -> None:
     """Write the JSON Schemas of the configuration and of claims.json to workflow/schemas/."""
     if given.folder == Path("workflow/schemas") and not CONFIG.is_file():
@@ -114,6 +117,10 @@ def schemas_command(given: argparse.Namespace) -> None:
     for name, text in json_schemas().items():
         path = given.folder / f"{name}.schema.json"
         print(f"{path}: {'written' if write_if_changed(path, text) else 'unchanged'}")
+    if CONFIG.is_file() and OPTIONS_PAGE.is_file():
+        from reprise.catalogue.options.reference import options_reference
+
+        print(f"{OPTIONS_PAGE}: {'written' if write_if_changed(OPTIONS_PAGE, options_reference()) else 'unchanged'}")
 
 
 def json_schemas() -> dict[str, str]:

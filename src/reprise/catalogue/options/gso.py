@@ -54,9 +54,9 @@ class MultiplicativeIntegration(SymbolNetwork, BiasStart):
     alpha: Finite
     """initial multiplier of the product"""
     beta_1: Finite
-    """initial multiplier of the recurrent term"""
-    beta_2: Finite
     """initial multiplier of the input term"""
+    beta_2: Finite
+    """initial multiplier of the recurrent term"""
 
 
 class LineEpochs(Adam):
